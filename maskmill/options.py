@@ -13,7 +13,7 @@ Modules that declare options import neither NumPy nor Beam, so that `--help` ans
 import dataclasses
 from typing import Any
 
-HELP = "help"
+HELP, CHOICES = "help", "choices"
 
 # An options class may have a mapping of this name, from the first option of each group to its heading in --help.
 GROUPS = "GROUPS"
@@ -21,9 +21,12 @@ GROUPS = "GROUPS"
 COMPLETED = "completed"
 
 
-def option(default: Any = dataclasses.MISSING, *, help: str) -> Any:
-    """A field that a user sets. Without a default it is required."""
-    return dataclasses.field(default=default, metadata={HELP: help})
+def option(default: Any = dataclasses.MISSING, *, help: str, choices: tuple[Any, ...] | None = None) -> Any:
+    """A field that a user sets. Without a default it is required.
+
+    choices: the values that it takes, if its annotation, which may be a Literal, cannot say them.
+    """
+    return dataclasses.field(default=default, metadata={HELP: help, CHOICES: choices})
 
 
 def nested(options_class: type) -> Any:

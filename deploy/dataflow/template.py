@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from maskmill.errors import RunFailedError, UnusableInputError
-from pipelines.building import build_options, report
+from pipelines.building import build_options, build_report
 from pipelines.settings import beam_flags, flags, options
 from pipelines.settings.release_options import SETTINGS
 from pipelines.stages.registry import TEMPLATE_STAGES
@@ -72,9 +72,9 @@ def parameters() -> list[Parameter]:
     """Every parameter of the template. Training has none, for it does not run on Dataflow, nor has the vocabulary."""
     keys = [Parameter(None, option) for option in options.options_of(build_options.BuildKeys).values()]
     stages = [
-        Parameter(entry.name, option, has_instead=entry.instead is not None)
-        for entry in TEMPLATE_STAGES
-        for option in build_options.options_of_section(entry).values()
+        Parameter(stage.name, option, has_instead=stage.instead is not None)
+        for stage in TEMPLATE_STAGES
+        for option in build_options.options_of_section(stage).values()
     ]
     settings = [
         Parameter(name, option) for name, section in SETTINGS.items() for option in options.options_of(section).values()
@@ -126,7 +126,7 @@ def run(argv: Sequence[str]) -> None:
     if _RELEASE_SECTIONS & set(content):
         _Releasing(options=made, beam_arguments=beam_arguments).run()
     elif build.run(made, beam_arguments):
-        report.of_build(made.output, made.report, beam_arguments)
+        build_report.of_build(made.output, made.report, beam_arguments)
 
 
 @dataclasses.dataclass
@@ -152,22 +152,22 @@ class _Releasing:
         if self.options.watch is None:
             self._build(None)
         else:
-            from pipelines.building.build_choices import BuildChoices
             from pipelines.releasing import watch
-            from pipelines.releasing.watch_options import WatchFlags
+            from pipelines.settings.command_options import WatchFlags
 
-            watch.watch(self.options, WatchFlags(), BuildChoices(), build=lambda dump: self._build(dump.date))
+            watch.watch(
+                self.options, WatchFlags(), build_options.BuildChoices(), build=lambda dump: self._build(dump.date)
+            )
         if not self.has_job and any(a.partition("=")[0] == "--template_location" for a in self.beam_arguments):
             _describe_nothing(self.beam_arguments)
 
     def _build(self, date: str | None) -> int:
         """Makes the release of a dump, or of the input that is named. Returns the exit code."""
         from pipelines.building import build, stage_states
-        from pipelines.building.build_choices import BuildChoices
         from pipelines.releasing import release_plan, releases
 
         plan = release_plan.make_plan(self.options, date)
-        names = stage_states.stage_names(plan.options)
+        names = plan.options.names
         states = stage_states.states_of(plan.options, names)
         if plan.record is None and any(state.action != "reuse" for state in states):
             releases.allow_reuse(plan, names, plan.previous_directory)
@@ -176,7 +176,7 @@ class _Releasing:
             # runs one job of a name at a time.
             if not build.run(plan.options, self.beam_arguments):
                 return 0
-        choices = BuildChoices(release=True, dump=date, from_=None if plan.record else names[-1])
+        choices = build_options.BuildChoices(release=True, dump=date, from_=None if plan.record else names[-1])
         return releases.run(self.options, choices)
 
 
@@ -184,9 +184,8 @@ def _describe_nothing(beam_arguments: Sequence[str]) -> None:
     import apache_beam as beam
 
     from pipelines.running import runner
-    from pipelines.running.workload import Workload
 
-    made = runner.pipeline_options(beam_arguments, Workload(input_bytes=0, pieces=1, paths=()))
+    made = runner.pipeline_options(beam_arguments, pieces=1)
     runner.run(lambda pipeline: pipeline | "NothingNew" >> beam.Create([None]), made)
 
 

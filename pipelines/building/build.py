@@ -8,12 +8,17 @@ from typing import Any
 from maskmill.errors import UnusableInputError
 from maskmill.storage import files
 from pipelines.building.build_options import BuildOptions
-from pipelines.building.report import REPORT
+from pipelines.building.build_report import REPORT
 from pipelines.running.startup import import_beam_for_local_runner
 from pipelines.settings.stage_options import ExamplesOptions
-from pipelines.stages import checks, kernels
-from pipelines.stages.registry import MIX, STAGES, StageEntry
-from training.options import TrainOptions
+from pipelines.stages import examples_stage, kernels
+from pipelines.stages.eval_stage import EvalStage
+from pipelines.stages.examples_stage import ExamplesStage
+from pipelines.stages.stage import GraphStage, Stage
+from pipelines.stages.vocabulary_stage import VocabularyStage
+
+# A stage, and its options.
+Chosen = tuple[type[Stage[Any]], Any]
 
 
 def run(
@@ -23,37 +28,32 @@ def run(
 
     The stages are one graph. A vocabulary cuts it in two: examples read it before they begin.
 
-    Args:
-      options: the build.
-      beam_arguments: flags for Beam.
-      names: of the stages to run, a part of the build's in order; the stages before them are finished. None: all.
+    names: of the stages to run, a part of the build's in order; the stages before them are finished. None: all.
 
-    Returns, and raises, as `run_entries`.
+    Returns, and raises, as `run_chosen`.
     """
     if options.texts is not None:
-        checks.check_given_texts(options.texts, options.compat)
-    wanted = options.stages if names is None else names
-    named = [(entry, options.stages[entry.name]) for entry in STAGES if entry.name in options.stages]
-    chosen = [(MIX if isinstance(own, MIX.options) else entry, own) for entry, own in named if entry.name in wanted]
-    cut = next((place for place, (entry, _) in enumerate(chosen, 1) if entry.ends_graph), len(chosen))
+        examples_stage.check_given_texts(options.texts, options.compat)
+    chosen = [(stage, own) for stage, own in options.stages.items() if names is None or stage.name in names]
+    cut = next((place for place, (stage, _) in enumerate(chosen, 1) if stage.ends_graph), len(chosen))
     first, second = chosen[:cut], chosen[cut:]
-    before = options.stages.get("examples") if first[0][0].name == "eval" else None
+    before = options.get(ExamplesStage) if first[0][0] is EvalStage else None
     if options.report not in ("off", "none") and files.is_local(options.output):
         files.check_replaceable(files.join(options.output, REPORT), files.join(options.output, REPORT))
     # The report at the end: what it runs is compiled with the rest, so that the user waits once.
     later = () if options.report in ("off", "none") else kernels.OF_VERIFY
     if not second:
         # Another vocabulary than in the run before is no reason to refuse its examples, if the build has made it.
-        is_made = "vocabulary" in options.stages and first[0][0].name == "examples"
-        return run_entries(first, beam_arguments, later, makes_vocabulary=is_made, examples=before)
+        is_made = VocabularyStage in options and first[0][0] is ExamplesStage
+        return run_chosen(first, beam_arguments, later, makes_vocabulary=is_made, examples=before)
     _check_two_graphs(second, beam_arguments)
-    manifests = run_entries(first, beam_arguments, (*later, *kernels.OF_EXAMPLES))
+    manifests = run_chosen(first, beam_arguments, (*later, *examples_stage.KERNELS))
     if not manifests:
         return {}
-    return {**manifests, **run_entries(second, beam_arguments, makes_vocabulary=True)}
+    return {**manifests, **run_chosen(second, beam_arguments, makes_vocabulary=True)}
 
 
-def _check_two_graphs(second: Sequence[tuple[StageEntry, Any]], beam_arguments: Sequence[str]) -> None:
+def _check_two_graphs(second: Sequence[Chosen], beam_arguments: Sequence[str]) -> None:
     """Checks what of the second graph's stages can be checked while the first has not made the vocabulary.
 
     Raises:
@@ -64,18 +64,12 @@ def _check_two_graphs(second: Sequence[tuple[StageEntry, Any]], beam_arguments: 
             "--template_location takes one graph, and a build with a section vocabulary runs two; make the vocabulary "
             "first, and name its file in the section examples."
         )
-    for entry, options in second:
-        if isinstance(options, ExamplesOptions):
-            checks.examples_to_come(options)
-        elif isinstance(options, TrainOptions):
-            # The model's vocabulary size comes from the file.
-            entry.check(dataclasses.replace(options, vocab_file=None, tokenizer_file=None), is_first=False)
-        else:
-            entry.check(options, is_first=False)
+    for stage, options in second:
+        stage.check_ahead(options)
 
 
-def run_entries(
-    chosen: Sequence[tuple[StageEntry, Any]],
+def run_chosen(
+    chosen: Sequence[Chosen],
     beam_arguments: Sequence[str] = (),
     later_kernels: Sequence[str] = (),
     *,
@@ -86,35 +80,32 @@ def run_entries(
 
     Args:
       chosen: the stages with their options, in order. Those that are not of the graph are only checked.
-      beam_arguments: flags for Beam.
       later_kernels: what else the command will run, see kernels.prepare.
       makes_vocabulary: whether the build itself has made the vocabulary of the examples. Then another one is no reason
         to refuse their directory: as with other text, they are made again.
       examples: of the finished examples that the stage eval reads where it is the first.
 
     Returns:
-      The manifest of each stage by its name; empty where Beam's flags ask only for a description of the job.
+      The manifest of each stage by its name; empty if Beam's flags ask only for a description of the job.
 
     Raises:
       UnusableInputError, RunFailedError: as the checks, the stages and the runner say.
     """
-    kernels.expect([options for _, options in chosen], later_kernels)
-    checked = [(entry, entry.check(options, is_first=place == 0)) for place, (entry, options) in enumerate(chosen)]
+    kernels.expect(
+        lambda: [*later_kernels, *(name for stage, options in chosen for name in stage.expected_kernels(options))]
+    )
+    checked = [stage.check(options, is_first=place == 0) for place, (stage, options) in enumerate(chosen)]
     if makes_vocabulary:
-        checked = [(entry, dataclasses.replace(found, unclaimed=tuple(found.contents))) for entry, found in checked]
-    made = None if examples is None else checks.made_examples(examples)
+        checked = [dataclasses.replace(stage, unclaimed=tuple(stage.contents)) for stage in checked]
+    if examples is not None and isinstance(checked[0], EvalStage):
+        checked[0] = dataclasses.replace(checked[0], examples=ExamplesStage.made(examples))
     # Beam takes a second or two to import; this line shows at once that the command was understood.
-    if checked[0][1].announcement:
-        print(checked[0][1].announcement, file=sys.stderr, flush=True)
+    if checked[0].announcement:
+        print(checked[0].announcement, file=sys.stderr, flush=True)
     # Other runners than the local one stage files themselves, perhaps to gs://.
     if all(argument.startswith("--direct_") for argument in beam_arguments):
         import_beam_for_local_runner()
-    from pipelines.stages.stage import run_stages
+    from pipelines.stages import graph
 
-    stages = [entry.load().of(found) for entry, found in checked if entry.implementation is not None]
-    if made is not None:
-        from pipelines.stages.eval_set import reading
-        from pipelines.stages.examples import ExamplesStage
-
-        stages[0] = reading(stages[0], ExamplesStage.of(made))
-    return run_stages(stages, beam_arguments, later_kernels)
+    stages = [stage for stage in checked if isinstance(stage, GraphStage)]
+    return graph.run_stages(stages, beam_arguments, later_kernels)

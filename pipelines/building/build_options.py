@@ -6,21 +6,26 @@ Each option of a section is also a flag, `--section.option`, which counts instea
 import dataclasses
 import functools
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
-from maskmill.arguments import check_fields
+from maskmill.arguments import check_at_least, check_fields
 from maskmill.errors import UnusableInputError
 from maskmill.options import COMPLETED, option
+from pipelines.building.build_report import BuildReport
 from pipelines.building.build_sections import SOURCES, Section, make_mix, place_of, texts_of
-from pipelines.building.report import BuildReport
 from pipelines.settings import options as option_tools
 from pipelines.settings import presets
 from pipelines.settings.options import Option
 from pipelines.settings.release_options import SETTINGS, EventsOptions, ReleaseOptions, WatchOptions
-from pipelines.settings.source_options import NOT_OF_A_SOURCE, MixOptions, SourceOptions, TextsOptions
+from pipelines.settings.source_options import NOT_OF_A_SOURCE, SourceOptions, TextsOptions
 from pipelines.settings.stage_options import Compat, ExtractOptions
-from pipelines.stages.registry import EXTRACT, STAGES, BuildSoFar, StageEntry
+from pipelines.stages.extract_stage import ExtractStage
+from pipelines.stages.mix_stage import MixStage
+from pipelines.stages.registry import STAGES
+from pipelines.stages.stage import Build, Stage
 from transforms.shards.options import SplitOptions
+
+_STAGE_NAMES = tuple(stage.name for stage in STAGES)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -43,29 +48,59 @@ class BuildKeys:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class BuildOptions:
+class BuildOptions(Build):
     """A build, whole.
 
-    stages: the options of each stage by its name; an optional one is there where its section is, and extract where the
-    text is not there already. texts: the text shards with which the build begins in that case. preset: the name of the
-    recipe that it follows. report: how much of the build is verified for its report. release, events: these sections.
-    watch: that section; None where the file has none.
+    report: how much of the build is verified for its report. release, events: these sections. watch: that section; None
+    where the file has none.
     """
 
-    output: str
-    compat: Compat
-    stages: Mapping[str, Any]
-    texts: tuple[str, ...] | None = None
-    preset: str | None = None
     report: BuildReport = "auto"
     release: ReleaseOptions = dataclasses.field(default_factory=ReleaseOptions)
     watch: WatchOptions | None = None
     events: EventsOptions = dataclasses.field(default_factory=EventsOptions)
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class BuildChoices:
+    """The flags of `maskmill build` that no section of its file has.
+
+    Raises:
+      UnusableInputError: they do not go together.
+    """
+
+    print_config: bool = option(
+        False, help="print the build with a comment for each option, every default without CONFIG.yaml, and stop"
+    )
+    release: bool = option(False, help="build a release: a directory of its own below output/releases, never changed")
+    keep: int | None = option(None, help="with --release: how many complete releases stay, instead of release.keep")
+    dump: str | None = option(None, help="date of the downloaded dump to build, as 2026-11-01 (default: the newest)")
+    from_: str | None = option(
+        None, help="the first stage to run; those before it must be finished", choices=_STAGE_NAMES
+    )
+    until: str | None = option(None, help="the last stage to run", choices=_STAGE_NAMES)
+    dry_run: bool = option(False, help="say what would run and what is there, and stop; writes nothing")
+    json: bool = option(False, help="with --dry_run: say it as JSON")
+    owner: str | None = option(
+        None, help="who builds, as a scheduler names its run; the same owner takes over a lock that it has left behind"
+    )
+
+    GROUPS: ClassVar[dict[str, str]] = {"release": "releases and stages"}
+    NOT_OF_A_WATCH: ClassVar[tuple[str, ...]] = ("release", "dry_run", "json", "print_config")
+
+    def __post_init__(self) -> None:
+        if self.keep is not None and not self.release:
+            raise UnusableInputError("--keep goes with --release; a plain build keeps what it has made.")
+        check_at_least(1, self, "keep")
+        if self.owner is not None and not self.release:
+            raise UnusableInputError("--owner goes with --release, whose lock it names.")
+        if self.json and not self.dry_run:
+            raise UnusableInputError("--json goes with --dry_run.")
+
+
 def flags() -> dict[str, Option]:
     """The flags of a build: the keys, and each option that a section can give as `section.option`."""
-    sections = {entry.name: options_of_section(entry) for entry in STAGES}
+    sections = {stage.name: options_of_section(stage) for stage in STAGES}
     sections |= {name: dict(option_tools.options_of(settings)) for name, settings in SETTINGS.items()}
     return dict(option_tools.options_of(BuildKeys)) | {
         f"{section}.{name}": dataclasses.replace(known, name=f"{section}.{name}", group=section)
@@ -74,21 +109,20 @@ def flags() -> dict[str, Option]:
     }
 
 
-def options_of_section(entry: StageEntry) -> dict[str, Option]:
+def options_of_section(stage: type[Stage[Any]]) -> dict[str, Option]:
     """The options that a stage's section can give: instead of the stage's own, and those that no build decides."""
-    own = {name: known for name, known in option_tools.options_of(entry.options).items() if name not in entry.decided}
-    return (dict(option_tools.options_of(entry.instead)) if entry.instead else {}) | own
+    known = option_tools.options_of(stage.options_class)
+    own = {name: option for name, option in known.items() if name not in stage.decides}
+    return (dict(option_tools.options_of(stage.instead)) if stage.instead else {}) | own
 
 
 def read_build(path: str, overrides: Mapping[str, Any] | None = None) -> BuildOptions:
     """Reads a build's YAML file.
 
-    Args:
-      path: the file.
-      overrides: the values of flags (`flags`) by name, which count instead of the file's.
+    overrides: the values of flags (`flags`) by name, which count instead of the file's.
 
     Raises:
-      UnusableInputError: the file is missing or no YAML, a key is unknown, a value has another type or fails a check
+      UnusableInputError: the file is missing or not YAML, a key is unknown, a value has another type or fails a check
         of the stage or step that it belongs to.
     """
     from pipelines.settings import yaml_text
@@ -106,56 +140,58 @@ def make_build(content: dict[str, Any], *, where: str, overrides: Mapping[str, A
       UnusableInputError: as `read_build`.
     """
     overrides = overrides or {}
-    known = [*option_tools.names(BuildKeys), SOURCES, *(entry.name for entry in STAGES), *SETTINGS]
+    known = [*option_tools.names(BuildKeys), SOURCES, *(stage.name for stage in STAGES), *SETTINGS]
     for key in content:
         if key not in known:
             line = place_of(content, key)
             hint = option_tools.nearest(str(key), known)
             raise UnusableInputError(f"{where}{line}: there is no section {option_tools.shown(key)}{hint}")
     keys = _keys(content, overrides, where)
-    so_far = BuildSoFar(output=keys.output, compat=keys.compat, stages={}, preset=keys.preset)
-    has_watch = "watch" in content or any(name.startswith("watch.") for name in overrides)
-    for entry in STAGES:
-        given = {n.partition(".")[2]: v for n, v in overrides.items() if n.partition(".")[0] == entry.name and "." in n}
-        if entry.is_optional and entry.name not in content and not given:
-            continue
-        suggested = presets.values_of(keys.preset, entry.name) if "preset" not in entry.decided else {}
-        section = Section(
-            entry=entry,
-            content=content.get(entry.name),
-            given=given,
-            where=where,
-            suggested={**entry.suggested(so_far), **suggested},
-        )
-        if reason := entry.missing(so_far):
-            if entry.name in content or given:
-                raise UnusableInputError(f"{section.title}: {reason}; leave this section out, or change examples.")
-            continue
-        if entry is EXTRACT and SOURCES in content:
-            made: Any = make_mix(content, section, so_far)
-        elif entry is EXTRACT and (texts := texts_of(section)):
-            so_far = dataclasses.replace(so_far, texts=texts)
-            continue
-        else:
-            made = option_tools.from_mapping(
-                entry.options,
-                _without_input(section.completed) if entry is EXTRACT and has_watch else section.completed,
-                where=section.title,
-                label=section.label,
-                **entry.decisions(so_far),
-            )
-        so_far = dataclasses.replace(so_far, stages={**so_far.stages, entry.name: made})
-        if reason := entry.clash(so_far):
-            raise UnusableInputError(f"{section.title}: {reason}.")
-    return BuildOptions(
+    build = BuildOptions(
         output=keys.output,
         compat=keys.compat,
-        stages=so_far.stages,
-        texts=so_far.texts,
         preset=keys.preset,
         report=keys.report,
-        **_settings(content, overrides, where),
     )
+    has_watch = "watch" in content or any(name.startswith("watch.") for name in overrides)
+    for stage in STAGES:
+        given = _of_section(overrides, stage.name)
+        if stage.is_optional and stage.name not in content and not given:
+            continue
+        suggested = presets.values_of(keys.preset, stage.name) if "preset" not in stage.decides else {}
+        section = Section(
+            stage=stage,
+            content=content.get(stage.name),
+            given=given,
+            where=where,
+            suggested={**stage.suggested(build), **suggested},
+        )
+        if reason := stage.missing(build):
+            if stage.name in content or given:
+                raise UnusableInputError(f"{section.title}: {reason}; leave this section out, or change examples.")
+            continue
+        if stage is ExtractStage and SOURCES in content:
+            build = build.having(MixStage, make_mix(content, section, build))
+            continue
+        if stage is ExtractStage and (texts := texts_of(section)):
+            build = dataclasses.replace(build, texts=texts)
+            continue
+        made: Any = option_tools.from_mapping(
+            stage.options_class,
+            _without_input(section.completed) if stage is ExtractStage and has_watch else section.completed,
+            where=section.title,
+            label=section.label,
+            **stage.decisions(build),
+        )
+        build = build.having(stage, made)
+        if reason := stage.clash(build):
+            raise UnusableInputError(f"{section.title}: {reason}.")
+    return dataclasses.replace(build, **_settings(content, overrides, where))
+
+
+def _of_section(overrides: Mapping[str, Any], section: str) -> dict[str, Any]:
+    """The values of a section's flags, by option."""
+    return {n.removeprefix(f"{section}."): v for n, v in overrides.items() if n.startswith(f"{section}.")}
 
 
 def _without_input(values: Any) -> Any:
@@ -167,52 +203,29 @@ def _without_input(values: Any) -> Any:
 
 def rebased(build: BuildOptions, output: str) -> BuildOptions:
     """The same build into another directory: what the build decides itself is decided anew."""
-    so_far = BuildSoFar(output=output, compat=build.compat, stages={}, texts=build.texts, preset=build.preset)
-    for entry in STAGES:
-        if entry.name not in build.stages:
-            continue
-        own, decided = build.stages[entry.name], entry.decisions(so_far)
-        if isinstance(own, MixOptions):
-            sources = tuple(
-                dataclasses.replace(s, extract=dataclasses.replace(s.extract, output=decided["output"]))
-                for s in own.sources
-            )
-            made: Any = dataclasses.replace(own, output=decided["output"], sources=sources)
-        else:
-            made = option_tools.changed(own, decided)
-        so_far = dataclasses.replace(so_far, stages={**so_far.stages, entry.name: made})
-    return dataclasses.replace(build, output=output, stages=so_far.stages)
-
-
-def so_far_of(build: BuildOptions) -> BuildSoFar:
-    """What is known of a build when all of its stages' options are made."""
-    return BuildSoFar(
-        output=build.output, compat=build.compat, stages=build.stages, texts=build.texts, preset=build.preset
-    )
-
-
-def entries_of(build: BuildOptions) -> list[StageEntry]:
-    """The entries of a build's stages, in order."""
-    return [entry for entry in STAGES if entry.name in build.stages]
+    moved = dataclasses.replace(build, output=output, stages={})
+    for stage, own in build.stages.items():
+        moved = moved.having(stage, stage.moved(own, moved))
+    return moved
 
 
 def as_plain(build: BuildOptions) -> dict[str, Any]:
     """The options of a build by section, as JSON can hold them: without the places that the build decides itself."""
     plain: dict[str, Any] = {"compat": build.compat, "preset": build.preset}
     if build.texts is not None:
-        plain[EXTRACT.name] = {"from": list(build.texts)}
-    for entry in entries_of(build):
-        own, decided = build.stages[entry.name], entry.decisions(so_far_of(build))
-        values = option_tools.all_parameters(own)
-        plain[entry.name] = {name: value for name, value in values.items() if name not in decided}
+        plain[ExtractStage.name] = {"from": list(build.texts)}
+    for stage, own in build.stages.items():
+        decided = stage.decisions(build)
+        values = option_tools.parameters(own)
+        plain[stage.name] = {name: value for name, value in values.items() if name not in decided}
     return plain
 
 
 def _settings(content: Mapping[str, Any], overrides: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """The sections that are no stages, by name; without `watch` where there is none."""
+    """The sections that are not stages, by name; without `watch` where there is none."""
     made = {}
     for name, options_class in SETTINGS.items():
-        given = {n.partition(".")[2]: v for n, v in overrides.items() if n.partition(".")[0] == name and "." in n}
+        given = _of_section(overrides, name)
         title = f"{where}: {name}"
         if name == "watch" and name not in content and not given:
             continue
@@ -223,7 +236,7 @@ def _settings(content: Mapping[str, Any], overrides: Mapping[str, Any], where: s
 
 def _keys(content: Mapping[str, Any], overrides: Mapping[str, Any], where: str) -> BuildKeys:
     """The keys beside the sections, with those of the preset."""
-    sections = {SOURCES, *(entry.name for entry in STAGES), *SETTINGS}
+    sections = {SOURCES, *(stage.name for stage in STAGES), *SETTINGS}
     given = {key: value for key, value in content.items() if key not in sections}
     given |= {name: value for name, value in overrides.items() if "." not in name}
     preset = given.get("preset")
@@ -246,14 +259,14 @@ def print_config(build: BuildOptions | None = None, preset: str | None = None) -
     """
     recipe = build.preset if build is not None else preset
     parts = [_section(BuildKeys, build, skip=(), indent="", recipe=_recipe(recipe, presets.BUILD))]
-    for entry in STAGES:
-        chosen = None if build is None else build.stages.get(entry.name)
-        if entry is EXTRACT:
+    for stage in STAGES:
+        chosen = None if build is None else build.get(stage)
+        if stage is ExtractStage:
             parts += _text_sections(build, recipe)
-        elif entry.is_optional and chosen is None:
-            parts.append(f"# {entry.purpose}\n" + _commented(_stage_section(entry, None, recipe)))
+        elif stage.is_optional and chosen is None:
+            parts.append(f"# {stage.purpose}\n" + _commented(_stage_section(stage, None, recipe)))
         elif build is None or chosen is not None:
-            parts.append(_stage_section(entry, build, recipe))
+            parts.append(_stage_section(stage, build, recipe))
     for name, options_class in SETTINGS.items():
         own = None if build is None else getattr(build, name)
         section = f"{name}:\n" + _section(options_class, own, skip=(), indent="  ")
@@ -276,40 +289,37 @@ def _recipe(preset: str | None, section: str) -> _Recipe:
     if preset is None:
         return {}
     found = presets.find(preset)
-    named = {"preset": (preset, found.follows)} if section == presets.BUILD else {}
-    return named | {
-        name: (value, found.sources[section][name]) for name, value in found.values.get(section, {}).items()
-    }
+    named = {"preset": (preset, found[presets.FOLLOWS])} if section == presets.BUILD else {}
+    return named | {name: (value, source) for name, (value, source) in found.get(section, {}).items()}
 
 
-def _stage_section(entry: StageEntry, build: BuildOptions | None, preset: str | None) -> str:
-    chosen, skip = None, tuple(entry.decided)
+def _stage_section(stage: type[Stage[Any]], build: BuildOptions | None, preset: str | None) -> str:
+    chosen, skip = None, tuple(stage.decides)
     if build is not None:
-        chosen = build.stages[entry.name]
-        so_far = BuildSoFar(output=build.output, compat=build.compat, stages=build.stages, texts=build.texts)
-        skip = tuple(entry.decisions(so_far))
-    recipe = dict(_recipe(preset, entry.name))
-    if preset is not None and hasattr(entry.options, COMPLETED):
-        completed = getattr(entry.options, COMPLETED)({"preset": preset})
+        chosen, skip = build[stage], tuple(stage.decisions(build))
+    recipe = dict(_recipe(preset, stage.name))
+    if preset is not None and hasattr(stage.options_class, COMPLETED):
+        completed = getattr(stage.options_class, COMPLETED)({"preset": preset})
         recipe |= {name: (value, "") for name, value in completed.items() if name not in recipe}
-    return f"{entry.name}:\n" + _section(entry.options, chosen, skip=skip, indent="  ", recipe=recipe)
+    return f"{stage.name}:\n" + _section(stage.options_class, chosen, skip=skip, indent="  ", recipe=recipe)
 
 
 def _text_sections(build: BuildOptions | None, preset: str | None) -> list[str]:
     """The sections that say where the text comes from: of sources, and extract."""
+    name = ExtractStage.name
     instead = _section(TextsOptions, TextsOptions(from_=None if build is None else build.texts), skip=(), indent="  ")
     if build is not None and build.texts is not None:
-        return [f"{EXTRACT.name}:\n{instead}"]
-    chosen = None if build is None else build.stages[EXTRACT.name]
-    if isinstance(chosen, MixOptions):
-        extract = _section(ExtractOptions, chosen.sources[0].extract, skip=(), indent="  ", only=("random_seed",))
-        split = _section(SplitOptions, chosen.split, skip=("max_documents",), indent="  ")
-        return [_sources_section(chosen.sources), f"{EXTRACT.name}:\n{split}\n{extract}"]
+        return [f"{name}:\n{instead}"]
+    mix = None if build is None else build.get(MixStage)
+    if mix is not None:
+        extract = _section(ExtractOptions, mix.sources[0].extract, skip=(), indent="  ", only=("random_seed",))
+        split = _section(SplitOptions, mix.split, skip=("max_documents",), indent="  ")
+        return [_sources_section(mix.sources), f"{name}:\n{split}\n{extract}"]
+    chosen = None if build is None else build[ExtractStage]
     head = "# With this section the text is a mix of several sources, and extract has no input.\n"
-    own = _section(
-        EXTRACT.options, chosen, skip=tuple(EXTRACT.decided), indent="  ", recipe=_recipe(preset, EXTRACT.name)
-    )
-    return [head + _commented(_sources_section(None)), f"{EXTRACT.name}:\n{instead}\n{own}"]
+    skip = tuple(ExtractStage.decides)
+    own = _section(ExtractOptions, chosen, skip=skip, indent="  ", recipe=_recipe(preset, name))
+    return [head + _commented(_sources_section(None)), f"{name}:\n{instead}\n{own}"]
 
 
 def _sources_section(sources: Sequence[SourceOptions] | None) -> str:

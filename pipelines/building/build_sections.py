@@ -7,7 +7,7 @@ from typing import Any
 from maskmill.errors import UnusableInputError
 from pipelines.settings import options as option_tools
 from pipelines.settings.source_options import COMMON, MixOptions, SourceOptions, TextsOptions, check_name
-from pipelines.stages.registry import BuildSoFar, StageEntry
+from pipelines.stages.stage import Build, Stage
 from transforms.shards.options import SplitOptions
 
 SOURCES = "sources"
@@ -26,7 +26,7 @@ class Section:
     suggested: what counts for options that neither of them gives.
     """
 
-    entry: StageEntry
+    stage: type[Stage[Any]]
     content: Any
     given: Mapping[str, Any]
     where: str
@@ -35,11 +35,11 @@ class Section:
     @property
     def title(self) -> str:
         """The section in messages."""
-        return f"{self.where}: {self.entry.name}"
+        return f"{self.where}: {self.stage.name}"
 
     @property
     def completed(self) -> Any:
-        """The values by option, with what is suggested; whatever else the file has where it is no mapping."""
+        """The values by option, with what is suggested; if the file has no mapping there, what it has."""
         values = self.values
         if values is not None and not isinstance(values, dict):
             return values
@@ -49,20 +49,20 @@ class Section:
 
     @property
     def values(self) -> Any:
-        """The values by option; whatever else the file has where it is no mapping."""
+        """The values by option; if the file has no mapping there, what it has."""
         if not isinstance(self.content, dict) and (self.content is not None or not self.given):
             return self.content
         given = {name: list(value) if isinstance(value, tuple) else value for name, value in self.given.items()}
         values = {**(self.content or {}), **given}
         # `from: null` stands in what --print_config prints.
-        instead = option_tools.names(self.entry.instead) if self.entry.instead else ()
+        instead = option_tools.names(self.stage.instead) if self.stage.instead else ()
         return {name: value for name, value in values.items() if value is not None or name not in instead}
 
     def label(self, name: str) -> str:
         """What messages call an option of the section."""
         if name in self.given:
-            return f"--{self.entry.name}.{name}"
-        return f"{self.where}{place_of(self.content, name)}: {self.entry.name}.{name}"
+            return f"--{self.stage.name}.{name}"
+        return f"{self.where}{place_of(self.content, name)}: {self.stage.name}.{name}"
 
 
 def place_of(mapping: Any, key: str) -> str:
@@ -72,7 +72,7 @@ def place_of(mapping: Any, key: str) -> str:
 
 
 def texts_of(section: Section) -> tuple[str, ...] | None:
-    """The text shards that the section extract names instead of an extraction; None where it names none.
+    """The text shards that the section extract names instead of an extraction; None if it names none.
 
     Raises:
       UnusableInputError: other options stand beside them.
@@ -92,13 +92,11 @@ def texts_of(section: Section) -> tuple[str, ...] | None:
     return texts.from_
 
 
-def make_mix(content: Mapping[str, Any], section: Section, so_far: BuildSoFar) -> MixOptions:
+def make_mix(content: Mapping[str, Any], section: Section, so_far: Build) -> MixOptions:
     """The options of extract in a build with sources.
 
-    Args:
-      content: of the build's file, whose section of sources has the options of each source by its name.
-      section: extract, with what the sources share: what they have in common, and their defaults.
-      so_far: what the build knows.
+    content: of the build's file, whose section of sources has the options of each source by its name. section: extract,
+    with what the sources share: what they have in common, and their defaults.
 
     Raises:
       UnusableInputError: a source's name, options or part in the mix are unusable, or the section extract has what only
@@ -109,7 +107,7 @@ def make_mix(content: Mapping[str, Any], section: Section, so_far: BuildSoFar) -
         place = place_of(content, SOURCES)
         raise UnusableInputError(f"{where}{place}: {SOURCES} must be a mapping from each source's name to its options.")
     shared = option_tools.as_mapping(section.completed, where=section.title)
-    known = option_tools.options_of(section.entry.options)
+    known = option_tools.options_of(section.stage.options_class)
     for name, value in shared.items():
         if name not in known and name not in _OF_ONE_SOURCE:
             hint = option_tools.nearest(str(name), known)
@@ -128,7 +126,7 @@ def make_mix(content: Mapping[str, Any], section: Section, so_far: BuildSoFar) -
         label=section.label,
     )
     in_order = sorted(made, key=lambda source: source.name)
-    output = section.entry.decided["output"](so_far)
+    output = section.stage.decisions(so_far)["output"]
     try:
         return MixOptions(output=output, compat=so_far.compat, split=split, sources=tuple(in_order))
     except UnusableInputError as error:
@@ -136,7 +134,7 @@ def make_mix(content: Mapping[str, Any], section: Section, so_far: BuildSoFar) -
 
 
 def _make_source(
-    name: Any, sources: Mapping[str, Any], defaults: Mapping[str, Any], section: Section, so_far: BuildSoFar
+    name: Any, sources: Mapping[str, Any], defaults: Mapping[str, Any], section: Section, so_far: Build
 ) -> SourceOptions:
     """The options of a source: its own, and for the others the defaults, which the section extract has."""
     where = section.where
@@ -156,6 +154,6 @@ def _make_source(
         if key in own:
             raise UnusableInputError(f"{label(key)}: the sources have this in common; give it in the section extract.")
     made: SourceOptions = option_tools.from_mapping(
-        SourceOptions, {**defaults, **own}, where=title, label=label, name=name, **section.entry.decisions(so_far)
+        SourceOptions, {**defaults, **own}, where=title, label=label, name=name, **section.stage.decisions(so_far)
     )
     return made

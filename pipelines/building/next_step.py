@@ -7,15 +7,19 @@ from typing import Any
 
 from maskmill.storage import files
 from pipelines.settings.stage_options import VocabularyStageOptions
-from pipelines.stages.registry import EVAL_NAME, why_not_trained
+from pipelines.stages.eval_stage import EvalStage
+from pipelines.stages.examples_stage import ExamplesStage
+from pipelines.stages.extract_stage import ExtractStage
+from pipelines.stages.mix_stage import MixStage
+from pipelines.stages.stage import Build, Stage
+from pipelines.stages.train_stage import TrainStage, eval_examples, has_pairs, why_not_trained
+from pipelines.stages.vocabulary_stage import VocabularyStage
 
 
 def report(outputs: Sequence[str], command: str) -> None:
     """Prints how much lies below the directories of a finished command, and the command that may follow.
 
-    Args:
-      outputs: the directories; of those that are not on this machine no size is printed.
-      command: a command line; empty where none follows.
+    No size is printed of directories that are not on this machine, and no command where `command` is empty.
     """
     if all(files.is_local(output) for output in outputs):
         print(f"on disk: {_size_text(sum(map(_bytes_below, outputs)))}")
@@ -23,26 +27,29 @@ def report(outputs: Sequence[str], command: str) -> None:
         print(f"next:    {command}")
 
 
-def of(stages: Mapping[str, Any]) -> str:
-    """The command that goes on where these stages, given by name with their options, end; empty where none does."""
-    if "train" in stages or not {"extract", "vocabulary", "examples"} & set(stages):
+def of(stages: Mapping[type[Stage[Any]], Any]) -> str:
+    """The command that goes on where these stages, given with their options, end; empty if none does."""
+    build = Build(output="", compat="none", stages=stages)
+    text = build.get(ExtractStage) or build.get(MixStage)
+    vocabulary, examples = build.get(VocabularyStage), build.get(ExamplesStage)
+    if TrainStage in build:
         return ""
-    if "vocabulary" in stages and "examples" not in stages:
-        return _command_line("examples", _examples_with(stages["vocabulary"]))
-    if "examples" not in stages:
-        arguments = {"input": stages["extract"].output, "output": "DIRECTORY", "vocab_file": "VOCABULARY"}
+    if examples is None:
+        if vocabulary is not None:
+            return _command_line("examples", _examples_with(vocabulary))
+        if text is None:
+            return ""
+        arguments = {"input": text.output, "output": "DIRECTORY", "vocab_file": "VOCABULARY"}
         return _command_line("examples", arguments)
-    made = stages["examples"]
-    if why_not_trained(made):
+    if why_not_trained(examples):
         return ""
-    arguments = {"input_file": made.output}
-    if made.objective.objective in ("mlm", "blocks"):
+    arguments = {"input_file": examples.output}
+    if not has_pairs(examples):
         arguments["next_sentence_prediction"] = "False"
-    if "eval" in stages:
+    if EvalStage in build:
         # Without stored masks only the manifest of all examples says how they are drawn.
-        picked = files.join(stages["eval"].output, EVAL_NAME)
-        arguments["eval_file"] = made.output if made.objective.dynamic_masking else picked
-    name, path = made.tokenizer
+        (arguments["eval_file"],) = eval_examples(build)
+    name, path = examples.tokenizer
     return _command_line("train", arguments | {name: path, "preset": "base", "output_dir": "DIRECTORY"})
 
 

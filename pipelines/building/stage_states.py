@@ -9,8 +9,9 @@ from typing import Any, Literal
 from maskmill.errors import UnusableInputError
 from maskmill.storage import completions, files, manifest
 from maskmill.storage.paths import is_glob
-from pipelines.building.build_options import BuildOptions, entries_of
 from pipelines.settings import options as option_tools
+from pipelines.stages.stage import Build, GraphStage
+from pipelines.stages.train_stage import TrainStage
 
 Action = Literal["run", "resume", "reuse", "refuse"]
 
@@ -38,30 +39,24 @@ class StageState:
     reason: str
 
 
-def stage_names(options: BuildOptions) -> list[str]:
-    """The names of a build's stages, in order."""
-    return [entry.name for entry in entries_of(options)]
-
-
-def graph_names(options: BuildOptions) -> list[str]:
+def graph_names(options: Build) -> list[str]:
     """The names of the stages that are of the graph and write a manifest, in order: all but the training."""
-    return [entry.name for entry in entries_of(options) if entry.implementation is not None]
+    return [stage.name for stage in options.stages if issubclass(stage, GraphStage)]
 
 
-def directory_of(options: BuildOptions, name: str) -> str:
+def directory_of(options: Build, name: str) -> str:
     """The directory of a stage."""
-    own = options.stages[name]
-    directory: str = own.output_dir if name == "train" else own.output
-    return directory
+    stage = options.named(name)
+    return stage.output_of(options[stage])
 
 
-def selected(options: BuildOptions, first: str | None, last: str | None) -> list[str]:
+def selected(options: Build, first: str | None, last: str | None) -> list[str]:
     """The names of the stages from one to another, both included; None: from the beginning, to the end.
 
     Raises:
       UnusableInputError: the build does not have such a stage, or the last one comes before the first.
     """
-    names = stage_names(options)
+    names = options.names
     for flag, name in (("from", first), ("until", last)):
         if name is not None and name not in names:
             raise UnusableInputError(f"--{flag}: this build has no stage {name}; it has {', '.join(names)}.")
@@ -72,13 +67,13 @@ def selected(options: BuildOptions, first: str | None, last: str | None) -> list
     return names[start:end]
 
 
-def check_finished(options: BuildOptions, before: Sequence[str]) -> None:
-    """Checks that stages which a run leaves out are finished, with these options.
+def check_finished(options: Build, names: Sequence[str]) -> None:
+    """Checks that the stages before those of a run are finished, with these options.
 
     Raises:
       UnusableInputError: one is not.
     """
-    for name in before:
+    for name in options.names[: options.names.index(names[0])]:
         directory = directory_of(options, name)
         made = manifest.find_manifest(directory)
         if made is None:
@@ -98,15 +93,12 @@ def check_finished(options: BuildOptions, before: Sequence[str]) -> None:
 
 
 def states_of(
-    options: BuildOptions, names: Sequence[str], *, inputs: Mapping[str, str] | None = None, previous: str = ""
+    options: Build, names: Sequence[str], *, inputs: Mapping[str, str] | None = None, previous: str = ""
 ) -> list[StageState]:
     """What a run of stages would do about each.
 
-    Args:
-      options: the build.
-      names: of the stages that would run, in order.
-      inputs: the sha256 of the build's inputs by path, where they are known.
-      previous: the directory of the release before, from which parts may be taken; empty without one.
+    names: of the stages that would run, in order. inputs: the sha256 of the build's inputs by path, if they are known.
+    previous: the directory of the release before, from which parts may be taken; empty without one.
     """
     states: list[StageState] = []
     for name in names:
@@ -115,15 +107,13 @@ def states_of(
     return states
 
 
-def _state_of(
-    options: BuildOptions, name: str, inputs: Mapping[str, str], runs_before: str, previous: str
-) -> StageState:
+def _state_of(options: Build, name: str, inputs: Mapping[str, str], runs_before: str, previous: str) -> StageState:
     directory = directory_of(options, name)
 
     def state(action: Action, reason: str) -> StageState:
         return StageState(name=name, directory=directory, action=action, reason=reason)
 
-    if name == "train":
+    if name == TrainStage.name:
         is_begun = bool(files.list_directory(directory))
         return state("resume", "goes on from its last checkpoint") if is_begun else state("run", "has not begun")
     made = manifest.find_manifest(directory)
@@ -147,7 +137,7 @@ def _state_of(
     return state("reuse", "complete")
 
 
-def _of_previous(options: BuildOptions, name: str, previous: str) -> str:
+def _of_previous(options: Build, name: str, previous: str) -> str:
     """What of the release before can be taken, as the end of a clause."""
     if not previous:
         return ""
@@ -164,10 +154,10 @@ def _of_previous(options: BuildOptions, name: str, previous: str) -> str:
     return f"; {taken} since {release} come from there" if taken else ""
 
 
-def differences(made: Mapping[str, Any], name: str, options: BuildOptions) -> list[str]:
+def differences(made: Mapping[str, Any], name: str, options: Build) -> list[str]:
     """How the parameters of a finished stage differ from those of a build: `NAME OLD, now NEW` each."""
-    own = options.stages[name]
-    wanted = json.loads(completions.canonical_json(option_tools.all_parameters(own)))
+    own = options[options.named(name)]
+    wanted = json.loads(completions.canonical_json(option_tools.parameters(own)))
     unclaimed = getattr(own, "ADDITIONS", ())
     before = made["parameters"]
     found = []
@@ -187,7 +177,7 @@ def _has_changed(key: str, value: Any, before: Mapping[str, Any]) -> bool:
 
 
 def _digest_of(path: Any) -> str | None:
-    """The sha256 of the file that an option names; None where it names none."""
+    """The sha256 of the file that an option names; None if it names none."""
     if not isinstance(path, str) or is_glob(path):
         return None
     try:
@@ -197,7 +187,7 @@ def _digest_of(path: Any) -> str | None:
 
 
 def _changed_inputs(made: Mapping[str, Any], inputs: Mapping[str, str]) -> str:
-    """Which inputs of a finished stage are others now; empty where none are known to be."""
+    """Which inputs of a finished stage are others now; empty if none is known to be."""
     if made["stage"] != "extract" or not inputs:
         return ""
     before = {entry["path"]: entry["sha256"] for entry in made["inputs"]}
@@ -206,13 +196,13 @@ def _changed_inputs(made: Mapping[str, Any], inputs: Mapping[str, str]) -> str:
     return _listed(sorted(changed))
 
 
-def _unfit_inputs(options: BuildOptions, name: str, made: Mapping[str, Any]) -> str:
+def _unfit_inputs(options: Build, name: str, made: Mapping[str, Any]) -> str:
     """Which files of the stages before a finished one are not those that it was made of: a clause; empty without any.
 
     What those stages made is looked up in their manifests, so nothing is read.
     """
     known: dict[str, str] = {}
-    for other in stage_names(options):
+    for other in options.names:
         if other == name:
             break
         directory = directory_of(options, other)

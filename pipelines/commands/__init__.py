@@ -1,1 +1,1 @@
-"""The `maskmill` command and those of its subcommands that are no stage."""
+"""The `maskmill` command and those of its subcommands that are not stages."""

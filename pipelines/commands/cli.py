@@ -11,7 +11,7 @@ import re
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from maskmill import compilation
 from maskmill.errors import RunFailedError, UnusableInputError
@@ -22,6 +22,11 @@ from pipelines.terminal import console
 if TYPE_CHECKING:
     from pipelines.settings.flags import CommandLine
     from pipelines.settings.options import Option
+    from pipelines.stages.stage import Stage
+
+    _Loaded = tuple[dict[str, Option], Callable[[CommandLine], int | None]]
+
+T = TypeVar("T")
 
 DONE, FAILED, UNUSABLE = 0, 1, 2
 INTERRUPTED = interruption.SIGNAL_EXIT + signal.SIGINT
@@ -30,16 +35,20 @@ _HELP = ("-h", "-help", "--help")
 _VERSION = ("-version", "--version")
 
 
+COMMANDS: "dict[str, Command]" = {}
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class _Command:
+class Command:
     """A subcommand.
 
     Attributes:
       help: its line in --help.
       example: a whole command line.
-      options: gives its own flags by name; called only for this command, because that imports their declarations.
-      run: runs it; may return an exit code of its own (128 + the signal that ended a training, as shells do).
-      usage: what follows its name in a command line; empty where its required flags do.
+      load: imports the declarations of its own flags and gives them by name, with the function that runs it; called
+        only for this command. The function may return an exit code of its own (128 + the signal that ended a training,
+        as shells do).
+      usage: what follows its name in a command line; empty if its required flags do.
       beam: whether it runs on Beam: Beam's flags go through.
       prints_result: whether what it prints is what it is called for, which --quiet leaves.
       prints_with: flags with which it is.
@@ -48,8 +57,7 @@ class _Command:
 
     help: str
     example: str
-    options: "Callable[[], Mapping[str, Option]]"
-    run: "Callable[[CommandLine], int | None]"
+    load: "Callable[[], _Loaded]"
     usage: str = ""
     beam: bool = False
     prints_result: bool = False
@@ -62,9 +70,18 @@ class _Command:
         from pipelines.settings.command_options import CommonOptions, WorkerOptions
 
         shared = _options(WorkerOptions, CommonOptions) if self.beam else _options(CommonOptions)
-        return dict(self.options()) | {
+        return self.load()[0] | {
             name: dataclasses.replace(known, group="how the command runs") for name, known in shared.items()
         }
+
+
+def _command(name: str, help: str, example: str, **more: Any) -> "Callable[[Callable[[], _Loaded]], None]":
+    """Lists a function that loads a command; `more` are further attributes of Command."""
+
+    def add(load: "Callable[[], _Loaded]") -> None:
+        COMMANDS[name] = Command(help=help, example=example, load=load, **more)
+
+    return add
 
 
 def _options(*classes: type) -> "dict[str, Option]":
@@ -74,78 +91,25 @@ def _options(*classes: type) -> "dict[str, Option]":
     return {name: known for options_class in classes for name, known in options_of(options_class).items()}
 
 
+def _loaded(options_class: type[T], run: "Callable[[CommandLine, T], int | None]") -> "_Loaded":
+    """A command with the flags of one class, which `run` gets made of the command line."""
+    from pipelines.settings import options
+
+    return _options(options_class), lambda line: run(line, options.from_flags(options_class, line.values))
+
+
 def _usage_of(known: "Mapping[str, Option]") -> str:
     required = [f"--{name} VALUE" for name, needed in known.items() if needed.is_required]
     return f"{' '.join(required)} [--flag VALUE …]"
 
 
-# ---- commands that run one stage
+def _beam_arguments(line: "CommandLine") -> list[str]:
+    from pipelines.settings import beam_flags
 
-
-def _options_of_extract() -> "Mapping[str, Option]":
-    from pipelines.settings.stage_options import ExtractOptions
-
-    return _options(ExtractOptions)
-
-
-def _options_of_vocabulary() -> "Mapping[str, Option]":
-    from pipelines.settings.stage_options import VocabularyStageOptions
-
-    return _options(VocabularyStageOptions)
-
-
-def _options_of_examples() -> "Mapping[str, Option]":
-    from pipelines.settings.stage_options import ExamplesOptions
-
-    return _options(ExamplesOptions)
-
-
-def _run_stage(name: str, line: "CommandLine") -> None:
-    from pipelines.settings import beam_flags, options
-    from pipelines.stages.registry import STAGES
-
-    entry = next(entry for entry in STAGES if entry.name == name)
-    chosen: Any = options.from_flags(entry.options, line.values)
-    beam_arguments = beam_flags.with_workers(line.beam, line.values.get("workers"))
-    from pipelines.building import build
-
-    manifests = build.run_entries([(entry, chosen)], beam_arguments)
-    from pipelines.building import next_step
-    from pipelines.terminal import summary
-
-    summary.report(chosen.output, manifests.get(name, {}))
-    if manifests:
-        next_step.report([chosen.output], next_step.of({name: chosen}))
+    return beam_flags.with_workers(line.beam, line.values.get("workers"))
 
 
 # ---- commands that take a build's file
-
-
-def _options_of_build() -> "Mapping[str, Option]":
-    from pipelines.building import build_options
-    from pipelines.building.build_choices import BuildChoices
-    from pipelines.settings.command_options import ConfigOptions
-
-    return {**_options(BuildChoices, ConfigOptions), **build_options.flags()}
-
-
-def _options_of_watch() -> "Mapping[str, Option]":
-    from pipelines.building import build_options
-    from pipelines.building.build_choices import BuildChoices
-    from pipelines.releasing.watch_options import WatchFlags
-
-    # A watch builds releases, and looks (--check) where a build plans (--dry_run).
-    choices = {
-        name: known for name, known in _options(BuildChoices).items() if name not in ("release", "dry_run", "json")
-    }
-    return {**_options(WatchFlags), **choices, **build_options.flags()}
-
-
-def _options_of_estimate() -> "Mapping[str, Option]":
-    from pipelines.building import build_options
-    from pipelines.commands.estimate_options import EstimateOptions
-
-    return {**_options(EstimateOptions), **build_options.flags()}
 
 
 def _overrides(line: "CommandLine") -> dict[str, Any]:
@@ -165,93 +129,182 @@ def _config(line: "CommandLine", whose: str, what_to_do: str) -> str:
     return line.names[0]
 
 
-def _build(line: "CommandLine") -> int:
+@_command(
+    "build",
+    "run all stages from one YAML file",
+    "maskmill build build.yaml --examples.dupe_factor 3 --workers 4",
+    usage="CONFIG.yaml [--SECTION.OPTION VALUE …]",
+    beam=True,
+    takes_names=True,
+    prints_with=("dry_run",),
+)
+def _build() -> "_Loaded":
     from pipelines.building import build_options
-    from pipelines.building.build_choices import BuildChoices
-    from pipelines.settings import beam_flags, options
-
-    prints = line.values.get("print_config")
-    config = ""
-    if line.names or not prints:
-        config = _config(line, "a build has", "`maskmill build --print_config` prints one to start from")
-    overrides = _overrides(line)
-    beam_arguments = beam_flags.with_workers(line.beam, line.values.get("workers"))
-    if prints:
-        read = build_options.read_build(config, overrides) if config else None
-        print(build_options.print_config(read, overrides.get("preset")))
-        return DONE
-    choices = options.from_flags(BuildChoices, line.values)
-    chosen = build_options.read_build(config, overrides)
-    from pipelines.releasing import releases
-
-    return releases.run(chosen, choices, beam_arguments, config=config)
-
-
-def _watch(line: "CommandLine") -> int:
-    from pipelines.building import build_options
-    from pipelines.building.build_choices import BuildChoices
-    from pipelines.releasing.watch_options import WatchFlags
-    from pipelines.settings import beam_flags, options
-
-    config = _config(line, "a watch has", "name the YAML file of a build with a section watch")
-    if any(argument.startswith("--dry_run") for argument in line.beam):
-        raise UnusableInputError("--dry_run: a watch only looks with --check.")
-    flags_of_watch = options.from_flags(WatchFlags, line.values)
-    choices = options.from_flags(BuildChoices, {**line.values, "release": True})
-    beam_arguments = beam_flags.with_workers(line.beam, line.values.get("workers"))
-    chosen = build_options.read_build(config, _overrides(line))
-    from pipelines.releasing import watch
-
-    return watch.watch(chosen, flags_of_watch, choices, beam_arguments, config=config)
-
-
-def _estimate(line: "CommandLine") -> None:
-    from pipelines.building import build_options
-    from pipelines.commands.estimate_options import EstimateOptions
+    from pipelines.building.build_options import BuildChoices
     from pipelines.settings import options
 
-    config = _config(line, "an estimate is of", "name the YAML file of a build")
-    chosen = options.from_flags(EstimateOptions, line.values)
-    build = build_options.read_build(config, _overrides(line))
-    from pipelines.commands import estimate
-    from pipelines.releasing import release_inputs
+    def run(line: "CommandLine") -> int:
+        prints = line.values.get("print_config")
+        config = ""
+        if line.names or not prints:
+            config = _config(line, "a build has", "`maskmill build --print_config` prints one to start from")
+        overrides, beam_arguments = _overrides(line), _beam_arguments(line)
+        if prints:
+            read = build_options.read_build(config, overrides) if config else None
+            print(build_options.print_config(read, overrides.get("preset")))
+            return DONE
+        choices = options.from_flags(BuildChoices, line.values)
+        chosen = build_options.read_build(config, overrides)
+        from pipelines.releasing import releases
 
-    estimate.run(release_inputs.with_input(build)[0], chosen)
+        return releases.run(chosen, choices, beam_arguments, config=config)
+
+    return _options(BuildChoices) | build_options.flags(), run
+
+
+@_command(
+    "watch",
+    "build a release of the newest dump, if it is new",
+    "maskmill watch build.yaml --keep 3 --quiet",
+    usage="CONFIG.yaml [--check] [--SECTION.OPTION VALUE …]",
+    beam=True,
+    prints_with=("check",),
+    takes_names=True,
+)
+def _watch() -> "_Loaded":
+    from pipelines.building import build_options
+    from pipelines.building.build_options import BuildChoices
+    from pipelines.settings import options
+    from pipelines.settings.command_options import WatchFlags
+
+    def run(line: "CommandLine") -> int:
+        config = _config(line, "a watch has", "name the YAML file of a build with a section watch")
+        if any(argument.startswith("--dry_run") for argument in line.beam):
+            raise UnusableInputError("--dry_run: a watch only looks with --check.")
+        flags_of_watch = options.from_flags(WatchFlags, line.values)
+        choices = options.from_flags(BuildChoices, {**line.values, "release": True})
+        beam_arguments = _beam_arguments(line)
+        chosen = build_options.read_build(config, _overrides(line))
+        from pipelines.releasing import watch
+
+        return watch.watch(chosen, flags_of_watch, choices, beam_arguments, config=config)
+
+    # A watch builds releases, and looks (--check) where a build plans (--dry_run).
+    choices = {name: known for name, known in _options(BuildChoices).items() if name not in BuildChoices.NOT_OF_A_WATCH}
+    return _options(WatchFlags) | choices | build_options.flags(), run
+
+
+@_command(
+    "estimate",
+    "tell from a sample what a build will give and take",
+    "maskmill estimate build.yaml --examples.dupe_factor 3 --cores 32",
+    usage="CONFIG.yaml [--SECTION.OPTION VALUE …]",
+    takes_names=True,
+)
+def _estimate() -> "_Loaded":
+    from pipelines.building import build_options
+    from pipelines.settings import options
+    from pipelines.settings.command_options import EstimateOptions
+
+    def run(line: "CommandLine") -> None:
+        config = _config(line, "an estimate is of", "name the YAML file of a build")
+        chosen = options.from_flags(EstimateOptions, line.values)
+        build = build_options.read_build(config, _overrides(line))
+        from pipelines.commands import estimate
+        from pipelines.releasing import release_inputs
+
+        estimate.run(release_inputs.with_input(build)[0], chosen)
+
+    return _options(EstimateOptions) | build_options.flags(), run
+
+
+# ---- commands that run one stage
+
+
+def _loaded_stage(stage: "type[Stage[Any]]") -> "_Loaded":
+    def run(line: "CommandLine", chosen: Any) -> None:
+        beam_arguments = _beam_arguments(line)
+        from pipelines.building import build, next_step
+        from pipelines.terminal import printed_summary
+
+        manifests = build.run_chosen([(stage, chosen)], beam_arguments)
+        printed_summary.report(chosen.output, manifests.get(stage.name, {}))
+        if manifests:
+            next_step.report([chosen.output], next_step.of({stage: chosen}))
+
+    return _loaded(stage.options_class, run)
+
+
+@_command(
+    "extract",
+    "dump or corpus → text shards and eval set",
+    "maskmill extract --input enwiki-latest-pages-articles.xml.bz2 --output text",
+    beam=True,
+)
+def _extract() -> "_Loaded":
+    from pipelines.stages.extract_stage import ExtractStage
+
+    return _loaded_stage(ExtractStage)
+
+
+@_command(
+    "vocabulary",
+    "text shards → a vocabulary for them: WordPiece or byte-level BPE",
+    "maskmill vocabulary --input text --output vocabulary --kind bpe --size 32000",
+    beam=True,
+)
+def _vocabulary() -> "_Loaded":
+    from pipelines.stages.vocabulary_stage import VocabularyStage
+
+    return _loaded_stage(VocabularyStage)
+
+
+@_command(
+    "examples",
+    "text shards → training examples: TFRecords, Parquet or MDS",
+    "maskmill examples --input text --output examples --vocab_file vocab.txt",
+    beam=True,
+)
+def _examples() -> "_Loaded":
+    from pipelines.stages.examples_stage import ExamplesStage
+
+    return _loaded_stage(ExamplesStage)
 
 
 # ---- all other commands
 
 
-def _options_of_pretraining_data() -> "Mapping[str, Option]":
-    from pipelines.settings.stage_options import CreatePretrainingDataOptions
+@_command(
+    "create-pretraining-data",
+    "drop-in for create_pretraining_data.py",
+    "maskmill create-pretraining-data --input_file text/part-00000-of-00500 --output_file part-0.tfrecord "
+    "--vocab_file vocab.txt",
+)
+def _create_pretraining_data() -> "_Loaded":
+    from pipelines.settings.command_options import CreatePretrainingDataOptions
 
-    return _options(CreatePretrainingDataOptions)
+    def run(line: "CommandLine", chosen: CreatePretrainingDataOptions) -> None:
+        from pipelines.commands import record_files
 
+        record_files.create(chosen)
 
-def _create_pretraining_data(line: "CommandLine") -> None:
-    from pipelines.settings import options
-    from pipelines.settings.stage_options import CreatePretrainingDataOptions
-
-    chosen = options.from_flags(CreatePretrainingDataOptions, line.values)
-    from pipelines.commands import pretraining_data
-
-    pretraining_data.run(chosen)
-
-
-def _options_of_pick_eval() -> "Mapping[str, Option]":
-    from pipelines.settings.stage_options import PickEvalOptions
-
-    return _options(PickEvalOptions)
+    return _loaded(CreatePretrainingDataOptions, run)
 
 
-def _pick_eval(line: "CommandLine") -> None:
-    from pipelines.settings import options
-    from pipelines.settings.stage_options import PickEvalOptions
+@_command(
+    "pick-eval",
+    "pick eval examples at even distance",
+    "maskmill pick-eval --input_tfrecord eval-all.tfrecord --output_tfrecord eval.tfrecord",
+)
+def _pick_eval() -> "_Loaded":
+    from pipelines.settings.command_options import PickEvalOptions
 
-    chosen = options.from_flags(PickEvalOptions, line.values)
-    from pipelines.commands import record_files
+    def run(line: "CommandLine", chosen: PickEvalOptions) -> None:
+        from pipelines.commands import record_files
 
-    record_files.pick(chosen)
+        record_files.pick(chosen)
+
+    return _loaded(PickEvalOptions, run)
 
 
 def _compile_what_reads() -> None:
@@ -260,244 +313,137 @@ def _compile_what_reads() -> None:
     kernels.prepare(kernels.OF_READING)
 
 
-def _warm_up(line: "CommandLine") -> None:
-    from pipelines.stages import kernels
+@_command("warm-up", "compile everything at once, for an image", "maskmill warm-up", usage="[--quiet]")
+def _warm_up() -> "_Loaded":
+    def run(line: "CommandLine") -> None:
+        from pipelines.stages import kernels
 
-    kernels.warm_up()
+        kernels.warm_up()
+
+    return {}, run
 
 
-def _options_of_index() -> "Mapping[str, Option]":
+@_command(
+    "index",
+    "write DALI's index of TFRecord files",
+    "maskmill index examples/part-*.tfrecord",
+    usage="FILE … [--output INDEX]",
+    takes_names=True,
+)
+def _index() -> "_Loaded":
     from pipelines.settings.command_options import IndexOptions
 
-    return _options(IndexOptions)
+    def run(line: "CommandLine", chosen: IndexOptions) -> None:
+        if not line.names:
+            raise UnusableInputError("FILE is missing: name TFRecord files (globs and comma lists too).")
+        from pipelines.commands import record_files
+
+        record_files.index(line.names, chosen.output)
+
+    return _loaded(IndexOptions, run)
 
 
-def _index(line: "CommandLine") -> None:
-    from pipelines.settings import options
-    from pipelines.settings.command_options import IndexOptions
+@_command(
+    "inspect",
+    "show what is in data, a vocabulary or a checkpoint",
+    "maskmill inspect examples --example search fox",
+    usage="PATH [--example N|random|search WORD] [--flag VALUE …]",
+    prints_result=True,
+    takes_names=True,
+)
+def _inspect() -> "_Loaded":
+    from pipelines.settings.command_options import InspectOptions
 
-    chosen = options.from_flags(IndexOptions, line.values)
-    if not line.names:
-        raise UnusableInputError("FILE is missing: name TFRecord files (globs and comma lists too).")
-    from pipelines.commands import record_files
+    def run(line: "CommandLine", chosen: InspectOptions) -> None:
+        from pipelines.commands import inspect
 
-    record_files.index(line.names, chosen.output)
+        inspect.run(line.names, chosen)
 
-
-def _options_of_inspect() -> "Mapping[str, Option]":
-    from pipelines.commands.inspect_options import InspectOptions
-
-    return _options(InspectOptions)
-
-
-def _inspect(line: "CommandLine") -> None:
-    from pipelines.commands.inspect_options import InspectOptions
-    from pipelines.settings import options
-
-    chosen = options.from_flags(InspectOptions, line.values)
-    from pipelines.commands import inspect
-
-    inspect.run(line.names, chosen)
+    return _loaded(InspectOptions, run)
 
 
-def _options_of_lineage() -> "Mapping[str, Option]":
-    from pipelines.commands.lineage_options import LineageOptions
+@_command(
+    "lineage",
+    "follow data back to the dump, and forward to checkpoints",
+    "maskmill lineage run/step-0000001000.safetensors",
+    usage="CHECKPOINT|SHARD|RELEASE|BUILD|DUMP [--root DIR]",
+    prints_result=True,
+    takes_names=True,
+)
+def _lineage() -> "_Loaded":
+    from pipelines.settings.command_options import LineageOptions
 
-    return _options(LineageOptions)
+    def run(line: "CommandLine", chosen: LineageOptions) -> int:
+        from pipelines.commands import print_lineage
+
+        return print_lineage.run(line.names, chosen)
+
+    return _loaded(LineageOptions, run)
 
 
-def _lineage(line: "CommandLine") -> int:
-    from pipelines.commands.lineage_options import LineageOptions
-    from pipelines.settings import options
-
-    chosen = options.from_flags(LineageOptions, line.values)
-    from pipelines.commands import lineage
-
-    return lineage.run(line.names, chosen)
-
-
-def _options_of_verify() -> "Mapping[str, Option]":
+@_command(
+    "verify",
+    "find out whether a data set is right",
+    "maskmill verify build --contamination test.txt",
+    usage="PATH … [--flag VALUE …]",
+    beam=True,
+    prints_result=True,
+    takes_names=True,
+)
+def _verify() -> "_Loaded":
     from maskmill.verification.options import VerifyOptions
 
-    return _options(VerifyOptions)
+    def run(line: "CommandLine", chosen: VerifyOptions) -> int:
+        from maskmill.storage import paths
+
+        beam_arguments = _beam_arguments(line)
+        for name in line.names:
+            paths.refuse_missing(name)  # before kernels are imported
+        from pipelines.verifying import verify
+
+        return verify.run(line.names, chosen, beam_arguments, quiet=bool(line.values.get("quiet")))
+
+    return _loaded(VerifyOptions, run)
 
 
-def _verify(line: "CommandLine") -> int:
-    from maskmill.storage import paths
-    from maskmill.verification.options import VerifyOptions
-    from pipelines.settings import beam_flags, options
-
-    chosen = options.from_flags(VerifyOptions, line.values)
-    beam_arguments = beam_flags.with_workers(line.beam, line.values.get("workers"))
-    for name in line.names:
-        paths.refuse_missing(name)  # before kernels are imported
-    from pipelines.verifying import verify
-
-    return verify.run(line.names, chosen, beam_arguments, quiet=bool(line.values.get("quiet")))
-
-
-def _options_of_train() -> "Mapping[str, Option]":
+@_command(
+    "train",
+    "pre-train or fine-tune an encoder on the examples",
+    "maskmill train --input_file examples --output_dir run --preset base",
+)
+def _train() -> "_Loaded":
     from training.options import TrainOptions
 
-    return _options(TrainOptions)
+    def run(line: "CommandLine", chosen: TrainOptions) -> int:
+        from pipelines.stages.train_stage import TrainStage
+
+        TrainStage.check(chosen, is_first=True)
+        from training import command
+
+        return command.run(chosen)
+
+    return _loaded(TrainOptions, run)
 
 
-def _train(line: "CommandLine") -> int:
-    from pipelines.settings import options
-    from training.options import TrainOptions
-
-    chosen = options.from_flags(TrainOptions, line.values)
-    from pipelines.stages import checks
-    from training import preflight
-
-    preflight.check(chosen)
-    if chosen.launcher is None:
-        checks.check_training_installed()
-    from training import command
-
-    return command.run(chosen)
-
-
-def _options_of_convert() -> "Mapping[str, Option]":
+@_command(
+    "convert-checkpoint",
+    "convert checkpoints: TensorFlow 1 and 2, Hugging Face",
+    "maskmill convert-checkpoint --input run --output bert --format huggingface",
+)
+def _convert_checkpoint() -> "_Loaded":
     from training.options import ConvertOptions
 
-    return _options(ConvertOptions)
+    def run(line: "CommandLine", chosen: ConvertOptions) -> int:
+        from pipelines.stages import train_stage
+        from training import preflight
 
+        preflight.check_conversion(chosen)
+        train_stage.check_training_installed()
+        from training import command
 
-def _convert_checkpoint(line: "CommandLine") -> int:
-    from pipelines.settings import options
-    from training.options import ConvertOptions
+        return command.convert_checkpoint(chosen)
 
-    chosen = options.from_flags(ConvertOptions, line.values)
-    from pipelines.stages import checks
-    from training import preflight
-
-    preflight.check_conversion(chosen)
-    checks.check_training_installed()
-    from training import command
-
-    return command.convert_checkpoint(chosen)
-
-
-COMMANDS: Mapping[str, _Command] = {
-    "build": _Command(
-        help="run all stages from one YAML file",
-        usage="CONFIG.yaml [--SECTION.OPTION VALUE …]",
-        example="maskmill build build.yaml --examples.dupe_factor 3 --workers 4",
-        options=_options_of_build,
-        run=_build,
-        beam=True,
-        takes_names=True,
-        prints_with=("dry_run",),
-    ),
-    "watch": _Command(
-        help="build a release of the newest dump, if it is new",
-        usage="CONFIG.yaml [--check] [--SECTION.OPTION VALUE …]",
-        example="maskmill watch build.yaml --keep 3 --quiet",
-        options=_options_of_watch,
-        run=_watch,
-        beam=True,
-        prints_with=("check",),
-        takes_names=True,
-    ),
-    "estimate": _Command(
-        help="tell from a sample what a build will give and take",
-        usage="CONFIG.yaml [--SECTION.OPTION VALUE …]",
-        example="maskmill estimate build.yaml --examples.dupe_factor 3 --cores 32",
-        options=_options_of_estimate,
-        run=_estimate,
-        takes_names=True,
-    ),
-    "extract": _Command(
-        help="dump or corpus → text shards and eval set",
-        example="maskmill extract --input enwiki-latest-pages-articles.xml.bz2 --output text",
-        options=_options_of_extract,
-        run=lambda line: _run_stage("extract", line),
-        beam=True,
-    ),
-    "vocabulary": _Command(
-        help="text shards → a vocabulary for them: WordPiece or byte-level BPE",
-        example="maskmill vocabulary --input text --output vocabulary --kind bpe --size 32000",
-        options=_options_of_vocabulary,
-        run=lambda line: _run_stage("vocabulary", line),
-        beam=True,
-    ),
-    "examples": _Command(
-        help="text shards → training examples: TFRecords, Parquet or MDS",
-        example="maskmill examples --input text --output examples --vocab_file vocab.txt",
-        options=_options_of_examples,
-        run=lambda line: _run_stage("examples", line),
-        beam=True,
-    ),
-    "create-pretraining-data": _Command(
-        help="drop-in for create_pretraining_data.py",
-        example="maskmill create-pretraining-data --input_file text/part-00000-of-00500 --output_file part-0.tfrecord "
-        "--vocab_file vocab.txt",
-        options=_options_of_pretraining_data,
-        run=_create_pretraining_data,
-    ),
-    "pick-eval": _Command(
-        help="pick eval examples at even distance",
-        example="maskmill pick-eval --input_tfrecord eval-all.tfrecord --output_tfrecord eval.tfrecord",
-        options=_options_of_pick_eval,
-        run=_pick_eval,
-    ),
-    "warm-up": _Command(
-        help="compile everything at once, for an image",
-        example="maskmill warm-up",
-        options=dict,
-        run=_warm_up,
-        usage="[--quiet]",
-    ),
-    "index": _Command(
-        help="write DALI's index of TFRecord files",
-        usage="FILE … [--output INDEX]",
-        example="maskmill index examples/part-*.tfrecord",
-        options=_options_of_index,
-        run=_index,
-        takes_names=True,
-    ),
-    "inspect": _Command(
-        help="show what is in data, a vocabulary or a checkpoint",
-        usage="PATH [--example N|random|search WORD] [--flag VALUE …]",
-        example="maskmill inspect examples --example search fox",
-        options=_options_of_inspect,
-        run=_inspect,
-        prints_result=True,
-        takes_names=True,
-    ),
-    "lineage": _Command(
-        help="follow data back to the dump, and forward to checkpoints",
-        usage="CHECKPOINT|SHARD|RELEASE|BUILD|DUMP [--root DIR]",
-        example="maskmill lineage run/step-0000001000.safetensors",
-        options=_options_of_lineage,
-        run=_lineage,
-        prints_result=True,
-        takes_names=True,
-    ),
-    "verify": _Command(
-        help="find out whether a data set is right",
-        usage="PATH … [--flag VALUE …]",
-        example="maskmill verify build --contamination test.txt",
-        options=_options_of_verify,
-        run=_verify,
-        beam=True,
-        prints_result=True,
-        takes_names=True,
-    ),
-    "train": _Command(
-        help="pre-train or fine-tune an encoder on the examples",
-        example="maskmill train --input_file examples --output_dir run --preset base",
-        options=_options_of_train,
-        run=_train,
-    ),
-    "convert-checkpoint": _Command(
-        help="convert checkpoints: TensorFlow 1 and 2, Hugging Face",
-        example="maskmill convert-checkpoint --input run --output bert --format huggingface",
-        options=_options_of_convert,
-        run=_convert_checkpoint,
-    ),
-}
+    return _loaded(ConvertOptions, run)
 
 
 def _split(arguments: Sequence[str]) -> tuple[str | None, list[str]]:
@@ -555,12 +501,13 @@ def _run(name: str | None, arguments: list[str], prints: console.Console, versio
     line = flags.parse(
         arguments, command.flags, beam_flags.read if command.beam else None, takes_names=command.takes_names
     )
+    run = command.load()[1]
     common = options.from_flags(CommonOptions, line.values)
     keeps_output = command.prints_result or any(line.values.get(flag) for flag in command.prints_with)
     with prints.listening(quiet=common.quiet, level=common.log_level, keeps_output=keeps_output):
         # What runs stages says more exactly what it runs.
         compilation.before_first(_compile_what_reads)
-        return command.run(line) or DONE
+        return run(line) or DONE
 
 
 def _shortage(error: OSError | ImportError) -> str:

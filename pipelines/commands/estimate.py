@@ -9,13 +9,14 @@ from typing import Any
 
 from maskmill.errors import UnusableInputError
 from maskmill.records.examples import kernels_of
-from maskmill.records.plan import ExamplesPlan
 from maskmill.records.tokenizing import load_tokenization
 from pipelines.building.build_options import BuildOptions
-from pipelines.commands.estimate_options import EstimateOptions
 from pipelines.commands.estimated_text import EstimatedText, estimate_text
-from pipelines.settings.stage_options import ExamplesOptions, decided_masking
+from pipelines.settings.command_options import EstimateOptions
 from pipelines.stages import kernels
+from pipelines.stages.examples_stage import ExamplesStage, plan_of
+from pipelines.stages.vocabulary_stage import VocabularyStage
+from pipelines.terminal.console import bytes_text
 from transforms.examples.estimating import SampleExamples, examples_of, format_of
 
 _DUPE_FACTORS = (1, 5, 10, 20)
@@ -37,17 +38,13 @@ def estimate(build: BuildOptions, options: EstimateOptions) -> dict[str, Any]:
     Raises:
       UnusableInputError: the inputs or the vocabulary cannot be used.
     """
-    if "vocabulary" in build.stages:
+    if VocabularyStage in build:
         raise UnusableInputError(
             "An estimate takes a vocabulary that exists, and this build makes its own from all of its text; leave out "
             "the section vocabulary, and name one for the text's language in the section examples."
         )
-    examples: ExamplesOptions = build.stages["examples"]
-    plan = ExamplesPlan(
-        masking=decided_masking(examples.masking, examples.compat),
-        objective=examples.objective,
-        format=examples.format,
-    )
+    examples = build[ExamplesStage]
+    plan = plan_of(examples)
     name, path = examples.tokenizer
     loaded = load_tokenization(path, plan.masking, is_tokenizer=name == "tokenizer_file")
     of_text = ("characters", "inputs", "sentences", "extraction.kernels.wikitext")
@@ -157,7 +154,7 @@ class _Work:
 
 
 def _padding_share(made: Sequence[_Made]) -> float | None:
-    """The share of padding in all places of examples; None where they are not padded."""
+    """The share of padding in all places of examples; None if they are not padded."""
     places = [one.of_examples(one.examples.places) for one in made if one.examples.places is not None]
     if len(places) < len(made):
         return None
@@ -172,7 +169,7 @@ def _described(found: Mapping[str, Any]) -> str:
     )
     padding = "no padding" if found["padding_share"] is None else f"{found['padding_share']:.1%} padding"
     lines = [
-        f"sample: {_amount(read['bytes_read'])} of {_amount(read['bytes'])} read, {read['share_read']:.2%}",
+        f"sample: {bytes_text(read['bytes_read'])} of {bytes_text(read['bytes'])} read, {read['share_read']:.2%}",
         f"  documents   {found['documents']:>14,}  {of_documents}, {found['eval_documents']:,} for the eval set",
         f"  tokens      {found['tokens']:>14,}  {margin}",
         f"  examples    {found['examples']:>14,}  {of_examples}, {padding}",
@@ -180,23 +177,15 @@ def _described(found: Mapping[str, Any]) -> str:
         f"on disk, {of_examples}:",
     ]
     for name, size in found["bytes"].items():
-        lines.append(f"  {name:<12}{_amount(size):>14}" + ("  *" if name == found["format"] else ""))
+        lines.append(f"  {name:<12}{bytes_text(size):>14}" + ("  *" if name == found["format"] else ""))
     lines.append(f"dupe factor        examples        on disk  on {found['cores']} core{'s'[: found['cores'] - 1]}")
     for factor, cost in found["dupe_factors"].items():
         mark = "*" if factor == str(found["dupe_factor"]) else " "
         time = _duration(cost["hours"])
-        lines.append(f"  {factor:>8}{mark}{cost['examples']:>16,}{_amount(cost['example_bytes']):>15}  {time}")
-    lines.append(f"memory: {_amount(found['worker_bytes'])} a worker")
+        lines.append(f"  {factor:>8}{mark}{cost['examples']:>16,}{bytes_text(cost['example_bytes']):>15}  {time}")
+    lines.append(f"memory: {bytes_text(found['worker_bytes'])} a worker")
     lines += [f"note: {note}." for note in found["notes"]]
     return "\n".join(lines)
-
-
-def _amount(size: float) -> str:
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if size < 999.5:
-            return f"{size:.3g} {unit}"
-        size /= 1000
-    return f"{size:,.3g} TB"
 
 
 def _duration(hours: float) -> str:

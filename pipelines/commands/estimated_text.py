@@ -10,9 +10,9 @@ from maskmill.errors import UnusableInputError
 from maskmill.storage import files, manifest
 from maskmill.text.text_files import find_texts, refuse_equal_names
 from pipelines.building.build_options import BuildOptions
-from pipelines.settings.source_options import MixOptions
 from pipelines.settings.stage_options import ExtractOptions
-from pipelines.stages.checks import check_extraction
+from pipelines.stages.extract_stage import check_extraction
+from pipelines.stages.mix_stage import MixStage, extracts_of
 from transforms.inputs import multistream
 from transforms.inputs.found_inputs import find_inputs
 from transforms.inputs.options import ReadOptions
@@ -89,30 +89,27 @@ class EstimatedText:
 def estimate_text(build: BuildOptions, share: float | None) -> EstimatedText:
     """How much text a build will have.
 
-    Args:
-      share: of the inputs' bytes to read; None: 2 %, at least 4 MB and at most 32 MB.
+    share: of the inputs' bytes to read; None: 2 %, at least 4 MB and at most 32 MB.
 
     Raises:
       UnusableInputError: an input cannot be used.
     """
     if build.texts is not None:
         return _of_texts(build.texts, share)
-    extract = build.stages["extract"]
-    sources: Sequence[tuple[ExtractOptions, Any]] = [(extract, None)]
-    split = extract.decided.split
-    if isinstance(extract, MixOptions):
-        sources = [(source.extract, source.source) for source in extract.sources]
-    inputs = [find_inputs(options.input, options.input_format).files for options, _ in sources]
+    mix = build.get(MixStage)
+    extracts = list(extracts_of(build).values())
+    split = extracts[0].decided.split if mix is None else mix.decided.split
+    inputs = [find_inputs(options.input, options.input_format).files for options in extracts]
     size = sum(file.size for found in inputs for file in found)
     reader = CountedReader()
     notes: list[str] = []
     groups = []
-    for (options, _), found in zip(sources, inputs, strict=True):
+    for options, found in zip(extracts, inputs, strict=True):
         of_source = sum(file.size for file in found)
         wanted = _wanted(size, share) * of_source // max(1, size)
         groups.append(_of_extract(found, options, wanted, reader, notes))
-    if isinstance(extract, MixOptions):
-        groups = _mixed(groups, [source for _, source in sources])
+    if mix is not None:
+        groups = _mixed(groups, [source.source for source in mix.sources])
     else:
         groups = _first_documents(groups, split)
     flat = tuple(group for of_source in groups for group in of_source)
@@ -269,7 +266,7 @@ def _of_texts(patterns: Sequence[str], share: float | None) -> EstimatedText:
 
 
 def _counted_documents(patterns: Sequence[str]) -> int | None:
-    """The documents in the shards of directories, by their manifests; None where a pattern is no such directory."""
+    """The documents in the shards of directories, by their manifests; None if a pattern is no such directory."""
     total = 0
     for pattern in patterns:
         if not files.exists(files.join(pattern, manifest.MANIFEST)):

@@ -5,13 +5,16 @@ import dataclasses
 import itertools
 import os
 import random
+import shutil
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.inspection import kinds, searching
 from maskmill.inspection.comparisons import compare
 from maskmill.inspection.decoded import DecodedExample
 from maskmill.inspection.examples import OpenedExamples, open_examples
+from maskmill.inspection.found_documents import FoundDocument
 from maskmill.inspection.summarizing import summarize
 from maskmill.inspection.text import as_json
 from maskmill.inspection.text_shards import OpenedTexts, TextDocument, open_texts
@@ -19,11 +22,16 @@ from maskmill.inspection.vocabularies import VocabularyFile, open_vocabulary
 from maskmill.reading.remote import open_ranges
 from maskmill.storage import files, paths
 from pipelines.commands import inspect_text
-from pipelines.commands.inspect_options import RANDOM, SEARCH, InspectOptions
 from pipelines.running import interruption
+from pipelines.settings.command_options import RANDOM, SEARCH, InspectOptions
+from pipelines.settings.flags import only_path
 from pipelines.stages import kernels
 from pipelines.terminal import console
 
+_MOST_LINES = 10  # of the wikitext, text, sentences and pieces of an article
+_ROWS_A_LINE = 2  # of the terminal
+_INDENT = 2
+_SPLITS = ("train", "eval")
 _TAKES_ONE = "name one path: a build, a data set, text shards, a manifest, a vocabulary or a checkpoint"
 
 
@@ -31,9 +39,7 @@ _TAKES_ONE = "name one path: a build, a data set, text shards, a manifest, a voc
 def run(names: Sequence[str], options: InspectOptions) -> None:
     """Prints what is in a path.
 
-    Args:
-      names: the path and, with --example search, the words behind it.
-      options: as on the command line.
+    names: the path and, with --example search, the words behind it.
 
     Raises:
       UnusableInputError: there is nothing that can be shown.
@@ -43,7 +49,7 @@ def run(names: Sequence[str], options: InspectOptions) -> None:
     if options.html is not None:
         _write_page(path, options.html, options)
     elif options.document is not None:
-        _show_document(path, options)
+        _show_document(path, options, options.document)
     elif options.diff is not None:
         _show_differences(path, options.diff, options)
     elif options.example is None and options.head is None:
@@ -59,10 +65,7 @@ def run(names: Sequence[str], options: InspectOptions) -> None:
 def _named(names: Sequence[str], options: InspectOptions) -> tuple[str, str]:
     """The path, and the words to search for: they may stand before or behind it."""
     if options.example != SEARCH:
-        if len(names) != 1:
-            fault = "PATH is missing" if not names else f"{names[1]}: this is a second path"
-            raise UnusableInputError(f"{fault}; {_TAKES_ONE}.")
-        return names[0], ""
+        return only_path(names, _TAKES_ONE), ""
     if len(names) < 2:
         raise UnusableInputError("The word to search for is missing; give PATH --example search WORD.")
     if not _is_there(names[0]) and _is_there(names[-1]):
@@ -77,24 +80,72 @@ def _is_there(path: str) -> bool:
 def _write_page(path: str, html: str, options: InspectOptions) -> None:
     """Writes the report on a path, or on two side by side."""
     from maskmill.reporting import page
-    from pipelines.building import report
+    from pipelines.building import build_report
 
     files.check_outputs([], [html])
     paths.refuse_missing(path)
     kernels.prepare(None)  # it follows an article through every step
-    facts, _ = report.collect(path, options.verified)
-    other = None if options.diff is None else report.collect(options.diff, options.verified)[0]
+    facts, _ = build_report.collect(path, options.verified)
+    other = None if options.diff is None else build_report.collect(options.diff, options.verified)[0]
     content = page.render(facts, other).encode()
     files.write_bytes(html, content)
     print(f"{html}: {len(content):,} bytes")
 
 
-def _show_document(path: str, options: InspectOptions) -> None:
-    from pipelines.commands import inspect_document
-
+def _show_document(path: str, options: InspectOptions, document: str) -> None:
+    """Prints what became of an article, from wikitext to text to sentences to masked rows."""
     paths.refuse_missing(path)
+    from transforms.following.followed_articles import find_document
+
     kernels.prepare(None)  # it follows the document through every step
-    inspect_document.show(path, options)
+    found = find_document(path, document, vocab_file=options.vocab_file)
+    if options.format == "json":
+        print(as_json(_document_dict(found), indent=1))
+    else:
+        _print_document(found)
+
+
+def _document_dict(found: FoundDocument) -> dict[str, Any]:
+    content = dataclasses.asdict(found)
+    content["examples"] = [inspect_text.example_dict(example) for example in found.examples]
+    if found.rows is not None:
+        content["rows"] = {"files": found.rows.files, "searched": found.rows.searched, "count": found.rows.count}
+    return content
+
+
+def _print_document(found: FoundDocument) -> None:
+    out = inspect_text.printer()
+    id = f" (id {found.id})" if found.id else ""
+    out.title(f"{found.title or found.name}{id} of {found.input}")
+    if found.wikitext:
+        out.lines("as wikitext", _first(found.wikitext.splitlines()))
+    if found.text:
+        out.lines("as text", _first(found.text.splitlines()))
+    if found.outcome not in _SPLITS:
+        out.lines("what became of it", [f"left out: {found.outcome.replace('_', ' ')}"])
+    elif found.document is not None:
+        place = found.document
+        out.lines(
+            f"as sentences: document {place.document:,} of {place.file}, from line {place.line:,} on ({found.outcome})",
+            _first(place.lines),
+        )
+    if found.pieces:
+        out.lines("as pieces", _first([" ".join(pieces) for pieces in found.pieces]))
+    if found.rows is not None:
+        print(f"\nin {found.rows.count:,} examples; the {len(found.examples):,} that hold most of it:\n")
+        for number, example in enumerate(found.examples):
+            inspect_text.print_example(example, is_first=not number)
+    for sentence in found.skipped:
+        inspect_text.warn(sentence)
+
+
+def _first(lines: Sequence[str]) -> list[str]:
+    """The first lines with text, none longer than two lines of the terminal, and how many are left out."""
+    most = _ROWS_A_LINE * (shutil.get_terminal_size().columns - _INDENT) - 1
+    filled = [line for line in lines if line.strip()]
+    first = [line if len(line) <= most else f"{line[:most]}…" for line in filled[:_MOST_LINES]]
+    left = len(filled) - len(first)
+    return [*first, f"… and {left:,} more lines; --format json has all"] if left else first
 
 
 def _show_differences(path: str, other: str, options: InspectOptions) -> None:

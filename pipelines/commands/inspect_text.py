@@ -12,7 +12,7 @@ from maskmill.inspection.decoded import DecodedExample, DecodedPiece, PieceRole
 from maskmill.inspection.summaries import Comparison, Difference, Section, Summary, Table, Unit, Value
 from maskmill.inspection.text import columns_of, running_text, shown
 from maskmill.inspection.text_shards import TextDocument
-from pipelines.terminal.console import Coloured
+from pipelines.terminal.console import Coloured, bytes_text
 from pipelines.terminal.data_warnings import percent
 
 _COLUMNS = 80
@@ -32,8 +32,6 @@ _STYLES: dict[PieceRole, str] = {
     "padding": "dim",
 }
 _OF_PARTS = ("", "cyan", "yellow", "bright_blue")
-_UNITS = ("bytes", "kB", "MB", "GB", "TB")
-_STEP = 1000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,18 +63,8 @@ def value_text(value: Value, unit: Unit = "") -> str:
     if unit == "share":
         return percent(value)
     if unit == "bytes":
-        return _bytes_text(value)
+        return bytes_text(value)
     return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
-
-
-def _bytes_text(size: float) -> str:
-    if size < _STEP:
-        return f"{size:,.0f} bytes"
-    for unit in _UNITS[1:]:
-        size /= _STEP
-        if size < _STEP or unit == _UNITS[-1]:
-            break
-    return f"{size:.3g} {unit}" if size < _STEP else f"{size:,.0f} {unit}"
 
 
 def print_summary(summary: Summary) -> None:
@@ -206,7 +194,7 @@ def _figures(example: DecodedExample) -> Iterator[str]:
     roles = [piece.role for piece in example.pieces]
     predicted = [piece.role for piece in example.pieces if piece.label is not None]
     yield (
-        f"sample {example.sample:,} of the split (counted from 0); {len(roles):,} of {example.width:,} places are no "
+        f"sample {example.sample:,} of the split (counted from 0); {len(roles):,} of {example.width:,} places are not "
         "padding"
     )
     if predicted:

@@ -8,16 +8,13 @@ import importlib.util
 import os
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.storage import files
 from maskmill.storage.web_client import TransientError
 from pipelines.events.event_delivery import Delivery
-from pipelines.events.event_summary import folder_of, iso
-
-if TYPE_CHECKING:
-    from pipelines.events.events import Run, Told
+from pipelines.events.event_summary import Run, Told, folder_of, iso
 
 PRODUCER = "urn:maskmill"
 # The number of our own facets; their fields are described in docs/events.md.
@@ -101,7 +98,7 @@ class OpenLineage:
         self._parent = parent
         self._delivery: Delivery[Any] = Delivery(self._send)
 
-    def tell(self, told: "Told") -> None:
+    def tell(self, told: Told) -> None:
         """Sends what there is to tell of an event, in a thread."""
         for event in events_of(told, self._namespace, self._parent):
             self._delivery.give(event)
@@ -136,7 +133,7 @@ class OpenLineage:
             raise RunFailedError(" ".join(str(error).split())) from error
 
 
-def events_of(told: "Told", namespace: str, parent: tuple[str, str, str] | None = None) -> Iterator[Any]:
+def events_of(told: Told, namespace: str, parent: tuple[str, str, str] | None = None) -> Iterator[Any]:
     """OpenLineage's events of an event of ours; none of a look that found nothing new.
 
     Args:
@@ -172,7 +169,7 @@ def stage_run_id(run_id: str, stage: str) -> str:
     return str(uuid.uuid5(uuid.UUID(run_id), stage))
 
 
-def _of_build(told: "Told", run: "Run", namespace: str, state: str, parent: tuple[str, str, str] | None) -> Any:
+def _of_build(told: Told, run: Run, namespace: str, state: str, parent: tuple[str, str, str] | None) -> Any:
     from openlineage.client.event_v2 import Job, RunEvent, RunState
     from openlineage.client.event_v2 import Run as LineageRun
 
@@ -195,8 +192,8 @@ def _of_build(told: "Told", run: "Run", namespace: str, state: str, parent: tupl
 
 
 def _of_stage(
-    told: "Told",
-    run: "Run",
+    told: Told,
+    run: Run,
     namespace: str,
     name: str,
     state: str,
@@ -230,7 +227,7 @@ def _parent_facet(namespace: str, job: str, run_id: str) -> Any:
     )
 
 
-def _run_facets(told: "Told", state: str) -> dict[str, Any]:
+def _run_facets(told: Told, state: str) -> dict[str, Any]:
     from openlineage.client.facet_v2 import error_message_run, nominal_time_run, processing_engine_run
 
     facets: dict[str, Any] = {
@@ -256,7 +253,7 @@ def _job_facets(kind: str) -> dict[str, Any]:
     }
 
 
-def data_sets(run: "Run", name: str, stage: Mapping[str, Any], made: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
+def data_sets(run: Run, name: str, stage: Mapping[str, Any], made: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
     """The input and output data sets of a finished stage.
 
     Files that lie in a directory of the build are the data set that this directory is; others are one each.

@@ -1,4 +1,4 @@
-"""The summary of a build as JSON: who built what of what, how long it took, what came out, and how it ended.
+"""What is told of a build: the run, each event, and the summary as JSON: who built what of what, and how it ended.
 
 Its layout has a number, `schema_version`; docs/events.md describes it. A key that is added does not raise the number.
 """
@@ -25,6 +25,57 @@ class Ended:
 
     exit_status: int = 0
     error: str = ""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Run:
+    """A build whose events are told.
+
+    Attributes:
+      id: of this run, a UUID as text; another one when the build is started again.
+      output: the build file's `output`: with releases the directory above them all.
+      directory: where the stages' directories are: the release's, or `output` itself.
+      release: the release's name as text; empty for a plain build.
+      config: the path of the build's file.
+      options: the build's options as plain values, by section.
+      stages: the names of the stages that it runs, in order.
+      dump: what is known of the dump (wiki, date, layout, files); empty where it is none.
+    """
+
+    id: str
+    output: str
+    directory: str
+    release: str = ""
+    config: str = ""
+    options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    stages: tuple[str, ...] = ()
+    dump: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Told:
+    """An event.
+
+    Attributes:
+      event: its name. time: seconds since the epoch.
+      output: the build file's.
+      run: the build; None of `nothing.new`.
+      summary: of the build so far; empty of `nothing.new`.
+      stage: what became of the stage that is finished; None of other events.
+      made: the manifest of that stage.
+      ended: how the build ended; None while it goes on.
+      began: when it began, in seconds since the epoch.
+    """
+
+    event: str
+    time: float
+    output: str
+    run: Run | None = None
+    summary: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    stage: Mapping[str, Any] | None = None
+    made: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    ended: Ended | None = None
+    began: float = 0.0
 
 
 def folder_of(directory: str, stage: str) -> str:

@@ -8,8 +8,7 @@ from maskmill.releases import locks, records, removing
 from maskmill.releases.holders import read_holder, show_time
 from maskmill.releases.names import ReleaseName, state_path
 from pipelines.building import stage_states
-from pipelines.building.build_choices import BuildChoices
-from pipelines.building.build_options import BuildOptions
+from pipelines.building.build_options import BuildChoices, BuildOptions
 from pipelines.building.stage_states import StageState
 from pipelines.releasing import release_inputs
 from pipelines.releasing.release_inputs import InputFile
@@ -33,7 +32,7 @@ def of_build(options: BuildOptions, choices: BuildChoices) -> dict[str, Any]:
     options, dump = release_inputs.with_input(options, choices.dump)
     inputs = release_inputs.find_inputs(options, dump, keep=False)
     names = stage_states.selected(options, choices.from_, choices.until)
-    _check_before(options, names)
+    stage_states.check_finished(options, names)
     states = stage_states.states_of(options, names, inputs=_by_path(inputs))
     return {
         "release": None,
@@ -82,13 +81,8 @@ def _states(plan: ReleasePlan, names: Sequence[str]) -> list[StageState]:
             )
             for name in names
         ]
-    _check_before(plan.options, names)
+    stage_states.check_finished(plan.options, names)
     return stage_states.states_of(plan.options, names, inputs=_by_path(plan.inputs), previous=plan.previous_directory)
-
-
-def _check_before(options: BuildOptions, names: Sequence[str]) -> None:
-    everything = stage_states.stage_names(options)
-    stage_states.check_finished(options, everything[: everything.index(names[0])])
 
 
 def _by_path(inputs: Sequence[InputFile]) -> dict[str, str]:
@@ -113,7 +107,7 @@ def _removed(plan: ReleasePlan, keep: int | None) -> list[ReleaseName]:
 
 
 def _locked_by(plan: ReleasePlan) -> str | None:
-    """Who builds the release now: a clause; None where nobody does."""
+    """Who builds the release now: a clause; None if nobody does."""
     if not locks.is_locked(plan.root, plan.name):
         return None
     found = read_holder(state_path(plan.root, plan.name, "lock"))

@@ -16,8 +16,8 @@ from maskmill.storage import completions, files, manifest
 from maskmill.storage.paths import is_glob
 from pipelines.building.build_options import BuildOptions
 from pipelines.settings.release_options import WatchOptions
-from pipelines.settings.source_options import MixOptions
-from pipelines.settings.stage_options import ExtractOptions
+from pipelines.stages.extract_stage import ExtractStage
+from pipelines.stages.mix_stage import extracts_of
 
 _WIKI = re.compile(r"([a-z][a-z0-9_]*wik[a-z]*)(?=[-._])")
 _CHECKSUMS, _KEY = "input_checksums.json", "checksums"
@@ -58,9 +58,7 @@ class InputFile:
 def with_input(options: BuildOptions, date: str | None = None) -> tuple[BuildOptions, Dump | None]:
     """The build with a downloaded dump as its input, where its file names none, and that dump.
 
-    Args:
-      options: the build; `output` is the directory above its releases.
-      date: of the dump, ISO; None: the newest.
+    date: of the dump, ISO; None: the newest.
 
     Raises:
       UnusableInputError: there is no such dump, or the build's file names its input and a date is asked for, too.
@@ -82,12 +80,12 @@ def with_input(options: BuildOptions, date: str | None = None) -> tuple[BuildOpt
             "`maskmill watch CONFIG` downloads the newest one."
         )
     place, dump = found[0]
-    extract = dataclasses.replace(options.stages["extract"], input=tuple(download.paths_of(place, dump)))
-    return dataclasses.replace(options, stages={**options.stages, "extract": extract}), dump
+    extract = dataclasses.replace(options[ExtractStage], input=tuple(download.paths_of(place, dump)))
+    return options.having(ExtractStage, extract), dump
 
 
 def dumps_there(options: BuildOptions) -> list[tuple[str, Dump]]:
-    """The dumps that a build can take: those that are downloaded, and those of a source that is no web server.
+    """The dumps that a build can take: those that are downloaded, and those of a source that is not a web server.
 
     Returns:
       Each with the directory of its download; newest first.
@@ -110,8 +108,8 @@ def dumps_there(options: BuildOptions) -> list[tuple[str, Dump]]:
 
 def takes_downloads(options: BuildOptions) -> bool:
     """Whether the build's file names no input, so that a downloaded dump is it."""
-    extract = options.stages.get("extract")
-    return options.watch is not None and isinstance(extract, ExtractOptions) and not extract.input
+    extract = options.get(ExtractStage)
+    return options.watch is not None and extract is not None and not extract.input
 
 
 def downloads_of(options: BuildOptions) -> str:
@@ -126,10 +124,8 @@ def find_inputs(options: BuildOptions, dump: Dump | None, *, keep: bool) -> list
     The checksums of local files are kept below ROOT/releases/.state with the files' sizes and times, so that a file is
     read for them once.
 
-    Args:
-      options: the build; `output` is the directory above its releases.
-      dump: the downloaded dump that is its input; None where it is none.
-      keep: whether checksums may be kept: a look without work writes nothing.
+    dump: the downloaded dump that is its input; None if there is none. keep: whether checksums may be kept: a look
+    without work writes nothing.
 
     Raises:
       UnusableInputError: an input is not there or cannot be read.
@@ -164,14 +160,11 @@ def _files_of(options: BuildOptions) -> list[tuple[str, files.FileInfo]]:
 
     if options.texts is not None:
         return [("", text) for text in find_texts(options.texts)]
-    extract = options.stages["extract"]
-    if isinstance(extract, MixOptions):
-        return [
-            (source.name, file)
-            for source in extract.sources
-            for file in found_inputs.find_inputs(source.extract.input, source.extract.input_format).files
-        ]
-    return [("", file) for file in found_inputs.find_inputs(extract.input, extract.input_format).files]
+    return [
+        (name, file)
+        for name, extract in extracts_of(options).items()
+        for file in found_inputs.find_inputs(extract.input, extract.input_format).files
+    ]
 
 
 class _Checksums:
@@ -213,8 +206,8 @@ def wiki_and_date(options: BuildOptions, dump: Dump | None) -> tuple[str, str]:
     wiki, date = options.release.wiki, options.release.date
     if dump is not None:
         wiki, date = wiki or dump.wiki, date or dump.date
-    extract = options.stages.get("extract")
-    if date is None and isinstance(extract, ExtractOptions):
+    extract = options.get(ExtractStage)
+    if date is None and extract is not None:
         date = extract.dump_date
     if wiki is None or date is None:
         paths = _paths_that_tell(options)

@@ -18,9 +18,9 @@ from pipelines.building.build_options import BuildOptions
 from pipelines.releasing import release_inputs
 from pipelines.releasing.release_inputs import InputFile
 from pipelines.settings import options as option_tools
-from pipelines.settings.source_options import MixOptions
-from pipelines.settings.stage_options import ExtractOptions, VocabularyStageOptions
-from pipelines.stages import checks
+from pipelines.stages.extract_stage import ExtractStage, check_language
+from pipelines.stages.mix_stage import extracts_of
+from pipelines.stages.vocabulary_stage import VocabularyStage
 from training.options import TrainOptions, deciding_options
 
 # Options that name files: their content decides, wherever they lie.
@@ -46,7 +46,7 @@ class ReleasePlan:
       name: of the release. directory: its path.
       options: the build, whose stages lie in the release's directory.
       inputs: what it is built of; empty for a complete release whose dump is not downloaded any more.
-      dump: the downloaded dump that is its input; None where the build's file names the input.
+      dump: the downloaded dump that is its input; None if the build's file names the input.
       options_sha256: the digest of all that decides the data, apart from the inputs.
       record: of the release, if it is complete.
       latest: the name of the latest release; None before the first.
@@ -73,10 +73,8 @@ class ReleasePlan:
 def make_plan(options: BuildOptions, date: str | None = None, *, keep_checksums: bool = True) -> ReleasePlan:
     """The release that a build makes.
 
-    Args:
-      options: the build; its `output` is the directory above its releases.
-      date: of the downloaded dump to take, where the build's file names no input; None: the newest.
-      keep_checksums: whether the inputs' checksums may be kept for the next run.
+    date: of the downloaded dump to take, where the build's file names no input; None: the newest. keep_checksums:
+    whether the inputs' checksums may be kept for the next run.
 
     Raises:
       UnusableInputError: the output is on a store that cannot have releases, the inputs are missing, or nothing says
@@ -119,8 +117,8 @@ def _plan_of(
 
 def _check_places(options: BuildOptions) -> None:
     """Raises UnusableInputError if a stage writes to a place of its own, which a second release would write to, too."""
-    vocabulary = options.stages.get("vocabulary")
-    if isinstance(vocabulary, VocabularyStageOptions) and vocabulary.model_dir is not None:
+    vocabulary = options.get(VocabularyStage)
+    if vocabulary is not None and vocabulary.model_dir is not None:
         raise UnusableInputError(
             f"vocabulary.model_dir {vocabulary.model_dir!r} would lie outside of the release, and the next release "
             "could not write there; leave it out."
@@ -138,11 +136,16 @@ def options_digest(options: BuildOptions) -> str:
 
     Where outputs lie does not count, nor do the names of files whose content does.
     """
-    so_far = build_options.so_far_of(options)
     shape: dict[str, Any] = {"compat": options.compat, "formats": dict(completions.FORMAT_VERSIONS), "stages": {}}
-    for entry in build_options.entries_of(options):
-        decided = set(entry.decisions(so_far))
-        shape["stages"][entry.name] = _shape_of(options.stages[entry.name], decided)
+    for stage, own in options.stages.items():
+        shape["stages"][stage.name] = _shape_of(own, set(stage.decisions(options)))
+    for name, extract in extracts_of(options).items():
+        # The checksum of parameters of Punkt that do not come with the package counts instead of the folder's name.
+        _, contents = check_language(extract.decided_extraction.language, extract.compat)
+        prefix = f"sources.{name}." if name else ""
+        shape["stages"][ExtractStage.name] |= {
+            f"{prefix}{key.removesuffix('_sha256')}": value for key, value in contents.items()
+        }
     return hashlib.sha256(completions.canonical_json(shape).encode()).hexdigest()
 
 
@@ -151,7 +154,7 @@ def _shape_of(own: Any, decided: set[str]) -> dict[str, Any]:
     if isinstance(own, TrainOptions):
         values = deciding_options(own) | {name: getattr(own, name) for name in _OF_TRAINING}
     else:
-        values = option_tools.all_parameters(own)
+        values = option_tools.parameters(own)
     shaping = {}
     for name, value in values.items():
         option = name.rpartition(".")[2]
@@ -160,17 +163,7 @@ def _shape_of(own: Any, decided: set[str]) -> dict[str, Any]:
         if option in _NAMED_FILES and value is not None:
             value = [files.sha256_of(path) for path in ([value] if isinstance(value, str) else value)]
         shaping[name] = value
-    for source in own.sources if isinstance(own, MixOptions) else ():
-        shaping |= _language_of(source.extract, f"sources.{source.name}.")
-    if isinstance(own, ExtractOptions):
-        shaping |= _language_of(own, "")
     return shaping
-
-
-def _language_of(extract: ExtractOptions, prefix: str) -> dict[str, Any]:
-    """The checksum of parameters of Punkt that do not come with the package, instead of the folder's name."""
-    _, contents = checks.check_language(extract.decided_extraction.language, extract.compat)
-    return {f"{prefix}{name.removesuffix('_sha256')}": value for name, value in contents.items()}
 
 
 def built_from(options: BuildOptions, dump: Dump) -> ReleaseRecord | None:
@@ -178,9 +171,7 @@ def built_from(options: BuildOptions, dump: Dump) -> ReleaseRecord | None:
 
     Nothing is downloaded, and no input is read: the record tells of the dump's files as the mirror lists them.
 
-    Args:
-      options: the build; its `output` is the directory above its releases.
-      dump: as a mirror lists it. One that was published again, with other checksums or sizes, is another dump.
+    dump: as a mirror lists it. One that was published again, with other checksums or sizes, is another dump.
     """
     digest = options_digest(options)
     wanted = _identity_of(release_inputs.described(dump) or {})

@@ -7,7 +7,6 @@ repeated: a run that was killed goes on where it stopped, when the same command 
 import contextlib
 import dataclasses
 import shlex
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -16,15 +15,15 @@ from maskmill.releases import fingerprints, leases, locks, pointer, records, rem
 from maskmill.releases.names import release_path
 from maskmill.releases.records import ReleaseRecord
 from maskmill.storage import files, manifest, reuse
-from pipelines.building import build_options, next_step, report, stage_states
-from pipelines.building.build_choices import BuildChoices
-from pipelines.building.build_options import BuildOptions
-from pipelines.events.events import Events, Run, new_run_id
+from pipelines.building import build_options, build_report, next_step, stage_states
+from pipelines.building.build_options import BuildChoices, BuildOptions
+from pipelines.events.event_summary import Run
+from pipelines.events.events import Events, new_run_id
 from pipelines.releasing import dry_run, release_inputs
 from pipelines.releasing.release_plan import ReleasePlan, made_by, make_plan
 from pipelines.settings import beam_flags
-from pipelines.stages import checks
-from pipelines.terminal import summary
+from pipelines.stages.train_stage import TrainStage
+from pipelines.terminal import console, printed_summary
 
 DONE = 0
 _SECONDS_A_MINUTE = 60
@@ -33,11 +32,7 @@ _SECONDS_A_MINUTE = 60
 def run(options: BuildOptions, choices: BuildChoices, beam_arguments: Sequence[str] = (), *, config: str = "") -> int:
     """Builds as `maskmill build` does, with or without a release, or says what it would do.
 
-    Args:
-      options: the build as its file gives it.
-      choices: the flags that belong to no section.
-      beam_arguments: flags for Beam.
-      config: the path of the build's file, for what is said.
+    options: the build as its file gives it. config: the path of that file, for what is said.
 
     Returns:
       The exit code: 0, or 128 + the signal that ended a training.
@@ -67,11 +62,10 @@ def _plain(options: BuildOptions, choices: BuildChoices, beam_arguments: Sequenc
     with _planning_told(options, config):
         options, dump = release_inputs.with_input(options, choices.dump)
     names = stage_states.selected(options, choices.from_, choices.until)
-    work = _Work(options=options, names=names, beam_arguments=beam_arguments, config=config)
     run = _run_of(options, names, config, dump=release_inputs.described(dump))
     with _telling(options, run) as told:
         told.started(run)
-        return _ended(work.do(told, run), told, run)
+        return _ended(_Work(options, run, beam_arguments).do(told), told, run)
 
 
 def _release(options: BuildOptions, choices: BuildChoices, beam_arguments: Sequence[str], config: str) -> int:
@@ -83,14 +77,17 @@ def _release(options: BuildOptions, choices: BuildChoices, beam_arguments: Seque
     run = _run_of(plan.options, names, config, root=plan.root, release=str(plan.name), dump=dump)
     wait = options.release.wait * _SECONDS_A_MINUTE
     with _telling(options, run) as told:
-        with locks.hold(plan.root, plan.name, owner=choices.owner or "", wait=wait, say=_say) as lock:
+        with locks.hold(plan.root, plan.name, owner=choices.owner or "", wait=wait, say=console.tell) as lock:
             # Whoever held the lock before may have completed the release, or begun to remove it.
             removing.finish_removal(plan.root, plan.name)
             standing = records.read_record(plan.directory)
             if standing is None:
                 told.started(run)
-                code = _build(plan, names, beam_arguments, config, lock, told, run)
-                is_complete = code == DONE and names[-1] == stage_states.stage_names(plan.options)[-1]
+                work = _Work(plan.options, run, beam_arguments)
+                with _previous_kept(plan) as previous:
+                    allow_reuse(plan, names, previous)
+                    code = work.do(told, complete=lambda: _complete(plan, lock))
+                is_complete = code == DONE and names[-1] == plan.options.names[-1]
                 code = _ended(code, told, run)
             else:
                 code, is_complete = DONE, True
@@ -111,29 +108,6 @@ def _ended(code: int | None, told: Events, run: Run) -> int:
     else:
         told.failed(run, RunFailedError(f"the training ended with exit code {code}"))
     return code
-
-
-def _build(
-    plan: ReleasePlan,
-    names: Sequence[str],
-    beam_arguments: Sequence[str],
-    config: str,
-    lock: locks.Lock,
-    told: Events,
-    run: Run,
-) -> int | None:
-    """Builds stages of a release; completes it when its last one is among them. Returns as `_Work.do`."""
-    work = _Work(
-        options=plan.options,
-        names=names,
-        beam_arguments=beam_arguments,
-        config=config,
-        flags=("--release",),
-        directory=plan.directory,
-    )
-    with _previous_kept(plan) as previous:
-        allow_reuse(plan, names, previous)
-        return work.do(told, run, complete=lambda: _complete(plan, lock))
 
 
 def _complete(plan: ReleasePlan, lock: locks.Lock) -> None:
@@ -192,7 +166,7 @@ def _record_of(plan: ReleasePlan) -> ReleaseRecord:
     in_graph = stage_states.graph_names(plan.options)
     stages: dict[str, dict[str, Any]] = {}
     reused: dict[str, dict[str, Any]] = {}
-    for name in stage_states.stage_names(plan.options):
+    for name in plan.options.names:
         directory = stage_states.directory_of(plan.options, name)
         stages[name] = {"directory": files.base_name(directory)}
         if name in digests:
@@ -226,7 +200,7 @@ def _previous_kept(plan: ReleasePlan) -> Iterator[str]:
                 stack.enter_context(leases.hold(directory, owner=f"the build of {plan.name}"))
             except UnusableInputError as gone:
                 # Nothing depends on it: what cannot be taken is made.
-                _say(f"nothing is taken from the release before: {gone}")
+                console.tell(f"nothing is taken from the release before: {gone}")
                 directory = ""
         yield directory
 
@@ -243,72 +217,61 @@ def allow_reuse(plan: ReleasePlan, names: Sequence[str], previous: str) -> None:
             reuse.write_reuse(directory, allowed)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True)
 class _Work:
-    """The stages that a run does.
-
-    Attributes:
-      options: the build, in its directory.
-      names: of the stages, in order.
-      beam_arguments: flags for Beam.
-      config: the build's file.
-      flags: with which the command that goes on is called.
-      directory: of the release; empty for a plain build.
-    """
+    """The stages that a run does, of a build in its directory; with flags for Beam."""
 
     options: BuildOptions
-    names: Sequence[str]
+    run: Run
     beam_arguments: Sequence[str]
-    config: str
-    flags: Sequence[str] = ()
-    directory: str = ""
 
-    def do(self, told: Events, run: Run, complete: Callable[[], None] | None = None) -> int | None:
+    def do(self, told: Events, complete: Callable[[], None] | None = None) -> int | None:
         """Runs the stages, makes the report, trains; then completes what is built.
 
         Returns:
-          An exit code; None where Beam's flags ask only for a description of the job.
+          An exit code; None if Beam's flags ask only for a description of the job.
         """
-        everything = stage_states.stage_names(self.options)
-        stage_states.check_finished(self.options, everything[: everything.index(self.names[0])])
-        if self.directory:
-            print(f"release: {self.directory}", flush=True)
+        everything = self.options.names
+        stage_states.check_finished(self.options, self.run.stages)
+        if self.run.release:
+            print(f"release: {self.run.directory}", flush=True)
         of_graph = stage_states.graph_names(self.options)
-        in_graph = [name for name in self.names if name in of_graph]
+        in_graph = [name for name in self.run.stages if name in of_graph]
         if not in_graph:
-            checks.train(self.options.stages["train"], is_first=True)
-        elif not self._run_graph(told, run):
+            TrainStage.check(self.options[TrainStage], is_first=True)
+        elif not self._run_graph(told):
             return None
         if in_graph and in_graph[-1] == of_graph[-1]:
-            report.of_build(self.options.output, self.options.report, self.beam_arguments)
+            build_report.of_build(self.options.output, self.options.report, self.beam_arguments)
         self._say_next(in_graph, everything)
-        if "train" in self.names:
+        if "train" in self.run.stages:
             code = self._train()
             if code != DONE:
                 return code
-            told.stage_finished(run, "train", {})
-        if complete is not None and self.names[-1] == everything[-1]:
+            told.stage_finished(self.run, "train", {})
+        if complete is not None and self.run.stages[-1] == everything[-1]:
             complete()
         return DONE
 
-    def _run_graph(self, told: Events, run: Run) -> bool:
+    def _run_graph(self, told: Events) -> bool:
         """Runs the stages of the graph; returns whether they were run and not only described."""
         from pipelines.building import build
 
-        manifests: Mapping[str, Any] = build.run(self.options, self.beam_arguments, self.names)
+        manifests: Mapping[str, Any] = build.run(self.options, self.beam_arguments, self.run.stages)
         if not manifests:
-            summary.report(self.options.output, {})
+            printed_summary.report(self.options.output, {})
             return False
         for name, made in manifests.items():
-            summary.report(self.options.stages[name].output, made)
-            told.stage_finished(run, name, made)
+            printed_summary.report(stage_states.directory_of(self.options, name), made)
+            told.stage_finished(self.run, name, made)
         return True
 
     def _say_next(self, in_graph: Sequence[str], everything: Sequence[str]) -> None:
-        outputs = [self.options.stages[name].output for name in in_graph]
-        last = everything.index(self.names[-1])
+        outputs = [stage_states.directory_of(self.options, name) for name in in_graph]
+        last = everything.index(self.run.stages[-1])
         if last + 1 < len(everything):
-            words = ["maskmill", "build", self.config, *self.flags, "--from", everything[last + 1]]
+            flags = ["--release"] if self.run.release else []
+            words = ["maskmill", "build", self.run.config, *flags, "--from", everything[last + 1]]
             next_step.report(outputs, shlex.join(words))
         elif outputs:
             next_step.report(outputs, next_step.of(self.options.stages))
@@ -316,11 +279,11 @@ class _Work:
     def _train(self) -> int:
         from training import command
 
-        options = self.options.stages["train"]
-        if self.directory:
-            digests = fingerprints.manifest_digests(self.directory)
+        options = self.options[TrainStage]
+        if self.run.release:
+            digests = fingerprints.manifest_digests(self.run.directory)
             options = dataclasses.replace(
-                options, release=self.directory, release_fingerprint=fingerprints.fingerprint_of(digests)
+                options, release=self.run.directory, release_fingerprint=fingerprints.fingerprint_of(digests)
             )
         return command.run(options)
 
@@ -348,13 +311,26 @@ def _run_of(
 
 @contextlib.contextmanager
 def _planning_told(options: BuildOptions, config: str) -> Iterator[None]:
-    """Tells those whom the section events names of what fails before it is known what is to be built."""
+    """As `telling_failures`, to listeners of its own."""
     told = Events(options.events)
+    try:
+        with telling_failures(told, options.output, config):
+            yield
+    except (UnusableInputError, RunFailedError):
+        told.close()
+        raise
+
+
+@contextlib.contextmanager
+def telling_failures(told: Events, output: str, config: str) -> Iterator[None]:
+    """Tells of what fails in the block, before it is known what is to be built.
+
+    output: the build file's. config: the path of that file.
+    """
     try:
         yield
     except (UnusableInputError, RunFailedError) as error:
-        told.failed(Run(id=new_run_id(), output=options.output, directory=options.output, config=config), error)
-        told.close()
+        told.failed(Run(id=new_run_id(), output=output, directory=output, config=config), error)
         raise
 
 
@@ -369,7 +345,3 @@ def _telling(options: BuildOptions, run: Run) -> Iterator[Events]:
         raise
     finally:
         told.close()
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)

@@ -21,11 +21,10 @@ from maskmill.releases import locks, pointer, records, removing
 from maskmill.releases.names import RELEASES, STATE, ReleaseName, release_path
 from maskmill.releases.records import ReleaseRecord
 from maskmill.storage import files, manifest
-from pipelines.building.build_choices import BuildChoices
-from pipelines.building.build_options import BuildOptions
+from pipelines.building.build_options import BuildChoices, BuildOptions
 from pipelines.events import events
 from pipelines.releasing import release_inputs, release_plan, releases
-from pipelines.releasing.watch_options import WatchFlags
+from pipelines.settings.command_options import WatchFlags
 from pipelines.settings.release_options import WatchOptions
 from pipelines.terminal import console
 from pipelines.terminal.download_progress import DownloadProgress
@@ -41,9 +40,9 @@ class Sight:
     """What a look at the mirror has found.
 
     Attributes:
-      dump: the newest complete dump, or the one that was asked for; None where there is none.
-      release: the complete release that was made of it with the same options; None where there is none.
-      superseded_by: the latest release, if its dump is newer than this one; None where it is not.
+      dump: the newest complete dump, or the one that was asked for; None if there is none.
+      release: the complete release that was made of it with the same options; None if there is none.
+      superseded_by: the latest release, if its dump is newer than this one; None if it is not.
       is_downloaded: whether all files of the dump are here.
     """
 
@@ -234,13 +233,8 @@ def watch(
 ) -> int:
     """Runs `maskmill watch`.
 
-    Args:
-      options: of the build.
-      flags: how much is done.
-      choices: how the release is built; those of its dump and of what is only planned aside.
-      beam_arguments: flags for Beam.
-      config: the path of the build's file, for what is said.
-      build: builds the release of a dump; None: `maskmill build --release` does.
+    choices: how the release is built; those of its dump and of what is only planned aside. config: the path of the
+    build's file, for what is said. build: builds the release of a dump; None: `maskmill build --release` does.
 
     Returns, and raises, as `run`; also UnusableInputError where the build has no section watch.
     """
@@ -280,16 +274,10 @@ def watch(
 def run(watch: Watch, flags: WatchFlags, build: Callable[[Dump], int]) -> int:
     """Looks for a new dump, and builds a release of it.
 
-    Args:
-      watch: what is looked at.
-      flags: how much is done.
-      build: builds the release of a dump that is downloaded, and returns the command's exit code.
-
-    Returns:
-      the exit code of the command.
+    build: builds the release of a dump that is downloaded, and returns the command's exit code, as this does.
 
     Raises:
-      UnusableInputError: the mirror has no such wiki, or is no mirror.
+      UnusableInputError: the mirror has no such wiki, or is not a mirror.
       RunFailedError: the mirror does not answer, a download is damaged, or another watch is at work.
     """
     if flags.check:
@@ -300,11 +288,11 @@ def run(watch: Watch, flags: WatchFlags, build: Callable[[Dump], int]) -> int:
 
 
 def _go_on(watch: Watch, flags: WatchFlags, build: Callable[[Dump], int], told: events.Events) -> int:
-    with _telling_failures(watch, told):
+    with releases.telling_failures(told, watch.options.output, watch.config):
         sight = watch.look()
     if sight.is_new:
         with watch.lock(watch.options.release.wait * _SECONDS_A_MINUTE):
-            with _telling_failures(watch, told):
+            with releases.telling_failures(told, watch.options.output, watch.config):
                 sight = watch.fetch()  # whoever held the lock before may have built it
             if sight.dump is not None and sight.is_new:
                 return _build(watch, sight.dump, flags, build)
@@ -322,18 +310,6 @@ def _build(watch: Watch, dump: Dump, flags: WatchFlags, build: Callable[[Dump], 
     if code == 0:
         watch.tidy()
     return code
-
-
-@contextlib.contextmanager
-def _telling_failures(watch: Watch, told: events.Events) -> Iterator[None]:
-    """Tells those whom the build's section events names of what fails in the block: no build has begun that would."""
-    try:
-        yield
-    except (UnusableInputError, RunFailedError) as error:
-        output = watch.options.output
-        run = events.Run(id=events.new_run_id(), output=output, directory=output, config=watch.config)
-        told.failed(run, error)
-        raise
 
 
 def _nobody(name: str, done: int, size: int | None) -> None:

@@ -52,10 +52,7 @@ _PATIENCE_SECONDS = 5.0
 def complete(options: PipelineOptions, given: Set[str], paths: Iterable[str]) -> None:
     """Sets for a runner that works elsewhere what the user left open.
 
-    Args:
-      options: Beam's options; changed in place.
-      given: the flags that the user gave, as `--name`.
-      paths: every input and output, vocabularies included.
+    options: Beam's, changed in place. given: the flags that the user gave, as `--name`. paths: every input and output.
 
     Raises:
       UnusableInputError: the runner cannot work with these options or paths.

@@ -25,10 +25,9 @@ from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.storage import files
 from pipelines.running import environments, interruption
 from pipelines.running.local_runner import STOPPED_WORKER, WORKER_LOG, local_runner, local_workers
-from pipelines.running.workload import Workload
-from pipelines.settings.beam_flags import LOCAL_RUNNERS
+from pipelines.settings import beam_flags
 from pipelines.terminal import console
-from pipelines.terminal.progress import Progress, ProgressLine
+from pipelines.terminal.progress_display import Progress, ProgressLine
 
 # Below this much input a second process costs more (2 s to start) than it saves.
 _WORTH_PROCESSES = 24 << 20
@@ -40,40 +39,46 @@ class _OptionsWithViews(PipelineOptions):
     """Beam's options that keep their views: a graph asks for hundreds, and Beam makes a parser of flags for each."""
 
     def view_as(self, cls: type[Any]) -> Any:
-        # Beam's options refuse attributes that are no options.
+        # Beam's options refuse attributes that are not options.
         views = self.__dict__.setdefault("_views", {})
         if cls not in views:
             views[cls] = super().view_as(cls)
         return views[cls]
 
 
-def pipeline_options(beam_arguments: Sequence[str], workload: Workload) -> PipelineOptions:
+def pipeline_options(
+    beam_arguments: Sequence[str], *, input_bytes: int = 0, pieces: int | None = None, paths: Sequence[str] = ()
+) -> PipelineOptions:
     """Beam's options from the flags that are Beam's, with our defaults for each runner. Changes nothing elsewhere.
 
     Args:
       beam_arguments: flags of Beam, as `flags.parse` gives them.
-      workload: how much there is to do.
+      input_bytes: how much there is to read; small jobs stay in this process.
+      pieces: of how many pieces the work is, if that is known: more local processes than those are of no use.
+      paths: every input and output: not every runner's workers see this machine's files.
 
     Raises:
       UnusableInputError: the runner cannot work with these flags or paths.
     """
-    options = _OptionsWithViews(list(beam_arguments))
-    given = {a.partition("=")[0] for a in beam_arguments}
-    if not is_local(options):
-        environments.complete(options, given, workload.paths)
-    elif "--direct_running_mode" not in given:
-        direct = options.view_as(DirectOptions)
-        if "--direct_num_workers" not in given:
-            workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-            useful = workers if workload.pieces is None else min(workers, workload.pieces)
-            direct.direct_num_workers = useful if workload.input_bytes >= _WORTH_PROCESSES else 1
-        direct.direct_running_mode = "in_memory" if direct.direct_num_workers == 1 else "multi_processing"
+    with beam_flags.one_sentence():
+        options = _OptionsWithViews(list(beam_arguments))
+        given = {a.partition("=")[0] for a in beam_arguments}
+        if not is_local(options):
+            environments.complete(options, given, paths)
+        elif "--direct_running_mode" not in given:
+            direct = options.view_as(DirectOptions)
+            if "--direct_num_workers" not in given:
+                workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+                useful = workers if pieces is None else min(workers, pieces)
+                direct.direct_num_workers = useful if input_bytes >= _WORTH_PROCESSES else 1
+            direct.direct_running_mode = "in_memory" if direct.direct_num_workers == 1 else "multi_processing"
+        options.get_all_options()  # Beam reads most flags only when they are asked for
     return options
 
 
 def is_local(options: PipelineOptions) -> bool:
     """Whether these options mean the local runner."""
-    return options.view_as(StandardOptions).runner in LOCAL_RUNNERS
+    return options.view_as(StandardOptions).runner in beam_flags.LOCAL_RUNNERS
 
 
 def run(
@@ -81,7 +86,7 @@ def run(
     options: PipelineOptions,
     lines: Sequence[ProgressLine] = (),
 ) -> bool:
-    """Builds the graph and runs it to its end; returns False where the options ask only for the job's description.
+    """Builds the graph and runs it to its end; returns False if the options ask only for the job's description.
 
     Raises:
       UnusableInputError, RunFailedError: what a step raised, whichever process it ran in; anything else that

@@ -83,17 +83,3 @@ def _as_if_missing(names: Sequence[str]) -> Iterator[None]:
     finally:
         for name in left_out:
             del sys.modules[name]
-
-
-def first_line(name: str, *, files: int, size: int, output: str) -> str:
-    """What a command that takes long says before it imports Beam, so that something is seen at once.
-
-    >>> first_line("extract", files=1, size=29_386_698, output="out")
-    'extract: 1 file, 29.4 MB, into out'
-    """
-    amount, unit = float(size), "bytes"
-    for larger in ("kB", "MB", "GB", "TB"):
-        if amount < 999.5:
-            break
-        amount, unit = amount / 1000, larger
-    return f"{name}: {files:,} file{'' if files == 1 else 's'}, {amount:.3g} {unit}, into {output}"

@@ -45,7 +45,7 @@ class BeamFlag:
       takes_value: whether it takes a value; otherwise it is a switch.
       value_is_optional: whether the value may be left out.
       type: what makes a value of the text, as Beam's source names it, like `int`; empty for text.
-      choices: the values that it takes; empty where any will do.
+      choices: the values that it takes; empty if any will do.
     """
 
     name: str
@@ -111,7 +111,7 @@ def _runners(tree: ast.AST) -> Iterator[str]:
 
 
 def _declared(call: ast.Call) -> Iterator[BeamFlag]:
-    """The flags that a call of argparse's add_argument declares, or nothing where it is another call."""
+    """The flags that a call of argparse's add_argument declares, or nothing if it is another call."""
     arguments = {keyword.arg: keyword.value for keyword in call.keywords}
     choices = _literal(arguments.get("choices")) or ()
     for argument in call.args:

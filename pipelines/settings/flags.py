@@ -27,7 +27,7 @@ class CommandLine:
 
     Attributes:
       values: the values of our own flags by name.
-      names: the arguments that are no flags and no values of flags.
+      names: the arguments that are neither flags nor values of flags.
       beam: Beam's flags, each as `--name` or `--name=value`.
     """
 
@@ -45,17 +45,26 @@ def parse(
 ) -> CommandLine:
     """Reads the arguments behind a subcommand.
 
-    Args:
-      argv: the arguments.
-      known: the command's own flags by name.
-      beam_flags: gives Beam's flags; called only for a flag that is not the command's own. None where the command takes
-        none of Beam's.
-      takes_names: whether arguments that belong to no flag are names of files.
+    known: the command's own flags by name. beam_flags: gives Beam's flags; called only for a flag that is not the
+    command's own. None if the command takes none of Beam's. takes_names: whether arguments that belong to no flag are
+    names of files.
 
     Raises:
       UnusableInputError: an unknown flag, with the nearest name; a missing or wrong value; a stray argument.
     """
     return _Reader(argv, known, beam_flags, takes_names).read()
+
+
+def only_path(names: Sequence[str], otherwise: str) -> str:
+    """The one path that a command line names; `otherwise` tells what to do where it names none or two.
+
+    Raises:
+      UnusableInputError: it does not name one.
+    """
+    if len(names) != 1:
+        fault = "PATH is missing" if not names else f"{names[1]}: this is a second path"
+        raise UnusableInputError(f"{fault}; {otherwise}.")
+    return names[0]
 
 
 class _Reader:

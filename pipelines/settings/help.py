@@ -21,13 +21,8 @@ def of_command(
 ) -> str:
     """The help of a command.
 
-    Args:
-      name: of the command.
-      summary: what it does, in one line.
-      usage: what follows the name in a command line.
-      example: a whole command line.
-      groups: the flags under each heading, in order.
-      takes_beam_flags: whether Beam's flags go through.
+    summary: what it does, in one line. usage: what follows the name in a command line. example: a whole command line.
+    groups: the flags under each heading, in order.
     """
     import argparse
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, TypeVar
 
 from maskmill.errors import UnusableInputError
-from maskmill.options import COMPLETED, GROUPS, HELP
+from maskmill.options import CHOICES, COMPLETED, GROUPS, HELP
 from maskmill.storage import paths
 
 T = TypeVar("T")
@@ -71,9 +71,7 @@ class Kind:
     def check(self, value: Any, name: str) -> Any:
         """The value itself, with lists as tuples and numbers as floats where those are meant.
 
-        Args:
-          value: as YAML gives it.
-          name: what messages call it.
+        value: as YAML gives it. name: what messages call it.
 
         Raises:
           UnusableInputError: the value is of another type or none of the choices, is empty or out of range.
@@ -164,16 +162,16 @@ class Option:
         return f"{self.help} (default: {default})"
 
 
-def _kind(annotation: Any) -> Kind:
+def _kind(annotation: Any, choices: tuple[Any, ...] | None = None) -> Kind:
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin in (typing.Union, types.UnionType):
         inner = [a for a in arguments if a is not type(None)]
-        return dataclasses.replace(_kind(inner[0]), optional=True)
+        return dataclasses.replace(_kind(inner[0], choices), optional=True)
     if origin is Literal:
         return Kind(type(arguments[0]), choices=arguments)
     if origin is tuple:
         return dataclasses.replace(_kind(arguments[0]), is_list=True)
-    return Kind(annotation)
+    return Kind(annotation, choices=choices)
 
 
 def options_of(options_class: type) -> Mapping[str, Option]:
@@ -192,7 +190,7 @@ def options_of(options_class: type) -> Mapping[str, Option]:
                 name=_name_of(field),
                 help=field.metadata[HELP],
                 default=field.default,
-                kind=_kind(hints[field.name]),
+                kind=_kind(hints[field.name], field.metadata.get(CHOICES)),
                 path=(field.name,),
                 group=group,
             )
@@ -228,18 +226,18 @@ def make(options_class: type[T], values: Mapping[str, Any]) -> T:
 
 
 def parameters(options: Any, *, without: Iterable[str] = ("output",)) -> dict[str, Any]:
-    """The values of all options by name, as a manifest holds them: all but the place of the output."""
+    """The values of all options by name, as a manifest holds them: all but the place of the output.
+
+    The options of a mix stand under the names of its sources.
+    """
+    own = getattr(options, "parameters", None)
+    if own is not None:
+        return dict(own)
     return {
         name: functools.reduce(getattr, option.path, options)
         for name, option in options_of(type(options)).items()
         if name not in without
     }
-
-
-def all_parameters(options: Any) -> dict[str, Any]:
-    """The values of all options by name, also of a mix, whose options stand under the names of its sources."""
-    own = getattr(options, "parameters", None)
-    return dict(own) if own is not None else parameters(options)
 
 
 def changed(options: T, values: Mapping[str, Any]) -> T:
@@ -261,9 +259,17 @@ def _with_value(options: Any, path: tuple[str, ...], value: Any) -> Any:
     return dataclasses.replace(options, **{name: own})
 
 
-def option_defaults(options_class: type, *, without: Iterable[str] = ("output",)) -> dict[str, Any]:
-    """The defaults by name, of the options that have one."""
-    options = options_of(options_class).items()
+def option_defaults(options: Any, *, without: Iterable[str] = ("output",)) -> dict[str, Any]:
+    """The defaults by name, of the options that have one.
+
+    options: a class of options, or options of one; of a mix the latter.
+    """
+    if not isinstance(options, type):
+        own = getattr(options, "defaults", None)
+        if own is not None:
+            return dict(own)
+        options = type(options)
+    options = options_of(options).items()
     return {name: option.default for name, option in options if name not in without and not option.is_required}
 
 
@@ -343,12 +349,8 @@ def as_mapping(value: Any, *, where: str) -> dict[Any, Any]:
 def nearest(name: str, known: Iterable[Any], *, prefix: str = "", otherwise: str = "", cutoff: float = 0.6) -> str:
     """How a sentence ends about a name that nobody knows: `; did you mean X?` for the nearest of the known ones.
 
-    Args:
-      name: the unknown one.
-      known: the known ones.
-      prefix: goes in front of the nearest.
-      otherwise: the end, without its full stop, where none is near.
-      cutoff: how near it must be, as difflib counts.
+    prefix: goes in front of the nearest. otherwise: the end, without its full stop, if none is near. cutoff: how near
+    it must be, as difflib counts.
     """
     import difflib
 

@@ -1,6 +1,5 @@
 """Presets: the recipes of papers and files by name (data/presets.toml), as values of a build's sections."""
 
-import dataclasses
 import functools
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,43 +9,18 @@ from maskmill.errors import UnusableInputError
 from pipelines.settings.options import nearest, shown
 
 _FILE = Path(__file__).parent / "data" / "presets.toml"
-_FOLLOWS = "follows"
 
 # The section of a preset that holds the keys beside a build's sections.
 BUILD = "build"
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Preset:
-    """A recipe.
-
-    Attributes:
-      name: of the preset.
-      follows: the paper or the repository.
-      values: by section and option, what the option is.
-      sources: by section and option, where that stands.
-    """
-
-    name: str
-    follows: str
-    values: Mapping[str, Mapping[str, Any]]
-    sources: Mapping[str, Mapping[str, str]]
+# The key of a preset that tells the paper or the repository.
+FOLLOWS = "follows"
 
 
 @functools.cache
-def _read() -> Mapping[str, Preset]:
+def _read() -> Mapping[str, Mapping[str, Any]]:
     import tomllib
 
-    presets = {}
-    for name, content in tomllib.loads(_FILE.read_text("utf-8")).items():
-        sections = {section: keys for section, keys in content.items() if section != _FOLLOWS}
-        presets[name] = Preset(
-            name=name,
-            follows=content[_FOLLOWS],
-            values={s: {key: value for key, (value, _) in keys.items()} for s, keys in sections.items()},
-            sources={s: {key: source for key, (_, source) in keys.items()} for s, keys in sections.items()},
-        )
-    return presets
+    return tomllib.loads(_FILE.read_text("utf-8"))
 
 
 def names() -> list[str]:
@@ -54,8 +28,8 @@ def names() -> list[str]:
     return list(_read())
 
 
-def find(name: str) -> Preset:
-    """The preset of a name.
+def find(name: str) -> Mapping[str, Any]:
+    """The preset of a name: by section and option, the value and where that stands; and FOLLOWS.
 
     Raises:
       UnusableInputError: there is none.
@@ -68,10 +42,10 @@ def find(name: str) -> Preset:
 
 
 def values_of(name: str | None, *sections: str) -> dict[str, Any]:
-    """What a preset gives for the options of some sections; nothing where `name` is None.
+    """What a preset gives for the options of some sections; nothing if `name` is None.
 
     Raises:
       UnusableInputError: there is no such preset.
     """
-    preset = find(name).values if name is not None else {}
-    return {option: value for section in sections for option, value in preset.get(section, {}).items()}
+    preset = find(name) if name is not None else {}
+    return {option: value for section in sections for option, (value, _) in preset.get(section, {}).items()}

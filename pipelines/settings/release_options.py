@@ -1,4 +1,4 @@
-"""The sections of a build's file that are no stages: releases, where new dumps come from, and who is told."""
+"""The sections of a build's file that are not stages: releases, where new dumps come from, and who is told."""
 
 import dataclasses
 from typing import Any, Literal

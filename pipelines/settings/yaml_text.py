@@ -61,8 +61,8 @@ def read(path: str) -> Any:
     """The content of a YAML file: None, booleans, numbers, texts, lists and `Mapping`s.
 
     Raises:
-      UnusableInputError: it cannot be read, is not UTF-8, is too long for a build, or is no YAML; the message names the
-        line.
+      UnusableInputError: it cannot be read, is not UTF-8, is too long for a build, or is not YAML; the message names
+        the line.
     """
     with files.open_input(path) as file:
         content = file.read(_LARGEST + 1)

@@ -6,46 +6,21 @@ bz2 file, say; then all that the options ask for is compiled, so that the user w
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from maskmill import compilation
 from maskmill.errors import RunFailedError
-from pipelines.settings.source_options import MixOptions
-from pipelines.settings.stage_options import (
-    ExamplesOptions,
-    ExtractOptions,
-    VocabularyStageOptions,
-    decided_masking,
-)
 from pipelines.terminal import console
 
 OF_VERIFY = ("verification.kernels", "reading.kernels", "records.kernels.frames")
 OF_READING = ("kernels.crc32c", "reading.kernels", "masking.kernels.row_masks", "records.kernels.frames")
-OF_VOCABULARY = ("vocabularies.kernels", "tokenization.kernels")
-# Of examples, whatever their options are.
-OF_EXAMPLES = ("kernels", "tokenization.kernels", "masking.kernels", "records.kernels")
 
 _BAR = 30  # characters
 
 
-def of_extract(options: ExtractOptions, *, reads_pages: bool = True) -> Sequence[str]:
-    """The kernels of a dump's pages, where one is read, and those of sentences."""
-    of_text = ("characters", "sentences")
-    if not reads_pages:
-        return of_text
-    ours = options.decided_extraction.extractor == "maskmill"
-    return (*of_text, "inputs", "extraction.kernels.wikitext" if ours else "compat")
-
-
-def expect(chosen: Sequence[Any], later: Sequence[str] = ()) -> None:
-    """Says what a command will run, in case that a check already runs a kernel.
-
-    Args:
-      chosen: the options of stages.
-      later: what else will run, as `prepare`.
-    """
-    compilation.before_first(lambda: prepare([*later, *(name for options in chosen for name in _expected(options))]))
+def expect(names: Callable[[], Sequence[str]]) -> None:
+    """Says which kernels a command will run, in case that a check runs one; `names` gives them as to `prepare`."""
+    compilation.before_first(lambda: prepare(names()))
 
 
 def warm_up() -> None:
@@ -83,20 +58,3 @@ def prepare(only: Sequence[str] | None) -> int:
         return compiler.prepare(only, show)
     finally:
         stream.unpin()
-
-
-def _expected(options: Any) -> Iterator[str]:
-    if isinstance(options, MixOptions):
-        for source in options.sources:
-            yield from of_extract(source.extract)
-    elif isinstance(options, ExtractOptions):
-        yield from of_extract(options)
-    elif isinstance(options, VocabularyStageOptions):
-        yield from OF_VOCABULARY
-    elif isinstance(options, ExamplesOptions):
-        from maskmill.records.examples import kernels_of
-        from maskmill.records.plan import ExamplesPlan
-
-        masking = decided_masking(options.masking, options.compat)
-        plan = ExamplesPlan(masking=masking, objective=options.objective, format=options.format)
-        yield from kernels_of(plan, ("tokenization.kernels",)) if options.tokenizer_file else kernels_of(plan)

@@ -1,77 +1,211 @@
-"""What a stage is: the one contract that a build, a command and the progress display hold every stage to."""
+"""What a stage is: the one contract of all stages with a build, a command and the progress display.
+
+A stage is one class, in a file of this folder whose name ends in `_stage.py`; registry.py finds it there. Its flags,
+its section of a build's file, what `--help` and `--print_config` say of it, its parameters of the Dataflow template and
+its entry in the manifest come from the class and its options. Such a file imports neither Beam nor NumPy nor a kernel
+at its top, so that a help and a mistake are told at once; the methods that run import what they need.
+"""
 
 import abc
-import contextlib
 import dataclasses
+import importlib.util
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
-import apache_beam as beam
+from maskmill.errors import UnusableInputError
+from maskmill.storage import files
+from pipelines.settings import options as option_tools
+from pipelines.settings.stage_options import Compat
+from pipelines.terminal.console import bytes_text
 
-from maskmill.storage import manifest, outcomes
-from pipelines.running import environments, runner
-from pipelines.running.workload import Workload
-from pipelines.settings import beam_flags
-from pipelines.settings.options import option_defaults, parameters
-from pipelines.stages import kernels
-from pipelines.stages.checks import Checked
-from pipelines.terminal.progress import ProgressLine
-from transforms.grouping import GroupAll
+if TYPE_CHECKING:
+    import apache_beam as beam
+
+    from maskmill.storage import manifest
 
 Options = TypeVar("Options")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Stage(abc.ABC, Generic[Options]):
-    """A stage with checked options, ready to run. It is pickled with the graph.
+    """A stage whose options and inputs were checked.
 
-    A run goes through these in order: the checks of every stage, which registry.py names and which need no Beam,
-    `claim` for every stage, `source` of the first, `expand` of each on what the one before it gave, `close` of each on
-    the workers. What the checks found are further fields of a stage.
+    Of the class, before anything is checked:
+      name: of its section in a build's file, of its command (cli.py) if it has one, and in its manifest.
+      options_class: the class of its options.
+      after: the stage behind which it comes in a build; None for the first.
+      stands_for: the stage whose place it takes where a build chooses so; it has the name of that.
+      folder: its directory below the build's; empty: its name.
+      decides: the names of the options that a build decides itself, so that the section cannot give them.
+      is_optional: whether a build does it only where its section is there.
+      ends_graph: whether the stages behind it are a graph of their own, because they read its files before they begin.
+      purpose: what a build gains by an optional section, as a sentence for `--print_config`.
+      instead: the class of the options that a build's section may hold instead of the stage's own; the stage is not run
+        then, because what it would make is there.
+      places: the names of the options that say where the output lies; no others are left out of the manifest.
 
     Attributes:
-      name: as in registry.py; the manifest bears it.
-      options: the stage's options; `options.output` is its directory.
-      workload: how much the stage has to do, as far as the checks can tell.
+      options: the stage's options.
+      paths: every input, and every output but that of `output`.
+      input_bytes, pieces: how much the stage has to read, and of how many pieces its work is, if that is known; they
+        decide on how many processes a graph runs that it begins.
       contents: the sha256 of what an option X names, as `X_sha256`: the content shapes the data, and the name does not.
       unclaimed: the options, and those of `contents`, with which the output directory may be run again at other values.
+      reads: how many files there are to read, and their bytes; None if that is not told when it begins.
     """
 
     name: ClassVar[str]
+    options_class: ClassVar[type]
+    after: "ClassVar[type[Stage[Any]] | None]" = None
+    stands_for: "ClassVar[type[Stage[Any]] | None]" = None
+    folder: ClassVar[str] = ""
+    decides: ClassVar[Sequence[str]] = ("output",)
+    is_optional: ClassVar[bool] = False
+    ends_graph: ClassVar[bool] = False
+    purpose: ClassVar[str] = ""
+    instead: ClassVar[type | None] = None
+    places: ClassVar[Sequence[str]] = ("output",)
+
     options: Options
-    workload: Workload
+    paths: tuple[str, ...] = ()
+    input_bytes: int = 0
+    pieces: int | None = None
     contents: Mapping[str, str] = dataclasses.field(default_factory=dict)
     unclaimed: Sequence[str] = ()
+    reads: tuple[int, int] | None = None
 
     @classmethod
-    def of(cls, checked: Checked) -> Self:
-        """The stage of what its checks found."""
-        return cls(
-            options=checked.options,
-            workload=checked.workload,
-            contents=checked.contents,
-            unclaimed=checked.unclaimed,
-            **checked.found,
+    @abc.abstractmethod
+    def check(cls, options: Options, *, is_first: bool) -> Self:
+        """Looks at everything that can be looked at before any work: inputs, vocabularies, outputs, needed extras.
+
+        Beam is not imported for this, unless a path is not on this machine.
+
+        is_first: whether the stage reads its own input; otherwise the stage before it makes that.
+
+        Returns:
+          The stage, ready to run.
+
+        Raises:
+          UnusableInputError: with these options or inputs it cannot run.
+        """
+
+    @classmethod
+    def check_ahead(cls, options: Options) -> None:
+        """Checks what can be checked while an earlier graph has not made the vocabulary; raises as `check`."""
+        cls.check(options, is_first=False)
+
+    @classmethod
+    def decisions(cls, build: "Build") -> dict[str, Any]:
+        """The values of the options that a build decides itself: `decides`, and what follows from an optional stage."""
+        known = {
+            "input": build.all_texts,
+            "output": build.folder(cls.folder or cls.name),
+            "compat": build.compat,
+            "preset": build.preset,
+        }
+        return {name: known[name] for name in cls.decides}
+
+    @classmethod
+    def moved(cls, options: Options, build: "Build") -> Options:
+        """The options with what another build decides, as the same one in another directory."""
+        return option_tools.changed(options, cls.decisions(build))
+
+    @classmethod
+    def suggested(cls, build: "Build") -> Mapping[str, Any]:
+        """The options that follow from the stages before this one where the section does not give them."""
+        return {}
+
+    @classmethod
+    def missing(cls, build: "Build") -> str | None:
+        """Why a build cannot have the stage, as a clause; None if it can."""
+        return None
+
+    @classmethod
+    def clash(cls, build: "Build") -> str | None:
+        """What does not go together in its options and those of earlier stages, as a clause; None if all does."""
+        return None
+
+    @classmethod
+    def expected_kernels(cls, options: Options) -> Sequence[str]:
+        """Whose kernels these options ask for, before anything is checked."""
+        return ()
+
+    @classmethod
+    def output_of(cls, options: Options) -> str:
+        """The directory that the stage writes."""
+        directory: str = options.output  # type: ignore[attr-defined]
+        return directory
+
+    @classmethod
+    def folders_of(cls, options: Options) -> Sequence[str]:
+        """The folders below the output that the stage writes to, beside the output itself."""
+        return ()
+
+    @classmethod
+    def check_output(
+        cls, options: Options, contents: Mapping[str, str] | None = None, unclaimed: Sequence[str] = ()
+    ) -> "manifest.Claim":
+        """Checks that the output directory can be claimed for these options; the claim returned is yet to be written.
+
+        A directory whose claim lacks an option was made with its default; one whose claim does not know a checksum of
+        `contents` is taken to have been made with the same content.
+
+        Raises:
+          UnusableInputError: it belongs to something else, or cannot be written.
+        """
+        from maskmill.storage import manifest
+
+        wanted, defaults = (
+            {name: value for name, value in {**values, **(contents or {})}.items() if name not in unclaimed}
+            for values in (
+                option_tools.parameters(options, without=cls.places),
+                option_tools.option_defaults(options, without=cls.places),
+            )
         )
+        return manifest.check_output(cls.output_of(options), cls.name, wanted, defaults, cls.folders_of(options))
 
     @property
     def output(self) -> str:
         """The directory that the stage writes."""
-        directory: str = self.options.output  # type: ignore[attr-defined]
-        return directory
+        return self.output_of(self.options)
+
+    @property
+    def announcement(self) -> str:
+        """A line that says at once what the stage reads; empty if that is not told."""
+        return "" if self.reads is None else first_line(self.name, self.reads, self.output)
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What shapes the data, for the manifest: every option but the place of the output, and `contents`."""
-        return {**parameters(self.options), **self.contents}
+        """What shapes the data, for the manifest: every option but `places`, and `contents`."""
+        return {**option_tools.parameters(self.options, without=self.places), **self.contents}
 
-    @property
-    def defaults(self) -> dict[str, Any]:
-        """The parameters of options that are left out: a directory whose claim lacks an option was made with these.
 
-        One whose claim does not know a checksum of `contents` is taken to have been made with the same content.
-        """
-        return {**option_defaults(type(self.options)), **self.contents}
+def check_tensorflow(what: str, *modules: str) -> None:
+    """Raises UnusableInputError if a module of the extra [tensorflow] is missing; `what` needs it."""
+    missing = [name for name in modules if importlib.util.find_spec(name) is None]
+    if missing:
+        raise UnusableInputError(f"{what} needs {missing[0]}; install it: pip install 'maskmill[tensorflow]'.")
+
+
+def first_line(name: str, reads: tuple[int, int], output: str) -> str:
+    """What a stage that reads so many files and bytes says before Beam is imported, so that something is seen at once.
+
+    >>> first_line("extract", (1, 29_386_698), "out")
+    'extract: 1 file, 29.4 MB, into out'
+    """
+    files, size = reads
+    return f"{name}: {files:,} file{'' if files == 1 else 's'}, {bytes_text(size)}, into {output}"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class GraphStage(Stage[Options]):
+    """A stage of Beam's graph. It is pickled with the graph.
+
+    A run goes through these in order: `check` of every stage, `claim` for every stage, `source` of the first, `expand`
+    of each on what the one before it gave, `close` of each on the workers. What `check` finds are further fields of a
+    stage.
+    """
 
     @property
     def kernels(self) -> Sequence[str]:
@@ -83,34 +217,16 @@ class Stage(abc.ABC, Generic[Options]):
         """The values that were decided for options that were left open, by name, for the manifest."""
         return {}
 
-    @property
-    def label(self) -> str:
-        """The stage's label in the runner's graph."""
-        return self.name.capitalize()
+    def claim(self) -> "manifest.Claim":
+        """Checks that the output directory can be claimed for the stage; returns and raises as `check_output`."""
+        return self.check_output(self.options, self.contents, self.unclaimed)
 
-    @property
-    def folders(self) -> Sequence[str]:
-        """The folders below the output that the stage writes to, beside the output itself."""
-        return ()
-
-    def claim(self) -> manifest.Claim:
-        """Checks that the output directory can be claimed for these options; the claim returned is yet to be written.
-
-        Raises:
-          UnusableInputError: it belongs to something else, or cannot be written.
-        """
-        parameters, defaults = (
-            {name: value for name, value in values.items() if name not in self.unclaimed}
-            for values in (self.parameters, self.defaults)
-        )
-        return manifest.check_output(self.output, self.name, parameters, defaults, self.folders)
-
-    def source(self, pipeline: beam.Pipeline) -> beam.PCollection:
-        """What the stage reads where it is the first."""
+    def source(self, pipeline: "beam.Pipeline") -> "beam.PCollection":
+        """What the stage reads if it is the first."""
         raise TypeError(f"{self.name} reads what another stage makes")
 
     @abc.abstractmethod
-    def expand(self, elements: beam.PCollection) -> tuple[beam.PCollection, Sequence[beam.PCollection]]:
+    def expand(self, elements: "beam.PCollection") -> "tuple[beam.PCollection, Sequence[beam.PCollection]]":
         """Adds the stage's steps to the graph.
 
         Returns:
@@ -121,81 +237,64 @@ class Stage(abc.ABC, Generic[Options]):
     def close(self, elements: Sequence[Any]) -> None:
         """Writes the manifest once all is there, and deletes what older builds left over. Runs on a worker.
 
-        Args:
-          elements: of the collections that `expand` named, in no order.
+        elements: of the collections that `expand` named, in no order.
         """
 
     @abc.abstractmethod
-    def progress(self) -> list[ProgressLine]:
-        """What the progress display follows."""
+    def progress(self) -> Mapping[str, str]:
+        """What the progress display follows: the labels of steps, and the kinds of their pieces."""
 
 
-@dataclasses.dataclass(kw_only=True, eq=False)
-class RunStage(beam.PTransform):
-    """A stage's steps, and its closing step behind all of them.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Build:
+    """A build: all of it (BuildOptions), or what is known when the options of one of its stages are made.
 
-    Input: what the stage reads. Output: what the next one reads.
+    `build[ExamplesStage]` is the options of that stage, `build.get(ExamplesStage)` also None.
+
+    Attributes:
+      output: the directory of the build.
+      compat: whose data it reproduces.
+      stages: the options of its stages by their classes, in order; where text is not extracted, there is no extract.
+      texts: text shards that exist, which the build begins with; None if it extracts.
+      preset: the name of the recipe that the build follows.
     """
 
-    stage: Stage[Any]
+    output: str
+    compat: Compat
+    stages: Mapping[type[Stage[Any]], Any] = dataclasses.field(default_factory=dict)
+    texts: tuple[str, ...] | None = None
+    preset: str | None = None
 
-    def expand(self, elements: beam.PCollection) -> beam.PCollection:
-        made, finished = self.stage.expand(elements)
-        _ = finished | beam.Flatten() | "AllFinished" >> GroupAll() | "Close" >> beam.Map(self.stage.close)
-        return made
+    def __contains__(self, stage: type[Stage[Any]]) -> bool:
+        return stage in self.stages
 
+    def __getitem__(self, stage: type[Stage[Options]]) -> Options:
+        options: Options = self.stages[stage]
+        return options
 
-def run_stages(
-    stages: Sequence[Stage[Any]], beam_arguments: Sequence[str] = (), later_kernels: Sequence[str] = ()
-) -> Mapping[str, Any]:
-    """Runs checked stages as one graph, each on what the one before it gives.
+    def get(self, stage: type[Stage[Options]]) -> Options | None:
+        """The options of a stage; None if the build does not have it."""
+        options: Options | None = self.stages.get(stage)
+        return options
 
-    Args:
-      stages: in order; the first was checked with is_first.
-      beam_arguments: flags for Beam.
-      later_kernels: what else the command will run, see kernels.prepare.
+    def having(self, stage: type[Stage[Options]], options: Options) -> Self:
+        """The build with these options of a stage."""
+        return dataclasses.replace(self, stages={**self.stages, stage: options})
 
-    Returns:
-      The manifest of each stage by its name; empty where Beam's flags ask only for a description of the job.
+    @property
+    def names(self) -> list[str]:
+        """The names of its stages, in order."""
+        return [stage.name for stage in self.stages]
 
-    Raises:
-      UnusableInputError, RunFailedError: as the stages and the runner say.
-    """
-    paths = tuple(dict.fromkeys(path for stage in stages for path in stage.workload.paths))
-    workload = dataclasses.replace(stages[0].workload, paths=paths)
-    with beam_flags.one_sentence():
-        beam_options = runner.pipeline_options(beam_arguments, workload)
-        beam_options.get_all_options()  # Beam reads most flags only when they are asked for
-    before: dict[str, outcomes.Before] = {}
-    claims: list[manifest.Claim] = []
-    if not environments.is_dry_run(beam_options):
-        before = {stage.output: outcomes.look(stage.output) for stage in stages}
-        # Where one directory is refused, none is claimed.
-        claims = [stage.claim() for stage in stages]
+    def named(self, name: str) -> type[Stage[Any]]:
+        """The stage of a name."""
+        return next(stage for stage in self.stages if stage.name == name)
 
-    with contextlib.ExitStack() as held:
-        for claim in claims:
-            held.enter_context(claim.held())
-        return _run_claimed(stages, beam_options, later_kernels, before)
+    @property
+    def all_texts(self) -> tuple[str, ...]:
+        """The text shards that its other stages read: those that exist, or the directory of those that it makes."""
+        return self.texts or (self.folder("text"),)
 
-
-def _run_claimed(
-    stages: Sequence[Stage[Any]],
-    beam_options: Any,
-    later_kernels: Sequence[str],
-    before: Mapping[str, outcomes.Before],
-) -> Mapping[str, Any]:
-    """Runs stages whose directories are claimed; `before`: what these held, empty where no run is asked for."""
-    if runner.is_local(beam_options):
-        kernels.prepare([*(name for stage in stages for name in stage.kernels), *later_kernels])
-
-    def build_graph(pipeline: beam.Pipeline) -> None:
-        elements = stages[0].source(pipeline)
-        for stage in stages:
-            elements = elements | stage.label >> RunStage(stage=stage)
-
-    if not runner.run(build_graph, beam_options, [line for stage in stages for line in stage.progress()]):
-        return {}
-    for output, found in before.items():
-        outcomes.conclude(output, found)
-    return {stage.name: manifest.read_manifest(stage.output) for stage in stages}
+    def folder(self, name: str) -> str:
+        """A directory below the build's output."""
+        return files.join(self.output, name)

@@ -50,7 +50,7 @@ class Stream:
         self._pinned: tuple[str, ...] = ()
         self._unfinished = ""  # a line that is written as a whole once it is complete
         if isinstance(stream, io.TextIOWrapper):
-            # A file's name may have characters that the terminal's encoding lacks, or bytes that are no characters.
+            # A file's name may have characters that the terminal's encoding lacks, or bytes that are not characters.
             stream.reconfigure(errors="backslashreplace")
 
     def write(self, text: str, *, in_colours: bool = False) -> int:
@@ -263,3 +263,11 @@ def tell(message: str, *, level: str = "INFO", **fields: Any) -> None:
     """Prints a line to standard error; with `--log_format json` it bears the level and the fields, too."""
     stream = sys.stderr if isinstance(sys.stderr, Stream) else Stream(sys.stderr)
     stream.tell(message, level=level, **fields)
+
+
+def bytes_text(size: float) -> str:
+    """A number of bytes with three digits: `412 MB`."""
+    for unit, factor in (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if size >= 0.9995 * factor:
+            return f"{size / factor:.3g} {unit}" if size < 999.5 * factor else f"{size / factor:,.0f} {unit}"
+    return f"{size:.0f} bytes"

@@ -132,9 +132,7 @@ def warnings_of_examples(
 ) -> list[str]:
     """What the counts of examples say that a user should be warned of, a sentence each.
 
-    Args:
-      texts: for the path of each text, the fields of ExampleCounts.
-      max_seq_length, do_lower_case: as the examples were made with.
+    texts: for the path of each text, the fields of ExampleCounts.
     """
     return [*_little_used(texts, max_seq_length), *_many_unknown(texts, do_lower_case)]
 

@@ -20,13 +20,7 @@ class DownloadProgress:
     """Shows how far a download is; its method `show` is called from the threads that download."""
 
     def __init__(self, dump: Dump, directory: str, *, clock: Callable[[], float] = time.monotonic) -> None:
-        """Shows nothing yet.
-
-        Args:
-          dump: what is downloaded.
-          directory: where to; files that are there count no more.
-          clock: gives seconds.
-        """
+        """Shows nothing yet. directory: where to; files that are there count no more. clock: gives seconds."""
         self._name = f"{dump.wiki}-{dump.date}"
         self._directory = directory
         wanted = [

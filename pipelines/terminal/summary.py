@@ -1,18 +1,15 @@
-"""What a command prints when it is done: what went in, what came out, and what the user should know about it."""
+"""What a command says when it is done: what went in, what came out, and what the user should know about it."""
 
 import dataclasses
 import json
-import sys
-import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from maskmill.records.file_names import REPORT, REPORT_TABLE
-from maskmill.storage import files
-from pipelines.terminal import data_warnings, outcome_summary
+from maskmill.storage import files, outcomes, reuse
+from pipelines.terminal import data_warnings
 from transforms.extraction import unknown_templates
 
-_COLUMNS = 80
 _MOST_CHOICES = 10  # of how sentences are split: a corpus of many languages has as many; the manifest has all
 
 _SENTENCES = "sentences"  # the label of how they were split
@@ -31,6 +28,21 @@ _LITTLE_PACKED = 0.5  # of the padding is left: a user should know what packs be
 # The summary shows these counts of shards, in this order; the manifest has more. Of other steps it shows all counts,
 # with what went in and what came out first.
 _SHOWN = ("shards", "documents", "sentences", "tokens", "sequences", "examples", "available", "picked", "bytes")
+# What a user calls a piece of a kind.
+_PIECES = {
+    "punkt": "Punkt training",
+    "templates": "template collection",
+    "extract": "unit",
+    "duplicates": "duplicate decision",
+    "clean": "cleaned file",
+    "text": "text shard",
+    "word_counts": "counted shard",
+    "merged_counts": "merged table",
+    "vocabulary": "vocabulary",
+    "vocabulary_report": "report",
+    "examples": "example shard",
+}
+_MOST_LINES = 10  # of what was made again
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -64,38 +76,8 @@ class Summary:
     notes: Sequence[str]
 
 
-def report(output: str, manifest: Mapping[str, Any]) -> None:
-    """Prints the counts of a stage, and on stderr what its data gives reason to warn of.
-
-    Args:
-      output: the stage's directory.
-      manifest: the stage's manifest; empty where the job was only described.
-    """
-    if not manifest:
-        print(f"{output}: nothing was run, the job was only described.")
-        return
-    summary = summary_of(output, manifest)
-    if sys.stdout.isatty():
-        from pipelines.terminal import summary_table
-
-        summary_table.show(summary)
-    else:
-        for line in _plain_lines(summary):
-            print(line)
-    data_warnings.warn(manifest["stage"], data_warnings.warnings_of(manifest))
-
-
-def _plain_lines(summary: Summary) -> Iterator[str]:
-    yield f"{summary.stage}: {summary.output}"
-    for step, figures in summary.figures.items():
-        yield _in_columns(f"  {step:<{summary.width}} ", [str(figure) for figure in figures])
-    for label, phrases in summary.rows:
-        yield _in_columns(f"  {label:<{summary.width}} ", phrases)
-    yield from summary.notes
-
-
 def summary_of(output: str, manifest: Mapping[str, Any]) -> Summary:
-    """What is said of a stage; the arguments are as those of `report`, and the manifest is not empty."""
+    """What is said of a stage, from its directory and its manifest."""
     choices = manifest.get("decided", {}).get("sentences", ())[:_MOST_CHOICES]
     described = _vocabulary_figures if manifest["stage"] == "vocabulary" else _figures
     # A step that is not in the list comes last.
@@ -122,12 +104,49 @@ def _notes(output: str, manifest: Mapping[str, Any]) -> Iterator[str]:
         yield f"  {files.join(output, REPORT_TABLE)} has more, and how it was measured."
     if manifest["stage"] == "eval":
         yield from _picked_line(manifest["counts"]["eval"], manifest["parameters"]["num_examples_to_pick"])
-    yield from outcome_summary.lines(output)
+    yield from _outcome_lines(output)
     rejected = sum(counts.get("rejected", 0) for counts in manifest["counts"].values())
     if rejected:
         yield f"  {rejected:,} documents could not be processed; {output}/rejected.jsonl lists each with its reason."
     yield from _cut_off_line(manifest["counts"].get("extract", {}))
     yield from _packing_line(manifest["counts"].values(), manifest["parameters"])
+
+
+def _outcome_lines(output: str) -> Iterator[str]:
+    """What the run found finished, made, and made again, and why; nothing after a first run that took nothing."""
+    yield from _taken_lines(reuse.read_reused(output))
+    outcome = outcomes.last_outcome(output)
+    if outcome is None:
+        return
+    has_more = outcome.remade or outcome.changed_inputs
+    if not has_more and (outcome.is_first or not (outcome.reused or outcome.made)):
+        return
+    changed = [f"{path}: it has other content than in the build before" for path in outcome.changed_inputs]
+    yield f"  {'reused':<10} {_pieces_text(outcome.reused)}"
+    yield f"  {'made':<10} {_pieces_text(outcome.made)}"
+    for label, pieces in (("changed", changed), ("made again", outcome.remade)):
+        for piece in pieces[:_MOST_LINES]:
+            yield f"  {label:<10} {piece}"
+        if len(pieces) > _MOST_LINES:
+            yield f"  {label:<10} {len(pieces) - _MOST_LINES:,} more"
+
+
+def _taken_lines(reused: reuse.Reused | None) -> Iterator[str]:
+    """What a release took from the one before; nothing if there was none."""
+    if reused is None or not reused.previous:
+        return
+    pages = f"{reused.reused_pages:,} of {reused.pages:,} pages" if reused.pages else ""
+    shards = f"{reused.reused_shards:,} of {reused.shards:,} shards"
+    yield f"  {'taken':<10} {', '.join(filter(None, (pages, shards)))} from the release before"
+
+
+def _pieces_text(numbers: Mapping[str, int]) -> str:
+    texts = [
+        f"{numbers[kind]:,} {piece}{'' if numbers[kind] == 1 else 's'}"
+        for kind, piece in _PIECES.items()
+        if kind in numbers
+    ]
+    return ", ".join(texts) or "nothing"
 
 
 def _packing_line(counts: Iterable[Mapping[str, int]], parameters: Mapping[str, Any]) -> Iterator[str]:
@@ -290,17 +309,3 @@ def _padding(counts: Mapping[str, int], name: str) -> float:
     """The share of padding in rows, 0 to 1: as they are, or unpacked."""
     places = counts["example_tokens"] + counts["special_tokens"] + counts[name]
     return counts[name] / max(1, places)
-
-
-def _in_columns(head: str, phrases: Sequence[str]) -> str:
-    """Phrases behind a head, broken between them into lines of 80 columns at most."""
-    joined = ", ".join(phrase.replace(" ", "\0") for phrase in phrases)
-    lines = textwrap.fill(
-        joined,
-        _COLUMNS,
-        initial_indent=head,
-        subsequent_indent=" " * len(head),
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-    return lines.replace("\0", " ")

@@ -29,17 +29,12 @@ def run(
     import apache_beam as beam
 
     from pipelines.running import runner
-    from pipelines.running.workload import Workload
-    from pipelines.settings import beam_flags
-    from pipelines.terminal.progress import ProgressLine
+    from pipelines.terminal.progress_display import ProgressLine
     from pipelines.verifying.steps import KIND, VerifyTargets, read_found, write_plan
 
     pieces = [piece for target in targets for piece in target.pieces]
     paths = (*(target.directory for target in targets), scratch)
-    workload = Workload(input_bytes=size, pieces=max(1, len(pieces)), paths=paths)
-    with beam_flags.one_sentence():
-        beam_options = runner.pipeline_options(beam_arguments, workload)
-        beam_options.get_all_options()  # Beam reads most flags only when they are asked for
+    beam_options = runner.pipeline_options(beam_arguments, input_bytes=size, pieces=max(1, len(pieces)), paths=paths)
     noted = files.join(scratch, "progress") if files.is_local(scratch) else ""
     step = VerifyTargets(scratch=scratch, pieces=len(pieces), noted=noted)
     write_plan(targets, options, scratch)

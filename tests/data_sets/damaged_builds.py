@@ -13,9 +13,8 @@ from data_sets.shard_builds import article, cut_batches
 from maskmill.masking.options import MaskingOptions
 from maskmill.storage import completions, outcomes
 from pipelines.settings.stage_options import ExamplesOptions, ExtractOptions
-from pipelines.stages import checks
-from pipelines.stages.examples import ExamplesStage
-from pipelines.stages.extract import ExtractStage
+from pipelines.stages.examples_stage import ExamplesStage
+from pipelines.stages.extract_stage import ExtractStage
 from transforms.examples.example_shards import write_example_shard
 from transforms.extraction.options import WikitextOptions
 from transforms.extraction.template_library import bind_library, collect_templates
@@ -67,7 +66,7 @@ def extract_options(dump: Path, output: Path) -> ExtractOptions:
 def build(dump: Path, output: Path) -> None:
     """Makes text shards and example shards below `output`, from what is there already where that fits."""
     options = extract_options(dump, output / "text")
-    stage = ExtractStage.of(checks.extract(options, is_first=True))
+    stage = ExtractStage.check(options, is_first=True)
     before = outcomes.look(stage.output)
     stage.claim().write()
     batches = cut_batches(dump, UNIT_BYTES)
@@ -81,7 +80,7 @@ def build(dump: Path, output: Path) -> None:
         vocab_file=str(VOCAB),
         masking=MaskingOptions(dupe_factor=1, max_seq_length=32, max_predictions_per_seq=5),
     )
-    examples = ExamplesStage.of(checks.examples(examples_options, is_first=True))
+    examples = ExamplesStage.check(examples_options, is_first=True)
     before = outcomes.look(examples.output)
     examples.claim().write()
     examples.close([write_example_shard(shard, examples.setup, examples.output) for shard in shards])
@@ -99,7 +98,7 @@ def _make_text(batches: Sequence[UnitBatch], options: ExtractOptions):  # type: 
 def build_half(dump: Path, output: Path) -> None:
     """A build that ends before its shards: the texts of its fragments are there."""
     options = extract_options(dump, output / "text")
-    ExtractStage.of(checks.extract(options, is_first=True)).claim().write()
+    ExtractStage.check(options, is_first=True).claim().write()
     _make_text(cut_batches(dump, UNIT_BYTES), options)
     for path in (output / "text").iterdir():
         if path.is_file():
@@ -112,7 +111,7 @@ def build_mlperf(dump: Path, output: Path) -> None:
     options = ExtractOptions(
         input=(str(dump),), output=str(output), compat="mlperf", split=SplitOptions(num_eval_articles=2)
     )
-    stage = ExtractStage.of(checks.extract(options, is_first=True))
+    stage = ExtractStage.check(options, is_first=True)
     before = outcomes.look(stage.output)
     stage.claim().write()
     extraction, mlperf = options.decided_extraction, options.mlperf

@@ -16,10 +16,9 @@ from maskmill.storage.manifest import MANIFEST
 from maskmill.text.text_files import describe_text_shard
 from maskmill.text.text_shards import TextShard
 from pipelines.settings.stage_options import EvalOptions, ExamplesOptions, ExtractOptions
-from pipelines.stages import checks
-from pipelines.stages.eval_set import EvalStage
-from pipelines.stages.examples import ExamplesStage
-from pipelines.stages.extract import ExtractStage
+from pipelines.stages.eval_stage import EvalStage
+from pipelines.stages.examples_stage import ExamplesStage
+from pipelines.stages.extract_stage import ExtractStage
 from transforms.examples.example_shards import ExampleShard, ExamplesSetup, pick_eval, write_example_shard
 from transforms.shards.assembling import assemble_text_shard
 from transforms.shards.fragments import extract_batch
@@ -100,7 +99,7 @@ def extract_text(
         extraction=ExtractionOptions(),
         split=SplitOptions(num_eval_articles=eval_articles, shard_size_mb=shard_mb, max_documents=documents),
     )
-    stage = ExtractStage.of(checks.extract(options, is_first=True))
+    stage = ExtractStage.check(options, is_first=True)
     stage.claim().write()
     extraction = options.decided_extraction
     fragments = [extract_batch(batch, extraction, stage.output) for batch in cut_batches(dump, _UNIT_BYTES)]
@@ -126,7 +125,7 @@ def make_build(root: Path, text: Path, *, picked: int = 0, **options: Any) -> Ma
 def make_examples(root: Path, *, picked: int = 0, **options: Any) -> Made:
     """Makes examples of the text shards of a build, see `make_build`."""
     text = root / "text" if (root / "text" / MANIFEST).exists() else root / "text" / "*"
-    examples = ExamplesStage.of(checks.examples(examples_options(text, root / "examples", **options), is_first=True))
+    examples = ExamplesStage.check(examples_options(text, root / "examples", **options), is_first=True)
     examples.claim().write()
     made = Made(root=root, setup=examples.setup)
     shards = [write_example_shard(shard, examples.setup, examples.output) for shard in made.text_shards()]
@@ -138,7 +137,7 @@ def make_examples(root: Path, *, picked: int = 0, **options: Any) -> Made:
 
 def _pick(root: Path, shards: list[ExampleShard], count: int) -> None:
     options = EvalOptions(output=str(root / "eval"), num_examples_to_pick=count)
-    stage = EvalStage.of(checks.eval_set(options, is_first=False))
+    stage = EvalStage.check(options, is_first=False)
     stage.claim().write()
     stage.close([pick_eval(shards, count, False, str(root / "eval" / "eval.tfrecord"))])
 

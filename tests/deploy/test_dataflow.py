@@ -199,9 +199,9 @@ def test_the_metadata_has_every_parameter(template: ModuleType) -> None:
     committed = json.loads((commands.ROOT / "deploy" / "dataflow" / "metadata.json").read_text())
     assert committed == template.metadata(), "write the file again: deploy/dataflow/template.py --write_metadata=…"
     names = {p["name"] for p in committed["parameters"]}
-    for entry in TEMPLATE_STAGES:
-        for name in options_of(entry.options):
-            assert (f"{entry.name}_{name}" in names) != (name in entry.decided)
+    for stage in TEMPLATE_STAGES:
+        for name in options_of(stage.options_class):
+            assert (f"{stage.name}_{name}" in names) != (name in stage.decides)
     # The text of a build is extracted, or it is there.
     assert {p["name"] for p in committed["parameters"] if not p["isOptional"]} == {"output"}
 

@@ -231,7 +231,7 @@ SHARDS = [
         },
         code=0,
         says="text/a.tfrecord, text/a.tfrecord.idx, text/eval.md5, text/manifest.json, text/rejected.jsonl: skipped, "
-        "because they are no text shards",
+        "because they are not text shards",
         leaves=("out",),
     ),
 ]

@@ -10,8 +10,8 @@ def row(name: str, command: str, says: str, **more: object) -> Mistake:
 LINEAGE = [
     row("nothing", "lineage", "PATH is missing; name one checkpoint, shard, release or build"),
     row("two-paths", "lineage dump.xml part-00000-of-00001", "part-00000-of-00001: this is a second path"),
-    row("no-root", "lineage dump.xml", "dump.xml: this is no checkpoint, shard, .*; to see what was made .* --root"),
-    row("nothing-there", "lineage no-such-file", "no-such-file: this is no checkpoint, shard, release or build"),
+    row("no-root", "lineage dump.xml", "dump.xml: this is not a checkpoint, shard, .*; to see what was made .* --root"),
+    row("nothing-there", "lineage no-such-file", "no-such-file: this is not a checkpoint, shard, release or build"),
     row("nothing-below", "lineage dump.xml --root .", "dump.xml: nothing below .* was made of this file"),
 ]
 

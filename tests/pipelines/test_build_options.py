@@ -11,7 +11,11 @@ from maskmill.errors import UnusableInputError
 from pipelines.building import build_options
 from pipelines.settings import yaml_text
 from pipelines.settings.options import Kind, Option, options_of
-from pipelines.stages.registry import STAGES, StageEntry
+from pipelines.stages.examples_stage import ExamplesStage
+from pipelines.stages.registry import STAGES
+from pipelines.stages.stage import Stage
+from pipelines.stages.train_stage import TrainStage
+from pipelines.stages.vocabulary_stage import VocabularyStage
 
 CONTENT: dict[str, Any] = {"output": "o", "extract": {"input": "i"}, "examples": {"vocab_file": "v"}, "train": {}}
 
@@ -53,29 +57,29 @@ def samples(kind: Kind) -> list[Any]:
 
 
 OPTIONS = [
-    pytest.param(entry, option, id=f"{entry.name}-{option.name}")
-    for entry in STAGES
-    for option in build_options.options_of_section(entry).values()
+    pytest.param(stage, option, id=f"{stage.name}-{option.name}")
+    for stage in STAGES
+    for option in build_options.options_of_section(stage).values()
 ]
 
 
-@pytest.mark.parametrize(("entry", "option"), OPTIONS)
-def test_every_option_reads_back_as_it_was_printed(entry: StageEntry, option: Option) -> None:
+@pytest.mark.parametrize(("stage", "option"), OPTIONS)
+def test_every_option_reads_back_as_it_was_printed(stage: type[Stage[Any]], option: Option) -> None:
     for value in samples(option.kind):
-        text = f"{entry.name}:\n  {option.name}: {yaml_text.write(value)}\n"
-        read = yaml_text.parse(text.encode(), where="x")[entry.name][option.name]
+        text = f"{stage.name}:\n  {option.name}: {yaml_text.write(value)}\n"
+        read = yaml_text.parse(text.encode(), where="x")[stage.name][option.name]
         again = option.kind.check(read, option.name)
         assert again == value, text
         assert repr(again) == repr(value), text
 
 
-@pytest.mark.parametrize("entry", STAGES, ids=lambda entry: entry.name)
-def test_a_printed_build_loads_as_the_same_build(entry: StageEntry) -> None:
-    own = {"vocabulary": {"kind": "bpe", "size": 640}, "examples": {}} if entry.name == "vocabulary" else {}
+@pytest.mark.parametrize("stage", STAGES, ids=lambda stage: stage.name)
+def test_a_printed_build_loads_as_the_same_build(stage: type[Stage[Any]]) -> None:
+    own = {"vocabulary": {"kind": "bpe", "size": 640}, "examples": {}} if stage is VocabularyStage else {}
     build = build_options.make_build(CONTENT | {"train": {"preset": "tiny"}} | own, where="x")
     printed = yaml_text.parse(build_options.print_config(build).encode(), where="x")
     again = build_options.make_build(printed, where="x")
-    assert again.stages[entry.name] == build.stages[entry.name]
+    assert again[stage] == build[stage]
     assert (again.output, again.compat) == (build.output, build.compat)
 
 
@@ -85,9 +89,9 @@ def test_the_printed_training_loads_with_its_defaults() -> None:
     end = lines.index("", start)
     section = "\n".join(line.removeprefix("# ") for line in lines[start:end])
     content = CONTENT | yaml_text.parse(section.encode(), where="x")
-    made = build_options.make_build(content, where="x").stages["train"]
+    made = build_options.make_build(content, where="x")[TrainStage]
     assert made.learning_rate == 5e-05
-    assert made == build_options.make_build(CONTENT, where="x").stages["train"]
+    assert made == build_options.make_build(CONTENT, where="x")[TrainStage]
 
 
 def test_the_printed_vocabulary_loads_beside_the_printed_examples() -> None:
@@ -97,8 +101,8 @@ def test_the_printed_vocabulary_loads_beside_the_printed_examples() -> None:
     lines[start:end] = [line.removeprefix("# ") for line in lines[start:end]]
     content = yaml_text.parse("\n".join(lines).encode(), where="x")
     content["output"], content["extract"]["input"] = "o", "i"
-    made = build_options.make_build(content, where="x").stages
-    assert made["examples"].tokenizer == ("vocab_file", "o/vocabulary/vocab.txt")
+    made = build_options.make_build(content, where="x")
+    assert made[ExamplesStage].tokenizer == ("vocab_file", "o/vocabulary/vocab.txt")
     content["vocabulary"]["do_lower_case"] = False
     with pytest.raises(UnusableInputError, match=r"examples\.do_lower_case: a build decides this itself; leave it out"):
         build_options.make_build(content, where="x")
@@ -114,19 +118,19 @@ def test_the_printed_vocabulary_loads_beside_the_printed_examples() -> None:
 )
 def test_a_preset_has_its_kind_of_vocabulary(preset: str, kind: str, size: int, tokenizer: tuple[str, str]) -> None:
     content: dict[str, Any] = {"output": "o", "preset": preset, "extract": {"input": "i"}, "vocabulary": {}}
-    made = build_options.make_build(content, where="x").stages
-    decided = made["vocabulary"].vocabulary.decided
-    assert (decided.kind, decided.size, made["examples"].tokenizer) == (kind, size, tokenizer)
+    made = build_options.make_build(content, where="x")
+    decided = made[VocabularyStage].vocabulary.decided
+    assert (decided.kind, decided.size, made[ExamplesStage].tokenizer) == (kind, size, tokenizer)
     del content["vocabulary"]
-    without = build_options.make_build(content | {"examples": {"vocab_file": "v"}}, where="x").stages
-    assert "vocabulary" not in without
+    without = build_options.make_build(content | {"examples": {"vocab_file": "v"}}, where="x")
+    assert VocabularyStage not in without
 
 
 # ---- flags
 
 
 def value_of(build: build_options.BuildOptions, section: str, name: str) -> Any:
-    options = build.stages[section]
+    options = build[build.named(section)]
     return functools.reduce(getattr, options_of(type(options))[name].path, options)
 
 
@@ -136,22 +140,22 @@ def test_a_flag_counts_instead_of_the_file() -> None:
     build = build_options.make_build(content, where="x", overrides=overrides)
     assert value_of(build, "examples", "dupe_factor") == 3
     assert value_of(build, "extract", "namespaces") == (0, 14)
-    assert build.stages["examples"].output == "p/examples"
+    assert build[ExamplesStage].output == "p/examples"
 
 
 def test_a_flag_can_give_what_the_file_leaves_out() -> None:
     overrides = {"output": "o", "extract.input": ("i",), "examples.vocab_file": "v", "train.preset": "tiny"}
     build = build_options.make_build({}, where="x", overrides=overrides)
-    assert build.stages["train"].preset == "tiny"
-    assert "train" not in build_options.make_build({k: v for k, v in CONTENT.items() if k != "train"}, where="x").stages
+    assert build[TrainStage].preset == "tiny"
+    assert TrainStage not in build_options.make_build({k: v for k, v in CONTENT.items() if k != "train"}, where="x")
 
 
 def test_every_option_of_a_section_is_a_flag() -> None:
     flags = build_options.flags()
     assert {name for name in flags if "." not in name} == {"output", "preset", "compat", "report"}
-    for entry in STAGES:
-        for name in options_of(entry.options):
-            assert (f"{entry.name}.{name}" in flags) != (name in entry.decided)
+    for stage in STAGES:
+        for name in options_of(stage.options_class):
+            assert (f"{stage.name}.{name}" in flags) != (name in stage.decides)
     assert flags["extract.from"].kind.is_list
 
 
@@ -170,6 +174,6 @@ def test_a_section_that_is_no_mapping_stays_refused_with_a_flag() -> None:
 
 
 def test_a_class_of_options_groups_only_options_that_it_has() -> None:
-    for entry in STAGES:
-        fields = {field.name for field in dataclasses.fields(entry.options)}
-        assert set(getattr(entry.options, "GROUPS", {})) <= fields
+    for stage in STAGES:
+        fields = {field.name for field in dataclasses.fields(stage.options_class)}
+        assert set(getattr(stage.options_class, "GROUPS", {})) <= fields

@@ -21,6 +21,7 @@ from pipelines.building import build_options
 from pipelines.commands import cli
 from pipelines.settings import yaml_text
 from pipelines.settings.source_options import MixOptions
+from pipelines.stages.mix_stage import MixStage
 
 pytestmark = pytest.mark.long
 
@@ -270,7 +271,7 @@ def test_the_printed_section_of_sources_loads_once_it_is_filled_in() -> None:
     section = "\n".join(line.removeprefix("# ") for line in lines[start : lines.index("extract:")])
     content = yaml_text.parse(section.encode(), where="x")
     content["sources"]["NAME"]["input"] = "i"
-    made = build_options.make_build(content | {"output": "o", "examples": EXAMPLES}, where="x").stages["extract"]
+    made = build_options.make_build(content | {"output": "o", "examples": EXAMPLES}, where="x")[MixStage]
     assert isinstance(made, MixOptions)
     (source,) = made.sources
     assert (source.name, source.weight, source.max_epochs, source.extract.input) == ("NAME", None, 1.0, ("i",))
@@ -286,7 +287,7 @@ def test_a_source_takes_what_it_does_not_give_from_the_section_extract(corpora: 
         "examples": EXAMPLES,
     }
     flags = {"extract.keep_titles": True, "extract.num_eval_articles": 8}
-    made = build_options.make_build(content, where="x", overrides=flags).stages["extract"]
+    made = build_options.make_build(content, where="x", overrides=flags)[MixStage]
     books, wiki = made.sources
     assert (books.extract.input_format, wiki.extract.input_format) == ("text", "jsonl")
     for source in made.sources:

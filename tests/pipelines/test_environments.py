@@ -25,7 +25,6 @@ from servers import cloud
 
 from maskmill.errors import UnusableInputError
 from pipelines.running import environments, runner
-from pipelines.running.workload import Workload
 
 
 @pytest.fixture
@@ -59,7 +58,7 @@ def java(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def options(*flags: str, paths: tuple[str, ...] = ()) -> PipelineOptions:
     """Beam's options as a command sets them."""
-    return runner.pipeline_options(flags, Workload(input_bytes=1, pieces=None, paths=paths))
+    return runner.pipeline_options(flags, input_bytes=1, paths=paths)
 
 
 @pytest.mark.parametrize(
@@ -76,9 +75,7 @@ def test_a_local_run_starts_as_many_processes_as_are_useful(
     megabytes: int, pieces: int | None, workers: int, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
-    direct = runner.pipeline_options((), Workload(input_bytes=megabytes << 20, pieces=pieces, paths=())).view_as(
-        DirectOptions
-    )
+    direct = runner.pipeline_options((), input_bytes=megabytes << 20, pieces=pieces).view_as(DirectOptions)
     assert (direct.direct_num_workers, direct.direct_running_mode) == (workers, mode)
 
 

@@ -15,7 +15,7 @@ from servers.event_receiver import Receiver, receive
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.storage import manifest
-from pipelines.events import event_openlineage, events
+from pipelines.events import event_openlineage, event_summary, events
 from pipelines.settings.release_options import EventsOptions
 
 RUN = str(uuid.UUID(int=7))
@@ -29,8 +29,8 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Made:
 
 
 @pytest.fixture
-def run(whole: Made) -> events.Run:
-    return events.Run(
+def run(whole: Made) -> event_summary.Run:
+    return event_summary.Run(
         id=RUN, output=str(whole.root), directory=str(whole.root), stages=tuple(STAGES), dump={"date": "2016-05-01"}
     )
 
@@ -41,7 +41,7 @@ def receiver() -> Iterator[Receiver]:
         yield one
 
 
-def tell(place: str, run: events.Run, *, failing_at: str | None = None) -> None:
+def tell(place: str, run: event_summary.Run, *, failing_at: str | None = None) -> None:
     told = events.Events(EventsOptions(openlineage=place, openlineage_namespace="team"))
     told.started(run)
     for name, folder in STAGES.items():
@@ -62,7 +62,7 @@ def brief(event: Any) -> tuple[str, str]:
     return event["eventType"], event["job"]["name"]
 
 
-def test_a_build_and_its_stages_are_runs(run: events.Run, tmp_path: Path) -> None:
+def test_a_build_and_its_stages_are_runs(run: event_summary.Run, tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     tell(str(path), run)
     found = written(path)
@@ -83,7 +83,7 @@ def test_a_build_and_its_stages_are_runs(run: events.Run, tmp_path: Path) -> Non
         assert event["run"]["facets"]["nominalTime"]["nominalStartTime"] == "2016-05-01T00:00:00Z"
 
 
-def test_data_sets_bear_checksums_and_hang_together(run: events.Run, whole: Made, tmp_path: Path) -> None:
+def test_data_sets_bear_checksums_and_hang_together(run: event_summary.Run, whole: Made, tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     tell(str(path), run)
     made = {name: manifest.read_manifest(f"{run.directory}/{folder}") for name, folder in STAGES.items()}
@@ -112,7 +112,7 @@ def _sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def test_a_failure_ends_the_stages_that_are_missing(run: events.Run, tmp_path: Path) -> None:
+def test_a_failure_ends_the_stages_that_are_missing(run: event_summary.Run, tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     tell(str(path), run, failing_at="examples")
     ends = [event for event in written(path) if event["eventType"] != "START"]
@@ -125,7 +125,7 @@ def test_a_failure_ends_the_stages_that_are_missing(run: events.Run, tmp_path: P
     assert ends[-1]["run"]["facets"]["errorMessage"]["message"] == "The disk is full."
 
 
-def test_a_server_gets_the_events(run: events.Run, receiver: Receiver) -> None:
+def test_a_server_gets_the_events(run: event_summary.Run, receiver: Receiver) -> None:
     receiver.statuses.append(503)  # the first event is sent again
     tell(receiver.url.removesuffix("/hook"), run)
     assert {one.path for one in receiver.received} == {"/api/v1/lineage"}
@@ -136,7 +136,7 @@ def test_a_server_gets_the_events(run: events.Run, receiver: Receiver) -> None:
 
 @pytest.mark.parametrize("status", [401, 422])
 def test_a_server_that_refuses_is_one_warning(
-    status: int, run: events.Run, receiver: Receiver, capsys: pytest.CaptureFixture[str]
+    status: int, run: event_summary.Run, receiver: Receiver, capsys: pytest.CaptureFixture[str]
 ) -> None:
     receiver.statuses.extend([status] * 8)
     tell(receiver.url.removesuffix("/hook"), run)
@@ -146,7 +146,7 @@ def test_a_server_that_refuses_is_one_warning(
 
 
 def test_a_file_that_cannot_be_written_is_one_warning(
-    run: events.Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    run: event_summary.Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tell(str(tmp_path), run)  # a directory
     said = capsys.readouterr().err
@@ -155,7 +155,7 @@ def test_a_file_that_cannot_be_written_is_one_warning(
 
 
 def test_the_run_that_started_a_build_is_its_parent(
-    run: events.Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: event_summary.Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parent = str(uuid.UUID(int=9))
     monkeypatch.setenv("OPENLINEAGE_PARENT_ID", f"air/flow/dag.task/{parent}")

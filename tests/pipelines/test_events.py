@@ -20,7 +20,7 @@ from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.releases import fingerprints, names
 from maskmill.storage import manifest
 from maskmill.storage.reuse import Reused, write_reused
-from pipelines.events import events
+from pipelines.events import event_summary, events
 from pipelines.settings.release_options import EventsOptions
 
 NAME = "enwiki-2016-05-01-0123abcd"
@@ -34,12 +34,12 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Made:
 
 
 @pytest.fixture
-def run(whole: Made, tmp_path: Path) -> events.Run:
+def run(whole: Made, tmp_path: Path) -> event_summary.Run:
     """The run of a release that has its data, and is not complete yet."""
     directory = tmp_path / names.RELEASES / NAME
     whole.copy(directory)
     write_reused(str(directory / "text"), Reused(previous="before", pages=9, reused_pages=7, shards=3, reused_shards=1))
-    return events.Run(
+    return event_summary.Run(
         id=str(uuid.UUID(int=5)),
         output=str(tmp_path),
         directory=str(directory),
@@ -64,7 +64,7 @@ def secret_file(tmp_path: Path) -> str:
     return str(path)
 
 
-def build(told: events.Events, run: events.Run, *, complete: bool = True) -> None:
+def build(told: events.Events, run: event_summary.Run, *, complete: bool = True) -> None:
     """Tells of a whole build that trains nothing."""
     told.started(run)
     for name, folder in (("extract", "text"), ("examples", "examples"), ("eval", "eval")):
@@ -80,7 +80,7 @@ def signed(received: Any) -> str:
     return f"sha256={hmac.new(SECRET, content, hashlib.sha256).hexdigest()}"
 
 
-def test_a_release_has_a_summary_beside_it(run: events.Run, tmp_path: Path) -> None:
+def test_a_release_has_a_summary_beside_it(run: event_summary.Run, tmp_path: Path) -> None:
     build(events.Events(EventsOptions(summary=str(tmp_path / "last.json"))), run)
     summary = json.loads((tmp_path / "summaries" / f"{NAME}.json").read_text())
     assert summary == json.loads((tmp_path / "last.json").read_text())
@@ -97,20 +97,20 @@ def test_a_release_has_a_summary_beside_it(run: events.Run, tmp_path: Path) -> N
     assert summary["missing_stages"] == ["train"]
 
 
-def test_a_summary_does_not_tell_the_address_of_the_webhook(run: events.Run, tmp_path: Path) -> None:
+def test_a_summary_does_not_tell_the_address_of_the_webhook(run: event_summary.Run, tmp_path: Path) -> None:
     build(events.Events(EventsOptions()), run)
     text = (tmp_path / "summaries" / f"{NAME}.json").read_text()
     assert "example.org" not in text
     assert "num_eval_articles" in text
 
 
-def test_a_run_of_one_stage_has_no_fingerprint_yet(run: events.Run, tmp_path: Path) -> None:
+def test_a_run_of_one_stage_has_no_fingerprint_yet(run: event_summary.Run, tmp_path: Path) -> None:
     build(events.Events(EventsOptions()), run, complete=False)
     summary = json.loads((tmp_path / "summaries" / f"{NAME}.json").read_text())
     assert (summary["complete"], summary["fingerprint"]) == (False, None)
 
 
-def test_stages_that_were_there_already_are_told_at_the_end(run: events.Run, tmp_path: Path) -> None:
+def test_stages_that_were_there_already_are_told_at_the_end(run: event_summary.Run, tmp_path: Path) -> None:
     told = events.Events(EventsOptions())
     told.started(run)
     told.stage_finished(run, "eval", manifest.read_manifest(f"{run.directory}/eval"))
@@ -123,7 +123,7 @@ def test_stages_that_were_there_already_are_told_at_the_end(run: events.Run, tmp
     }
 
 
-def test_a_failed_build_says_how_it_ended(run: events.Run, tmp_path: Path) -> None:
+def test_a_failed_build_says_how_it_ended(run: event_summary.Run, tmp_path: Path) -> None:
     told = events.Events(EventsOptions())
     told.started(run)
     told.failed(run, UnusableInputError("dump.xml: this file is cut off."))
@@ -136,7 +136,7 @@ def test_a_failed_build_says_how_it_ended(run: events.Run, tmp_path: Path) -> No
 
 
 def test_a_summary_that_cannot_be_written_is_one_warning(
-    run: events.Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    run: event_summary.Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").write_text("")
     build(events.Events(EventsOptions(summary=str(tmp_path / "file" / "last.json"))), run)
@@ -146,7 +146,7 @@ def test_a_summary_that_cannot_be_written_is_one_warning(
     assert (tmp_path / "summaries" / f"{NAME}.json").exists()
 
 
-def test_a_webhook_gets_each_event_signed(run: events.Run, receiver: Receiver, secret_file: str) -> None:
+def test_a_webhook_gets_each_event_signed(run: event_summary.Run, receiver: Receiver, secret_file: str) -> None:
     build(events.Events(EventsOptions(webhook=receiver.url, webhook_secret_file=secret_file)), run)
     assert [one.json["event"] for one in receiver.received] == [
         "build.started",
@@ -163,7 +163,7 @@ def test_a_webhook_gets_each_event_signed(run: events.Run, receiver: Receiver, s
 
 
 def test_a_changed_body_or_time_does_not_fit_the_signature(
-    run: events.Run, receiver: Receiver, secret_file: str
+    run: event_summary.Run, receiver: Receiver, secret_file: str
 ) -> None:
     told = events.Events(EventsOptions(webhook=receiver.url, webhook_secret_file=secret_file))
     told.nothing_new(run.output)
@@ -177,7 +177,7 @@ def test_a_changed_body_or_time_does_not_fit_the_signature(
 
 
 def test_a_server_that_fails_for_a_while_gets_the_same_event_again(
-    run: events.Run, receiver: Receiver, capsys: pytest.CaptureFixture[str]
+    run: event_summary.Run, receiver: Receiver, capsys: pytest.CaptureFixture[str]
 ) -> None:
     receiver.statuses.extend([503, 429])
     told = events.Events(EventsOptions(webhook=receiver.url))
@@ -191,7 +191,7 @@ def test_a_server_that_fails_for_a_while_gets_the_same_event_again(
 
 @pytest.mark.parametrize("status", [400, 404, 410, 302])
 def test_a_server_that_refuses_is_one_warning_without_the_address(
-    status: int, run: events.Run, receiver: Receiver, capsys: pytest.CaptureFixture[str]
+    status: int, run: event_summary.Run, receiver: Receiver, capsys: pytest.CaptureFixture[str]
 ) -> None:
     receiver.statuses.extend([status] * 5)
     receiver.headers = {"Location": receiver.url} if status == 302 else {}
@@ -206,7 +206,7 @@ def test_a_server_that_refuses_is_one_warning_without_the_address(
 
 
 def test_a_server_that_asks_for_more_time_than_there_is_gets_no_second_try(
-    run: events.Run, receiver: Receiver, capsys: pytest.CaptureFixture[str]
+    run: event_summary.Run, receiver: Receiver, capsys: pytest.CaptureFixture[str]
 ) -> None:
     receiver.statuses.append(429)
     receiver.headers = {"Retry-After": "50"}
@@ -218,7 +218,7 @@ def test_a_server_that_asks_for_more_time_than_there_is_gets_no_second_try(
 
 
 def test_a_silent_server_holds_up_nothing(
-    run: events.Run, receiver: Receiver, capsys: pytest.CaptureFixture[str]
+    run: event_summary.Run, receiver: Receiver, capsys: pytest.CaptureFixture[str]
 ) -> None:
     receiver.delay = 60.0
     told = events.Events(EventsOptions(webhook=receiver.url), last_seconds=0.3)
@@ -227,7 +227,7 @@ def test_a_silent_server_holds_up_nothing(
     assert "5 of 5 events could not be delivered (no answer in time)" in capsys.readouterr().err
 
 
-def test_no_server_is_one_warning(run: events.Run, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_server_is_one_warning(run: event_summary.Run, capsys: pytest.CaptureFixture[str]) -> None:
     with receive() as gone:
         url = gone.url
     build(events.Events(EventsOptions(webhook=url), last_seconds=0.3), run)
@@ -236,7 +236,9 @@ def test_no_server_is_one_warning(run: events.Run, capsys: pytest.CaptureFixture
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:port/", "http://127.0.0.1:1/ä", "http://a b/"])
-def test_an_address_that_is_none_is_one_warning(url: str, run: events.Run, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_address_that_is_none_is_one_warning(
+    url: str, run: event_summary.Run, capsys: pytest.CaptureFixture[str]
+) -> None:
     told = events.Events(EventsOptions(webhook=url), last_seconds=5.0)
     told.nothing_new(run.output)
     told.close()
@@ -265,7 +267,7 @@ def metrics_of(path: Path) -> dict[tuple[str, str], float]:
     }
 
 
-def test_metrics_tell_of_a_build(run: events.Run, tmp_path: Path) -> None:
+def test_metrics_tell_of_a_build(run: event_summary.Run, tmp_path: Path) -> None:
     path = tmp_path / "maskmill.prom"
     build(events.Events(EventsOptions(metrics=str(path)), clock=iter(range(1000, 2000)).__next__), run)
     found = metrics_of(path)
@@ -283,7 +285,7 @@ def test_metrics_tell_of_a_build(run: events.Run, tmp_path: Path) -> None:
     assert found["build_info", ""] == 1
 
 
-def test_a_failed_build_leaves_the_metrics_of_the_last_success(run: events.Run, tmp_path: Path) -> None:
+def test_a_failed_build_leaves_the_metrics_of_the_last_success(run: event_summary.Run, tmp_path: Path) -> None:
     path = tmp_path / "maskmill.prom"
     build(events.Events(EventsOptions(metrics=str(path)), clock=lambda: 1000.0), run)
     before = metrics_of(path)
@@ -296,20 +298,20 @@ def test_a_failed_build_leaves_the_metrics_of_the_last_success(run: events.Run, 
     assert after["build_exit_status", ""] == 1
 
 
-def test_a_look_that_finds_nothing_new_is_a_metric(run: events.Run, tmp_path: Path) -> None:
+def test_a_look_that_finds_nothing_new_is_a_metric(run: event_summary.Run, tmp_path: Path) -> None:
     path = tmp_path / "maskmill.prom"
     told = events.Events(EventsOptions(metrics=str(path)), clock=lambda: 3000.0)
     told.nothing_new(run.output)
     assert metrics_of(path) == {("last_check_timestamp_seconds", ""): 3000.0}
 
 
-def test_a_part_of_a_build_is_no_success(run: events.Run, tmp_path: Path) -> None:
+def test_a_part_of_a_build_is_no_success(run: event_summary.Run, tmp_path: Path) -> None:
     path = tmp_path / "maskmill.prom"
     build(events.Events(EventsOptions(metrics=str(path))), run, complete=False)
     assert ("build_last_success_timestamp_seconds", "") not in metrics_of(path)
 
 
-def test_one_file_has_the_metrics_of_several_data_sets(run: events.Run, tmp_path: Path) -> None:
+def test_one_file_has_the_metrics_of_several_data_sets(run: event_summary.Run, tmp_path: Path) -> None:
     path = tmp_path / "maskmill.prom"
     odd = '/data\\of\n"sets"'
     for output in (run.output, odd):
@@ -320,7 +322,7 @@ def test_one_file_has_the_metrics_of_several_data_sets(run: events.Run, tmp_path
 
 
 def test_a_file_of_something_else_is_not_written_over(
-    run: events.Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    run: event_summary.Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "node.prom"
     path.write_text("node_load1 0.5\n")
@@ -330,7 +332,7 @@ def test_a_file_of_something_else_is_not_written_over(
     assert "holds something else than maskmill's metrics" in capsys.readouterr().err
 
 
-def test_a_slow_server_is_waited_for_at_the_end(run: events.Run, receiver: Receiver) -> None:
+def test_a_slow_server_is_waited_for_at_the_end(run: event_summary.Run, receiver: Receiver) -> None:
     receiver.delay = 0.2
     told = events.Events(EventsOptions(webhook=receiver.url))
     build(told, run)
@@ -340,14 +342,14 @@ def test_a_slow_server_is_waited_for_at_the_end(run: events.Run, receiver: Recei
     assert len(receiver.received) == 5
 
 
-def test_a_release_says_of_what_dump_it_is(run: events.Run, tmp_path: Path) -> None:
+def test_a_release_says_of_what_dump_it_is(run: event_summary.Run, tmp_path: Path) -> None:
     build(events.Events(EventsOptions()), dataclasses.replace(run, dump={}))
     summary = json.loads((tmp_path / "summaries" / f"{NAME}.json").read_text())
     assert summary["dump"] == {"wiki": "enwiki", "date": "2016-05-01"}
 
 
 def test_a_release_that_is_complete_already_has_its_summary_and_fingerprint(
-    run: events.Run, receiver: Receiver, tmp_path: Path
+    run: event_summary.Run, receiver: Receiver, tmp_path: Path
 ) -> None:
     (Path(run.directory) / names.RECORD).write_text("{}")
     told = events.Events(EventsOptions(webhook=receiver.url, metrics=str(tmp_path / "maskmill.prom")))

@@ -1,6 +1,7 @@
 """The help of every command: all flags, those that are needed most first, and an example that the parser takes."""
 
 import shlex
+from typing import Any
 
 import pytest
 
@@ -8,6 +9,10 @@ from pipelines.building import next_step
 from pipelines.commands import cli
 from pipelines.settings import beam_flags, flags, help
 from pipelines.settings.stage_options import ExamplesOptions, ExtractOptions
+from pipelines.stages.examples_stage import ExamplesStage
+from pipelines.stages.extract_stage import ExtractStage
+from pipelines.stages.stage import Stage
+from pipelines.stages.train_stage import TrainStage
 
 COMMANDS = pytest.mark.parametrize("name", sorted(cli.COMMANDS))
 
@@ -83,10 +88,11 @@ def test_the_version_is_given_wherever_it_is_asked_for(
 def test_the_next_step_is_a_command_line_that_is_taken(with_eval: bool) -> None:
     extract = ExtractOptions(input=("a dump.xml",), output="my text")
     examples = ExamplesOptions(input=("t",), output="e", vocab_file="v.txt", packed=True)
-    for stages, expected in (({"extract": extract}, "examples"), ({"extract": extract, "examples": examples}, "train")):
+    begun: dict[type[Stage[Any]], Any] = {ExtractStage: extract}
+    for stages, expected in ((begun, "examples"), (begun | {ExamplesStage: examples}, "train")):
         program, name, *arguments = shlex.split(next_step.of(stages))
         assert (program, name) == ("maskmill", expected)
         values = flags.parse(arguments, cli.COMMANDS[name].flags).values
         assert values.get("input", ("my text",)) == ("my text",)
         assert values.get("input_file", ("e",)) == ("e",)
-    assert next_step.of({"extract": extract, "train": None}) == ""
+    assert next_step.of({ExtractStage: extract, TrainStage: None}) == ""

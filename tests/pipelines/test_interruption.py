@@ -331,6 +331,6 @@ def test_an_interrupt_of_a_program_that_calls_the_command_is_130(
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pipelines.stages.stage.run_stages", interrupt)
+    monkeypatch.setattr("pipelines.stages.graph.run_stages", interrupt)
     assert cli.main(["extract", f"--input={DUMP}", f"--output={tmp_path}/out"]) == 130
     assert capsys.readouterr().err.splitlines()[1:] == [f"maskmill extract: interrupted; {interruption.HOW_TO_GO_ON}"]

@@ -77,7 +77,7 @@ def test_another_file_of_the_dumps_name_does_not_fit_by_its_checksum(
     [
         ([], "PATH is missing; name one checkpoint, shard, release or build"),
         (["a", "b"], "b: this is a second path"),
-        (["nothing"], "nothing: this is no checkpoint, shard, release or build"),
+        (["nothing"], "nothing: this is not a checkpoint, shard, release or build"),
         ([DUMP.name, "--root", "."], "nothing below"),
     ],
 )

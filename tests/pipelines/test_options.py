@@ -1,7 +1,7 @@
 """One description of an option gives its flag and its YAML key."""
 
 import dataclasses
-from typing import Literal, get_type_hints
+from typing import Any, Literal, get_type_hints
 
 import pytest
 
@@ -11,7 +11,8 @@ from maskmill.options import nested, option
 from pipelines.settings import flags, options
 from pipelines.settings.beam_flags import BeamFlag
 from pipelines.settings.stage_options import ExtractOptions
-from pipelines.stages.registry import STAGES, StageEntry
+from pipelines.stages.registry import STAGES
+from pipelines.stages.stage import Stage
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -201,8 +202,8 @@ def test_a_value_that_is_none_of_the_choices_is_named() -> None:
         Chosen(kind="c")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("entry", STAGES, ids=lambda entry: entry.name)
-def test_no_two_options_of_a_stage_share_a_name(entry: StageEntry) -> None:
+@pytest.mark.parametrize("stage", STAGES, ids=lambda stage: stage.name)
+def test_no_two_options_of_a_stage_share_a_name(stage: type[Stage[Any]]) -> None:
     def count(options_class: type) -> int:
         hints = get_type_hints(options_class)
         return sum(
@@ -210,7 +211,7 @@ def test_no_two_options_of_a_stage_share_a_name(entry: StageEntry) -> None:
             for field in dataclasses.fields(options_class)
         )
 
-    assert count(entry.options) == len(options.options_of(entry.options))
+    assert count(stage.options_class) == len(options.options_of(stage.options_class))
 
 
 def test_a_tilde_is_the_home_directory_for_outputs_too(monkeypatch: pytest.MonkeyPatch) -> None:

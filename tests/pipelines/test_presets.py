@@ -7,6 +7,9 @@ from pipelines.building import build_options
 from pipelines.building.build_options import BuildKeys
 from pipelines.settings import options, presets, yaml_text
 from pipelines.settings.stage_options import EvalOptions, ExamplesOptions, ExtractOptions, VocabularyStageOptions
+from pipelines.stages.examples_stage import ExamplesStage
+from pipelines.stages.extract_stage import ExtractStage
+from pipelines.stages.train_stage import TrainStage
 
 GIVEN = {"input": ("text",), "output": "out", "vocab_file": "vocab.txt"}
 SECTIONS = {
@@ -24,13 +27,13 @@ def made(**values: object) -> ExamplesOptions:
 
 @pytest.mark.parametrize("name", presets.names())
 def test_each_key_is_an_option_of_its_section_and_names_its_source(name: str) -> None:
-    preset = presets.find(name)
-    assert preset.follows
-    for section, values in preset.values.items():
+    preset = dict(presets.find(name))
+    assert preset.pop(presets.FOLLOWS)
+    for section, values in preset.items():
         known = options.options_of(SECTIONS[section])
-        for option, value in values.items():
+        for option, (value, source) in values.items():
             assert known[option].kind.check(value, option) == value
-            assert len(preset.sources[section][option]) > len(option) / 2
+            assert len(source) > len(option) / 2
 
 
 @pytest.mark.parametrize("name", presets.names())
@@ -97,8 +100,8 @@ def test_what_print_config_prints_for_a_preset_is_a_build_of_it(name: str) -> No
 @pytest.mark.parametrize("name", presets.names())
 def test_print_config_names_the_source_of_each_value(name: str) -> None:
     printed = build_options.print_config(preset=name)
-    sources = presets.find(name).sources
-    for source in (source for section in sources.values() for source in section.values()):
+    sections = [values for section, values in presets.find(name).items() if section != presets.FOLLOWS]
+    for source in (source for values in sections for _, source in values.values()):
         assert f"# of the preset: {source}" in printed
 
 
@@ -110,18 +113,18 @@ def build_of(**keys: object) -> build_options.BuildOptions:
 def test_a_preset_counts_for_all_sections_of_a_build() -> None:
     build = build_of(preset="mlperf")
     assert build.compat == "mlperf"
-    assert build.stages["extract"].split.num_eval_articles == 10000
-    assert build.stages["examples"].masking.max_predictions_per_seq == 76
+    assert build[ExtractStage].split.num_eval_articles == 10000
+    assert build[ExamplesStage].masking.max_predictions_per_seq == 76
 
 
 def test_a_number_of_eval_articles_counts_instead_of_the_share_of_a_preset() -> None:
     build = build_of(preset="group-texts", extract={"input": "dump.xml", "num_eval_articles": 3})
-    assert (build.stages["extract"].split.num_eval_articles, build.stages["extract"].split.eval_fraction) == (3, None)
+    assert (build[ExtractStage].split.num_eval_articles, build[ExtractStage].split.eval_fraction) == (3, None)
 
 
 def test_a_build_of_parquet_picks_no_eval_examples() -> None:
     build = build_of(examples={"vocab_file": "vocab.txt", "format": "parquet"})
-    assert list(build.stages) == ["extract", "examples"]
+    assert build.names == ["extract", "examples"]
 
 
 def test_eval_examples_cannot_be_picked_of_mds() -> None:
@@ -141,12 +144,12 @@ def test_a_training_reads_no_packed_rows() -> None:
 )
 def test_a_training_reads_all_other_examples(examples: dict[str, object]) -> None:
     build = build_of(examples={"vocab_file": "vocab.txt"} | examples, train={"preset": "tiny"})
-    assert list(build.stages["train"].input_file) == ["out/examples"]
+    assert list(build[TrainStage].input_file) == ["out/examples"]
 
 
 def test_a_training_on_full_sentences_learns_no_pairs() -> None:
     build = build_of(examples={"vocab_file": "vocab.txt", "objective": "mlm"}, train={"preset": "tiny"})
-    assert build.stages["train"].next_sentence_prediction is False
+    assert build[TrainStage].next_sentence_prediction is False
     with pytest.raises(UnusableInputError, match="next_sentence_prediction"):
         build_of(
             examples={"vocab_file": "vocab.txt", "objective": "mlm"},

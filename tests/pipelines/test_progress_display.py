@@ -16,9 +16,10 @@ from command_runs.terminal_screen import Screen
 
 from maskmill.storage import completions, progress, timings
 from maskmill.storage.timings import Timing
-from pipelines.terminal import progress as display
+from pipelines.terminal import console
+from pipelines.terminal import progress_display as display
 from pipelines.terminal.console import Stream
-from pipelines.terminal.progress import Counter, Progress, ProgressLine, Shown, State
+from pipelines.terminal.progress_display import Counter, Progress, ProgressLine, Shown, State
 
 MEMORY = 1_234_000_000
 
@@ -179,7 +180,7 @@ def test_durations(seconds: float, text: str) -> None:
     ],
 )
 def test_sizes(size: int, text: str) -> None:
-    assert display.bytes_text(size) == text
+    assert console.bytes_text(size) == text
 
 
 # ---- bars

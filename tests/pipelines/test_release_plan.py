@@ -14,6 +14,9 @@ from maskmill.releases.records import ReleaseRecord, write_record
 from pipelines.building import build_options
 from pipelines.releasing import release_plan
 from pipelines.releasing.release_plan import make_plan
+from pipelines.stages.eval_stage import EvalStage
+from pipelines.stages.examples_stage import ExamplesStage
+from pipelines.stages.extract_stage import ExtractStage
 
 DUMP = "enwiki-20260301-pages-articles.xml"
 TRAIN = {"num_train_steps": 5, "num_warmup_steps": 1}
@@ -46,8 +49,8 @@ def test_a_name_has_the_wiki_and_the_date_of_its_dump(folder: Path) -> None:
     plan = make_plan(build(folder))
     assert (plan.name.wiki, plan.name.date) == ("enwiki", "2026-03-01")
     assert plan.directory == str(folder / "out" / "releases" / str(plan.name))
-    assert plan.options.stages["examples"].input == (f"{plan.directory}/text",)
-    assert plan.options.stages["eval"].output == f"{plan.directory}/eval"
+    assert plan.options[ExamplesStage].input == (f"{plan.directory}/text",)
+    assert plan.options[EvalStage].output == f"{plan.directory}/eval"
 
 
 @pytest.mark.parametrize(
@@ -192,7 +195,7 @@ def downloaded(folder: Path, dump: Dump) -> Path:
 def test_a_downloaded_dump_is_the_input(folder: Path) -> None:
     directory = downloaded(folder, WHOLE)
     plan = make_plan(watching(folder), "2026-03-01")
-    assert plan.options.stages["extract"].input == (str(directory / DUMP),)
+    assert plan.options[ExtractStage].input == (str(directory / DUMP),)
     assert plan.inputs[0].url == FILE.url
     assert name_of(build(folder)) == str(plan.name)  # the same data as with an input that is named
 

@@ -17,12 +17,10 @@ import pytest
 from command_runs.commands import IN_MEMORY, ROOT, TWO_PROCESSES
 
 from maskmill.errors import RunFailedError, UnusableInputError
-from pipelines.running import local_runner, local_worker, runner, startup
-from pipelines.running.workload import Workload
+from pipelines.running import local_runner, local_worker, runner
+from pipelines.stages.stage import first_line
 
 pytestmark = pytest.mark.long
-
-HERE = Workload(input_bytes=0, pieces=None, paths=())
 
 
 def refuse(number: int) -> int:
@@ -52,7 +50,7 @@ def run(step: Callable[[int], int], flags: tuple[str, ...]) -> bool:
         numbers = pipeline | "Numbers" >> beam.Create([7] if step is not fail_beside_a_long_piece else [0, 1])
         return numbers | "Spread" >> beam.Reshuffle() | "Step" >> beam.Map(step)
 
-    return runner.run(build_graph, runner.pipeline_options(flags, HERE))
+    return runner.run(build_graph, runner.pipeline_options(flags))
 
 
 def run_elsewhere(step: Callable[[int], int], flags: tuple[str, ...]) -> tuple[str, str]:
@@ -126,7 +124,7 @@ def test_without_room_for_temporary_files_a_run_ends_with_one_sentence(monkeypat
     ],
 )
 def test_the_first_line_of_a_command(files: int, size: int, line: str) -> None:
-    assert startup.first_line("extract", files=files, size=size, output="out") == line
+    assert first_line("extract", (files, size), "out") == line
 
 
 # A worker that takes a minute to end, and like every ending Python has no handler for signals any more.
@@ -149,6 +147,6 @@ def test_a_worker_that_ends_slowly_has_not_failed(monkeypatch: pytest.MonkeyPatc
 
 def test_too_few_open_files_are_found_before_grpc_aborts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (10, 10))
-    options = runner.pipeline_options(TWO_PROCESSES, HERE)
+    options = runner.pipeline_options(TWO_PROCESSES)
     with pytest.raises(RunFailedError, match=r"Too few files may be open at once for worker processes \(10\); raise"):
         local_runner.local_runner(options, str(tmp_path))

@@ -2,26 +2,25 @@
 
 import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self, get_args
 
 import apache_beam as beam
 import pytest
-import yaml
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.options import option
 from maskmill.storage import files, manifest, progress
-from pipelines.building import build, build_options
-from pipelines.commands import cli
-from pipelines.running.runner import ProgressLine
-from pipelines.running.workload import Workload
+from pipelines.building import build_options
 from pipelines.settings.options import options_of
-from pipelines.stages import registry as stages
-from pipelines.stages.checks import Checked
-from pipelines.stages.registry import GRAPH_STAGES, STAGES, BuildSoFar, StageEntry
-from pipelines.stages.stage import Stage, run_stages
+from pipelines.stages.examples_stage import ExamplesStage
+from pipelines.stages.extract_stage import ExtractStage
+from pipelines.stages.graph import run_stages
+from pipelines.stages.mix_stage import MixStage
+from pipelines.stages.registry import GRAPH_STAGES, STAGES
+from pipelines.stages.stage import Build, GraphStage, Stage
+from pipelines.stages.train_stage import TrainStage
 
 IN_MEMORY = ("--direct_num_workers=1",)
 KIND = "numbers"
@@ -37,20 +36,21 @@ class NumbersOptions:
             raise UnusableInputError(f"--count must be 1 or more, not {self.count}.")
 
 
-def check_numbers(options: NumbersOptions, *, is_first: bool) -> Checked:
-    return Checked(options=options, workload=Workload(input_bytes=0, pieces=options.count, paths=(options.output,)))
-
-
 def write_number(number: int, output: str) -> int:
     files.write_bytes(files.join(output, f"number-{number}"), str(number).encode())
     return number
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class NumbersStage(Stage[NumbersOptions]):
+class NumbersStage(GraphStage[NumbersOptions]):
     """Input: nothing. Output: whole numbers, each written to a file."""
 
     name: ClassVar[str] = "numbers"
+    options_class: ClassVar[type] = NumbersOptions
+
+    @classmethod
+    def check(cls, options: NumbersOptions, *, is_first: bool) -> Self:
+        return cls(options=options, pieces=options.count)
 
     def source(self, pipeline: beam.Pipeline) -> beam.PCollection:
         return pipeline | "Count" >> beam.Create(range(self.options.count))
@@ -66,8 +66,8 @@ class NumbersStage(Stage[NumbersOptions]):
             self.output, stage=self.name, parameters=self.parameters, inputs=[], shards=names, counts=counts
         )
 
-    def progress(self) -> list[ProgressLine]:
-        return [ProgressLine(label="numbers", output=self.output, kind=KIND)]
+    def progress(self) -> Mapping[str, str]:
+        return {"numbers": KIND}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -77,18 +77,18 @@ class DoublesStage(NumbersStage):
     name: ClassVar[str] = "doubles"
 
     def source(self, pipeline: beam.Pipeline) -> beam.PCollection:
-        return Stage.source(self, pipeline)
+        return GraphStage.source(self, pipeline)
 
     def expand(self, elements: beam.PCollection) -> tuple[beam.PCollection, Sequence[beam.PCollection]]:
         return super().expand(elements | "Double" >> beam.Map(lambda number: 2 * number))
 
 
 def numbers(output: Path, count: int = 3) -> NumbersStage:
-    return NumbersStage.of(check_numbers(NumbersOptions(output=str(output), count=count), is_first=True))
+    return NumbersStage.check(NumbersOptions(output=str(output), count=count), is_first=True)
 
 
 def doubles(output: Path) -> DoublesStage:
-    return DoublesStage.of(check_numbers(NumbersOptions(output=str(output)), is_first=False))
+    return DoublesStage.check(NumbersOptions(output=str(output)), is_first=False)
 
 
 def test_each_stage_reads_what_the_one_before_gives(tmp_path: Path) -> None:
@@ -124,55 +124,41 @@ def test_a_stage_that_reads_another_s_output_cannot_be_the_first(tmp_path: Path)
 # ---- the list
 
 
-def test_a_new_stage_needs_only_a_module_and_an_entry(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    entry = StageEntry(
-        name="numbers",
-        options=NumbersOptions,
-        checks=f"{__name__}:check_numbers",
-        implementation=f"{__name__}:NumbersStage",
-        decided={"output": lambda so_far: so_far.folder("numbers")},
-    )
-    for module in (stages, build_options, build):
-        monkeypatch.setattr(module, "STAGES", (entry,))
-    assert "  # how many numbers\n  count: 3" in build_options.print_config()
-    config = tmp_path / "build.yaml"
-    config.write_text(yaml.safe_dump({"output": str(tmp_path / "out"), "numbers": {"count": 4}}))
-    assert cli.main(["build", str(config), *IN_MEMORY]) == 0
-    assert capsys.readouterr().out.startswith(f"numbers: {tmp_path}/out/numbers\n  numbers  6 sum\non disk: ")
-    config.write_text(yaml.safe_dump({"output": str(tmp_path / "out"), "numbers": {"count": 0}}))
-    with pytest.raises(UnusableInputError, match="--count must be 1 or more, not 0"):
-        build_options.read_build(str(config))
+def test_the_stages_are_in_the_order_of_the_data() -> None:
+    assert [stage.name for stage in STAGES] == ["extract", "vocabulary", "examples", "eval", "train"]
+    assert [stage.name for stage in GRAPH_STAGES] == ["extract", "vocabulary", "examples", "eval"]
 
 
-@pytest.mark.parametrize("entry", GRAPH_STAGES, ids=lambda entry: entry.name)
-def test_every_entry_agrees_with_its_stage(entry: StageEntry) -> None:
-    stage = entry.load()
-    assert stage.name == entry.name
-    assert issubclass(stage, Stage)
-    assert set(entry.decided) < set(options_of(entry.options))
+@pytest.mark.parametrize("stage", [*STAGES, MixStage], ids=lambda stage: stage.__name__)
+def test_every_stage_agrees_with_itself(stage: type[Stage[Any]]) -> None:
+    names = set() if stage is MixStage else set(options_of(stage.options_class))
+    assert stage is MixStage or set(stage.decides) < names
+    assert set(stage.places) <= {*names, "output"}
     assert not getattr(stage, "__abstractmethods__", None)
-    assert "output" in entry.decided
+    (base,) = stage.__orig_bases__  # type: ignore[attr-defined]
+    assert get_args(base) == (stage.options_class,)
 
 
-def test_training_is_not_a_stage_of_the_graph() -> None:
-    (train,) = [entry for entry in STAGES if entry.name == "train"]
-    with pytest.raises(ValueError, match="train is no stage of the graph"):
-        train.load()
+def test_a_build_decides_what_its_stages_say() -> None:
+    content = {"output": "o", "extract": {"input": "i"}, "vocabulary": {}, "train": {}}
+    build = build_options.make_build(content, where="x")
+    of_vocabulary = {"vocab_file", "tokenizer_file", "do_lower_case"}
+    for stage in STAGES:
+        more = of_vocabulary if stage is ExamplesStage else set()
+        assert set(stage.decisions(build)) == {*stage.decides} | more
 
 
 def test_each_stage_finds_its_input_where_the_one_before_put_it() -> None:
     content = {"output": "o", "extract": {"input": "i"}, "examples": {"vocab_file": "v", "packed": True}, "train": {}}
-    options = build_options.make_build(content, where="x").stages
-    assert options["examples"].input == (options["extract"].output,) == ("o/text",)
-    assert options["train"].input_file == ("o/examples",)
-    assert options["train"].eval_file == ("o/eval/eval.tfrecord",)
-    assert options["train"].vocab_file == "v"
-    assert BuildSoFar(output="gs://b/o", compat="none", stages={}).folder("text") == "gs://b/o/text"
+    options = build_options.make_build(content, where="x")
+    assert options[ExamplesStage].input == (options[ExtractStage].output,) == ("o/text",)
+    assert options[TrainStage].input_file == ("o/examples",)
+    assert options[TrainStage].eval_file == ("o/eval/eval.tfrecord",)
+    assert options[TrainStage].vocab_file == "v"
+    assert Build(output="gs://b/o", compat="none").folder("text") == "gs://b/o/text"
     build = build_options.make_build(content | {"extract": {"from": "t"}}, where="x")
-    assert (build.texts, build.stages["examples"].input, "extract" in build.stages) == (("t",), ("t",), False)
-    assert build.stages["train"] == options["train"]
+    assert (build.texts, build[ExamplesStage].input, ExtractStage in build) == (("t",), ("t",), False)
+    assert build[TrainStage] == options[TrainStage]
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from pipelines.building import next_step
 from pipelines.commands import cli
 from pipelines.settings.options import make
 from pipelines.settings.stage_options import VocabularyStageOptions
+from pipelines.stages.vocabulary_stage import VocabularyStage
 
 pytestmark = pytest.mark.long
 
@@ -193,7 +194,7 @@ def test_texts_of_which_no_vocabulary_can_be_made_are_refused(
 def test_the_next_command_takes_the_vocabulary(values: dict[str, object], follows: str) -> None:
     options = make(VocabularyStageOptions, {"input": ("text",), "output": "o", **values})
     command = f"maskmill examples --input=text --output=DIRECTORY {follows}"
-    assert next_step.of({"vocabulary": options}) == command
+    assert next_step.of({VocabularyStage: options}) == command
 
 
 def test_held_out_text_alone_is_refused(texts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -205,7 +206,7 @@ def test_a_size_that_is_no_multiple_of_64_gets_a_note(
     texts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert vocabulary(f"{texts}/part-00000*", tmp_path / "out", "--size=1000") == 0
-    assert "--size 1,000 is no multiple of 64, and models train faster with one: 1,024." in capsys.readouterr().err
+    assert "--size 1,000 is not a multiple of 64, and models train faster with one: 1,024." in capsys.readouterr().err
     report = json.loads((tmp_path / "out" / "report.json").read_text())
     assert report["text"]["kind"] == "train", "nothing is held out"
 

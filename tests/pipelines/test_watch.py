@@ -20,7 +20,8 @@ from maskmill.releases.records import ReleaseRecord
 from pipelines.building import build_options
 from pipelines.commands import cli
 from pipelines.releasing import release_inputs, release_plan, watch
-from pipelines.releasing.watch_options import WatchFlags
+from pipelines.settings.command_options import WatchFlags
+from pipelines.stages.extract_stage import ExtractStage
 
 pytestmark = pytest.mark.long
 
@@ -172,7 +173,7 @@ def test_download_only_leaves_the_build_to_others(scene: Scene, capsys: pytest.C
     assert "dump.json" in scene.downloads
     options, dump = release_inputs.with_input(scene.build.options)
     assert dump is not None
-    assert [Path(path).read_bytes() for path in options.stages["extract"].input] == [OLD]
+    assert [Path(path).read_bytes() for path in options[ExtractStage].input] == [OLD]
 
 
 def test_a_dump_that_was_published_anew_is_new(scene: Scene) -> None:

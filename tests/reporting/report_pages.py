@@ -12,7 +12,7 @@ from made_up import dump_files
 from maskmill.reporting import facts, page
 from maskmill.verification.options import VerifyOptions
 from maskmill.verification.verifying import verify
-from pipelines.building.report import follow_article
+from pipelines.building.build_report import follow_article
 from pipelines.commands import cli
 
 SCRIPT = "<script>window.harmed = 1</script>"

@@ -20,7 +20,7 @@ from maskmill.reporting.charts import charts_of
 from maskmill.reporting.facts import Facts
 from maskmill.reporting.made_stages import MadeStage
 from maskmill.verification.verifying import verify
-from pipelines.building import report
+from pipelines.building import build_report
 
 _HOSTILE = {
     "script": "<script>alert(1)</script>",
@@ -46,7 +46,7 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def verified(build: Path) -> Facts:
-    return facts.collect(str(build), verification=verify([str(build)]), follow=report.follow_article)
+    return facts.collect(str(build), verification=verify([str(build)]), follow=build_report.follow_article)
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +105,7 @@ def test_every_chart_has_its_figures(verified: Facts) -> None:
 
 @pytest.mark.builds
 def test_the_same_data_gives_the_same_page(build: Path, verified: Facts, content: str) -> None:
-    again = facts.collect(str(build), verification=verify([str(build)]), follow=report.follow_article)
+    again = facts.collect(str(build), verification=verify([str(build)]), follow=build_report.follow_article)
     assert again == verified
     assert page.render(again) == content
 
@@ -129,7 +129,7 @@ def test_a_damaged_build_fails_and_has_a_report(build: Path, tmp_path: Path) -> 
     shard = damaged / "text" / "eval.txt"
     shard.write_bytes(shard.read_bytes()[:-100])
     with pytest.raises(RunFailedError, match="what was built is damaged"):
-        report.of_build(str(damaged), "auto")
+        build_report.of_build(str(damaged), "auto")
     read = check_whole((damaged / "report.html").read_text())
     assert "found errors" in read.text
     assert str(shard) in read.text
@@ -142,23 +142,23 @@ def test_what_is_damaged_is_left_out_and_said(build: Path, tmp_path: Path) -> No
         content = bytearray(shard.read_bytes())
         content[200] ^= 1
         shard.write_bytes(content)
-    collected, _ = report.collect(str(damaged), "auto")
+    collected, _ = build_report.collect(str(damaged), "auto")
     assert collected.samples.examples == ()
     assert "does not fit its checksum" in check_whole(page.render(collected)).text
 
 
 def test_a_build_without_a_report(build: Path, tmp_path: Path) -> None:
-    report.of_build(str(tmp_path / "there is none"), "off")
-    assert report.collect(str(build), "none")[1] is None
+    build_report.of_build(str(tmp_path / "there is none"), "off")
+    assert build_report.collect(str(build), "none")[1] is None
 
 
 @pytest.mark.parametrize(("verified", "size", "shards"), [("auto", 1, ""), ("auto", 10, "0"), ("auto", 4, "0-1")])
-def test_large_data_is_verified_in_part(verified: report.Verified, size: int, shards: str) -> None:
+def test_large_data_is_verified_in_part(verified: build_report.Verified, size: int, shards: str) -> None:
     entries = [{"name": f"part-{number}", "kind": "train", "bytes": size * 100_000_000} for number in range(8)]
     stage = MadeStage(name="extract", directory="text", made={"shards": entries})
-    assert report.shards_to_verify([stage], verified, is_local=True) == shards
-    assert report.shards_to_verify([stage], verified, is_local=False) is None
-    assert report.shards_to_verify([stage], "all", is_local=False) == ""
+    assert build_report.shards_to_verify([stage], verified, is_local=True) == shards
+    assert build_report.shards_to_verify([stage], verified, is_local=False) is None
+    assert build_report.shards_to_verify([stage], "all", is_local=False) == ""
 
 
 def test_nothing_to_report_on(tmp_path: Path) -> None:

@@ -13,8 +13,7 @@ from made_up import dump_files
 
 from maskmill.storage.reuse import Reuse, Reused, read_reused, write_reuse
 from pipelines.settings.stage_options import ExtractOptions
-from pipelines.stages import checks
-from pipelines.stages.extract import ExtractStage
+from pipelines.stages.extract_stage import ExtractStage
 from transforms.extraction.options import WikitextOptions
 from transforms.extraction.template_library import bind_library, collect_templates
 from transforms.shards import fragments, page_store
@@ -73,7 +72,7 @@ def build(
         extraction=extraction,
         split=SplitOptions(num_eval_articles=3, shard_size_mb=0.001),
     )
-    stage = ExtractStage.of(checks.extract(options, is_first=True))
+    stage = ExtractStage.check(options, is_first=True)
     stage.claim().write()
     if taking is not None:
         write_reuse(str(output), taking)

@@ -26,8 +26,8 @@ LENGTH, PREDICTIONS = 16, 3
 def examples(tmp_path_factory):
     """The text of 99 articles for training and 7 for evaluation, masked with a vocabulary of about 2,300 pieces."""
     from maskmill.masking.options import MaskingOptions
-    from pipelines.commands import pretraining_data
-    from pipelines.settings.stage_options import CreatePretrainingDataOptions
+    from pipelines.commands import record_files
+    from pipelines.settings.command_options import CreatePretrainingDataOptions
 
     directory = tmp_path_factory.mktemp("sample")
     for name in ("part-00000-of-00500", "part-00001-of-00500", "eval.txt"):
@@ -41,7 +41,7 @@ def examples(tmp_path_factory):
             vocab_file=str(directory / "vocab.txt"),
             masking=MaskingOptions(max_seq_length=LENGTH, max_predictions_per_seq=PREDICTIONS, dupe_factor=5),
         )
-        pretraining_data.run(options)
+        record_files.create(options)
     return directory
 
 

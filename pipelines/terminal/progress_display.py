@@ -19,7 +19,7 @@ import psutil
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.storage import progress, timings
 from maskmill.storage.timings import Timing
-from pipelines.terminal.console import Stream
+from pipelines.terminal.console import Stream, bytes_text
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -71,7 +71,7 @@ class State:
 
     @property
     def seconds_left(self) -> float | None:
-        """None where nothing can be said yet, or nothing is left."""
+        """None if nothing can be said yet, or nothing is left."""
         if self.is_done or not self.made or self.seconds <= 0:
             return None
         return self.seconds / self.made * (self.pieces - self.done)
@@ -469,14 +469,6 @@ def _can_write(text: str, stream: TextIO | Stream) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def bytes_text(size: float) -> str:
-    """A number of bytes with three digits: `412 MB`."""
-    for unit, factor in (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
-        if size >= 0.9995 * factor:
-            return f"{size / factor:.3g} {unit}"
-    return f"{size:.0f} bytes"
 
 
 def duration(seconds: float) -> str:

@@ -29,10 +29,7 @@ _MOST_SAID = 5  # findings on the terminal; the report has more
 def of_build(output: str, verified: BuildReport, beam_arguments: Sequence[str] = ()) -> None:
     """Writes the report of a finished build to its output directory.
 
-    Args:
-      output: the build's directory.
-      verified: how much of it is verified before; "off": there is no report.
-      beam_arguments: flags for Beam, with which the build ran.
+    verified: how much of it is verified before; "off": there is no report. beam_arguments: those of the build.
 
     Raises:
       RunFailedError: what was built is damaged; the report is there nevertheless.
@@ -65,11 +62,8 @@ def of_build(output: str, verified: BuildReport, beam_arguments: Sequence[str] =
 def collect(path: str, verified: Verified, beam_arguments: Sequence[str] = ()) -> tuple["Facts", "Verification | None"]:
     """What there is to tell of a data set, and what was verified for it.
 
-    Args:
-      path: the directory of a build, or of one of its stages.
-      verified: how much of it is verified.
-      beam_arguments: flags for Beam; those of another runner than the local one are not used, because a report is made
-        where the command runs.
+    path: the directory of a build, or of one of its stages. beam_arguments: those of another runner than the local one
+    are not used, because a report is made where the command runs.
 
     Raises:
       UnusableInputError: there is no such data set.

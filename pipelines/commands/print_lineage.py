@@ -14,8 +14,9 @@ from maskmill.lineage.origins import Lineage, SourceFile, StageFacts, TrainedOn,
 from maskmill.releases import fingerprints
 from maskmill.releases.names import LATEST, find_release
 from maskmill.storage import files
-from pipelines.commands.lineage_options import LineageOptions
 from pipelines.settings import options as option_tools
+from pipelines.settings.command_options import LineageOptions
+from pipelines.settings.flags import only_path
 from pipelines.stages.registry import STAGES
 
 FITS, DIFFERS = 0, 1
@@ -29,11 +30,7 @@ _TITLES = {"extract": "text", "examples": "examples", "eval": "eval", "vocabular
 
 
 def run(names: Sequence[str], options: LineageOptions) -> int:
-    """Prints the lineage of a path.
-
-    Args:
-      names: the path.
-      options: as on the command line.
+    """Prints the lineage of the path that a command line names.
 
     Returns:
       The exit code: 0 where all links fit, 1 where one does not.
@@ -41,10 +38,7 @@ def run(names: Sequence[str], options: LineageOptions) -> int:
     Raises:
       UnusableInputError: there is nothing under this path, and nothing was made of it.
     """
-    if len(names) != 1:
-        fault = "PATH is missing" if not names else f"{names[1]}: this is a second path"
-        raise UnusableInputError(f"{fault}; name one checkpoint, shard, release or build, or a file of a dump.")
-    path = _latest(names[0])
+    path = _latest(only_path(names, "name one checkpoint, shard, release or build, or a file of a dump"))
     root = None if options.root is None else absolute(options.root)
     found = lineage_of(path, checksums=options.checksums)
     if found is None:
@@ -55,10 +49,7 @@ def run(names: Sequence[str], options: LineageOptions) -> int:
     else:
         for line in _lines(found, made):
             print(line)
-    for problem in found.problems:
-        sys.stderr.write(f"maskmill lineage: does not fit: {problem}\n")
-    sys.stderr.flush()
-    return DIFFERS if found.problems else FITS
+    return _told(found.problems)
 
 
 def _latest(path: str) -> str:
@@ -72,15 +63,15 @@ def _latest(path: str) -> str:
 
 
 def _show_source(source: str, root: str | None, options: LineageOptions) -> int:
-    """Prints what was made of a file that is no data of ours.
+    """Prints what was made of a file that is not data of ours.
 
     Raises:
       UnusableInputError: nothing was.
     """
     if root is None:
         raise UnusableInputError(
-            f"{source}: this is no checkpoint, shard, release or build; to see what was made of a file of a dump, name "
-            "the directory of the releases or builds with --root."
+            f"{source}: this is not a checkpoint, shard, release or build; to see what was made of a file of a dump, "
+            "name the directory of the releases or builds with --root."
         )
     meant = absolute(source) if os.path.exists(os.path.expanduser(source)) else source
     made = descendants.made_of_source(root, meant)
@@ -102,9 +93,13 @@ def _show_source(source: str, root: str | None, options: LineageOptions) -> int:
         print(f"{source}:")
         for line in _forward_lines(made):
             print(line)
+    return _told(problems)
+
+
+def _told(problems: Sequence[str]) -> int:
+    """Says on standard error what does not fit; returns the exit code."""
     for problem in problems:
-        sys.stderr.write(f"maskmill lineage: does not fit: {problem}\n")
-    sys.stderr.flush()
+        print(f"maskmill lineage: does not fit: {problem}", file=sys.stderr, flush=True)
     return DIFFERS if problems else FITS
 
 
@@ -201,7 +196,7 @@ def _stage_lines(stage: StageFacts) -> Iterator[str]:
 
 def _given(stage: StageFacts) -> dict[str, Any]:
     """The parameters of a stage that are not at their defaults."""
-    classes = [entry.options for entry in STAGES if entry.name == stage.stage]
+    classes = [known.options_class for known in STAGES if known.name == stage.stage]
     known = option_tools.options_of(classes[0]) if classes else {}
     defaults: Mapping[str, Any] = option_tools.option_defaults(classes[0]) if classes else {}
     return {

@@ -10,6 +10,7 @@ from maskmill.storage.files import FileInfo
 from maskmill.storage.found_files import check_same, check_unchanged
 from maskmill.text.text_files import describe_text_shard, find_texts, listed_shards, refuse_unlisted
 from maskmill.text.text_shards import TextShard
+from transforms.grouping import GroupAll
 
 
 def numbered_texts(found: Sequence[FileInfo], patterns: Sequence[str]) -> Iterator[tuple[int, FileInfo, str]]:
@@ -49,6 +50,10 @@ def describe_texts(pipeline: beam.Pipeline, found: Sequence[FileInfo], patterns:
     )
 
 
-def announce_texts(shards: Sequence[TextShard], output: str, kind: str) -> None:
-    """Tells the progress display how many shards there are for the step of a kind."""
+def announce_texts(texts: beam.PCollection, output: str, kind: str) -> None:
+    """Adds the steps that tell the progress display how many shards there are for the step of a kind."""
+    _ = texts | "AllTexts" >> GroupAll() | "Announce" >> beam.Map(_announce, output, kind)
+
+
+def _announce(shards: Sequence[TextShard], output: str, kind: str) -> None:
     progress.announce(output, kind, pieces=len(shards), size=sum(s.size for s in shards))

@@ -1,0 +1,216 @@
+"""examples: text shards → shards of training examples, and manifest.json."""
+
+import dataclasses
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+from maskmill.errors import UnusableInputError
+from maskmill.masking.objective_options import decided_mask_unit
+from maskmill.storage import files
+from maskmill.storage.paths import is_glob
+from pipelines.settings.stage_options import Compat, ExamplesOptions, decided_masking
+from pipelines.stages.stage import Build, GraphStage
+from pipelines.stages.vocabulary_stage import VocabularyStage
+from pipelines.terminal import data_warnings
+
+if TYPE_CHECKING:
+    import apache_beam as beam
+
+    from maskmill.records.plan import ExamplesPlan
+    from transforms.examples.example_shards import ExamplesSetup
+
+# Of examples, whatever their options are.
+KERNELS = ("kernels", "tokenization.kernels", "masking.kernels", "records.kernels")
+
+# A shard grows about 18-fold at dupe 10: count it as that much work.
+_WORK_A_BYTE = 10
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ExamplesStage(GraphStage[ExamplesOptions]):
+    """Input: TextShard. Output: ExampleShard.
+
+    tokenizer_kernels: the compiled code that the tokenizer needs, see LoadedTokenizer. texts: the text shards, where
+    they were there before the run.
+    """
+
+    name = "examples"
+    options_class = ExamplesOptions
+    after = VocabularyStage
+    decides = ("input", "output", "compat", "preset")
+
+    tokenizer_kernels: tuple[str, ...] = ()
+    texts: Sequence[files.FileInfo] = ()
+
+    @classmethod
+    def decisions(cls, build: Build) -> dict[str, Any]:
+        """With the vocabulary, if the build makes it."""
+        decided, made = super().decisions(build), build.get(VocabularyStage)
+        if made is None:
+            return decided
+        name, path = made.tokenizer
+        decided |= {"vocab_file": None, "tokenizer_file": None, name: path}
+        if name == "vocab_file":
+            decided["do_lower_case"] = made.vocabulary.decided.do_lower_case
+        return decided
+
+    @classmethod
+    def check(cls, options: ExamplesOptions, *, is_first: bool) -> Self:
+        """Checks the vocabulary, and the text shards where they are there already; raises as Stage.check."""
+        from maskmill.text.text_files import beside_texts, check_texts, find_texts, refuse_equal_names
+
+        texts = find_texts(options.input) if is_first else []
+        refuse_equal_names(texts)
+        name, path = options.tokenizer
+        if files.is_local(path):
+            files.read_bytes(path)  # a mistyped path is refused before kernels are imported
+        from maskmill.records.tokenizing import load_tokenization
+
+        check_texts(texts, options.input)
+        skipped = beside_texts(options.input) if is_first else []
+        masking = decided_masking(options.masking, options.compat)
+        loaded = load_tokenization(path, masking, is_tokenizer=name == "tokenizer_file")
+        vocabulary = loaded.vocabulary
+        contents = {f"{name}_sha256": vocabulary.sha256}
+        cls.check_output(options, contents)
+        data_warnings.warn(
+            "examples", data_warnings.warnings_of_vocabulary(vocabulary, do_lower_case=masking.do_lower_case)
+        )
+        if skipped:
+            data_warnings.warn("examples", [f"{', '.join(skipped)}: skipped, because they are not text shards."])
+        size = sum(text.size for text in texts)
+        return cls(
+            options=options,
+            input_bytes=_WORK_A_BYTE * size,
+            pieces=len(texts) if is_first else None,
+            paths=(*(options.input if is_first else ()), path),
+            contents=contents,
+            tokenizer_kernels=loaded.kernels,
+            texts=texts,
+            reads=(len(texts), size),
+        )
+
+    @classmethod
+    def check_ahead(cls, options: ExamplesOptions) -> None:
+        """Checks the output; the vocabulary is not there yet."""
+        cls.check_output(options)
+
+    @classmethod
+    def made(cls, options: ExamplesOptions) -> Self:
+        """The examples that a build has made, of which it now picks eval examples.
+
+        Raises:
+          UnusableInputError: their vocabulary cannot be used.
+        """
+        name, path = options.tokenizer
+        digest = hashlib.sha256(files.read_bytes(path)).hexdigest()
+        return cls(options=options, contents={f"{name}_sha256": digest})
+
+    @classmethod
+    def expected_kernels(cls, options: ExamplesOptions) -> Sequence[str]:
+        """Those of the options, and of any tokenizer."""
+        from maskmill.records.examples import kernels_of
+
+        plan = plan_of(options)
+        return kernels_of(plan, ("tokenization.kernels",)) if options.tokenizer_file else kernels_of(plan)
+
+    @classmethod
+    def folders_of(cls, options: ExamplesOptions) -> Sequence[str]:
+        """Those of MDS."""
+        return plan_of(options).folders
+
+    @property
+    def setup(self) -> "ExamplesSetup":
+        """What decides a shard's examples, the vocabulary's checksum included."""
+        from transforms.examples.example_shards import ExamplesSetup
+
+        name, path = self.options.tokenizer
+        return ExamplesSetup(
+            vocab_file=path,
+            vocab_sha256=self.contents[f"{name}_sha256"],
+            is_tokenizer=name == "tokenizer_file",
+            masking=decided_masking(self.options.masking, self.options.compat),
+            objective=self.options.objective,
+            format=self.options.format,
+            one_seed=self.options.compat != "none",
+            packed=self.options.packed,
+        )
+
+    @property
+    def kernels(self) -> Sequence[str]:
+        """Those of the steps from sentences to records."""
+        from maskmill.records.examples import kernels_of
+
+        return kernels_of(self.setup.plan, self.tokenizer_kernels)
+
+    @property
+    def decided(self) -> dict[str, Any]:
+        """What --compat decides, and what is masked together."""
+        masking = self.setup.masking
+        return {
+            "mask_unit": decided_mask_unit(masking, self.options.objective),
+            "unicode": masking.unicode,
+            "duplicate_pieces": masking.duplicate_pieces,
+            "one_seed": self.setup.one_seed,
+        }
+
+    def source(self, pipeline: "beam.Pipeline") -> "beam.PCollection":
+        """The text shards that `input` names."""
+        from pipelines.stages.text_steps import describe_texts
+
+        return describe_texts(pipeline, self.texts, self.options.input)
+
+    def expand(self, elements: "beam.PCollection") -> "tuple[beam.PCollection, Sequence[beam.PCollection]]":
+        """Adds the masking step."""
+        from pipelines.stages.text_steps import announce_texts
+        from transforms.examples import example_shards
+        from transforms.examples.example_steps import WriteExamples
+
+        announce_texts(elements, self.output, example_shards.KIND)
+        shards = elements | "WriteExamples" >> WriteExamples(setup=self.setup, output=self.output)
+        return shards, [shards]
+
+    def close(self, elements: Sequence[Any]) -> None:
+        """Writes the manifest, and sweeps."""
+        from transforms.examples import close_examples
+
+        close_examples.close_examples(
+            elements, self.setup, parameters=self.parameters, decided=self.decided, output=self.output
+        )
+
+    def progress(self) -> Mapping[str, str]:
+        """Example shards."""
+        from transforms.examples import example_shards
+
+        return {"examples": example_shards.KIND}
+
+
+def plan_of(options: ExamplesOptions) -> "ExamplesPlan":
+    """What decides the examples, the vocabulary aside."""
+    from maskmill.records.plan import ExamplesPlan
+
+    masking = decided_masking(options.masking, options.compat)
+    return ExamplesPlan(masking=masking, objective=options.objective, format=options.format)
+
+
+def check_given_texts(patterns: Sequence[str], compat: Compat) -> None:
+    """Checks that a build can make examples of text shards that exist, before it makes a vocabulary of them.
+
+    Raises:
+      UnusableInputError: two have the same name, or manifests tell that they were made for other data.
+    """
+    from maskmill.storage import manifest
+    from maskmill.text.text_files import find_texts, refuse_equal_names
+
+    refuse_equal_names(find_texts(patterns))
+    for pattern in patterns:
+        made = None if is_glob(pattern) else manifest.find_manifest(pattern)
+        if made is None or made["stage"] != "extract" or compat == "none":
+            continue
+        of_texts = made["parameters"].get("compat", "none")
+        if of_texts != compat:
+            raise UnusableInputError(
+                f"{pattern}: this text was extracted with compat {of_texts}, and the build has compat {compat}; "
+                f"extract it with compat {compat}, or leave compat out."
+            )

@@ -1,0 +1,323 @@
+"""extract: a dump or another corpus → text shards, the eval set and manifest.json."""
+
+import abc
+import dataclasses
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+from maskmill.errors import UnusableInputError
+from maskmill.storage import files
+from pipelines.settings.options import parameters
+from pipelines.settings.source_options import TextsOptions
+from pipelines.settings.stage_options import ExtractOptions
+from pipelines.stages.stage import GraphStage, Options
+from pipelines.terminal import data_warnings
+from transforms.shards.options import Source
+
+if TYPE_CHECKING:
+    import apache_beam as beam
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TextStage(GraphStage[Options]):
+    """What extract and a mix of sources have in common: they make text shards."""
+
+    name = "extract"
+    folder = "text"
+    decides = ("output", "compat")
+
+    @property
+    @abc.abstractmethod
+    def sources(self) -> Sequence[Source]:
+        """Where the documents come from."""
+
+    @property
+    def decided(self) -> dict[str, Any]:
+        """The extractor of each source, the share or number of the eval set, the size of the shards."""
+        given, decided = self.parameters, parameters(self.options.decided)  # type: ignore[attr-defined]
+        return {name: value for name, value in decided.items() if value != given[name]}
+
+    def close(self, elements: Sequence[Any]) -> None:
+        """Writes eval.md5 and the manifest, and sweeps."""
+        from transforms.shards import close_text
+
+        close_text.close_text_shards(
+            elements, self.sources, parameters=self.parameters, decided=self.decided, output=self.output
+        )
+
+    def progress(self) -> Mapping[str, str]:
+        """Languages for which Punkt is trained, templates where they are expanded, units, text shards."""
+        from maskmill.text import text_shards
+        from transforms.extraction import template_library
+        from transforms.shards import fragments, sentence_choice
+
+        return {
+            "train Punkt": sentence_choice.KIND,
+            "templates": template_library.PIECES,
+            "extract": fragments.KIND,
+            "text shards": text_shards.KIND,
+        }
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ExtractStage(TextStage[ExtractOptions]):
+    """Input: one sequence, the inputs. Output: TextShard, the description of each shard with text.
+
+    inputs: as the checks have found them: from then on none may vanish, change or be added.
+    from_doc_files: whether the inputs are WikiExtractor's files, which the reference's chain takes as they are.
+    reads_pages: whether one of the inputs is a dump.
+    """
+
+    options_class = ExtractOptions
+    instead = TextsOptions
+
+    inputs: Sequence[files.FileInfo]
+    from_doc_files: bool
+    reads_pages: bool
+
+    @classmethod
+    def check(cls, options: ExtractOptions, *, is_first: bool) -> Self:
+        """Checks the inputs: that they are there, and that they can be read in this way; raises as Stage.check."""
+        checked = check_extraction(options)
+        cls.check_output(checked.options, checked.contents)
+        inputs = check_inputs(checked.options)
+        return cls(
+            options=checked.options,
+            input_bytes=inputs.size,
+            paths=(*options.input, *checked.folder),
+            contents=checked.contents,
+            inputs=inputs.files,
+            from_doc_files=inputs.from_doc_files,
+            reads_pages=inputs.reads_pages,
+            reads=(len(inputs.files), inputs.size),
+        )
+
+    @classmethod
+    def expected_kernels(cls, options: ExtractOptions) -> Sequence[str]:
+        """As if a dump is read."""
+        return kernels_of(options)
+
+    @property
+    def kernels(self) -> Sequence[str]:
+        """Those of the inputs."""
+        return kernels_of(self.options, reads_pages=self.reads_pages)
+
+    @property
+    def sources(self) -> Sequence[Source]:
+        """All inputs are one."""
+        return [Source(extraction=self.options.decided_extraction, max_documents=self.options.split.max_documents)]
+
+    def source(self, pipeline: "beam.Pipeline") -> "beam.PCollection":
+        """The inputs."""
+        import apache_beam as beam
+
+        return pipeline | "Inputs" >> beam.Create([self.inputs])
+
+    def expand(self, elements: "beam.PCollection") -> "tuple[beam.PCollection, Sequence[beam.PCollection]]":
+        """Adds the steps of the default mode, or of the reference's chain."""
+        from pipelines.stages import extract_steps
+
+        if self.options.compat == "mlperf":
+            return extract_steps.expand_mlperf(elements, self.options, self.output, from_doc_files=self.from_doc_files)
+        return extract_steps.expand_extract(elements, self.options, self.output)
+
+
+def kernels_of(options: ExtractOptions, *, reads_pages: bool = True) -> Sequence[str]:
+    """The kernels of a dump's pages, where one is read, and those of sentences."""
+    of_text = ("characters", "sentences")
+    if not reads_pages:
+        return of_text
+    ours = options.decided_extraction.extractor == "maskmill"
+    return (*of_text, "inputs", "extraction.kernels.wikitext" if ours else "compat")
+
+
+# ---- what is checked before any work
+
+
+def check_language(language: str, compat: str) -> tuple[Sequence[str], dict[str, str]]:
+    """Looks whether sentences can be split as --language says.
+
+    Returns:
+      The folder of Punkt parameters that it names, where it names one; and the sha256 of parameters that do not come
+      with the package, under `language_sha256`.
+
+    Raises:
+      UnusableInputError: they cannot.
+    """
+    from transforms.sentences.choice import AUTO, named_choice
+    from transforms.sentences.punkt import installed_checksum
+
+    if language == AUTO:
+        return (), {}
+    choice = named_choice(language)
+    if choice.parameters is not None:
+        return (language,), {"language_sha256": choice.parameters.sha256}
+    if compat == "mlperf" and (choice.needs_training or choice.rules.punkt is None):
+        raise UnusableInputError(
+            f"--compat mlperf splits sentences by Punkt alone, and there are no parameters for --language={language}; "
+            "leave --language out, or name a folder of parameters."
+        )
+    if choice.needs_training:
+        return (), {}
+    choice.splitter()
+    checksum = installed_checksum(language)
+    return (), {} if checksum is None else {"language_sha256": checksum}
+
+
+def _read_rules(options: ExtractOptions) -> tuple[ExtractOptions, dict[str, str]]:
+    """The options with the text of the user's own rules, and its checksum; unchanged if none are named.
+
+    Raises:
+      UnusableInputError: the file is missing or not UTF-8.
+    """
+    path = options.extraction.wikitext.template_rules
+    if path is None:
+        return options, {}
+    content = files.read_bytes(path)
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        raise UnusableInputError(f"{path}: this file of rules is not UTF-8; save it as UTF-8.") from None
+    wikitext = dataclasses.replace(options.extraction.wikitext, rules_text=text)
+    extraction = dataclasses.replace(options.extraction, wikitext=wikitext)
+    checksum = hashlib.sha256(content).hexdigest()
+    return dataclasses.replace(options, extraction=extraction), {"template_rules_sha256": checksum}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Extraction:
+    """What the checks of options of extract, its inputs aside, have found.
+
+    options: with the text of the user's rules. contents: as in Checked. folder: of Punkt parameters, if one is named.
+    """
+
+    options: ExtractOptions
+    contents: Mapping[str, str]
+    folder: Sequence[str]
+
+
+def check_extraction(options: ExtractOptions) -> Extraction:
+    """Checks what decides the text, and that there are inputs.
+
+    Raises:
+      UnusableInputError: text cannot be extracted with these options, or there is no such input.
+    """
+    extraction = options.decided_extraction
+    files.match(options.input)  # that they are there, before more is imported
+    if extraction.quality.near_duplicate_threshold is not None:
+        from transforms.shards.signatures import import_datasketch
+
+        import_datasketch()
+    if options.compat == "mlperf":
+        _ = options.mlperf  # its own checks
+    folder, contents = check_language(extraction.language, options.compat)
+    options, rules = _read_rules(options)
+    return Extraction(options=options, contents=contents | rules, folder=folder)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Inputs:
+    """The inputs of extract, and what they are."""
+
+    files: Sequence[files.FileInfo]
+    from_doc_files: bool
+    reads_pages: bool
+
+    @property
+    def size(self) -> int:
+        """The bytes of all."""
+        return sum(file.size for file in self.files)
+
+
+def check_inputs(options: ExtractOptions) -> Inputs:
+    """Checks that the inputs of extract can be read in the way that its options say.
+
+    Raises:
+      UnusableInputError: they cannot.
+    """
+    from transforms.inputs.found_inputs import find_inputs, refuse_two_dates
+    from transforms.inputs.units import plan_units
+
+    reading = options.extraction.reading
+    found = find_inputs(options.input, options.input_format)
+    inputs = found.files
+    units = plan_units(inputs, input_format=options.input_format, reading=reading, allow_empty=len(inputs) > 1)
+    formats = _formats({unit.path: unit.format for unit in units})
+    from_doc_files = formats[0] == "wikiextractor"
+    if options.compat == "mlperf" and options.split.max_documents is not None and (from_doc_files or len(inputs) > 1):
+        raise UnusableInputError("--max_documents with --compat mlperf takes one dump, not several files.")
+    if options.dump_date is None:
+        refuse_two_dates([file.path for file in inputs])
+    _check_templates(options, [file.path for file in inputs], has_others=formats != ["mediawiki"])
+    if found.skipped:
+        data_warnings.warn("extract", [found.skipped_text])
+    data_warnings.warn("extract", _other_projects(dict.fromkeys(u.path for u in units if u.format == "mediawiki")))
+    return Inputs(
+        files=inputs,
+        from_doc_files=from_doc_files,
+        reads_pages="mediawiki" in formats,
+    )
+
+
+def _formats(format_of: Mapping[str, str]) -> list[str]:
+    """The formats of the inputs, in order; files without content have none.
+
+    Raises:
+      UnusableInputError: all inputs are empty, or a part of a dump may be.
+    """
+    from transforms.inputs.units import EMPTY
+
+    formats = [name for name in dict.fromkeys(format_of.values()) if name != EMPTY]
+    empty = [path for path, name in format_of.items() if name == EMPTY]
+    if empty and not formats:
+        raise UnusableInputError(f"{empty[0]}: this input is empty, and so are all others.")
+    if empty and "mediawiki" in formats:
+        raise UnusableInputError(
+            f"{empty[0]}: this input is empty, and a dump is among the others: fetch it again if it is a part of that, "
+            "or leave it out."
+        )
+    return formats
+
+
+def _other_projects(dumps: Iterable[str]) -> list[str]:
+    """A warning for each project among dumps that is not Wikipedia."""
+    from transforms.inputs.mediawiki import read_header
+    from transforms.inputs.site import other_project
+
+    first_of: dict[str, str] = {}
+    for path in dumps:
+        if project := other_project(read_header(path)):
+            first_of.setdefault(project, path)
+    return [
+        f"{path} is a dump of {project}, and maskmill's rules are those of Wikipedia: lists, other namespaces and "
+        "templates that hold this project's text give nothing, or rubbish; read a part of the text (--max_documents "
+        "100) before you train on it."
+        for project, path in first_of.items()
+    ]
+
+
+def _check_templates(options: ExtractOptions, inputs: Sequence[str], *, has_others: bool) -> None:
+    """Checks the options that need a dump's templates; `has_others` tells whether an input is not a dump.
+
+    Raises:
+      UnusableInputError: an input has no templates, or the user's rules have a mistake.
+    """
+    extraction = options.decided_extraction
+    wikitext = extraction.wikitext
+    needs_templates = {
+        "drop_stubs": extraction.quality.drop_stubs,
+        "expand_templates": wikitext.expand_templates,
+        "template_rules": wikitext.template_rules is not None,
+        "report_templates": wikitext.report_templates,
+    }
+    for name, is_on in needs_templates.items():
+        if is_on and has_others:
+            raise UnusableInputError(f"--{name} needs the templates of a dump; leave it out for this input.")
+    if wikitext.template_rules is not None:
+        from transforms.extraction.template_rules import check_rules
+        from transforms.inputs.mediawiki import read_header
+        from transforms.inputs.site import Site
+
+        languages = {Site.parse(read_header(path)).language for path in inputs}
+        check_rules(wikitext.rules_text, wikitext.template_rules, sorted(languages))

@@ -1,0 +1,89 @@
+"""Runs checked stages as one graph of Beam's."""
+
+import contextlib
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import apache_beam as beam
+
+from maskmill.storage import manifest, outcomes
+from pipelines.running import environments, runner
+from pipelines.stages import kernels
+from pipelines.stages.stage import GraphStage
+from pipelines.terminal.progress_display import ProgressLine
+from transforms.grouping import GroupAll
+
+
+@dataclasses.dataclass(kw_only=True, eq=False)
+class RunStage(beam.PTransform):
+    """A stage's steps, and its closing step behind all of them.
+
+    Input: what the stage reads. Output: what the next one reads.
+    """
+
+    stage: GraphStage[Any]
+
+    def expand(self, elements: beam.PCollection) -> beam.PCollection:
+        made, finished = self.stage.expand(elements)
+        _ = finished | beam.Flatten() | "AllFinished" >> GroupAll() | "Close" >> beam.Map(self.stage.close)
+        return made
+
+
+def run_stages(
+    stages: Sequence[GraphStage[Any]], beam_arguments: Sequence[str] = (), later_kernels: Sequence[str] = ()
+) -> Mapping[str, Any]:
+    """Runs checked stages as one graph, each on what the one before it gives.
+
+    Args:
+      stages: in order; the first was checked with is_first.
+      later_kernels: what else the command will run, see kernels.prepare.
+
+    Returns:
+      The manifest of each stage by its name; empty if Beam's flags ask only for a description of the job.
+
+    Raises:
+      UnusableInputError, RunFailedError: as the stages and the runner say.
+    """
+    first, paths = stages[0], dict.fromkeys(path for stage in stages for path in (*stage.paths, stage.output))
+    beam_options = runner.pipeline_options(
+        beam_arguments, input_bytes=first.input_bytes, pieces=first.pieces, paths=list(paths)
+    )
+    before: dict[str, outcomes.Before] = {}
+    claims: list[manifest.Claim] = []
+    if not environments.is_dry_run(beam_options):
+        before = {stage.output: outcomes.look(stage.output) for stage in stages}
+        # Where one directory is refused, none is claimed.
+        claims = [stage.claim() for stage in stages]
+
+    with contextlib.ExitStack() as held:
+        for claim in claims:
+            held.enter_context(claim.held())
+        return _run_claimed(stages, beam_options, later_kernels, before)
+
+
+def _run_claimed(
+    stages: Sequence[GraphStage[Any]],
+    beam_options: Any,
+    later_kernels: Sequence[str],
+    before: Mapping[str, outcomes.Before],
+) -> Mapping[str, Any]:
+    """Runs stages whose directories are claimed; `before`: what these held, empty if no run is asked for."""
+    if runner.is_local(beam_options):
+        kernels.prepare([*(name for stage in stages for name in stage.kernels), *later_kernels])
+
+    def build_graph(pipeline: beam.Pipeline) -> None:
+        elements = stages[0].source(pipeline)
+        for stage in stages:
+            elements = elements | stage.name.capitalize() >> RunStage(stage=stage)
+
+    lines = [
+        ProgressLine(label=label, output=stage.output, kind=kind)
+        for stage in stages
+        for label, kind in stage.progress().items()
+    ]
+    if not runner.run(build_graph, beam_options, lines):
+        return {}
+    for output, found in before.items():
+        outcomes.conclude(output, found)
+    return {stage.name: manifest.read_manifest(stage.output) for stage in stages}

@@ -1,0 +1,139 @@
+"""extract with sources: several dumps or corpora → one mix of text shards, the eval set and manifest.json."""
+
+import contextlib
+import dataclasses
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Self
+
+from maskmill.errors import UnusableInputError
+from maskmill.storage import files
+from pipelines.settings.source_options import MixOptions
+from pipelines.settings.stage_options import ExtractOptions
+from pipelines.stages.extract_stage import (
+    Extraction,
+    ExtractStage,
+    Inputs,
+    TextStage,
+    check_extraction,
+    check_inputs,
+    kernels_of,
+)
+from pipelines.stages.stage import Build
+from transforms.shards.options import Source
+
+if TYPE_CHECKING:
+    import apache_beam as beam
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MixStage(TextStage[MixOptions]):
+    """Input: one mapping, from each source's name to its inputs. Output: TextShard, the description of each shard.
+
+    For each source by its name: inputs, those that the checks have found; reads_pages, whether one of them is a dump.
+    """
+
+    options_class = MixOptions
+    stands_for = ExtractStage
+
+    inputs: Mapping[str, Sequence[files.FileInfo]]
+    reads_pages: Mapping[str, bool]
+
+    @classmethod
+    def check(cls, options: MixOptions, *, is_first: bool) -> Self:
+        """Checks the inputs of each source, and that no two sources share one; raises as Stage.check."""
+        checked: dict[str, Extraction] = {}
+        for source in options.sources:
+            with _of_source(source.name):
+                checked[source.name] = check_extraction(source.extract)
+        sources = tuple(dataclasses.replace(s, extract=checked[s.name].options) for s in options.sources)
+        options = dataclasses.replace(options, sources=sources)
+        contents = {
+            f"sources.{name}.{key}": value for name, one in checked.items() for key, value in one.contents.items()
+        }
+        cls.check_output(options, contents)
+        inputs: dict[str, Inputs] = {}
+        for source in sources:
+            with _of_source(source.name):
+                inputs[source.name] = check_inputs(source.extract)
+        _refuse_common_inputs(inputs)
+        size = sum(of_source.size for of_source in inputs.values())
+        number = sum(len(of_source.files) for of_source in inputs.values())
+        paths = [path for source in sources for path in (*source.extract.input, *checked[source.name].folder)]
+        return cls(
+            options=options,
+            input_bytes=size,
+            paths=tuple(paths),
+            contents=contents,
+            inputs={name: of_source.files for name, of_source in inputs.items()},
+            reads_pages={name: of_source.reads_pages for name, of_source in inputs.items()},
+            reads=(number, size),
+        )
+
+    @classmethod
+    def moved(cls, options: MixOptions, build: Build) -> MixOptions:
+        """The options with another output, which each source has, too."""
+        output = cls.decisions(build)["output"]
+        sources = [
+            dataclasses.replace(s, extract=dataclasses.replace(s.extract, output=output)) for s in options.sources
+        ]
+        return dataclasses.replace(options, output=output, sources=tuple(sources))
+
+    @classmethod
+    def expected_kernels(cls, options: MixOptions) -> Sequence[str]:
+        """As if each source has a dump."""
+        return [kernel for source in options.sources for kernel in kernels_of(source.extract)]
+
+    @property
+    def kernels(self) -> Sequence[str]:
+        """Those of all sources."""
+        of_sources = [kernels_of(s.extract, reads_pages=self.reads_pages[s.name]) for s in self.options.sources]
+        return list(dict.fromkeys(kernel for of_source in of_sources for kernel in of_source))
+
+    @property
+    def sources(self) -> Sequence[Source]:
+        """Those of the build."""
+        return [source.source for source in self.options.sources]
+
+    def source(self, pipeline: "beam.Pipeline") -> "beam.PCollection":
+        """The inputs of each source."""
+        import apache_beam as beam
+
+        return pipeline | "Inputs" >> beam.Create([self.inputs])
+
+    def expand(self, elements: "beam.PCollection") -> "tuple[beam.PCollection, Sequence[beam.PCollection]]":
+        """Adds a branch for each source, then one plan of all of them."""
+        from pipelines.stages import extract_steps
+
+        return extract_steps.expand_mix(elements, self.options, self.output)
+
+
+def extracts_of(build: Build) -> dict[str, ExtractOptions]:
+    """With which options a build extracts each of its sources, by their names; without a mix there is one, named ""."""
+    mix, extract = build.get(MixStage), build.get(ExtractStage)
+    if mix is not None:
+        return {source.name: source.extract for source in mix.sources}
+    return {} if extract is None else {"": extract}
+
+
+@contextlib.contextmanager
+def _of_source(name: str) -> Iterator[None]:
+    """Names the source in the errors of its checks."""
+    try:
+        yield
+    except UnusableInputError as error:
+        raise UnusableInputError(f"sources.{name}: {error}") from None
+
+
+def _refuse_common_inputs(inputs: Mapping[str, Inputs]) -> None:
+    """Raises UnusableInputError if two sources, by their names, have an input in common."""
+    seen: dict[str, str] = {}
+    for name, of_source in inputs.items():
+        for path in (file.path for file in of_source.files):
+            other = seen.setdefault(os.path.realpath(path) if files.is_local(path) else path, name)
+            if other != name:
+                raise UnusableInputError(
+                    f"{path}: sources.{other} and sources.{name} both take this input, so articles that one of them "
+                    "holds out would be trained on in the other; leave it to one of them, and raise max_epochs to "
+                    "repeat it."
+                )

@@ -1,0 +1,102 @@
+"""train: a training at the end of a build. It runs behind the graph, in this process or where a launcher starts it."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, Self
+
+from maskmill.storage import files
+from pipelines.settings.stage_options import ExamplesOptions
+from pipelines.stages.eval_stage import EVAL_NAME, EvalStage
+from pipelines.stages.examples_stage import ExamplesStage
+from pipelines.stages.stage import Build, Stage, check_tensorflow
+from training.options import TrainOptions
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TrainStage(Stage[TrainOptions]):
+    """A training on the examples of a build."""
+
+    name = "train"
+    options_class = TrainOptions
+    after = EvalStage
+    decides = ("output_dir", "input_file", "eval_file", "vocab_file", "tokenizer_file")
+    is_optional = True
+    purpose = "With this section the build ends with a training (extra [tensorflow])."
+
+    @classmethod
+    def output_of(cls, options: TrainOptions) -> str:
+        """The directory of the checkpoints."""
+        return options.output_dir
+
+    @classmethod
+    def decisions(cls, build: Build) -> dict[str, Any]:
+        """What it reads, and where it writes."""
+        examples = build[ExamplesStage]
+        return {
+            "output_dir": build.folder("train"),
+            "input_file": (examples.output,),
+            "eval_file": eval_examples(build),
+            "vocab_file": examples.vocab_file,
+            "tokenizer_file": examples.tokenizer_file,
+        }
+
+    @classmethod
+    def suggested(cls, build: Build) -> Mapping[str, Any]:
+        """Full sentences and blocks have no labels of pairs to learn."""
+        return {} if has_pairs(build[ExamplesStage]) else {"next_sentence_prediction": False}
+
+    @classmethod
+    def missing(cls, build: Build) -> str | None:
+        """Why `maskmill train` cannot read the examples."""
+        return why_not_trained(build[ExamplesStage])
+
+    @classmethod
+    def clash(cls, build: Build) -> str | None:
+        """Examples without pairs have nothing to learn of pairs."""
+        examples = build[ExamplesStage]
+        if has_pairs(examples) or not build[TrainStage].next_sentence_prediction:
+            return None
+        return (
+            f"next_sentence_prediction needs pairs, which examples of objective {examples.objective.objective} are "
+            "not; leave it out"
+        )
+
+    @classmethod
+    def check(cls, options: TrainOptions, *, is_first: bool) -> Self:
+        """Checks what a training needs; `is_first` tells whether the examples are there; raises as Stage.check."""
+        from training import preflight
+
+        preflight.check(options, has_input=is_first)
+        if options.launcher is None:
+            check_training_installed()
+        return cls(options=options)
+
+    @classmethod
+    def check_ahead(cls, options: TrainOptions) -> None:
+        """Checks all but the size of the model's vocabulary, which comes from the file."""
+        cls.check(dataclasses.replace(options, vocab_file=None, tokenizer_file=None), is_first=False)
+
+
+def has_pairs(examples: ExamplesOptions) -> bool:
+    """Whether examples have labels of pairs to learn; full sentences and blocks have none."""
+    return examples.objective.objective not in ("mlm", "blocks")
+
+
+def why_not_trained(examples: ExamplesOptions) -> str | None:
+    """Why `maskmill train` cannot read examples, as a clause; None if it can."""
+    if not examples.objective.pack:
+        return None
+    return "maskmill train reads a sequence a row, and the examples have pack"
+
+
+def eval_examples(build: Build) -> tuple[str, ...]:
+    """The picked eval examples; where none are picked, or have no masks, all that the build makes."""
+    examples, picked = build[ExamplesStage], build.get(EvalStage)
+    if picked is None or examples.objective.dynamic_masking:
+        return (examples.output,)
+    return (files.join(picked.output, EVAL_NAME),)
+
+
+def check_training_installed() -> None:
+    """Raises UnusableInputError where the libraries of a training are missing."""
+    check_tensorflow("Training", "tensorflow", "keras", "keras_hub")
