@@ -261,11 +261,8 @@ def _made_shard(number: int, entry: Mapping[str, Any], output: str, setup: Examp
 class PickedExamples:
     """The description of the picked eval examples.
 
-    Attributes:
-      path, size, sha256: of the TFRecord file; size in bytes.
-      picked, available: how many examples were picked, of how many.
-      inputs: the path of each shard that was read, and its sha256.
-      setup: what decided the examples.
+    path, size, sha256: of the TFRecord file; size in bytes. picked, available: how many examples were picked, of how
+    many. inputs: the path of each shard that was read, and its sha256. setup: what decided the examples.
     """
 
     path: str

@@ -49,9 +49,8 @@ class Bzip2Blocks:
       starts_at_head: whether another range starts with a stream's head, too.
       keep_truncated: whether a file that is cut off ends behind its last whole block, instead of raising an error.
 
-    Attributes:
-      is_truncated: whether the reader has come upon the cut of a file that is cut off.
-      stream_end: the byte behind the last stream whose end has been read; None before.
+    is_truncated: whether the reader has come upon the cut of a file that is cut off. stream_end: the byte behind the
+    last stream whose end has been read; None before.
 
     Raises:
       UnusableInputError: the file is damaged; the message names the byte.

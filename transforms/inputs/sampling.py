@@ -39,8 +39,7 @@ _BLANK_LINE = re.compile(rb"\n[ \t\r\f\v]*\n")
 class CountedReader:
     """Reads ranges of files, and unpacks them.
 
-    Attributes:
-      seconds: of CPU that unpacking has taken.
+    seconds: of CPU that unpacking has taken.
     """
 
     def __init__(self) -> None:

@@ -37,11 +37,9 @@ class Source:
       start, end: the byte range of the raw file.
       keep_truncated: whether a file that is cut off ends at its cut, instead of raising an error.
 
-    Attributes:
-      container, end: of the file, and of the byte range.
-      own: how many of the plain bytes belong to the range; None as long as that is unknown, when all bytes that were
-        read so far belong to it.
-      is_truncated: whether the reader has come upon the cut of a file that is cut off.
+    container, end: of the file, and of the byte range. own: how many of the plain bytes belong to the range; None as
+    long as that is unknown, when all bytes that were read so far belong to it. is_truncated: whether the reader has
+    come upon the cut of a file that is cut off.
 
     Raises:
       UnusableInputError: the file is damaged or cut off; the message names the byte.
@@ -197,8 +195,7 @@ class Window:
       source: where the bytes come from.
       before: bytes that the window shows in front of the source's first byte.
 
-    Attributes:
-      data: the bytes that the window shows now.
+    data: the bytes that the window shows now.
     """
 
     def __init__(self, source: Source, before: bytes = b"") -> None:

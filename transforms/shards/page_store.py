@@ -355,10 +355,8 @@ def index_seal(output: str) -> str:
 class Reading:
     """What decides the texts of an input's pages, besides the pages.
 
-    Attributes:
-      context: a digest of the options, of what is known of the site, of the code's formats.
-      date: the dump's.
-      template_digest: what a title of a template gives in this dump, as PageText.templates has it.
+    context: a digest of the options, of what is known of the site, of the code's formats. date: the dump's.
+    template_digest: what a title of a template gives in this dump, as PageText.templates has it.
     """
 
     context: str
@@ -392,8 +390,7 @@ def _dated(digest: Any, date: bytes) -> tuple[int, int]:
 class PageExchange:
     """Takes the texts of an input's pages from an earlier build's stores, and keeps them in a new one.
 
-    Attributes:
-      extracted, reused: the pages that were asked for; how many of them were taken.
+    extracted, reused: the pages that were asked for; how many of them were taken.
     """
 
     def __init__(self, reading: Reading, reader: PageReader | None, writer: PageWriter | None) -> None:

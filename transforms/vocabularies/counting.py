@@ -59,9 +59,8 @@ class WordRules:
 class WordRun:
     """The description of a run.
 
-    Attributes:
-      name: of its file, below the output directory.
-      starts: where each bucket starts in it, in bytes; the last is its size.
+    name: of its file, below the output directory. starts: where each bucket starts in it, in bytes; the last is its
+    size.
     """
 
     name: str

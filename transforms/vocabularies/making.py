@@ -37,9 +37,7 @@ Listed = tuple[str, int, str]
 class VocabularySetup:
     """What decides a vocabulary, its text aside.
 
-    Attributes:
-      options: nothing left open.
-      transform_fn: whether TensorFlow's files are made, too.
+    options: nothing left open. transform_fn: whether TensorFlow's files are made, too.
     """
 
     options: VocabularyOptions
@@ -159,10 +157,8 @@ class MakeVocabulary(beam.PTransform):
 class MadeReport:
     """The description of a report.
 
-    Attributes:
-      files: report.json and report.md.
-      measured: the path of each text that it is about, and of each vocabulary beside ours, with its sha256.
-      key: of the completion record.
+    files: report.json and report.md. measured: the path of each text that it is about, and of each vocabulary beside
+    ours, with its sha256. key: of the completion record.
     """
 
     files: tuple[Listed, ...]

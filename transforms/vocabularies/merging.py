@@ -36,10 +36,8 @@ _GROUP_BYTES = 1 << 24
 class RunPart:
     """Some buckets of a run.
 
-    Attributes:
-      key, path, rules: of the shard whose words it counts, as in CountedShard.
-      name: of the run's file, below the output directory.
-      start, end: the bytes of the buckets.
+    key, path, rules: of the shard whose words it counts, as in CountedShard. name: of the run's file, below the output
+    directory. start, end: the bytes of the buckets.
     """
 
     key: str
@@ -54,10 +52,8 @@ class RunPart:
 class MergePlan:
     """A piece of the work of merging.
 
-    Attributes:
-      first, end: the buckets, [first, end).
-      part, parts: of the words in them, by their hashes.
-      runs: where the words are.
+    first, end: the buckets, [first, end). part, parts: of the words in them, by their hashes. runs: where the words
+    are.
     """
 
     first: int
@@ -79,10 +75,8 @@ class MergePlan:
 class MergedWords:
     """The description of merged counts: those of all words of some buckets, or of a part of them.
 
-    Attributes:
-      key: of the completion record.
-      name, size, sha256: of the file, its name below the output directory, its size in bytes.
-      counts: how many `distinct_words` there are, and how many `words`.
+    key: of the completion record. name, size, sha256: of the file, its name below the output directory, its size in
+    bytes. counts: how many `distinct_words` there are, and how many `words`.
     """
 
     key: str
@@ -96,11 +90,9 @@ class MergedWords:
 class CountedWords:
     """The words of all text that a vocabulary is learnt from.
 
-    Attributes:
-      words: those that occur at least `threshold` times.
-      threshold: the smallest one that leaves no more words, and no more bytes of them, than were asked for.
-      left_out_words: how many distinct words are rarer.
-      left_out_occurrences: how often they occur, together.
+    words: those that occur at least `threshold` times. threshold: the smallest one that leaves no more words, and no
+    more bytes of them, than were asked for. left_out_words: how many distinct words are rarer. left_out_occurrences:
+    how often they occur, together.
     """
 
     words: WordCounts

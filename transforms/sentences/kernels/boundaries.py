@@ -364,10 +364,10 @@ def _has_only_marks(model, data, at, end):
 
 
 @lean_kernel
-def _line_sentences(model, classes, data, begin, end, events, is_break, spans, scratch):
+def _line_sentences(model, classes, data, begin, end, events, next_starts, spans, scratch):
     """Writes the spans of the sentences of the line `begin:end` into `spans` [n, 2]; their number.
 
-    is_break: whether Punkt ends a sentence there, for each `.`, `?` and `!`. `spans` has room for one more than there
+    next_starts: what punkt.line_breaks says of each `.`, `?` and `!`. `spans` has room for one more than there
     are events.
     """
     count = 0
@@ -400,8 +400,9 @@ def _line_sentences(model, classes, data, begin, end, events, is_break, spans, s
             number = run.next_event
             if closed.end >= last:
                 break
+            is_break = run.mark >= 0 and next_starts[run.mark] >= 0
             if closed.end <= whole_until or not _ends_sentence(
-                model, classes, data, begin, last, sentence, run, closed, run.mark >= 0 and is_break[run.mark], scratch
+                model, classes, data, begin, last, sentence, run, closed, is_break, scratch
             ):
                 continue
             number = closed.next_event
@@ -425,39 +426,30 @@ def _line_sentences(model, classes, data, begin, end, events, is_break, spans, s
 
 
 class _Room(NamedTuple):
-    """Room for the work on a line; it grows with the lines."""
+    """Room for the work on a line, beside Punkt's; it grows with the lines."""
 
     events: np.ndarray
-    marks: np.ndarray
-    is_break: np.ndarray
-    spans: np.ndarray
     stack: np.ndarray
-    scratch: np.ndarray
+    punkt: punkt.Room
 
 
 @kernel
 def _room(model, size):
-    return _Room(
-        np.empty((size, 4), np.int64),
-        np.empty(size, np.int64),
-        np.empty(size, np.uint8),
-        np.empty((size + 1, 2), np.int64),
-        np.empty(_DEEPEST, np.int64),
-        np.empty(model[punkt.LONGEST_WORD] + 2, np.int32),
-    )
+    return _Room(np.empty((size, 4), np.int64), np.empty(_DEEPEST, np.int64), punkt.room_for(model, size))
 
 
 @kernel
 def _split_line(model, classes, data, begin, room):
     """Splits the line at byte `begin`: (its end, its sentences, the room, which has their spans)."""
-    end, count, num_marks = _scan(classes, data, begin, room.events, room.marks)
+    end, count, num_marks = _scan(classes, data, begin, room.events, room.punkt.marks)
     while count > room.events.shape[0]:
         room = _room(model, 4 * room.events.shape[0])
-        end, count, num_marks = _scan(classes, data, begin, room.events, room.marks)
+        end, count, num_marks = _scan(classes, data, begin, room.events, room.punkt.marks)
     events = room.events[:count]
     _pair(model, data, begin, end, events, room.stack)
-    punkt.line_breaks(model, data, begin, end, room.marks[:num_marks], room.is_break, room.scratch)
-    number = _line_sentences(model, classes, data, begin, end, events, room.is_break, room.spans, room.scratch)
+    marks, next_starts, spans, scratch = room.punkt
+    punkt.line_breaks(model, data, begin, end, marks[:num_marks], next_starts, scratch)
+    number = _line_sentences(model, classes, data, begin, end, events, next_starts, spans, scratch)
     return end, number, room
 
 
@@ -465,7 +457,7 @@ def _split_line(model, classes, data, begin, room):
 def spans_of_line(model, classes, data):
     """The spans of the sentences of a text without newline (but for the last byte), int64 [n, 2]."""
     _end, number, room = _split_line(model, classes, data, 0, _room(model, _FEWEST_EVENTS))
-    return room.spans[:number].copy()
+    return room.punkt.spans[:number].copy()
 
 
 @kernel
@@ -479,7 +471,7 @@ def split_lines(model, classes, data, out):
     begin = 0
     while begin < data.size:
         end, number, room = _split_line(model, classes, data, begin, room)
-        written = punkt.write_sentences(model, data, room.spans[:number], False, out, written)
+        written = punkt.write_sentences(model, data, room.punkt.spans[:number], False, out, written)
         begin = end + 1
     return written
 

@@ -572,28 +572,39 @@ def _find_candidate(model, data, begin, end, mark, previous):
 
 
 @lean_kernel
-def line_sentences(model, data, begin, end, marks, spans, scratch):
-    """Writes the spans of the sentences of one line into `spans` [n, 2]; their number.
+def line_breaks(model, data, begin, end, marks, next_starts, scratch):
+    """Finds where sentences of one line end.
 
-    `data[begin:end]` is the line; `marks`, int64 [n], are the places of its bytes `.`, `?` and `!`. `spans` has room
-    for one more than there are marks.
+    `data[begin:end]` is the line; `marks`, int64 [n], are the places of its bytes `.`, `?` and `!`. Writes to
+    `next_starts`, int64 [n], where the next sentence starts if one ends at the mark, else -1.
     """
-    count = 0
-    waiting = _Slice(begin, -1, 0)
-    last_break = begin
-    # Of several candidates in one word, the last one counts.
     candidate = _Candidate(begin, -1, -1, -1)
-    for mark in marks:
-        later, is_apart = _find_candidate(model, data, begin, end, mark, candidate)
+    number = -1  # of the candidate; of several in one word, the last one counts
+    for later_number in range(marks.size):
+        next_starts[later_number] = -1
+        later, is_apart = _find_candidate(model, data, begin, end, marks[later_number], candidate)
         if later.mark < 0:
             continue
         if is_apart and _contains_break(model, data, candidate.word_start, candidate.after, scratch):
-            waiting, count = _end_slice(model, data, waiting, last_break, candidate.mark + 1, spans, count)
-            last_break = candidate.next_start
+            next_starts[number] = candidate.next_start
         candidate = later
+        number = later_number
     if candidate.mark >= 0 and _contains_break(model, data, candidate.word_start, candidate.after, scratch):
-        waiting, count = _end_slice(model, data, waiting, last_break, candidate.mark + 1, spans, count)
-        last_break = candidate.next_start
+        next_starts[number] = candidate.next_start
+
+
+@lean_kernel
+def line_sentences(model, data, begin, end, marks, room):
+    """Writes the spans of the sentences of one line (see `line_breaks`) into the room's; their number."""
+    next_starts, spans = room.next_starts, room.spans
+    line_breaks(model, data, begin, end, marks, next_starts, room.scratch)
+    count = 0
+    waiting = _Slice(begin, -1, 0)
+    last_break = begin
+    for number in range(marks.size):
+        if next_starts[number] >= 0:
+            waiting, count = _end_slice(model, data, waiting, last_break, marks[number] + 1, spans, count)
+            last_break = next_starts[number]
     line_end = stripped_end(model, data, begin, end)
     waiting, count = _end_slice(model, data, waiting, last_break, line_end, spans, count)
     if waiting.start + waiting.skipped < waiting.end:
@@ -601,24 +612,6 @@ def line_sentences(model, data, begin, end, marks, spans, scratch):
         spans[count, 1] = waiting.end
         count += 1
     return count
-
-
-@lean_kernel
-def line_breaks(model, data, begin, end, marks, is_break, scratch):
-    """Writes to `is_break`, uint8 [n], whether a sentence ends at each of `marks` (see `line_sentences`)."""
-    candidate = _Candidate(begin, -1, -1, -1)
-    number = -1  # of the candidate
-    for later_number in range(marks.size):
-        is_break[later_number] = 0
-        later, is_apart = _find_candidate(model, data, begin, end, marks[later_number], candidate)
-        if later.mark < 0:
-            continue
-        if is_apart and _contains_break(model, data, candidate.word_start, candidate.after, scratch):
-            is_break[number] = 1
-        candidate = later
-        number = later_number
-    if candidate.mark >= 0 and _contains_break(model, data, candidate.word_start, candidate.after, scratch):
-        is_break[number] = 1
 
 
 @lean_kernel
@@ -673,6 +666,7 @@ class Room(NamedTuple):
     """Room for the work on a line; it grows with the lines."""
 
     marks: np.ndarray
+    next_starts: np.ndarray
     spans: np.ndarray
     scratch: np.ndarray
 
@@ -680,9 +674,8 @@ class Room(NamedTuple):
 @kernel
 def room_for(model, size):
     """Room for a line of so many marks."""
-    return Room(
-        np.empty(size, np.int64), np.empty((size + 1, 2), np.int64), np.empty(model[LONGEST_WORD] + 2, np.int32)
-    )
+    marks, next_starts = np.empty(size, np.int64), np.empty(size, np.int64)
+    return Room(marks, next_starts, np.empty((size + 1, 2), np.int64), np.empty(model[LONGEST_WORD] + 2, np.int32))
 
 
 @lean_kernel
@@ -691,7 +684,7 @@ def split_line(model, data, begin, room):
     end, num_marks = find_marks(data, begin, room.marks)
     if num_marks > room.marks.size:
         return -1, 0
-    return end, line_sentences(model, data, begin, end, room.marks[:num_marks], room.spans, room.scratch)
+    return end, line_sentences(model, data, begin, end, room.marks[:num_marks], room)
 
 
 @kernel
