@@ -120,12 +120,7 @@ def _extracted(item: Item, path: str, name: str, source: str, made: Mapping[str,
     if isinstance(item, RejectedPage):
         return FoundDocument(name=name, title=item.title, id="", input=path, wikitext="", text="", outcome=item.reason)
     # These import Beam, which the templates of a dump are collected with.
-    from transforms.shards.document_extractor import (
-        Origin,
-        PlainDocument,
-        document_extractor,
-        or_rejected,
-    )
+    from transforms.shards.document_extractor import Origin, PlainDocument, document_extractor, or_rejected
 
     options = options_of(ExtractionOptions, _parameters(made, source))
     is_page = isinstance(item, Page)

@@ -21,6 +21,9 @@ from transforms.inputs.options import ReadOptions
 from transforms.inputs.sampling import CountedReader, InputKind, Part, Sample, whole_records
 from transforms.inputs.site import Site
 
+Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
 _LARGEST_INDEX = 0.35  # of the bytes to read
 _ROUNDS = 500  # of the estimate of what pages take
 _MANY = 10  # streams
@@ -38,11 +41,11 @@ class Streams:
     class each has, [streams, classes]; class 0 are the pages that are taken.
     """
 
-    bounds: npt.NDArray[np.int64]
-    pages: npt.NDArray[np.float64]
+    bounds: Integers
+    pages: Floats
 
     @property
-    def sizes(self) -> npt.NDArray[np.int64]:
+    def sizes(self) -> Integers:
         """Packed bytes of each stream, [streams]."""
         return np.diff(self.bounds)
 
@@ -84,9 +87,7 @@ def read_streams(
     return Streams(bounds=np.array([*starts, file.size], np.int64), pages=_classes(counts, len(starts), taken))
 
 
-def _classes(
-    counts: collections.Counter[tuple[int, int]], n_streams: int, taken: Collection[int]
-) -> npt.NDArray[np.float64]:
+def _classes(counts: collections.Counter[tuple[int, int]], n_streams: int, taken: Collection[int]) -> Floats:
     """Pages by stream and class: the taken ones, those of each other namespace, those of small namespaces."""
     totals: collections.Counter[int] = collections.Counter()
     for (_, namespace), number in counts.items():
@@ -99,7 +100,7 @@ def _classes(
     return pages
 
 
-def page_sizes(sizes: npt.NDArray[np.float64], pages: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def page_sizes(sizes: Floats, pages: Floats) -> Floats:
     """What a page of each class takes, packed, on average: that which explains the streams' sizes best.
 
     The sizes are taken for sums over the pages whose spread grows with their mean; this is the likeliest mean of such
@@ -118,9 +119,7 @@ def page_sizes(sizes: npt.NDArray[np.float64], pages: npt.NDArray[np.float64]) -
     return of_page
 
 
-def choose_streams(
-    sizes: npt.NDArray[np.int64], measures: npt.NDArray[np.float64], wanted: int
-) -> npt.NDArray[np.int64]:
+def choose_streams(sizes: Integers, measures: Floats, wanted: int) -> Integers:
     """Chooses streams that stand for all, as many as `wanted` bytes hold.
 
     Many streams come at even distance from all, ordered by their measure, so that large and small ones have their
@@ -148,7 +147,7 @@ def choose_streams(
     return np.sort(chosen)
 
 
-def _typical(sizes: npt.NDArray[np.int64], measures: npt.NDArray[np.float64], wanted: int) -> npt.NDArray[np.int64]:
+def _typical(sizes: Integers, measures: Floats, wanted: int) -> Integers:
     """Streams near the average of all in size and measure.
 
     The file is cut into zones of equal measure, as many as streams of average size fit into `wanted`; from each comes
@@ -202,12 +201,7 @@ def sample_streams(
     )
 
 
-def _corrected(
-    sizes: npt.NDArray[np.int64],
-    measures: npt.NDArray[np.float64],
-    chosen: npt.NDArray[np.int64],
-    told: npt.NDArray[np.float64],
-) -> npt.NDArray[np.float64]:
+def _corrected(sizes: Integers, measures: Floats, chosen: Integers, told: Floats) -> Floats:
     """Measures, corrected by how taken and other bytes really stand to each other in the streams that were read.
 
     Args:
@@ -220,11 +214,11 @@ def _corrected(
         return (taken + _FEW_BYTES) / (float(sizes[chosen].sum()) - taken + _FEW_BYTES)
 
     taken = measures * odds(float(measures[chosen].sum())) / odds(float(told.sum()))
-    corrected: npt.NDArray[np.float64] = sizes * taken / np.maximum(taken + others, 1e-9)
+    corrected: Floats = sizes * taken / np.maximum(taken + others, 1e-9)
     return corrected
 
 
-def _error(sizes: npt.NDArray[np.int64], pages: npt.NDArray[np.float64], of_page: npt.NDArray[np.float64]) -> float:
+def _error(sizes: Integers, pages: Floats, of_page: Floats) -> float:
     """The standard error of the sum of the measures: how far single pages are from their class's average.
 
     A page's spread is taken to be in proportion to its class's average. Of what a stream's size differs from its

@@ -135,11 +135,7 @@ def plan_units(
 
 
 def _bounds(
-    file: files.FileInfo,
-    found_format: InputFormat,
-    container: str,
-    reading: ReadOptions | None,
-    unit_bytes: int | None,
+    file: files.FileInfo, found_format: InputFormat, container: str, reading: ReadOptions | None, unit_bytes: int | None
 ) -> list[int]:
     """The byte offsets at which a file is cut: 0, …, its size."""
     packed_bytes = unit_bytes or min(max(file.size // _UNITS_A_FILE, _SMALLEST_UNIT), _LARGEST_UNIT)

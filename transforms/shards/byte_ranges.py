@@ -5,14 +5,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+Ranges = npt.NDArray[np.int64]
 
-def ranges_of(rows: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+
+def ranges_of(rows: npt.NDArray[Any]) -> Ranges:
     """The byte ranges [n, 2] of the rows of a table that has the fields `offset` and `size`."""
     starts = rows["offset"].astype(np.int64)
     return np.stack([starts, starts + rows["size"]], axis=1)
 
 
-def merge_ranges(ranges: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def merge_ranges(ranges: Ranges) -> Ranges:
     """Joins ranges [n, 2], which are in order and do not overlap, where one starts at the end of another, [k, 2]."""
     starts, ends = ranges[:, 0], ranges[:, 1]
     is_first = np.ones(len(ranges), bool)
@@ -21,7 +23,7 @@ def merge_ranges(ranges: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     return np.stack([starts[is_first], ends[is_last]], axis=1)
 
 
-def cut_out(ranges: npt.NDArray[np.int64], holes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def cut_out(ranges: Ranges, holes: Ranges) -> Ranges:
     """What is left, [k, 2], of ranges [n, 2] without the holes [h, 2] that lie in them.
 
     Both are in order and without overlaps. A hole lies within one range, or outside of all and then counts for nothing.

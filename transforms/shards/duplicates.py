@@ -19,6 +19,11 @@ from transforms.shards.fragments import Fragment, in_order, read_paragraphs
 from transforms.shards.options import ExtractionOptions, QualityOptions
 from transforms.shards.signatures import PERMUTATIONS, import_datasketch, new_sketch
 
+Rows = npt.NDArray[Any]
+Flags = npt.NDArray[np.bool_]
+Hashes = npt.NDArray[np.uint64]
+Kinds = npt.NDArray[np.uint8]
+
 KIND = "duplicates"
 
 # What becomes of a paragraph: it stays, or goes as the duplicate of one before it.
@@ -36,7 +41,7 @@ _HASH_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _HASH_SHIFT = np.uint64(29)
 
 
-def decide(blocks: Callable[[], Iterable[npt.NDArray[Any]]], options: QualityOptions) -> npt.NDArray[np.uint8]:
+def decide(blocks: Callable[[], Iterable[Rows]], options: QualityOptions) -> Kinds:
     """Decides on all paragraphs of a build: STAYS, EXACT or NEAR for each, [paragraphs].
 
     Args:
@@ -47,8 +52,8 @@ def decide(blocks: Callable[[], Iterable[npt.NDArray[Any]]], options: QualityOpt
     Memory, measured: 60 bytes a paragraph; for near duplicates 60 and 8 for each of datasketch's bands (9 of them at a
     threshold of 0.8), and 4.5 kB for each paragraph that stays although it shares a band with another one.
     """
-    exact_hashes: list[npt.NDArray[np.uint64]] = []
-    band_hashes: list[npt.NDArray[np.uint64]] = []
+    exact_hashes: list[Hashes] = []
+    band_hashes: list[Hashes] = []
     threshold = options.near_duplicate_threshold
     index = None if threshold is None else _new_index(threshold)
     for block in blocks():
@@ -73,7 +78,7 @@ def _new_index(threshold: float) -> Any:
     return import_datasketch().MinHashLSH(threshold=threshold, num_perm=PERMUTATIONS)
 
 
-def _hash_bands(near: npt.NDArray[np.uint32], index: Any) -> npt.NDArray[np.uint64]:
+def _hash_bands(near: npt.NDArray[np.uint32], index: Any) -> Hashes:
     """Hashes each of the index's bands of MinHashes [paragraphs, PERMUTATIONS]: [bands, paragraphs].
 
     Equal bands have equal hashes.
@@ -86,9 +91,7 @@ def _hash_bands(near: npt.NDArray[np.uint32], index: Any) -> npt.NDArray[np.uint
     return hashes
 
 
-def _find_candidates(
-    band_hashes: Sequence[npt.NDArray[np.uint64]], stays: npt.NDArray[np.bool_]
-) -> npt.NDArray[np.bool_]:
+def _find_candidates(band_hashes: Sequence[Hashes], stays: Flags) -> Flags:
     """Marks the paragraphs, [paragraphs], that share a band with another one: the index can find no others.
 
     Args:
@@ -106,13 +109,7 @@ def _find_candidates(
     return is_candidate
 
 
-def _drop_near(
-    blocks: Iterable[npt.NDArray[Any]],
-    candidates: npt.NDArray[np.bool_],
-    index: Any,
-    threshold: float,
-    kinds: npt.NDArray[np.uint8],
-) -> None:
+def _drop_near(blocks: Iterable[Rows], candidates: Flags, index: Any, threshold: float, kinds: Kinds) -> None:
     """Marks in `kinds` as NEAR each candidate that is at least `threshold` similar to one before it that stays."""
     blank = new_sketch()
     signatures: dict[int, npt.NDArray[np.uint32]] = {}  # of the candidates that stay, by paragraph
@@ -137,7 +134,7 @@ def decision_key(fragments: Iterable[Fragment], extraction: ExtractionOptions) -
     return completions.fingerprint(KIND, completions.FORMAT_VERSIONS["duplicates"], extraction.quality, keys)
 
 
-def find_duplicates(fragments: Iterable[Fragment], extraction: ExtractionOptions, output: str) -> npt.NDArray[Any]:
+def find_duplicates(fragments: Iterable[Fragment], extraction: ExtractionOptions, output: str) -> Rows:
     """Decides on the paragraphs of a build, unless an earlier run has; returns rows of DROPPED, in order."""
     ordered = in_order(fragments)
     key = decision_key(ordered, extraction)
@@ -160,7 +157,7 @@ def duplicate_counts(fragments: Iterable[Fragment], extraction: ExtractionOption
 def _write_decision(
     ordered: Sequence[Fragment], extraction: ExtractionOptions, output: str, key: str
 ) -> dict[str, Any]:
-    def numbered_blocks() -> Iterator[tuple[int, npt.NDArray[Any]]]:
+    def numbered_blocks() -> Iterator[tuple[int, Rows]]:
         for number, fragment in enumerate(ordered):
             for block in read_paragraphs(fragment, extraction, output):
                 yield number, block

@@ -31,7 +31,7 @@ from transforms.grouping import spread
 from transforms.inputs.items import CutOff, Document, RejectedPage
 from transforms.inputs.mediawiki import Page
 from transforms.inputs.units import InputFile, Unit, UnitBatch, read_unit
-from transforms.shards.byte_ranges import merge_ranges, ranges_of
+from transforms.shards.byte_ranges import Ranges, merge_ranges, ranges_of
 from transforms.shards.document_extractor import (
     DocumentExtractor,
     ExtractedDocument,
@@ -52,6 +52,9 @@ from transforms.shards.page_store import (
 )
 from transforms.shards.signatures import paragraphs_type
 from transforms.shards.text_profile import TextProfile
+
+Rows = npt.NDArray[Any]
+Integers = npt.NDArray[np.int64]
 
 KIND = "extract"
 _TEXT, _PARAGRAPHS = "text", "paragraphs"  # the endings of its files
@@ -82,7 +85,7 @@ class Fragment:
     ends: tuple[int, ...]
     cut_off: tuple[str, ...] = ()
 
-    def inputs_of(self, ranges: npt.NDArray[np.int64]) -> dict[str, str]:
+    def inputs_of(self, ranges: Ranges) -> dict[str, str]:
         """The input files that byte ranges [k, 2] of the text come from, each with its sha256."""
         files_of_batch = self.batch.files
         if len(files_of_batch) == 1:
@@ -331,7 +334,7 @@ def _cached(fragment: Fragment, content: str, options: ExtractionOptions, output
     return path
 
 
-def read_tables(ordered: Sequence[Fragment], output: str) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+def read_tables(ordered: Sequence[Fragment], output: str) -> tuple[Rows, Integers]:
     """The documents of fragments, in order.
 
     Returns:
@@ -341,9 +344,7 @@ def read_tables(ordered: Sequence[Fragment], output: str) -> tuple[npt.NDArray[A
     return np.concatenate(tables), np.repeat(np.arange(len(ordered)), [len(table) for table in tables])
 
 
-def ranges_by_fragment(
-    table: npt.NDArray[Any], owner: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]
-) -> dict[int, npt.NDArray[np.int64]]:
+def ranges_by_fragment(table: Rows, owner: Integers, rows: Integers) -> dict[int, Ranges]:
     """The bytes of some documents: ranges [k, 2] by the place of the fragment, neighbouring documents joined.
 
     Args:
@@ -375,9 +376,7 @@ def read_unknown_templates(fragments: Sequence[Fragment], output: str) -> list[U
     )
 
 
-def read_ranges(
-    fragment: Fragment, ranges: npt.NDArray[np.int64], options: ExtractionOptions, output: str
-) -> Iterator[bytes]:
+def read_ranges(fragment: Fragment, ranges: Ranges, options: ExtractionOptions, output: str) -> Iterator[bytes]:
     """Yields byte ranges [k, 2] (start, end) of a fragment's text; extracts it again where it is gone."""
     with files.open_input(_cached(fragment, _TEXT, options, output)) as file:
         for start, end in ranges.tolist():
@@ -385,7 +384,7 @@ def read_ranges(
             yield file.read(end - start)
 
 
-def read_paragraphs(fragment: Fragment, options: ExtractionOptions, output: str) -> Iterator[npt.NDArray[Any]]:
+def read_paragraphs(fragment: Fragment, options: ExtractionOptions, output: str) -> Iterator[Rows]:
     """Yields the rows of a fragment's paragraphs in pieces; extracts the fragment again where they are gone."""
     row_type = paragraphs_type(options.quality)
     with files.open_input(_cached(fragment, _PARAGRAPHS, options, output)) as file:

@@ -30,6 +30,10 @@ from transforms.shards.fragments import Fragment, in_order
 from transforms.shards.options import Source, SplitOptions
 from transforms.shards.planning import Documents, Run, ShardPlan, no_article, plan_runs, read_documents
 
+Hashes = npt.NDArray[np.uint64]
+Integers = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
 # The record of what became of each source, which the closing step reads (`mix_counts`).
 KIND = "mix"
 
@@ -55,9 +59,7 @@ def decide_epochs(sizes: Sequence[int], sources: Sequence[Source]) -> list[Fract
     return [unit * weight / size if weight else Fraction(0) for size, weight in zip(sizes, weights, strict=True)]
 
 
-def choose_passes(
-    hashes: npt.NDArray[np.uint64], sizes: npt.NDArray[np.int64], epochs: Fraction, seed: int
-) -> list[npt.NDArray[np.int64]]:
+def choose_passes(hashes: Hashes, sizes: Integers, epochs: Fraction, seed: int) -> list[Integers]:
     """Which documents of a source are taken, for each pass over them: [n] places in order.
 
     The last, partial pass takes documents by a hash of the seed and of their own hash, as many as come nearest to its
@@ -77,7 +79,7 @@ def choose_passes(
     return [chosen, *passes] if chosen[0] == len(sizes) - 1 else [*passes, chosen]
 
 
-def _choice_hash(hashes: npt.NDArray[np.uint64], seed: int) -> npt.NDArray[np.uint64]:
+def _choice_hash(hashes: Hashes, seed: int) -> Hashes:
     """The order in which a partial epoch takes documents: their hashes, spread anew (splitmix64's finalizer).
 
     The hashes themselves will not do: those of the eval set are the smallest of them.
@@ -86,7 +88,7 @@ def _choice_hash(hashes: npt.NDArray[np.uint64], seed: int) -> npt.NDArray[np.ui
     mixed = hashes ^ np.uint64(salt)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    spread: npt.NDArray[np.uint64] = mixed ^ (mixed >> np.uint64(31))
+    spread: Hashes = mixed ^ (mixed >> np.uint64(31))
     return spread
 
 
@@ -133,7 +135,7 @@ def _refuse_equal_inputs(fragments: Sequence[Fragment]) -> None:
 
 
 def _choose_documents(
-    sources: Sequence[Source], documents: Sequence[Documents], held_out: Sequence[npt.NDArray[np.bool_]]
+    sources: Sequence[Source], documents: Sequence[Documents], held_out: Sequence[Flags]
 ) -> list[Run]:
     """The training text of each source: what is not held out, as often as the mix takes it."""
     rows = [np.flatnonzero(~is_out) for is_out in held_out]
@@ -154,10 +156,7 @@ def _choose_documents(
 
 
 def _describe(
-    sources: Sequence[Source],
-    documents: Sequence[Documents],
-    held_out: Sequence[npt.NDArray[np.bool_]],
-    train: Sequence[Run],
+    sources: Sequence[Source], documents: Sequence[Documents], held_out: Sequence[Flags], train: Sequence[Run]
 ) -> dict[str, dict[str, Any]]:
     """What becomes of each source, by name."""
     used = [int(run.documents.table["size"][run.rows].sum()) for run in train]

@@ -19,11 +19,15 @@ from maskmill.storage import progress
 from maskmill.storage.counts import sum_counts
 from maskmill.text.text_shards import DEFAULT_SHARD_SIZE_MB, KIND, ShardKind, shard_name
 from transforms.grouping import together
-from transforms.shards.byte_ranges import cut_out, ranges_of
+from transforms.shards.byte_ranges import Ranges, cut_out, ranges_of
 from transforms.shards.duplicates import DROPPED, find_duplicates
 from transforms.shards.eval_membership import choose_eval
 from transforms.shards.fragments import Fragment, in_order, ranges_by_fragment, read_rejected, read_tables
 from transforms.shards.options import ExtractionOptions, SplitOptions
+
+Rows = npt.NDArray[Any]
+Integers = npt.NDArray[np.int64]
+Pieces = tuple[tuple[Fragment, Ranges], ...]  # fragments, each with byte ranges of it, in order
 
 MEGABYTE = 1 << 20
 _MOST_SHARDS = 1_000_000
@@ -55,7 +59,7 @@ class ShardPlan:
     documents: int
     sentences: int
     size: int
-    pieces: tuple[tuple[Fragment, npt.NDArray[np.int64]], ...]
+    pieces: Pieces
 
     @property
     def inputs(self) -> dict[str, str]:
@@ -63,7 +67,7 @@ class ShardPlan:
         return dict(item for fragment, ranges in self.pieces for item in fragment.inputs_of(ranges).items())
 
 
-def cut_shards(sizes: Sequence[npt.NDArray[np.int64]], shard_bytes: float) -> list[npt.NDArray[np.int64]]:
+def cut_shards(sizes: Sequence[Integers], shard_bytes: float) -> list[Integers]:
     """Gives each document the number of its shard, for even shards of at most about `shard_bytes`.
 
     A document belongs to the shard in whose share of its own source's text it starts, so that every shard mirrors the
@@ -106,12 +110,12 @@ class Documents:
     """
 
     fragments: Sequence[Fragment]
-    owner: npt.NDArray[np.int64]
-    extents: npt.NDArray[Any]
-    table: npt.NDArray[Any]
-    dropped: npt.NDArray[Any]
+    owner: Integers
+    extents: Rows
+    table: Rows
+    dropped: Rows
 
-    def pieces(self, rows: npt.NDArray[np.int64]) -> tuple[tuple[Fragment, npt.NDArray[np.int64]], ...]:
+    def pieces(self, rows: Integers) -> Pieces:
         """What is left of the documents of these rows: byte ranges of fragments."""
         pieces = []
         for number, ranges in ranges_by_fragment(self.extents, self.owner, rows).items():
@@ -126,16 +130,16 @@ class Run:
     """What shards take of a source, in order: the rows of its documents, [n], for each pass over them."""
 
     documents: Documents
-    passes: Sequence[npt.NDArray[np.int64]]
+    passes: Sequence[Integers]
 
     @property
-    def rows(self) -> npt.NDArray[np.int64]:
+    def rows(self) -> Integers:
         """The rows of all passes, one after another."""
         return np.concatenate([np.zeros(0, np.int64), *self.passes])
 
-    def pieces(self, span: slice) -> tuple[tuple[Fragment, npt.NDArray[np.int64]], ...]:
+    def pieces(self, span: slice) -> Pieces:
         """The documents at these places of `rows`: byte ranges of fragments, pass for pass."""
-        pieces: list[tuple[Fragment, npt.NDArray[np.int64]]] = []
+        pieces: list[tuple[Fragment, Ranges]] = []
         start, end = span.start, span.stop
         for rows in self.passes:
             pieces += self.documents.pieces(rows[max(0, start) : max(0, end)])
@@ -165,15 +169,13 @@ def read_documents(
     return Documents(ordered, owner[is_left], table[is_left], reduced[is_left], dropped)
 
 
-def _documents_of(
-    dropped: npt.NDArray[Any], ordered: Sequence[Fragment], table: npt.NDArray[Any], owner: npt.NDArray[np.int64]
-) -> npt.NDArray[np.int64]:
+def _documents_of(dropped: Rows, ordered: Sequence[Fragment], table: Rows, owner: Integers) -> Integers:
     """The row of the document in which each dropped paragraph lies, [dropped]."""
     # Offsets are counted through the texts of all fragments, as if these were one.
     fragment_starts = np.cumsum([0, *(fragment.size for fragment in ordered)])
     document_starts = fragment_starts[owner] + table["offset"]
     paragraph_starts = fragment_starts[dropped["fragment"]] + dropped["offset"]
-    rows: npt.NDArray[np.int64] = np.searchsorted(document_starts, paragraph_starts, side="right") - 1
+    rows: Integers = np.searchsorted(document_starts, paragraph_starts, side="right") - 1
     return rows
 
 

@@ -105,12 +105,7 @@ def extract_sample(sample: Sample, options: ExtractionOptions, dump_date: str | 
         documents=tuple(documents),
         scale=sample.text_total / max(1e-9, measure),
         document_scale=_document_scale(sample, redirects, is_guessed=not options.keep_redirects),
-        error=float(
-            np.hypot(
-                _ALIKE * ratio_error(of_records) * left,
-                sample.error / max(1e-9, sample.text_total),
-            )
-        ),
+        error=float(np.hypot(_ALIKE * ratio_error(of_records) * left, sample.error / max(1e-9, sample.text_total))),
         document_error=float(_ALIKE * ratio_error(a_document) * left),
         seconds=seconds,
         is_untrained=is_untrained,

@@ -19,14 +19,7 @@ from transforms.inputs.mediawiki import read_header
 from transforms.inputs.site import Site
 from transforms.inputs.units import InputFile, Unit, plan_units, read_unit
 from transforms.sentences import training
-from transforms.sentences.choice import (
-    AUTO,
-    SentenceChoice,
-    choice_of_input,
-    known_scripts,
-    named_choice,
-    script_name,
-)
+from transforms.sentences.choice import AUTO, SentenceChoice, choice_of_input, known_scripts, named_choice, script_name
 from transforms.sentences.training import ParametersFolder
 from transforms.shards import text_profile
 from transforms.shards.document_extractor import PlainDocument, document_extractor, or_rejected, origin_of

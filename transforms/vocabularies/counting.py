@@ -158,11 +158,7 @@ class WordCounter:
     def counts(self) -> dict[str, int]:
         """The counts of a CountedShard."""
         state = self._table.state
-        return {
-            "bytes": self._bytes,
-            "words": int(state[kernels.READ]),
-            "long_words": int(state[kernels.LONG]),
-        }
+        return {"bytes": self._bytes, "words": int(state[kernels.READ]), "long_words": int(state[kernels.LONG])}
 
     def full_tables(self, blocks: Iterable[TextBlock]) -> Iterator[WordTable]:
         """Counts the words of text; yields the table each time that it is full, and at the end if it has any words.

@@ -7,6 +7,9 @@ from maskmill.tokenization.text_blocks import PADDING
 from transforms.vocabularies.kernels import word_counts as kernels
 from transforms.vocabularies.learning import WordCounts
 
+Integers = npt.NDArray[np.int64]
+Bytes = npt.NDArray[np.uint8]
+
 _FIRST_WORDS = 1 << 15
 _FIRST_BYTES = 1 << 19
 
@@ -36,15 +39,15 @@ class WordTable:
         return int(self.state[kernels.WORDS])
 
     @property
-    def counts(self) -> npt.NDArray[np.int64]:
+    def counts(self) -> Integers:
         """The counts of the words, int64[words]."""
-        counts: npt.NDArray[np.int64] = self.arrays.counts[: len(self)]
+        counts: Integers = self.arrays.counts[: len(self)]
         return counts
 
     @property
-    def sizes(self) -> npt.NDArray[np.int64]:
+    def sizes(self) -> Integers:
         """The bytes of the words, int64[words]."""
-        sizes: npt.NDArray[np.int64] = np.diff(self.arrays.ends[: len(self) + 1])
+        sizes: Integers = np.diff(self.arrays.ends[: len(self) + 1])
         return sizes
 
     def grow(self) -> bool:
@@ -73,7 +76,7 @@ class WordTable:
         self.arrays.slots.fill(0)
         self.state[kernels.WORDS] = 0
 
-    def add(self, records: npt.NDArray[np.uint8], size: int, part: int, parts: int) -> None:
+    def add(self, records: Bytes, size: int, part: int, parts: int) -> None:
         """Adds the counts of records, uint8[size + PADDING], or of one part of them by the hashes of the words."""
         at = 0
         while at < size:
@@ -82,7 +85,7 @@ class WordTable:
             if at < size:
                 self.grow()
 
-    def records(self) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+    def records(self) -> tuple[Bytes, Integers]:
         """The words as records, uint8[bytes], and where each bucket starts and the last ends, int64[BUCKETS + 1]."""
         words = len(self)
         order, buckets = _ordered(self.arrays.text, self.arrays.ends, words)
@@ -94,7 +97,7 @@ class WordTable:
         return records[: starts[-1]], starts
 
 
-def sorted_words(text: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> WordCounts:
+def sorted_words(text: Bytes, ends: Integers, counts: Integers) -> WordCounts:
     """Puts distinct words in the order of their bytes.
 
     Args:
@@ -109,9 +112,7 @@ def sorted_words(text: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64], count
     return WordCounts(sorted_text[:-PADDING], sorted_ends, counts[order])
 
 
-def _ordered(
-    text: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64], words: int
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
+def _ordered(text: Bytes, ends: Integers, words: int) -> tuple[Integers, Bytes]:
     """The numbers of distinct words in the order of their bytes, int64[words], and the words' buckets, uint8[words].
 
     Args:

@@ -17,17 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from maskmill.kernels import ascii, kernel
-from maskmill.kernels.memory import (
-    address,
-    get_i64,
-    get_u64,
-    load_u8,
-    load_u64,
-    put_i64,
-    put_u64,
-    store_u8,
-    store_u64,
-)
+from maskmill.kernels.memory import address, get_i64, get_u64, load_u8, load_u64, put_i64, put_u64, store_u8, store_u64
 from maskmill.tokenization import pre_token_classes
 from maskmill.tokenization.kernels.pre_tokens import pre_token_end
 from maskmill.tokenization.kernels.word_hashes import CodePointArrays, hash_bytes, last_bits

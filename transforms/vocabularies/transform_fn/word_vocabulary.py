@@ -42,11 +42,7 @@ def write_word_vocabulary(words: WordCounts, threshold: int, name: str, folder: 
 
     def count(row: dict[str, Any]) -> dict[str, Any]:
         tft.vocabulary(
-            row[_WORD],
-            weights=row[_COUNT],
-            frequency_threshold=threshold,
-            store_frequency=True,
-            vocab_filename=name,
+            row[_WORD], weights=row[_COUNT], frequency_threshold=threshold, store_frequency=True, vocab_filename=name
         )
         return {_COUNT: row[_COUNT]}  # an analysis wants an output
 
