@@ -16,7 +16,7 @@ from transforms.shards import fragments as fragment_step
 from transforms.shards.assembling import AssembleTextShards
 from transforms.shards.fragments import ExtractDocuments
 from transforms.shards.mixing import PlanMix
-from transforms.shards.mlperf_shards import CleanRawFiles, GatherParts, PackRawFiles, TakeRawFiles
+from transforms.shards.mlperf_shards import CleanRawFiles, GatherParts, PackRawFiles, raw_files_of_inputs
 from transforms.shards.options import ExtractionOptions
 from transforms.shards.planning import PlanTextShards
 from transforms.shards.sentence_choice import ChooseSentences
@@ -100,7 +100,7 @@ def expand_mlperf(
     inputs, mlperf, extraction = find_inputs(found, options), options.mlperf, options.decided_extraction
     finished = []
     if from_doc_files:
-        raw_files = inputs | "TakeRawFiles" >> TakeRawFiles()
+        raw_files = inputs | "TakeRawFiles" >> beam.FlatMap(raw_files_of_inputs)  # RawFile
     else:
         fragments = extract_documents(inputs, options, output)
         finished.append(fragments)

@@ -33,7 +33,6 @@ from transforms.shards.mlperf_shards import (
     GatherParts,
     PackRawFiles,
     RawFile,
-    TakeRawFiles,
     clean_raw_file,
     drop_texts,
     gather_part,
@@ -197,7 +196,7 @@ def test_the_key_is_of_the_content_the_place_and_the_options(small_files: list[I
 
 def test_taking_raw_files(small_files: list[InputFile]) -> None:
     expected = raw_files_of_inputs(small_files)
-    run_step([shuffled(small_files)], TakeRawFiles(), equal_sorted(expected, lambda raw: raw.number))
+    run_step([shuffled(small_files)], beam.FlatMap(raw_files_of_inputs), equal_sorted(expected, lambda raw: raw.number))
 
 
 def unpacked(raw: RawFile) -> dict[str, Any]:

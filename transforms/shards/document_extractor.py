@@ -18,11 +18,9 @@ from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.storage import completions
 from transforms.compat.wikiextractor import WikiExtractorCompat, format_document
 from transforms.extraction.template_library import NAMESPACE, TemplateLibrary
-from transforms.extraction.unknown_templates import UnknownTemplate
 from transforms.extraction.wikitext import WikitextExtractor
 from transforms.inputs.items import Document, RejectedPage
 from transforms.inputs.mediawiki import Page, read_header, site_base
-from transforms.inputs.options import ReadOptions
 from transforms.inputs.site import Site
 from transforms.inputs.units import InputFile
 from transforms.sentences.choice import SentenceChoice
@@ -90,6 +88,8 @@ def origin_of(file: InputFile) -> Origin:
 class DocumentExtractor:
     """Turns the pages and documents of inputs of one origin into documents of sentences.
 
+    `wikitext` is what makes text of wikitext, and counts templates.
+
     library: the templates of the dump, if they are expanded. output: the directory of the build, which has the Punkt
     parameters that were trained for it.
     """
@@ -97,12 +97,12 @@ class DocumentExtractor:
     def __init__(
         self, options: ExtractionOptions, origin: Origin, library: TemplateLibrary | None = None, output: str = ""
     ) -> None:
-        self._options = options
+        self.options = options
         self._definitions = 0
         self._sentences = (origin.sentences, output)
         self._site = Site.parse(origin.header)
         self._base = site_base(origin.header)
-        self._wikitext = WikitextExtractor(
+        self.wikitext = WikitextExtractor(
             self._site,
             dataclasses.replace(
                 options.wikitext, date=origin.date or _DATE_OF_NO_DUMP, expand_templates=library is not None
@@ -118,7 +118,7 @@ class DocumentExtractor:
 
     def _make_reading(self, expands: bool) -> Reading:
         """What decides the texts of pages, besides the pages themselves."""
-        options, wikitext = self._options, self._wikitext
+        options, wikitext = self.options, self.wikitext
         deciding = dataclasses.replace(wikitext.options, date=_DATE_OF_NO_DUMP, template_rules=None)
         return Reading(
             context=completions.fingerprint(
@@ -138,34 +138,20 @@ class DocumentExtractor:
     def exchange(self, reader: PageReader | None, writer: PageWriter | None) -> PageExchange:
         """Where `extract` takes the texts of pages from (an earlier build) and keeps them (the store that is made)."""
         if writer is not None:
-            self._wikitext.note_templates()
+            self.wikitext.note_templates()
         return PageExchange(self._reading, reader, writer)
 
     @functools.cached_property
     def _splitter(self) -> SentenceSplitter:
         return _splitter(*self._sentences)
 
-    @property
-    def reading(self) -> ReadOptions:
-        """How the inputs are read."""
-        return self._options.reading
-
-    @property
-    def partly_expanded_pages(self) -> int:
-        """How many pages so far have templates that were not expanded, because of a limit."""
-        return self._wikitext.limited_pages
-
     def take_template_counts(self) -> dict[str, int]:
         """What became of templates since this was asked last, and how many pages defined some (`definitions`)."""
-        counts = self._wikitext.take_template_counts()
+        counts = self.wikitext.take_template_counts()
         if self._definitions:
             counts["definitions"] = self._definitions
         self._definitions = 0
         return counts
-
-    def take_unknown_templates(self) -> list[UnknownTemplate]:
-        """The templates without a rule since this was asked last, where they are reported."""
-        return self._wikitext.take_unknown_templates()
 
     def extract(self, item: Page | Document, pages: PageExchange | None = None) -> ExtractedDocument | str:
         """Returns the document of a page, or the name under which it is counted where it is left out.
@@ -178,7 +164,7 @@ class DocumentExtractor:
         document = self.read(item, pages)
         if isinstance(document, str):
             return document
-        if self._options.doc_blocks:
+        if self.options.doc_blocks:
             block = format_document(int(document.identity), self._base, document.title, document.text)
             return ExtractedDocument(document.identity, block)
         return self._finish(document)
@@ -191,13 +177,13 @@ class DocumentExtractor:
         """
         if isinstance(item, Page):
             return self._read_page(item, pages)
-        if self._options.doc_blocks:
+        if self.options.doc_blocks:
             raise UnusableInputError("MLPerf's clean-up takes a dump or WikiExtractor's files, not other documents.")
         identity = item.document_id or hashlib.sha256(item.text).hexdigest()
         return PlainDocument(identity=identity, title=item.title, text=item.text)
 
     def _read_page(self, page: Page, pages: PageExchange | None) -> PlainDocument | str:
-        options = self._options
+        options = self.options
         self._definitions += page.namespace == NAMESPACE
         if page.namespace not in options.namespaces:
             return "other_namespaces"
@@ -210,7 +196,7 @@ class DocumentExtractor:
         else:
             given, is_known = pages.page_text(page, self._extract_and_describe)
             if is_known:
-                self._wikitext.add_known_page(given.counts, is_limited=given.is_limited)
+                self.wikitext.add_known_page(given.counts, is_limited=given.is_limited)
         if given.left_out:
             return given.left_out
         return PlainDocument(identity=str(page.page_id), title=page.title, text=given.text, wikitext=page.text)
@@ -219,13 +205,13 @@ class DocumentExtractor:
         if self._wikiextractor is not None:
             text = self._wikiextractor.extract(page.title, page.text)
             return PageText(text=text, is_dated=self._wikiextractor.used_date)
-        if not self._options.keep_disambiguation and self._wikitext.is_disambiguation(page.title, page.text):
+        if not self.options.keep_disambiguation and self.wikitext.is_disambiguation(page.title, page.text):
             return PageText(left_out="disambiguation_pages")
-        return PageText(text=self._wikitext.extract(page.title, page.text))
+        return PageText(text=self.wikitext.extract(page.title, page.text))
 
     def _extract_and_describe(self, page: Page) -> PageText:
         """The text of a page, and all that another build must know to do without extracting it."""
-        wikitext = self._wikitext
+        wikitext = self.wikitext
         counts, limited = wikitext.template_counts(), wikitext.limited_pages
         given = self._extract_page(page)
         if self._wikiextractor is not None or given.left_out:
@@ -244,7 +230,7 @@ class DocumentExtractor:
             return True
         # Dumps with a schema before 0.4 have no <redirect/>. WikiExtractor looks for nothing else, so MLPerf's chain
         # keeps their redirects.
-        return not self._options.doc_blocks and self._wikitext.is_redirect(page.text)
+        return not self.options.doc_blocks and self.wikitext.is_redirect(page.text)
 
     def _finish(self, document: PlainDocument) -> ExtractedDocument | str:
         """Filters a document, and splits its sentences."""
@@ -253,7 +239,7 @@ class DocumentExtractor:
             reason = self._filter.reject(title, text, document.wikitext)
             if reason is not None:
                 return reason
-        title_line = title + b"\n" if self._options.keep_titles and title else b""
+        title_line = title + b"\n" if self.options.keep_titles and title else b""
         paragraphs = None
         if self._signer is None:
             body = self._splitter.split_lines(text)
@@ -271,7 +257,7 @@ class DocumentExtractor:
         The first paragraph begins at `offset` of the document.
         """
         paragraphs = text.split(b"\n")
-        rows = np.zeros(len(paragraphs), paragraphs_type(self._options.quality))
+        rows = np.zeros(len(paragraphs), paragraphs_type(self.options.quality))
         bodies = []
         count = 0
         for paragraph in paragraphs:

@@ -283,13 +283,13 @@ def _extract_file(
 ) -> None:
     """Extracts the units of one of a batch's files, and adds what becomes of its documents to the findings."""
     counts, rejected = findings.counts, findings.rejected
-    partly_expanded_before = extractor.partly_expanded_pages
+    partly_expanded_before = extractor.wikitext.limited_pages
     # What the extractor counted before is not of this file.
     extractor.take_template_counts()
-    extractor.take_unknown_templates()
+    extractor.wikitext.take_unknown_templates()
     extract = functools.partial(extractor.extract, pages=pages)
     most_rows = None if batch.limit is None else len(writer.rows) + batch.limit
-    for item in itertools.chain.from_iterable(read_unit(unit, extractor.reading) for unit in units):
+    for item in itertools.chain.from_iterable(read_unit(unit, extractor.options.reading) for unit in units):
         if isinstance(item, CutOff):
             findings.cut_off.add(file.path)
             if item.title is not None:
@@ -310,9 +310,9 @@ def _extract_file(
             if len(writer.rows) == most_rows:
                 break
     counts.update(extractor.take_template_counts())
-    findings.unknown.append(extractor.take_unknown_templates())
+    findings.unknown.append(extractor.wikitext.take_unknown_templates())
     if batch.templates:
-        counts["partly_expanded_pages"] += extractor.partly_expanded_pages - partly_expanded_before
+        counts["partly_expanded_pages"] += extractor.wikitext.limited_pages - partly_expanded_before
     if pages is not None:
         findings.extracted += pages.extracted
         findings.reused += pages.reused

@@ -263,17 +263,6 @@ def drop_texts(cleaned: Iterable[CleanedFile], output: str) -> None:
 
 
 @dataclasses.dataclass(kw_only=True, eq=False)
-class TakeRawFiles(beam.PTransform):
-    """Takes WikiExtractor files that are the input.
-
-    Input: one list of InputFile. Output: RawFile.
-    """
-
-    def expand(self, inputs: beam.PCollection) -> beam.PCollection:
-        return inputs | "Take" >> beam.FlatMap(raw_files_of_inputs)  # RawFile
-
-
-@dataclasses.dataclass(kw_only=True, eq=False)
 class PackRawFiles(beam.PTransform):
     """Packs the documents of fragments as WikiExtractor packs its files, once all fragments are known.
 
