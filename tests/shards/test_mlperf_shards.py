@@ -7,6 +7,7 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
+import apache_beam as beam
 import pytest
 from command_runs.commands import DUMP
 from conftest import DATA
