@@ -34,18 +34,17 @@ from maskmill.masking.row_masks import MaskedRows, RowMaskRules, draw_masks
 from maskmill.reading.data_set import DataSet, ReadColumn
 from maskmill.reading.kernels.gathering import gather, put_labels
 from maskmill.reading.rows import Rows
-from maskmill.records.columns import V2_NAMES
+from maskmill.records.features import FEATURES, OF_MASKS, V2_NAMES
 
 NO_LABEL = -100  # what the losses of PyTorch pass over
 
 Batch = dict[str, npt.NDArray[Any]]
 
-# In the order in which a batch has them.
-_OF_PIECES = ("input_ids", "input_mask", "segment_ids", "special_tokens_mask", "sequence_ids", "position_ids")
-_OF_MASKS = ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights")
 # Not needed in a data set whose masks are drawn, or that has rows without padding.
 _KNOWN = ("continuation_mask", "cu_seqlens", "next_sentence_labels")
-_MAY_DIFFER = frozenset({*_OF_MASKS, "continuation_mask", "input_mask"})
+# In the order in which a batch has them.
+_OF_PIECES = tuple(name for name, feature in FEATURES.items() if feature.per == "piece" and name not in _KNOWN)
+_MAY_DIFFER = frozenset({*OF_MASKS, "continuation_mask", "input_mask"})
 _NAMES: dict[Features, dict[str, str]] = {
     "google": {},
     "v2": V2_NAMES,
@@ -82,9 +81,10 @@ class BatchMaker:
         varies = "input_ids" in columns and columns["input_ids"].varies
         self._derives_input_mask = varies and ("input_mask" not in columns or columns["input_mask"].optional)
         # By name, what rows of padding have.
-        fills = {"input_ids": first.special_ids.get("pad_id") or 0, "special_tokens_mask": 1}
+        fills = {name: FEATURES[name].fill or 0 for name in _OF_PIECES}
+        fills["input_ids"] = first.special_ids.get("pad_id") or 0
         self._pieces = {
-            name: fills.get(name, 0)
+            name: fills[name]
             for name in _OF_PIECES
             if name in columns or (name == "input_mask" and self._derives_input_mask)
         }
@@ -95,7 +95,7 @@ class BatchMaker:
         self._stores_masks = "masked_lm_positions" in columns
         self._has_masks = self._stores_masks or first.mask_rules is not None
         self._has_labels = "next_sentence_labels" in columns
-        self._others = sorted(set(columns).difference(_OF_PIECES, _OF_MASKS, _KNOWN))
+        self._others = sorted(set(columns).difference(_OF_PIECES, OF_MASKS, _KNOWN))
         self._packed = first.packed
         self._predictions = max(data_set.predictions for data_set in data_sets)
         self.spec = self._spec()
@@ -194,9 +194,9 @@ class BatchMaker:
         """The masks of rows that have them; zeros for others."""
         if not self._stores_masks:
             shape = len(batch.at), self._predictions
-            return {name: np.zeros(shape, np.float32 if name == _OF_MASKS[-1] else np.int32) for name in _OF_MASKS}
-        arrays = {name: _gathered(rows, name, batch.at, self._predictions, 0) for name in _OF_MASKS}
-        positions = arrays[_OF_MASKS[0]]
+            return {name: np.zeros(shape, np.float32 if name == OF_MASKS[-1] else np.int32) for name in OF_MASKS}
+        arrays = {name: _gathered(rows, name, batch.at, self._predictions, 0) for name in OF_MASKS}
+        positions = arrays[OF_MASKS[0]]
         if positions.max(initial=0) >= width:
             self._refuse(batch, (positions >= width).any(axis=1), f"has a mask behind its {width} pieces")
         return arrays
@@ -302,7 +302,7 @@ def _up_to(counts: npt.NDArray[np.int32], width: int) -> npt.NDArray[np.bool_]:
 
 def _for_transformers(arrays: Batch, *, is_padding: npt.NDArray[np.bool_], packed: bool) -> Batch:
     """The arrays that a model of transformers takes, under google's names where nothing but the type differs."""
-    masks = [arrays.pop(name) for name in _OF_MASKS if name in arrays]
+    masks = [arrays.pop(name) for name in OF_MASKS if name in arrays]
     found: Batch = {
         name: array.astype(np.int64, copy=False) if array.dtype == np.int32 else array for name, array in arrays.items()
     }
@@ -359,7 +359,7 @@ def _common(columns: Sequence[ReadColumn], data_sets: Sequence[DataSet]) -> Read
     # The widest rows may be those of a data set without this column.
     if columns[0].feature in (*_OF_PIECES, "continuation_mask"):
         widths |= {data_set.width for data_set in data_sets}
-    elif columns[0].feature in _OF_MASKS:
+    elif columns[0].feature in OF_MASKS:
         widths |= {data_set.predictions for data_set in data_sets}
     return dataclasses.replace(
         columns[0],

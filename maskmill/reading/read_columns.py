@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from maskmill.reading.data_set import ReadColumn
-from maskmill.records.columns import V2_NAMES, smallest_integers
+from maskmill.records.columns import smallest_integers
+from maskmill.records.features import FEATURES, V2_NAMES, most_sequences
 
 INT64, FLOAT = "int64", "float"  # kinds of a tf.train.Feature
 _GOOGLE_NAMES = {v2: google for google, v2 in V2_NAMES.items()}
+_IDS = ("input_ids", "masked_lm_ids")
 _MOST_INT32 = int(np.iinfo(np.int32).max)
 
 
@@ -42,15 +44,6 @@ class SchemaColumn:
     is_float: bool
 
 
-@dataclasses.dataclass(frozen=True)
-class Range:
-    """The values that a column may have, from `low` to `high`, both included, and their `meaning`: it must be …"""
-
-    low: float
-    high: float
-    meaning: str
-
-
 def columns_of_schema(schema: Sequence[SchemaColumn], limits: RowLimits) -> tuple[ReadColumn, ...]:
     """The columns that a manifest lists."""
     columns = [_column(column, limits) for column in schema]
@@ -72,55 +65,34 @@ def columns_of_example(features: Mapping[str, tuple[int, str]], limits: RowLimit
 
 
 def _column(column: SchemaColumn, limits: RowLimits) -> ReadColumn:
-    feature = _GOOGLE_NAMES.get(column.name, column.name)
-    allowed = _ranges(limits).get(feature)
-    largest = math.inf if allowed is None else allowed.high
+    name = _GOOGLE_NAMES.get(column.name, column.name)
+    feature = FEATURES.get(name)
+    low, high, meaning = _allowed(name, limits)
+    # A packed row has one border more than sequences.
+    room = {"piece": limits.width, "sequence": most_sequences(limits.width), "border": most_sequences(limits.width) + 1}
+    fill = 0 if feature is None else feature.fill
     return ReadColumn(
         name=column.name,
-        feature=feature,
-        width=_room(feature, limits.width) if column.length is None else column.length,
+        feature=name,
+        width=room.get(feature.per if feature else "", limits.width) if column.length is None else column.length,
         varies=column.length is None,
-        dtype=np.dtype(np.float32) if column.is_float else smallest_integers(largest),
-        fill=_fill(feature, limits),
-        low=None if allowed is None else allowed.low,
-        high=None if allowed is None else allowed.high,
-        meaning="" if allowed is None else allowed.meaning,
+        dtype=np.dtype(np.float32) if column.is_float else smallest_integers(math.inf if high is None else high),
+        fill=limits.pad_id if name == "input_ids" else fill,
+        low=low,
+        high=high,
+        meaning=meaning,
     )
 
 
-def _fill(feature: str, limits: RowLimits) -> int | None:
-    """ReadColumn.fill. Padding is special to special_tokens_mask."""
-    return {"input_ids": limits.pad_id, "special_tokens_mask": 1, "cu_seqlens": None}.get(feature, 0)
-
-
-def _room(feature: str, width: int) -> int:
-    """The most values of a column whose rows have as many as they need; a sequence of a packed row has two pieces."""
-    return {"cu_seqlens": width // 2 + 1, "next_sentence_labels": width // 2}.get(feature, width)
-
-
-def _ranges(limits: RowLimits) -> dict[str, Range]:
-    """The values that features may have."""
-    width = limits.width
-
-    def below(count: int, why: str) -> Range:
-        return Range(0, count - 1, f"from 0 to {count - 1}: {why}")
-
-    if limits.vocabulary_size is None:
-        pieces = Range(0, _MOST_INT32, f"from 0 to {_MOST_INT32}: ids of pieces have 31 bits")
-    else:
-        pieces = below(limits.vocabulary_size, f"{limits.vocabulary} has {limits.vocabulary_size} pieces")
-    in_row = f"a row has at most {width} pieces"
-    return {
-        "input_ids": pieces,
-        "masked_lm_ids": pieces,
-        "input_mask": below(2, "1 stands for a piece, and 0 for padding"),
-        "continuation_mask": below(2, "1 stands for a piece that goes on a word"),
-        "special_tokens_mask": below(2, "1 stands for a special piece or padding"),
-        "segment_ids": below(limits.segments, "the parts of a pair are 0 and 1"),
-        "next_sentence_labels": below(2, "0 means the next sentence, and 1 another one"),
-        "sequence_ids": below(width // 2 + 1, in_row),
-        "position_ids": below(width, in_row),
-        "cu_seqlens": below(width + 1, in_row),
-        "masked_lm_positions": below(width, in_row),
-        "masked_lm_weights": Range(0, float(np.finfo(np.float32).max), "a number that is not negative"),
-    }
+def _allowed(name: str, limits: RowLimits) -> tuple[float | None, float | None, str]:
+    """The smallest and the largest value that a feature may have, and what such a value is: it must be …"""
+    feature, width, pieces = FEATURES.get(name), limits.width, limits.vocabulary_size
+    if feature is None:
+        return None, None, ""
+    if feature.largest is None:
+        return 0, float(np.finfo(np.float32).max), feature.why
+    why = feature.why.format(width=width, vocabulary=limits.vocabulary, pieces=pieces)
+    largest = limits.segments - 1 if name == "segment_ids" else feature.largest(width, pieces or 0)
+    if pieces is None and name in _IDS:
+        largest, why = _MOST_INT32, "ids of pieces have 31 bits"
+    return 0, largest, f"from 0 to {largest}: {why}"

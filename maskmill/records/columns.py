@@ -13,10 +13,8 @@ import numpy.typing as npt
 from maskmill.masking.kernels.rows import RowArrays
 from maskmill.masking.objective_options import ObjectiveOptions
 from maskmill.masking.options import MaskingOptions
+from maskmill.records.features import FEATURES, OF_MASKS, V2_NAMES
 from maskmill.records.options import FeatureNames, Format
-
-# What TensorFlow Models calls features that have another name there.
-V2_NAMES = {"input_ids": "input_word_ids", "segment_ids": "input_type_ids"}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -73,36 +71,32 @@ def columns_of(rules: ColumnRules, width: int) -> tuple[Column, ...]:
 
     Types follow from max_seq_length, so that the files of all bins have the same.
     """
-    objective, predictions = rules.objective, rules.masking.max_predictions_per_seq
-    longest = rules.masking.max_seq_length
-    pieces = width if rules.padded else None
-    packed, pairs = objective.pack, objective.objective in ("nsp", "sop")
-    wanted: dict[str, tuple[int | None, int | None]] = {"input_ids": (pieces, rules.vocabulary_size - 1)}
-    if rules.padded:
-        wanted["input_mask"] = (pieces, 1)
-    if rules.continuation_mask:
-        wanted["continuation_mask"] = (pieces, 1)
-    if pairs:
-        wanted["segment_ids"] = (pieces, 1)
-        wanted["next_sentence_labels"] = (None if packed else 1, 1)
-    if rules.special_tokens_mask:
-        wanted["special_tokens_mask"] = (pieces, 1)
-    if packed:
-        wanted |= {
-            "sequence_ids": (pieces, longest // 2),
-            "position_ids": (pieces, longest - 1),
-            "cu_seqlens": (None, longest),
-        }
-    if not objective.dynamic_masking:
-        wanted |= {
-            "masked_lm_positions": (predictions, longest - 1),
-            "masked_lm_ids": (predictions, rules.vocabulary_size - 1),
-            "masked_lm_weights": (predictions, None),
-        }
-    v2 = V2_NAMES if rules.names == "v2" else {}
+    objective, longest = rules.objective, rules.masking.max_seq_length
+    lengths = {
+        "piece": width if rules.padded else None,
+        "sequence": None if objective.pack else 1,
+        "border": None,
+        "mask": rules.masking.max_predictions_per_seq,
+    }
+    wanted = {
+        "input_ids": True,
+        "input_mask": rules.padded,
+        "continuation_mask": rules.continuation_mask,
+        "special_tokens_mask": rules.special_tokens_mask,
+        **dict.fromkeys(("segment_ids", "next_sentence_labels"), objective.objective in ("nsp", "sop")),
+        **dict.fromkeys(("sequence_ids", "position_ids", "cu_seqlens"), objective.pack),
+        **dict.fromkeys(OF_MASKS, not objective.dynamic_masking),
+    }
+    names = V2_NAMES if rules.names == "v2" else {}
     columns = [
-        Column(name=v2.get(feature, feature), feature=feature, length=length, largest=largest)
-        for feature, (length, largest) in wanted.items()
+        Column(
+            name=names.get(name, name),
+            feature=name,
+            length=lengths[feature.per],
+            largest=None if feature.largest is None else feature.largest(longest, rules.vocabulary_size),
+        )
+        for name, feature in FEATURES.items()
+        if wanted[name]
     ]
     return tuple(sorted(columns, key=lambda column: column.name))
 
@@ -217,23 +211,6 @@ def _spread(values: npt.NDArray[np.int32], rows: RowArrays, width: int) -> npt.N
     return np.repeat(values[is_run], sizes).reshape(count, width)
 
 
-# What each feature is, for the schema in a manifest.
-_MEANINGS = {
-    "continuation_mask": "1 for a piece that goes on the word before it, else 0",
-    "cu_seqlens": "0, then where each sequence of the row ends; padding is not counted",
-    "input_ids": "pieces, as the model reads them",
-    "input_mask": "1 for a piece, 0 for padding",
-    "masked_lm_ids": "the pieces that belong at the masked positions, then 0",
-    "masked_lm_positions": "the masked positions, ascending, then 0",
-    "masked_lm_weights": "1.0 for a masked position, 0.0 behind the last",
-    "next_sentence_labels": "of each pair: 0 as in the text, 1 with a random second part (nsp) or swapped (sop)",
-    "position_ids": "a piece's place in its sequence, from 0; 0 for padding",
-    "segment_ids": "0 for the first part of a pair and for padding, 1 for the second part",
-    "sequence_ids": "1, 2, … for the sequences of the row, 0 for padding",
-    "special_tokens_mask": "1 for [CLS], [SEP] and padding, as they stood before masking",
-}
-
-
 def schema(columns: Sequence[Column], format: Format) -> list[dict[str, Any]]:
     """The columns as a manifest lists them.
 
@@ -245,7 +222,7 @@ def schema(columns: Sequence[Column], format: Format) -> list[dict[str, Any]]:
             "name": column.name,
             "dtype": _stored_dtype(column, format),
             "shape": [column.length],
-            "what": _MEANINGS[column.feature],
+            "what": FEATURES[column.feature].what,
         }
         for column in columns
     ]

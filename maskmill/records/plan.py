@@ -1,12 +1,12 @@
 """What decides the examples of a text: how rows are drawn, and which files they become."""
 
 import dataclasses
-from typing import get_args
+from typing import Any, get_args
 
 from maskmill.masking.objective_options import ObjectiveOptions, asks_for_words
 from maskmill.masking.options import MaskingOptions
 from maskmill.masking.packing import bin_widths
-from maskmill.records.columns import Column, ColumnRules, columns_of
+from maskmill.records.columns import Column, ColumnRules, columns_of, schema
 from maskmill.records.options import FormatOptions
 from maskmill.text.text_shards import ShardKind
 from maskmill.tokenization.vocabulary import Vocabulary
@@ -68,15 +68,34 @@ class ExamplesPlan:
 
     def columns(self, vocabulary: Vocabulary, width: int) -> tuple[Column, ...]:
         """The columns of rows of this width, whose ids are those of `vocabulary`."""
+        return self.columns_of(vocabulary.size, width, marks_words=vocabulary.marks_words)
+
+    def columns_of(self, vocabulary_size: int, width: int, *, marks_words: bool) -> tuple[Column, ...]:
+        """The same for a vocabulary of so many ids, whose pieces tell where words start or do not."""
         rules = ColumnRules(
             masking=self.masking,
             objective=self.objective,
-            vocabulary_size=vocabulary.size,
+            vocabulary_size=vocabulary_size,
             names=self.format.feature_names,
             special_tokens_mask=self.format.special_tokens_mask,
             padded=self.is_padded,
-            continuation_mask=not vocabulary.marks_words
+            continuation_mask=not marks_words
             and self.objective.dynamic_masking
             and asks_for_words(self.masking, self.objective),
         )
         return columns_of(rules, width)
+
+    def schema(self, vocabulary_size: int, *, marks_words: bool) -> list[dict[str, Any]]:
+        """The columns of all files, as a manifest lists them; see `columns.schema`.
+
+        Where bins differ in their width, it is with the files and the shape is [None].
+        """
+        *others, entries = (
+            schema(self.columns_of(vocabulary_size, width, marks_words=marks_words), self.format.format)
+            for width in self.widths
+        )
+        for of_width in others:
+            for entry, other in zip(entries, of_width, strict=True):
+                if entry["shape"] != other["shape"]:
+                    entry["shape"] = [None]
+        return entries

@@ -7,12 +7,12 @@ import numpy as np
 
 from maskmill.inspection.decoded import DecodedPiece
 from maskmill.inspection.text import shown
+from maskmill.records.features import OF_MASKS
 from maskmill.verification.compared_parts import Part
 from maskmill.verification.record_streams import Batch, DocumentBatch, RowBatch
 
 _BESIDE = 6  # pieces or words on each side of the difference that are shown
 _MOST_CHARACTERS = 160
-_AT_MASKS = ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -130,8 +130,8 @@ def _where_rows_differ(here: tuple[Batch, int] | None, there: tuple[Batch, int] 
         if not len(differs):
             continue
         columns.append(feature)
-        if feature in _AT_MASKS:
-            positions = [batch.values(row, _AT_MASKS[0]) for batch, row in ((ours, our_row), (theirs, their_row))]
+        if feature in OF_MASKS:
+            positions = [batch.values(row, OF_MASKS[0]) for batch, row in ((ours, our_row), (theirs, their_row))]
             at = [int(position[differs[0]]) for position in positions if differs[0] < len(position)]
             first += [position for position in at if position] or [0]
         elif feature != "next_sentence_labels":

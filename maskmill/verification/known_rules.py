@@ -16,7 +16,7 @@ from maskmill.masking.objective_options import ObjectiveOptions, decided_mask_un
 from maskmill.masking.options import MaskingOptions
 from maskmill.reading.data_set import DataFile, DataSet, ReadColumn
 from maskmill.reading.read_columns import RowLimits, SchemaColumn, columns_of_example, columns_of_schema
-from maskmill.records.columns import Column, ColumnRules, columns_of, schema
+from maskmill.records.features import OF_MASKS
 from maskmill.records.options import Format, FormatOptions
 from maskmill.records.plan import ExamplesPlan
 from maskmill.tokenization.vocabulary import Vocabulary
@@ -140,27 +140,8 @@ def parameters_of(made: Mapping[str, Any]) -> dict[str, Any]:
 
 def schema_of(plan: ExamplesPlan, vocabulary_size: int, *, marks_words: bool) -> list[dict[str, Any]]:
     """The columns that examples of a plan have, as their manifest lists them: name, dtype and shape."""
-
-    def columns(width: int) -> Sequence[Column]:
-        rules = ColumnRules(
-            masking=plan.masking,
-            objective=plan.objective,
-            vocabulary_size=vocabulary_size,
-            names=plan.format.feature_names,
-            special_tokens_mask=plan.format.special_tokens_mask,
-            padded=plan.is_padded,
-            continuation_mask=not marks_words
-            and plan.objective.dynamic_masking
-            and decided_mask_unit(plan.masking, plan.objective) != "piece",
-        )
-        return columns_of(rules, width)
-
-    entries = []
-    for of_widths in zip(*(schema(columns(width), plan.format.format) for width in plan.widths), strict=True):
-        shapes = [entry["shape"] for entry in of_widths]
-        shape = shapes[0] if all(shape == shapes[0] for shape in shapes) else [None]
-        entries.append({"name": of_widths[0]["name"], "dtype": of_widths[0]["dtype"], "shape": shape})
-    return entries
+    entries = plan.schema(vocabulary_size, marks_words=marks_words)
+    return [{name: entry[name] for name in ("name", "dtype", "shape")} for entry in entries]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -237,11 +218,10 @@ def rules_of_records(
         pad_id=known.special_ids.get("pad_id") or 0,
     )
     columns = []
-    wanted = {"masked_lm_positions", "masked_lm_ids", "masked_lm_weights"}
     for column in columns_of_example(features, limits):
         if options.max_seq_length and not column.varies and column.width == lengths[pieces]:
             column = dataclasses.replace(column, width=width)
-        if options.max_predictions_per_seq and column.feature in wanted:
+        if options.max_predictions_per_seq and column.feature in OF_MASKS:
             column = dataclasses.replace(column, width=options.max_predictions_per_seq)
         columns.append(column)
     shares = _shares(options)

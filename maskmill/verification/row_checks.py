@@ -15,6 +15,7 @@ from maskmill.reading.byte_ranges import ByteRanges
 from maskmill.reading.data_set import DataSet, ReadColumn
 from maskmill.reading.rows import Rows
 from maskmill.reading.targets import TargetTable
+from maskmill.records.features import FEATURES, OF_MASKS
 from maskmill.verification import scratch
 from maskmill.verification.findings import Finding
 from maskmill.verification.kernels import rows as kernels
@@ -26,15 +27,8 @@ from maskmill.verification.row_reading import ReadRows, RowSource, checked_colum
 from maskmill.verification.row_rules import RowRules
 from maskmill.verification.row_statistics import RowCounter
 
-_OF_PIECES = (
-    "input_mask",
-    "segment_ids",
-    "special_tokens_mask",
-    "continuation_mask",
-    "sequence_ids",
-    "position_ids",
-)
-_OF_MASKS = ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights")
+_OF_PIECES = [name for name, feature in FEATURES.items() if feature.per == "piece" and name != "input_ids"]
+
 _PAIRS = ("nsp", "sop")
 _SPECIAL_IDS = ("cls_id", "sep_id", "mask_id", "pad_id")
 _WHOLE_WORDS = ("whole_word", "word", "ngram", "span")
@@ -151,15 +145,15 @@ def _first_misfit(columns: Mapping[str, ReadColumn]) -> str | None:
     if "input_ids" not in columns:
         return "input_ids is missing"
     for feature, column in columns.items():
-        is_number = feature in (*_OF_PIECES, "input_ids", "next_sentence_labels", "cu_seqlens", *_OF_MASKS[:2])
+        is_number = feature in (*_OF_PIECES, "input_ids", "next_sentence_labels", "cu_seqlens", *OF_MASKS[:2])
         if is_number and column.dtype.kind == "f":
             return f"{column.name} has floats"
     for feature in _OF_PIECES:
         if feature in columns and columns[feature].width != columns["input_ids"].width:
             return f"{columns[feature].name} has another length than {columns['input_ids'].name}"
-    masks = [columns[feature] for feature in _OF_MASKS if feature in columns]
-    if masks and (len(masks) < len(_OF_MASKS) or len({column.width for column in masks}) > 1):
-        return f"{', '.join(_OF_MASKS)} must all be there, with the same length"
+    masks = [columns[feature] for feature in OF_MASKS if feature in columns]
+    if masks and (len(masks) < len(OF_MASKS) or len({column.width for column in masks}) > 1):
+        return f"{', '.join(OF_MASKS)} must all be there, with the same length"
     if masks and columns["masked_lm_weights"].dtype.kind != "f":
         return "masked_lm_weights has integers"
     return None

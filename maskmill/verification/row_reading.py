@@ -19,6 +19,7 @@ from maskmill.reading.kernels import targets
 from maskmill.reading.record_indexes import features_of_record
 from maskmill.reading.rows import Rows
 from maskmill.reading.targets import TargetTable
+from maskmill.records.features import FEATURES, FLAGS
 from maskmill.records.kernels.frames import FRAME, HEAD, TAIL
 from maskmill.verification.kernels import records as kernels
 from maskmill.verification.row_faults import Fault, Faults
@@ -31,42 +32,20 @@ _BLOCK_BYTES = 1 << 19  # of input_ids in memory
 _READ_BYTES = 1 << 20
 _REMOTE_BYTES = 8 << 20
 _WORD = 4
-_FLAGS = ("input_mask", "segment_ids", "special_tokens_mask", "continuation_mask", "next_sentence_labels")
-_NUMBERS = (
-    "input_ids",
-    "masked_lm_ids",
-    "masked_lm_positions",
-    "sequence_ids",
-    "position_ids",
-    "cu_seqlens",
-)
-_CHECKS = {
-    "input_ids": "ids",
-    "masked_lm_ids": "ids",
-    "input_mask": "padding",
-    "segment_ids": "segments",
-    "next_sentence_labels": "labels",
-    "special_tokens_mask": "special_tokens",
-    "sequence_ids": "packing",
-    "position_ids": "packing",
-    "cu_seqlens": "packing",
-    "masked_lm_positions": "masks",
-    "masked_lm_weights": "masks",
-}
 _UNREAD = "the rest of the file, because no record can be found behind the damage"
 
 
 def check_of(feature: str) -> str:
     """The check that values of a feature belong to which are not allowed."""
-    return _CHECKS.get(feature, "schema")
+    return FEATURES[feature].check if feature in FEATURES else "schema"
 
 
 def checked_columns(columns: tuple[ReadColumn, ...]) -> tuple[ReadColumn, ...]:
     """The columns of a data set with the types that kernels/rows.py takes."""
-    kinds = dict.fromkeys(_FLAGS, np.dtype(np.uint8)) | dict.fromkeys(_NUMBERS, np.dtype(np.int32))
+    flags, numbers = np.dtype(np.uint8), np.dtype(np.int32)
     return tuple(
-        dataclasses.replace(column, dtype=kinds.get(column.feature, column.dtype))
-        if column.dtype.kind != "f"
+        dataclasses.replace(column, dtype=flags if column.feature in FLAGS else numbers)
+        if column.dtype.kind != "f" and column.feature in FEATURES
         else column
         for column in columns
     )

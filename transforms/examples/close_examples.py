@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from maskmill.errors import RunFailedError
-from maskmill.records import columns, mds
+from maskmill.records import mds
 from maskmill.records.examples import ExampleFile
 from maskmill.records.file_names import DATASET_CARD, MDS_INDEX, TOKENIZER_FILE, VOCAB_FILE
 from maskmill.storage import files, manifest, reuse
@@ -78,7 +78,9 @@ def close_examples(
 
 def _for_readers(setup: ExamplesSetup, output: str) -> dict[str, Any]:
     """What a manifest tells readers of examples: their format, their columns, their vocabulary, which it copies."""
-    return {"format": setup.format.format, "schema": _schema(setup)} | _copy_vocabulary(setup, output)
+    vocabulary = setup.vocabulary()
+    schema = setup.plan.schema(vocabulary.size, marks_words=vocabulary.marks_words)
+    return {"format": setup.format.format, "schema": schema} | _copy_vocabulary(setup, output)
 
 
 def _copy_vocabulary(setup: ExamplesSetup, output: str) -> dict[str, Any]:
@@ -99,19 +101,6 @@ def _copy_vocabulary(setup: ExamplesSetup, output: str) -> dict[str, Any]:
         "vocabulary_size": vocabulary.size,
         "vocabulary": {"name": name, "bytes": len(content), "sha256": setup.vocab_sha256},
     }
-
-
-def _schema(setup: ExamplesSetup) -> list[dict[str, Any]]:
-    """The columns of all files. Where bins differ in their width, it is with the files and the shape is [null]."""
-    plan = setup.plan
-    vocabulary = setup.vocabulary()
-    entries = columns.schema(plan.columns(vocabulary, plan.widths[-1]), setup.format.format)
-    for width in plan.widths[:-1]:
-        of_width = columns.schema(plan.columns(vocabulary, width), setup.format.format)
-        for entry, other in zip(entries, of_width, strict=True):
-            if entry["shape"] != other["shape"]:
-                entry["shape"] = [None]
-    return entries
 
 
 def _write_dataset_card(ordered: Sequence[ExampleShard], output: str) -> None:
