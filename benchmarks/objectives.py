@@ -28,7 +28,7 @@ from benchmarks.reference import VOCABULARY
 from maskmill.masking.objective_options import ObjectiveOptions
 from maskmill.masking.options import MaskingOptions
 from maskmill.records.examples import ExampleCounts, write_example_files
-from maskmill.records.options import Format, FormatOptions
+from maskmill.records.options import FormatOptions
 from maskmill.records.plan import ExamplesPlan
 from maskmill.records.tokenizing import wordpiece
 from maskmill.tokenization.vocabulary import Vocabulary, load_vocabulary
@@ -58,7 +58,7 @@ DYNAMIC = {
         objective="blocks", block_separators="recipe", block_remainder="drop", dynamic_masking=True
     ),
 }
-FORMATS: tuple[Format, ...] = ("tfrecord", "parquet", "mds")
+FORMATS: tuple[str, ...] = ("tfrecord", "parquet", "mds")
 # Rows whose sequences are packed, and how many pieces they would leave empty else.
 PACKED = {
     "nsp": ObjectiveOptions(pack=True),
@@ -77,7 +77,7 @@ class Case:
     name: str
     objective: ObjectiveOptions
     passes: int
-    format: Format = "tfrecord"
+    format: str = "tfrecord"
 
 
 @dataclasses.dataclass

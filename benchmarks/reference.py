@@ -21,8 +21,10 @@ from pathlib import Path
 from benchmarks.measure import measure, print_machine, ratio
 from maskmill.masking.instances import make_instances
 from maskmill.masking.options import MaskingOptions
+from maskmill.records.drawing import rows_of_instances
 from maskmill.records.example_proto import parse_example
-from maskmill.records.examples import write_instances
+from maskmill.records.examples import write_records, writing_of
+from maskmill.records.plan import ExamplesPlan
 from maskmill.records.tfrecord import read_records
 from maskmill.storage import files
 from maskmill.tokenization.vocabulary import load_vocabulary
@@ -122,11 +124,13 @@ def by_step(arguments: argparse.Namespace) -> None:
     instances = make_instances(text, vocabulary, options)
     row("pair and mask", seconds, f"{len(instances):,} examples")
     with tempfile.TemporaryDirectory(dir=arguments.scratch) as scratch:
-        output = f"{scratch}/examples"
+        output, plan = f"{scratch}/examples", ExamplesPlan(masking=options)
         for step, checksum in (("serialise and write", False), ("the same with sha256", True)):
 
             def write(checksum: bool = checksum) -> None:
-                write_instances([output], text, instances, vocabulary, options, checksum=checksum)
+                rows = rows_of_instances(text, instances, vocabulary, plan)
+                blocks = rows.lay_out(rows.order, options.max_seq_length)
+                write_records(output, blocks, writing_of(vocabulary, plan, indexes=True, checksum=checksum))
 
             seconds = timed(write)
             written = files.size(output) / 1e6 / seconds

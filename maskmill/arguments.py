@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, ParamSpec, TypeVar
 
 from maskmill.errors import UnusableInputError
+from maskmill.options import hints_of
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -61,7 +62,7 @@ def check_fields(options: Any) -> None:
     Raises:
       UnusableInputError: a value has another type, or is not one of the choices of a Literal.
     """
-    hints = typing.get_type_hints(type(options))
+    hints = hints_of(type(options))
     for field in dataclasses.fields(options):
         _check(type(options).__name__, field.name, getattr(options, field.name), hints[field.name])
 

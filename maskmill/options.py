@@ -11,7 +11,11 @@ Modules that declare options import neither NumPy nor Beam, so that `--help` ans
 """
 
 import dataclasses
-from typing import Any
+import typing
+from collections.abc import Collection, Mapping
+from typing import Any, Literal, TypeVar
+
+_Options = TypeVar("_Options")
 
 HELP, CHOICES = "help", "choices"
 
@@ -21,14 +25,42 @@ GROUPS = "GROUPS"
 COMPLETED = "completed"
 
 
-def option(default: Any = dataclasses.MISSING, *, help: str, choices: tuple[Any, ...] | None = None) -> Any:
+def option(default: Any = dataclasses.MISSING, *, help: str, choices: Collection[Any] | None = None) -> Any:
     """A field that a user sets. Without a default it is required.
 
-    choices: the values that it takes, if its annotation, which may be a Literal, cannot say them.
+    choices: the values that it takes, if its annotation, which may be a Literal, cannot say them; more may become known
+      while the program runs.
     """
     return dataclasses.field(default=default, metadata={HELP: help, CHOICES: choices})
+
+
+def hints_of(options_class: type) -> dict[str, Any]:
+    """The annotations of an options class by field; that of one with choices of its own has them as a Literal."""
+    hints = typing.get_type_hints(options_class)
+    for field in dataclasses.fields(options_class):
+        if field.metadata.get(CHOICES) is not None:
+            chosen: Any = Literal[tuple(field.metadata[CHOICES])]
+            hints[field.name] = chosen | None if type(None) in typing.get_args(hints[field.name]) else chosen
+    return hints
 
 
 def nested(options_class: type) -> Any:
     """A field that holds the options of a step, all at their defaults unless they are given."""
     return dataclasses.field(default_factory=options_class)
+
+
+def of_parameters(kind: type[_Options], parameters: Mapping[str, Any]) -> _Options:
+    """Options from a manifest's parameters, nested ones too; those that it does not have keep their defaults.
+
+    Raises:
+      UnusableInputError: a value cannot be meant.
+    """
+    values: dict[str, Any] = {}
+    hints = typing.get_type_hints(kind)
+    for field in dataclasses.fields(kind):  # type: ignore[arg-type]
+        if dataclasses.is_dataclass(hints[field.name]):
+            values[field.name] = of_parameters(hints[field.name], parameters)
+        elif field.name in parameters:
+            value = parameters[field.name]
+            values[field.name] = tuple(value) if isinstance(value, list) else value
+    return kind(**values)

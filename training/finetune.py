@@ -22,7 +22,7 @@ import tensorflow as tf
 from keras import ops
 
 from maskmill.errors import UnusableInputError
-from maskmill.reading.beside import lies_beside
+from maskmill.records.file_names import lies_beside
 from training import inputs, storage
 from training.config import ModelConfig
 from training.inputs import Examples, Feature

@@ -8,7 +8,7 @@ import os
 import tempfile
 
 from maskmill.errors import UnusableInputError
-from maskmill.reading.beside import lies_beside
+from maskmill.records.file_names import lies_beside
 from maskmill.storage import files
 from training.config import BERT_CONFIG, ModelConfig, from_json, from_preset
 from training.devices import check_coordinator

@@ -55,7 +55,7 @@ def _patterns(engine: str) -> tuple[Any, Any]:
 
 
 def running_answer(engine: str, character: str) -> tuple[str, int]:
-    """The answer of `running_answers` for one character, which is no surrogate."""
+    """The answer of `running_answers` for one character, which is not a surrogate."""
     return _properties(character, *_patterns(engine))
 
 

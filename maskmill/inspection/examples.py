@@ -15,7 +15,7 @@ from maskmill.errors import MissingFileError, UnusableInputError
 from maskmill.inspection.decoded import DecodedExample
 from maskmill.inspection.kinds import plain
 from maskmill.inspection.words import RowDecoder, place_of
-from maskmill.reading.block_reader import Block, BlockReader
+from maskmill.reading.block_reader import Block, BlockReader, Rows
 from maskmill.reading.byte_ranges import ByteRanges
 from maskmill.reading.data_set import DataSet
 from maskmill.reading.fetching import BlockFetcher
@@ -23,7 +23,6 @@ from maskmill.reading.made_examples import parse_examples
 from maskmill.reading.opening import find_manifest, open_data_set, reader_of
 from maskmill.reading.read_vocabulary import UNKNOWN, KnownVocabulary, NamedVocabulary, load_known
 from maskmill.reading.remote import open_ranges
-from maskmill.reading.rows import Rows
 from maskmill.storage import files
 from maskmill.tokenization.vocabulary import Vocabulary
 

@@ -1,10 +1,8 @@
 """Finds the documents that a row of examples was made of."""
 
-import dataclasses
 import itertools
-import typing
-from collections.abc import Iterator, Mapping
-from typing import Any, TypeVar
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,12 +13,12 @@ from maskmill.inspection.decoded import DecodedExample
 from maskmill.inspection.examples import OpenedExamples
 from maskmill.inspection.text_shards import TextDocument, open_texts
 from maskmill.masking.options import MaskingOptions
+from maskmill.options import of_parameters
 from maskmill.records.tokenizing import load_tokenization
 from maskmill.storage import files, manifest
 from maskmill.tokenization.tokenized_text import LoadedTokenizer
 
 _PROBE = 16  # pieces in a row that tell a document from others
-_Options = TypeVar("_Options")
 
 
 @checked
@@ -66,21 +64,8 @@ def tokenizer_of(opened: OpenedExamples) -> LoadedTokenizer:
     if vocabulary is None:
         raise UnusableInputError(opened.why_no_words or "The vocabulary is not known; name it (--vocab_file).")
     made = opened.made or {"parameters": {}}
-    masking = options_of(MaskingOptions, dict(made["parameters"]) | dict(made.get("decided", {})))
+    masking = of_parameters(MaskingOptions, dict(made["parameters"]) | dict(made.get("decided", {})))
     return load_tokenization(vocabulary.path, masking, is_tokenizer=not vocabulary.marks_words)
-
-
-def options_of(kind: type[_Options], parameters: Mapping[str, Any]) -> _Options:
-    """Options from a manifest's parameters, nested ones too; those that it does not have keep their defaults."""
-    values: dict[str, Any] = {}
-    hints = typing.get_type_hints(kind)
-    for field in dataclasses.fields(kind):  # type: ignore[arg-type]
-        if dataclasses.is_dataclass(hints[field.name]):
-            values[field.name] = options_of(hints[field.name], parameters)
-        elif field.name in parameters:
-            value = parameters[field.name]
-            values[field.name] = tuple(value) if isinstance(value, list) else value
-    return kind(**values)
 
 
 def _text_of(opened: OpenedExamples, example: DecodedExample) -> str:

@@ -9,16 +9,15 @@ from typing import Any, Self
 from maskmill.arguments import checked
 from maskmill.errors import MissingFileError, UnusableInputError
 from maskmill.inspection.kinds import plain
-from maskmill.reading.byte_ranges import ByteRanges
-from maskmill.reading.record_indexes import open_range_file
+from maskmill.reading.byte_ranges import ByteRanges, open_range_file
 from maskmill.reading.remote import open_ranges
+from maskmill.records.shard_formats import suffixes
 from maskmill.storage import files, manifest
 
 _TEXT = "text"  # the folder of a build that has its text
 _READ_BYTES = 4 << 20
 # Of names in a directory without a manifest, those that maskmill and the reference give to text shards.
 _SHARDS = ("part-*", "eval.txt", "eval-*")
-_NO_SHARDS = (".tfrecord", ".gz", ".idx", ".parquet", ".mds")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -197,7 +196,7 @@ def _without_manifest(path: str, ranges: ByteRanges) -> list[str]:
     """The files that a path names."""
     if files.is_local(path) and os.path.isdir(path):
         found = [name for shard in _SHARDS for name in ranges.glob(files.join(path, shard))]
-        found = [name for name in found if not name.endswith(_NO_SHARDS)]
+        found = [name for name in found if not name.endswith((*suffixes(), ".gz", ".idx"))]
         if not found:
             raise UnusableInputError(
                 f"{path}: there is no text shard (part-…, eval.txt) in this directory; name the files themselves."

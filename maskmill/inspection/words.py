@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from maskmill.inspection.decoded import DecodedExample, DecodedPiece, PieceRole
 from maskmill.masking.row_masks import MaskedRows, RowMaskRules, draw_masks
+from maskmill.reading.block_reader import Rows
 from maskmill.reading.data_set import DataSet
-from maskmill.reading.rows import Rows
 from maskmill.tokenization.byte_level import byte_characters
 from maskmill.tokenization.vocabulary import Vocabulary
 

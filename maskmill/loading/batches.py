@@ -31,9 +31,10 @@ import numpy.typing as npt
 from maskmill.errors import UnusableInputError
 from maskmill.loading.options import Features, LoaderOptions
 from maskmill.masking.row_masks import MaskedRows, RowMaskRules, draw_masks
+from maskmill.reading.block_reader import Rows
 from maskmill.reading.data_set import DataSet, ReadColumn
 from maskmill.reading.kernels.gathering import gather, put_labels
-from maskmill.reading.rows import Rows
+from maskmill.records.columns import up_to
 from maskmill.records.features import FEATURES, OF_MASKS, V2_NAMES
 
 NO_LABEL = -100  # what the losses of PyTorch pass over
@@ -132,7 +133,7 @@ class BatchMaker:
         }
         lengths = self._lengths(rows, arrays, batch.at, width)
         if self._derives_input_mask:
-            arrays["input_mask"] = _up_to(lengths, width).astype(self._integers)
+            arrays["input_mask"] = up_to(lengths, width).astype(self._integers)
             arrays = {name: arrays[name] for name in self._pieces}
         if self._packed:
             arrays["cu_seqlens"] = _gathered(rows, "cu_seqlens", batch.at, width // 2 + 1, 0)
@@ -172,7 +173,7 @@ class BatchMaker:
                 continue
             if len(self._data_sets) == 1:
                 self._draw(data_set.mask_rules, drawn, batch)
-                weights[:] = _up_to(drawn.masked, self._predictions)
+                weights[:] = up_to(drawn.masked, self._predictions)
                 continue
             chosen = np.flatnonzero((batch.source == place) & (batch.at >= 0))
             # The rules know rows of the data set's own width.
@@ -187,7 +188,7 @@ class BatchMaker:
             )
             self._draw(data_set.mask_rules, part, batch.of(chosen))
             input_ids[chosen, :width], positions[chosen], labels[chosen] = part.input_ids, part.positions, part.labels
-            weights[chosen] = _up_to(part.masked, self._predictions)
+            weights[chosen] = up_to(part.masked, self._predictions)
         return arrays
 
     def _stored_masks(self, rows: Rows, batch: "_Selection", width: int) -> Batch:
@@ -208,7 +209,7 @@ class BatchMaker:
         if not self._packed:
             return _gathered(rows, "next_sentence_labels", at, 1, 0)
         labels = _gathered(rows, "next_sentence_labels", at, width // 2, NO_LABEL)
-        labels[~_up_to(_counts(rows, "next_sentence_labels", at), width // 2)] = NO_LABEL
+        labels[~up_to(_counts(rows, "next_sentence_labels", at), width // 2)] = NO_LABEL
         return labels
 
     def _check_width(self, rows: Rows, batch: "_Selection", width: int) -> None:
@@ -293,11 +294,6 @@ def _counts(rows: Rows, feature: str, at: npt.NDArray[np.int64]) -> npt.NDArray[
     is_sample = at >= 0
     counts[is_sample] = rows.counts[feature][at[is_sample]]
     return counts
-
-
-def _up_to(counts: npt.NDArray[np.int32], width: int) -> npt.NDArray[np.bool_]:
-    """bool[b, width]: whether a place is one of the first `counts` of its row."""
-    return np.arange(width, dtype=np.int32) < counts[:, None]
 
 
 def _for_transformers(arrays: Batch, *, is_padding: npt.NDArray[np.bool_], packed: bool) -> Batch:

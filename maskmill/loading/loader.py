@@ -22,7 +22,7 @@ from maskmill.loading.production import Product, Production
 from maskmill.loading.schedule import PADDING, Place, Schedule
 from maskmill.loading.states import State, checked_place, state_of
 from maskmill.loading.stats import LoaderStats
-from maskmill.reading.rows import Rows
+from maskmill.reading.block_reader import Rows
 
 _log = logging.getLogger(__name__)
 

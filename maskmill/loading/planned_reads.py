@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from maskmill.loading.chunks import Plan
 from maskmill.loading.opened_sources import Source
 from maskmill.loading.order import Read
+from maskmill.reading.block_reader import Rows
 from maskmill.reading.fetching import MOST_BYTES, BlockFetcher
-from maskmill.reading.rows import Rows
 
 
 class PlannedReads:

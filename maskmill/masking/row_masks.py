@@ -115,7 +115,7 @@ def draw_masks(
 
 
 def _check_arrays(rows: MaskedRows, epochs: npt.NDArray[np.int64], samples: npt.NDArray[np.int64]) -> None:
-    """Holds arrays against what the kernel takes for granted."""
+    """Compares arrays with what the kernel takes for granted."""
     count = len(rows.input_ids)
     for name, array in zip(MaskedRows.__annotations__, rows, strict=True):
         kind = np.dtype(np.uint8 if name == "continues" else np.int32)

@@ -80,7 +80,7 @@ def instance_blocks(
     lengths = instances.arrays.lengths
     check_lengths((lengths[:, 0] + lengths[:, 1])[order] + SPECIAL_PIECES, masking.max_seq_length)
     rows = _room(len(order), masking, sequences=1, segments=True, labels=True, masks=True)
-    special_ids = _special_ids(vocabulary)
+    special_ids = kernels.SpecialIds(vocabulary.cls_id, vocabulary.sep_id, vocabulary.mask_id, vocabulary.pad_id)
     for selection in _selections(order, len(rows.lengths)):
         kernels.gather_instances(text.ids, instances.arrays, selection, special_ids, rows)
         yield rows, len(selection)
@@ -124,12 +124,6 @@ def sequence_blocks(
         if masker is not None:
             masker.draw(rows, len(selection), row_set.epochs[selection], row_set.samples[selection])
         yield rows, len(selection)
-
-
-def _special_ids(vocabulary: Vocabulary) -> kernels.SpecialIds:
-    return kernels.SpecialIds(
-        cls_id=vocabulary.cls_id, sep_id=vocabulary.sep_id, mask_id=vocabulary.mask_id, pad_id=vocabulary.pad_id
-    )
 
 
 def _room(

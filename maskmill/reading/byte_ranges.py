@@ -1,16 +1,22 @@
 """Bytes of files, local or not."""
 
 import abc
+import functools
 import glob
+import hashlib
+import io
 import os
 import threading
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
+
+_READ_BYTES = 1 << 20
+_HASHED_BYTES = 8 << 20
 
 
 class ByteRanges(abc.ABC):
@@ -39,6 +45,13 @@ class ByteRanges(abc.ABC):
     @abc.abstractmethod
     def size(self, path: str) -> int:
         """The size of a file in bytes."""
+
+    def sha256_of(self, path: str) -> str:
+        """The sha256 of a file in hexadecimal; a few megabytes of it are in memory at a time."""
+        digest, size = hashlib.sha256(), self.size(path)
+        for start in range(0, size, _HASHED_BYTES):
+            digest.update(self.read(path, start, min(size, start + _HASHED_BYTES)).data)
+        return digest.hexdigest()
 
     def exists(self, path: str) -> bool:
         """Whether there is a file of this name; raises what `size` does, but MissingFileError."""
@@ -122,3 +135,51 @@ class LocalRanges(ByteRanges):
 
     def stats(self) -> dict[str, int]:
         return {"bytes_read": self._bytes_read}
+
+
+class _ReadFile(io.RawIOBase):
+    """A file whose bytes a function reads: [start, end) of them, or fewer, but at least one."""
+
+    def __init__(self, size: int, read: Callable[[int, int], Any], most: int) -> None:
+        self._size, self._read, self._most = size, read, most
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
+        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence]
+        if base + offset < 0:
+            raise OSError(f"there is no byte {base + offset}")
+        self._at = base + offset
+        return self._at
+
+    def readinto(self, buffer: Any, /) -> int:
+        view = memoryview(buffer).cast("B")
+        count = max(0, min(len(view), self._most, self._size - self._at))
+        if count:
+            block = memoryview(self._read(self._at, self._at + count))
+            count = len(block)
+            view[:count] = block
+        self._at += count
+        return count
+
+
+def open_bytes(size: int, read: Callable[[int, int], Any], read_bytes: int, most: int = 1 << 62) -> BinaryIO:
+    """Bytes as a file.
+
+    Args:
+      size: how many there are.
+      read: gives bytes [start, end), or fewer, but at least one, as a buffer.
+      read_bytes: how many are read at a time.
+      most: never more than so many.
+    """
+    return cast(BinaryIO, io.BufferedReader(_ReadFile(size, read, most), read_bytes))
+
+
+def open_range_file(path: str, ranges: ByteRanges, read_bytes: int = _READ_BYTES) -> BinaryIO:
+    """A file to read from its start on, or from anywhere; it is read `read_bytes` at a time."""
+    return open_bytes(ranges.size(path), functools.partial(ranges.read, path), read_bytes)

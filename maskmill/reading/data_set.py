@@ -5,7 +5,8 @@ import dataclasses
 import numpy as np
 
 from maskmill.masking.kernels.row_masks import RowMaskRules
-from maskmill.records.options import Format
+
+DIGEST_DIGITS = 32
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -14,7 +15,7 @@ class ReadColumn:
 
     Attributes:
       name: as the files have it.
-      feature: what it is, by google's name or ours (records/columns.py), whatever it is called.
+      feature: what it is, by google's name or ours (records/features.py), whatever it is called.
       width: how many values each row has in memory.
       varies: whether rows have numbers of values of their own in the files. They are filled up to `width`.
       dtype: of the values in memory: uint8, uint16, int32 or float32.
@@ -47,7 +48,7 @@ class DataFile:
       sha256: of its content, in hexadecimal; None: not known.
       index: the path of its DALI index; None: none is known.
       width: most pieces of a row: max_seq_length, or the width of its bin.
-      digest: tells its content from any other, in 32 hexadecimal digits.
+      digest: tells its content from any other, in DIGEST_DIGITS hexadecimal digits.
     """
 
     path: str
@@ -65,7 +66,7 @@ class DataSet:
 
     Attributes:
       path: where it was opened, for messages.
-      format: tfrecord, parquet or mds.
+      format: the name of its ShardFormat.
       files: those that have samples.
       columns: in the order of their features' names.
       width: most pieces of a row.
@@ -78,7 +79,7 @@ class DataSet:
     """
 
     path: str
-    format: Format
+    format: str
     files: tuple[DataFile, ...]
     columns: tuple[ReadColumn, ...]
     width: int

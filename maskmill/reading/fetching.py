@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from maskmill.reading.block_reader import Block, BlockReader, DamagedBlockError
+from maskmill.reading.block_reader import Block, BlockReader, DamagedBlockError, Rows
 from maskmill.reading.data_set import DataSet
-from maskmill.reading.rows import Rows
 
 MOST_BYTES = 24 << 20
 _UNKNOWN_BYTES = 1 << 20  # of a block, where the size of its file is not known

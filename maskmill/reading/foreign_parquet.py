@@ -1,7 +1,7 @@
 """Reads Parquet files that another program wrote, pyarrow or DuckDB: by pyarrow, in a process of its own.
 
-A data set that was written again has the same rows in other row groups, codecs, types and pages. This takes some 6
-times the time that parquet_pages.py takes for maskmill's own files.
+A data set that was written again has the same rows in other row groups, codecs, types and pages. This takes more than
+6 times the CPU time that parquet_pages.py takes for maskmill's own files (benchmarks/parquet_reading.py).
 """
 
 import contextlib
@@ -14,9 +14,8 @@ import numpy as np
 
 from maskmill.errors import UnusableInputError
 from maskmill.reading import parquet_process
-from maskmill.reading.byte_ranges import ByteRanges
+from maskmill.reading.byte_ranges import ByteRanges, open_range_file
 from maskmill.reading.parquet_pages import Page
-from maskmill.reading.record_indexes import open_range_file
 
 BLOCK_ROWS = 1024
 _TASK = "maskmill.reading.parquet_reader:rows_of_lists"

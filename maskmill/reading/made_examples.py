@@ -5,11 +5,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from maskmill.errors import UnusableInputError
-from maskmill.reading.data_set import DataFile
-from maskmill.reading.fingerprints import digest_of_sha256
+from maskmill.reading.data_set import DIGEST_DIGITS, DataFile
 from maskmill.reading.read_columns import SchemaColumn
 from maskmill.reading.read_vocabulary import KnownVocabulary
-from maskmill.records.options import Format
 from maskmill.storage import files, manifest
 
 
@@ -26,7 +24,7 @@ class MadeExamples:
       vocabulary: what is known of it.
     """
 
-    format: Format
+    format: str
     files: Sequence[DataFile]
     index_sha256: Mapping[str, str]
     schema: Sequence[SchemaColumn] | None
@@ -85,7 +83,7 @@ def _data_file(entry: Mapping[str, Any], directory: str, width: int) -> DataFile
         sha256=str(entry["sha256"]),
         index=files.join(directory, entry["index"]) if "index" in entry else None,
         width=int(entry.get("width", width)),
-        digest=digest_of_sha256(entry["sha256"]),
+        digest=entry["sha256"][:DIGEST_DIGITS],
     )
 
 

@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from maskmill.reading.block_reader import Block, BlockReader, DamagedBlockError, OtherColumnsError
+from maskmill.reading.block_reader import Block, BlockReader, DamagedBlockError, OtherColumnsError, Rows
 from maskmill.reading.byte_ranges import ByteRanges
+from maskmill.reading.column_tables import TargetTable, is_float, wrong_count, wrong_value
 from maskmill.reading.data_set import DataFile, DataSet, ReadColumn
+from maskmill.reading.kernels import column_tables
 from maskmill.reading.kernels import mds_samples as kernels
-from maskmill.reading.kernels import targets
-from maskmill.reading.rows import Rows
-from maskmill.reading.targets import TargetTable, is_float, wrong_count, wrong_value
 
 BLOCK_SAMPLES = 256
 _WORD = 4  # bytes of a number in a shard's head
@@ -74,15 +73,10 @@ class MdsReader(BlockReader):
             raise DamagedBlockError(f"{path}: {which}: the file is damaged; make or fetch it again.")
         part = parts[:, kernels.COLUMN].tolist().index(place)
         reason = _explain(_part(data, sample, len(parts), part), parts[part].tolist(), self._columns[place], why)
-        feature = self._columns[place].feature if why == targets.OUT_OF_RANGE else None
+        feature = self._columns[place].feature if why == column_tables.OUT_OF_RANGE else None
         raise DamagedBlockError(f"{path}, record {block.first + sample + 1:,}: {reason}", feature=feature)
 
     def decode_each(self, fetched: Any, block: Block, into: Rows) -> dict[int, DamagedBlockError]:
-        """Writes the samples of a block that can be read to the rows of their numbers, counted from the block's first.
-
-        Returns:
-          What is wrong with the others.
-        """
         parts, data = fetched
         start = _WORD * (1 + block.first)
         words = self._ranges.read(self._files[block.file].path, start, start + _WORD * (block.count + 1))
@@ -176,9 +170,9 @@ def _part(data: npt.NDArray[np.uint8], sample: int, parts: int, part: int) -> by
 
 def _explain(part: bytes, held: list[int], column: ReadColumn, why: int) -> str:
     """What is wrong with a part, as a sentence without the place."""
-    if why == targets.UNREADABLE:
+    if why == column_tables.UNREADABLE:
         return f"{column.name} cannot be read; make or fetch the file again."
     known = _FLOATS if is_float(column) else _INTEGERS
     dtype = next(dtype for dtype in known.values() if dtype.itemsize == held[kernels.STORED_BYTES])
     values = np.frombuffer(part[1 + (1 << part[0] % _CODES) :], dtype)
-    return wrong_count(column, len(values)) if why == targets.OTHER_COUNT else wrong_value(column, values)
+    return wrong_count(column, len(values)) if why == column_tables.OTHER_COUNT else wrong_value(column, values)

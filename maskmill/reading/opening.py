@@ -3,33 +3,34 @@
 import concurrent.futures
 import dataclasses
 import hashlib
+import json
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from maskmill.errors import MissingFileError, UnusableInputError
 from maskmill.masking.kernels.row_masks import RowMaskRules
-from maskmill.reading.beside import INDEX_SUFFIX, lies_beside
 from maskmill.reading.block_reader import BlockReader
 from maskmill.reading.byte_ranges import ByteRanges
-from maskmill.reading.data_set import DataFile, DataSet
-from maskmill.reading.fingerprints import digest_of_ends, fingerprint
+from maskmill.reading.data_set import DIGEST_DIGITS, DataFile, DataSet, ReadColumn
 from maskmill.reading.made_examples import MadeExamples, parse_examples
 from maskmill.reading.read_columns import RowLimits, SchemaColumn, columns_of_example, columns_of_schema
-from maskmill.reading.read_vocabulary import UNKNOWN, KnownVocabulary, NamedVocabulary, load_known, mask_rules
+from maskmill.reading.read_vocabulary import UNKNOWN, NamedVocabulary, load_known, mask_rules
 from maskmill.reading.record_indexes import count_samples, first_example
-from maskmill.records.options import Format
+from maskmill.records.file_names import INDEX_SUFFIX, lies_beside
+from maskmill.records.shard_formats import format_of, needs_manifest
 from maskmill.storage import files, manifest
 
 _EXAMPLES = "examples"  # the folder of a build that has its examples
 _STAGES = ("examples", "eval")
 _MOST_SEGMENTS = 256  # of TFRecords without a schema; a pair of maskmill's has two parts
 _PAIR = 2
-_HASHED_BYTES = 8 << 20
+_END_BYTES = 1 << 16  # of a file without a checksum, that tell it from others
 _THREADS = 16  # that read different files
 _PIECES = ("input_ids", "input_word_ids")
 _NOTHING_NAMED = "No data set was named: give its directory, or TFRecords."
-_NOT_RECORDS = (".parquet", ".mds")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -67,8 +68,8 @@ def open_data_set(
       vocab_file: the vocabulary of a data set that has no copy of it.
       vocabulary_size: of the model; ids must be below it.
       max_seq_length: most pieces of a row that the model takes.
-      checksums: whether all files are read through at once, and held against their checksums in the manifest.
-      sizes: whether the files' sizes are held against the manifest at once; without, a missing or damaged file is
+      checksums: whether all files are read through at once, and compared with their checksums in the manifest.
+      sizes: whether the files' sizes are compared with the manifest at once; without, a missing or damaged file is
         found when it is read.
 
     Raises:
@@ -76,8 +77,9 @@ def open_data_set(
         data does not fit the model.
       RunFailedError: a file cannot be read.
     """
+    named = os.path.expanduser(os.fspath(path))
     request = _Request(
-        path=_trimmed(os.path.expanduser(os.fspath(path))),
+        path=named.rstrip("/") or named,
         split=split,
         ranges=ranges,
         vocab_file=None if vocab_file is None else os.path.expanduser(os.fspath(vocab_file)),
@@ -96,22 +98,8 @@ def open_data_set(
 
 def reader_of(data_set: DataSet, ranges: ByteRanges) -> BlockReader:
     """Reads the files of a data set, through ranges."""
-    # Each format's reader is imported only where it is needed: Arrow takes a moment.
-    if data_set.format == "parquet":
-        from maskmill.reading.parquet import ParquetReader
-
-        return ParquetReader(data_set, ranges)
-    if data_set.format == "mds":
-        from maskmill.reading.mds import MdsReader
-
-        return MdsReader(data_set, ranges)
-    from maskmill.reading.tfrecords import TfRecordReader
-
-    return TfRecordReader(data_set, ranges)
-
-
-def _trimmed(path: str) -> str:
-    return path.rstrip("/") or path
+    reader: BlockReader = format_of(data_set.format).reader(data_set, ranges)
+    return reader
 
 
 def find_manifest(path: str, ranges: ByteRanges) -> tuple[dict[str, Any], str] | None:
@@ -151,15 +139,7 @@ def _open_made(request: _Request, made: Mapping[str, Any], directory: str) -> Da
     if vocabulary is not None:
         known = dataclasses.replace(known, size=vocabulary.size, special_ids=vocabulary.special_ids)
         rules = mask_rules(examples.options, vocabulary) if examples.is_dynamic else None
-    content = _Content(
-        format=examples.format,
-        files=examples.files,
-        schema=examples.schema,
-        features=first_example(examples.files[0].path, request.ranges) if examples.schema is None else {},
-        rules=rules,
-        predictions=examples.predictions if examples.is_dynamic else None,
-    )
-    return _assembled(request, content, known)
+    return _assembled(request, dataclasses.replace(examples, vocabulary=known), rules)
 
 
 def _why_no_samples(made: Mapping[str, Any], split: str) -> str:
@@ -174,7 +154,7 @@ def _why_no_samples(made: Mapping[str, Any], split: str) -> str:
 
 
 def _check_sizes(listed: Sequence[DataFile], ranges: ByteRanges) -> None:
-    """Holds the files' sizes against those in the manifest."""
+    """Compares the files' sizes with those in the manifest."""
     for file, size in zip(listed, ranges.sizes([file.path for file in listed]), strict=True):
         if size != file.size:
             raise UnusableInputError(
@@ -184,10 +164,10 @@ def _check_sizes(listed: Sequence[DataFile], ranges: ByteRanges) -> None:
 
 
 def _check_sha256(examples: MadeExamples, ranges: ByteRanges) -> None:
-    """Holds the content of files and of their indexes against the checksums in the manifest."""
+    """Compares the content of files and of their indexes with the checksums in the manifest."""
     expected = {file.path: file.sha256 for file in examples.files} | dict(examples.index_sha256)
     with concurrent.futures.ThreadPoolExecutor(_THREADS) as threads:
-        digests = threads.map(lambda path: _sha256_of(path, ranges), expected)
+        digests = threads.map(ranges.sha256_of, expected)
         for (path, wanted), digest in zip(expected.items(), digests, strict=True):
             if digest != wanted:
                 raise UnusableInputError(
@@ -196,18 +176,11 @@ def _check_sha256(examples: MadeExamples, ranges: ByteRanges) -> None:
                 )
 
 
-def _sha256_of(path: str, ranges: ByteRanges) -> str:
-    digest, size = hashlib.sha256(), ranges.size(path)
-    for start in range(0, size, _HASHED_BYTES):
-        digest.update(ranges.read(path, start, min(size, start + _HASHED_BYTES)).data)
-    return digest.hexdigest()
-
-
 def _open_records(request: _Request) -> DataSet:
     """TFRecords without a manifest."""
     ranges = request.ranges
     paths = _matching_files(request.path, ranges)
-    if paths[0].endswith(_NOT_RECORDS):
+    if needs_manifest(paths[0]):
         raise UnusableInputError(
             f"{paths[0]}: only TFRecords can be read without a manifest; name the directory of the data set."
         )
@@ -219,8 +192,8 @@ def _open_records(request: _Request) -> DataSet:
         listed = [file for file in threads.map(lambda path: _counted_file(path, ranges), paths) if file.samples]
     if not listed:
         raise UnusableInputError(f"{paths[0]}: there is no example in these files; name others.")
-    content = _Content(format="tfrecord", files=listed, features=first_example(listed[0].path, ranges))
-    return _assembled(request, content, known)
+    examples = MadeExamples(format="tfrecord", files=listed, index_sha256={}, schema=None, options={}, vocabulary=known)
+    return _assembled(request, examples, None)
 
 
 def _matching_files(path: str, ranges: ByteRanges) -> list[str]:
@@ -247,32 +220,15 @@ def _counted_file(path: str, ranges: ByteRanges) -> DataFile:
     """A TFRecord without a manifest."""
     index = f"{path}{INDEX_SUFFIX}" if ranges.exists(f"{path}{INDEX_SUFFIX}") else None
     size, samples = ranges.size(path), count_samples(path, ranges, index)
-    digest = digest_of_ends(path, size, samples, ranges)
+    digest = _digest_of_ends(path, size, samples, ranges)
     return DataFile(path=path, samples=samples, size=size, sha256=None, index=index, width=0, digest=digest)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class _Content:
-    """What was found of a data set.
-
-    Attributes:
-      format, files: as in DataSet; a file of width 0 has rows of any width.
-      schema: of the manifest; None: there is none.
-      features: without a schema, those of the first example.
-      rules, predictions: how masks are drawn, and how many at most; None: they are stored.
-    """
-
-    format: Format
-    files: Sequence[DataFile]
-    schema: Sequence[SchemaColumn] | None = None
-    features: Mapping[str, tuple[int, str]]
-    rules: RowMaskRules | None = None
-    predictions: int | None = None
-
-
-def _assembled(request: _Request, content: _Content, known: KnownVocabulary) -> DataSet:
-    """The data set, from what was found of it."""
-    width = max((file.width for file in content.files), default=0) or _width_of(content)
+def _assembled(request: _Request, examples: MadeExamples, rules: RowMaskRules | None) -> DataSet:
+    """The data set, from what was found of it; files of width 0 have rows of any width. rules: how masks are drawn."""
+    known, schema = examples.vocabulary, examples.schema
+    features = first_example(examples.files[0].path, request.ranges) if schema is None else {}
+    width = max((file.width for file in examples.files), default=0) or _width_of(schema, features)
     size, whose = known.size, "the data set's vocabulary"
     if size is None:
         size, whose = request.vocabulary_size, "the model's vocabulary"
@@ -280,35 +236,32 @@ def _assembled(request: _Request, content: _Content, known: KnownVocabulary) -> 
         width=width,
         vocabulary_size=size,
         vocabulary=whose,
-        segments=_MOST_SEGMENTS if content.schema is None else _PAIR,
+        segments=_MOST_SEGMENTS if schema is None else _PAIR,
         pad_id=known.special_ids.get("pad_id") or 0,
     )
-    if content.schema is None:
-        columns = columns_of_example(content.features, limits)
-    else:
-        columns = columns_of_schema(content.schema, limits)
+    columns = columns_of_example(features, limits) if schema is None else columns_of_schema(schema, limits)
     by_feature = {column.feature: column for column in columns}
     stored = by_feature["masked_lm_positions"].width if "masked_lm_positions" in by_feature else 0
-    listed = tuple(dataclasses.replace(file, width=file.width or width) for file in content.files)
+    listed = tuple(dataclasses.replace(file, width=file.width or width) for file in examples.files)
     return DataSet(
         path=request.path,
-        format=content.format,
+        format=examples.format,
         files=listed,
         columns=columns,
         width=width,
-        fingerprint=fingerprint(listed, columns, width, content.rules),
+        fingerprint=_fingerprint(listed, columns, width, rules),
         vocabulary_size=size,
         special_ids=known.special_ids,
         packed="cu_seqlens" in by_feature,
-        mask_rules=content.rules,
-        predictions=stored if content.predictions is None else content.predictions,
+        mask_rules=rules,
+        predictions=examples.predictions if examples.is_dynamic else stored,
     )
 
 
-def _width_of(content: _Content) -> int:
+def _width_of(schema: Sequence[SchemaColumn] | None, features: Mapping[str, tuple[int, str]]) -> int:
     """Most pieces of a row, by the columns alone."""
-    lengths = {name: length for name, (length, _) in content.features.items()}
-    lengths |= {column.name: column.length or 0 for column in content.schema or ()}
+    lengths = {name: length for name, (length, _) in features.items()}
+    lengths |= {column.name: column.length or 0 for column in schema or ()}
     of_pieces = [length for name, length in lengths.items() if name in _PIECES]
     return max(of_pieces or lengths.values(), default=0)
 
@@ -326,3 +279,36 @@ def _check_model(data_set: DataSet, request: _Request) -> None:
             f"{request.path}: its vocabulary has {size:,} ids, but the model's has only {of_model:,} "
             "(vocabulary_size); make the examples with the model's vocabulary, or choose another model."
         )
+
+
+# ---- what tells the content of data sets apart, wherever it lies and whatever its files are called
+
+
+def _digest_of_ends(path: str, size: int, samples: int, ranges: ByteRanges) -> str:
+    """DataFile.digest of a file whose checksum is not known: its size, its number of samples, its first and last bytes.
+
+    Reading it whole would take as long as an epoch.
+    """
+    ends = [(0, min(size, _END_BYTES)), (max(0, size - _END_BYTES), size)]
+    parts = [f"{size}:{samples}:".encode(), *(ranges.read(path, start, end).tobytes() for start, end in ends)]
+    return hashlib.sha256(b"".join(parts)).hexdigest()[:DIGEST_DIGITS]
+
+
+def _fingerprint(
+    files: Sequence[DataFile], columns: Sequence[ReadColumn], width: int, mask_rules: RowMaskRules | None
+) -> str:
+    """DataSet.fingerprint: of all that decides the samples that are read, and the masks that are drawn for them."""
+    content = {
+        "files": [[file.digest, file.samples, file.width] for file in files],
+        "columns": [[column.feature, column.width] for column in columns],
+        "width": width,
+        "masks": None if mask_rules is None else [_plain(value) for value in mask_rules],
+    }
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:DIGEST_DIGITS]
+
+
+def _plain(value: object) -> object:
+    """A number, or the checksum of an array."""
+    if isinstance(value, np.ndarray):
+        return hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
+    return value

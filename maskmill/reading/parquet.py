@@ -1,6 +1,6 @@
 """Reads data sets in Parquet, a row group at a time; see parquet_pages.py.
 
-A file's footer is read once. What is kept of it are the places of the pages, some hundred bytes for a row group.
+A file's footer is read once. What is kept of it is its Layout, some hundred bytes for a row group.
 """
 
 import contextlib
@@ -13,14 +13,21 @@ import numpy.typing as npt
 import pyarrow
 
 from maskmill.errors import UnusableInputError
-from maskmill.reading.block_reader import Block, BlockReader, DamagedBlockError, OtherColumnsError
+from maskmill.reading.block_reader import (
+    Block,
+    BlockReader,
+    DamagedBlockError,
+    DamagedPartError,
+    OtherColumnsError,
+    Rows,
+)
 from maskmill.reading.byte_ranges import ByteRanges
+from maskmill.reading.column_tables import is_float, limits, wrong_count, wrong_value
 from maskmill.reading.data_set import DataSet, ReadColumn
 from maskmill.reading.foreign_parquet import BLOCK_ROWS, ForeignFile
 from maskmill.reading.kernels.gathering import scatter
 from maskmill.reading.parquet_pages import (
     FOOTER_END,
-    DamagedPartError,
     Layout,
     Page,
     footer_size,
@@ -28,24 +35,8 @@ from maskmill.reading.parquet_pages import (
     read_layout,
     read_pages,
 )
-from maskmill.reading.rows import Rows
-from maskmill.reading.targets import is_float, limits, wrong_count, wrong_value
 
 _FOOTER_BYTES = 1 << 16  # read at first; most footers are smaller
-
-
-@dataclasses.dataclass(frozen=True)
-class _File:
-    """What is kept of a file.
-
-    rows: int64[groups + 1], the rows before each row group, and of all.
-    extents: int64[groups, 2], where each row group starts and ends.
-    chunks: int64[groups, columns, 2], where the pages of each column of the data set do; 0, 0 for one that is missing.
-    """
-
-    rows: npt.NDArray[np.int64]
-    extents: npt.NDArray[np.int64]
-    chunks: npt.NDArray[np.int64]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,7 +54,7 @@ class _Group:
 class _Fetched:
     """The row groups that a block has rows of; of another program's file the rows themselves, by column."""
 
-    file: _File | ForeignFile
+    file: Layout | ForeignFile
     groups: list[_Group]
     pages: Mapping[str, Page] = dataclasses.field(default_factory=dict)
 
@@ -86,7 +77,7 @@ class ParquetReader(BlockReader):
         self._columns = data_set.columns
         self._ranges = ranges
         self._codec = pyarrow.Codec("zstd")
-        self._files: dict[int, _File | ForeignFile] = {}
+        self._files: dict[int, Layout | ForeignFile] = {}
         # The largest file of each width: a smaller one may end within its first group.
         by_size = sorted(range(len(data_set.files)), key=lambda number: data_set.files[number].samples)
         largest_of_width = {data_set.files[number].width: number for number in by_size}
@@ -100,7 +91,7 @@ class ParquetReader(BlockReader):
         end = int(np.searchsorted(file.rows, block.first + block.count, "left"))
         groups = []
         for number in range(first, end):
-            start, stop = file.extents[number].tolist()
+            start, stop = int(file.chunks[number, :, 0].min()), int(file.chunks[number, :, 1].max())
             data = self._ranges.read(path, start, stop)
             groups.append(_Group(number, int(file.rows[number]), int(file.rows[number + 1]), start, data))
         return _Fetched(file, groups)
@@ -108,64 +99,55 @@ class ParquetReader(BlockReader):
     def decode(
         self, fetched: _Fetched, block: Block, wanted: npt.NDArray[np.int64], rows: npt.NDArray[np.int64], into: Rows
     ) -> None:
-        path, samples = self._data_files[block.file].path, wanted + block.first
-        rows = np.array(rows, np.int64)  # in one run and writable: numba compiles anew for any other array
+        # The rows in one run and writable: numba compiles anew for any other array.
+        self._put(fetched, block, wanted + block.first, np.array(rows, np.int64), into, None)
+
+    def decode_each(self, fetched: _Fetched, block: Block, into: Rows) -> dict[int, DamagedBlockError]:
+        """See BlockReader. With a page all samples of its row group are lost."""
+        wrong, every = dict[int, DamagedBlockError](), np.arange(block.count)
+        self._put(fetched, block, every + block.first, every, into, wrong)
+        return wrong
+
+    def _put(
+        self,
+        fetched: _Fetched,
+        block: Block,
+        samples: npt.NDArray[np.int64],
+        rows: npt.NDArray[np.int64],
+        into: Rows,
+        wrong: dict[int, DamagedBlockError] | None,
+    ) -> None:
+        """Writes samples, counted in the file, to rows, column by column; columns that a file lacks are zeros.
+
+        wrong: takes what is wrong with samples that cannot be read, by their rows; None: it is raised.
+        """
+        path = self._data_files[block.file].path
         if isinstance(fetched.file, ForeignFile):
-            for target in self._targets(fetched, path, samples, rows, into):
-                target.put_page(fetched.pages[target.column.name], block.first)
+            for column in self._columns:
+                if column.name in fetched.pages:
+                    target = _Target(path, column, samples, rows, into, wrong)
+                    target.put_page(fetched.pages[column.name], block.first)
+                else:
+                    into.put_zeros(column, rows)
             return
         for group in fetched.groups:
             first, end = np.searchsorted(samples, [group.first, group.end])
-            for column, chunk in zip(self._columns, fetched.file.chunks[group.number], strict=True):
-                if not chunk[1]:
-                    into.put_zeros(column, rows[first:end])
+            chunks = dict(zip(fetched.file.is_float, fetched.file.chunks[group.number] - group.start, strict=True))
+            for column in self._columns:
+                target = _Target(path, column, samples[first:end], rows[first:end], into, wrong)
+                if column.name not in chunks:
+                    into.put_zeros(column, target.rows)
                     continue
-                target = _Target(path, column, samples[first:end], rows[first:end], into)
-                start, stop = (chunk - group.start).tolist()
-                try:
-                    target.put_chunk(group, group.data.data[start:stop], self._codec)
-                except DamagedPartError as error:
-                    raise _damaged_group(path, group, column, error) from error
-
-    def decode_each(self, fetched: _Fetched, block: Block, into: Rows) -> dict[int, DamagedBlockError]:
-        """Writes the samples of a block that can be read to the rows of their numbers, counted from the block's first.
-
-        Returns:
-          What is wrong with the others. With a page all samples of its row group are lost.
-        """
-        path, wrong = self._data_files[block.file].path, dict[int, DamagedBlockError]()
-        if isinstance(fetched.file, ForeignFile):
-            every = np.arange(block.count)
-            for plain in self._targets(fetched, path, every + block.first, every, into):
-                each = _EachTarget(path, plain.column, plain.samples, plain.rows, into, wrong)
-                each.put_page(fetched.pages[plain.column.name], block.first)
-            return wrong
-        for group in fetched.groups:
-            samples = np.arange(max(group.first, block.first), min(group.end, block.first + block.count))
-            for column, chunk in zip(self._columns, fetched.file.chunks[group.number], strict=True):
-                if not chunk[1]:
-                    into.put_zeros(column, samples - block.first)
-                    continue
-                target = _EachTarget(path, column, samples, samples - block.first, into, wrong)
-                start, stop = (chunk - group.start).tolist()
+                start, stop = chunks[column.name].tolist()
                 try:
                     target.put_chunk(group, group.data.data[start:stop], self._codec)
                 except DamagedPartError as error:
                     damaged = _damaged_group(path, group, column, error)
+                    if wrong is None:
+                        raise damaged from error
                     damaged.__cause__ = error
-                    for row in (samples - block.first).tolist():
+                    for row in target.rows.tolist():
                         wrong.setdefault(row, damaged)
-        return wrong
-
-    def _targets(
-        self, fetched: _Fetched, path: str, samples: npt.NDArray[np.int64], rows: npt.NDArray[np.int64], into: Rows
-    ) -> Iterator["_Target"]:
-        """Where rows of another program's file go, column by column; those that it lacks are zeros."""
-        for column in self._columns:
-            if column.name in fetched.pages:
-                yield _Target(path, column, samples, rows, into)
-            else:
-                into.put_zeros(column, rows)
 
     def forget(self, block: Block) -> bool:
         self._files.pop(block.file, None)
@@ -180,14 +162,14 @@ class ParquetReader(BlockReader):
                 raise
             return _block_rows(self._file(number))
 
-    def _file(self, number: int) -> _File | ForeignFile:
+    def _file(self, number: int) -> Layout | ForeignFile:
         """What is kept of a file. Threads that ask at the same time may read its footer twice."""
         file = self._files.get(number)
         if file is None:
             file = self._files[number] = self._read_file(number)
         return file
 
-    def _read_file(self, number: int) -> _File | ForeignFile:
+    def _read_file(self, number: int) -> Layout | ForeignFile:
         file = self._data_files[number]
         found = _open_file(file.path, self._ranges, [column.name for column in self._columns], file.size)
         rows = found.rows if isinstance(found, ForeignFile) else int(found.rows[-1])
@@ -201,16 +183,7 @@ class ParquetReader(BlockReader):
                 _check_kind(file.path, column, has_floats=found.is_float[column.name])
             elif not column.optional:
                 raise OtherColumnsError(f"{file.path}: the column {column.name} is missing; make the file again.")
-        return found if isinstance(found, ForeignFile) else self._places(found)
-
-    def _places(self, layout: Layout) -> _File:
-        chunks = np.zeros((len(layout.rows) - 1, len(self._columns), 2), np.int64)
-        places = {name: place for place, name in enumerate(layout.is_float)}
-        for n, column in enumerate(self._columns):
-            if column.name in places:
-                chunks[:, n] = layout.chunks[:, places[column.name]]
-        extents = np.stack([layout.chunks[..., 0].min(axis=1), layout.chunks[..., 1].max(axis=1)], axis=1)
-        return _File(layout.rows, extents, chunks)
+        return found
 
 
 def count_rows(path: str, ranges: ByteRanges) -> int:
@@ -232,7 +205,7 @@ def is_foreign(path: str, ranges: ByteRanges) -> bool:
     return isinstance(_open_file(path, ranges, []), ForeignFile)
 
 
-def _block_rows(file: _File | ForeignFile) -> int:
+def _block_rows(file: Layout | ForeignFile) -> int:
     return min(BLOCK_ROWS, max(1, file.rows)) if isinstance(file, ForeignFile) else int(file.rows[1])
 
 
@@ -245,7 +218,7 @@ def _open_file(path: str, ranges: ByteRanges, columns: Sequence[str], size: int 
     except DamagedPartError as error:
         raise DamagedBlockError(f"{path}: {error}; make or fetch this Parquet file again.") from error
     with contextlib.suppress(DamagedPartError):
-        # A file of maskmill's that is damaged where it names its writer is none of another program's.
+        # A file of maskmill's that is damaged where it names its writer is not a file of another program.
         layout = read_layout(metadata, start)
         if _has_own_pages(path, layout, ranges):
             return layout
@@ -303,6 +276,7 @@ class _Target:
 
     samples: int64[n], ascending, the samples of the group that are wanted, counted in the file.
     rows: int64[n], the row of `into` for each.
+    wrong: takes what is wrong with rows that are not written, by the rows; None: it is raised.
     """
 
     path: str
@@ -310,6 +284,7 @@ class _Target:
     samples: npt.NDArray[np.int64]
     rows: npt.NDArray[np.int64]
     into: Rows
+    wrong: dict[int, DamagedBlockError] | None
 
     def put_chunk(self, group: _Group, chunk: memoryview, codec: pyarrow.Codec) -> None:
         """Writes the wanted rows; all rows are checked, because whole pages are unpacked in any case."""
@@ -329,13 +304,20 @@ class _Target:
     def _allowed(
         self, page: Page, at: int, places: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """The wanted places of a page and their rows: all of them, because nothing of it may be wrong.
+        """Those of the wanted places of a page, and of their rows, with which nothing is wrong.
 
         at: the first sample of the page.
         """
-        for _, error in self._faults(page, at):
-            raise error
-        return places, rows
+        row_of = dict(zip(places.tolist(), rows.tolist(), strict=True)) if self.wrong is not None else {}
+        for place, error in self._faults(page, at):
+            if self.wrong is None:
+                raise error
+            if place in row_of:
+                self.wrong.setdefault(row_of[place], error)
+        if not self.wrong:
+            return places, rows
+        is_right = ~np.isin(rows, list(self.wrong))
+        return places[is_right], rows[is_right]
 
     def _put(self, page: Page, places: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]) -> None:
         """Writes the rows of a page at some places."""
@@ -368,23 +350,3 @@ class _Target:
 
     def _wrong(self, sample: int, what: str, feature: str | None) -> DamagedBlockError:
         return DamagedBlockError(f"{self.path}, record {sample + 1:,}: {what}", feature=feature)
-
-
-@dataclasses.dataclass(frozen=True)
-class _EachTarget(_Target):
-    """Where the values of a column of a row group go, of those rows with which nothing is wrong.
-
-    wrong: takes what is wrong with the others, by their rows.
-    """
-
-    wrong: dict[int, DamagedBlockError]
-
-    def _allowed(
-        self, page: Page, at: int, places: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        row_of = dict(zip(places.tolist(), rows.tolist(), strict=True))
-        for place, error in self._faults(page, at):
-            if place in row_of:
-                self.wrong.setdefault(row_of[place], error)
-        is_right = ~np.isin(rows, list(self.wrong))
-        return places[is_right], rows[is_right]

@@ -10,8 +10,8 @@ little endian), and the fields.
 
 import atexit
 import contextlib
+import functools
 import importlib
-import io
 import json
 import os
 import signal
@@ -20,9 +20,10 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, cast
 
 from maskmill.errors import RunFailedError, UnusableInputError
+from maskmill.reading.byte_ranges import open_bytes
 from maskmill.storage import files
 
 # To the process: a task's name, the file's path and size, the task's arguments; bytes of the file.
@@ -63,7 +64,7 @@ def answers(task: str, path: str, *arguments: object, file: BinaryIO | None = No
             yield from process.answers(task, file, path, [str(argument) for argument in arguments])
             is_idle = True
         except UnusableInputError:
-            # A damaged file is no reason to start another process, unless it crashed this one.
+            # A damaged file is not a reason to start another process, unless it crashed this one.
             is_idle = process.lives()
             raise
         finally:
@@ -196,39 +197,12 @@ def _exactly(stream: BinaryIO, count: int) -> bytes:
     return block
 
 
-class _ParentsFile(io.RawIOBase):
-    """A file whose bytes the parent reads."""
-
-    def __init__(self, size: int, source: BinaryIO, requests: BinaryIO) -> None:
-        self._size = size
-        self._source = source
-        self._requests = requests
-        self._position = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
-        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self._size}[whence]
-        if base + offset < 0:
-            raise OSError(f"there is no byte {base + offset}")
-        self._position = base + offset
-        return self._position
-
-    def readinto(self, buffer: Any, /) -> int:
-        view = memoryview(buffer).cast("B")
-        count = min(len(view), _LARGEST_REQUEST, max(0, self._size - self._position))
-        if count == 0:
-            return 0
-        _write(self._requests, _REQUEST, str(self._position).encode(), str(count).encode())
-        self._requests.flush()
-        _, (block,) = _read(self._source)
-        view[: len(block)] = block
-        self._position += len(block)
-        return len(block)
+def _ask(source: BinaryIO, requests: BinaryIO, start: int, end: int) -> bytes:
+    """Bytes of the file, which the parent reads."""
+    _write(requests, _REQUEST, str(start).encode(), str(end - start).encode())
+    requests.flush()
+    _, (block,) = _read(source)
+    return block
 
 
 def serve() -> None:
@@ -240,7 +214,7 @@ def serve() -> None:
     try:
         while True:
             _, (task, path, size, *arguments) = _read(source)
-            file = io.BufferedReader(_ParentsFile(int(size), source, sink), _BUFFER_BYTES)
+            file = open_bytes(int(size), functools.partial(_ask, source, sink), _BUFFER_BYTES, _LARGEST_REQUEST)
             try:
                 module, _, function = task.decode().partition(":")
                 do = getattr(importlib.import_module(module), function)

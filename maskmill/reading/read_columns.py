@@ -44,6 +44,15 @@ class SchemaColumn:
     is_float: bool
 
 
+@dataclasses.dataclass(frozen=True)
+class Range:
+    """The values that a column may have, from `low` to `high`, both included, and their `meaning`: it must be …"""
+
+    low: float
+    high: float
+    meaning: str
+
+
 def columns_of_schema(schema: Sequence[SchemaColumn], limits: RowLimits) -> tuple[ReadColumn, ...]:
     """The columns that a manifest lists."""
     columns = [_column(column, limits) for column in schema]
@@ -67,7 +76,8 @@ def columns_of_example(features: Mapping[str, tuple[int, str]], limits: RowLimit
 def _column(column: SchemaColumn, limits: RowLimits) -> ReadColumn:
     name = _GOOGLE_NAMES.get(column.name, column.name)
     feature = FEATURES.get(name)
-    low, high, meaning = _allowed(name, limits)
+    allowed = _allowed(name, limits)
+    largest = math.inf if allowed is None else allowed.high
     # A packed row has one border more than sequences.
     room = {"piece": limits.width, "sequence": most_sequences(limits.width), "border": most_sequences(limits.width) + 1}
     fill = 0 if feature is None else feature.fill
@@ -76,23 +86,23 @@ def _column(column: SchemaColumn, limits: RowLimits) -> ReadColumn:
         feature=name,
         width=room.get(feature.per if feature else "", limits.width) if column.length is None else column.length,
         varies=column.length is None,
-        dtype=np.dtype(np.float32) if column.is_float else smallest_integers(math.inf if high is None else high),
+        dtype=np.dtype(np.float32) if column.is_float else smallest_integers(largest),
         fill=limits.pad_id if name == "input_ids" else fill,
-        low=low,
-        high=high,
-        meaning=meaning,
+        low=None if allowed is None else allowed.low,
+        high=None if allowed is None else allowed.high,
+        meaning="" if allowed is None else allowed.meaning,
     )
 
 
-def _allowed(name: str, limits: RowLimits) -> tuple[float | None, float | None, str]:
-    """The smallest and the largest value that a feature may have, and what such a value is: it must be …"""
+def _allowed(name: str, limits: RowLimits) -> Range | None:
+    """The values that a feature may have; None: any."""
     feature, width, pieces = FEATURES.get(name), limits.width, limits.vocabulary_size
     if feature is None:
-        return None, None, ""
+        return None
     if feature.largest is None:
-        return 0, float(np.finfo(np.float32).max), feature.why
+        return Range(0, float(np.finfo(np.float32).max), feature.why)
     why = feature.why.format(width=width, vocabulary=limits.vocabulary, pieces=pieces)
     largest = limits.segments - 1 if name == "segment_ids" else feature.largest(width, pieces or 0)
     if pieces is None and name in _IDS:
         largest, why = _MOST_INT32, "ids of pieces have 31 bits"
-    return 0, largest, f"from 0 to {largest}: {why}"
+    return Range(0, largest, f"from 0 to {largest}: {why}")

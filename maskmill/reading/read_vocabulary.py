@@ -4,18 +4,17 @@ import contextlib
 import dataclasses
 import hashlib
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 from maskmill.errors import UnusableInputError
 from maskmill.masking.kernels.row_masks import RowMaskRules
 from maskmill.masking.objective_options import ObjectiveOptions
 from maskmill.masking.options import MaskingOptions
 from maskmill.masking.row_masks import rules_of
+from maskmill.options import of_parameters
 from maskmill.reading.byte_ranges import ByteRanges
 from maskmill.storage import files
 from maskmill.tokenization.vocabulary import Vocabulary, parse_vocabulary
-
-_Options = TypeVar("_Options", MaskingOptions, ObjectiveOptions)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -141,10 +140,4 @@ def mask_rules(options: Mapping[str, Any], vocabulary: Vocabulary) -> RowMaskRul
     Raises:
       UnusableInputError: an option has a value that cannot be meant.
     """
-    return rules_of(vocabulary, _options(MaskingOptions, options), _options(ObjectiveOptions, options))
-
-
-def _options(kind: type[_Options], parameters: Mapping[str, Any]) -> _Options:
-    """Options from a manifest's parameters; those that it does not have were declared later, and have their default."""
-    names = [field.name for field in dataclasses.fields(kind)]
-    return kind(**{name: parameters[name] for name in names if name in parameters})
+    return rules_of(vocabulary, of_parameters(MaskingOptions, options), of_parameters(ObjectiveOptions, options))

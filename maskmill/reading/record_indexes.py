@@ -1,16 +1,14 @@
 """Where the records of a TFRecord file lie: told by the index beside it, or found by reading the file once."""
 
 import dataclasses
-import io
-import os
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 from google.protobuf.message import Message
 
 from maskmill.errors import UnusableInputError
-from maskmill.reading.byte_ranges import ByteRanges
+from maskmill.reading.byte_ranges import ByteRanges, open_range_file
 from maskmill.reading.kernels import indexes as kernels
 from maskmill.records import example_proto
 from maskmill.records.kernels.frames import FRAME, HEAD
@@ -18,7 +16,6 @@ from maskmill.records.tfrecord import record_runs, unpacked
 
 BLOCK_RECORDS = 256
 _SHORTEST_LINE = 4  # bytes of "0 1" and a newline
-_READ_BYTES = 1 << 20
 _FIRST_BYTES = 1 << 16  # most first examples are smaller
 
 
@@ -34,47 +31,12 @@ class BlockIndex:
     starts: npt.NDArray[np.int64]
 
 
-class RangeFile(io.RawIOBase):
-    """A file read through ByteRanges, from its start to its end or from anywhere."""
-
-    def __init__(self, path: str, ranges: ByteRanges) -> None:
-        self._path, self._ranges = path, ranges
-        self._size = ranges.size(path)
-        self._at = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
-        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence]
-        self._at = base + offset
-        return self._at
-
-    def readinto(self, buffer: Any, /) -> int:
-        count = max(0, min(len(buffer), self._size - self._at))
-        if count:
-            buffer[:count] = self._ranges.read(self._path, self._at, self._at + count).data
-        self._at += count
-        return count
-
-
-def open_range_file(path: str, ranges: ByteRanges, read_bytes: int = _READ_BYTES) -> BinaryIO:
-    """A file to read from its start on; it is read `read_bytes` at a time."""
-    return cast(BinaryIO, io.BufferedReader(RangeFile(path, ranges), read_bytes))
-
-
 def read_index(index: str, ranges: ByteRanges, block_records: int = BLOCK_RECORDS) -> BlockIndex | None:
     """What DALI's index says of a file's blocks; None if it is none, or its records do not lie one behind the other."""
     text = np.frombuffer(bytearray(ranges.read_all(index)), np.uint8)
     starts = np.empty(len(text) // (_SHORTEST_LINE * block_records) + 2, np.int64)
-    records, end = kernels.read_index(text, block_records, starts)
-    if records < 0:
+    is_index, records, end = kernels.read_index(text, block_records, starts)
+    if not is_index:
         return None
     blocks = -(-records // block_records)
     starts[blocks] = end

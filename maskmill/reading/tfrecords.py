@@ -12,14 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from maskmill.errors import UnusableInputError
-from maskmill.reading.block_reader import Block, BlockReader, DamagedBlockError
-from maskmill.reading.byte_ranges import ByteRanges
+from maskmill.reading.block_reader import Block, BlockReader, DamagedBlockError, Rows
+from maskmill.reading.byte_ranges import ByteRanges, open_range_file
+from maskmill.reading.column_tables import TargetTable, is_float, wrong_count, wrong_value
 from maskmill.reading.data_set import DataFile, DataSet, ReadColumn
+from maskmill.reading.kernels import column_tables
 from maskmill.reading.kernels import examples as kernels
-from maskmill.reading.kernels import targets
-from maskmill.reading.record_indexes import BLOCK_RECORDS, BlockIndex, find_records, open_range_file, read_index
-from maskmill.reading.rows import Rows
-from maskmill.reading.targets import TargetTable, is_float, wrong_count, wrong_value
+from maskmill.reading.record_indexes import BLOCK_RECORDS, BlockIndex, find_records, read_index
 from maskmill.reading.unpacked_files import UnpackedFiles
 from maskmill.records import example_proto
 from maskmill.records.kernels.frames import HEAD
@@ -168,23 +167,23 @@ class TfRecordReader(BlockReader):
 def explain_example(record: bytes, columns: Sequence[ReadColumn], place: int, why: int) -> str:
     """What is wrong with an example, as a sentence without the place.
 
-    columns: of the data set. place: which of them is wrong; -1: none. why: targets.UNREADABLE and so on.
+    columns: of the data set. place: which of them is wrong; -1: none. why: column_tables.UNREADABLE and so on.
     """
     try:
         features = example_proto.parse_example(record, strict=False)
     except ValueError:
         place = -1
-    if place < 0 or why == targets.UNREADABLE:
+    if place < 0 or why == column_tables.UNREADABLE:
         return "this is no example (tf.train.Example)."
     column = columns[place]
-    if why == targets.MISSING:
+    if why == column_tables.MISSING:
         return f"the feature {column.name} is missing."
-    if why == targets.REPEATED:
+    if why == column_tables.REPEATED:
         return f"the feature {column.name} is there twice."
-    if why == targets.OTHER_KIND:
+    if why == column_tables.OTHER_KIND:
         kind = "floats (a float_list)" if is_float(column) else "integers (an int64_list)"
         return f"{column.name} must be {kind}."
     feature = features[column.name]
-    if why == targets.OTHER_COUNT:
+    if why == column_tables.OTHER_COUNT:
         return wrong_count(column, example_proto.count_values(feature))
     return wrong_value(column, np.array(getattr(feature, str(feature.WhichOneof("kind"))).value))

@@ -1,15 +1,15 @@
 """Files that were unpacked so that they can be read anywhere, kept on disk while they are read."""
 
-import io
 import os
 import tempfile
 import threading
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from maskmill.errors import RunFailedError
+from maskmill.reading.byte_ranges import open_bytes
 from maskmill.records.tfrecord import read_part
 
 _COPIED = 1 << 20
@@ -72,7 +72,7 @@ class UnpackedFiles:
 
     def open(self, start: int, end: int) -> BinaryIO:
         """Bytes [start, end) of the temporary file as a file, to be read from its start on."""
-        return cast(BinaryIO, io.BufferedReader(_Part(self, start, end), _COPIED))
+        return open_bytes(end - start, lambda first, last: self.read(start + first, start + last), _COPIED)
 
     def close(self) -> None:
         """Drops all contents."""
@@ -80,19 +80,3 @@ class UnpackedFiles:
             if self._file is not None:
                 self._file.close()
                 self._file = None
-
-
-class _Part(io.RawIOBase):
-    """A part of the temporary file."""
-
-    def __init__(self, files: UnpackedFiles, start: int, end: int) -> None:
-        self._files, self._at, self._end = files, start, end
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any, /) -> int:
-        count = min(len(buffer), self._end - self._at)
-        buffer[:count] = self._files.read(self._at, self._at + count).data
-        self._at += count
-        return count

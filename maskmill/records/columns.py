@@ -13,8 +13,9 @@ import numpy.typing as npt
 from maskmill.masking.kernels.rows import RowArrays
 from maskmill.masking.objective_options import ObjectiveOptions
 from maskmill.masking.options import MaskingOptions
-from maskmill.records.features import FEATURES, OF_MASKS, V2_NAMES
-from maskmill.records.options import FeatureNames, Format
+from maskmill.records.features import FEATURES, MEANINGS, OF_MASKS, V2_NAMES
+from maskmill.records.options import FeatureNames
+from maskmill.records.shard_formats import format_of
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -126,7 +127,7 @@ def column_values(column: Column, rows: RowArrays, count: int, special_ids: Sequ
     rows = RowArrays(*(array[:count] for array in rows))
     table, used = _table(column.feature, rows, special_ids, width)
     if column.length is None:
-        values = table[_up_to(used, table.shape[1])]
+        values = table[up_to(used, table.shape[1])]
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(used, dtype=np.int64)])
     else:
         values = table[:, : column.length].reshape(-1)
@@ -139,7 +140,7 @@ def column_values(column: Column, rows: RowArrays, count: int, special_ids: Sequ
 def _table(
     feature: str, rows: RowArrays, special_ids: Sequence[int], width: int
 ) -> tuple[npt.NDArray[np.generic], npt.NDArray[np.int32]]:
-    """The values of a feature as an array with a line for each row, padded; and how many of a line are no padding."""
+    """The values of a feature as an array with a line for each row, padded; and how many of a line are not padding."""
     if feature == "next_sentence_labels":
         return rows.next_sentence_labels, rows.members
     if feature == "cu_seqlens":
@@ -149,7 +150,7 @@ def _table(
     if feature == "masked_lm_ids":
         return rows.labels, rows.masked
     if feature == "masked_lm_weights":
-        return _up_to(rows.masked, rows.labels.shape[1]).astype(np.float32), rows.masked
+        return up_to(rows.masked, rows.labels.shape[1]).astype(np.float32), rows.masked
     if feature == "input_ids":
         return rows.input_ids[:, :width], rows.lengths
     if feature == "segment_ids":
@@ -157,30 +158,25 @@ def _table(
     if feature == "continuation_mask":
         return rows.continues[:, :width], rows.lengths
     if feature == "input_mask":
-        return _is_piece(rows, width), rows.lengths
+        return up_to(rows.lengths, width), rows.lengths
     if feature == "special_tokens_mask":
         return _is_special(rows, special_ids, width), rows.lengths
     return (_sequence_ids if feature == "sequence_ids" else _position_ids)(rows, width), rows.lengths
 
 
-def _up_to(counts: npt.NDArray[np.int32], width: int) -> npt.NDArray[np.bool_]:
+def up_to(counts: npt.NDArray[np.int32], width: int) -> npt.NDArray[np.bool_]:
     """bool[rows, width]: whether a place is one of the first `counts` of its row."""
     places = np.arange(width, dtype=np.int32)  # of the same type as counts: both are compared as they are
     return places < counts[:, None]
 
 
-def _is_piece(rows: RowArrays, width: int) -> npt.NDArray[np.bool_]:
-    """bool[rows, width]: whether a piece stands there, and not padding."""
-    return _up_to(rows.lengths, width)
-
-
 def _is_special(rows: RowArrays, special_ids: Sequence[int], width: int) -> npt.NDArray[np.bool_]:
     """bool[rows, width]: whether [CLS], [SEP] or padding stood there before masking."""
-    is_special = ~_is_piece(rows, width)
+    is_special = ~up_to(rows.lengths, width)
     ids = rows.input_ids[:, :width]
     for special_id in special_ids:
         is_special |= ids == special_id
-    lines, masks = np.nonzero(_up_to(rows.masked, rows.labels.shape[1]))
+    lines, masks = np.nonzero(up_to(rows.masked, rows.labels.shape[1]))
     is_special[lines, rows.positions[lines, masks]] = np.isin(rows.labels[lines, masks], special_ids)
     return is_special
 
@@ -195,7 +191,7 @@ def _sequence_ids(rows: RowArrays, width: int) -> npt.NDArray[np.int32]:
 def _position_ids(rows: RowArrays, width: int) -> npt.NDArray[np.int32]:
     """int32[rows, width]: a piece's place in its sequence, 0 for padding."""
     places = np.arange(width, dtype=np.int32) - _spread(rows.sequence_starts, rows, width)
-    return np.where(_is_piece(rows, width), places, np.int32(0))
+    return np.where(up_to(rows.lengths, width), places, np.int32(0))
 
 
 def _spread(values: npt.NDArray[np.int32], rows: RowArrays, width: int) -> npt.NDArray[np.int32]:
@@ -204,30 +200,26 @@ def _spread(values: npt.NDArray[np.int32], rows: RowArrays, width: int) -> npt.N
     values: int32[rows, M + 1], as sequence_starts is.
     """
     count, columns = values.shape
-    is_run = _up_to(rows.members + 1, columns)
+    is_run = up_to(rows.members + 1, columns)
     starts = np.concatenate([rows.sequence_starts[is_run], np.zeros(1, np.int32)])
     sizes = np.diff(starts)
     sizes[np.cumsum(rows.members + 1) - 1] = width - rows.lengths
     return np.repeat(values[is_run], sizes).reshape(count, width)
 
 
-def schema(columns: Sequence[Column], format: Format) -> list[dict[str, Any]]:
+def schema(columns: Sequence[Column], format: str) -> list[dict[str, Any]]:
     """The columns as a manifest lists them.
 
     Each has its name, the type of its values as the format stores them, the shape of a row's values ([n], or [null]
     where it varies from row to row) and what it is.
     """
+    integers = format_of(format).integers
     return [
         {
             "name": column.name,
-            "dtype": _stored_dtype(column, format),
+            "dtype": (column.largest is not None and integers) or column.dtype.name,
             "shape": [column.length],
-            "what": FEATURES[column.feature].what,
+            "what": MEANINGS[column.feature],
         }
         for column in columns
     ]
-
-
-def _stored_dtype(column: Column, format: Format) -> str:
-    # A tf.train.Feature has integers of one size only.
-    return "int64" if format == "tfrecord" and column.largest is not None else column.dtype.name

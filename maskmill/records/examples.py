@@ -6,13 +6,14 @@ for record.
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from maskmill.errors import UnusableInputError
-from maskmill.masking.instances import Instances
+from maskmill.masking.kernels.rows import RowArrays
 from maskmill.masking.options import MaskingOptions
 from maskmill.masking.packing import bin_orders
-from maskmill.records.drawing import DrawnRows, RowBlocks, draw_rows, rows_of_instances
+from maskmill.records.columns import Column
+from maskmill.records.drawing import DrawnRows, RowBlocks, draw_rows
 from maskmill.records.plan import ExamplesPlan
 from maskmill.records.serialization import Serializer
 from maskmill.records.tfrecord import WrittenFile, write_tfrecord
@@ -20,11 +21,12 @@ from maskmill.records.tokenizing import WORDPIECE_KERNELS, wordpiece
 from maskmill.tokenization.tokenized_text import LoadedTokenizer, TokenizedText
 from maskmill.tokenization.vocabulary import Vocabulary
 
-# The kernels of every plan, as maskmill.kernels.compiler.chosen_modules names them; of sequences; of MDS.
+Blocks = Iterable[tuple[RowArrays, int]]  # of rows, each with the number of rows in use
+
+# The kernels of every plan, as maskmill.kernels.compiler.chosen_modules names them; of sequences.
 _KERNELS = ("kernels", *(f"masking.kernels.{n}" for n in ("instances", "usage", "rows")))
 _KERNELS += ("records.kernels.frames", "records.kernels.serialize")
 _OF_SEQUENCES = tuple(f"masking.kernels.{name}" for name in ("sequences", "packing", "row_masks"))
-_OF_MDS = ("records.kernels.mds",)
 
 
 def kernels_of(plan: ExamplesPlan, of_tokenizer: tuple[str, ...] = WORDPIECE_KERNELS) -> tuple[str, ...]:
@@ -32,8 +34,7 @@ def kernels_of(plan: ExamplesPlan, of_tokenizer: tuple[str, ...] = WORDPIECE_KER
 
     of_tokenizer: LoadedTokenizer.kernels.
     """
-    names = of_tokenizer + (_KERNELS if plan.is_exact else _KERNELS + _OF_SEQUENCES)
-    return names + _OF_MDS if plan.format.format == "mds" else names
+    return of_tokenizer + _KERNELS + (() if plan.is_exact else _OF_SEQUENCES) + plan.shard_format.kernels
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -106,14 +107,46 @@ class ExampleFile(WrittenFile):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class _Writing:
-    """How files are written; see `write_examples`."""
+class Writing:
+    """How the rows of a file are written.
+
+    Attributes:
+      vocabulary, plan: what decides their columns.
+      width: how many pieces rows are padded to; examples: how many rows there are.
+      indexes, packed, checksum: see `write_example_files`.
+    """
 
     vocabulary: Vocabulary
     plan: ExamplesPlan
+    width: int
+    examples: int
     indexes: bool
     packed: bool
     checksum: bool
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns of the rows."""
+        return self.plan.columns(self.vocabulary, self.width)
+
+    @property
+    def special_ids(self) -> tuple[int, int]:
+        """The ids of [CLS] and [SEP]."""
+        return self.vocabulary.cls_id, self.vocabulary.sep_id
+
+    def file(
+        self, written: WrittenFile, *, examples: int | None = None, index: WrittenFile | None = None
+    ) -> ExampleFile:
+        """The description of a file that was written; examples: how many it has, if not all."""
+        examples = self.examples if examples is None else examples
+        return ExampleFile(
+            path=written.path,
+            size=written.size,
+            sha256=written.sha256,
+            examples=examples,
+            width=self.width,
+            index=index,
+        )
 
 
 def write_examples(
@@ -146,34 +179,13 @@ def write_examples(
     """
     if not outputs or len(set(outputs)) < len(outputs):
         raise UnusableInputError("The outputs must be one or more files, each named once.")
-    writing = _Writing(
-        vocabulary=vocabulary,
-        plan=ExamplesPlan(masking=options),
-        indexes=indexes,
-        packed=packed,
-        checksum=checksum,
-    )
     text = _tokenize(inputs, wordpiece(vocabulary, options))
-    rows = draw_rows(text, vocabulary, writing.plan)
-    written, masked = _deal(outputs, rows, writing)
-    return written, _counts(text, rows, len(rows.order) * options.max_seq_length, masked)
-
-
-def write_instances(
-    outputs: Sequence[str],
-    text: TokenizedText,
-    instances: Instances,
-    vocabulary: Vocabulary,
-    options: MaskingOptions,
-    *,
-    indexes: bool = True,
-    packed: bool = False,
-    checksum: bool = True,
-) -> list[WrittenFile]:
-    """Writes the instances of a text as TFRecords; see `write_examples`."""
     plan = ExamplesPlan(masking=options)
-    writing = _Writing(vocabulary=vocabulary, plan=plan, indexes=indexes, packed=packed, checksum=checksum)
-    return _deal(outputs, rows_of_instances(text, instances, vocabulary, plan), writing)[0]
+    rows = draw_rows(text, vocabulary, plan)
+    written, masked = _deal(
+        outputs, rows, writing_of(vocabulary, plan, indexes=indexes, packed=packed, checksum=checksum)
+    )
+    return written, _counts(text, rows, len(rows.order) * options.max_seq_length, masked)
 
 
 def write_example_files(
@@ -205,7 +217,7 @@ def write_example_files(
       RunFailedError: a file cannot be written.
     """
     widths, vocabulary = plan.widths, loaded.vocabulary
-    writing = _Writing(vocabulary=vocabulary, plan=plan, indexes=indexes, packed=packed, checksum=checksum)
+    writing = writing_of(vocabulary, plan, indexes=indexes, packed=packed, checksum=checksum)
     text = _tokenize(inputs, loaded)
     rows = draw_rows(text, vocabulary, plan)
     orders = [rows.order]
@@ -216,7 +228,8 @@ def write_example_files(
     for number, (prefix, order, width) in enumerate(zip(prefixes, orders, widths, strict=True)):
         if len(order):
             blocks = _Counted(rows.lay_out(order, width))
-            made = _write(prefix, blocks, len(order), width, writing)
+            of_bin = dataclasses.replace(writing, width=width, examples=len(order))
+            made = plan.shard_format.write(prefix, blocks, of_bin)
             written += made if plan.objective.bins is None else [dataclasses.replace(f, bin=number) for f in made]
             places += len(order) * width
             masked += blocks.masked
@@ -249,48 +262,36 @@ class _Counted:
             yield rows, count
 
 
-def _deal(outputs: Sequence[str], rows: DrawnRows, writing: _Writing) -> tuple[list[WrittenFile], int]:
+def _deal(outputs: Sequence[str], rows: DrawnRows, writing: Writing) -> tuple[list[WrittenFile], int]:
     """Deals rows to TFRecords in turn; returns the files, and the number of masked positions."""
-    width = writing.plan.masking.max_seq_length
     written: list[WrittenFile] = []
     masked = 0
     for place, path in enumerate(outputs):
-        blocks = _Counted(rows.lay_out(rows.order[place :: len(outputs)], width))
-        written += _write_tfrecord(path, blocks, width, writing)
+        blocks = _Counted(rows.lay_out(rows.order[place :: len(outputs)], writing.width))
+        written += write_records(path, blocks, writing)
         masked += blocks.masked
     return written, masked
 
 
-def _write(prefix: str, blocks: _Counted, examples: int, width: int, writing: _Writing) -> list[ExampleFile]:
-    """Writes rows in the plan's format."""
-    vocabulary, plan, checksum = writing.vocabulary, writing.plan, writing.checksum
-    if plan.format.format == "tfrecord":
-        path = f"{prefix}.tfrecord" + (".gz" if writing.packed else "")
-        (file, *indexes) = _write_tfrecord(path, blocks, width, writing)
-        index = indexes[0] if indexes else None
-        return [ExampleFile(**vars(file), examples=examples, width=width, index=index)]
-    columns = plan.columns(vocabulary, width)
-    special_ids = (vocabulary.cls_id, vocabulary.sep_id)
-    if plan.format.format == "parquet":
-        # Arrow is imported only where it is needed: it takes a moment.
-        from maskmill.records.parquet import write_parquet
-
-        (file,) = write_parquet(f"{prefix}.parquet", blocks, columns, special_ids, width, checksum=checksum)
-        return [ExampleFile(**vars(file), examples=examples, width=width)]
-    from maskmill.records.mds import write_mds
-
-    return [
-        ExampleFile(path=shard.path, size=shard.size, sha256=shard.sha256, examples=shard.samples, width=width)
-        for shard in write_mds(prefix, blocks, columns, special_ids, width, checksum=checksum)
-    ]
+def writing_of(
+    vocabulary: Vocabulary, plan: ExamplesPlan, *, indexes: bool, packed: bool = False, checksum: bool
+) -> Writing:
+    """How files of the longest rows are written."""
+    return Writing(
+        vocabulary=vocabulary,
+        plan=plan,
+        width=plan.masking.max_seq_length,
+        examples=0,
+        indexes=indexes,
+        packed=packed,
+        checksum=checksum,
+    )
 
 
-def _write_tfrecord(path: str, blocks: _Counted, width: int, writing: _Writing) -> list[WrittenFile]:
-    """Writes rows as a TFRecord, and its index."""
-    plan, vocabulary = writing.plan, writing.vocabulary
-    columns = plan.columns(vocabulary, width)
-    serializer = Serializer(columns, vocabulary, width, plan.masking.max_predictions_per_seq)
-    records = serializer.blocks(blocks)
+def write_records(path: str, blocks: Blocks, writing: Writing) -> list[WrittenFile]:
+    """Writes rows as a TFRecord, and its index; see `tfrecord.write_tfrecord`."""
+    predictions = writing.plan.masking.max_predictions_per_seq
+    records = Serializer(writing.columns, writing.vocabulary, writing.width, predictions).blocks(blocks)
     return write_tfrecord(path, records, index=writing.indexes, packed=writing.packed, checksum=writing.checksum)
 
 

@@ -1,5 +1,7 @@
 """What files are called that lie beside examples and vocabularies."""
 
+from maskmill.storage import files
+
 # Of a directory with MDS shards, as streaming wants it.
 MDS_INDEX = "index.json"
 
@@ -10,6 +12,16 @@ TOKENIZER_FILE = "tokenizer.json"
 # Tells `datasets.load_dataset(DIRECTORY)` which Parquet files are of which split. Without it, that would take only the
 # files with "eval" in their names. Source: huggingface/hub-docs, docs/hub/datasets-manual-configuration.md.
 DATASET_CARD = "README.md"
+SPLITS = {"train": "train", "eval": "test"}  # what it calls the splits
 
 # What was measured of a vocabulary, for programs and for people.
 REPORT, REPORT_TABLE = "report.json", "report.md"
+
+# Of the index of a TFRecord.
+INDEX_SUFFIX = ".idx"
+
+
+def lies_beside(path: str) -> bool:
+    """Whether a file does not hold examples, by its name, though a glob for examples may match it."""
+    # Indexes, manifests, rejected documents; the copy of a vocabulary, and the card that tells the files of each split.
+    return path.endswith((INDEX_SUFFIX, ".json", ".jsonl")) or files.base_name(path) in (VOCAB_FILE, DATASET_CARD)

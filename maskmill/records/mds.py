@@ -47,16 +47,10 @@ def write_mds(
     """Writes rows to MDS shards, `PREFIX.00000.mds` and so on. Their index is written from `mds_shard_entry`.
 
     Args:
-      prefix: a path, to which the shards' numbers are added.
-      blocks: the rows, as blocks with the number of rows in use; each is read before the next one is asked for.
+      prefix, blocks, width, checksum: see ShardFormat.write. Without rows there is no shard.
       columns: in the order of their names, see `columns.columns_of`.
       special_ids: the ids of [CLS] and [SEP].
-      width: how many pieces rows are padded to.
-      checksum: compute the files' sha256 while they are written.
       size_limit: most bytes of a shard; a sample that is larger gets a shard of its own.
-
-    Returns:
-      The files written; none where there are no rows.
 
     Raises:
       RunFailedError: a file cannot be written.

@@ -6,8 +6,7 @@ from typing import ClassVar, Literal
 
 from maskmill.arguments import check_fields
 from maskmill.options import option
-
-Format = Literal["tfrecord", "parquet", "mds"]
+from maskmill.records import shard_formats
 
 # google: of create_pretraining_data.py; v2: of TensorFlow Models (official/nlp/data/create_pretraining_data.py,
 # --use_v2_feature_names).
@@ -22,8 +21,9 @@ class FormatOptions:
       UnusableInputError: a value that cannot be meant.
     """
 
-    format: Format = option(
+    format: str = option(
         "tfrecord",
+        choices=shard_formats.NAMES,
         help="tfrecord: TensorFlow's records; parquet: list columns; mds: the shards of MosaicML's streaming",
     )
     feature_names: FeatureNames = option(

@@ -37,16 +37,7 @@ def write_parquet(
     The same rows give the same bytes, whatever the blocks they come in, as long as the version of pyarrow is the same;
     the file's metadata (`created_by`) names it.
 
-    Args:
-      path: the file.
-      blocks: the rows, as blocks with the number of rows in use; each is read before the next one is asked for.
-      columns: see `columns.columns_of`.
-      special_ids: the ids of [CLS] and [SEP].
-      width: how many pieces rows are padded to.
-      checksum: compute the file's sha256 while it is written.
-
-    Returns:
-      The file written.
+    columns: of `columns.columns_of`. special_ids: of [CLS] and [SEP]. The other arguments: see ShardFormat.write.
 
     Raises:
       RunFailedError: the file cannot be written.

@@ -20,7 +20,21 @@ import numpy.typing as npt
 import pyarrow
 
 from maskmill.records.columns import Column
-from maskmill.records.varints import varint
+from maskmill.records.thrift import (
+    BINARY,
+    BYTE,
+    FALSE,
+    I32,
+    STRUCT,
+    Field,
+    binary_field,
+    i32_field,
+    i64_field,
+    list_field,
+    struct,
+    varint,
+    zigzag,
+)
 
 MAGIC = b"PAR1"
 _PAGE_BYTES = 1 << 20  # about as many, before compression
@@ -29,8 +43,6 @@ _DICTIONARY_SHARE = 4
 # A dictionary of 30,522 pieces takes 32 kB instead of 75 kB on level 1. It is packed once, in 10 ms.
 _DICTIONARY_LEVEL = 15
 
-# Thrift's types of fields.
-_FALSE, _BYTE, _I32, _I64, _BINARY, _LIST, _STRUCT = 2, 3, 5, 6, 8, 9, 12
 # Parquet's enumerations.
 INT32, FLOAT = 1, 4
 REQUIRED, REPEATED = 0, 2
@@ -39,8 +51,6 @@ _LOGICAL_LIST, _LOGICAL_INTEGER = 3, 10
 PLAIN, RLE, RLE_DICTIONARY = 0, 3, 8
 DATA_PAGE, DICTIONARY_PAGE = 0, 2
 ZSTD = 6
-
-_Field = tuple[int, int, bytes]  # its id, type and value
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -76,7 +86,7 @@ def encode_chunk(
     )
     if has_dictionary:
         assert column.largest is not None
-        header = [_i32(1, column.largest + 1), _i32(2, PLAIN)]
+        header = [i32_field(1, column.largest + 1), i32_field(2, PLAIN)]
         pages.add(DICTIONARY_PAGE, (7, header), *_dictionary(column.largest))
     dictionary_size = pages.size if has_dictionary else None
     rows = len(offsets) - 1
@@ -92,7 +102,7 @@ def encode_chunk(
         page = values[ends[0] : ends[-1]]
         body = _indices(page) if has_dictionary else [_plain(page)]
         encoding = RLE_DICTIONARY if has_dictionary else PLAIN
-        header = [_i32(1, levels), _i32(2, encoding), _i32(3, RLE), _i32(4, RLE)]
+        header = [i32_field(1, levels), i32_field(2, encoding), i32_field(3, RLE), i32_field(4, RLE)]
         content = b"".join([level_bytes, *body])
         pages.add(DATA_PAGE, (5, header), len(content), codec.compress(content, asbytes=True))
         count += levels
@@ -107,18 +117,18 @@ class _Pages:
         self.pieces: list[bytes] = []
         self.size = self.uncompressed = 0
 
-    def add(self, kind: int, kind_header: tuple[int, list[_Field]], plain_size: int, packed: bytes) -> None:
+    def add(self, kind: int, kind_header: tuple[int, list[Field]], plain_size: int, packed: bytes) -> None:
         """Adds a page that is packed; kind_header: the field of its kind in the page's header."""
         checksum = zlib.crc32(packed)
         signed = checksum - (checksum >> 31 << 32)
         field, header = kind_header
-        head = _struct(
+        head = struct(
             [
-                _i32(1, kind),
-                _i32(2, plain_size),
-                _i32(3, len(packed)),
-                _i32(4, signed),
-                (field, _STRUCT, _struct(header)),
+                i32_field(1, kind),
+                i32_field(2, plain_size),
+                i32_field(3, len(packed)),
+                i32_field(4, signed),
+                (field, STRUCT, struct(header)),
             ]
         )
         self.pieces += [head, packed]
@@ -185,16 +195,16 @@ def encode_footer(columns: Sequence[Column], groups: Sequence[tuple[int, int, Se
       columns: of each row group.
       groups: for each row group the number of its rows, where it starts in the file, and its chunks.
     """
-    schema = [_struct([_binary(4, b"schema"), _i32(5, len(columns))])]
+    schema = [struct([binary_field(4, b"schema"), i32_field(5, len(columns))])]
     for column in columns:
         schema += _schema_elements(column)
-    metadata = _struct(
+    metadata = struct(
         [
-            _i32(1, 2),
-            _list(2, _STRUCT, schema),
-            _i64(3, sum(rows for rows, _, _ in groups)),
-            _list(4, _STRUCT, [_row_group(columns, *group) for group in groups]),
-            _binary(6, f"maskmill with zstd of pyarrow {pyarrow.__version__}".encode()),
+            i32_field(1, 2),
+            list_field(2, STRUCT, schema),
+            i64_field(3, sum(rows for rows, _, _ in groups)),
+            list_field(4, STRUCT, [_row_group(columns, *group) for group in groups]),
+            binary_field(6, f"maskmill with zstd of pyarrow {pyarrow.__version__}".encode()),
         ]
     )
     return metadata + len(metadata).to_bytes(4, "little") + MAGIC
@@ -203,19 +213,23 @@ def encode_footer(columns: Sequence[Column], groups: Sequence[tuple[int, int, Se
 def _schema_elements(column: Column) -> list[bytes]:
     """A column: a list that is there in every row, of values that are all there."""
     bits = column.dtype.itemsize * 8
-    element = [_i32(1, FLOAT if column.largest is None else INT32), _i32(3, REQUIRED), _binary(4, b"element")]
+    element = [
+        i32_field(1, FLOAT if column.largest is None else INT32),
+        i32_field(3, REQUIRED),
+        binary_field(4, b"element"),
+    ]
     if column.dtype.kind == "u":
-        integer = _struct([(1, _BYTE, bytes([bits])), (2, _FALSE, b"")])
+        integer = struct([(1, BYTE, bytes([bits])), (2, FALSE, b"")])
         element += [
-            _i32(6, _CONVERTED_UNSIGNED[bits]),
-            (10, _STRUCT, _struct([(_LOGICAL_INTEGER, _STRUCT, integer)])),
+            i32_field(6, _CONVERTED_UNSIGNED[bits]),
+            (10, STRUCT, struct([(_LOGICAL_INTEGER, STRUCT, integer)])),
         ]
-    is_list = (10, _STRUCT, _struct([(_LOGICAL_LIST, _STRUCT, _struct([]))]))
-    name = _binary(4, column.name.encode())
+    is_list = (10, STRUCT, struct([(_LOGICAL_LIST, STRUCT, struct([]))]))
+    name = binary_field(4, column.name.encode())
     return [
-        _struct([_i32(3, REQUIRED), name, _i32(5, 1), _i32(6, _CONVERTED_LIST), is_list]),
-        _struct([_i32(3, REPEATED), _binary(4, b"list"), _i32(5, 1)]),
-        _struct(element),
+        struct([i32_field(3, REQUIRED), name, i32_field(5, 1), i32_field(6, _CONVERTED_LIST), is_list]),
+        struct([i32_field(3, REPEATED), binary_field(4, b"list"), i32_field(5, 1)]),
+        struct(element),
     ]
 
 
@@ -223,59 +237,27 @@ def _row_group(columns: Sequence[Column], rows: int, start: int, chunks: Sequenc
     entries = []
     at = start
     for column, chunk in zip(columns, chunks, strict=True):
-        entries.append(_struct([_i64(2, at), (3, _STRUCT, _column_metadata(column, at, chunk))]))
+        entries.append(struct([i64_field(2, at), (3, STRUCT, _column_metadata(column, at, chunk))]))
         at += chunk.size
     uncompressed = sum(chunk.uncompressed for chunk in chunks)
-    sizes = [_i64(2, uncompressed), _i64(3, rows), _i64(5, start), _i64(6, at - start)]
-    return _struct([_list(1, _STRUCT, entries), *sizes])
+    sizes = [i64_field(2, uncompressed), i64_field(3, rows), i64_field(5, start), i64_field(6, at - start)]
+    return struct([list_field(1, STRUCT, entries), *sizes])
 
 
 def _column_metadata(column: Column, at: int, chunk: Chunk) -> bytes:
     encodings = [PLAIN, RLE] if chunk.dictionary_size is None else [PLAIN, RLE, RLE_DICTIONARY]
-    dictionary = [] if chunk.dictionary_size is None else [_i64(11, at)]
+    dictionary = [] if chunk.dictionary_size is None else [i64_field(11, at)]
     path = [column.name.encode(), b"list", b"element"]
-    return _struct(
+    return struct(
         [
-            _i32(1, FLOAT if column.largest is None else INT32),
-            _list(2, _I32, [_zigzag(encoding) for encoding in encodings]),
-            _list(3, _BINARY, [varint(len(name)) + name for name in path]),
-            _i32(4, ZSTD),
-            _i64(5, chunk.values),
-            _i64(6, chunk.uncompressed),
-            _i64(7, chunk.size),
-            _i64(9, at + (chunk.dictionary_size or 0)),
+            i32_field(1, FLOAT if column.largest is None else INT32),
+            list_field(2, I32, [zigzag(encoding) for encoding in encodings]),
+            list_field(3, BINARY, [varint(len(name)) + name for name in path]),
+            i32_field(4, ZSTD),
+            i64_field(5, chunk.values),
+            i64_field(6, chunk.uncompressed),
+            i64_field(7, chunk.size),
+            i64_field(9, at + (chunk.dictionary_size or 0)),
             *dictionary,
         ]
     )
-
-
-def _zigzag(number: int) -> bytes:
-    return varint(number << 1 if number >= 0 else ~number << 1 | 1)
-
-
-def _i32(field: int, number: int) -> _Field:
-    return field, _I32, _zigzag(number)
-
-
-def _i64(field: int, number: int) -> _Field:
-    return field, _I64, _zigzag(number)
-
-
-def _binary(field: int, content: bytes) -> _Field:
-    return field, _BINARY, varint(len(content)) + content
-
-
-def _list(field: int, kind: int, items: Sequence[bytes]) -> _Field:
-    size = bytes([len(items) << 4 | kind]) if len(items) < 15 else bytes([15 << 4 | kind]) + varint(len(items))
-    return field, _LIST, size + b"".join(items)
-
-
-def _struct(fields: Sequence[_Field]) -> bytes:
-    """A struct of fields whose ids ascend."""
-    out = bytearray()
-    last = 0
-    for field, kind, value in fields:
-        out.append(field - last << 4 | kind)
-        out += value
-        last = field
-    return bytes(out) + b"\0"

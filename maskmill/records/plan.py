@@ -8,6 +8,7 @@ from maskmill.masking.options import MaskingOptions
 from maskmill.masking.packing import bin_widths
 from maskmill.records.columns import Column, ColumnRules, columns_of, schema
 from maskmill.records.options import FormatOptions
+from maskmill.records.shard_formats import ShardFormat, format_of
 from maskmill.text.text_shards import ShardKind
 from maskmill.tokenization.vocabulary import Vocabulary
 
@@ -21,6 +22,11 @@ class ExamplesPlan:
     masking: MaskingOptions
     objective: ObjectiveOptions = ObjectiveOptions()
     format: FormatOptions = FormatOptions()
+
+    @property
+    def shard_format(self) -> ShardFormat:
+        """What the examples become."""
+        return format_of(self.format.format)
 
     @property
     def is_exact(self) -> bool:
@@ -43,14 +49,14 @@ class ExamplesPlan:
     @property
     def is_padded(self) -> bool:
         """Whether all rows of a file have the same width: always, unless the reader draws the masks."""
-        return self.format.format == "tfrecord" or not self.objective.dynamic_masking
+        return self.shard_format.is_padded or not self.objective.dynamic_masking
 
     def folders_of(self, kind: ShardKind) -> list[str]:
-        """The folders of a kind's files below the output: of MDS one, or one for each bin, as streaming reads folders.
+        """The folders of a kind's files below the output: one, or one for each bin, where the format has folders.
 
         Files of other formats have none: they lie in the output itself.
         """
-        if self.format.format != "mds":
+        if not self.shard_format.in_folders:
             return []
         bins = self.objective.bins
         return [kind] if bins is None else [f"{kind}/bin-{number}" for number in range(bins)]

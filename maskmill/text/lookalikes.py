@@ -1,4 +1,4 @@
-"""Files that are no training text although they could be read as such: what they look like, and what to do with them.
+"""Files that are not training text although they could be read as such: what they look like, and what to do with them.
 
 Each rule takes only what no text has: a file that is refused by mistake costs its user an option, one that is taken by
 mistake spoils the data in silence.
@@ -120,7 +120,7 @@ _TABLE_NAME = re.compile(r"\.(?:csv|tsv|tab)(?:\.(?:gz|bz2|xz))?$", re.IGNORECAS
 
 
 def of_bytes(head: bytes, *, most_zeros: float = 0.0) -> Lookalike | None:
-    """What a file that is no text is, by its first bytes, packed or not; None where they may be text.
+    """What a file that is not text is, by its first bytes, packed or not; None if they may be text.
 
     Args:
       head: at least 512 bytes, or all that the file has.

@@ -22,7 +22,7 @@ def find_texts(patterns: Sequence[str], *, may_be_missing: bool = False) -> list
 
     Args:
       patterns: globs of files, or directories that extract made, which stand for their shards that are not empty.
-        Of a glob's files, those that are no text shards by their names are passed over (`beside_texts`).
+        Of a glob's files, those that are not text shards by their names are passed over (`beside_texts`).
       may_be_missing: whether there may be none.
 
     Raises:
@@ -87,7 +87,7 @@ def _shards_of_directory(pattern: str) -> list[str] | None:
 
 
 def _listed_shards(directory: str) -> list[dict[str, Any]] | None:
-    """What the manifest of extract in a directory says of its shards; None where there is no such manifest."""
+    """What the manifest of extract in a directory says of its shards; None if there is no such manifest."""
     if is_glob(directory) or not files.exists(files.join(directory, manifest.MANIFEST)):
         return None
     made = manifest.read_manifest(directory)

@@ -12,14 +12,14 @@ from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
 from maskmill.inspection.examples import vocabulary_of
 from maskmill.inspection.words import RowDecoder
 from maskmill.kernels.crc32c import masked_crc32c
-from maskmill.reading.beside import lies_beside
-from maskmill.reading.byte_ranges import ByteRanges
+from maskmill.reading.byte_ranges import ByteRanges, open_range_file
 from maskmill.reading.data_set import DataSet
 from maskmill.reading.made_examples import parse_examples
 from maskmill.reading.opening import open_data_set
 from maskmill.reading.read_vocabulary import UNKNOWN, KnownVocabulary
-from maskmill.reading.record_indexes import open_range_file
+from maskmill.records.file_names import lies_beside
 from maskmill.records.kernels.frames import HEAD
+from maskmill.records.shard_formats import suffixes
 from maskmill.records.tfrecord import unpacked
 from maskmill.storage import files, manifest
 from maskmill.text.text_files import kind_of_text
@@ -35,7 +35,6 @@ _NAMES: Mapping[tuple[str, str], str] = {
     ("examples", "eval"): "eval examples",
     ("eval", "eval"): "picked eval examples",
 }
-_SUFFIXES = (".gz", ".tfrecord", ".parquet", ".mds")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -177,7 +176,7 @@ def _counterpart(part: Part, others: list[Part]) -> Part | None:
 def bare_name(path: str) -> str:
     """The name of a file without the suffixes of formats."""
     name = files.base_name(path)
-    for suffix in _SUFFIXES:
+    for suffix in (".gz", *suffixes()):
         name = name.removesuffix(suffix)
     return name
 

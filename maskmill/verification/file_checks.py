@@ -1,18 +1,15 @@
 """Holds a file against what its manifest says: that it is there, its size, its checksum, its index."""
 
-import hashlib
-
 import numpy as np
 import numpy.typing as npt
 
 from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
-from maskmill.reading.byte_ranges import ByteRanges
-from maskmill.reading.record_indexes import find_records, open_range_file, read_index
+from maskmill.reading.byte_ranges import ByteRanges, open_range_file
+from maskmill.reading.record_indexes import find_records, read_index
 from maskmill.records.tfrecord import unpacked
 from maskmill.verification.findings import Checked, Finding
 from maskmill.verification.pieces import Piece
 
-_READ_BYTES = 8 << 20
 _DO = "fetch or make it again"
 
 
@@ -25,7 +22,7 @@ def check_file(piece: Piece, ranges: ByteRanges) -> tuple[Checked, int | None, s
     path, expected = piece.path, piece.expected
     try:
         size = ranges.size(path)
-        digest = sha256_of(path, size, ranges)
+        digest = ranges.sha256_of(path)
     except MissingFileError:
         why = "is in the manifest" if expected.size is not None or expected.sha256 is not None else "was named"
         message = f"{path}: this file {why}, but it is not there; {_DO}."
@@ -74,14 +71,6 @@ def check_file(piece: Piece, ranges: ByteRanges) -> tuple[Checked, int | None, s
     return Checked(findings=tuple(findings), looked_at=looked_at, skipped=skipped), size, digest
 
 
-def sha256_of(path: str, size: int, ranges: ByteRanges) -> str:
-    """The sha256 of a file, in hexadecimal; a few megabytes of it are in memory at a time."""
-    digest = hashlib.sha256()
-    for start in range(0, size, _READ_BYTES):
-        digest.update(ranges.read(path, start, min(size, start + _READ_BYTES)).data)
-    return digest.hexdigest()
-
-
 def check_index(piece: Piece, ranges: ByteRanges, starts: npt.NDArray[np.int64] | None = None) -> Checked:
     """Checks that the index of TFRecords is that of the manifest, and names the places of the records.
 
@@ -92,8 +81,7 @@ def check_index(piece: Piece, ranges: ByteRanges, starts: npt.NDArray[np.int64] 
         return Checked()
     path = piece.path
     try:
-        size = ranges.size(index)
-        digest = sha256_of(index, size, ranges)
+        digest = ranges.sha256_of(index)
         told = read_index(index, ranges, 1)
     except MissingFileError:
         message = f"{index}: this index is in the manifest, but it is not there; run `maskmill index {path}`."

@@ -6,7 +6,7 @@ from typing import Any
 
 from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
 from maskmill.reading.byte_ranges import ByteRanges
-from maskmill.records.file_names import DATASET_CARD, MDS_INDEX
+from maskmill.records.file_names import DATASET_CARD, MDS_INDEX, SPLITS
 from maskmill.storage import files
 from maskmill.verification.findings import Checked, Finding, finding, joined
 from maskmill.verification.listed_shards import ListedFile
@@ -15,7 +15,6 @@ from maskmill.verification.targets import Target
 _CHECK = "index"
 _WORD = 4
 _MOST_CONFIG_BYTES = 1 << 16
-_SPLITS = {"train": "train", "eval": "test"}  # in the card of Parquet files
 _CONFIG = ("column_names", "column_encodings", "column_sizes", "format", "compression", "version")
 
 
@@ -105,7 +104,7 @@ def _check_card(target: Target, ranges: ByteRanges) -> Checked:
     path = files.join(target.directory, DATASET_CARD)
     wanted: dict[str, list[str]] = {}
     for shard in target.shards:
-        wanted.setdefault(_SPLITS[shard.kind], []).extend(file.name for file in shard.files)
+        wanted.setdefault(SPLITS[shard.kind], []).extend(file.name for file in shard.files)
     try:
         text = ranges.read_all(path).decode(errors="replace")
     except (UnusableInputError, RunFailedError):

@@ -14,10 +14,11 @@ from maskmill.errors import UnusableInputError
 from maskmill.masking.instances import piece_continuations
 from maskmill.masking.objective_options import ObjectiveOptions, decided_mask_unit
 from maskmill.masking.options import MaskingOptions
+from maskmill.options import hints_of
 from maskmill.reading.data_set import DataFile, DataSet, ReadColumn
 from maskmill.reading.read_columns import RowLimits, SchemaColumn, columns_of_example, columns_of_schema
 from maskmill.records.features import OF_MASKS
-from maskmill.records.options import Format, FormatOptions
+from maskmill.records.options import FormatOptions
 from maskmill.records.plan import ExamplesPlan
 from maskmill.tokenization.vocabulary import Vocabulary
 from maskmill.verification.kernels.rows import ALONE, CLOSES, CONTINUES
@@ -40,7 +41,7 @@ def options_from(kind: type[_Options], parameters: Mapping[str, Any]) -> _Option
     Raises:
       UnusableInputError: a value cannot be meant, or is of another type.
     """
-    hints = typing.get_type_hints(kind)
+    hints = hints_of(kind)
     values = {field.name: parameters[field.name] for field in dataclasses.fields(kind) if field.name in parameters}
     for name, value in values.items():
         if not _may_be(value, hints[name]):
@@ -68,9 +69,6 @@ def cleaned(made: Mapping[str, Any], shards: Sequence[ListedShard]) -> dict[str,
 
 
 _HINTS = {
-    **typing.get_type_hints(MaskingOptions),
-    **typing.get_type_hints(ObjectiveOptions),
-    **typing.get_type_hints(FormatOptions),
     "compat": str,
     "shard_size_mb": float | None,
     "num_eval_articles": int | None,
@@ -81,7 +79,8 @@ _HINTS = {
 
 
 def _without_wrong(options: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if name not in _HINTS or _may_be(value, _HINTS[name])}
+    hints = _HINTS | hints_of(MaskingOptions) | hints_of(ObjectiveOptions) | hints_of(FormatOptions)
+    return {name: value for name, value in options.items() if name not in hints or _may_be(value, hints[name])}
 
 
 def _entry_of(shard: ListedShard) -> dict[str, Any]:
@@ -299,7 +298,7 @@ def _piece_kinds(known: KnownPieces) -> npt.NDArray[np.uint8] | None:
     return kinds + CONTINUES * piece_continuations(vocabulary)
 
 
-def _data_set(path: str, format: Format, columns: tuple[ReadColumn, ...], width: int, known: KnownPieces) -> DataSet:
+def _data_set(path: str, format: str, columns: tuple[ReadColumn, ...], width: int, known: KnownPieces) -> DataSet:
     return DataSet(
         path=path,
         format=format,

@@ -62,8 +62,8 @@ def _written_columns(columns: Sequence[ReadColumn]) -> tuple[Column, ...]:
 def _wrong_in_parquet(data_set: DataSet, ranges: ByteRanges) -> str | None:
     from maskmill.reading import parquet_pages
     from maskmill.reading.parquet import is_foreign
-    from maskmill.reading.thrift import read_struct
     from maskmill.records import parquet_format as format
+    from maskmill.records.thrift import read_struct
 
     path = data_set.files[0].path
     if is_foreign(path, ranges):
@@ -101,8 +101,8 @@ def _wrong_in_parquet(data_set: DataSet, ranges: ByteRanges) -> str | None:
 
 def _pages_of(chunk: memoryview) -> Any:
     """What the pages of a column of a row group come to (parquet_format.Chunk); None where they are no pages."""
-    from maskmill.reading.thrift import read_struct
     from maskmill.records import parquet_format as format
+    from maskmill.records.thrift import read_struct
 
     at = values = uncompressed = 0
     dictionary_size = None

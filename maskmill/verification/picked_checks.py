@@ -9,7 +9,6 @@ from maskmill.records.eval_picking import pick_examples
 from maskmill.records.example_proto import parse_example
 from maskmill.records.tfrecord import read_records
 from maskmill.storage import files
-from maskmill.verification.file_checks import sha256_of
 from maskmill.verification.findings import Checked, Finding
 from maskmill.verification.pieces import Piece
 
@@ -24,13 +23,13 @@ def check_picked(piece: Piece, ranges: ByteRanges) -> Checked:
         raise ValueError(f"{piece.path}: this piece does not say what its examples were picked of")
     try:
         for path, digest in zip(remake.inputs, remake.sha256, strict=True):
-            if sha256_of(path, ranges.size(path), ranges) != digest:
+            if ranges.sha256_of(path) != digest:
                 return Checked(skipped={_CHECK: f"{path} is not the file that eval examples were picked of"})
         count = piece.expected.counts.get("examples", 0)
         with tempfile.TemporaryDirectory(prefix=files.scratch_prefix()) as directory:
             again = files.join(directory, "picked.tfrecord")
             written = pick_examples(remake.inputs, again, count)
-            if sha256_of(piece.path, ranges.size(piece.path), ranges) == written.sha256:
+            if ranges.sha256_of(piece.path) == written.sha256:
                 return Checked(looked_at={_CHECK: 1})
             differs = _first_difference(again, piece.path)
     except (UnusableInputError, RunFailedError) as error:

@@ -7,7 +7,6 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from maskmill.records.options import Format
 from maskmill.verification.findings import Finding
 
 # text: a text shard or eval.txt. examples: a file of examples, picked ones too. shard: the files of a shard, which is
@@ -49,7 +48,7 @@ class Remake:
     vocabulary: str | None = None
     vocabulary_sha256: str | None = None
     is_tokenizer: bool = False
-    format: Format = "tfrecord"
+    format: str = "tfrecord"
     seed: int | None = None
     files: tuple[str, ...]
     sizes: tuple[int, ...]
@@ -82,7 +81,7 @@ class Piece:
     shard: int
     directory: str
     expected: ExpectedFile
-    format: Format | None = None
+    format: str | None = None
     rules: Any = None
     unusable: str | None = None
     remake: Remake | None = None

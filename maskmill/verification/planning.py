@@ -12,6 +12,7 @@ from maskmill.reading.byte_ranges import ByteRanges
 from maskmill.reading.data_set import DataFile
 from maskmill.reading.record_indexes import first_example
 from maskmill.reading.remote import open_ranges
+from maskmill.records import shard_formats
 from maskmill.records.plan import ExamplesPlan
 from maskmill.storage import files, manifest
 from maskmill.text.lookalikes import no_text_shard
@@ -327,7 +328,7 @@ class _Planner:
 
     def _features_of(self, path: str) -> Mapping[str, tuple[int, str]] | str:
         """The features of the first example of a file, or why they are not known."""
-        if path.endswith((".parquet", ".mds")):
+        if shard_formats.needs_manifest(path):
             return f"{path}: only TFRecords can be verified without a manifest."
         try:
             return first_example(path, self._ranges) or f"{path}: there is no example in this file."
@@ -474,7 +475,7 @@ def _files_in(directory: str) -> list[str]:
 
 def _format_of(made: Mapping[str, Any]) -> Any:
     given = made.get("format", "tfrecord")
-    return given if given in ("tfrecord", "parquet", "mds") else "tfrecord"
+    return given if given in shard_formats.NAMES else "tfrecord"
 
 
 def _shown(value: Any) -> str:

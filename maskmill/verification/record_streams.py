@@ -12,13 +12,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from maskmill.reading.block_reader import Block
-from maskmill.reading.byte_ranges import ByteRanges
+from maskmill.reading.block_reader import Block, Rows
+from maskmill.reading.byte_ranges import ByteRanges, open_range_file
 from maskmill.reading.data_set import DataSet, ReadColumn
 from maskmill.reading.kernels.row_hashes import add_column
 from maskmill.reading.opening import reader_of
-from maskmill.reading.record_indexes import open_range_file
-from maskmill.reading.rows import Rows
 from maskmill.records.tfrecord import unpacked
 
 _READ_BYTES = 1 << 22

@@ -10,7 +10,6 @@ from maskmill.masking.seeds import shard_seed
 from maskmill.reading.remote import open_ranges
 from maskmill.storage import completions, files, manifest
 from maskmill.storage.paths import is_glob
-from maskmill.verification.file_checks import sha256_of
 from maskmill.verification.findings import Checked, Finding, joined
 from maskmill.verification.known_rules import parameters_of
 from maskmill.verification.listed_shards import ListedShard
@@ -215,6 +214,6 @@ def _digest_of(path: str) -> str | None:
     """The sha256 of a file; None where it cannot be read."""
     try:
         with contextlib.closing(open_ranges(path, cache_bytes=0)) as ranges:
-            return sha256_of(path, ranges.size(path), ranges)
+            return ranges.sha256_of(path)
     except (UnusableInputError, RunFailedError, ValueError):
         return None

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from maskmill.reading.block_reader import Rows
 from maskmill.reading.byte_ranges import ByteRanges
-from maskmill.reading.rows import Rows
-from maskmill.reading.targets import TargetTable
+from maskmill.reading.column_tables import TargetTable
 from maskmill.verification.pieces import Piece
 from maskmill.verification.row_faults import Faults
 from maskmill.verification.row_reading import ReadRows, checked_columns, open_rows

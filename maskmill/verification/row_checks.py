@@ -10,11 +10,10 @@ import numpy.typing as npt
 from maskmill.errors import UnusableInputError
 from maskmill.kernels.memory import exposed_address
 from maskmill.masking.packing import bin_widths
-from maskmill.reading.block_reader import OtherColumnsError
+from maskmill.reading.block_reader import OtherColumnsError, Rows
 from maskmill.reading.byte_ranges import ByteRanges
+from maskmill.reading.column_tables import TargetTable
 from maskmill.reading.data_set import DataSet, ReadColumn
-from maskmill.reading.rows import Rows
-from maskmill.reading.targets import TargetTable
 from maskmill.records.features import FEATURES, OF_MASKS
 from maskmill.verification import scratch
 from maskmill.verification.findings import Finding

@@ -6,27 +6,22 @@ noted, and reading goes on behind it. TFRecords are read from their start to the
 
 import dataclasses
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from maskmill.errors import UnusableInputError
-from maskmill.reading.block_reader import Block, DamagedBlockError
+from maskmill.reading.block_reader import Block, DamagedBlockError, Rows, WrongChecksumError
 from maskmill.reading.byte_ranges import ByteRanges
+from maskmill.reading.column_tables import TargetTable
 from maskmill.reading.data_set import DataSet, ReadColumn
-from maskmill.reading.kernels import targets
+from maskmill.reading.kernels import column_tables
 from maskmill.reading.record_indexes import features_of_record
-from maskmill.reading.rows import Rows
-from maskmill.reading.targets import TargetTable
 from maskmill.records.features import FEATURES, FLAGS
 from maskmill.records.kernels.frames import FRAME, HEAD, TAIL
+from maskmill.records.shard_formats import format_of
 from maskmill.verification.kernels import records as kernels
 from maskmill.verification.row_faults import Fault, Faults
-
-if TYPE_CHECKING:
-    from maskmill.reading.mds import MdsReader
-    from maskmill.reading.parquet import ParquetReader
 
 _BLOCK_BYTES = 1 << 19  # of input_ids in memory
 _READ_BYTES = 1 << 20
@@ -130,7 +125,7 @@ class _Unpacked:
     part = _READ_BYTES
 
     def __init__(self, path: str, ranges: ByteRanges) -> None:
-        from maskmill.reading.record_indexes import open_range_file
+        from maskmill.reading.byte_ranges import open_range_file
         from maskmill.records.tfrecord import unpacked
 
         self._path, self._start, self._data = path, 0, b""
@@ -289,7 +284,7 @@ class _TfRecordRows:
             self._faults.add(fault)
             return
         feature = self._columns[column].feature if column >= 0 else ""
-        check = check_of(feature) if why == targets.OUT_OF_RANGE else "schema"
+        check = check_of(feature) if why == column_tables.OUT_OF_RANGE else "schema"
         kind = f"{feature} {why}"
         if self._faults.has(check, kind):
             self._faults.count(check, kind)
@@ -321,7 +316,7 @@ def _is_packed(path: str, ranges: ByteRanges) -> bool:
     head = ranges.read(path, 0, min(ranges.size(path), HEAD)).tobytes()
     if len(head) < HEAD or kernels.find_record(np.frombuffer(bytearray(head), np.uint8), 0) == 0:
         return False
-    from maskmill.reading.record_indexes import open_range_file
+    from maskmill.reading.byte_ranges import open_range_file
     from maskmill.records.tfrecord import unpacked
 
     raw = open_range_file(path, ranges, HEAD)
@@ -350,16 +345,17 @@ class _BlockRows:
     """Rows of files that are read by blocks."""
 
     def __init__(self, data_set: DataSet, ranges: ByteRanges, faults: Faults) -> None:
-        self._faults, self._path, self._format = faults, data_set.files[0].path, data_set.format
-        samples = _count_samples(data_set, ranges)
+        self._faults, self._path = faults, data_set.files[0].path
+        format = format_of(data_set.format)
+        samples = format.count_samples(self._path, ranges)
         file = dataclasses.replace(data_set.files[0], samples=samples, size=None)
         self._samples = samples
-        self._reader = _reader_of(dataclasses.replace(data_set, files=(file,)), ranges)
+        self._reader = format.reader(dataclasses.replace(data_set, files=(file,)), ranges)
         self.room = self._reader.block_samples
         self.records = samples
         self.unread: str | None = None
         self.starts: npt.NDArray[np.int64] | None = None
-        self.checksums = _checksums(data_set, ranges)
+        self.checksums = format.why_unchecked(self._path, ranges)
 
     def blocks(self, into: ReadRows) -> Iterator[int]:
         for first in range(0, self._samples, self.room):
@@ -398,44 +394,4 @@ class _BlockRows:
         self._faults.add(_value_fault(check, kind, record, reason))
 
     def _is_checksum(self, error: DamagedBlockError) -> bool:
-        if self._format != "parquet":
-            return False
-        from maskmill.reading.parquet_pages import WrongChecksumError
-
         return isinstance(error.__cause__, WrongChecksumError)
-
-
-def _checksums(data_set: DataSet, ranges: ByteRanges) -> str | None:
-    """RowSource.checksums."""
-    if data_set.format == "mds":
-        return "MDS has no checksums of records"
-    from maskmill.reading.parquet import is_foreign
-
-    is_checked = not is_foreign(data_set.files[0].path, ranges)
-    return None if is_checked else "another program wrote this Parquet file again; its pages need no checksums"
-
-
-def _reader_of(data_set: DataSet, ranges: ByteRanges) -> "MdsReader | ParquetReader":
-    if data_set.format == "mds":
-        from maskmill.reading.mds import MdsReader
-
-        return MdsReader(data_set, ranges)
-    from maskmill.reading.parquet import ParquetReader  # Arrow takes a moment
-
-    return ParquetReader(data_set, ranges)
-
-
-def _count_samples(data_set: DataSet, ranges: ByteRanges) -> int:
-    """How many samples a file says it has.
-
-    Raises:
-      UnusableInputError: it says nothing that can be.
-    """
-    path = data_set.files[0].path
-    if data_set.format == "mds":
-        if ranges.size(path) < _WORD:
-            raise UnusableInputError(f"{path}: this shard is too short; make or fetch it again.")
-        return int(ranges.read(path, 0, _WORD).view("<u4")[0])
-    from maskmill.reading.parquet import count_rows
-
-    return count_rows(path, ranges)

@@ -8,9 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
-from maskmill.reading.beside import INDEX_SUFFIX, lies_beside
 from maskmill.reading.byte_ranges import ByteRanges
 from maskmill.reading.remote import open_ranges
+from maskmill.records.file_names import INDEX_SUFFIX, lies_beside
+from maskmill.records.shard_formats import suffixes
 from maskmill.storage import completions, files, manifest
 from maskmill.storage.paths import is_glob
 from maskmill.verification.findings import Checked, Finding
@@ -233,7 +234,7 @@ def _kind_of_file(path: str, ranges: ByteRanges) -> Literal["text", "examples"]:
     """Whether a file holds text or examples: by its first bytes, or its name where they tell nothing."""
     from maskmill.records.kernels.frames import HEAD
 
-    if path.endswith((".tfrecord", ".tfrecord.gz", ".parquet", ".mds", ".tfrecords")):
+    if path.endswith((*suffixes(), ".tfrecord.gz", ".tfrecords")):
         return "examples"
     try:
         start = ranges.read(path, 0, min(ranges.size(path), HEAD)).tobytes()

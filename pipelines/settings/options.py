@@ -190,7 +190,7 @@ def options_of(options_class: type) -> Mapping[str, Option]:
                 name=_name_of(field),
                 help=field.metadata[HELP],
                 default=field.default,
-                kind=_kind(hints[field.name], field.metadata.get(CHOICES)),
+                kind=_kind(hints[field.name], tuple(field.metadata.get(CHOICES) or ()) or None),
                 path=(field.name,),
                 group=group,
             )

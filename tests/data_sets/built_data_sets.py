@@ -4,7 +4,6 @@ from pathlib import Path
 
 from data_sets.example_sets import setup_of, write_set
 from maskmill.masking.objective_options import ObjectiveOptions
-from maskmill.records.options import Format
 
 SHARDS = 3
 WORDS = "river town bridge church music album station village player season league island"
@@ -13,7 +12,7 @@ WORDS = "river town bridge church music album station village player season leag
 def build_data_set(
     folder: Path,
     *,
-    format: Format = "tfrecord",
+    format: str = "tfrecord",
     objective: ObjectiveOptions | None = None,
     dupe_factor: int = 1,
     sentences: int = 60,

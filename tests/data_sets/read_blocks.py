@@ -8,11 +8,9 @@ import numpy as np
 import numpy.typing as npt
 from made_up.rows import MadeUpRows
 
-from maskmill.reading.block_reader import Block, BlockReader
+from maskmill.reading.block_reader import Block, BlockReader, Rows
 from maskmill.reading.data_set import DataFile, DataSet, ReadColumn
-from maskmill.reading.rows import Rows
 from maskmill.records.columns import Column
-from maskmill.records.options import Format
 
 UNTOUCHED = 113  # in rows that nothing was read to
 
@@ -49,7 +47,7 @@ def read_columns(columns: Sequence[Column], made: MadeUpRows) -> tuple[ReadColum
 
 
 def data_set_of(
-    files: Mapping[str, int], columns: Sequence[ReadColumn], *, format: Format = "tfrecord", index: bool = False
+    files: Mapping[str, int], columns: Sequence[ReadColumn], *, format: str = "tfrecord", index: bool = False
 ) -> DataSet:
     """A data set of files, each with its number of samples. index: they have DALI's index beside them."""
     return DataSet(

@@ -25,9 +25,9 @@ from maskmill.masking.row_masks import (
     row_mask_rules,
     span_lengths,
 )
+from maskmill.reading.block_reader import Rows
 from maskmill.reading.data_set import DataFile, DataSet, ReadColumn
 from maskmill.reading.kernels import gathering
-from maskmill.reading.rows import Rows
 
 VOCABULARY = 300
 CLS, SEP, MASK, PAD = 1, 2, 3, 5

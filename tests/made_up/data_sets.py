@@ -8,10 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from maskmill.loading.loader import Source
-from maskmill.reading.block_reader import Block, BlockReader
+from maskmill.reading.block_reader import Block, BlockReader, Rows
 from maskmill.reading.byte_ranges import ByteRanges, LocalRanges
 from maskmill.reading.data_set import DataFile, DataSet, ReadColumn
-from maskmill.reading.rows import Rows
 
 FIRST_ID = 10
 

@@ -13,15 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from properties import SEEDED, tries
 
-from maskmill.reading.block_reader import Block, DamagedBlockError
+from maskmill.reading.block_reader import Block, DamagedBlockError, Rows
 from maskmill.reading.byte_ranges import LocalRanges
+from maskmill.reading.column_tables import limits
 from maskmill.reading.data_set import ReadColumn
-from maskmill.reading.rows import Rows
-from maskmill.reading.targets import integer_limits
 from maskmill.reading.tfrecords import TfRecordReader
 from maskmill.records.example_proto import parse_example
 from maskmill.records.tfrecord import frame
-from maskmill.records.varints import varint
+from maskmill.records.thrift import varint
 
 COLUMNS = (
     int_column("b", 60, 100, varies=True, fill=3),
@@ -108,7 +107,7 @@ class Writer:
             is_float = not is_float
         count = self._draw.choice([column.width, self._draw.randint(0, column.width), column.width + 1])
         count = column.width if self._draw.random() < 0.9 else count
-        low, high = (0, 1) if is_float else (0, 255) if column.dtype.kind == "f" else integer_limits(column)
+        low, high = (0, 1) if is_float else (0, 255) if column.dtype.kind == "f" else limits(column)
         if is_float:
             values: list[Any] = [self._draw.choice([0.0, 1.0, 0.5]) for _ in range(count)]
             wrong = [float("nan"), -1.0, 2.0]
@@ -166,7 +165,7 @@ def expected_row(record: bytes) -> dict[str, list[Any]] | list[str]:
         kind = features[column.name].WhichOneof("kind") if column.name in features else None
         values = list(getattr(features[column.name], str(kind)).value) if kind else []
         is_float = column.dtype.kind == "f"
-        low, high = (column.low, column.high) if is_float else integer_limits(column)
+        low, high = (column.low, column.high) if is_float else limits(column)
         if kind is None and column.optional:
             row[column.name] = []
         elif kind is None:

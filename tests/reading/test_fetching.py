@@ -15,10 +15,9 @@ from made_up import data_sets as made_up_data_sets
 from properties import SEEDED, tries
 
 from maskmill.errors import RunFailedError
-from maskmill.reading.block_reader import Block, BlockReader, DamagedBlockError
+from maskmill.reading.block_reader import Block, BlockReader, DamagedBlockError, Rows
 from maskmill.reading.data_set import DataSet
 from maskmill.reading.fetching import BlockFetcher
-from maskmill.reading.rows import Rows
 
 SAMPLE_BYTES = 10
 

@@ -29,12 +29,11 @@ from made_up.rows import MadeUpRows, made_up_rows
 from properties import SEEDED, tries
 
 from maskmill.errors import UnusableInputError
-from maskmill.reading.block_reader import Block, DamagedBlockError
+from maskmill.reading.block_reader import Block, DamagedBlockError, Rows
 from maskmill.reading.byte_ranges import LocalRanges
 from maskmill.reading.data_set import DataSet, ReadColumn
 from maskmill.reading.kernels import mds_samples
 from maskmill.reading.mds import MdsReader
-from maskmill.reading.rows import Rows
 from maskmill.records.columns import Column
 from maskmill.records.mds import write_mds
 

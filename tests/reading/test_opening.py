@@ -20,11 +20,10 @@ from servers import file_server
 
 from maskmill.errors import UnusableInputError
 from maskmill.masking.row_masks import RowMasker
-from maskmill.reading.block_reader import Block
+from maskmill.reading.block_reader import Block, Rows
 from maskmill.reading.byte_ranges import LocalRanges
 from maskmill.reading.data_set import DataSet
 from maskmill.reading.opening import open_data_set, reader_of
-from maskmill.reading.rows import Rows
 
 RANGES = LocalRanges()
 KINDS: dict[str, dict[str, Any]] = {

@@ -16,12 +16,11 @@ from made_up.rows import MadeUpRows, made_up_rows
 from properties import SEEDED, tries
 
 from maskmill.reading import parquet as reading
-from maskmill.reading.block_reader import Block, DamagedBlockError
+from maskmill.reading.block_reader import Block, DamagedBlockError, Rows
 from maskmill.reading.byte_ranges import LocalRanges
 from maskmill.reading.data_set import DataFile, DataSet, ReadColumn
 from maskmill.reading.kernels import gathering
 from maskmill.reading.parquet import ParquetReader
-from maskmill.reading.rows import Rows
 from maskmill.records import parquet, parquet_format
 from maskmill.records.columns import Column
 from maskmill.records.parquet import write_parquet

@@ -23,7 +23,6 @@ from data_sets.mds_reader import read_shard
 from data_sets.whole_builds import Made, files_made
 from sample_files import FRAME_HEAD, Row, frames, read_rows, records_of, write_rows
 
-from maskmill.records.options import Format
 from maskmill.records.tfrecord import frame
 
 # Builds of BERT's pairs in each format; then of other objectives and ways to fill rows. test_defects.py makes them.
@@ -110,7 +109,7 @@ class Scene:
         return self.root / "examples"
 
     @property
-    def format(self) -> Format:
+    def format(self) -> str:
         """Of the examples."""
         return self.made.setup.format.format
 

@@ -12,10 +12,9 @@ from damaged_copies import serious
 from data_sets.whole_builds import Made, extract_text, make_build
 from regenerating import regenerate
 
-from maskmill.reading.block_reader import Block, DamagedBlockError
+from maskmill.reading.block_reader import Block, DamagedBlockError, Rows
 from maskmill.reading.byte_ranges import LocalRanges
 from maskmill.reading.opening import open_data_set, reader_of
-from maskmill.reading.rows import Rows
 from maskmill.verification.verifying import verify
 
 BUILDS: Mapping[str, Mapping[str, Any]] = {

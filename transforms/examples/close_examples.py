@@ -2,26 +2,20 @@
 
 import dataclasses
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from maskmill.errors import RunFailedError
-from maskmill.records import mds
 from maskmill.records.examples import ExampleFile
-from maskmill.records.file_names import DATASET_CARD, MDS_INDEX, TOKENIZER_FILE, VOCAB_FILE
+from maskmill.records.file_names import TOKENIZER_FILE, VOCAB_FILE
+from maskmill.records.shard_formats import ListedFile, all_formats
 from maskmill.storage import files, manifest, reuse
 from maskmill.storage.counts import sum_counts
 from maskmill.text.text_shards import ShardKind
 from transforms.examples import example_shards
 from transforms.examples.example_shards import ExampleShard, ExamplesSetup, PickedExamples, name_below
 
-# The names that the example shards of any build have in the output itself; files that fit and are not of this build are
-# swept.
-OUTPUT_PATTERNS = ("*.tfrecord", "*.tfrecord.idx", "*.tfrecord.gz", "*.parquet")
 _KINDS: tuple[ShardKind, ...] = ("train", "eval")
-
-_SPLITS: Mapping[ShardKind, str] = {"train": "train", "eval": "test"}
 
 
 def close_examples(
@@ -62,15 +56,20 @@ def close_examples(
         counts=counts,
         data=_for_readers(setup, output),
     )
-    if setup.format.format == "parquet":
-        _write_dataset_card(ordered, output)
+    vocabulary = setup.vocabulary()
+    listed = [ListedFile(s.kind, name_below(output, file.path), file) for s in ordered for file in s.files]
+    listings = setup.plan.shard_format.listings(listed, lambda width: setup.plan.columns(vocabulary, width))
+    for name, content in listings.items():
+        files.write_bytes(files.join(output, name), content)
     written = [part for s in ordered for file in s.files for part in (file, file.index) if part is not None]
-    names = [name_below(output, part.path) for part in written] + _write_mds_indexes(ordered, setup, output)
-    in_folders = [f"{folder}/{name}" for folder in setup.plan.folders for name in ("*.mds", MDS_INDEX)]
+    names = [name_below(output, part.path) for part in written] + list(listings)
+    # The names that the example shards of any build have; files that fit and are not of this build are swept.
+    in_output = [pattern for format in all_formats() if not format.in_folders for pattern in format.patterns]
+    in_folders = [f"{folder}/{name}" for folder in setup.plan.folders for name in setup.plan.shard_format.patterns]
     manifest.sweep(
         output,
         keep=names,
-        patterns=(*OUTPUT_PATTERNS, *in_folders),
+        patterns=(*in_output, *in_folders),
         records={example_shards.KIND: [s.key for s in ordered]},
     )
     reuse.account(output, example_shards.KIND, [s.key for s in ordered])
@@ -101,35 +100,6 @@ def _copy_vocabulary(setup: ExamplesSetup, output: str) -> dict[str, Any]:
         "vocabulary_size": vocabulary.size,
         "vocabulary": {"name": name, "bytes": len(content), "sha256": setup.vocab_sha256},
     }
-
-
-def _write_dataset_card(ordered: Sequence[ExampleShard], output: str) -> None:
-    """Names the files of each split that there is, in JSON, which YAML reads."""
-    splits = []
-    for kind, split in _SPLITS.items():
-        names = [name_below(output, file.path) for shard in ordered if shard.kind == kind for file in shard.files]
-        if names:
-            splits.append({"split": split, "path": names})
-    configs = json.dumps([{"config_name": "default", "data_files": splits}], ensure_ascii=False, indent=1)
-    files.write_bytes(files.join(output, DATASET_CARD), f"---\nconfigs: {configs}\n---\n".encode())
-
-
-def _write_mds_indexes(ordered: Sequence[ExampleShard], setup: ExamplesSetup, output: str) -> list[str]:
-    """Writes index.json to each folder of MDS shards, which stand there in order; returns the names of the files."""
-    if setup.format.format != "mds":
-        return []
-    plan, vocabulary = setup.plan, setup.vocabulary()
-    entries: dict[str, list[dict[str, Any]]] = {}
-    for file in (file for shard in ordered for file in shard.files):
-        entry = mds.mds_shard_entry(
-            plan.columns(vocabulary, file.width), files.base_name(file.path), file.size, file.sha256, file.examples
-        )
-        entries.setdefault(name_below(output, files.parent(file.path)), []).append(entry)
-    names = []
-    for folder, of_folder in entries.items():
-        names.append(f"{folder}/{MDS_INDEX}")
-        files.write_bytes(files.join(output, names[-1]), mds.mds_index(of_folder))
-    return names
 
 
 def _shard_entry(shard: ExampleShard, setup: ExamplesSetup, output: str) -> dict[str, Any]:

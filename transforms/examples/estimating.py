@@ -5,22 +5,21 @@ import os
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
 from maskmill.errors import UnusableInputError
+from maskmill.records import shard_formats
 from maskmill.records.drawing import draw_rows
 from maskmill.records.examples import ExampleCounts, write_example_files
-from maskmill.records.options import Format
 from maskmill.records.plan import ExamplesPlan
 from maskmill.storage import files
 from maskmill.tokenization.tokenized_text import LoadedTokenizer, TokenizedText
 from maskmill.tokenization.vocabulary import Vocabulary
 
 PACKED = "tfrecord.gz"
-FORMATS = ("tfrecord", PACKED, "parquet", "mds")
+FORMATS = ("tfrecord", PACKED, *(name for name in shard_formats.NAMES if name != "tfrecord"))
 
 # Of more text, documents at even distance count.
 _TEXT_BYTES = 8 << 20
@@ -151,7 +150,7 @@ def _draw(text: TokenizedText, vocabulary: Vocabulary, plan: ExamplesPlan) -> np
 
 def _changed(plan: ExamplesPlan, *, name: str, passes: int) -> ExamplesPlan:
     """The plan for another format and dupe factor."""
-    chosen = cast(Format, "tfrecord" if name == PACKED else name)
+    chosen = "tfrecord" if name == PACKED else name
     return dataclasses.replace(
         plan,
         masking=dataclasses.replace(plan.masking, dupe_factor=passes),

@@ -16,7 +16,7 @@ from maskmill.masking.options import MaskingOptions
 from maskmill.masking.seeds import shard_seed
 from maskmill.records.eval_picking import pick_examples
 from maskmill.records.examples import ExampleFile, write_example_files
-from maskmill.records.options import Format, FormatOptions
+from maskmill.records.options import FormatOptions
 from maskmill.records.plan import ExamplesPlan
 from maskmill.records.tfrecord import WrittenFile
 from maskmill.records.tokenizing import load_tokenization
@@ -26,10 +26,6 @@ from maskmill.tokenization.tokenized_text import LoadedTokenizer
 from maskmill.tokenization.vocabulary import Vocabulary
 
 KIND = "examples"
-
-# The versions of what records/examples.py makes beside the reference's TFRecords, which FORMAT_VERSIONS counts. Raise
-# that of a format when its files change for the same inputs and parameters.
-_PLAN_VERSIONS: Mapping[Format, int] = {"tfrecord": 1, "parquet": 2, "mds": 1}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -154,8 +150,10 @@ def _key(shard: TextShard, setup: ExamplesSetup, plan: ExamplesPlan, name: str) 
     if _is_reference(plan):
         # The key of versions that knew nothing else: what they made need not be made again.
         return completions.fingerprint(KIND, version, source, plan.exact_masking, name + _tfrecord_suffix(setup))
-    version_of_format = _PLAN_VERSIONS[plan.format.format]
-    return completions.fingerprint(KIND, (version, version_of_format), source, plan, setup.packed, shard.kind, name)
+    # FORMAT_VERSIONS counts what changes in the reference's TFRecords.
+    return completions.fingerprint(
+        KIND, (version, plan.shard_format.version), source, plan, setup.packed, shard.kind, name
+    )
 
 
 def _is_reference(plan: ExamplesPlan) -> bool:

@@ -12,9 +12,10 @@ from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.inspection.examples import OpenedExamples, Split, open_examples
 from maskmill.inspection.found_documents import FoundDocument
 from maskmill.inspection.passages import find_rows, find_text
-from maskmill.inspection.sources_of_rows import options_of, tokenizer_of
+from maskmill.inspection.sources_of_rows import tokenizer_of
 from maskmill.inspection.text_shards import OpenedTexts, TextDocument, open_texts
 from maskmill.mirrors.dump_names import date_in_name
+from maskmill.options import of_parameters
 from maskmill.storage import files, manifest
 from maskmill.text.text_files import kind_of_text
 from maskmill.tokenization.tokenized_text import LoadedTokenizer
@@ -90,7 +91,7 @@ def _find_in_sources(made: Mapping[str, Any], near: Sequence[str], name: str) ->
         parameters = _parameters(made, source)
         inputs = present_inputs([entry for entry in entries if entry.get("source", "") == source], near)
         present += inputs
-        reading = options_of(ExtractionOptions, parameters).reading
+        reading = of_parameters(ExtractionOptions, parameters).reading
         page = find_page(inputs, Wanted(name), input_format=parameters.get("input_format", "auto"), reading=reading)
         if page is not None:
             return source, *page
@@ -122,7 +123,7 @@ def _extracted(item: Item, path: str, name: str, source: str, made: Mapping[str,
     # These import Beam, which the templates of a dump are collected with.
     from transforms.shards.document_extractor import Origin, PlainDocument, document_extractor, or_rejected
 
-    options = options_of(ExtractionOptions, _parameters(made, source))
+    options = of_parameters(ExtractionOptions, _parameters(made, source))
     is_page = isinstance(item, Page)
     header = read_header(path) if is_page else b""
     date = _parameters(made, source).get("dump_date") or date_in_name(path)

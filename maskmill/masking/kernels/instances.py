@@ -15,13 +15,13 @@ from maskmill.kernels.memory import address
 from maskmill.kernels.random import USED, seeded
 from maskmill.masking.kernels.masks import SCRATCH, MaskRules, draw_masks, masker_of, store_masks
 from maskmill.masking.kernels.pairs import (
+    ORDERED,
     REFERENCE,
     SPECIAL_PIECES,
     STRICT,
     Documents,
     draw_ordered_pair,
     draw_pair,
-    draw_strict_pair,
     draw_target,
     places_of,
     segments_of,
@@ -107,12 +107,11 @@ def make_instances(twister_array, documents, rules, mask_rules, scratch, instanc
                 state[TARGET] = target
                 _save(twister_array, used, state, n, m, r)
                 return False
-            if rules.pairs == REFERENCE:
-                pair, start, used = draw_pair(twister, used, places, place, start, target, most_pieces)
-            elif rules.pairs == STRICT:
-                pair, start, used = draw_strict_pair(twister, used, places, place, start, target, most_pieces)
-            else:
+            if rules.pairs == ORDERED:
                 pair, start, used = draw_ordered_pair(twister, used, places, place, start, target, most_pieces)
+            else:
+                is_strict = rules.pairs == STRICT
+                pair, start, used = draw_pair(twister, used, places, place, start, target, most_pieces, is_strict)
             if pair.b_length == 0:
                 continue  # a single piece, of which no pair can be made
             if most_masks > 0:

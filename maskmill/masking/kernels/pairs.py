@@ -1,7 +1,7 @@
 """Draws pairs of parts of the text: where two parts start and end.
 
-`draw_pair` draws them as create_pretraining_data.py does, its random numbers and their order are the reference's;
-`draw_strict_pair` and `draw_ordered_pair` are variants of it. Functions that draw take the address of `twister` and how
+`draw_pair` draws them as create_pretraining_data.py does, its random numbers and their order are the reference's, if it
+is not strict; `draw_ordered_pair` is a variant of it. Functions that draw take the address of `twister` and how
 many of its outputs are used, and return that number again, see kernels/random.py.
 """
 # mypy: disallow-untyped-defs=False, check-untyped-defs=False
@@ -91,27 +91,29 @@ def draw_target(twister, used, most, short_seq_prob):
 
 
 @kernel
-def draw_pair(twister, used, places, turn, start, target, most):
+def draw_pair(twister, used, places, turn, start, target, most, strict):
     """Draws a pair of at most `most` pieces whose first part starts at segment `start`.
 
-    turn: the place in `order` of the document. target: how many pieces the pair aims at.
+    turn: the place in `order` of the document. target: how many pieces the pair aims at. strict: a random second part
+    never comes from the pair's own document. Then, where there is no other document, no pair is random, and a segment
+    that is alone is split in two; the pair of a single piece has no second part: it is none.
     Returns the pair, the segment at which the next pair starts, and the used outputs.
     """
     end = _chunk_end(places, turn, start, target)
+    if strict and end - start == 1 and places.documents == 1:
+        pair, used = _split_segment(twister, used, places, start)
+        pair, used = _truncated(twister, used, pair, most)
+        return pair, end, used
     a_end = start + 1
-    is_random = True
+    is_random = places.documents > 1 or not strict
     if end - start >= 2:
         drawn, used = below(twister, used, end - start - 1)
         a_end += drawn
         drawn, used = next_53_bits(twister, used)
-        is_random = drawn < _HALF
+        is_random = is_random and drawn < _HALF
     a, a_length = _part(places, start, a_end)
     if is_random:
-        other = np.int64(0)
-        for _ in range(_TRIES):
-            other, used = below(twister, used, places.documents)
-            if other != turn:
-                break
+        other, used = _draw_other(twister, used, places, turn, strict)
         b, b_length, used = _draw_part(twister, used, places, other, target - a_length)
         end = a_end  # the segments that were not used are put back
     else:
@@ -121,33 +123,17 @@ def draw_pair(twister, used, places, turn, start, target, most):
 
 
 @kernel
-def draw_strict_pair(twister, used, places, turn, start, target, most):
-    """Draws a pair as `draw_pair` does, but a random second part never comes from the pair's own document.
-
-    Where there is no other document, no pair is random, and a segment that is alone is split in two. The pair of a
-    single piece has no second part: it is none.
-    """
-    end = _chunk_end(places, turn, start, target)
-    if end - start == 1 and places.documents == 1:
-        pair, used = _split_segment(twister, used, places, start)
-        pair, used = _truncated(twister, used, pair, most)
-        return pair, end, used
-    a_end = start + 1
-    is_random = places.documents > 1
-    if end - start >= 2:
-        drawn, used = below(twister, used, end - start - 1)
-        a_end += drawn
-        drawn, used = next_53_bits(twister, used)
-        is_random = is_random and drawn < _HALF
-    a, a_length = _part(places, start, a_end)
-    if is_random:
+def _draw_other(twister, used, places, turn, strict):
+    """Draws another document than the one whose turn it is; unless strict, that one after all if _TRIES fail."""
+    if strict:
         other, used = below(twister, used, places.documents - 1)
-        b, b_length, used = _draw_part(twister, used, places, other + (other >= turn), target - a_length)
-        end = a_end
-    else:
-        b, b_length = _part(places, a_end, end)
-    pair, used = _truncated(twister, used, Pair(a, a_length, b, b_length, is_random), most)
-    return pair, end, used
+        return other + (other >= turn), used
+    other = np.int64(0)
+    for _ in range(_TRIES):
+        other, used = below(twister, used, places.documents)
+        if other != turn:
+            break
+    return other, used
 
 
 @kernel

@@ -120,7 +120,7 @@ class _Masker(NamedTuple):
     """RowMaskRules and Scratch for inner functions, which take addresses, see kernels/memory.py."""
 
     unit: int
-    kinds: int
+    kinds_at: int
     has_continues: bool
     mask_id: int
     piece_ids: int
@@ -188,7 +188,7 @@ def _find_pieces(masker, ids, length):
     pieces = np.int64(0)
     for i in range(length):
         put_u16(masker.tries, pieces, i)
-        pieces += load_u8(masker.kinds, get_i32(ids, i)) < SPECIAL
+        pieces += load_u8(masker.kinds_at, get_i32(ids, i)) < SPECIAL
     return pieces
 
 
@@ -213,7 +213,7 @@ def _find_words(masker, ids, continues, length):
     inside = np.int64(0)  # whether the piece before can be gone on
     # Branch-free: which kinds of pieces follow each other cannot be foreseen.
     for i in range(length):
-        kind = load_u8(masker.kinds, get_i32(ids, i))
+        kind = load_u8(masker.kinds_at, get_i32(ids, i))
         if masker.has_continues:
             kind |= load_u8(continues, i) & CONTINUES
         maskable = np.int64(kind < SPECIAL)

@@ -4,7 +4,7 @@ An Example is read as the protobuf library reads it: features in any order, list
 message that stand apart are joined, and unknown fields are passed over. What nobody writes is refused: groups, and a
 feature that is there twice. Source of the messages: maskmill/records/example_proto.py.
 
-Functions return a negative number (kernels/targets.py) where something is wrong. Addresses are handed around, not
+Functions return a negative number (kernels/column_tables.py) where something is wrong. Addresses are handed around, not
 arrays, see maskmill/kernels/memory.py: data, of a block; targets, of the table of columns; column, of a line of it.
 """
 # mypy: disallow-untyped-defs=False, check-untyped-defs=False
@@ -14,7 +14,7 @@ import numpy as np
 from maskmill.kernels import kernel
 from maskmill.kernels.crc32c import masked_crc32c
 from maskmill.kernels.memory import address, get_i64, load_u8, load_u32, load_u64, store_u32
-from maskmill.reading.kernels.targets import (
+from maskmill.reading.kernels.column_tables import (
     IS_FLOAT,
     IS_OPTIONAL,
     MISSING,
@@ -279,7 +279,7 @@ def read_examples(data, count, wanted, rows, targets):
     """Reads examples of a block to rows.
 
     data: uint8, records with their frames, the first at byte 0. count: how many they are. wanted: int64[n], ascending,
-    which of them to read. rows: int64[n], the row for each. targets: kernels/targets.py.
+    which of them to read. rows: int64[n], the row for each. targets: kernels/column_tables.py.
 
     Returns how the reading ended, the record and where it starts; for BAD_EXAMPLE also the column (-1: none) and why.
     """

@@ -13,15 +13,15 @@ _NEWLINE = 10
 
 @kernel
 def _number(text, i, behind):
-    """A number that ends in the byte `behind`; the place after that, or -1 if there is no such number."""
+    """Whether a number stands there that ends in the byte `behind`; the number, and the place after that."""
     value = np.int64(0)
     start = i
     while i < len(text) and i - start < MOST_DIGITS and text[i] >= _ZERO_DIGIT and text[i] < _ZERO_DIGIT + 10:
         value = value * 10 + text[i] - _ZERO_DIGIT
         i += 1
     if i == start or i == len(text) or text[i] != behind:
-        return value, np.int64(-1)
-    return value, i + 1
+        return False, value, i
+    return True, value, i + 1
 
 
 @kernel
@@ -30,23 +30,21 @@ def read_index(text, every, starts):
 
     text: uint8. starts: int64, takes where each `every`-th record starts, the first, the one behind them, and so on.
 
-    Returns the number of records, or -1 if this is no such index; and where the last record ends.
+    Returns whether this is such an index, the number of records, and where the last one ends.
     """
     i = np.int64(0)
     end = np.int64(0)
     records = 0
     while i < len(text):
-        offset, i = _number(text, i, _SPACE)
-        if i < 0 or offset != end:
-            return -1, end
-        size, i = _number(text, i, _NEWLINE)
-        if i < 0 or size <= 0:
-            return -1, end
+        is_offset, offset, i = _number(text, i, _SPACE)
+        is_size, size, i = _number(text, i, _NEWLINE)
+        if not is_offset or not is_size or offset != end or size <= 0:
+            return False, records, end
         if records % every == 0:
             starts[records // every] = offset
         records += 1
         end = offset + size
-    return records, end
+    return True, records, end
 
 
 def warm_up() -> None:

@@ -5,7 +5,7 @@ import numpy as np
 
 from maskmill.kernels import kernel
 from maskmill.kernels.memory import address, copy_32, get_i64, get_u16, load_u8, load_u32, store_u8
-from maskmill.reading.kernels.targets import (
+from maskmill.reading.kernels.column_tables import (
     IS_FLOAT,
     OTHER_COUNT,
     OUT_OF_RANGE,
@@ -91,7 +91,7 @@ def read_samples(data, count, wanted, rows, targets, parts):
     """Reads samples of a block to rows.
 
     data: uint8, samples, the first at byte 0, the last at the end. count: how many they are. wanted: int64[n],
-    ascending, which of them to read. rows: int64[n], the row for each. targets: kernels/targets.py. parts:
+    ascending, which of them to read. rows: int64[n], the row for each. targets: kernels/column_tables.py. parts:
     int64[parts, PART], in the order in which a sample has them.
 
     Returns how the reading ended and the sample; for BAD_SAMPLE also the column and why.

@@ -22,7 +22,7 @@ from numba import types
 from maskmill.kernels import kernel, wraps_around
 from maskmill.kernels.memory import address, get_i64, get_u32, load_u8, load_u64, store_u16, store_u32, store_u64
 from maskmill.kernels.python_mode import intrinsic_or
-from maskmill.reading.kernels.targets import (
+from maskmill.reading.kernels.column_tables import (
     HIGH,
     LOW,
     OTHER_COUNT,

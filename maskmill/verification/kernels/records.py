@@ -6,8 +6,8 @@ import numpy as np
 from maskmill.kernels import kernel
 from maskmill.kernels.crc32c import masked_crc32c
 from maskmill.kernels.memory import address, load_u8, load_u32, load_u64
+from maskmill.reading.kernels.column_tables import TARGET
 from maskmill.reading.kernels.examples import OTHER_FEATURES, example
-from maskmill.reading.kernels.targets import TARGET
 from maskmill.records.kernels.frames import FRAME, HEAD, TAIL
 
 # How the reading of a run ends.
@@ -36,7 +36,7 @@ def read_run(data, start, record, row, numbers, places, targets):
 
     data: uint8, a part of a file. start: where a record starts in it. record: its number. row: the first row to fill.
     numbers, places: int64[rows], take the number of the record of each row, and where it starts in the data: ~place, if
-    it has features that are no columns. targets: reading/kernels/targets.py.
+    it has features that are no columns. targets: reading/kernels/column_tables.py.
 
     Returns how it ended, the place and number of the record that is next, or damaged; the row behind the last; how many
     bytes a damaged or incomplete record has with its frame (at least); of an example the column (-1: none), and why.

@@ -8,13 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from maskmill.kernels.memory import exposed_address
+from maskmill.reading.block_reader import Rows
 from maskmill.reading.data_set import ReadColumn
-from maskmill.reading.kernels import targets as kernels
-from maskmill.reading.rows import Rows
+from maskmill.reading.kernels import column_tables as kernels
 
 
 class TargetTable:
-    """The table of the columns of a data set (kernels/targets.py), for any Rows."""
+    """The table of the columns of a data set (kernels/column_tables.py), for any Rows."""
 
     def __init__(self, columns: Sequence[ReadColumn]) -> None:
         self._columns = columns
@@ -63,25 +63,15 @@ def is_float(column: ReadColumn) -> bool:
 
 
 def limits(column: ReadColumn) -> tuple[float, float]:
-    """The smallest and the largest value that a column allows; both are NaN where floats may be anything."""
-    return _float_limits(column) if is_float(column) else integer_limits(column)
-
-
-def integer_limits(column: ReadColumn) -> tuple[int, int]:
-    """The smallest and the largest integer that a column allows, and that its type can hold."""
-    info = np.iinfo(column.dtype)
-    low = info.min if column.low is None else max(info.min, math.ceil(column.low))
-    high = info.max if column.high is None else min(info.max, math.floor(column.high))
-    return int(low), int(high)
-
-
-def _float_limits(column: ReadColumn) -> tuple[float, float]:
+    """The smallest and the largest value that a column allows and its type holds; both are NaN if floats may be any."""
+    if not is_float(column):
+        info = np.iinfo(column.dtype)
+        low = info.min if column.low is None else max(info.min, math.ceil(column.low))
+        high = info.max if column.high is None else min(info.max, math.floor(column.high))
+        return int(low), int(high)
     if column.low is None and column.high is None:
         return math.nan, math.nan
-    return (
-        -math.inf if column.low is None else column.low,
-        math.inf if column.high is None else column.high,
-    )
+    return -math.inf if column.low is None else column.low, math.inf if column.high is None else column.high
 
 
 def wrong_value(column: ReadColumn, values: npt.NDArray[np.int64] | npt.NDArray[np.float32]) -> str:
