@@ -31,7 +31,7 @@ class Stage(abc.ABC, Generic[Options]):
     """A stage whose options and inputs were checked.
 
     Of the class, before anything is checked:
-      name: of its section in a build's file, of its command (cli.py) if it has one, and in its manifest.
+      name: of its section in a build's file, of its command (command_list.py) if it has one, and in its manifest.
       options_class: the class of its options.
       after: the stage behind which it comes in a build; None for the first.
       stands_for: the stage whose place it takes where a build chooses so; it has the name of that.
