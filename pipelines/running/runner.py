@@ -27,7 +27,8 @@ from pipelines.running import environments, interruption
 from pipelines.running.local_runner import STOPPED_WORKER, WORKER_LOG, local_runner, local_workers
 from pipelines.settings import beam_flags
 from pipelines.terminal import console
-from pipelines.terminal.progress_display import Progress, ProgressLine
+from pipelines.terminal.progress_display import Progress
+from pipelines.terminal.progress_steps import ProgressLine
 
 # Below this much input a second process costs more (2 s to start) than it saves.
 _WORTH_PROCESSES = 24 << 20

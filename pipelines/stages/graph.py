@@ -11,7 +11,7 @@ from maskmill.storage import manifest, outcomes
 from pipelines.running import environments, runner
 from pipelines.stages import kernels
 from pipelines.stages.stage import GraphStage
-from pipelines.terminal.progress_display import ProgressLine
+from pipelines.terminal.progress_steps import ProgressLine
 from transforms.grouping import GroupAll
 
 

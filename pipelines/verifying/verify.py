@@ -16,7 +16,8 @@ from maskmill.verification.remaking import kernels_of_remaking
 from maskmill.verification.targets import Target, find_targets
 from pipelines.running import interruption
 from pipelines.stages import kernels
-from pipelines.terminal.progress_display import Counter, Progress
+from pipelines.terminal.progress_display import Progress
+from pipelines.terminal.progress_steps import Counter
 from pipelines.verifying import verify_text
 
 RIGHT, WRONG = 0, 1

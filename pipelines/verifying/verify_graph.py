@@ -29,7 +29,7 @@ def run(
     import apache_beam as beam
 
     from pipelines.running import runner
-    from pipelines.terminal.progress_display import ProgressLine
+    from pipelines.terminal.progress_steps import ProgressLine
     from pipelines.verifying.steps import KIND, VerifyTargets, read_found, write_plan
 
     pieces = [piece for target in targets for piece in target.pieces]

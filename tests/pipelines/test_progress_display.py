@@ -19,7 +19,8 @@ from maskmill.storage.timings import Timing
 from pipelines.terminal import console
 from pipelines.terminal import progress_display as display
 from pipelines.terminal.console import Stream
-from pipelines.terminal.progress_display import Counter, Progress, ProgressLine, Shown, State
+from pipelines.terminal.progress_display import Progress, Shown
+from pipelines.terminal.progress_steps import Counter, ProgressLine, State, state_of
 
 MEMORY = 1_234_000_000
 
@@ -89,7 +90,7 @@ def as_shown(
     """A step of pieces of so many bytes, made in so many seconds."""
     announced = progress.Announced(pieces=pieces, bytes=pieces * piece, time=1000.0)
     finished = progress.Finished(made=made, found=found, last=1000.0 + seconds)
-    return Shown(label=label, state=display.state_of(announced, finished, 1000.0 + seconds), memory=memory)
+    return Shown(label=label, state=state_of(announced, finished, 1000.0 + seconds), memory=memory)
 
 
 @pytest.mark.parametrize(
