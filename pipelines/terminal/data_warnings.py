@@ -1,6 +1,6 @@
 """What a finished data set makes one doubt: text that is cut off, words that the vocabulary lacks, no eval set."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pipelines.terminal import console
@@ -81,50 +81,46 @@ def warnings_of(manifest: Mapping[str, Any]) -> list[str]:
     return []
 
 
-def _small_vocabulary(manifest: Mapping[str, Any]) -> list[str]:
+def _small_vocabulary(manifest: Mapping[str, Any]) -> Iterator[str]:
     """Whether the text had too few pairs for the size that was asked for."""
     pieces, parameters = manifest["counts"]["vocabulary"]["pieces"], manifest["parameters"]
     size = manifest["decided"].get("size", parameters["size"])
-    if pieces >= size:
-        return []
-    return [
-        f"the vocabulary has {pieces:,} pieces and not {size:,}, because no other pair occurs "
-        f"{parameters['min_frequency']:,} times in this text; take more text, or a smaller --size."
-    ]
+    if pieces < size:
+        yield (
+            f"the vocabulary has {pieces:,} pieces and not {size:,}, because no other pair occurs "
+            f"{parameters['min_frequency']:,} times in this text; take more text, or a smaller --size."
+        )
 
 
-def _rare_words_left_out(manifest: Mapping[str, Any]) -> list[str]:
+def _rare_words_left_out(manifest: Mapping[str, Any]) -> Iterator[str]:
     """Whether the text had more distinct words than a vocabulary is learnt from."""
     counts = manifest["counts"]["vocabulary"]
-    if not counts["left_out_distinct_words"]:
-        return []
-    return [
-        f"the vocabulary was learnt from the {counts['distinct_words']:,} distinct words that occur "
-        f"{counts['rarest_words']:,} times or more; {counts['left_out_distinct_words']:,} rarer ones were left out."
-    ]
+    if counts["left_out_distinct_words"]:
+        yield (
+            f"the vocabulary was learnt from the {counts['distinct_words']:,} distinct words that occur "
+            f"{counts['rarest_words']:,} times or more; {counts['left_out_distinct_words']:,} rarer ones were left out."
+        )
 
 
-def _few_predictions(parameters: Mapping[str, Any]) -> list[str]:
+def _few_predictions(parameters: Mapping[str, Any]) -> Iterator[str]:
     """Whether max_predictions_per_seq leaves much less masked than masked_lm_prob says, as where only a length grew."""
     length, most, share = (parameters[name] for name in ("max_seq_length", "max_predictions_per_seq", "masked_lm_prob"))
-    if most >= _FEW_PREDICTIONS * length * share:
-        return []
-    return [
-        f"max_predictions_per_seq {most} lets {percent(most / length)} of {length} pieces be masked, and "
-        f"masked_lm_prob is {share:g}; give --max_predictions_per_seq {round(length * share)}."
-    ]
+    if most < _FEW_PREDICTIONS * length * share:
+        yield (
+            f"max_predictions_per_seq {most} lets {percent(most / length)} of {length} pieces be masked, and "
+            f"masked_lm_prob is {share:g}; give --max_predictions_per_seq {round(length * share)}."
+        )
 
 
-def _long_words(manifest: Mapping[str, Any]) -> list[str]:
+def _long_words(manifest: Mapping[str, Any]) -> Iterator[str]:
     """Whether masks of words are wanted of a tokenizer that hardly splits text into words."""
     counts, unit = manifest["counts"].get("train", {}), manifest["decided"]["mask_unit"]
     length = counts.get("tokens", 0) / max(1, counts.get("words", 0))
-    if unit == "piece" or length <= _LONG_WORDS:
-        return []
-    return [
-        f"a word has {length:.3g} pieces on average, because the tokenizer takes text without spaces for one word, so "
-        f"--mask_unit {unit} masks long stretches or, where none fits, nothing; give --mask_unit piece."
-    ]
+    if unit != "piece" and length > _LONG_WORDS:
+        yield (
+            f"a word has {length:.3g} pieces on average, because the tokenizer takes text without spaces for one word, "
+            f"so --mask_unit {unit} masks long stretches or, where none fits, nothing; give --mask_unit piece."
+        )
 
 
 def warnings_of_examples(
@@ -231,12 +227,11 @@ def _doubt_text(entry: Mapping[str, Any], doubt: str) -> str:
     )
 
 
-def _without_eval_set(manifest: Mapping[str, Any]) -> list[str]:
+def _without_eval_set(manifest: Mapping[str, Any]) -> Iterator[str]:
     counts = manifest["counts"]
     share = manifest["parameters"]["eval_fraction"] or manifest["decided"].get("eval_fraction")
-    if not share or counts["eval"]["documents"]:
-        return []
-    return [
-        f"the eval set is empty, because its share is {share} and there are only {counts['train']['documents']:,} "
-        "articles; give --num_eval_articles the number to hold out, or 0 for no eval set."
-    ]
+    if share and not counts["eval"]["documents"]:
+        yield (
+            f"the eval set is empty, because its share is {share} and there are only {counts['train']['documents']:,} "
+            "articles; give --num_eval_articles the number to hold out, or 0 for no eval set."
+        )
