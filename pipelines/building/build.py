@@ -83,7 +83,7 @@ def run_chosen(
       later_kernels: what else the command will run, see kernels.prepare.
       makes_vocabulary: whether the build itself has made the vocabulary of the examples. Then another one is no reason
         to refuse their directory: as with other text, they are made again.
-      examples: of the finished examples that the stage eval reads where it is the first.
+      examples: of the finished examples that the stage eval reads if it is the first.
 
     Returns:
       The manifest of each stage by its name; empty if Beam's flags ask only for a description of the job.

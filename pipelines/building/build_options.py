@@ -52,7 +52,7 @@ class BuildOptions(Build):
     """A build, whole.
 
     report: how much of the build is verified for its report. release, events: these sections. watch: that section; None
-    where the file has none.
+    if the file has none.
     """
 
     report: BuildReport = "auto"
@@ -195,7 +195,7 @@ def _of_section(overrides: Mapping[str, Any], section: str) -> dict[str, Any]:
 
 
 def _without_input(values: Any) -> Any:
-    """The values of extract where a downloaded dump is its input: then none is named (release_plan.with_input)."""
+    """The values of extract if a downloaded dump is its input: then none is named (release_plan.with_input)."""
     if values is None or (isinstance(values, dict) and values.get("input") is None):
         return {**(values or {}), "input": []}
     return values
@@ -222,7 +222,7 @@ def as_plain(build: BuildOptions) -> dict[str, Any]:
 
 
 def _settings(content: Mapping[str, Any], overrides: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """The sections that are not stages, by name; without `watch` where there is none."""
+    """The sections that are not stages, by name; without `watch` if there is none."""
     made = {}
     for name, options_class in SETTINGS.items():
         given = _of_section(overrides, name)
@@ -254,8 +254,8 @@ def print_config(build: BuildOptions | None = None, preset: str | None = None) -
 
     Args:
       build: whose values are printed; None: every default. Sections that a build may have or not are commented out
-        where they are not there.
-      preset: where there is no build, the preset whose values are printed instead of defaults.
+        if they are not there.
+      preset: if there is no build, the preset whose values are printed instead of defaults.
     """
     recipe = build.preset if build is not None else preset
     parts = [_section(BuildKeys, build, skip=(), indent="", recipe=_recipe(recipe, presets.BUILD))]
@@ -346,7 +346,7 @@ def _section(
     only: tuple[str, ...] | None = None,
     recipe: _Recipe | None = None,
 ) -> str:
-    """The lines of a section: each option with a comment and its value in `chosen`; where that is None, its default.
+    """The lines of a section: each option with a comment and its value in `chosen`; if that is None, its default.
 
     recipe: values that count instead of defaults; an option that has its value in it gets a comment with the source.
     """

@@ -66,7 +66,7 @@ class Section:
 
 
 def place_of(mapping: Any, key: str) -> str:
-    """`, line N` of a key, where it is known."""
+    """`, line N` of a key, if it is known."""
     line = getattr(mapping, "lines", {}).get(key)
     return "" if line is None else f", line {line}"
 

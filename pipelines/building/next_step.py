@@ -19,7 +19,7 @@ from pipelines.stages.vocabulary_stage import VocabularyStage
 def report(outputs: Sequence[str], command: str) -> None:
     """Prints how much lies below the directories of a finished command, and the command that may follow.
 
-    No size is printed of directories that are not on this machine, and no command where `command` is empty.
+    No size is printed of directories that are not on this machine, and no command if `command` is empty.
     """
     if all(files.is_local(output) for output in outputs):
         print(f"on disk: {_size_text(sum(map(_bytes_below, outputs)))}")

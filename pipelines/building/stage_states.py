@@ -28,7 +28,7 @@ class StageState:
 
     Attributes:
       name: of the stage. directory: its output.
-      action: run it; resume it, where a part is there; reuse what is there; refuse, because the directory holds data of
+      action: run it; resume it, if a part is there; reuse what is there; refuse, because the directory holds data of
         other options, which a run never replaces.
       reason: a clause that says why.
     """

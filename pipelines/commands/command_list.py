@@ -100,7 +100,7 @@ def _overrides(line: "CommandLine") -> dict[str, Any]:
 
 
 def _config(line: "CommandLine", whose: str, what_to_do: str) -> str:
-    """The one CONFIG.yaml that a command line names; raises UnusableInputError where it names none or several."""
+    """The one CONFIG.yaml that a command line names; raises UnusableInputError if it names none or several."""
     if not line.names:
         raise UnusableInputError(f"CONFIG.yaml is missing: {what_to_do}.")
     if len(line.names) > 1:

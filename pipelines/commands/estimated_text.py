@@ -184,7 +184,7 @@ def _group(text: SampleText, seconds: float) -> TextGroup:
 
 
 def _sample(kind: InputKind, wanted: int, options: ExtractOptions, reader: CountedReader) -> Sample:
-    """A sample of inputs; of a multistream dump by its index, where there is one."""
+    """A sample of inputs; of a multistream dump by its index, if there is one."""
     reading, taken = options.extraction.reading, options.extraction.namespaces
     if kind.format == "mediawiki" and kind.container == "bz2" and len(kind.files) == 1 and wanted < kind.size:
         before = reader.bytes_read
@@ -230,7 +230,7 @@ def _times(group: TextGroup, factor: float, *, extracted: float | None = None) -
 
 
 def _of_texts(patterns: Sequence[str], share: float | None) -> EstimatedText:
-    """The text of shards that exist: its size is known, its documents where a manifest counts them."""
+    """The text of shards that exist: its size is known, its documents if a manifest counts them."""
     texts = find_texts(patterns)
     refuse_equal_names(texts)
     size = sum(text.size for text in texts)

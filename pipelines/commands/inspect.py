@@ -212,7 +212,7 @@ def _print_all(
 
 
 def _source_of(opened: OpenedExamples, example: DecodedExample) -> tuple[Sequence[TextDocument], str]:
-    """The documents that an example was made of; where there are none, why not."""
+    """The documents that an example was made of; if there are none, why not."""
     from maskmill.inspection.sources_of_rows import documents_of
 
     try:

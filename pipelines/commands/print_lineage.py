@@ -33,7 +33,7 @@ def run(names: Sequence[str], options: LineageOptions) -> int:
     """Prints the lineage of the path that a command line names.
 
     Returns:
-      The exit code: 0 where all links fit, 1 where one does not.
+      The exit code: 0 if all links fit, 1 if one does not.
 
     Raises:
       UnusableInputError: there is nothing under this path, and nothing was made of it.
@@ -53,7 +53,7 @@ def run(names: Sequence[str], options: LineageOptions) -> int:
 
 
 def _latest(path: str) -> str:
-    """The latest release where a path is the directory above all releases; else the path."""
+    """The latest release if a path is the directory above all releases; else the path."""
     from maskmill.releases import pointer
 
     if not files.exists(files.join(path, LATEST)) or fingerprints.manifest_digests(path):
@@ -235,7 +235,7 @@ def _source_lines(source: SourceFile) -> Iterator[str]:
 
 
 def _version_lines(found: Lineage) -> Iterator[str]:
-    """The versions of the software that made the stages; where they differ, each once."""
+    """The versions of the software that made the stages; if they differ, each once."""
     record = found.release.record if found.release is not None else None
     made_by = dict((record or {}).get("made_by") or {})
     if made_by:

@@ -56,7 +56,7 @@ class InputFile:
 
 
 def with_input(options: BuildOptions, date: str | None = None) -> tuple[BuildOptions, Dump | None]:
-    """The build with a downloaded dump as its input, where its file names none, and that dump.
+    """The build with a downloaded dump as its input, if its file names none, and that dump.
 
     date: of the dump, ISO; None: the newest.
 

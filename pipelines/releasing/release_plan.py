@@ -73,7 +73,7 @@ class ReleasePlan:
 def make_plan(options: BuildOptions, date: str | None = None, *, keep_checksums: bool = True) -> ReleasePlan:
     """The release that a build makes.
 
-    date: of the downloaded dump to take, where the build's file names no input; None: the newest. keep_checksums:
+    date: of the downloaded dump to take, if the build's file names no input; None: the newest. keep_checksums:
     whether the inputs' checksums may be kept for the next run.
 
     Raises:

@@ -3,7 +3,7 @@
     newest complete dump ──► built already? ──► download ──► build --release ──► delete the download
                              "nothing new"
 
-Each step is done only where its result is missing, and what it leaves appears whole. So a watch that was killed at any
+Each step is done only if its result is missing, and what it leaves appears whole. So a watch that was killed at any
 moment goes on when the next one starts.
 """
 
@@ -236,7 +236,7 @@ def watch(
     choices: how the release is built; those of its dump and of what is only planned aside. config: the path of the
     build's file, for what is said. build: builds the release of a dump; None: `maskmill build --release` does.
 
-    Returns, and raises, as `run`; also UnusableInputError where the build has no section watch.
+    Returns, and raises, as `run`; also UnusableInputError if the build has no section watch.
     """
     mirror = options.watch
     if mirror is None:

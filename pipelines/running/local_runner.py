@@ -57,7 +57,7 @@ class LocalWorkerHandler(SubprocessSdkWorkerHandler):
 
 
 def _check_limits() -> None:
-    """Raises RunFailedError where too few files may be open for gRPC, which aborts the process instead of failing."""
+    """Raises RunFailedError if too few files may be open for gRPC, which aborts the process instead of failing."""
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if limit != resource.RLIM_INFINITY and limit < _LEAST_OPEN_FILES:
         raise RunFailedError(

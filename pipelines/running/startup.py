@@ -13,7 +13,7 @@ from typing import Any
 # Objects between two collections of the youngest generation, and of those between two of the next.
 _THRESHOLDS = (50_000, 50, 50)
 
-# What Beam imports where it is installed, and does without where it is not; the local runner needs none of it.
+# What Beam imports if it is installed, and does without if it is not; the local runner needs none of it.
 UNUSED_BY_BEAM = (
     # Google's client libraries; apitools is the old one, whose errors Beam looks for.
     *(f"apache_beam.io.gcp.{name}" for name in ("bigquery", "gcsfilesystem", "gcsio", "pubsub")),
@@ -44,7 +44,7 @@ def hide_bigquery_warning() -> None:
 
 @functools.cache
 def import_beam_for_local_runner() -> None:
-    """Imports Beam without what the local runner does not need: 0.3 s of CPU instead of 1 s where all is installed.
+    """Imports Beam without what the local runner does not need: 0.3 s of CPU instead of 1 s if all is installed.
 
     What is left out can be imported afterwards: maskmill/storage/files.py imports Google's libraries when the first
     path needs them.

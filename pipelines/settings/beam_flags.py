@@ -60,7 +60,7 @@ class BeamFlag:
         return f"one of {', '.join(self.choices)}" if self.choices else _WANTED.get(self.type, "a value")
 
     def check(self, text: str) -> None:
-        """Raises UnusableInputError where Beam would refuse the value, or the local runner could not use it."""
+        """Raises UnusableInputError if Beam would refuse the value, or the local runner could not use it."""
         try:
             text.encode()
             number: float = {"int": int, "float": float}.get(self.type, lambda _: 0)(text)

@@ -56,7 +56,7 @@ def parse(
 
 
 def only_path(names: Sequence[str], otherwise: str) -> str:
-    """The one path that a command line names; `otherwise` tells what to do where it names none or two.
+    """The one path that a command line names; `otherwise` tells what to do if it names none or two.
 
     Raises:
       UnusableInputError: it does not name one.

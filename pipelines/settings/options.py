@@ -69,7 +69,7 @@ class Kind:
         return self.type(text)
 
     def check(self, value: Any, name: str) -> Any:
-        """The value itself, with lists as tuples and numbers as floats where those are meant.
+        """The value itself, with lists as tuples and numbers as floats if those are meant.
 
         value: as YAML gives it. name: what messages call it.
 
@@ -117,7 +117,7 @@ def _check_text(text: str, name: str) -> None:
 
 
 def shown(value: Any) -> str:
-    """A value in a message, cut where it is long."""
+    """A value in a message, cut if it is long."""
     text = repr(value)
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
 
@@ -133,7 +133,7 @@ class Option:
     Attributes:
       name: of the flag, the YAML key and the manifest's entry.
       help: what a user reads of it.
-      default: `dataclasses.MISSING` where it is required.
+      default: `dataclasses.MISSING` if it is required.
       kind: what values it takes.
       path: the names of the fields that lead to it.
       group: the heading that it stands under in --help.

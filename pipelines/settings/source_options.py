@@ -26,7 +26,7 @@ _MOST_EPOCHS = 1000
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TextsOptions:
-    """What the section extract of a build holds instead of its options where the text is there already."""
+    """What the section extract of a build holds instead of its options if the text is there already."""
 
     from_: tuple[str, ...] | None = option(
         None,

@@ -31,7 +31,7 @@ _WORK_A_BYTE = 10
 class ExamplesStage(GraphStage[ExamplesOptions]):
     """Input: TextShard. Output: ExampleShard.
 
-    tokenizer_kernels: the compiled code that the tokenizer needs, see LoadedTokenizer. texts: the text shards, where
+    tokenizer_kernels: the compiled code that the tokenizer needs, see LoadedTokenizer. texts: the text shards, if
     they were there before the run.
     """
 
@@ -57,7 +57,7 @@ class ExamplesStage(GraphStage[ExamplesOptions]):
 
     @classmethod
     def check(cls, options: ExamplesOptions, *, is_first: bool) -> Self:
-        """Checks the vocabulary, and the text shards where they are there already; raises as Stage.check."""
+        """Checks the vocabulary, and the text shards if they are there already; raises as Stage.check."""
         from maskmill.text.text_files import beside_texts, check_texts, find_texts, refuse_equal_names
 
         texts = find_texts(options.input) if is_first else []

@@ -47,7 +47,7 @@ class TextStage(GraphStage[Options]):
         )
 
     def progress(self) -> Mapping[str, str]:
-        """Languages for which Punkt is trained, templates where they are expanded, units, text shards."""
+        """Languages for which Punkt is trained, templates if they are expanded, units, text shards."""
         from maskmill.text import text_shards
         from transforms.extraction import template_library
         from transforms.shards import fragments, sentence_choice
@@ -124,7 +124,7 @@ class ExtractStage(TextStage[ExtractOptions]):
 
 
 def kernels_of(options: ExtractOptions, *, reads_pages: bool = True) -> Sequence[str]:
-    """The kernels of a dump's pages, where one is read, and those of sentences."""
+    """The kernels of a dump's pages, if one is read, and those of sentences."""
     of_text = ("characters", "sentences")
     if not reads_pages:
         return of_text
@@ -139,7 +139,7 @@ def check_language(language: str, compat: str) -> tuple[Sequence[str], dict[str,
     """Looks whether sentences can be split as --language says.
 
     Returns:
-      The folder of Punkt parameters that it names, where it names one; and the sha256 of parameters that do not come
+      The folder of Punkt parameters that it names, if it names one; and the sha256 of parameters that do not come
       with the package, under `language_sha256`.
 
     Raises:

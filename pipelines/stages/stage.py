@@ -34,10 +34,10 @@ class Stage(abc.ABC, Generic[Options]):
       name: of its section in a build's file, of its command (command_list.py) if it has one, and in its manifest.
       options_class: the class of its options.
       after: the stage behind which it comes in a build; None for the first.
-      stands_for: the stage whose place it takes where a build chooses so; it has the name of that.
+      stands_for: the stage whose place it takes if a build chooses so; it has the name of that.
       folder: its directory below the build's; empty: its name.
       decides: the names of the options that a build decides itself, so that the section cannot give them.
-      is_optional: whether a build does it only where its section is there.
+      is_optional: whether a build does it only if its section is there.
       ends_graph: whether the stages behind it are a graph of their own, because they read its files before they begin.
       purpose: what a build gains by an optional section, as a sentence for `--print_config`.
       instead: the class of the options that a build's section may hold instead of the stage's own; the stage is not run
@@ -113,7 +113,7 @@ class Stage(abc.ABC, Generic[Options]):
 
     @classmethod
     def suggested(cls, build: "Build") -> Mapping[str, Any]:
-        """The options that follow from the stages before this one where the section does not give them."""
+        """The options that follow from the stages before this one if the section does not give them."""
         return {}
 
     @classmethod
@@ -254,7 +254,7 @@ class Build:
     Attributes:
       output: the directory of the build.
       compat: whose data it reproduces.
-      stages: the options of its stages by their classes, in order; where text is not extracted, there is no extract.
+      stages: the options of its stages by their classes, in order; if text is not extracted, there is no extract.
       texts: text shards that exist, which the build begins with; None if it extracts.
       preset: the name of the recipe that the build follows.
     """

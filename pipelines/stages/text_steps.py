@@ -16,7 +16,7 @@ from transforms.grouping import GroupAll
 def numbered_texts(found: Sequence[FileInfo], patterns: Sequence[str]) -> Iterator[tuple[int, FileInfo, str]]:
     """The texts that were found before the run, in order, if they are still what patterns name.
 
-    With each comes its sha256 where it is of a directory that extract made; else "".
+    With each comes its sha256 if it is of a directory that extract made; else "".
     """
     check_same(found, find_texts(patterns, may_be_missing=True))
     listed = listed_shards(patterns)

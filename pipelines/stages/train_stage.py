@@ -90,7 +90,7 @@ def why_not_trained(examples: ExamplesOptions) -> str | None:
 
 
 def eval_examples(build: Build) -> tuple[str, ...]:
-    """The picked eval examples; where none are picked, or have no masks, all that the build makes."""
+    """The picked eval examples; if none are picked, or have no masks, all that the build makes."""
     examples, picked = build[ExamplesStage], build.get(EvalStage)
     if picked is None or examples.objective.dynamic_masking:
         return (examples.output,)
@@ -98,5 +98,5 @@ def eval_examples(build: Build) -> tuple[str, ...]:
 
 
 def check_training_installed() -> None:
-    """Raises UnusableInputError where the libraries of a training are missing."""
+    """Raises UnusableInputError if the libraries of a training are missing."""
     check_tensorflow("Training", "tensorflow", "keras", "keras_hub")

@@ -36,7 +36,7 @@ def is_training_text(shard: "TextShard") -> bool:
 class VocabularyStage(GraphStage[VocabularyStageOptions]):
     """Input: TextShard. Output: MadeVocabulary.
 
-    texts: the text shards, where they were there before the run.
+    texts: the text shards, if they were there before the run.
     """
 
     name = "vocabulary"
@@ -118,7 +118,7 @@ class VocabularyStage(GraphStage[VocabularyStageOptions]):
 
     @property
     def decided(self) -> dict[str, Any]:
-        """The size, the special tokens and the case where they were left open."""
+        """The size, the special tokens and the case if they were left open."""
         given = self.parameters
         return {name: value for name, value in parameters(self.setup.options).items() if value != given[name]}
 

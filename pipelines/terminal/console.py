@@ -131,7 +131,7 @@ class Stream:
         return self._stream is not None and self._stream.isatty()
 
     def fileno(self) -> int:
-        """The file descriptor. Raises OSError where there is none."""
+        """The file descriptor. Raises OSError if there is none."""
         if self._stream is None:
             raise OSError("the stream is closed")
         return self._stream.fileno()

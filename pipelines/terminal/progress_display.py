@@ -1,6 +1,6 @@
 """How far a command is: a bar for each step on a terminal, and plain lines elsewhere.
 
-A thread looks at the steps from outside, so that it works alike on every runner. rich is imported only where bars are
+A thread looks at the steps from outside, so that it works alike on every runner. rich is imported only if bars are
 shown.
 """
 
@@ -203,7 +203,7 @@ class _Lines:
         self._stream.tell(self._fit([*texts, *(f"{bytes_text(size)} of memory" for size in at_work[-1:])]))
 
     def _fit(self, texts: list[str]) -> str:
-        """One line; where it would be too long the first steps, which are done soonest, are left out."""
+        """One line; if it would be too long the first steps, which are done soonest, are left out."""
         while len(texts) > 1 and len(self._between.join(texts)) >= _COLUMNS:
             texts = texts[1:]
         return self._between.join(texts)[: _COLUMNS - 1]

@@ -17,7 +17,7 @@ class State:
     Attributes:
       pieces: of the step. made: how many this run has made. found: how many were there.
       bytes: of input of the pieces made.
-      seconds: since the step has announced its work; where all is done, until the last piece was made.
+      seconds: since the step has announced its work; if all is done, until the last piece was made.
     """
 
     pieces: int

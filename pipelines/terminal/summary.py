@@ -16,7 +16,7 @@ _SENTENCES = "sentences"  # the label of how they were split
 _SOURCE = "source"  # the label of what became of one, in a mix
 _MEGABYTE = 1 << 20
 
-# What is shown of a vocabulary's counts; the first are shown where they are 0, too.
+# What is shown of a vocabulary's counts; the first are shown if they are 0, too.
 _OF_VOCABULARY = ("shards", "pieces", "alphabet", "merges", "distinct_words", "words", "bytes")
 _OF_VOCABULARY_IF_ANY = ("long_words", "left_out_distinct_words", "left_out_words")
 _MOST_MEASURED = 10  # vocabularies of a report; report.md has all
@@ -150,7 +150,7 @@ def _pieces_text(numbers: Mapping[str, int]) -> str:
 
 
 def _packing_line(counts: Iterable[Mapping[str, int]], parameters: Mapping[str, Any]) -> Iterator[str]:
-    """What a user may do where packing took out little of the padding."""
+    """What a user may do if packing took out little of the padding."""
     padding, unpacked = (
         sum(count.get(name, 0) for count in counts) for name in ("padding_tokens", "unpacked_padding_tokens")
     )
@@ -164,14 +164,14 @@ def _packing_line(counts: Iterable[Mapping[str, int]], parameters: Mapping[str, 
 
 
 def _cut_off_line(counts: Mapping[str, int]) -> Iterator[str]:
-    """A line where inputs are cut off; `counts` is that of extract."""
+    """A line if inputs are cut off; `counts` is that of extract."""
     if counts.get("cut_off_files"):
         inputs = f"{counts['cut_off_files']:,} input{' is' if counts['cut_off_files'] == 1 else 's are'} cut off"
         yield f"  {inputs}: what stands before the cut was taken; pages given up: {counts.get('cut_off_pages', 0):,}."
 
 
 def _template_lines(output: str, manifest: Mapping[str, Any]) -> Iterator[str]:
-    """What a user may do for templates without a rule, and the most frequent of them where they are listed."""
+    """What a user may do for templates without a rule, and the most frequent of them if they are listed."""
     counts = manifest["counts"].get("templates", {})
     parameters = manifest["parameters"]
     missing = manifest["decided"].get("languages_without_rules", ()) if manifest["stage"] == "extract" else ()
@@ -251,7 +251,7 @@ def _sentences_described(entry: Mapping[str, Any], parameters: Mapping[str, Any]
 
 
 def _picked_line(counts: Mapping[str, int], wanted: int) -> Iterator[str]:
-    """A line where fewer eval examples were picked than wanted."""
+    """A line if fewer eval examples were picked than wanted."""
     if not counts["available"]:
         yield "  The eval set is empty, so there was no example to pick."
     elif counts["picked"] < wanted:
