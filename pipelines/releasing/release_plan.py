@@ -17,20 +17,12 @@ from pipelines.building import build_options
 from pipelines.building.build_options import BuildOptions
 from pipelines.releasing import release_inputs
 from pipelines.releasing.release_inputs import InputFile
-from pipelines.settings import options as option_tools
 from pipelines.stages.extract_stage import ExtractStage, check_language
 from pipelines.stages.mix_stage import extracts_of
 from pipelines.stages.vocabulary_stage import VocabularyStage
-from training.options import TrainOptions, deciding_options
 
 # Options that name files: their content decides, wherever they lie.
 _NAMED_FILES = ("vocab_file", "tokenizer_file", "template_rules", "bert_config_file", "compare")
-# Options of a training, beside those that decide the weights, of which its result depends.
-_OF_TRAINING = (
-    "preset", "vocab_size", "bert_config_file", "vocab_file", "tokenizer_file", "next_sentence_prediction",
-    "max_seq_length", "max_predictions_per_seq", "eval_every_samples", "max_eval_steps", "target_masked_lm_accuracy",
-    "eval_only",
-)  # fmt: skip
 # Where a stage reads is no part of what decides its data: the inputs are, by their content.
 _PLACES = ("input",)
 _PACKAGES = ("pipelines", "transforms", "training", "maskmill")
@@ -138,7 +130,7 @@ def options_digest(options: BuildOptions) -> str:
     """
     shape: dict[str, Any] = {"compat": options.compat, "formats": dict(completions.FORMAT_VERSIONS), "stages": {}}
     for stage, own in options.stages.items():
-        shape["stages"][stage.name] = _shape_of(own, set(stage.decisions(options)))
+        shape["stages"][stage.name] = _shape_of(stage.shaping(own), set(stage.decisions(options)))
     for name, extract in extracts_of(options).items():
         # The checksum of parameters of Punkt that do not come with the package counts instead of the folder's name.
         _, contents = check_language(extract.decided_extraction.language, extract.compat)
@@ -149,12 +141,8 @@ def options_digest(options: BuildOptions) -> str:
     return hashlib.sha256(completions.canonical_json(shape).encode()).hexdigest()
 
 
-def _shape_of(own: Any, decided: set[str]) -> dict[str, Any]:
-    """What of a stage's options decides its data."""
-    if isinstance(own, TrainOptions):
-        values = deciding_options(own) | {name: getattr(own, name) for name in _OF_TRAINING}
-    else:
-        values = option_tools.parameters(own)
+def _shape_of(values: Mapping[str, Any], decided: set[str]) -> dict[str, Any]:
+    """What of the options that shape a stage's result is not decided by the build itself; files by their content."""
     shaping = {}
     for name, value in values.items():
         option = name.rpartition(".")[2]

@@ -132,6 +132,11 @@ class Stage(abc.ABC, Generic[Options]):
         return ()
 
     @classmethod
+    def shaping(cls, options: Options) -> dict[str, Any]:
+        """The values of the options on which the stage's result depends, wherever it lies."""
+        return option_tools.parameters(options)
+
+    @classmethod
     def output_of(cls, options: Options) -> str:
         """The directory that the stage writes."""
         directory: str = options.output  # type: ignore[attr-defined]

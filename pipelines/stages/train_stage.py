@@ -9,7 +9,14 @@ from pipelines.settings.stage_options import ExamplesOptions
 from pipelines.stages.eval_stage import EVAL_NAME, EvalStage
 from pipelines.stages.examples_stage import ExamplesStage
 from pipelines.stages.stage import Build, Stage, check_tensorflow
-from training.options import TrainOptions
+from training.options import TrainOptions, deciding_options
+
+# Options of a training, beside those that decide the weights, of which its result depends.
+_SHAPING = (
+    "preset", "vocab_size", "bert_config_file", "vocab_file", "tokenizer_file", "next_sentence_prediction",
+    "max_seq_length", "max_predictions_per_seq", "eval_every_samples", "max_eval_steps", "target_masked_lm_accuracy",
+    "eval_only",
+)  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -22,6 +29,11 @@ class TrainStage(Stage[TrainOptions]):
     decides = ("output_dir", "input_file", "eval_file", "vocab_file", "tokenizer_file")
     is_optional = True
     purpose = "With this section the build ends with a training (extra [tensorflow])."
+
+    @classmethod
+    def shaping(cls, options: TrainOptions) -> dict[str, Any]:
+        """Those that decide the weights, and what is measured of them."""
+        return deciding_options(options) | {name: getattr(options, name) for name in _SHAPING}
 
     @classmethod
     def output_of(cls, options: TrainOptions) -> str:
