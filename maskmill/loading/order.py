@@ -6,13 +6,13 @@ So the samples of a window come from places all over the data set, and a reader 
 
 import dataclasses
 import functools
-import hashlib
 from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
 
 from maskmill.loading.kernels.shuffling import shuffle
+from maskmill.masking.seeds import hash_of
 from maskmill.reading.block_reader import Block
 from maskmill.reading.data_set import DataSet
 
@@ -89,7 +89,7 @@ class SampleOrder:
         self.window = bounded_window(data_set, window)
         self._shuffle = shuffle
         self._block_samples = block_samples
-        self._seed = np.uint64(_hash(f"{data_set.fingerprint}:{seed}"))
+        self._seed = np.uint64(hash_of(f"{data_set.fingerprint}:{seed}"))
         counts = np.array([file.samples for file in data_set.files], np.int64)
         self._widths = np.array([file.width for file in data_set.files], np.int64)
         # The numbers of the first sample and of the first block of each file, and of those behind the last.
@@ -200,8 +200,3 @@ def _cuts(counts: npt.NDArray[np.int64], most: int) -> npt.NDArray[np.int64]:
 def _sums(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """int64[n + 1]: the sums of the first 0, 1, … of n numbers."""
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
-
-
-def _hash(text: str) -> int:
-    """The first 8 bytes of the sha256 of a text, as a number."""
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")

@@ -5,22 +5,19 @@ are held out. So a document stays in or out when the dump is built again, and ne
 its cut into units, nor the number of workers has a say in it.
 """
 
-import hashlib
-
 import numpy as np
 import numpy.typing as npt
 
 from maskmill.errors import UnusableInputError
+from maskmill.masking.seeds import hash_of
 from transforms.shards.options import SplitOptions
 
-_HASH_BYTES = 8
-_HASHES = 2 ** (8 * _HASH_BYTES)
+_HASHES = 2**64
 
 
 def eval_hash(seed: int, identity: str) -> int:
     """A document's place in the order of eval membership: uniform in 0..2^64-1, from the seed and its id alone."""
-    digest = hashlib.sha256(f"{seed}:eval:{identity}".encode()).digest()
-    return int.from_bytes(digest[:_HASH_BYTES], "big")
+    return hash_of(f"{seed}:eval:{identity}")
 
 
 def choose_eval(hashes: npt.NDArray[np.uint64], options: SplitOptions) -> npt.NDArray[np.bool_]:

@@ -13,7 +13,6 @@ the build's file change a byte.
 """
 
 import dataclasses
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -23,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from maskmill.errors import UnusableInputError
+from maskmill.masking.seeds import hash_of
 from maskmill.storage import completions
 from transforms.grouping import together
 from transforms.shards.eval_membership import choose_eval
@@ -84,8 +84,7 @@ def _choice_hash(hashes: Hashes, seed: int) -> Hashes:
 
     The hashes themselves will not do: those of the eval set are the smallest of them.
     """
-    salt = int.from_bytes(hashlib.sha256(f"{seed}:mix".encode()).digest()[:8], "big")
-    mixed = hashes ^ np.uint64(salt)
+    mixed = hashes ^ np.uint64(hash_of(f"{seed}:mix"))
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     spread: Hashes = mixed ^ (mixed >> np.uint64(31))
