@@ -1,6 +1,6 @@
 """Reads Parquet files that another program wrote, pyarrow or DuckDB: by pyarrow, in a process of its own.
 
-A data set that was written again has the same rows in other row groups, codecs, types and pages. This takes more than
+A data set that was written again has the same rows in other row groups, codecs, types and pages. This takes at least
 6 times the CPU time that parquet_pages.py takes for maskmill's own files (benchmarks/parquet_reading.py).
 """
 

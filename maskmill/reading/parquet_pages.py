@@ -1,9 +1,9 @@
 """Reads the bytes of Parquet files as records/parquet_format.py writes them: their footers and the pages of columns.
 
-pyarrow takes 3.1 times the CPU time for the same lists (benchmarks/parquet_reading.py): it goes through the levels of
-every value and looks each up in a dictionary. Here a dictionary holds 0, 1, 2 and so on, so that the indices of values
-are the values, and the levels of rows of one length are compared with what they must be. pyarrow may also abort the
-process on damaged files. Here each size is checked before it is used.
+pyarrow takes some 3 times the CPU time for the same lists (benchmarks/parquet_reading.py): it goes through the levels
+of every value and looks each up in a dictionary. Here a dictionary holds 0, 1, 2 and so on, so that the indices of
+values are the values, and the levels of rows of one length are compared with what they must be. pyarrow may also abort
+the process on damaged files. Here each size is checked before it is used.
 """
 
 import dataclasses
