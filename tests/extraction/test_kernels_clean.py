@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transforms.extraction.kernels.clean import clean
-from transforms.extraction.kernels.tables import COUNT_BRACKETS, COUNTS
+from transforms.extraction.kernels.codes import COUNT_BRACKETS, COUNTS
 
 
 def cleaned_and_counted(text: str) -> tuple[str, int]:

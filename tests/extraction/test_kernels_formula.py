@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from made_up.extractors import tables_of
 
+from transforms.extraction.kernels.codes import PADDING, ROOM
 from transforms.extraction.kernels.formula import MAX_FORMULA, MAX_GROUPS, group_end, needs_brackets, put_formula
-from transforms.extraction.kernels.tables import PADDING, ROOM
 
 
 def formula(tex: str) -> str | None:

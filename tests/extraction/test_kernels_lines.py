@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from transforms.extraction.kernels.lines import (
+from transforms.extraction.kernels.codes import (
     LINE_ALONE,
     LINE_BLANK,
     LINE_DROPPED,
@@ -12,10 +12,9 @@ from transforms.extraction.kernels.lines import (
     LINE_LIST,
     LINE_PROSE,
     LINE_QUOTED,
-    classify_line,
-    stray_bold,
+    PADDING,
 )
-from transforms.extraction.kernels.tables import PADDING
+from transforms.extraction.kernels.lines import classify_line, stray_bold
 
 
 @pytest.mark.parametrize(

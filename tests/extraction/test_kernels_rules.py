@@ -4,17 +4,7 @@ import numpy as np
 import pytest
 from made_up.extractors import tables_of
 
-from transforms.extraction.kernels.rules import (
-    ARGUMENT,
-    MAX_ARGUMENTS,
-    Call,
-    close_argument,
-    find_argument,
-    find_template,
-    put_formatted,
-    where_called,
-)
-from transforms.extraction.kernels.tables import (
+from transforms.extraction.kernels.codes import (
     COUNTS,
     FLAG_BRACKET,
     FLAG_START,
@@ -27,6 +17,16 @@ from transforms.extraction.kernels.tables import (
     FORMAT_SUPERSCRIPT,
     FORMAT_UPPER,
     PADDING,
+)
+from transforms.extraction.kernels.rules import (
+    ARGUMENT,
+    MAX_ARGUMENTS,
+    Call,
+    close_argument,
+    find_argument,
+    find_template,
+    put_formatted,
+    where_called,
 )
 
 

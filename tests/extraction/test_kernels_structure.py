@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_up.extractors import tables_of
 
-from transforms.extraction.kernels.structure import (
+from transforms.extraction.kernels.codes import (
     EVENT_COMMENT,
     EVENT_EXTERNAL,
     EVENT_LINK,
@@ -16,11 +16,9 @@ from transforms.extraction.kernels.structure import (
     EVENT_TABLE,
     EVENT_TEMPLATE,
     EVENT_VARIANT,
-    starts_line,
-    starts_url,
-    structure,
+    PADDING,
 )
-from transforms.extraction.kernels.tables import PADDING
+from transforms.extraction.kernels.structure import starts_line, starts_url, structure
 from transforms.extraction.kernels.tags import closing_tag, is_hidden, same_name, tag_end
 
 MARKS = [
@@ -145,9 +143,14 @@ def test_names_are_compared_in_any_case_and_to_their_end() -> None:
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [(b"ref a</REF>", 5), (b"ref a</refs>", -1), (b"ref a<ref>b</ref>", -2), (b"ref a\n==b==</ref>", -2)],
+    [
+        (b"ref a</REF>", (5, False)),
+        (b"ref a</refs>", (-1, False)),
+        (b"ref a<ref>b</ref>", (-1, True)),
+        (b"ref a\n==b==</ref>", (-1, True)),
+    ],
 )
-def test_a_reference_is_cut_short_by_the_next_one_and_by_a_heading(text: bytes, expected: int) -> None:
+def test_a_reference_is_cut_short_by_the_next_one_and_by_a_heading(text: bytes, expected: tuple[int, bool]) -> None:
     assert closing_tag(padded(text), 3, len(text), 0, 3, True) == expected
 
 

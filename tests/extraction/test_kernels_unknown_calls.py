@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from made_up.extractors import extractor_of, tables_of
 
+from transforms.extraction.kernels import codes
 from transforms.extraction.kernels import tables as kernels
-from transforms.extraction.kernels.tables import PADDING
+from transforms.extraction.kernels.codes import PADDING
 from transforms.extraction.kernels.unknown_calls import (
     PLACE_BEHIND_STOP,
     PLACE_ELSEWHERE,
@@ -203,7 +204,7 @@ def test_calls_are_counted_and_listed_in_lines_that_are_kept() -> None:
     page = b"a {{xf|b c}} d{{xg|e}} f.\n* {{xh|i}} j\n{{infobox\n|a=b}}\n{{alone|k}}\nl {{efn|m}} {{xi|n|o}} p."
     extractor.extract(b"T", page)
     counts = extractor._counts
-    assert (counts[kernels.COUNT_UNKNOWN], counts[kernels.COUNT_KEPT]) == (3, 1)
-    listed = extractor._calls[: counts[kernels.COUNT_LOGGED]]
+    assert (counts[codes.COUNT_UNKNOWN], counts[codes.COUNT_KEPT]) == (3, 1)
+    listed = extractor._calls[: counts[codes.COUNT_LOGGED]]
     assert [page[row["start"] : row["end"]] for row in listed] == [b"{{xf|b c}}", b"{{xg|e}}", b"{{xi|n|o}}"]
     assert listed["kept"].tolist() == [1, 0, 0]

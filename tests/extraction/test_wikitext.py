@@ -10,15 +10,16 @@ from made_up.extractors import extractor_of
 from properties import tries
 
 from maskmill.errors import UnusableInputError
-from transforms.extraction.kernels.structure import (
+from transforms.extraction.kernels.codes import (
     EVENT_EXTERNAL,
     EVENT_LINK,
     EVENT_RAW,
     EVENT_TABLE,
     EVENT_TEMPLATE,
-    structure,
+    PADDING,
+    RULE_SLACK,
 )
-from transforms.extraction.kernels.tables import PADDING, RULE_SLACK
+from transforms.extraction.kernels.structure import structure
 from transforms.extraction.options import WikitextOptions
 from transforms.extraction.wikitext import WikitextExtractor
 

@@ -352,7 +352,7 @@ def test_what_is_prepared_is_chosen_by_step_or_module() -> None:
         f"transforms.sentences.kernels.{name}" for name in ("boundaries", "confirmed", "punkt")
     ]
     assert chosen(["extraction.kernels.wikitext"]) == ["transforms.extraction.kernels.wikitext"]
-    assert len(chosen(["compat"])) == 6
+    assert len(chosen(["compat"])) == 5
     assert chosen(["extraction.kernels.wiki_text"]) == []
 
 

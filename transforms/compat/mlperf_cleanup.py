@@ -79,7 +79,7 @@ def remove_doc_tags(raw: bytes, name: str = "a WikiExtractor file") -> bytes:
 
 # clean.sh, in its order. sed works on one line at a time, so every class here excludes the newline, too.
 # Each class excludes the first byte of what must follow it (or a bracket that starts a new attempt), which keeps these
-# regular expressions linear in the line. The rules where that does not hold are functions further down.
+# regular expressions linear in the line. The rules for which that does not hold are functions further down.
 _CATEGORY = re.compile(rb"\[\[Category:[^\]\[\n]*\]\]")
 _DOC_LINE = re.compile(rb"<doc [^>\n]*>")
 _BRACKETS: tuple[tuple[re.Pattern[bytes], bytes], ...] = tuple(

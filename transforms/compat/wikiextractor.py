@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 
 from maskmill.characters.classes import character_tables
 from transforms.compat.kernels.braces import drop_pairs
-from transforms.compat.kernels.lines import compact, tidy_lines, tidy_spaces
+from transforms.compat.kernels.bytes import ODD_DIGITS, resolve_references
+from transforms.compat.kernels.lines import compact, replace_quotes, tidy_lines, tidy_spaces
 from transforms.compat.kernels.links import replace_addresses, replace_links
-from transforms.compat.kernels.quotes import replace_quotes
-from transforms.compat.kernels.references import ODD_DIGITS, resolve_references
 from transforms.compat.kernels.tags import NUM_DROPPED, drop_element, drop_tags, opened_elements
 from transforms.compat.wikiextractor_expansion import MARKS, Expansion, escape_xml, resolve_xml_references
 
@@ -119,7 +118,7 @@ class WikiExtractorCompat:
 
     def _tidy(self, steps: "_Steps") -> bytes:
         steps.run(tidy_spaces)
-        # WikiExtractor means any of these marks, but its replacement only works where all stand in a row.
+        # WikiExtractor means any of these marks, but its replacement only works if all stand in a row.
         if b"\xc2" in steps.text:
             text = steps.text.replace(b" ,:.)]\xc2\xbb", b",:.)]\xc2\xbb")
             steps.text = text.replace(b"[(\xc2\xab ", b"[(\xc2\xab")

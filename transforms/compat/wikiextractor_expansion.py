@@ -123,6 +123,18 @@ def _split_parts(body: str) -> list[str]:
     return parts
 
 
+def _replace_spans(text: bytes, spans: NDArray[np.int64], value: Callable[[bytes], str]) -> bytes:
+    """Puts in place of each span of `template_spans` what `value` makes of its body, or nothing if it needs no look."""
+    pieces = []
+    at = 0
+    for start, end, needs_expansion in spans.tolist():
+        pieces.append(text[at:start])
+        if needs_expansion:
+            pieces.append(value(text[start + 2 : end - 2]).encode("utf-8"))
+        at = end
+    return b"".join([*pieces, text[at:]])
+
+
 class Expansion:
     """Expands the templates of one page.
 
@@ -147,29 +159,18 @@ class Expansion:
         if not spans[:, 2].any():
             out = np.empty(data.size, np.uint8)
             return out[: drop_spans(data, spans, out)].tobytes()
-        pieces = []
-        at = 0
-        for start, end, needs_expansion in spans.tolist():
-            pieces.append(text[at:start])
-            if needs_expansion:
-                body = escape_xml(text[start + 2 : end - 2]).decode("utf-8")
-                pieces.append(resolve_xml_references(self._value(body, 0)).encode("utf-8"))
-            at = end
-        return b"".join([*pieces, text[at:]])
+
+        def value(body: bytes) -> str:
+            return resolve_xml_references(self._value(escape_xml(body).decode("utf-8"), 0))
+
+        return _replace_spans(text, spans, value)
 
     def _expand(self, text: str, depth: int) -> str:
         if "{{" not in text:
             return text
         encoded = text.encode("utf-8")
         spans = template_spans(self._characters, np.frombuffer(encoded, np.uint8))
-        pieces = []
-        at = 0
-        for start, end, needs_expansion in spans.tolist():
-            pieces.append(encoded[at:start].decode("utf-8"))
-            if needs_expansion:
-                pieces.append(self._value(encoded[start + 2 : end - 2].decode("utf-8"), depth))
-            at = end
-        return "".join([*pieces, encoded[at:].decode("utf-8")])
+        return _replace_spans(encoded, spans, lambda body: self._value(body.decode("utf-8"), depth)).decode("utf-8")
 
     def _value(self, body: str, depth: int) -> str:
         if depth >= _DEEPEST:

@@ -28,7 +28,7 @@ _OR = 2
 
 
 class ExpressionError(ValueError):
-    """A text is no expression, or an expression has no value."""
+    """A text is not an expression, or an expression has no value."""
 
 
 class _Operator(NamedTuple):
@@ -91,7 +91,7 @@ _CONSTANTS = {"pi": math.pi, "e": math.e}
 def format_number(value: float) -> str:
     """A number as `#expr` prints it: without a fraction if it has none, at most 14 digits.
 
-    Raises ExpressionError for infinity and what is no number.
+    Raises ExpressionError for infinity and what is not a number.
     """
     if math.isnan(value) or math.isinf(value):
         raise ExpressionError(f"{value} is not written as a number")

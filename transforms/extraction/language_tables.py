@@ -21,7 +21,7 @@ import functools
 import zipfile
 from importlib import resources
 
-# Members that are no language.
+# Members that are not languages.
 KEYS = "keys"
 INTERNATIONAL = "international"
 LANGUAGES = "languages"  # lines of a language's code and its separators of numbers, with tabs between

@@ -44,8 +44,13 @@ def interwiki_prefixes() -> tuple[str, ...]:
 
 
 def hidden_classes() -> tuple[str, ...]:
-    """The CSS classes of elements that are no prose."""
+    """The CSS classes of elements that are not prose."""
     return tuple(_data()["hidden_classes"])
+
+
+def tags() -> list[tuple[str, str]]:
+    """The tags of HTML and of extensions, each with what it does: `codes.TAG_*` in lower case."""
+    return [(name, kind) for kind, names in _data()["tags"].items() for name in names.split()]
 
 
 @dataclass(frozen=True)
@@ -65,7 +70,7 @@ class Language:
 
     @property
     def variants(self) -> tuple[str, ...]:
-        """The codes of its variants (scripts, countries), the one to show first; empty where it has none."""
+        """The codes of its variants (scripts, countries), the one to show first; empty if it has none."""
         return tuple(self._own.get("variants", ()))
 
     @property

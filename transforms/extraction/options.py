@@ -16,7 +16,8 @@ class WikitextOptions:
 
     date: the dump's date (ISO), which the magic words of the clock give. Where templates are expanded, a page may nest
     `expansion_depth` calls (MediaWiki's limit), write `expansion_characters` characters and take `expansion_steps`
-    steps of work. rules_text: what stands in the file that `template_rules` names.
+    steps of work (nodes, and definitions by their length). A call that is too deep gives nothing; past the other limits
+    all further calls give nothing. rules_text: what stands in the file that `template_rules` names.
 
     Raises:
       UnusableInputError: a value that cannot be meant.

@@ -9,9 +9,10 @@ import datetime
 import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
-from typing import Protocol
+from typing import Any, Protocol
 
 from transforms.extraction.expressions import ExpressionError, evaluate, format_number
+from transforms.extraction.preprocessor import Node, Separator
 
 _ERROR = '<strong class="error"></strong>'
 _ERROR_MARK = 'class="error"'  # by which #iferror knows an error
@@ -20,32 +21,53 @@ _DAY_SECONDS = 24 * 60 * 60
 _EPOCH = datetime.date(1970, 1, 1)
 
 
-class Arguments(Protocol):
-    """A parser function's arguments, which are expanded when it asks for them. Argument 0 follows the colon.
+class Page(Protocol):
+    """The page in which a parser function is called."""
 
-    title: the page's.
-    """
+    def use_date(self) -> datetime.date:
+        """The dump's date; the page is noted to depend on it."""
 
-    title: str
-
-    @property
-    def date(self) -> datetime.date:
-        """The dump's date; what asks for it depends on it."""
-
-    def __len__(self) -> int:
-        """The number of arguments, argument 0 included."""
-
-    def __call__(self, number: int) -> str:
-        """An argument, trimmed; empty if it is not given."""
-
-    def key(self, number: int) -> str | None:
-        """What stands before the equals sign of an argument from 1 on, trimmed; None if it has none."""
-
-    def value(self, number: int) -> str:
-        """What stands behind the equals sign of an argument from 1 on, or all of it, trimmed."""
+    def expand_nodes(self, nodes: list[Node], frame: Any) -> str:
+        """The text of nodes that stand in the call of a template, which is the frame."""
 
     def work(self, characters: int = 0) -> None:
         """Counts a step, and characters that are about to be written, against the limits of the page."""
+
+
+class Arguments:
+    """A parser function's arguments, which are expanded when it asks for them. Argument 0 follows the colon.
+
+    first: argument 0, expanded. parts: the nodes of the others.
+    """
+
+    def __init__(self, page: Page, frame: Any, first: str, parts: list[list[Node]]) -> None:
+        self.page = page
+        self._frame = frame
+        self._first = first
+        self._parts = parts
+
+    def __len__(self) -> int:
+        """The number of arguments, argument 0 included."""
+        return 1 + len(self._parts)
+
+    def __call__(self, number: int) -> str:
+        """An argument, trimmed; empty if it is not given."""
+        if number == 0:
+            return self._first
+        return self.page.expand_nodes(self._parts[number - 1], self._frame).strip() if number < len(self) else ""
+
+    def key(self, number: int) -> str | None:
+        """What stands before the equals sign of an argument from 1 on, trimmed; None if it has none."""
+        part = self._parts[number - 1]
+        if Separator.EQUALS not in part:
+            return None
+        return self.page.expand_nodes(part[: part.index(Separator.EQUALS)], self._frame).strip()
+
+    def value(self, number: int) -> str:
+        """What stands behind the equals sign of an argument from 1 on, or all of it, trimmed."""
+        part = self._parts[number - 1]
+        start = part.index(Separator.EQUALS) + 1 if Separator.EQUALS in part else 0
+        return self.page.expand_nodes(part[start:], self._frame).strip()
 
 
 Function = Callable[[Arguments], str]
@@ -65,32 +87,23 @@ def clock_variables(date: datetime.date) -> dict[str, str]:
         "HOUR": "00",
     }
     return {
-        **{f"CURRENT{name}": value for name, value in clock.items()},
-        **{f"LOCAL{name}": value for name, value in clock.items()},
+        **{f"{place}{name}": value for place in ("CURRENT", "LOCAL") for name, value in clock.items()},
         "CURRENTTIMESTAMP": f"{date:%Y%m%d}000000",
     }
 
 
 def page_variables(title: str) -> dict[str, str]:
     """The variables of a page of the main namespace, and those that are the same on every page."""
-    with_underscores = title.replace(" ", "_")
     return {
         "!": "|",
         "=": "=",
-        "PAGENAME": title,
-        "FULLPAGENAME": title,
+        **dict.fromkeys(("PAGENAME", "FULLPAGENAME", "ARTICLEPAGENAME", "SUBJECTPAGENAME"), title),
+        **dict.fromkeys(("PAGENAMEE", "FULLPAGENAMEE"), title.replace(" ", "_")),
         "BASEPAGENAME": _base_page(title),
         "SUBPAGENAME": _subpage(title),
         "ROOTPAGENAME": title.split("/", 1)[0],
-        "ARTICLEPAGENAME": title,
-        "SUBJECTPAGENAME": title,
-        "PAGENAMEE": with_underscores,
-        "FULLPAGENAMEE": with_underscores,
-        "NAMESPACE": "",
-        "NAMESPACEE": "",
+        **dict.fromkeys(("NAMESPACE", "NAMESPACEE", "ARTICLESPACE", "SUBJECTSPACE"), ""),
         "NAMESPACENUMBER": "0",
-        "ARTICLESPACE": "",
-        "SUBJECTSPACE": "",
         "SITENAME": "Wikipedia",
     }
 
@@ -140,7 +153,7 @@ def _switch(arguments: Arguments) -> str:
     default: int | None = None
     falls_through = False  # a case without a value shares that of the next one that has one
     for number in range(1, len(arguments)):
-        arguments.work()
+        arguments.page.work()
         key = arguments.key(number)
         if key is not None:
             if falls_through or _are_same(key, wanted):
@@ -195,7 +208,7 @@ def _time(arguments: Arguments) -> str:
         except ValueError:
             return ""
     else:
-        date = arguments.date
+        date = arguments.page.use_date()
     codes = _date_codes(date)
     pieces = _FORMAT_CODES.findall(arguments(0))
     return "".join(piece.strip('"') if len(piece) > 1 else codes.get(piece, piece) for piece in pieces)
@@ -257,7 +270,7 @@ def _replace(arguments: Arguments) -> str:
     if not old:
         return text
     # Counted before it is made: every letter of a long text could become a long text.
-    arguments.work(len(text) + text.count(old) * len(new))
+    arguments.page.work(len(text) + text.count(old) * len(new))
     return text.replace(old, new)
 
 
@@ -277,15 +290,14 @@ def _format_number(arguments: Arguments) -> str:
     return "{{formatnum:" + arguments(0) + "}}"
 
 
-def _nothing(arguments: Arguments) -> str:
-    return ""
+# Functions that give nothing, and those that give their first argument.
+_NOTHING = (
+    "#invoke fullurl localurl canonicalurl filepath int namespace defaultsort displaytitle #special #statements "
+    "#property #coordinates #related protectionlevel"
+)
+_FIRST = "#rel2abs urlencode anchorencode pagename fullpagename pagenamee fullpagenamee #language"
 
-
-def _first(arguments: Arguments) -> str:
-    return arguments(0)
-
-
-# By name in lower case, with its # where it has one.
+# By name in lower case, with its # if it has one.
 FUNCTIONS: Mapping[str, Function] = {
     "#if": _if,
     "#ifeq": _if_equal,
@@ -298,8 +310,6 @@ FUNCTIONS: Mapping[str, Function] = {
     "#timel": _time,
     "#titleparts": _title_parts,
     "#tag": _tag,
-    "#invoke": _nothing,
-    "#rel2abs": _first,
     "#len": lambda a: str(len(a(0))),
     "#pos": _position,
     "#sub": _substring,
@@ -314,31 +324,12 @@ FUNCTIONS: Mapping[str, Function] = {
     "plural": _plural,
     "grammar": lambda a: a(1),
     "gender": lambda a: a(3) or a(1),
-    "urlencode": _first,
-    "anchorencode": _first,
-    "fullurl": _nothing,
-    "localurl": _nothing,
-    "canonicalurl": _nothing,
-    "filepath": _nothing,
-    "int": _nothing,
     "ns": _namespace_name,
     "nse": _namespace_name,
-    "pagename": _first,
-    "fullpagename": _first,
-    "pagenamee": _first,
-    "fullpagenamee": _first,
-    "namespace": _nothing,
     "basepagename": lambda a: _base_page(a(0)),
     "subpagename": lambda a: _subpage(a(0)),
-    "defaultsort": _nothing,
-    "displaytitle": _nothing,
-    "#language": _first,
-    "#special": _nothing,
-    "#statements": _nothing,
-    "#property": _nothing,
-    "#coordinates": _nothing,
-    "#related": _nothing,
     "pagesincategory": lambda a: "0",
     "pagesize": lambda a: "0",
-    "protectionlevel": _nothing,
+    **dict.fromkeys(_FIRST.split(), lambda a: a(0)),
+    **dict.fromkeys(_NOTHING.split(), lambda a: ""),
 }

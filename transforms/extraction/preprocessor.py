@@ -54,7 +54,7 @@ def parse(text: str) -> list[Node]:
 
 
 def plain_text(node: str | Separator) -> str:
-    """A node that is no call, as the page has it."""
+    """A node that is not a call, as the page has it."""
     return node.value if isinstance(node, Separator) else node
 
 

@@ -6,7 +6,7 @@ call, with its arguments expanded. Names that the dump redirects to one another 
 them is a rule for all.
 
 Scribunto modules (`#invoke`) cannot be run: a call whose definition needs one stays a call, and so does one that has no
-definition. The extractor then keeps its argument where that reads as text.
+definition. The extractor then keeps its argument if that reads as text.
 
 What a page gives depends on the page and the definitions alone: its limits count calls, characters and steps, never
 seconds, and are far from Python's own.
@@ -20,7 +20,10 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from transforms.extraction import parser_functions
+from transforms.extraction.options import WikitextOptions
+from transforms.extraction.parser_functions import Arguments
 from transforms.extraction.preprocessor import Call, Node, Separator, parse, plain_text, transcluded_text
+from transforms.inputs.site import Site
 
 _MOST_PARSED = 4 << 20  # characters of definitions that are kept parsed
 _MOST_DIGESTS = 1 << 17  # of titles, kept in memory
@@ -30,22 +33,9 @@ _MOST_REDIRECTS = 3  # that lead from a name to its definition
 _REDIRECT = re.compile(r"\s*#[^\W\d]+\s*:?\s*\[\[\s*([^\]|#]+)")
 _INVOKE = "#invoke"  # the parser function that runs a Scribunto module
 _MODIFIERS = ("subst:", "safesubst:", "msg:", "raw:")  # may stand before a template's name, in this order
+TEMPLATE_NAMESPACE = 10  # on every wiki
 # Stands for a call that gives nothing: the extractor mends brackets around such a comment.
 _NOTHING = "<!-- -->"
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExpansionLimits:
-    """The limits of each page.
-
-    depth: calls within one another (templates, parser functions, parameters). characters: that expansion writes.
-    steps: nodes that it looks at, and definitions by their length. A call that is too deep gives nothing; past the
-    other limits all further calls give nothing.
-    """
-
-    depth: int
-    characters: int
-    steps: int
 
 
 class _LimitReachedError(Exception):
@@ -68,8 +58,7 @@ class TemplateExpander:
     """Expands the templates of pages.
 
     find: gives a template's page by its title without the namespace, or None. has_rule: whether a name has a rule
-    and stays a call. prefixes: the names of the template namespace. first_letter: whether titles begin with a capital.
-    date: the dump's. rule_names: names that have rules, which the dump may redirect to local names. `limited` counts
+    and stays a call. rule_names: names that have rules, which the dump may redirect to local names. `limited` counts
     the pages that met a limit. used_date, used_templates: whether the page expanded last asked for the date, and, if
     `notes_used` is set, for which titles of templates, each with the digest of what it gave (`digest_of`).
     """
@@ -77,26 +66,24 @@ class TemplateExpander:
     def __init__(
         self,
         find: Callable[[bytes], bytes | None],
+        site: Site,
+        options: WikitextOptions,
         *,
         has_rule: Callable[[str], bool],
-        prefixes: tuple[str, ...] = ("Template",),
-        first_letter: bool = True,
-        date: datetime.date,
-        limits: ExpansionLimits,
-        rule_names: Iterable[str] = (),
+        rule_names: Iterable[str],
     ) -> None:
         self.has_rule = has_rule
-        self.date = date
-        self.limits = limits
-        self.clock = parser_functions.clock_variables(date)
+        self.options = options
+        self.date = datetime.date.fromisoformat(options.date)
+        self.clock = parser_functions.clock_variables(self.date)
         self.limited = 0
         self.used_date = False
         self.notes_used = False
         self.used_templates: dict[str, bytes] = {}
         self._digests: dict[str, bytes] = {}
         self._find_page = find
-        self._prefixes = tuple(prefix.lower() for prefix in prefixes)
-        self._first_letter = first_letter
+        self._prefixes = tuple(prefix.lower() for prefix in site.namespaces.get(TEMPLATE_NAMESPACE, ()))
+        self._first_letter = site.case == "first-letter"
         self._parsed: dict[str, _Definition | None] = {}
         self._parsed_size = 0
         self._rule_names: dict[str, str | None] = {}
@@ -218,15 +205,14 @@ class _Frame:
 class _PageExpansion:
     """The expansion of one page, with what it has used of its limits.
 
-    Calls nest up to `ExpansionLimits.depth`, and a runner's stack may be deep already: each level takes at most five
+    Calls nest up to `expansion_depth`, and a runner's stack may be deep already: each level takes at most five
     of Python's frames (expand_call, _expand_template, a function, its argument, expand_nodes).
     """
 
     def __init__(self, expander: TemplateExpander, title: str) -> None:
         self.expander = expander
-        self.title = title
         self.met_limit = False
-        self._limits = expander.limits
+        self._options = expander.options
         self._variables = {**expander.clock, **parser_functions.page_variables(title)}
         self._depth = 0
         self._characters = 0
@@ -250,11 +236,16 @@ class _PageExpansion:
                     stopped = self.met_limit = True
         return "".join(out)
 
+    def use_date(self) -> datetime.date:
+        """The dump's date; the page is noted to depend on it."""
+        self.expander.used_date = True
+        return self.expander.date
+
     def work(self, characters: int = 0, steps: int = 1) -> None:
-        """Counts work. Raises _LimitReachedError where it is too much."""
+        """Counts work. Raises _LimitReachedError if it is too much."""
         self._steps += steps
         self._characters += characters
-        if self._steps > self._limits.steps or self._characters > self._limits.characters:
+        if self._steps > self._options.expansion_steps or self._characters > self._options.expansion_characters:
             raise _LimitReachedError
 
     def expand_nodes(self, nodes: list[Node], frame: _Frame) -> str:
@@ -269,7 +260,7 @@ class _PageExpansion:
 
     def expand_call(self, call: Call, frame: _Frame) -> str:
         """What a call or a parameter gives; nothing if it is too deep."""
-        if self._depth >= self._limits.depth:
+        if self._depth >= self._options.expansion_depth:
             self.met_limit = True
             return ""
         self._depth += 1
@@ -298,7 +289,7 @@ class _PageExpansion:
                 raise _ModuleNeededError
             function = parser_functions.FUNCTIONS.get(head.strip().lower())
             if function is not None:
-                return function(_CallArguments(self, frame, rest.strip(), call.parts[1:]))
+                return function(Arguments(self, frame, rest.strip(), call.parts[1:]))
             if self.expander.is_template_prefix(head):
                 name = rest.strip()
         if len(call.parts) == 1 and name in self._variables:
@@ -340,44 +331,3 @@ class _PageExpansion:
                 frame.numbered[str(number)] = part
                 frame.values.pop(str(number), None)
         return frame
-
-
-class _CallArguments:
-    """The arguments of a parser function's call; see parser_functions.Arguments."""
-
-    def __init__(self, page: _PageExpansion, frame: _Frame, first: str, parts: list[list[Node]]) -> None:
-        self.title = page.title
-        self._page = page
-        self._frame = frame
-        self._first = first
-        self._parts = parts
-
-    @property
-    def date(self) -> datetime.date:
-        """The dump's date; the page is noted to have used it."""
-        self._page.expander.used_date = True
-        return self._page.expander.date
-
-    def __len__(self) -> int:
-        return 1 + len(self._parts)
-
-    def __call__(self, number: int) -> str:
-        if number == 0:
-            return self._first
-        if number >= len(self):
-            return ""
-        return self._page.expand_nodes(self._parts[number - 1], self._frame).strip()
-
-    def work(self, characters: int = 0) -> None:
-        self._page.work(characters)
-
-    def key(self, number: int) -> str | None:
-        part = self._parts[number - 1]
-        if Separator.EQUALS not in part:
-            return None
-        return self._page.expand_nodes(part[: part.index(Separator.EQUALS)], self._frame).strip()
-
-    def value(self, number: int) -> str:
-        part = self._parts[number - 1]
-        start = part.index(Separator.EQUALS) + 1 if Separator.EQUALS in part else 0
-        return self._page.expand_nodes(part[start:], self._frame).strip()

@@ -38,9 +38,9 @@ A pattern is literal text with
 
 A pattern with a number, a numeral or a superscript shows a value, and so may one of a word or a sign alone (`km² = km²`
 is called as `5 {{km²}}` on one wiki, and as `{{km²|5}}` on another); a wrong value is worse than none. Such a call
-gives nothing, and counts as one without a rule, where it has numbered arguments beyond those that the pattern names
-(`[{?3}]` names one that does not show), where a number or an exponent has no digit or a unit starts like one, and
-where a value is missing that does not stand in brackets. Parser functions take anything.
+gives nothing, and counts as one without a rule, if it has numbered arguments beyond those that the pattern names
+(`[{?3}]` names one that does not show), if a number or an exponent has no digit or a unit starts like one, and
+if a value is missing that does not stand in brackets. Parser functions take anything.
 """
 
 import datetime
@@ -57,27 +57,19 @@ from numpy.typing import NDArray
 
 from maskmill.errors import UnusableInputError
 from transforms.extraction import language_tables
-from transforms.extraction.kernels import tables as kernels
+from transforms.extraction.kernels import codes, tables
 from transforms.extraction.kernels.text import BRACKET_MARK
 
-_FORMATS = {
-    "number": kernels.FORMAT_NUMBER,
-    "lower": kernels.FORMAT_LOWER,
-    "upper": kernels.FORMAT_UPPER,
-    "integer": kernels.FORMAT_INTEGER,
-    "superscript": kernels.FORMAT_SUPERSCRIPT,
-    "numeral": kernels.FORMAT_NUMERAL,
-    "chemistry": kernels.FORMAT_CHEMISTRY,
-    "first_upper": kernels.FORMAT_FIRST_UPPER,
-    "first_lower": kernels.FORMAT_FIRST_LOWER,
-}
 
-_FLAGS = {
-    "start": kernels.FLAG_START,
-    "bracket": kernels.FLAG_BRACKET,
-    "digit": kernels.FLAG_DIGIT,
-    "glued": kernels.FLAG_GLUED,
-}
+def _codes(prefix: str, names: str) -> dict[str, int]:
+    """The numbers of names: with the prefix FORMAT that of `lower` is codes.FORMAT_LOWER."""
+    return {name: getattr(codes, f"{prefix}_{name.upper()}") for name in names.split()}
+
+
+_FORMATS = _codes("FORMAT", "number lower upper integer superscript numeral chemistry first_upper first_lower")
+_FLAGS = _codes("FLAG", "start bracket digit glued")
+# Tables whose keys the kernels know by a domain.
+_KNOWN_TABLES = _codes("DOMAIN", "unread looked_up computed")
 
 # How names compare, uint8 [256]: ASCII letters in lower case, underscores as spaces.
 FOLD = np.arange(256, dtype=np.uint8)
@@ -90,14 +82,7 @@ _FORM_DEPTH = 4  # forms within forms
 _ROW_KEY = re.compile(r"\{@([\w-]+)\}")  # in a rule's name: it stands for each key of a table
 _EXACT_NAME = re.compile("[A-Z]{2,3}")  # {{PER}} is Peru, and {{per}} is not
 
-# Tables whose keys the kernels know by these domains.
-_KNOWN_TABLES = {
-    "unread": kernels.DOMAIN_UNREAD,
-    "looked_up": kernels.DOMAIN_LOOKED_UP,
-    "computed": kernels.DOMAIN_COMPUTED,
-}
-
-_VALUE_FORMATS = frozenset((kernels.FORMAT_NUMBER, kernels.FORMAT_NUMERAL, kernels.FORMAT_SUPERSCRIPT))
+_VALUE_FORMATS = frozenset((codes.FORMAT_NUMBER, codes.FORMAT_NUMERAL, codes.FORMAT_SUPERSCRIPT))
 _UNIT_TABLES = frozenset(("unit", "unit_adjective", "unit_one", "symbol"))  # their rules take many more arguments
 
 _AGE_ARGUMENTS = (3, 6)  # of {!age:…}: a date, or two
@@ -142,7 +127,7 @@ class WordTable:
             forms |= {name[0].upper() + name[1:], name[0].lower() + name[1:]}
         for form in forms:
             key = form.encode()
-            if not kernels.has_exact_names(domain):
+            if not tables.has_exact_names(domain):
                 key = _fold(key)
             self.entries[domain, key] = (value, second)
 
@@ -156,11 +141,11 @@ class WordTable:
         capacity = 16
         while capacity < 2 * len(self.entries):
             capacity *= 2
-        words = np.zeros(capacity, kernels.WORD)
+        words = np.zeros(capacity, tables.WORD)
         offsets = {key: self.intern(key) for _, key in self.entries}
         for (domain, key), (value, second) in self.entries.items():
             source = np.frombuffer(key or b"\0", np.uint8)
-            code = int(kernels.hash_bytes(FOLD, domain, source, 0, len(key)))
+            code = int(tables.hash_bytes(FOLD, domain, source, 0, len(key)))
             row = code & (capacity - 1)
             while words["domain"][row] != 0:
                 row = (row + 1) & (capacity - 1)
@@ -276,7 +261,7 @@ def _local_names(language: str, rules: Sequence[Rule]) -> tuple[Rule, ...]:
 def add_rules(words: WordTable, files: Sequence[RuleFile], date: datetime.date) -> None:
     """Compiles rule files into `words`; a later file's rules and table rows replace an earlier one's.
 
-    date: the dump's. Raises UnusableInputError, which names the line, for a pattern that is none.
+    date: the dump's. Raises UnusableInputError, which names the line, for text that is not a pattern.
     """
     tables: dict[str, dict[str, str]] = {}
     forms: dict[str, str] = {}
@@ -284,7 +269,7 @@ def add_rules(words: WordTable, files: Sequence[RuleFile], date: datetime.date) 
         forms.update(file.forms)
         for name, rows in file.tables.items():
             tables.setdefault(name, {}).update(rows)
-    domains = {name: kernels.DOMAIN_TABLES + i for i, name in enumerate(tables)}
+    domains = {name: codes.DOMAIN_TABLES + i for i, name in enumerate(tables)}
     for name, rows in tables.items():
         _add_rows(words, domains[name], rows)
     for table, domain in _KNOWN_TABLES.items():
@@ -304,7 +289,7 @@ def _add_rows(words: WordTable, domain: int, rows: Mapping[str, str]) -> None:
     for key, text in rows.items():
         words.add_text(domain, key, text)
         if texts.setdefault(_fold(key.encode()), text) != text:
-            exact = kernels.DOMAIN_EXACT_TABLES + domain - kernels.DOMAIN_TABLES
+            exact = codes.DOMAIN_EXACT_TABLES + domain - codes.DOMAIN_TABLES
             for other, other_text in rows.items():
                 if _fold(other.encode()) == _fold(key.encode()):
                     words.add_text(exact, other, other_text)
@@ -315,7 +300,7 @@ def names_with_rules(words: WordTable) -> Callable[[str], bool]:
 
     def has_rule(name: str) -> bool:
         encoded = name.strip().encode()
-        keys = ((kernels.DOMAIN_EXACT_TEMPLATE, encoded), (kernels.DOMAIN_TEMPLATE, _fold(encoded)))
+        keys = ((codes.DOMAIN_EXACT_TEMPLATE, encoded), (codes.DOMAIN_TEMPLATE, _fold(encoded)))
         return any(key in words.entries for key in keys)
 
     return has_rule
@@ -341,7 +326,7 @@ def _with_forms(rule: Rule, forms: Mapping[str, str]) -> Rule:
 
 
 def _spread(rule: Rule, tables: Mapping[str, Mapping[str, str]]) -> list[tuple[str, str]]:
-    """The names and patterns of a rule: one for each row of the table where a name has `{@table}`."""
+    """The names and patterns of a rule: one for each row of the table if a name has `{@table}`."""
     spread = []
     for name in rule.names:
         row_key = _ROW_KEY.search(name)
@@ -373,10 +358,10 @@ def _constants(tables: Mapping[str, Mapping[str, str]], date: datetime.date) -> 
 
 def _add_name(words: WordTable, name: str, program: int, is_function: bool) -> None:
     if is_function:
-        words.add(kernels.DOMAIN_FUNCTION, name[:-1], program)
+        words.add(codes.DOMAIN_FUNCTION, name[:-1], program)
     else:
         is_exact = _EXACT_NAME.fullmatch(name)
-        words.add(kernels.DOMAIN_EXACT_TEMPLATE if is_exact else kernels.DOMAIN_TEMPLATE, name, program)
+        words.add(codes.DOMAIN_EXACT_TEMPLATE if is_exact else codes.DOMAIN_TEMPLATE, name, program)
         words.template_names.append(name)
 
 
@@ -389,37 +374,23 @@ def _unescape(text: str) -> str:
     return re.sub(r"\\(.)", lambda m: {"n": "\n", "s": " "}.get(m[1], m[1]), text)
 
 
-@dataclass(frozen=True)
-class _Text:
-    """Literal text of a pattern."""
-
-    text: str
-
-
-@dataclass(frozen=True)
-class _Expression:
+class _Expression(NamedTuple):
     """What stands between braces."""
 
     source: str
 
 
-@dataclass(frozen=True)
-class _Group:
-    """Alternatives in brackets."""
-
-    alternatives: "list[list[_Node]]"
+# Literal text, an expression, or a group: alternatives in brackets.
+_Node = str | _Expression | list["list[_Node]"]
 
 
-_Node = _Text | _Expression | _Group
-
-
-def _expressions(nodes: "list[_Node]") -> Iterator[str]:
+def _expressions(nodes: list[_Node]) -> Iterator[str]:
     """What stands between the braces of a pattern's nodes, groups included."""
     for node in nodes:
         if isinstance(node, _Expression):
             yield node.source
-        elif isinstance(node, _Group):
-            for alternative in node.alternatives:
+        elif isinstance(node, list):
+            for alternative in node:
                 yield from _expressions(alternative)
 
 
@@ -427,58 +398,33 @@ class _PatternError(Exception):
     """A pattern has a mistake."""
 
 
-class _PatternParser:
-    """Reads a pattern from left to right. Raises _PatternError for a brace or bracket that is not closed."""
+# An escaped character, an expression, a mark of groups, other text.
+_PIECES = re.compile(r"\\.|\{((?:[^}\\]|\\.)*)\}|\|\||[^\\{\[\]|]+|.", re.DOTALL)
 
-    def __init__(self, pattern: str) -> None:
-        self._pattern = pattern
-        self._at = 0
 
-    def parse(self) -> list[_Node]:
-        """The nodes of the pattern."""
-        return self._sequence(in_group=False)
-
-    def _sequence(self, *, in_group: bool) -> list[_Node]:
-        nodes: list[_Node] = []
-        literal = ""
-        while self._at < len(self._pattern):
-            character = self._pattern[self._at]
-            if in_group and (character == "]" or self._pattern.startswith("||", self._at)):
-                break
-            if character == "\\":
-                literal += _unescape(self._pattern[self._at : self._at + 2])
-                self._at += 2
-            elif character in "{[":
-                if literal:
-                    nodes.append(_Text(literal))
-                    literal = ""
-                nodes.append(self._expression() if character == "{" else self._group())
-            else:
-                literal += character
-                self._at += 1
-        if literal:
-            nodes.append(_Text(literal))
-        return nodes
-
-    def _expression(self) -> _Expression:
-        start = end = self._at + 1
-        while end < len(self._pattern) and self._pattern[end] != "}":
-            end += 2 if self._pattern[end] == "\\" else 1
-        if end >= len(self._pattern):
+def _parse_pattern(pattern: str) -> list[_Node]:
+    """The nodes of a pattern. Raises _PatternError for a brace or bracket that is not closed."""
+    open_groups: list[list[list[_Node]]] = [[[]]]  # the first is the pattern itself
+    for piece in _PIECES.finditer(pattern):
+        nodes = open_groups[-1][-1]
+        if piece[1] is not None:
+            nodes.append(_Expression(piece[1]))
+        elif piece[0] == "{":
             raise _PatternError("a { is not closed")
-        self._at = end + 1
-        return _Expression(self._pattern[start:end])
-
-    def _group(self) -> _Group:
-        self._at += 1
-        alternatives = [self._sequence(in_group=True)]
-        while self._pattern.startswith("||", self._at):
-            self._at += 2
-            alternatives.append(self._sequence(in_group=True))
-        if self._at >= len(self._pattern):
-            raise _PatternError("a [ is not closed")
-        self._at += 1
-        return _Group(alternatives)
+        elif piece[0] == "[":
+            open_groups.append([[]])
+        elif piece[0] == "]" and len(open_groups) > 1:
+            group = open_groups.pop()
+            open_groups[-1][-1].append(group)
+        elif piece[0] == "||" and len(open_groups) > 1:
+            open_groups[-1].append([])
+        elif nodes and isinstance(nodes[-1], str):
+            nodes[-1] += _unescape(piece[0])
+        else:
+            nodes.append(_unescape(piece[0]))
+    if len(open_groups) > 1:
+        raise _PatternError("a [ is not closed")
+    return open_groups[0][0]
 
 
 class _Value(NamedTuple):
@@ -500,7 +446,7 @@ class _Compiler:
         self._compiled: dict[tuple[str, bool], int] = {}
         # Of the pattern that is being compiled: its program, the places in it that hold jump targets, of these the
         # targets for calls that the pattern does not describe, whether it shows a value, and whether it is one
-        # expression: what that raises need be no exponent.
+        # expression: what that raises need not be an exponent.
         self._program: list[int] = []
         self._jumps: list[int] = []
         self._unknown: list[int] = []
@@ -514,7 +460,7 @@ class _Compiler:
             self._jumps = []
             self._unknown = []
             try:
-                nodes = _PatternParser(pattern).parse()
+                nodes = _parse_pattern(pattern)
                 self._is_value = not is_function and self._shows_value(nodes)
                 self._is_script = len(nodes) == 1 and isinstance(nodes[0], _Expression)
                 shown = [] if self._is_value else self._emit_shown(nodes)
@@ -524,9 +470,9 @@ class _Compiler:
                 self._land(*shown)
             except _PatternError as error:
                 raise UnusableInputError(f"{where}: {error} in the pattern {pattern!r}.") from None
-            self._program.append(kernels.OP_END)
+            self._program.append(codes.OP_END)
             self._land(*self._unknown)
-            self._program.append(kernels.OP_UNKNOWN)
+            self._program.append(codes.OP_UNKNOWN)
             base = len(self._words.code)
             # Targets were relative to the program's start.
             for place in self._jumps:
@@ -537,7 +483,7 @@ class _Compiler:
 
     def _shows_value(self, nodes: list[_Node]) -> bool:
         """Whether a number is in what the pattern shows, or may stand before it: a unit or a word, and no more."""
-        texts = [node.text for node in nodes if isinstance(node, _Text)]
+        texts = [node for node in nodes if isinstance(node, str)]
         if len(texts) == len(nodes):
             return any(c.isalnum() or unicodedata.category(c)[0] == "S" for c in "".join(texts))
         return any(
@@ -552,23 +498,23 @@ class _Compiler:
                 value = self._value(node.source)
                 if value.form in _VALUE_FORMATS and value.fallback is None:
                     # Without arguments a number may be missing, as in {{km}}, and an exponent may not.
-                    test = kernels.OP_TEST if value.form == kernels.FORMAT_SUPERSCRIPT else kernels.OP_SHOWN
+                    test = codes.OP_TEST if value.form == codes.FORMAT_SUPERSCRIPT else codes.OP_SHOWN
                     self._unknown.append(self._emit_given(value.names, test))
         lookups = {name for source in everywhere for name in re.findall(r"@([\w-]+)", source)}
         if not any("*" in source for source in everywhere) and lookups.isdisjoint(_UNIT_TABLES):
             # The arguments of {!age:…} stand behind the colon.
             named = "|".join(source if source[0] == "!" else re.split('[=:@"]', source)[0] for source in everywhere)
             numbers = [int(number) for number in re.findall(r"\b\d+\b", named)]
-            self._unknown.append(self._emit_jump(kernels.OP_KNOWN, max(numbers, default=0)))
+            self._unknown.append(self._emit_jump(codes.OP_KNOWN, max(numbers, default=0)))
 
     def _emit(self, nodes: list[_Node]) -> None:
         for node in nodes:
-            if isinstance(node, _Text):
-                self._program += [kernels.OP_LITERAL, *self._literal(node.text)]
-            elif isinstance(node, _Group):
-                self._emit_group(node.alternatives)
-            else:
+            if isinstance(node, str):
+                self._program += [codes.OP_LITERAL, *self._literal(node)]
+            elif isinstance(node, _Expression):
                 self._emit_expression(node.source)
+            else:
+                self._emit_group(node)
 
     def _emit_shown(self, nodes: list[_Node]) -> list[int]:
         """Emits the test that a call with arguments gives one to show, for a pattern that shows some unconditionally.
@@ -577,21 +523,21 @@ class _Compiler:
         """
         sources = [node.source for node in nodes if isinstance(node, _Expression)]
         everywhere = list(_expressions(nodes))
-        has_text = any(isinstance(node, _Text) and node.text.strip() for node in nodes)
+        has_text = any(isinstance(node, str) and node.strip() for node in nodes)
         if not sources or not has_text or any("*" in source or source[0] == "!" for source in everywhere):
             return []
         values = [self._value(source) for source in everywhere if source[0] != "?"]
         if any(value.fallback is not None for value in values):
             return []
         selectors = list(dict.fromkeys(itertools.chain.from_iterable(self._selectors(value.names) for value in values)))
-        return [self._emit_jump(kernels.OP_SHOWN, len(selectors), *selectors)]
+        return [self._emit_jump(codes.OP_SHOWN, len(selectors), *selectors)]
 
     def _emit_group(self, alternatives: list[list[_Node]]) -> None:
         ends = []
         for alternative in alternatives:
             tests = [self._emit_test(node.source) for node in alternative if isinstance(node, _Expression)]
             self._emit(alternative)
-            ends.append(self._emit_jump(kernels.OP_JUMP))
+            ends.append(self._emit_jump(codes.OP_JUMP))
             self._land(*(place for place in tests if place is not None))
         self._land(*ends)
 
@@ -618,7 +564,7 @@ class _Compiler:
             return None
         return self._emit_given(value.names)
 
-    def _emit_given(self, names: str, test: int = kernels.OP_TEST) -> int:
+    def _emit_given(self, names: str, test: int = codes.OP_TEST) -> int:
         """Emits the test that one of the arguments is given."""
         selectors = self._selectors(names)
         return self._emit_jump(test, len(selectors), *selectors)
@@ -629,22 +575,22 @@ class _Compiler:
         if flag:
             if flag[2] not in _FLAGS:
                 raise _PatternError(f"there is no circumstance {flag[2]!r}")
-            return self._emit_jump(kernels.OP_FLAG, _FLAGS[flag[2]], int(not flag[1]))
+            return self._emit_jump(codes.OP_FLAG, _FLAGS[flag[2]], int(not flag[1]))
         if expression.startswith("?!"):
-            return self._emit_jump(kernels.OP_ABSENT, self._words.selector(expression[2:]))
+            return self._emit_jump(codes.OP_ABSENT, self._words.selector(expression[2:]))
         expression = expression[1:]
         if expression.endswith(":word"):
-            return self._emit_jump(kernels.OP_WORD, self._words.selector(expression.removesuffix(":word")))
+            return self._emit_jump(codes.OP_WORD, self._words.selector(expression.removesuffix(":word")))
         if "=" in expression:
             name, value = expression.split("=", 1)
             if not value:
                 raise _PatternError("a test for an empty value")
             selector = self._words.selector(name)
             folded = _fold(_unescape(value).encode())
-            return self._emit_jump(kernels.OP_EQUAL, selector, self._words.intern(folded), len(folded))
+            return self._emit_jump(codes.OP_EQUAL, selector, self._words.intern(folded), len(folded))
         if "@" in expression:
             name, table = expression.split("@", 1)
-            return self._emit_jump(kernels.OP_IN_TABLE, self._words.selector(name), self._domain(table))
+            return self._emit_jump(codes.OP_IN_TABLE, self._words.selector(name), self._domain(table))
         return self._emit_given(expression)
 
     def _emit_expression(self, expression: str) -> None:
@@ -655,7 +601,7 @@ class _Compiler:
         if joined:
             separator = self._literal(_unescape(joined[3]))
             last = self._literal(_unescape(joined[4])) if joined[4] is not None else separator
-            self._program += [kernels.OP_JOIN, int(joined[1] or 1), int(joined[2] or 1), *separator, *last]
+            self._program += [codes.OP_JOIN, int(joined[1] or 1), int(joined[2] or 1), *separator, *last]
         elif expression.startswith("!"):
             self._emit_function(expression[1:])
         else:
@@ -667,36 +613,36 @@ class _Compiler:
             selectors = [self._words.selector(part.strip()) for part in arguments.split(",")]
             if len(selectors) not in _AGE_ARGUMENTS:
                 raise _PatternError("an age needs three or six arguments")
-            self._program += [kernels.OP_AGE, *selectors, *([0] * (max(_AGE_ARGUMENTS) - len(selectors)))]
+            self._program += [codes.OP_AGE, *selectors, *([0] * (max(_AGE_ARGUMENTS) - len(selectors)))]
         elif name == "title":
-            self._program.append(kernels.OP_TITLE)
+            self._program.append(codes.OP_TITLE)
         elif name == "unknown":
-            self._program.append(kernels.OP_UNKNOWN)
+            self._program.append(codes.OP_UNKNOWN)
         elif name == "bracket":
-            self._program += [kernels.OP_LITERAL, *self._literal(chr(BRACKET_MARK))]
+            self._program += [codes.OP_LITERAL, *self._literal(chr(BRACKET_MARK))]
         elif name in self._constants:
-            self._program += [kernels.OP_DATED, kernels.OP_LITERAL, *self._literal(self._constants[name])]
+            self._program += [codes.OP_DATED, codes.OP_LITERAL, *self._literal(self._constants[name])]
         else:
             raise _PatternError(f"there is no function {name!r}")
 
     def _emit_value(self, value: _Value) -> None:
         selectors = self._selectors(value.names)
         form = value.form
-        if self._is_value and form == kernels.FORMAT_NUMBER:
-            form = kernels.FORMAT_SURE_NUMBER
-        if self._is_value and form == kernels.FORMAT_SUPERSCRIPT and not self._is_script:
-            form = kernels.FORMAT_EXPONENT
+        if self._is_value and form == codes.FORMAT_NUMBER:
+            form = codes.FORMAT_SURE_NUMBER
+        if self._is_value and form == codes.FORMAT_SUPERSCRIPT and not self._is_script:
+            form = codes.FORMAT_EXPONENT
         if self._is_value and value.is_unit:
-            self._unknown += [self._emit_jump(kernels.OP_WORD, selector) for selector in selectors]
-        operation = [kernels.OP_VALUE, form, len(selectors), *selectors]
+            self._unknown += [self._emit_jump(codes.OP_WORD, selector) for selector in selectors]
+        operation = [codes.OP_VALUE, form, len(selectors), *selectors]
         if value.fallback is None:
             self._program += operation
             return
         not_given = self._emit_given(value.names)
         self._program += operation
-        end = self._emit_jump(kernels.OP_JUMP)
+        end = self._emit_jump(codes.OP_JUMP)
         self._land(not_given)
-        self._program += [kernels.OP_LITERAL, *self._literal(value.fallback)]
+        self._program += [codes.OP_LITERAL, *self._literal(value.fallback)]
         self._land(end)
 
     def _value(self, expression: str) -> _Value:
@@ -707,14 +653,14 @@ class _Compiler:
             expression = expression[: quoted.start()]
         lookup = re.fullmatch(r"(.+)@([\w-]+)", expression)
         if lookup:
-            form = kernels.FORMAT_TABLES + self._domain(lookup[2]) - kernels.DOMAIN_TABLES
+            form = codes.FORMAT_TABLES + self._domain(lookup[2]) - codes.DOMAIN_TABLES
             return _Value(lookup[1], fallback, form, lookup[2] in _UNIT_TABLES)
         formatted = re.fullmatch(r"(.+):(\w+)", expression)
         if formatted:
             if formatted[2] not in _FORMATS:
                 raise _PatternError(f"there is no format {formatted[2]!r}")
             return _Value(formatted[1], fallback, _FORMATS[formatted[2]])
-        return _Value(expression, fallback, kernels.FORMAT_PLAIN)
+        return _Value(expression, fallback, codes.FORMAT_PLAIN)
 
     def _literal(self, text: str) -> tuple[int, int]:
         """The offset and the length of a text in the pool."""

@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 
 from maskmill.errors import UnusableInputError
 from transforms.extraction import languages, template_rules
-from transforms.extraction.kernels import tables as kernels
+from transforms.extraction.kernels import codes, tables
+from transforms.extraction.kernels.text import byte_set
 from transforms.extraction.kernels.wikitext import extract, is_disambiguation
 from transforms.extraction.languages import Language
 from transforms.extraction.options import WikitextOptions
-from transforms.extraction.template_expansion import ExpansionLimits, TemplateExpander
+from transforms.extraction.template_expansion import TEMPLATE_NAMESPACE, TemplateExpander
 from transforms.extraction.unknown_templates import UnknownTemplate, describe_call
 from transforms.inputs.site import Site
 
@@ -31,62 +32,36 @@ _KEPT_BYTES = 1 << 20  # of the page buffer; a larger one is given back after th
 _REDIRECT_BYTES = 400  # of a page's start in which a redirect is looked for
 _SHORTEST_REDIRECT_WORD = 4  # characters of a word that redirects without being known
 
-
 # Numbers of namespaces, on every wiki.
 _FILE = 6
-_TEMPLATE = 10
 _CATEGORY = 14
-
-_TAGS = {
-    kernels.TAG_HIDDEN: (
-        "references gallery timeline pre source syntaxhighlight score hiero imagemap graph chem ce mapframe maplink "
-        "inputbox templatedata categorytree dynamicpagelist includeonly indicator templatestyles charinsert rss "
-        "script style phonos ref-list translate-hidden section-hidden pages pagelist pagequality"
-    ),
-    kernels.TAG_LITERAL: "nowiki",
-    kernels.TAG_REFERENCE: "ref",
-    kernels.TAG_MATH: "math",
-    kernels.TAG_TABLE: "table",
-    kernels.TAG_INLINE: (
-        "b i u s em strong small big span font sub tt code var kbd samp dfn abbr acronym bdi bdo cite ins del strike "
-        "mark q time data wbr nobr noinclude onlyinclude ruby rb rp rt rtc section a label languages translate "
-        "tvar noindex"
-    ),
-    kernels.TAG_BLOCK: (
-        "p div center blockquote ul ol dl li dt dd h1 h2 h3 h4 h5 h6 tr td th tbody thead tfoot caption poem hr "
-        "section onlyinclude details summary figure"
-    ),
-    kernels.TAG_BREAK: "br",
-    kernels.TAG_SUPERSCRIPT: "sup",
-}
 
 # What may stand in front of a template's name in a call.
 _CALL_PREFIXES = ("subst", "safesubst", "msg", "msgnw", "raw")
 
-# The bytes at which the two passes over a page stop; the hyphen is one where pages are written in several variants.
+# The bytes at which the two passes over a page stop; the hyphen is one if pages are written in several variants.
 _STRUCTURE_BYTES = b"\n{}[]<"
 _RENDER_BYTES = b"\n'&|=]}[{<_\x01\x02\r"
-_VARIANT_BYTE = ord("-")
 
 _MOST_CALLS = 1 << 14  # of templates without a rule on one page that are reported
 
 # The names under which the kernels' counts are given.
 _COUNTS = {
-    "unknown_calls": kernels.COUNT_UNKNOWN,
-    "kept_arguments": kernels.COUNT_KEPT,
-    "dropped_brackets": kernels.COUNT_BRACKETS,
-    "known_calls": kernels.COUNT_KNOWN,
+    "unknown_calls": codes.COUNT_UNKNOWN,
+    "kept_arguments": codes.COUNT_KEPT,
+    "dropped_brackets": codes.COUNT_BRACKETS,
+    "known_calls": codes.COUNT_KNOWN,
 }
 
-_LISTS = {"sentences": kernels.LISTS_SENTENCES, "keep": kernels.LISTS_KEEP, "drop": kernels.LISTS_DROP}
+_LISTS = {"sentences": codes.LISTS_SENTENCES, "keep": codes.LISTS_KEEP, "drop": codes.LISTS_DROP}
 
 # What data/tex_commands.tsv writes for commands that are not text.
 _TEX_COMMANDS = {
-    "": kernels.TEX_IGNORED,
-    "{}": kernels.TEX_GROUP,
-    "{}/{}": kernels.TEX_FRACTION,
-    "delimiter": kernels.TEX_DELIMITER,
-    "text": kernels.TEX_TEXT,
+    "": codes.TEX_IGNORED,
+    "{}": codes.TEX_GROUP,
+    "{}/{}": codes.TEX_FRACTION,
+    "delimiter": codes.TEX_DELIMITER,
+    "text": codes.TEX_TEXT,
 }
 
 
@@ -97,55 +72,53 @@ def _all_cases(name: str) -> set[str]:
 
 def _add_markup(words: template_rules.WordTable) -> None:
     """Adds what is the same on every wiki: tags, entities, TeX commands, prefixes of links, hidden classes."""
-    tags = [(name, kind) for kind, names in _TAGS.items() for name in names.split()]
-    for number, (name, kind) in enumerate(tags):
-        words.add(kernels.DOMAIN_TAG, name, kind, number)
+    for number, (name, kind) in enumerate(languages.tags()):
+        words.add(codes.DOMAIN_TAG, name, getattr(codes, f"TAG_{kind.upper()}"), number)
     for name, text in html5.items():
         if name.endswith(";"):
-            words.add_text(kernels.DOMAIN_ENTITY, name[:-1], text)
+            words.add_text(codes.DOMAIN_ENTITY, name[:-1], text)
     path = resources.files("transforms.extraction") / "data" / "tex_commands.tsv"
     for line in path.read_text(encoding="utf-8").splitlines():
         name, _, text = line.partition("\t")
         if text in _TEX_COMMANDS:
-            words.add(kernels.DOMAIN_TEX, name, 0, _TEX_COMMANDS[text])
+            words.add(codes.DOMAIN_TEX, name, 0, _TEX_COMMANDS[text])
         else:
-            words.add_text(kernels.DOMAIN_TEX, name, text)
+            words.add_text(codes.DOMAIN_TEX, name, text)
     for name in languages.interlanguage_prefixes():
-        words.add(kernels.DOMAIN_NAMESPACE, name, kernels.NAMESPACE_LANGUAGE)
+        words.add(codes.DOMAIN_NAMESPACE, name, codes.NAMESPACE_LANGUAGE)
     for name in languages.interwiki_prefixes():
-        words.add(kernels.DOMAIN_NAMESPACE, name, kernels.NAMESPACE_SITE)
+        words.add(codes.DOMAIN_NAMESPACE, name, codes.NAMESPACE_SITE)
     for name in languages.hidden_classes():
-        words.add(kernels.DOMAIN_HIDDEN, name, 1)
+        words.add(codes.DOMAIN_HIDDEN, name, 1)
 
 
 def _add_namespaces(words: template_rules.WordTable, site: Site, language: Language) -> None:
     """Adds the site's namespaces; their names replace those of other sites."""
     kinds = {
-        _FILE: kernels.NAMESPACE_FILE,
-        _CATEGORY: kernels.NAMESPACE_CATEGORY,
-        _TEMPLATE: kernels.NAMESPACE_TEMPLATE,
+        _FILE: codes.NAMESPACE_FILE,
+        _CATEGORY: codes.NAMESPACE_CATEGORY,
+        TEMPLATE_NAMESPACE: codes.NAMESPACE_TEMPLATE,
     }
     more_names = {_FILE: language.words("file"), _CATEGORY: language.words("category")}
     for key, names in {**dict.fromkeys(kinds, ()), **site.namespaces}.items():
         for name in (*names, *more_names.get(key, ())):
             for form in _all_cases(name):
-                words.add(kernels.DOMAIN_NAMESPACE, form, kinds.get(key, kernels.NAMESPACE_OTHER))
+                words.add(codes.DOMAIN_NAMESPACE, form, kinds.get(key, codes.NAMESPACE_OTHER))
     for name in _CALL_PREFIXES:
-        words.add(kernels.DOMAIN_NAMESPACE, name, kernels.NAMESPACE_TEMPLATE)
+        words.add(codes.DOMAIN_NAMESPACE, name, codes.NAMESPACE_TEMPLATE)
 
 
 def _add_language(words: template_rules.WordTable, language: Language) -> None:
     """Adds the language's names of appendices, variants and disambiguation templates."""
-    for name in language.words("appendix"):
+    titles = [(name, 1) for name in language.words("appendix")]
+    titles += [(name, codes.SECTION_OR_TOPIC) for name in language.words("literature")]
+    for name, value in titles:
         for form in _all_cases(name):
-            words.add(kernels.DOMAIN_SECTION, form, 1)
-    for name in language.words("literature"):
-        for form in _all_cases(name):
-            words.add(kernels.DOMAIN_SECTION, form, kernels.SECTION_OR_TOPIC)
+            words.add(codes.DOMAIN_SECTION, form, value)
     for rank, name in enumerate(language.variants):
-        words.add(kernels.DOMAIN_VARIANT, name, rank)
+        words.add(codes.DOMAIN_VARIANT, name, rank)
     for name in language.words("disambiguation"):
-        words.add(kernels.DOMAIN_DISAMBIGUATION, name, 1)
+        words.add(codes.DOMAIN_DISAMBIGUATION, name, 1)
 
 
 def _redirect_pattern(language: Language) -> re.Pattern[str]:
@@ -158,19 +131,11 @@ def _redirect_pattern(language: Language) -> re.Pattern[str]:
 _ANY_REDIRECT = re.compile(r"\s*[#＃]\s?([^\W\d]+)\s*[:：]?\s*\[\[[^\[\]\n]+\]\]")
 
 
-def _byte_classes(stops: bytes, variants: bool) -> NDArray[np.uint8]:
-    """For each byte value 1 if a pass over a page stops at it, uint8 [256]."""
-    classes = np.zeros(256, np.uint8)
-    classes[list(stops)] = 1
-    classes[_VARIANT_BYTE] = variants
-    return classes
-
-
 def _case_tables() -> tuple[NDArray[np.uint16], NDArray[np.uint16]]:
-    """The upper and the lower case of the first code points, uint16 [kernels.CASED] each."""
-    upper = np.arange(kernels.CASED, dtype=np.uint16)
+    """The upper and the lower case of the first code points, uint16 [codes.CASED] each."""
+    upper = np.arange(codes.CASED, dtype=np.uint16)
     lower = upper.copy()
-    for code in range(kernels.CASED):
+    for code in range(codes.CASED):
         for cases, form in ((upper, chr(code).upper()), (lower, chr(code).lower())):
             # Mappings that change the length in UTF-8 or in characters are left out.
             if len(form) == 1 and len(form.encode()) == len(chr(code).encode()):
@@ -181,19 +146,24 @@ def _case_tables() -> tuple[NDArray[np.uint16], NDArray[np.uint16]]:
 def _settings(
     words: template_rules.WordTable, language: Language, options: WikitextOptions, date: datetime.date
 ) -> NDArray[np.int64]:
-    """The numbers that tell the kernels of the options and the language, int64 [kernels.SETTINGS]."""
-    settings = np.zeros(kernels.SETTINGS, np.int64)
-    settings[kernels.SETTING_KEEP_HEADINGS] = options.headings == "keep"
-    settings[kernels.SETTING_LISTS] = _LISTS[options.lists]
-    settings[kernels.SETTING_YEAR : kernels.SETTING_DAY + 1] = (date.year, date.month, date.day)
+    """The numbers that tell the kernels of the options and the language, int64 [codes.SETTINGS]."""
+    settings = np.zeros(codes.SETTINGS, np.int64)
+    settings[codes.SETTING_KEEP_HEADINGS] = options.headings == "keep"
+    settings[codes.SETTING_LISTS] = _LISTS[options.lists]
+    settings[codes.SETTING_YEAR : codes.SETTING_DAY + 1] = (date.year, date.month, date.day)
     for setting, separator in (
-        (kernels.SETTING_GROUP_OFFSET, language.group_separator.encode()),
-        (kernels.SETTING_DECIMAL_OFFSET, language.decimal_separator.encode()),
+        (codes.SETTING_GROUP_OFFSET, language.group_separator.encode()),
+        (codes.SETTING_DECIMAL_OFFSET, language.decimal_separator.encode()),
     ):
         settings[setting] = words.intern(separator)
         settings[setting + 1] = len(separator)
-    settings[kernels.SETTING_GROUP_FROM] = language.group_from
+    settings[codes.SETTING_GROUP_FROM] = language.group_from
     return settings
+
+
+def _buffer(kept: NDArray[np.uint8], size: int, usual: int) -> NDArray[np.uint8]:
+    """A buffer of at least `size` bytes: the kept one, unless it is too small, or one enormous page needed it."""
+    return kept if size <= len(kept) <= max(size, usual) else np.empty(max(size, usual), np.uint8)
 
 
 class WikitextExtractor:
@@ -219,8 +189,8 @@ class WikitextExtractor:
             self._tables = self._make_tables(words)
         self._text = np.empty(0, np.uint8)
         self._out = np.empty(0, np.uint8)
-        self._counts = np.zeros(kernels.COUNTS, np.int64)
-        self._calls = np.zeros(_MOST_CALLS if options.report_templates else 0, kernels.CALL)
+        self._counts = np.zeros(codes.COUNTS, np.int64)
+        self._calls = np.zeros(_MOST_CALLS if options.report_templates else 0, tables.CALL)
         self._unknown: dict[str, UnknownTemplate] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -242,7 +212,7 @@ class WikitextExtractor:
         return tuple(f" ({word})".encode() for word in self._language.words("disambiguation_title"))
 
     @functools.cached_property
-    def _tables(self) -> kernels.Tables:
+    def _tables(self) -> tables.Tables:
         return self._make_tables(self._make_words())
 
     def _make_words(self) -> template_rules.WordTable:
@@ -262,26 +232,20 @@ class WikitextExtractor:
             raise UnusableInputError("expand_templates needs the templates of the dump; none were given")
         return TemplateExpander(
             self.templates,
+            self.site,
+            self.options,
             has_rule=template_rules.names_with_rules(words),
-            prefixes=self.site.namespaces.get(_TEMPLATE, ()),
-            first_letter=self.site.case == "first-letter",
-            date=self._date,
-            limits=ExpansionLimits(
-                depth=self.options.expansion_depth,
-                characters=self.options.expansion_characters,
-                steps=self.options.expansion_steps,
-            ),
             rule_names=words.template_names,
         )
 
-    def _make_tables(self, words: template_rules.WordTable) -> kernels.Tables:
-        variants = bool(self._language.variants)
+    def _make_tables(self, words: template_rules.WordTable) -> tables.Tables:
+        variant = b"-" if self._language.variants else b""
         upper, lower = _case_tables()
         settings = _settings(words, self._language, self.options, self._date)
         table, pool, programs = words.arrays()
-        return kernels.Tables(
-            structure_class=_byte_classes(_STRUCTURE_BYTES, variants),
-            render_class=_byte_classes(_RENDER_BYTES, variants),
+        return tables.Tables(
+            structure_class=byte_set(_STRUCTURE_BYTES + variant),
+            render_class=byte_set(_RENDER_BYTES + variant),
             fold=template_rules.FOLD,
             words=table,
             pool=pool,
@@ -294,11 +258,9 @@ class WikitextExtractor:
     def _load(self, text: bytes) -> int:
         """Copies a page into the kernels' padded buffer; returns its length in bytes."""
         n = len(text)
-        # A buffer is kept for the next page, unless one enormous page needed it.
-        if not n + kernels.PADDING <= len(self._text) <= max(n + kernels.PADDING, _KEPT_BYTES):
-            self._text = np.empty(max(n + kernels.PADDING, _KEPT_BYTES), np.uint8)
+        self._text = _buffer(self._text, n + codes.PADDING, _KEPT_BYTES)
         self._text[:n] = np.frombuffer(text, np.uint8)
-        self._text[n : n + kernels.PADDING] = 0
+        self._text[n : n + codes.PADDING] = 0
         return n
 
     @property
@@ -309,7 +271,7 @@ class WikitextExtractor:
     @property
     def used_date(self) -> bool:
         """Whether the text of the page extracted last may depend on the dump's date."""
-        return bool(self._counts[kernels.COUNT_DATED]) or (self._expander is not None and self._expander.used_date)
+        return bool(self._counts[codes.COUNT_DATED]) or (self._expander is not None and self._expander.used_date)
 
     @property
     def used_templates(self) -> Mapping[str, bytes]:
@@ -319,7 +281,7 @@ class WikitextExtractor:
     @property
     def logged_calls(self) -> int:
         """How many calls of templates without a rule the page extracted last had listed, where they are reported."""
-        return int(self._counts[kernels.COUNT_LOGGED])
+        return int(self._counts[codes.COUNT_LOGGED])
 
     @property
     def template_state(self) -> str:
@@ -364,8 +326,8 @@ class WikitextExtractor:
         return found
 
     def _note_unknown(self, title: bytes, text: bytes) -> None:
-        prefixes = self.site.namespaces.get(_TEMPLATE, ())
-        rows = self._calls[: self._counts[kernels.COUNT_LOGGED]].tolist()
+        prefixes = self.site.namespaces.get(TEMPLATE_NAMESPACE, ())
+        rows = self._calls[: self._counts[codes.COUNT_LOGGED]].tolist()
         for start, end, kept in rows:
             name, sample = describe_call(text, start, end, prefixes)
             known = self._unknown.get(name)
@@ -402,14 +364,12 @@ class WikitextExtractor:
         if self._expander is not None:
             expanded = self._expander.expand(title.decode("utf-8", "replace"), text.decode("utf-8", "replace"))
             text = expanded.encode("utf-8", "replace")
-        self._counts[kernels.COUNT_DATED] = 0
+        self._counts[codes.COUNT_DATED] = 0
         n = self._load(text)
-        room = 2 * n + kernels.ROOM
-        if not room <= len(self._out) <= max(room, 2 * _KEPT_BYTES):
-            self._out = np.empty(max(room, 2 * _KEPT_BYTES), np.uint8)
+        self._out = _buffer(self._out, 2 * n + codes.ROOM, 2 * _KEPT_BYTES)
         name = np.frombuffer(title or b" ", np.uint8).copy()
-        self._counts[kernels.COUNT_LOGGED] = 0
+        self._counts[codes.COUNT_LOGGED] = 0
         length = extract(self._text, n, name, self._tables, self._out, self._counts, self._calls)
-        if self._counts[kernels.COUNT_LOGGED] > 0:
+        if self._counts[codes.COUNT_LOGGED] > 0:
             self._note_unknown(title, text)
         return self._out[:length].tobytes()

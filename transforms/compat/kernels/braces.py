@@ -3,8 +3,7 @@
 import numpy as np
 
 from maskmill.characters.kernels.characters import ASCII, stripped_end, stripped_start
-from maskmill.kernels import kernel
-from maskmill.kernels.ascii import CLOSE_BRACE, COLON, EXCLAMATION, OPEN_BRACE, OPEN_BRACKET, PIPE, UPPER_A, UPPER_Z
+from maskmill.kernels import ascii, kernel
 from transforms.compat.kernels.bytes import NOTHING_TO_DO, copy
 
 # Columns of spans.
@@ -26,7 +25,7 @@ def _run_end(data, at):
 def _find_opening(data, at):
     """The first `{{` from byte `at` on; the text's end if there is none."""
     while at + 1 < data.size:
-        if data[at] == OPEN_BRACE and data[at + 1] == OPEN_BRACE:
+        if data[at] == ascii.OPEN_BRACE and data[at + 1] == ascii.OPEN_BRACE:
             return at
         at += 1
     return data.size
@@ -36,7 +35,7 @@ def _find_opening(data, at):
 def _find_run(data, at):
     """The first `{{` or `}}` from byte `at` on; the text's end if there is none."""
     while at + 1 < data.size:
-        if data[at] in (OPEN_BRACE, CLOSE_BRACE) and data[at + 1] == data[at]:
+        if data[at] in (ascii.OPEN_BRACE, ascii.CLOSE_BRACE) and data[at + 1] == data[at]:
             return at
         at += 1
     return data.size
@@ -66,7 +65,7 @@ def brace_spans(data):
     size = data.size
     most = 0
     for at in range(size - 1):
-        if data[at] == OPEN_BRACE and data[at + 1] == OPEN_BRACE:
+        if data[at] == ascii.OPEN_BRACE and data[at + 1] == ascii.OPEN_BRACE:
             most += 1
     spans = np.empty((most, 2), np.int64)
     stack = np.empty(most, np.int64)  # lengths of the open runs
@@ -81,7 +80,7 @@ def brace_spans(data):
             if run >= size:
                 return spans[:count]
             at = _run_end(data, run)
-            if data[run] == OPEN_BRACE:
+            if data[run] == ascii.OPEN_BRACE:
                 stack[depth] = at - run
                 depth += 1
                 continue
@@ -105,24 +104,24 @@ def needs_expansion(model, data, start, end):
     stop = end
     for at in range(start, end):
         byte = data[at]
-        if byte == PIPE:
+        if byte == ascii.PIPE:
             stop = at
             break
-        if byte in (OPEN_BRACE, OPEN_BRACKET) and at + 1 < end and data[at + 1] == byte:
+        if byte in (ascii.OPEN_BRACE, ascii.OPEN_BRACKET) and at + 1 < end and data[at + 1] == byte:
             return True
     first = stripped_start(model, data, start, stop)
     last = stripped_end(model, data, first, stop)
     if first == last:
         return False
-    if data[first] == EXCLAMATION and last == first + 1:
+    if data[first] == ascii.EXCLAMATION and last == first + 1:
         return True
     characters = 0
     capitals = True
     for at in range(first, last):
         byte = data[at]
-        if byte == COLON:
+        if byte == ascii.COLON:
             return characters > 1
-        if not UPPER_A <= byte <= UPPER_Z:
+        if not ascii.UPPER_A <= byte <= ascii.UPPER_Z:
             capitals = False
         if byte & 0xC0 != 0x80:
             characters += 1
@@ -165,7 +164,7 @@ def _first_from(spans, number, at):
 def nested_spans(opens, closes):
     """The outermost balanced pairs of opening and closing marks (each int64 [n, 2], sorted), int64 [n, 2].
 
-    A pair only counts as closed where something stands between its end and the next opening. When closing marks run
+    A pair only counts as closed if something stands between its end and the next opening. When closing marks run
     out before the openings do, everything from the first pair's start to the last mark is one span.
     """
     spans = np.empty((opens.shape[0], 2), np.int64)
@@ -233,8 +232,8 @@ def drop_pairs(data, first, second, out):
     opens = _pairs(data, first, second)
     if opens.shape[0] == 0:
         return NOTHING_TO_DO
-    closing = second if second != first else CLOSE_BRACE
-    spans = nested_spans(opens, _pairs(data, closing, CLOSE_BRACE))
+    closing = second if second != first else ascii.CLOSE_BRACE
+    spans = nested_spans(opens, _pairs(data, closing, ascii.CLOSE_BRACE))
     return drop_spans(data, spans, out)
 
 

@@ -1,9 +1,9 @@
-"""What the kernels of WikiExtractor's text share: names of bytes, names compared in any case, copying.
+"""What the kernels of WikiExtractor's text share: names compared in any case, copying; and references to characters.
 
-The modules of this folder hold WikiExtractor's steps on the bytes of a page:
-what it drops, in its order, with its idea of what is balanced. Each step takes the text (uint8, UTF-8) and writes what
-is left to `out`, which is at least as long; it returns how many bytes it wrote, or NOTHING_TO_DO and leaves `out`
-untouched. All take time linear in the text: a search that found nothing is not made again.
+The modules of this folder hold WikiExtractor's steps on the bytes of a page: what it drops, in its order, with its idea
+of what is balanced. Each step takes the text (uint8, UTF-8) and writes what is left to `out`, which is at least as
+long; it returns how many bytes it wrote, or NOTHING_TO_DO and leaves `out` untouched. All take time linear in the text:
+a search that found nothing is not made again.
 
 The text is the page's own, with the XML's references resolved. WikiExtractor works on the references and resolves them
 between its links and its tags; the difference only shows in the double quotes that italics become, and in the tag
@@ -14,16 +14,17 @@ stand for these characters until references are resolved.
 of Python 3.7.
 """
 
+import html.entities
 from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maskmill.characters.kernels.characters import SPACE, character
-from maskmill.kernels import lean_kernel
-from maskmill.kernels.ascii import LOWER_CASE, UPPER_A, UPPER_Z
+from maskmill.characters.kernels.characters import SPACE, character, put_code_point
+from maskmill.kernels import ascii, kernel, lean_kernel
 
 NOTHING_TO_DO = -1
+ODD_DIGITS = -2  # of resolve_references
 
 QUOTE_MARK, LESS_MARK, GREATER_MARK = 1, 2, 3
 
@@ -35,10 +36,15 @@ def packed(names: Iterable[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64]
     return np.frombuffer(b"".join(names), np.uint8).copy(), starts
 
 
+_ENTITIES = sorted((name.encode(), code) for name, code in html.entities.name2codepoint.items())
+_ENTITY_BYTES, _ENTITY_STARTS = packed(tuple(name for name, _ in _ENTITIES))
+_ENTITY_CODES = np.array([code for _, code in _ENTITIES], np.int64)
+
+
 @lean_kernel
 def lower(byte):
     """A byte, in lower case if it is an ASCII letter."""
-    return byte | LOWER_CASE if UPPER_A <= byte <= UPPER_Z else byte
+    return byte | ascii.LOWER_CASE if ascii.UPPER_A <= byte <= ascii.UPPER_Z else byte
 
 
 @lean_kernel
@@ -48,6 +54,17 @@ def copy(data, start, end, out, written):
         out[written] = data[at]
         written += 1
     return written
+
+
+@lean_kernel
+def stands_at(data, at, word):
+    """Whether the bytes `word` stand at byte `at`."""
+    if at + word.size > data.size:
+        return False
+    for i in range(word.size):
+        if data[at + i] != word[i]:
+            return False
+    return True
 
 
 @lean_kernel
@@ -88,3 +105,93 @@ def skip_space(model, data, at):
             break
         at += size
     return at
+
+
+@kernel
+def _entity(data, start, end):
+    """The code point that a name stands for, or -1."""
+    low, high = 0, _ENTITY_CODES.size
+    while low < high:
+        middle = (low + high) >> 1
+        first = _ENTITY_STARTS[middle]
+        length = _ENTITY_STARTS[middle + 1] - first
+        order = 0
+        for i in range(min(length, end - start)):
+            if data[start + i] != _ENTITY_BYTES[first + i]:
+                order = -1 if data[start + i] < _ENTITY_BYTES[first + i] else 1
+                break
+        if order == 0:
+            order = end - start - length
+        if order == 0:
+            return _ENTITY_CODES[middle]
+        if order < 0:
+            high = middle
+        else:
+            low = middle + 1
+    return -1
+
+
+@kernel
+def _reference(data, start, end):
+    """The code point that the digits of a numeric reference stand for, or -1."""
+    base = 10
+    if data[start] == ascii.LOWER_X:
+        base = 16
+        start += 1
+    if start == end:
+        return -1
+    code = 0
+    for at in range(start, end):
+        byte = lower(data[at])
+        if ascii.ZERO <= byte <= ascii.NINE:
+            code = code * base + byte - ascii.ZERO
+        elif base == 16 and ascii.LOWER_A <= byte <= ascii.LOWER_F:
+            code = code * base + byte - ascii.LOWER_A + 10
+        else:
+            return -1
+        if code > 0x10FFFF:
+            return -1
+    # Half of a surrogate pair is in no UTF-8: WikiExtractor dies of it.
+    return -1 if 0xD800 <= code < 0xE000 else code
+
+
+@kernel
+def resolve_references(data, out):
+    """Puts characters in place of HTML 4's named references and of numeric ones; `ODD_DIGITS` if it meets such.
+
+    Python's int, and so WikiExtractor, takes digits of all scripts, and `_` between them.
+    """
+    size = data.size
+    written = 0
+    at = 0
+    has_references = False
+    while at < size:
+        byte = data[at]
+        if byte == ascii.AMPERSAND:
+            first = at + 1
+            numeric = first < size and data[first] == ascii.HASH
+            first += numeric
+            end = first
+            while end < size and (
+                ascii.LOWER_A <= lower(data[end]) <= ascii.LOWER_Z or ascii.ZERO <= data[end] <= ascii.NINE
+            ):
+                end += 1
+            if numeric and end < size and (data[end] >= 0x80 or data[end] == ascii.UNDERSCORE):
+                return ODD_DIGITS
+            if end < size and end > first and data[end] == ascii.SEMICOLON:
+                code = _reference(data, first, end) if numeric else _entity(data, first, end)
+                if code >= 0:
+                    written = put_code_point(out, written, code)
+                    at = end + 1
+                    has_references = True
+                    continue
+        out[written] = byte
+        written += 1
+        at += 1
+    return written if has_references else NOTHING_TO_DO
+
+
+def warm_up() -> None:
+    """Compiles what this module's callers use."""
+    # Texts come out of bytes objects, so that they are read-only.
+    resolve_references(np.frombuffer(b"{{[[", np.uint8), np.empty(8, np.uint8))

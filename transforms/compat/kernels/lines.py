@@ -1,38 +1,161 @@
-"""WikiExtractor's text: the last steps, which tidy spaces, punctuation and lines. See bytes.py."""
+"""WikiExtractor's text: bold and italics; the last steps, which tidy spaces, punctuation and lines. See bytes.py."""
 
 import numpy as np
 
 from maskmill.characters.kernels.characters import ALPHA, ASCII, DIGIT, character, character_before
-from maskmill.kernels import kernel, lean_kernel
-from maskmill.kernels.ascii import (
-    ASTERISK,
-    CLOSE_BRACE,
-    CLOSE_PAREN,
-    COLON,
-    COMMA,
-    EQUALS,
-    EXCLAMATION,
-    GREATER_THAN,
-    HASH,
-    HYPHEN,
-    LESS_THAN,
-    NEWLINE,
-    OPEN_BRACE,
-    OPEN_PAREN,
-    PERIOD,
-    PIPE,
-    PLUS,
-    QUESTION,
-    SEMICOLON,
-    TAB,
-)
-from maskmill.kernels.ascii import SPACE as BLANK
-from transforms.compat.kernels.bytes import copy
+from maskmill.kernels import ascii, kernel, lean_kernel
+from transforms.compat.kernels.bytes import NOTHING_TO_DO, QUOTE_MARK, copy
 
 _WORD = ALPHA | DIGIT  # \w
 _MOST_STOPS = 3  # in a row
 _LEFT_GUILLEMET, _RIGHT_GUILLEMET = 0xAB, 0xBB  # their second bytes; the first is that of all of U+0080 to U+00BF
 _LATIN_1 = 0xC2
+# Apostrophes in a row.
+_ITALIC, _BOLD, _BOLD_ITALIC = 2, 3, 5
+
+
+@lean_kernel
+def _find_apostrophes(data, start, end, width):
+    """The first `width` apostrophes in a row of bytes `start:end`, or -1."""
+    run = 0
+    for at in range(start, end):
+        if data[at] == ascii.APOSTROPHE:
+            run += 1
+            if run == width:
+                return at + 1 - width
+        else:
+            run = 0
+    return -1
+
+
+@lean_kernel
+def _take_quotes(data, start, end, width, out, written, mark):
+    """Takes `width` apostrophes away before and after each quoted text of a line; how many bytes are written then.
+
+    With `mark`, a QUOTE_MARK takes the place of each.
+    """
+    at = start
+    while True:
+        first = _find_apostrophes(data, at, end, width)
+        second = _find_apostrophes(data, first + width, end, width) if first >= 0 else -1
+        if second < 0:
+            return copy(data, at, end, out, written)
+        written = copy(data, at, first, out, written)
+        if mark:
+            out[written] = QUOTE_MARK
+            written += 1
+        written = copy(data, first + width, second, out, written)
+        if mark:
+            out[written] = QUOTE_MARK
+            written += 1
+        at = second + width
+
+
+@lean_kernel
+def _scan_line(data, start):
+    """Where the line ends that starts at byte `start`, and how many apostrophes stand in a row there at most."""
+    end = start
+    longest = run = 0
+    while end < data.size and data[end] != ascii.NEWLINE:
+        if data[end] == ascii.APOSTROPHE:
+            run += 1
+            if run > longest:
+                longest = run
+        else:
+            run = 0
+        end += 1
+    return end, longest
+
+
+@kernel
+def replace_quotes(data, out):
+    """Takes bold away and puts italics into quotes (QUOTE_MARK), line by line; what is unbalanced follows suit."""
+    size = data.size
+    written = 0
+    start = 0
+    has_quotes = False
+    # The line without bold italics, and then without bold.
+    once = np.empty(0, np.uint8)
+    twice = np.empty(0, np.uint8)
+    while start < size:
+        end, longest = _scan_line(data, start)
+        has_quotes = has_quotes or longest >= _ITALIC
+        if longest < _ITALIC:
+            written = copy(data, start, end, out, written)
+        elif longest < _BOLD:
+            written = _take_quotes(data, start, end, _ITALIC, out, written, True)
+        else:
+            if once.size < end - start:
+                once = np.empty(2 * (end - start), np.uint8)
+                twice = np.empty(2 * (end - start), np.uint8)
+            length = _take_quotes(data, start, end, _BOLD_ITALIC, once, 0, False)
+            length = _take_quotes(once, 0, length, _BOLD, twice, 0, False)
+            written = _take_quotes(twice, 0, length, _ITALIC, out, written, True)
+        if end < size:
+            out[written] = ascii.NEWLINE
+            written += 1
+        start = end + 1
+    return _tidy_quotes(out, written) if has_quotes else NOTHING_TO_DO
+
+
+@lean_kernel
+def _has_doubles(text, size):
+    """Whether two quote marks or two apostrophes stand next to each other."""
+    at = 1
+    while at < size and not (text[at - 1] == text[at] and text[at] in (QUOTE_MARK, ascii.APOSTROPHE)):
+        at += 1
+    return at < size
+
+
+@lean_kernel
+def _merge_marks(text, size):
+    """Makes one mark of two on either side of a text without any, in place; the new size."""
+    written = 0
+    at = 0
+    while at < size:
+        if text[at] == QUOTE_MARK and at + 1 < size and text[at + 1] == QUOTE_MARK:
+            end = at + 2
+            while end < size and text[end] != QUOTE_MARK:
+                end += 1
+            if end + 1 < size and text[end + 1] == QUOTE_MARK:
+                written = copy(text, at + 1, end + 1, text, written)
+                at = end + 2
+                continue
+        text[written] = text[at]
+        written += 1
+        at += 1
+    return written
+
+
+@lean_kernel
+def _drop_apostrophes(text, size, width, mark):
+    """Drops each `width` apostrophes in a row, or puts a QUOTE_MARK in their place, in place; the new size."""
+    written = 0
+    at = 0
+    while at < size:
+        run = 0
+        while run < width and at + run < size and text[at + run] == ascii.APOSTROPHE:
+            run += 1
+        if run == width:
+            if mark:
+                text[written] = QUOTE_MARK
+                written += 1
+            at += width
+            continue
+        text[written] = text[at]
+        written += 1
+        at += 1
+    return written
+
+
+@lean_kernel
+def _tidy_quotes(text, size):
+    """Mends what unbalanced quotes leave, in place; the new size."""
+    if not _has_doubles(text, size):
+        return size
+    size = _merge_marks(text, size)
+    size = _drop_apostrophes(text, size, _BOLD, False)
+    return _drop_apostrophes(text, size, _ITALIC, True)
 
 
 @kernel
@@ -45,16 +168,16 @@ def tidy_spaces(data, out):
         byte = data[at]
         if at == second:
             continue
-        if byte in (LESS_THAN, GREATER_THAN) and at + 1 < data.size and data[at + 1] == byte:
+        if byte in (ascii.LESS_THAN, ascii.GREATER_THAN) and at + 1 < data.size and data[at + 1] == byte:
             out[written] = _LATIN_1
             written += 1
-            byte = np.uint8(_LEFT_GUILLEMET if byte == LESS_THAN else _RIGHT_GUILLEMET)
+            byte = np.uint8(_LEFT_GUILLEMET if byte == ascii.LESS_THAN else _RIGHT_GUILLEMET)
             second = at + 1
-        if byte in (BLANK, TAB):
-            if written > 0 and out[written - 1] == BLANK:
+        if byte in (ascii.SPACE, ascii.TAB):
+            if written > 0 and out[written - 1] == ascii.SPACE:
                 continue
-            byte = np.uint8(BLANK)
-        if byte == PERIOD:
+            byte = np.uint8(ascii.SPACE)
+        if byte == ascii.PERIOD:
             stops += 1
             if stops > _MOST_STOPS:
                 continue
@@ -77,16 +200,16 @@ def tidy_lines(model, data, out):
     while at < size:
         out[written] = data[at]
         written += 1
-        if data[at] != NEWLINE:
+        if data[at] != ascii.NEWLINE:
             at += 1
             continue
         end = at + 1
         while end < size:
             properties, length = character(model, data, end)
-            if properties & _WORD or (data[end] == NEWLINE and end > at + 1):
+            if properties & _WORD or (data[end] == ascii.NEWLINE and end > at + 1):
                 break
             end += length
-        if end < size and end > at + 1 and data[end] == NEWLINE:
+        if end < size and end > at + 1 and data[end] == ascii.NEWLINE:
             at = end + 1
         else:
             at += 1
@@ -99,13 +222,13 @@ def _tidy_commas(text, size):
     commas = 0
     for at in range(size):
         byte = text[at]
-        if byte == COMMA:
+        if byte == ascii.COMMA:
             commas += 1
             if commas & 1:
                 text[written] = byte
                 written += 1
             continue
-        if commas > 0 and byte == PERIOD:
+        if commas > 0 and byte == ascii.PERIOD:
             written -= 1
         commas = 0
         text[written] = byte
@@ -116,21 +239,21 @@ def _tidy_commas(text, size):
 @lean_kernel
 def _is_left_over(data, start, end):
     """Whether a line is what a table, a note in brackets, or dropped text leaves behind."""
-    if data[start] in (OPEN_BRACE, PIPE) or data[end - 1] == CLOSE_BRACE:
+    if data[start] in (ascii.OPEN_BRACE, ascii.PIPE) or data[end - 1] == ascii.CLOSE_BRACE:
         return True
-    if data[start] == OPEN_PAREN and data[end - 1] == CLOSE_PAREN:
+    if data[start] == ascii.OPEN_PAREN and data[end - 1] == ascii.CLOSE_PAREN:
         return True
-    while start < end and data[start] in (PERIOD, HYPHEN):
+    while start < end and data[start] in (ascii.PERIOD, ascii.HYPHEN):
         start += 1
     return start == end
 
 
 @lean_kernel
 def _is_heading(data, start, end):
-    if end - start < 4 or data[start] != EQUALS or data[start + 1] != EQUALS:
+    if end - start < 4 or data[start] != ascii.EQUALS or data[start + 1] != ascii.EQUALS:
         return False
     at = start + 2
-    while at + 1 < end and not (data[at] == EQUALS and data[at + 1] == EQUALS):
+    while at + 1 < end and not (data[at] == ascii.EQUALS and data[at + 1] == ascii.EQUALS):
         at += 1
     return at + 1 < end
 
@@ -147,15 +270,15 @@ def _line_kind(data, start, end):
     first = data[start]
     if _is_heading(data, start, end):
         return _LINE_HEADING
-    if end - start >= 2 and first == PLUS and data[start + 1] == PLUS:
+    if end - start >= 2 and first == ascii.PLUS and data[start + 1] == ascii.PLUS:
         return _LINE_PLUS
-    if first == COLON:
+    if first == ascii.COLON:
         return _LINE_INDENTED
-    if first in (ASTERISK, HASH, SEMICOLON):
+    if first in (ascii.ASTERISK, ascii.HASH, ascii.SEMICOLON):
         return _LINE_LIST
     if _is_left_over(data, start, end):
         return _LINE_LEFT_OVER
-    return _LINE_BLANK if first == BLANK else _LINE_TEXT
+    return _LINE_BLANK if first == ascii.SPACE else _LINE_TEXT
 
 
 @lean_kernel
@@ -168,10 +291,10 @@ def _write_plus_line(data, start, end, out, written):
     if end <= start:
         return written
     written = copy(data, start, end, out, written)
-    if data[end - 1] not in (EXCLAMATION, QUESTION):
-        out[written] = PERIOD
+    if data[end - 1] not in (ascii.EXCLAMATION, ascii.QUESTION):
+        out[written] = ascii.PERIOD
         written += 1
-    out[written] = NEWLINE
+    out[written] = ascii.NEWLINE
     return written + 1
 
 
@@ -189,7 +312,7 @@ def compact(data, out):
     start = 0
     while start <= size:
         end = start
-        while end < size and data[end] != NEWLINE:
+        while end < size and data[end] != ascii.NEWLINE:
             end += 1
         kind = _line_kind(data, start, end)
         keep = False
@@ -219,7 +342,7 @@ def compact(data, out):
             keep = kind != _LINE_BLANK
         if keep:
             written = copy(data, start, end, out, written)
-            out[written] = NEWLINE
+            out[written] = ascii.NEWLINE
             written += 1
             last_is_empty = start == end
         start = end + 1
@@ -232,6 +355,7 @@ def warm_up() -> None:
     # Texts come out of bytes objects, so that they are read-only.
     text = np.frombuffer(b"{{[[", np.uint8)
     out = np.empty(8, np.uint8)
+    replace_quotes(text, out)
     tidy_spaces(text, out)
     tidy_lines(model, text, out)
     compact(text, out)

@@ -3,9 +3,7 @@
 import numpy as np
 
 from maskmill.characters.kernels.characters import ASCII, SPACE, character, stripped_end, stripped_start
-from maskmill.kernels import kernel, lean_kernel
-from maskmill.kernels.ascii import CLOSE_BRACKET, COLON, DELETE, OPEN_BRACKET, PERIOD, PIPE, SLASH, TAB
-from maskmill.kernels.ascii import SPACE as BLANK
+from maskmill.kernels import ascii, kernel, lean_kernel
 from transforms.compat.kernels.bytes import (
     GREATER_MARK,
     LESS_MARK,
@@ -56,12 +54,12 @@ def _is_accepted_prefix(data, start, end):
 
 @lean_kernel
 def _keeps_link(data, start, end):
-    """Whether a link with this title keeps its label: it is no file, category, or page of another wiki."""
-    colon = _find(data, COLON, start, end)
+    """Whether a link with this title keeps its label: not one to a file, a category, or a page of another wiki."""
+    colon = _find(data, ascii.COLON, start, end)
     if colon > start:
         return _is_accepted_prefix(data, start, colon)
     if colon == start and end > start:
-        colon = _find(data, COLON, start + 1, end)
+        colon = _find(data, ascii.COLON, start + 1, end)
         # WikiExtractor counts characters here, one of them being the first colon.
         if colon > start + 1:
             return _is_accepted_prefix(data, start + 1, colon)
@@ -75,16 +73,16 @@ def _label_pipe(data, start, pipe, end):
     depth = 0
     nested_start = at = start
     while at + 1 < end:
-        if data[at] == OPEN_BRACKET and data[at + 1] == OPEN_BRACKET:
+        if data[at] == ascii.OPEN_BRACKET and data[at + 1] == ascii.OPEN_BRACKET:
             if depth == 0:
                 nested_start = at
             depth += 1
             at += 2
-        elif depth > 0 and data[at] == CLOSE_BRACKET and data[at + 1] == CLOSE_BRACKET:
+        elif depth > 0 and data[at] == ascii.CLOSE_BRACKET and data[at + 1] == ascii.CLOSE_BRACKET:
             depth -= 1
             at += 2
             if depth == 0:
-                last = _find_last(data, PIPE, searched, nested_start)
+                last = _find_last(data, ascii.PIPE, searched, nested_start)
                 if last >= 0:
                     pipe = last
                 searched = at
@@ -96,7 +94,7 @@ def _label_pipe(data, start, pipe, end):
 @lean_kernel
 def _label(model, data, start, end):
     """The label of the link whose inside is `start:end`: (its start, its end), an empty one if it is dropped."""
-    first_pipe = _find(data, PIPE, start, end)
+    first_pipe = _find(data, ascii.PIPE, start, end)
     if first_pipe < 0:
         return (start, end) if _keeps_link(data, start, end) else (start, start)
     if not _keeps_link(data, start, stripped_end(model, data, start, first_pipe)):
@@ -116,13 +114,13 @@ def replace_links(model, data, out):
     at = 0
     has_links = False
     while at + 1 < size:
-        if data[at] == OPEN_BRACKET and data[at + 1] == OPEN_BRACKET:
+        if data[at] == ascii.OPEN_BRACKET and data[at + 1] == ascii.OPEN_BRACKET:
             if depth == 0:
                 start = at
             depth += 1
             has_links = True
             at += 2
-        elif depth > 0 and data[at] == CLOSE_BRACKET and data[at + 1] == CLOSE_BRACKET:
+        elif depth > 0 and data[at] == ascii.CLOSE_BRACKET and data[at + 1] == ascii.CLOSE_BRACKET:
             depth -= 1
             at += 2
             if depth == 0:
@@ -152,7 +150,7 @@ def _is_address_character(model, data, at, end):
         return False, 1
     byte = data[at]
     if byte < 0x80:
-        return byte > BLANK and byte not in (OPEN_BRACKET, CLOSE_BRACKET, DELETE), 1
+        return byte > ascii.SPACE and byte not in (ascii.OPEN_BRACKET, ascii.CLOSE_BRACKET, ascii.DELETE), 1
     properties, size = character(model, data, at)
     return not properties & SPACE, size
 
@@ -169,25 +167,25 @@ def _scheme_end(model, data, at, end):
 
 @lean_kernel
 def _is_label_byte(byte):
-    return byte not in (OPEN_BRACKET, CLOSE_BRACKET) and (
-        byte >= BLANK or byte == TAB or byte in (QUOTE_MARK, LESS_MARK, GREATER_MARK)
+    return byte not in (ascii.OPEN_BRACKET, ascii.CLOSE_BRACKET) and (
+        byte >= ascii.SPACE or byte == ascii.TAB or byte in (QUOTE_MARK, LESS_MARK, GREATER_MARK)
     )
 
 
 @lean_kernel
 def _label_end(data, at, end):
     """Where the label ends that starts at byte `at`: at a bracket; -1 if it does not end well."""
-    while at < end and data[at] != CLOSE_BRACKET:
+    while at < end and data[at] != ascii.CLOSE_BRACKET:
         if _is_label_byte(data[at]):
             at += 1
             continue
-        if data[at] != OPEN_BRACKET or at + 2 >= end or data[at + 1] != OPEN_BRACKET:
+        if data[at] != ascii.OPEN_BRACKET or at + 2 >= end or data[at + 1] != ascii.OPEN_BRACKET:
             return -1
         at += 2
         first = at
         while at < end and _is_label_byte(data[at]):
             at += 1
-        if at == first or at + 1 >= end or data[at] != CLOSE_BRACKET or data[at + 1] != CLOSE_BRACKET:
+        if at == first or at + 1 >= end or data[at] != ascii.CLOSE_BRACKET or data[at + 1] != ascii.CLOSE_BRACKET:
             return -1
         at += 2
     return at if at < end else -1
@@ -202,8 +200,8 @@ _IMAGE_SCHEMES, _IMAGE_SCHEME_STARTS = packed((b"http://", b"https://"))
 @lean_kernel
 def _is_image_address(model, data, start, end):
     """Whether a label is the address of an image, which is dropped."""
-    slash = _find_last(data, SLASH, start, end)
-    dot = _find_last(data, PERIOD, start, end)
+    slash = _find_last(data, ascii.SLASH, start, end)
+    dot = _find_last(data, ascii.PERIOD, start, end)
     if slash < start or dot < slash + 2:
         return False
     good = False
@@ -244,7 +242,7 @@ def replace_addresses(model, data, out):
     written = 0
     at = 0
     while at < size:
-        if data[at] == OPEN_BRACKET:
+        if data[at] == ascii.OPEN_BRACKET:
             address = _scheme_end(model, data, at + 1, size)
             if address >= 0:
                 label = _label_start(model, data, address)

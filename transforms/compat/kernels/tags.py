@@ -3,10 +3,9 @@
 import numpy as np
 
 from maskmill.characters.kernels.characters import ALPHA, ASCII, DIGIT, SPACE, character, character_before
-from maskmill.kernels import kernel, lean_kernel
-from maskmill.kernels.ascii import EXCLAMATION, GREATER_THAN, HYPHEN, LESS_THAN, LOWER_A, SLASH
+from maskmill.kernels import ascii, kernel, lean_kernel
 from transforms.compat.kernels.braces import END, START, drop_spans, nested_spans
-from transforms.compat.kernels.bytes import NOTHING_TO_DO, copy, letter_at, match, packed, skip_space
+from transforms.compat.kernels.bytes import NOTHING_TO_DO, copy, letter_at, match, packed, skip_space, stands_at
 
 _WORD = ALPHA | DIGIT  # \w
 
@@ -29,7 +28,7 @@ _IS_UNWRAPPED = np.array([name in _UNWRAPPED for name in _NAMES])
 _BY_LETTER = np.zeros((26, len(_NAMES)), np.int64)
 _NUM_BY_LETTER = np.zeros(26, np.int64)
 for _number, _name in enumerate(_NAMES):
-    _letter = _name[0] - LOWER_A
+    _letter = _name[0] - ascii.LOWER_A
     _BY_LETTER[_letter, _NUM_BY_LETTER[_letter]] = _number
     _NUM_BY_LETTER[_letter] += 1
 
@@ -40,7 +39,7 @@ def _name_at(model, data, at):
     if at >= data.size:
         return -1, at
     first, _size = letter_at(data, at)
-    letter = first - LOWER_A
+    letter = first - ascii.LOWER_A
     if letter < 0 or letter >= 26:
         return -1, at
     for i in range(_NUM_BY_LETTER[letter]):
@@ -61,6 +60,8 @@ def _seek(data, byte, found, at):
     return found
 
 
+_COMMENT_START = np.frombuffer(b"!--", np.uint8)
+_COMMENT_END = np.frombuffer(b"-->", np.uint8)
 # What drop_tags remembers of its searches, int64 [4].
 _COMMENT_CLOSE = 0  # the last `-->` found
 _GREATER_FOUND = 1  # the last `>` found
@@ -71,15 +72,15 @@ _NUM_SEARCHES = 4
 
 @lean_kernel
 def _comment_end(data, start, searches):
-    """Where the comment ends whose `<` is byte `start`, or -1 if it is none."""
+    """Where the comment ends whose `<` is byte `start`, or -1 if it is not one."""
     size = data.size
     inside = start + 4
-    if inside > size or data[start + 1] != EXCLAMATION or data[start + 2] != HYPHEN or data[start + 3] != HYPHEN:
+    if not stands_at(data, start + 1, _COMMENT_START):
         return -1
     at = searches[_COMMENT_CLOSE]
     if at < inside:
         at = inside
-        while at + 2 < size and not (data[at] == HYPHEN and data[at + 1] == HYPHEN and data[at + 2] == GREATER_THAN):
+        while at + 2 < size and not stands_at(data, at, _COMMENT_END):
             at += 1
         searches[_COMMENT_CLOSE] = at
     return at + 3 if at + 2 < size else -1
@@ -96,15 +97,15 @@ def _solidus_before(model, data, greater, searches):
             if not character(model, data, place)[0] & SPACE:
                 break
             before = place
-        searches[_SOLIDUS] = before - 1 if before > 0 and data[before - 1] == SLASH else -1
+        searches[_SOLIDUS] = before - 1 if before > 0 and data[before - 1] == ascii.SLASH else -1
     return searches[_SOLIDUS]
 
 
 @lean_kernel
 def _closing_tag_end(model, data, start):
-    """Where the closing tag of a formatting element ends whose `</` is at byte `start`, or -1 if it is none."""
+    """Where the closing tag of a formatting element ends whose `</` is at byte `start`, or -1 if it is not one."""
     number, end = _name_at(model, data, skip_space(model, data, start + 2))
-    if number >= 0 and _IS_UNWRAPPED[number] and end < data.size and data[end] == GREATER_THAN:
+    if number >= 0 and _IS_UNWRAPPED[number] and end < data.size and data[end] == ascii.GREATER_THAN:
         return end + 1
     return -1
 
@@ -119,7 +120,7 @@ def _opening_tag_end(model, data, start, ends, searches):
     number, name_end = _name_at(model, data, first)
     if number < 0 or start < ends[number] or not (_IS_SELF_CLOSING[number] or _IS_UNWRAPPED[number]):
         return -1
-    greater = searches[_GREATER_FOUND] = _seek(data, GREATER_THAN, searches[_GREATER_FOUND], name_end)
+    greater = searches[_GREATER_FOUND] = _seek(data, ascii.GREATER_THAN, searches[_GREATER_FOUND], name_end)
     if greater >= data.size:
         return -1
     if _IS_UNWRAPPED[number]:
@@ -142,14 +143,14 @@ def drop_tags(model, data, out):
     ends = np.zeros(_NAME_STARTS.size, np.int64)
     searches = np.full(_NUM_SEARCHES, -1, np.int64)
     for start in range(size):
-        if data[start] != LESS_THAN:
+        if data[start] != ascii.LESS_THAN:
             continue
         following = data[start + 1] if start + 1 < size else 0
-        if following == EXCLAMATION:
+        if following == ascii.EXCLAMATION:
             end = _comment_end(data, start, searches) if start >= comment_end else -1
             if end >= 0:
                 comment_end = end
-        elif following == SLASH:
+        elif following == ascii.SLASH:
             end = _closing_tag_end(model, data, start)
         else:
             end = _opening_tag_end(model, data, start, ends, searches)
@@ -164,7 +165,7 @@ def opened_elements(model, data):
     """Which of the elements to drop are opened in the text: a bit for each."""
     opened = 0
     for at in range(data.size):
-        if data[at] == LESS_THAN:
+        if data[at] == ascii.LESS_THAN:
             number, _end = _name_at(model, data, skip_space(model, data, at + 1))
             if 0 <= number < NUM_DROPPED:
                 opened |= 1 << number
@@ -180,19 +181,19 @@ def drop_element(model, data, number, out):
     size = data.size
     most = 0
     for at in range(size):
-        most += data[at] == LESS_THAN
+        most += data[at] == ascii.LESS_THAN
     opens = np.empty((most, 2), np.int64)
     closes = np.empty((most, 2), np.int64)
     num_opens = num_closes = 0
     stop = -1  # the next `>` or `/`
     open_end = 0
     for start in range(size):
-        if data[start] != LESS_THAN:
+        if data[start] != ascii.LESS_THAN:
             continue
         at = skip_space(model, data, start + 1)
-        if at < size and data[at] == SLASH:
+        if at < size and data[at] == ascii.SLASH:
             name, end = _name_at(model, data, skip_space(model, data, at + 1))
-            if name == number and end < size and data[end] == GREATER_THAN:
+            if name == number and end < size and data[end] == ascii.GREATER_THAN:
                 closes[num_closes, START] = start
                 closes[num_closes, END] = end + 1
                 num_closes += 1
@@ -201,9 +202,9 @@ def drop_element(model, data, number, out):
             if name == number:
                 if stop < end:
                     stop = end
-                    while stop < size and data[stop] not in (GREATER_THAN, SLASH):
+                    while stop < size and data[stop] not in (ascii.GREATER_THAN, ascii.SLASH):
                         stop += 1
-                if stop < size and data[stop] == GREATER_THAN:
+                if stop < size and data[stop] == ascii.GREATER_THAN:
                     opens[num_opens, START] = start
                     opens[num_opens, END] = open_end = stop + 1
                     num_opens += 1

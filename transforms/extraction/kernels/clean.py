@@ -6,36 +6,18 @@ place: what is read at i has not been written to, as the output's end `w` is nev
 
 import numpy as np
 
-from maskmill.kernels import inlined_kernel, lean_kernel
-from maskmill.kernels.ascii import (
-    CLOSE_BRACKET,
-    CLOSE_PAREN,
-    COLON,
-    COMMA,
-    DELETE,
-    DOLLAR,
-    DOUBLE_QUOTE,
-    EXCLAMATION,
-    HYPHEN,
-    NEWLINE,
-    NOT_ASCII,
-    OPEN_BRACKET,
-    OPEN_PAREN,
-    PERIOD,
-    QUESTION,
-    SEMICOLON,
-    SLASH,
-    SPACE,
-    UPPER_A,
-    UPPER_Z,
-)
-from transforms.extraction.kernels.tables import COUNT_BRACKETS
+from maskmill.kernels import ascii, inlined_kernel, lean_kernel
+from transforms.extraction.kernels import codes
 from transforms.extraction.kernels.text import (
     BRACKET_MARK,
     MARK,
     is_alphanumeric,
     is_blank,
+    is_capital,
     is_letter,
+    is_separator,
+    is_stop,
+    skip_back,
     three_bytes,
     utf8,
 )
@@ -82,10 +64,10 @@ def character_at(out, i, n):
     Other characters than those are given as their first byte alone, which tells them apart as well.
     """
     c = np.int64(out[i])
-    if c < NOT_ASCII:
+    if c < ascii.NOT_ASCII:
         return c, 1
     if c == NO_BREAK_SPACE >> 8 and i + 1 < n:
-        return (c << 8) | np.int64(out[i + 1]), 2
+        return two_bytes(out, i), 2
     if (c == GENERAL_PUNCTUATION >> 8 or c == BYTE_ORDER_MARK >> 16) and i + 2 < n:
         return three_bytes(out, i), 3
     return c, 1
@@ -106,8 +88,8 @@ def is_invisible(character):
 @inlined_kernel
 def is_space(character):
     """True for white space, control characters, and Unicode's spaces and separators."""
-    if character < NOT_ASCII:
-        return character <= SPACE or character == DELETE
+    if character < ascii.NOT_ASCII:
+        return character <= ascii.SPACE or character == ascii.DELETE
     if character >> 8 == GENERAL_PUNCTUATION:
         return (
             character <= HAIR_SPACE
@@ -124,8 +106,8 @@ def opens(out, w, line):
     if w <= line:
         return False
     c = out[w - 1]
-    if c < NOT_ASCII:
-        return c == OPEN_PAREN or c == OPEN_BRACKET
+    if c < ascii.NOT_ASCII:
+        return c == ascii.OPEN_PAREN or c == ascii.OPEN_BRACKET
     return w - line >= 3 and three_bytes(out, w - 3) == FULLWIDTH_OPEN_PAREN
 
 
@@ -133,9 +115,9 @@ def opens(out, w, line):
 def closing_bracket(out, i, n):
     """The bytes of the closing bracket at i; 0 if there is none."""
     c = out[i]
-    if c == CLOSE_PAREN or c == CLOSE_BRACKET:
+    if c == ascii.CLOSE_PAREN or c == ascii.CLOSE_BRACKET:
         return 1
-    if c >= NOT_ASCII and i + 2 < n and three_bytes(out, i) == FULLWIDTH_CLOSE_PAREN:
+    if c >= ascii.NOT_ASCII and i + 2 < n and three_bytes(out, i) == FULLWIDTH_CLOSE_PAREN:
         return 3
     return 0
 
@@ -144,11 +126,11 @@ def closing_bracket(out, i, n):
 def closing_quote(out, i, n):
     """The bytes of the closing quotation mark at i, or of one that may be; 0 if there is none."""
     c = out[i]
-    if c == DOUBLE_QUOTE:
+    if c == ascii.DOUBLE_QUOTE:
         return 1
-    if c < NOT_ASCII:
+    if c < ascii.NOT_ASCII:
         return 0
-    if i + 1 < n and ((np.int64(c) << 8) | np.int64(out[i + 1])) == GUILLEMETS[1]:
+    if i + 1 < n and two_bytes(out, i) == GUILLEMETS[1]:
         return 2
     if i + 2 < n:
         mark = three_bytes(out, i)
@@ -167,10 +149,10 @@ def opening_quote(out, w, line, i, size):
     if w - line < size:
         return 0
     if size == 1:
-        alone = w - line == 1 or out[w - 2] == SPACE or out[w - 2] == OPEN_PAREN
-        return 1 if out[w - 1] == DOUBLE_QUOTE and alone else 0
+        alone = w - line == 1 or out[w - 2] == ascii.SPACE or out[w - 2] == ascii.OPEN_PAREN
+        return 1 if out[w - 1] == ascii.DOUBLE_QUOTE and alone else 0
     if size == 2:
-        return 2 if ((np.int64(out[w - 2]) << 8) | np.int64(out[w - 1])) == GUILLEMETS[0] else 0
+        return 2 if two_bytes(out, w - 2) == GUILLEMETS[0] else 0
     before, mark = three_bytes(out, w - 3), three_bytes(out, i)
     for opener, closer in WIDE_PAIRS:
         if before == opener and mark == closer:
@@ -178,16 +160,10 @@ def opening_quote(out, w, line, i, size):
     return 0
 
 
-@inlined_kernel
-def is_separator(c):
-    """True for the marks that divide a sentence."""
-    return c == COMMA or c == SEMICOLON or c == COLON
-
-
-@inlined_kernel
-def is_punctuation(c):
-    """True for the marks that divide or end a sentence."""
-    return is_separator(c) or c == PERIOD or c == EXCLAMATION or c == QUESTION
+@lean_kernel
+def two_bytes(out, i):
+    """The bytes at i and i + 1 as one number, as `utf8` gives them."""
+    return (np.int64(out[i]) << 8) | np.int64(out[i + 1])
 
 
 @lean_kernel
@@ -196,9 +172,9 @@ def separator_before(out, w, line):
     if w <= line:
         return 0
     c = out[w - 1]
-    if c < NOT_ASCII:
+    if c < ascii.NOT_ASCII:
         return 1 if is_separator(c) else 0
-    if w - line >= 2 and ((np.int64(out[w - 2]) << 8) | np.int64(c)) in SEPARATORS_OF_TWO:
+    if w - line >= 2 and two_bytes(out, w - 2) in SEPARATORS_OF_TWO:
         return 2
     return 3 if w - line >= 3 and three_bytes(out, w - 3) in SEPARATORS_OF_THREE else 0
 
@@ -207,7 +183,7 @@ def separator_before(out, w, line):
 def wide_punctuation(out, i, n):
     """(bytes of the mark beyond ASCII at i that divides or ends a sentence, whether it ends one); 0 bytes if none."""
     if i + 1 < n:
-        mark = (np.int64(out[i]) << 8) | np.int64(out[i + 1])
+        mark = two_bytes(out, i)
         if mark in SEPARATORS_OF_TWO:
             return 2, False
         if mark in STOPS_OF_TWO:
@@ -229,9 +205,9 @@ def before_separators(out, w, line):
         size = separator_before(out, w, line)
         if size > 0:
             w -= size
-        elif c == SPACE or c == SLASH or c == HYPHEN:
+        elif c == ascii.SPACE or c == ascii.SLASH or c == ascii.HYPHEN:
             w -= 1
-        elif c >= NOT_ASCII and w - line >= 3 and three_bytes(out, w - 3) in WIDE_DASHES:
+        elif c >= ascii.NOT_ASCII and w - line >= 3 and three_bytes(out, w - 3) in WIDE_DASHES:
             w -= 3
         else:
             break
@@ -244,9 +220,9 @@ def bracket_start(out, w, line):
     closed = 0
     i = w - 1
     while i >= line and w - i <= LONGEST_BRACKET:
-        if out[i] == CLOSE_PAREN:
+        if out[i] == ascii.CLOSE_PAREN:
             closed += 1
-        elif out[i] == OPEN_PAREN:
+        elif out[i] == ascii.OPEN_PAREN:
             if closed == 0:
                 return i
             closed -= 1
@@ -260,16 +236,14 @@ def before_label(out, w, line):
 
     Its value was dropped. Outside brackets a label is not told from the start of a sentence.
     """
-    end = w
-    while end > line and out[end - 1] == SPACE:
-        end -= 1
-    if end == line or out[end - 1] != COLON:
+    end = skip_back(out, w, line, ascii.SPACE)
+    if end == line or out[end - 1] != ascii.COLON:
         return w
     i = end - 1
     while (
         i > line
         and end - i <= LONGEST_LABEL
-        and (is_letter(out[i - 1]) or out[i - 1] == SPACE or out[i - 1] >= NOT_ASCII)
+        and (is_letter(out[i - 1]) or out[i - 1] == ascii.SPACE or out[i - 1] >= ascii.NOT_ASCII)
     ):
         if opens(out, i, line) or separator_before(out, i, line) > 0:
             break
@@ -290,9 +264,9 @@ def before_bracket(out, w, line):
     w = before_label(out, w, line)
     nothing = before_separators(out, w, line)
     if opens(out, nothing, line):
-        return nothing - (3 if out[nothing - 1] >= NOT_ASCII else 1), False
+        return nothing - (3 if out[nothing - 1] >= ascii.NOT_ASCII else 1), False
     while w > line:
-        size = 1 if out[w - 1] == SPACE else separator_before(out, w, line)
+        size = 1 if out[w - 1] == ascii.SPACE else separator_before(out, w, line)
         if size == 0:
             break
         w -= size
@@ -302,9 +276,7 @@ def before_bracket(out, w, line):
 @lean_kernel
 def before_quote(out, w, line, i, size):
     """(end of what is written, whether the mark is kept) where a closing quotation mark follows what was dropped."""
-    k = w
-    while k > line and out[k - 1] == SPACE:
-        k -= 1
+    k = skip_back(out, w, line, ascii.SPACE)
     if size == 1 and k < w:
         return w, True
     opener = opening_quote(out, k, line, i, size)
@@ -314,25 +286,23 @@ def before_quote(out, w, line, i, size):
 @inlined_kernel
 def before_punctuation(out, w, line, c):
     """(end of what is written, whether c is kept) where the punctuation mark c follows what was dropped."""
-    k = w
-    while k > line and out[k - 1] == SPACE:
-        k -= 1
-    if c == COMMA or c == SEMICOLON:
+    k = skip_back(out, w, line, ascii.SPACE)
+    if c == ascii.COMMA or c == ascii.SEMICOLON:
         label = before_label(out, k, line)
         if label < k:
             return label, not opens(out, label, line) and separator_before(out, label, line) == 0
     if opens(out, k, line):
-        return (w, True) if c == PERIOD else (k, False)
+        return (w, True) if c == ascii.PERIOD else (k, False)
     if k == line:
         return w, not is_separator(c)
     before = out[k - 1]
-    if before == c or (before == COMMA and (c == PERIOD or c == SEMICOLON or c == COLON)):
+    if before == c or (before == ascii.COMMA and (c == ascii.PERIOD or c == ascii.SEMICOLON or c == ascii.COLON)):
         # Two marks with nothing left between them: the later one stays.
         k -= 1
-    elif c == COMMA and (before == SEMICOLON or before == COLON) and k < w:
+    elif c == ascii.COMMA and (before == ascii.SEMICOLON or before == ascii.COLON) and k < w:
         return w, False
     # A colon behind a space is not one that belongs to the word before.
-    return (w, True) if c == COLON and k < w else (k, True)
+    return (w, True) if c == ascii.COLON and k < w else (k, True)
 
 
 @lean_kernel
@@ -341,9 +311,7 @@ def before_wide(out, w, line, size, ends):
 
     ends: whether it ends a sentence. Of two marks with nothing left between them the later one stays.
     """
-    k = w
-    while k > line and out[k - 1] == SPACE:
-        k -= 1
+    k = skip_back(out, w, line, ascii.SPACE)
     if k == line or opens(out, k, line):
         return (w, 0) if ends else (k, size)
     return k - separator_before(out, k, line), 0
@@ -352,14 +320,14 @@ def before_wide(out, w, line, size, ends):
 @inlined_kernel
 def before_spaced(out, w, line, i, n):
     """The end of what is written without the space that stands wrongly before the comma or period at i."""
-    if w - line <= 1 or out[w - 1] != SPACE:
+    if w - line <= 1 or out[w - 1] != ascii.SPACE:
         return w
     c = out[i]
     at_end = i + 1 >= n
-    if c == COMMA and (at_end or is_blank(out[i + 1])):
+    if c == ascii.COMMA and (at_end or is_blank(out[i + 1])):
         # No language sets a space before a comma.
         return w - 1
-    if c == PERIOD and out[w - 2] == PERIOD and (at_end or not is_alphanumeric(out[i + 1])):
+    if c == ascii.PERIOD and out[w - 2] == ascii.PERIOD and (at_end or not is_alphanumeric(out[i + 1])):
         # A spaced ellipsis is one, or each of its dots would be a sentence; ".NET" after an abbreviation is not.
         return w - 1
     return w
@@ -368,19 +336,18 @@ def before_spaced(out, w, line, i, n):
 @inlined_kernel
 def swaps_comma(out, w, line, i, n):
     """True if the comma at i stands behind a space and before a letter, both neighbours beyond ASCII: `शब्द ,शब्द`."""
-    if out[i] != COMMA or w - line <= 1 or i + 1 >= n:
+    if out[i] != ascii.COMMA or w - line <= 1 or i + 1 >= n:
         return False
-    return out[w - 1] == SPACE and out[w - 2] >= NOT_ASCII and out[i + 1] >= NOT_ASCII
+    return out[w - 1] == ascii.SPACE and out[w - 2] >= ascii.NOT_ASCII and out[i + 1] >= ascii.NOT_ASCII
 
 
 @inlined_kernel
 def end_line(out, w, line, letters):
     """The end of what is written once the line that starts at `line` has ended; without letters it is removed."""
-    while w > line and out[w - 1] == SPACE:
-        w -= 1
+    w = skip_back(out, w, line, ascii.SPACE)
     if not letters or w == line:
         return line
-    out[w] = NEWLINE
+    out[w] = ascii.NEWLINE
     return w + 1
 
 
@@ -388,7 +355,7 @@ def end_line(out, w, line, letters):
 def has_letters(out, start, end):
     """True if there is a letter or a digit, or any character beyond ASCII, from start up to end."""
     for i in range(start, end):
-        if is_alphanumeric(out[i]) or out[i] >= NOT_ASCII:
+        if is_alphanumeric(out[i]) or out[i] >= ascii.NOT_ASCII:
             return True
     return False
 
@@ -400,11 +367,11 @@ def behind_mark(out, w, line, i, n, counts):
     size = closing_bracket(out, i, n)
     if size > 0:
         w, kept = before_bracket(out, w, line)
-    elif is_punctuation(c):
+    elif is_separator(c) or is_stop(c):
         w, kept = before_punctuation(out, w, line, c)
         return w, 0 if kept else 1
     else:
-        if c >= NOT_ASCII:
+        if c >= ascii.NOT_ASCII:
             size, ends = wide_punctuation(out, i, n)
             if size > 0:
                 return before_wide(out, w, line, size, ends)
@@ -414,7 +381,7 @@ def behind_mark(out, w, line, i, n, counts):
         w, kept = before_quote(out, w, line, i, size)
     if kept:
         return w, 0
-    counts[COUNT_BRACKETS] += 1
+    counts[codes.COUNT_BRACKETS] += 1
     return w, size
 
 
@@ -423,10 +390,10 @@ def bracket_end(out, i, n):
     """One past the end of the bracket that is open at i; -1 if the line ends before it does."""
     opened = 0
     stop = min(n, i + LONGEST_BRACKET)
-    while i < stop and out[i] != NEWLINE:
-        if out[i] == OPEN_PAREN:
+    while i < stop and out[i] != ascii.NEWLINE:
+        if out[i] == ascii.OPEN_PAREN:
             opened += 1
-        elif out[i] == CLOSE_PAREN:
+        elif out[i] == ascii.CLOSE_PAREN:
             if opened == 0:
                 return i + 1
             opened -= 1
@@ -444,11 +411,11 @@ def drop_bracket(out, w, line, i, n, counts):
     if start >= 0:
         end = bracket_end(out, i, n)
         if end >= 0:
-            counts[COUNT_BRACKETS] += 1
+            counts[codes.COUNT_BRACKETS] += 1
             return start, end
-    while w > line and (out[w - 1] == DOLLAR or (out[w - 1] >= NOT_ASCII and is_currency(out, w, line))):
-        w -= 1 if out[w - 1] == DOLLAR else (2 if out[w - 2] == FIRST_OF_TWO else 3)
-        while w > line and UPPER_A <= out[w - 1] <= UPPER_Z:
+    while w > line and (out[w - 1] == ascii.DOLLAR or (out[w - 1] >= ascii.NOT_ASCII and is_currency(out, w, line))):
+        w -= 1 if out[w - 1] == ascii.DOLLAR else (2 if out[w - 2] == FIRST_OF_TWO else 3)
+        while w > line and is_capital(out[w - 1]):
             w -= 1
     return w, i + 1
 
@@ -456,7 +423,7 @@ def drop_bracket(out, w, line, i, n, counts):
 @lean_kernel
 def is_currency(out, w, line):
     """True if a currency's sign beyond ASCII stands before w."""
-    if w - line >= 2 and ((np.int64(out[w - 2]) << 8) | np.int64(out[w - 1])) in CURRENCIES_OF_TWO:
+    if w - line >= 2 and two_bytes(out, w - 2) in CURRENCIES_OF_TWO:
         return True
     return w - line >= 3 and FIRST_CURRENCY <= three_bytes(out, w - 3) <= LAST_CURRENCY
 
@@ -475,7 +442,7 @@ def clean(out, n, counts):
     i = n - n
     while i < n:
         c = out[i]
-        if c == NEWLINE:
+        if c == ascii.NEWLINE:
             w = end_line(out, w, line, letters)
             line = w
             mark = letters = False
@@ -492,8 +459,8 @@ def clean(out, n, counts):
             continue
         character, size = character_at(out, i, n)
         if is_space(character):
-            if w > line and out[w - 1] != SPACE and not (mark and opens(out, w, line)):
-                out[w] = SPACE
+            if w > line and out[w - 1] != ascii.SPACE and not (mark and opens(out, w, line)):
+                out[w] = ascii.SPACE
                 w += 1
             i += size
             continue
@@ -508,13 +475,13 @@ def clean(out, n, counts):
             if gone > 0:
                 i += gone
                 continue
-        elif c == COMMA or c == PERIOD:
+        elif c == ascii.COMMA or c == ascii.PERIOD:
             w = before_spaced(out, w, line, i, n)
             if swaps_comma(out, w, line, i, n):
-                out[w - 1] = COMMA
-                c = np.uint8(SPACE)
+                out[w - 1] = ascii.COMMA
+                c = np.uint8(ascii.SPACE)
         mark = False
-        letters |= is_alphanumeric(c) or c >= NOT_ASCII
+        letters |= is_alphanumeric(c) or c >= ascii.NOT_ASCII
         out[w] = c
         w += 1
         i += 1

@@ -9,49 +9,21 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from maskmill.kernels import inlined_kernel, kernel, lean_kernel
-from maskmill.kernels.ascii import (
-    AMPERSAND,
-    BACKSLASH,
-    CARET,
-    CARRIAGE_RETURN,
-    CLOSE_BRACE,
-    CLOSE_PAREN,
-    COLON,
-    COMMA,
-    DOLLAR,
-    EQUALS,
-    EXCLAMATION,
-    GREATER_THAN,
-    HASH,
-    HYPHEN,
-    LESS_THAN,
-    LOWER_N,
-    NEWLINE,
-    OPEN_BRACE,
-    OPEN_BRACKET,
-    OPEN_PAREN,
-    PERCENT,
-    PERIOD,
-    PIPE,
-    PLUS,
-    SEMICOLON,
-    SLASH,
-    SPACE,
-    TAB,
-    TILDE,
-    UNDERSCORE,
-)
-from transforms.extraction.kernels.tables import DOMAIN_TEX, TEX_DELIMITER, TEX_FRACTION, TEX_TEXT, find
+from maskmill.characters.kernels.characters import put_code_point
+from maskmill.kernels import ascii, inlined_kernel, kernel, lean_kernel
+from transforms.extraction.kernels import codes
+from transforms.extraction.kernels.tables import find
 from transforms.extraction.kernels.text import (
     SUPERSCRIPT_N,
+    byte_set,
     is_alphanumeric,
     is_digit,
     is_letter,
-    put_code_point,
+    put_byte,
     put_entity,
     put_superscript,
     skip,
+    skip_back,
     stands_at,
     three_bytes,
     utf8,
@@ -62,7 +34,7 @@ MAX_GROUPS = 32  # nested groups
 
 # What a `{` opens, and what the next group or token is for.
 GROUP_PLAIN = 0
-GROUP_BRACKET = 1  # a group that gets brackets where it needs them
+GROUP_BRACKET = 1  # a group that gets brackets if it needs them
 GROUP_NUMERATOR = 2  # of a fraction, which gets them too
 GROUP_NUMERATOR_BRACKET = 3  # a numerator that got them
 GROUP_TEXT = 4
@@ -75,6 +47,11 @@ STATES = 2
 DEGREE_SIGN = ord("°")
 DOUBLE_BAR = ord("‖")
 ROOT_SIGN = utf8("√")
+OPERATORS = byte_set(b"=<>+-")
+BEFORE_SIGNS = byte_set(b"(,^_=[{|<>")  # behind these a plus or minus is a sign, and behind the next with a space
+BEFORE_SPACED_SIGNS = byte_set(b"=,<>")
+SPACE_COMMANDS = byte_set(b",;: >")
+ESCAPED = byte_set(b"{}%$&#_")
 CIRC = np.frombuffer(b"\\circ", np.uint8)
 
 
@@ -95,11 +72,11 @@ def group_end(text, i, end):
     depth = 0
     while i < end:
         c = text[i]
-        if c == BACKSLASH:
+        if c == ascii.BACKSLASH:
             i += 1
-        elif c == OPEN_BRACE:
+        elif c == ascii.OPEN_BRACE:
             depth += 1
-        elif c == CLOSE_BRACE:
+        elif c == ascii.CLOSE_BRACE:
             depth -= 1
             if depth == 0:
                 return i
@@ -111,9 +88,9 @@ def group_end(text, i, end):
 def needs_brackets(text, start, end):
     """True unless the TeX text[start:end] is one run of letters and digits, or one command."""
     i = start
-    if i < end and text[i] == BACKSLASH:
+    if i < end and text[i] == ascii.BACKSLASH:
         i += 1
-    while i < end and (is_alphanumeric(text[i]) or text[i] == PERIOD):
+    while i < end and (is_alphanumeric(text[i]) or text[i] == ascii.PERIOD):
         i += 1
     return i < end
 
@@ -121,17 +98,8 @@ def needs_brackets(text, start, end):
 @lean_kernel
 def put_spaced(out, o, first):
     """Writes a space, unless at the start or behind a space or an opening bracket; the new end of the output."""
-    if o > first and out[o - 1] != SPACE and out[o - 1] != OPEN_PAREN:
-        out[o] = SPACE
-        return o + 1
-    return o
-
-
-@lean_kernel
-def without_spaces(out, o, first):
-    """The end of the output before the spaces at its end."""
-    while o > first and out[o - 1] == SPACE:
-        o -= 1
+    if o > first and out[o - 1] != ascii.SPACE and out[o - 1] != ascii.OPEN_PAREN:
+        return put_byte(out, o, ascii.SPACE)
     return o
 
 
@@ -158,8 +126,7 @@ def open_group(formula, i, o):
         if close < 0:
             return i, -1
         if needs_brackets(text, i + 1, close):
-            out[o] = OPEN_PAREN
-            o += 1
+            o = put_byte(out, o, ascii.OPEN_PAREN)
             kind = GROUP_NUMERATOR_BRACKET if kind == GROUP_NUMERATOR else GROUP_BRACKET
         elif kind == GROUP_BRACKET:
             kind = GROUP_PLAIN
@@ -178,12 +145,10 @@ def close_group(formula, i, o):
     formula.state[STATE_DEPTH] = depth
     kind = formula.groups[depth]
     if kind == GROUP_BRACKET or kind == GROUP_NUMERATOR_BRACKET:
-        o = without_spaces(out, o, formula.first)
-        out[o] = CLOSE_PAREN
-        o += 1
+        o = skip_back(out, o, formula.first, ascii.SPACE)
+        o = put_byte(out, o, ascii.CLOSE_PAREN)
     if kind == GROUP_NUMERATOR or kind == GROUP_NUMERATOR_BRACKET:
-        out[o] = SLASH
-        o += 1
+        o = put_byte(out, o, ascii.SLASH)
         formula.state[STATE_WAITING] = GROUP_BRACKET
     return i + 1, o
 
@@ -192,8 +157,8 @@ def close_group(formula, i, o):
 def put_power(formula, i, o):
     """Writes what follows the `^` at i as superscript characters, if it is a number, a degree or n; else the `^`."""
     text, end, out = formula.text, formula.end, formula.out
-    i = skip(text, i + 1, end, SPACE)
-    grouped = text[i] == OPEN_BRACE
+    i = skip(text, i + 1, end, ascii.SPACE)
+    grouped = text[i] == ascii.OPEN_BRACE
     start = i
     stop = i + 1
     if grouped:
@@ -202,7 +167,7 @@ def put_power(formula, i, o):
         if stop < 0:
             return i, -1
     k = start
-    while k < stop and (is_digit(text[k]) or text[k] == PLUS or text[k] == HYPHEN):
+    while k < stop and (is_digit(text[k]) or text[k] == ascii.PLUS or text[k] == ascii.HYPHEN):
         k += 1
     after = stop + 1 if grouped else stop
     if k == stop and k > start:
@@ -212,9 +177,9 @@ def put_power(formula, i, o):
     if stands_at(text, start, CIRC):
         # What follows the command in its group is dropped.
         return after if grouped else start + len(CIRC), put_code_point(out, o, np.int64(DEGREE_SIGN))
-    if text[start] == LOWER_N and stop == start + 1:
+    if text[start] == ascii.LOWER_N and stop == start + 1:
         return after, put_code_point(out, o, np.int64(SUPERSCRIPT_N))
-    out[o] = CARET
+    out[o] = ascii.CARET
     if grouped:
         formula.state[STATE_WAITING] = GROUP_BRACKET
     return i, o + 1
@@ -223,9 +188,9 @@ def put_power(formula, i, o):
 @inlined_kernel
 def put_index(formula, i, o):
     """Writes the `_` at i."""
-    formula.out[o] = UNDERSCORE
-    i = skip(formula.text, i + 1, formula.end, SPACE)
-    if i < formula.end and formula.text[i] == OPEN_BRACE:
+    formula.out[o] = ascii.UNDERSCORE
+    i = skip(formula.text, i + 1, formula.end, ascii.SPACE)
+    if i < formula.end and formula.text[i] == ascii.OPEN_BRACE:
         formula.state[STATE_WAITING] = GROUP_BRACKET
     return i, o + 1
 
@@ -235,33 +200,31 @@ def put_escape(formula, j, o):
     """Writes a command of one sign, which stands at j, behind its backslash."""
     out = formula.out
     c = formula.text[j]
-    if c == COMMA or c == SEMICOLON or c == COLON or c == SPACE or c == GREATER_THAN:
+    if SPACE_COMMANDS[c]:
         o = put_spaced(out, o, formula.first)
-    elif c in (OPEN_BRACE, CLOSE_BRACE, PERCENT, DOLLAR, AMPERSAND, HASH, UNDERSCORE):
-        out[o] = c
-        o += 1
-    elif c == PIPE:
+    elif ESCAPED[c]:
+        o = put_byte(out, o, c)
+    elif c == ascii.PIPE:
         o = put_code_point(out, o, np.int64(DOUBLE_BAR))
-    elif c != EXCLAMATION:
+    elif c != ascii.EXCLAMATION:
         return j, -1
     return j + 1, o
 
 
 @inlined_kernel
 def put_symbol(formula, pool, offset, length, i, o):
-    """Writes the text that a command stands for, which ends at i. A space before it is one only where it shows."""
+    """Writes the text that a command stands for, which ends at i. A space before it is one only if it shows."""
     out = formula.out
     k = 0
-    if pool[offset] == SPACE:
+    if pool[offset] == ascii.SPACE:
         o = put_spaced(out, o, formula.first)
         k = 1
     while k < length:
-        out[o] = pool[offset + k]
-        o += 1
+        o = put_byte(out, o, pool[offset + k])
         k += 1
     # The root sign binds what follows it.
     if length == 3 and three_bytes(pool, offset) == ROOT_SIGN:
-        if i < formula.end and formula.text[i] == OPEN_BRACKET:
+        if i < formula.end and formula.text[i] == ascii.OPEN_BRACKET:
             return i, -1
         formula.state[STATE_WAITING] = GROUP_BRACKET
     return i, o
@@ -276,20 +239,20 @@ def put_command(formula, tables, i, o):
         j += 1
     if j == i + 1:
         return put_escape(formula, j, o)
-    row = find(tables, np.int64(DOMAIN_TEX), text, i + 1, j)
+    row = find(tables, codes.DOMAIN_TEX, text, i + 1, j)
     if row < 0:
         return i, -1
     kind = tables.words[row].second
     if kind >= 0:
         return put_symbol(formula, tables.pool, np.int64(tables.words[row].value), kind, j, o)
-    if kind == TEX_FRACTION:
-        j = skip(text, j, end, SPACE)
-        if j >= end or text[j] != OPEN_BRACE:
+    if kind == codes.TEX_FRACTION:
+        j = skip(text, j, end, ascii.SPACE)
+        if j >= end or text[j] != ascii.OPEN_BRACE:
             return i, -1
         state[STATE_WAITING] = GROUP_NUMERATOR
-    elif kind == TEX_DELIMITER:
-        j += j < end and text[j] == PERIOD
-    elif kind == TEX_TEXT:
+    elif kind == codes.TEX_DELIMITER:
+        j += j < end and text[j] == ascii.PERIOD
+    elif kind == codes.TEX_TEXT:
         state[STATE_WAITING] = GROUP_TEXT
     return j, o
 
@@ -300,34 +263,21 @@ def is_sign(out, o, first):
     if o == first:
         return True
     last = out[o - 1]
-    if last in (
-        OPEN_PAREN,
-        COMMA,
-        CARET,
-        UNDERSCORE,
-        EQUALS,
-        OPEN_BRACKET,
-        OPEN_BRACE,
-        PIPE,
-        LESS_THAN,
-        GREATER_THAN,
-    ):
+    if BEFORE_SIGNS[last]:
         return True
-    if last != SPACE or o - 2 < first:
+    if last != ascii.SPACE or o - 2 < first:
         return False
-    before = out[o - 2]
-    return before == EQUALS or before == COMMA or before == LESS_THAN or before == GREATER_THAN
+    return BEFORE_SPACED_SIGNS[out[o - 2]]
 
 
 @inlined_kernel
 def put_operator(out, o, first, c):
     """Writes an operator, with spaces around it unless it is a sign; the new end of the output."""
-    if (c == PLUS or c == HYPHEN) and is_sign(out, o, first):
-        out[o] = c
-        return o + 1
+    if (c == ascii.PLUS or c == ascii.HYPHEN) and is_sign(out, o, first):
+        return put_byte(out, o, c)
     o = put_spaced(out, o, first)
     out[o] = c
-    out[o + 1] = SPACE
+    out[o + 1] = ascii.SPACE
     return o + 2
 
 
@@ -338,20 +288,17 @@ def put_token(formula, tables, i, o):
     if formula.state[STATE_WAITING] != GROUP_TEXT:
         formula.state[STATE_WAITING] = GROUP_NONE
     c = text[i]
-    if c == AMPERSAND:
+    if c == ascii.AMPERSAND:
         after, o = put_entity(text, i, formula.end, out, o, tables)
         # An `&` that starts no entity aligns lines.
         return after, o if after > i + 1 else -1
-    is_operator = c == EQUALS or c == LESS_THAN or c == GREATER_THAN or c == PLUS or c == HYPHEN
-    if is_operator and not is_in_text(formula):
+    if OPERATORS[c] and not is_in_text(formula):
         return i + 1, put_operator(out, o, first, c)
-    if c == TILDE:
+    if c == ascii.TILDE:
         return i + 1, put_spaced(out, o, first)
-    out[o] = c
-    o += 1
-    if c == COMMA:
-        out[o] = SPACE
-        o += 1
+    o = put_byte(out, o, c)
+    if c == ascii.COMMA:
+        o = put_byte(out, o, ascii.SPACE)
     return i + 1, o
 
 
@@ -364,19 +311,19 @@ def put_steps(formula, tables, i, o):
         if o >= room:
             return -1
         c = text[i]
-        if c == SPACE or c == TAB or c == NEWLINE or c == CARRIAGE_RETURN:
+        if c == ascii.SPACE or c == ascii.TAB or c == ascii.NEWLINE or c == ascii.CARRIAGE_RETURN:
             if is_in_text(formula):
                 o = put_spaced(formula.out, o, first)
             i += 1
-        elif c == OPEN_BRACE:
+        elif c == ascii.OPEN_BRACE:
             i, o = open_group(formula, i, o)
-        elif c == CLOSE_BRACE:
+        elif c == ascii.CLOSE_BRACE:
             i, o = close_group(formula, i, o)
-        elif c == CARET:
+        elif c == ascii.CARET:
             i, o = put_power(formula, i, o)
-        elif c == UNDERSCORE:
+        elif c == ascii.UNDERSCORE:
             i, o = put_index(formula, i, o)
-        elif c == BACKSLASH:
+        elif c == ascii.BACKSLASH:
             i, o = put_command(formula, tables, i, o)
         else:
             i, o = put_token(formula, tables, i, o)
@@ -384,7 +331,7 @@ def put_steps(formula, tables, i, o):
             return -1
     if formula.state[STATE_DEPTH] > 0:
         return -1
-    return without_spaces(formula.out, o, first)
+    return skip_back(formula.out, o, first, ascii.SPACE)
 
 
 @kernel

@@ -2,66 +2,51 @@
 
 import numpy as np
 
-from maskmill.kernels import inlined_kernel, lean_kernel
-from maskmill.kernels.ascii import (
-    COLON,
-    HASH,
-    HYPHEN,
-    LESS_THAN,
-    NEWLINE,
-    OPEN_BRACE,
-    OPEN_BRACKET,
-    OPEN_PAREN,
-    PIPE,
-    SEMICOLON,
-    SPACE,
-    UPPER_H,
-    UPPER_R,
-    UPPER_T,
-)
-from transforms.extraction.kernels.tables import (
-    DOMAIN_NAMESPACE,
-    DOMAIN_VARIANT,
-    MAX_TARGET,
-    NAMESPACE_CATEGORY,
-    NAMESPACE_FILE,
-    NAMESPACE_LANGUAGE,
-    NAMESPACE_SITE,
-    find,
-)
+from maskmill.kernels import ascii, inlined_kernel, lean_kernel
+from transforms.extraction.kernels import codes
+from transforms.extraction.kernels.tables import find
 from transforms.extraction.kernels.tags import same_name, skip_comment
-from transforms.extraction.kernels.text import is_letter, skip, trim
+from transforms.extraction.kernels.text import byte_set, find_any, is_letter, skip, trim
 
 NAMESPACE_NONE = 0
+OPENING_PARENS, COLONS, SEMICOLONS = byte_set(b"("), byte_set(b":"), byte_set(b";")
+ADDRESS_ENDS = byte_set(b" <[{")
+FLAGS_ENDS = byte_set(b"|:{")
 LONGEST_FLAGS = 20  # bytes of a variant that are looked at for its flags, and for a language's code
 
 
 @lean_kernel
 def namespace_of(text, start, colon, tables):
-    """NAMESPACE_* of the prefix text[start:colon]; NAMESPACE_NONE if it is none."""
-    row = find(tables, np.int64(DOMAIN_NAMESPACE), text, start, colon)
+    """NAMESPACE_* of the prefix text[start:colon]; NAMESPACE_NONE if it is not one."""
+    row = find(tables, codes.DOMAIN_NAMESPACE, text, start, colon)
     return np.int64(tables.words[row].value) if row >= 0 else NAMESPACE_NONE
+
+
+@lean_kernel
+def is_file_or_category(kind):
+    """True for the namespaces whose links show nothing."""
+    return kind == codes.NAMESPACE_FILE or kind == codes.NAMESPACE_CATEGORY
 
 
 @inlined_kernel
 def target_end(text, start, end):
     """(end of the link's target that starts at `start`, its first colon or -1).
 
-    The end is that of the content where the target is all of it, and of MAX_TARGET bytes where it is too long.
+    The end is that of the content if the target is all of it, and of MAX_TARGET bytes if it is too long.
     """
     colon = -1
     j = start
     while j < end:
         c = text[j]
-        if c == PIPE or c == OPEN_BRACE or c == OPEN_BRACKET or c == NEWLINE:
+        if c == ascii.PIPE or c == ascii.OPEN_BRACE or c == ascii.OPEN_BRACKET or c == ascii.NEWLINE:
             break
-        if c == LESS_THAN:
+        if c == ascii.LESS_THAN:
             after = skip_comment(text, j, end)
             if after == j + 1:
                 break
             j = after
             continue
-        if c == COLON and colon < 0:
+        if c == ascii.COLON and colon < 0:
             colon = j
         j += 1
     return j, colon
@@ -70,30 +55,28 @@ def target_end(text, start, end):
 @inlined_kernel
 def short_name(text, start, end):
     """The end of the name text[start:end] before what stands in brackets: `[[Name (what)|]]` shows the name alone."""
-    k = start
-    while k < end and text[k] != OPEN_PAREN:
-        k += 1
+    k = find_any(text, start, end, OPENING_PARENS)
     return k if k > start else end
 
 
 @lean_kernel
 def link_shows(text, inner, inner_end, tables):
     """(start, end) of what the internal link shows whose content is text[inner:inner_end]; (-1, -1) if nothing."""
-    inner = skip(text, inner, inner_end, SPACE)
+    inner = skip(text, inner, inner_end, ascii.SPACE)
     start = inner
-    if text[start] == COLON:
+    if text[start] == ascii.COLON:
         start += 1
-    j, colon = target_end(text, start, min(inner_end, inner + MAX_TARGET))
+    j, colon = target_end(text, start, min(inner_end, inner + codes.MAX_TARGET))
     kind = NAMESPACE_NONE
     if colon >= 0:
         a, b = trim(text, start, colon)
         kind = namespace_of(text, a, b, tables)
     if start == inner:
-        if kind == NAMESPACE_FILE or kind == NAMESPACE_CATEGORY or (kind == NAMESPACE_LANGUAGE and j >= inner_end):
+        if is_file_or_category(kind) or (kind == codes.NAMESPACE_LANGUAGE and j >= inner_end):
             return -1, -1
-    if j < inner_end and text[j] == PIPE:
+    if j < inner_end and text[j] == ascii.PIPE:
         a, b = trim(text, j + 1, inner_end)
-        if kind == NAMESPACE_LANGUAGE and b - a == colon - start and same_name(text, a, start, b - a):
+        if kind == codes.NAMESPACE_LANGUAGE and b - a == colon - start and same_name(text, a, start, b - a):
             # `[[:de:Haus|de]]` points to a page in another language after a name.
             return -1, -1
         if a < b:
@@ -104,9 +87,9 @@ def link_shows(text, inner, inner_end, tables):
     if j < inner_end:
         # No target MediaWiki would take: the content shows.
         return inner, inner_end
-    if kind == NAMESPACE_SITE and start == inner:
+    if kind == codes.NAMESPACE_SITE and start == inner:
         return colon + 1, inner_end
-    if text[start] == HASH:
+    if text[start] == ascii.HASH:
         start += 1
     return start, inner_end
 
@@ -114,27 +97,21 @@ def link_shows(text, inner, inner_end, tables):
 @inlined_kernel
 def names_category(text, inner, inner_end, tables):
     """True if the internal link with this content leads to a category or a file: `[[:Category:x]]`."""
-    inner = skip(text, inner, inner_end, SPACE)
-    if text[inner] != COLON:
+    inner = skip(text, inner, inner_end, ascii.SPACE)
+    if text[inner] != ascii.COLON:
         return False
-    _, colon = target_end(text, inner + 1, min(inner_end, inner + MAX_TARGET))
+    _, colon = target_end(text, inner + 1, min(inner_end, inner + codes.MAX_TARGET))
     if colon < 0:
         return False
     a, b = trim(text, inner + 1, colon)
-    kind = namespace_of(text, a, b, tables)
-    return kind == NAMESPACE_CATEGORY or kind == NAMESPACE_FILE
+    return is_file_or_category(namespace_of(text, a, b, tables))
 
 
 @lean_kernel
 def external_shows(text, inner, inner_end):
     """Where what an external link shows starts, its content being text[inner:inner_end]; inner_end if nothing."""
-    j = inner
-    while j < inner_end:
-        c = text[j]
-        if c == SPACE or c == LESS_THAN or c == OPEN_BRACKET or c == OPEN_BRACE:
-            break
-        j += 1
-    return skip(text, j, inner_end, SPACE)
+    j = find_any(text, inner, inner_end, ADDRESS_ENDS)
+    return skip(text, j, inner_end, ascii.SPACE)
 
 
 @inlined_kernel
@@ -142,23 +119,21 @@ def variant_flags(text, start, bar):
     """The first of a variant's flags text[start:bar] that matters: R shows all; H, T and - show nothing; 0 if none."""
     for k in range(start, bar):
         c = text[k]
-        if c == UPPER_H or c == UPPER_T or c == UPPER_R:
+        if c == ascii.UPPER_H or c == ascii.UPPER_T or c == ascii.UPPER_R:
             return np.int64(c)
         # In `zh-hans` the hyphen is part of a code.
-        if c == HYPHEN and not is_letter(text[k - 1]) and not is_letter(text[k + 1]):
-            return HYPHEN
+        if c == ascii.HYPHEN and not is_letter(text[k - 1]) and not is_letter(text[k + 1]):
+            return ascii.HYPHEN
     return 0
 
 
 @inlined_kernel
 def variant_rank(text, start, end, tables):
     """(rank of the code that the piece text[start:end] of a variant starts with, or -1; its colon)."""
-    colon = start
-    while colon < end and colon < start + LONGEST_FLAGS and text[colon] != COLON:
-        colon += 1
-    if colon < end and text[colon] == COLON:
+    colon = find_any(text, start, min(end, start + LONGEST_FLAGS), COLONS)
+    if colon < end and text[colon] == ascii.COLON:
         a, b = trim(text, start, colon)
-        row = find(tables, np.int64(DOMAIN_VARIANT), text, a, b)
+        row = find(tables, codes.DOMAIN_VARIANT, text, a, b)
         if row >= 0:
             return np.int64(tables.words[row].value), colon
     return -1, colon
@@ -171,12 +146,10 @@ def variant_shows(text, start, end, tables):
     Of `code:text;` pairs it is the pair whose code ranks first for the language; a rule that shows nothing (flags
     H, T, -) gives an empty range.
     """
-    j = start
-    while j < end and j < start + LONGEST_FLAGS and text[j] != PIPE and text[j] != COLON and text[j] != OPEN_BRACE:
-        j += 1
-    if j < end and text[j] == PIPE:
+    j = find_any(text, start, min(end, start + LONGEST_FLAGS), FLAGS_ENDS)
+    if j < end and text[j] == ascii.PIPE:
         flag = variant_flags(text, start, j)
-        if flag == UPPER_R:
+        if flag == ascii.UPPER_R:
             return j + 1, end
         if flag != 0:
             return end, end
@@ -187,8 +160,7 @@ def variant_shows(text, start, end, tables):
     i = start
     while i < end:
         piece = i
-        while i < end and text[i] != SEMICOLON:
-            i += 1
+        i = find_any(text, i, end, SEMICOLONS)
         rank, colon = variant_rank(text, piece, i, tables)
         if rank >= 0 and (best < 0 or rank < best):
             best = rank

@@ -1,28 +1,8 @@
-"""Whether the text of a line that is no paragraph (an item of a list, an indented line) reads as sentences."""
+"""Whether the text of a line that is not a paragraph (an item of a list, an indented line) reads as sentences."""
 
 from maskmill.characters.kernels.characters import character_before, code_at
-from maskmill.kernels import inlined_kernel, lean_kernel
-from maskmill.kernels.ascii import (
-    APOSTROPHE,
-    CLOSE_BRACE,
-    CLOSE_BRACKET,
-    CLOSE_PAREN,
-    COLON,
-    COMMA,
-    DELETE,
-    DOUBLE_QUOTE,
-    EQUALS,
-    EXCLAMATION,
-    HYPHEN,
-    NOT_ASCII,
-    OPEN_PAREN,
-    PERIOD,
-    PIPE,
-    QUESTION,
-    SEMICOLON,
-    SPACE,
-)
-from transforms.extraction.kernels.text import MARK, is_digit, is_letter, trim
+from maskmill.kernels import ascii, inlined_kernel, lean_kernel
+from transforms.extraction.kernels.text import MARK, byte_set, is_digit, is_letter, is_separator, is_stop, trim
 
 SHORTEST_SENTENCE = 20  # bytes that an item must have to be taken for a sentence
 SHORTEST_PARAGRAPH = 60  # bytes that an indented line must have to be taken for a paragraph
@@ -51,6 +31,7 @@ FIRST_BYTE_OF_STOPS = min(chr(stop).encode()[0] for stop in STOPS)  # in UTF-8
 ELLIPSES = tuple(map(ord, "‥…"))  # of these stops, those that also stand in the middle of sentences
 # Quotes and brackets beyond ASCII that close; quotes that open in one language close in another.
 CLOSERS = tuple(map(ord, "«»‘’‚‛“”„‟‹›′″⁾₎〉》」』】〕〗〙〛〞〟︶︸﹂﹄﹈﹚﹜﹞＂＇）］｝｠｣⟩⟫"))
+ASCII_CLOSERS = byte_set(b"\"')]}")
 # Brackets that set apart what does not count for the sentence around it, and those of titles.
 OPENING_BRACKETS = tuple(map(ord, "([（［〔【《〈『"))
 CLOSING_BRACKETS = tuple(map(ord, ")]）］〕】》〉』"))
@@ -73,8 +54,8 @@ ATTACHED = 5  # belongs to the letter before
 @lean_kernel
 def is_gap(code):
     """True for white space, the mark of something dropped, and characters that take no room."""
-    if code < NOT_ASCII:
-        return code <= SPACE or code == DELETE
+    if code < ascii.NOT_ASCII:
+        return code <= ascii.SPACE or code == ascii.DELETE
     return (
         code <= 0xA0
         or code == 0xAD
@@ -89,41 +70,27 @@ def is_gap(code):
 
 
 @lean_kernel
-def is_ascii_stop(code):
-    """True for the marks of ASCII that end sentences, among other things."""
-    return code == PERIOD or code == EXCLAMATION or code == QUESTION
-
-
-@lean_kernel
-def is_stop(code):
+def ends_sentence(code):
     """True for the marks that end sentences."""
-    return is_ascii_stop(code) if code < NOT_ASCII else code in STOPS
+    return is_stop(code) if code < ascii.NOT_ASCII else code in STOPS
 
 
 @lean_kernel
 def is_closer(code):
     """True for quotes and brackets that can stand behind the mark that ends a sentence."""
-    if code < NOT_ASCII:
-        return (
-            code == DOUBLE_QUOTE
-            or code == APOSTROPHE
-            or code == CLOSE_PAREN
-            or code == CLOSE_BRACKET
-            or code == CLOSE_BRACE
-        )
-    return code in CLOSERS
+    return ASCII_CLOSERS[code] if code < ascii.NOT_ASCII else code in CLOSERS
 
 
 @lean_kernel
 def is_dash(code):
     """True for hyphens and dashes."""
-    return code == HYPHEN or code in DASHES
+    return code == ascii.HYPHEN or code in DASHES
 
 
 @lean_kernel
 def letter_kind(code, tables):
     """SMALL, CAPITAL, UNCASED, SIGN, ATTACHED or OTHER for a code point."""
-    if code < NOT_ASCII:
+    if code < ascii.NOT_ASCII:
         if not is_letter(code):
             return OTHER
         return SMALL if code >= 0x61 else CAPITAL
@@ -166,10 +133,10 @@ def reads_as_prose(out, start, end):
     for i in range(start, end):
         c = out[i]
         characters += c & CONTINUATION_BITS != CONTINUATION
-        if is_letter(c) or c >= NOT_ASCII:
+        if is_letter(c) or c >= ascii.NOT_ASCII:
             letters += 1
-        elif c == SPACE:
-            gaps += out[i - 1] == SPACE
+        elif c == ascii.SPACE:
+            gaps += out[i - 1] == ascii.SPACE
             letters += 1
     if gaps > 0 and (characters <= LONGEST_SET_LINE or gaps * PARAGRAPH_BYTES_A_GAP > end - start):
         return False
@@ -185,7 +152,7 @@ def ends_as_sentence(out, start, end):
     while end > start:
         at = character_before(out, end, start)
         code, _ = code_at(out, at)
-        if is_stop(code):
+        if ends_sentence(code):
             return True
         if not (is_gap(code) or is_closer(code)):
             return False
@@ -195,7 +162,7 @@ def ends_as_sentence(out, start, end):
 
 @lean_kernel
 def is_row_of_names(out, start, end):
-    """True if a line is no sentence but names between bars or dots, as calendars and links to other pages have them.
+    """True if a line is not a sentence but names between bars or dots, as calendars and links to other pages have them.
 
     A line with an equals sign is a formula.
     """
@@ -207,11 +174,11 @@ def is_row_of_names(out, start, end):
     while i < end:
         code, size = code_at(out, i)
         characters += 1
-        if characters > LONGEST_NAME or code == EQUALS:
+        if characters > LONGEST_NAME or code == ascii.EQUALS:
             return False
-        if (code == PIPE or code in DIVIDERS) and start < i and i + size < end:
+        if (code == ascii.PIPE or code in DIVIDERS) and start < i and i + size < end:
             before, behind = out[i - 1], out[i + size]
-            if (before == SPACE or before == MARK) and (behind == SPACE or behind == MARK):
+            if (before == ascii.SPACE or before == MARK) and (behind == ascii.SPACE or behind == MARK):
                 dividers += 1
                 characters = 0
         i += size
@@ -220,13 +187,13 @@ def is_row_of_names(out, start, end):
 
 @lean_kernel
 def skip_behind_stop(out, i, end):
-    """(the first character behind the stop at i that is no stop, closer or white space, whether a space is there)."""
+    """(the first character behind the stop at i that is not a stop, closer or space, whether a space is there)."""
     gap = False
     while i < end:
         code, size = code_at(out, i)
         if is_gap(code):
             gap = gap or code != MARK
-        elif not (is_stop(code) or is_closer(code)):
+        elif not (ends_sentence(code) or is_closer(code)):
             break
         i += size
     return i, gap
@@ -245,7 +212,7 @@ def starts_sentence(out, i, end, word, tables):
         return word >= SHORTEST_LAST_WORD - 1
     if word < SHORTEST_LAST_WORD:
         return False
-    if code == COMMA or code == SEMICOLON or code == COLON or code == OPEN_PAREN or is_digit(code):
+    if is_separator(code) or code == ascii.OPEN_PAREN or is_digit(code):
         return False
     return letter_kind(code, tables) != SMALL
 
@@ -263,7 +230,7 @@ def may_hold_sentences(out, start, end):
         return False
     for i in range(start, end - 1):
         c = out[i]
-        if c >= FIRST_BYTE_OF_STOPS or c == PERIOD or c == EXCLAMATION or c == QUESTION:
+        if c >= FIRST_BYTE_OF_STOPS or is_stop(c):
             return True
     return False
 
@@ -302,9 +269,9 @@ def next_piece(out, i, end, tables):
             unstopped += FIRST_UNSTOPPED <= code <= LAST_UNSTOPPED
             word += kind != ATTACHED
             continue
-        if is_stop(code):
+        if ends_sentence(code):
             behind, gap = skip_behind_stop(out, i, end)
-            sure = code >= NOT_ASCII and code not in ELLIPSES
+            sure = code >= ascii.NOT_ASCII and code not in ELLIPSES
             if sure or (gap and starts_sentence(out, behind, end, word, tables)):
                 return behind, True, is_prose(points, small, capitals), unstopped, characters
         # Behind a bracket or a quote that closes there is no abbreviation.
@@ -365,7 +332,7 @@ def holds_sentences(out, start, end, tables):
 def is_unstopped_sentence(out, start, end, tables):
     """True if an item of a list reads as a sentence that lacks its stop: a capital, and long runs of small words."""
     start, end = trim(out, start, end)
-    if end - start < SHORTEST_PARAGRAPH or not (is_letter(out[end - 1]) or out[end - 1] >= NOT_ASCII):
+    if end - start < SHORTEST_PARAGRAPH or not (is_letter(out[end - 1]) or out[end - 1] >= ascii.NOT_ASCII):
         return False
     if letter_kind(code_at(out, start)[0], tables) != CAPITAL:
         return False
@@ -383,14 +350,14 @@ def is_unstopped_sentence(out, start, end, tables):
             word += 1
         else:
             word = 0
-            if not (is_gap(code) or is_digit(code) or code == APOSTROPHE or code == HYPHEN):
+            if not (is_gap(code) or is_digit(code) or code == ascii.APOSTROPHE or code == ascii.HYPHEN):
                 run = 0
     return flowing >= SMALL_WORDS and flowing * 2 >= words
 
 
 @lean_kernel
 def has_small_words(out, start, end, tables):
-    """True if a line has two small words, or a word of a script without capitals: it is no bare name or number."""
+    """True if a line has two small words, or a word of a script without capitals: it is not a bare name or number."""
     start, end = trim(out, start, end)
     small = 0
     word = 0

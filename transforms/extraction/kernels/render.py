@@ -16,44 +16,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from maskmill.kernels import inlined_kernel, lean_kernel
-from maskmill.kernels.ascii import (
-    AMPERSAND,
-    APOSTROPHE,
-    CARRIAGE_RETURN,
-    CLOSE_BRACE,
-    CLOSE_BRACKET,
-    COLON,
-    COMMA,
-    EQUALS,
-    LESS_THAN,
-    NEWLINE,
-    NOT_ASCII,
-    OPEN_BRACE,
-    OPEN_BRACKET,
-    PERIOD,
-    PIPE,
-    SEMICOLON,
-    SLASH,
-    SPACE,
-    TAB,
-    UNDERSCORE,
-    UPPER_A,
-    UPPER_Z,
-)
+from maskmill.kernels import ascii, inlined_kernel, lean_kernel
+from transforms.extraction.kernels import codes
 from transforms.extraction.kernels.formula import put_formula
-from transforms.extraction.kernels.lines import (
-    LINE_ALONE,
-    LINE_DROPPED,
-    LINE_HEADING,
-    LINE_INDENTED,
-    LINE_LIST,
-    LINE_PROSE,
-    LINE_QUOTED,
-    classify_line,
-    is_list_mark,
-    stray_bold,
-)
+from transforms.extraction.kernels.lines import classify_line, is_list_mark, stray_bold
 from transforms.extraction.kernels.links import external_shows, link_shows, names_category, namespace_of, variant_shows
 from transforms.extraction.kernels.prose import (
     ends_as_sentence,
@@ -74,48 +40,23 @@ from transforms.extraction.kernels.rules import (
     open_argument,
     where_called,
 )
-from transforms.extraction.kernels.structure import (
-    EVENT_COMMENT,
-    EVENT_EXTERNAL,
-    EVENT_LINK,
-    EVENT_RAW,
-    EVENT_TABLE,
-    EVENT_TEMPLATE,
-    EVENT_VARIANT,
-)
-from transforms.extraction.kernels.tables import (
-    COUNT_KEPT,
-    COUNT_KNOWN,
-    COUNT_LOGGED,
-    COUNT_UNKNOWN,
-    DOMAIN_SECTION,
-    FLAG_BRACKET,
-    FLAG_DIGIT,
-    FLAG_GLUED,
-    LISTS_KEEP,
-    LISTS_SENTENCES,
-    NAMESPACE_CATEGORY,
-    NAMESPACE_FILE,
-    RULE_SLACK,
-    SECTION_OR_TOPIC,
-    SETTING_KEEP_HEADINGS,
-    SETTING_LISTS,
-    TAG_INLINE,
-    TAG_LITERAL,
-    TAG_MATH,
-    find,
-)
+from transforms.extraction.kernels.tables import find
 from transforms.extraction.kernels.tags import put_tag
 from transforms.extraction.kernels.text import (
     BRACKET_MARK,
     MARK,
+    SPACES,
+    byte_set,
     copy,
+    find_any,
     has_word,
     is_blank,
     is_digit,
+    put_byte,
     put_entity,
     put_mark,
     skip,
+    skip_any,
     trim,
 )
 from transforms.extraction.kernels.unknown_calls import (
@@ -139,10 +80,13 @@ OUTPUT_MARGIN = 64  # bytes at the end of the output that no rule writes to
 DEEPEST_APPENDIX = 2  # level of the headings that can start a section of sources and links
 LONGEST_SWITCH = 80  # bytes of a behaviour switch
 SHORTEST_SWITCH = 5
-LONGEST_LEAD = 60  # bytes beside links to categories that make no sentence of a line
+LONGEST_LEAD = 60  # bytes beside links to categories that do not make a sentence of a line
 LONGEST_PREFIX = 60  # bytes looked at for the namespace of a link that is never closed
 
 BLOCKQUOTE = np.frombuffer(b"blockquote", np.uint8)
+COLON_OR_END = byte_set(b":\n")
+SPACED_LIST_MARKS = byte_set(b"*#:; ")
+BEHIND_FORMULA = byte_set(b" ,.:;")  # what may stand between a formula and the end of its line
 
 # What is being rendered inside a construct: up to `end` in the page, then on from `resume`. A template's frame also has
 # where its text starts in the output, its program, its first argument, the argument that is being written (-1 before
@@ -208,13 +152,6 @@ class Page(NamedTuple):
     calls: NDArray[np.void]  # CALL
 
 
-@inlined_kernel
-def put_byte(out, o, c):
-    """Writes a byte; the new end of the output."""
-    out[o] = c
-    return o + 1
-
-
 @lean_kernel
 def line_is_blank(page, o):
     """True if the line's text up to o is blank. Each byte of it is looked at once."""
@@ -252,7 +189,7 @@ def heading_end(page, q):
         e += 1
     page.state[STATE_EVENT] = e
     i = q
-    while i < page.n and text[i] != NEWLINE:
+    while i < page.n and text[i] != ascii.NEWLINE:
         while e < page.used and events[e].start < i:
             e += 1
         closed = e < page.used and events[e].start == i and events[e].end > i
@@ -263,13 +200,13 @@ def heading_end(page, q):
 @inlined_kernel
 def start_line(page, q):
     """Begins the line of the page that starts at q; the first byte of its content."""
-    end = heading_end(page, q) if page.text[q] == EQUALS else q
+    end = heading_end(page, q) if page.text[q] == ascii.EQUALS else q
     kind, p, level, content_end, line_end = classify_line(page.text, q, page.n, end)
-    if kind == LINE_INDENTED and page.state[STATE_QUOTATION] != 0:
-        kind = LINE_ALONE  # a space makes no preformatted text there
+    if kind == codes.LINE_INDENTED and page.state[STATE_QUOTATION] != 0:
+        kind = codes.LINE_ALONE  # a space does not make preformatted text there
     page.state[STATE_LINE_KIND] = kind
     page.state[STATE_LEVEL] = level
-    if kind == LINE_HEADING:
+    if kind == codes.LINE_HEADING:
         page.state[STATE_QUOTATION] = 0  # which somebody forgot to close
         enter_range(page, content_end, line_end)
     return p
@@ -284,26 +221,26 @@ def enter_section(page, o, tables):
         state[STATE_SKIP_LEVEL] = 0
     if state[STATE_SKIP_LEVEL] == 0 and level <= DEEPEST_APPENDIX:
         start, end = trim(page.out, state[STATE_LINE_START], o)
-        row = find(tables, np.int64(DOMAIN_SECTION), page.out, start, end)
+        row = find(tables, codes.DOMAIN_SECTION, page.out, start, end)
         if row >= 0:
             state[STATE_SKIP_LEVEL] = level
-            state[STATE_UNDECIDED] = tables.words[row].value == SECTION_OR_TOPIC
+            state[STATE_UNDECIDED] = tables.words[row].value == codes.SECTION_OR_TOPIC
 
 
 @lean_kernel
 def decide_section(page, o, tables):
     """Keeps the section after all whose first line ends at o if that line is a paragraph of prose."""
     state = page.state
-    if state[STATE_LINE_KIND] != LINE_HEADING:
+    if state[STATE_LINE_KIND] != codes.LINE_HEADING:
         state[STATE_UNDECIDED] = 0
-        if state[STATE_LINE_KIND] == LINE_PROSE and is_paragraph(page.out, state[STATE_LINE_START], o, tables):
+        if state[STATE_LINE_KIND] == codes.LINE_PROSE and is_paragraph(page.out, state[STATE_LINE_START], o, tables):
             state[STATE_SKIP_LEVEL] = 0
 
 
 @lean_kernel
 def lists_categories(page, start, o):
-    """True if the line is little more than links to categories ("See also Category:Rivers") and no sentence."""
-    if start > 0 and page.out[start - 1] == SPACE:  # it goes on with the line before
+    """True if the line is little more than links to categories ("See also Category:Rivers"), not a sentence."""
+    if start > 0 and page.out[start - 1] == ascii.SPACE:  # it goes on with the line before
         return False
     rest = o - start - page.state[STATE_CATEGORIES]
     return rest < LONGEST_LEAD and not ends_as_sentence(page.out, start, o)
@@ -313,32 +250,32 @@ def lists_categories(page, start, o):
 def line_is_kept(page, o, tables):
     """True if the text of the line that ends at o is kept."""
     kind = page.state[STATE_LINE_KIND]
-    if line_is_blank(page, o) or kind == LINE_DROPPED:
+    if line_is_blank(page, o) or kind == codes.LINE_DROPPED:
         return False
     if page.state[STATE_SKIP_LEVEL] > 0 and page.state[STATE_UNDECIDED] != 0:
         decide_section(page, o, tables)
     if page.state[STATE_SKIP_LEVEL] > 0:
         return False
     start = page.state[STATE_LINE_START]
-    if kind == LINE_HEADING:
-        return tables.settings[SETTING_KEEP_HEADINGS] != 0
-    if kind == LINE_LIST:
-        lists = tables.settings[SETTING_LISTS]
-        if lists != LISTS_SENTENCES:
-            return lists == LISTS_KEEP
+    if kind == codes.LINE_HEADING:
+        return tables.settings[codes.SETTING_KEEP_HEADINGS] != 0
+    if kind == codes.LINE_LIST:
+        lists = tables.settings[codes.SETTING_LISTS]
+        if lists != codes.LISTS_SENTENCES:
+            return lists == codes.LISTS_KEEP
         return (
             ends_as_sentence(page.out, start, o)
             or holds_sentences(page.out, start, o, tables)
             or is_unstopped_sentence(page.out, start, o, tables)
         )
-    if kind == LINE_QUOTED and tables.settings[SETTING_LISTS] != LISTS_KEEP:
+    if kind == codes.LINE_QUOTED and tables.settings[codes.SETTING_LISTS] != codes.LISTS_KEEP:
         if not (ends_as_sentence(page.out, start, o) or has_small_words(page.out, start, o, tables)):
             return False
     if page.state[STATE_CATEGORIES] > 0 and lists_categories(page, start, o):
         return False
     if is_row_of_names(page.out, start, o):
         return False
-    return kind != LINE_INDENTED or reads_as_prose(page.out, start, o)
+    return kind != codes.LINE_INDENTED or reads_as_prose(page.out, start, o)
 
 
 @inlined_kernel
@@ -346,15 +283,15 @@ def count_line(page, kept):
     """Counts the calls of the line that ends, or forgets them where the line is not kept."""
     state, counts = page.state, page.counts
     if kept:
-        counts[COUNT_KNOWN] += state[STATE_LINE_KNOWN]
-        counts[COUNT_UNKNOWN] += state[STATE_LINE_UNKNOWN]
-        counts[COUNT_KEPT] += state[STATE_LINE_KEPT]
+        counts[codes.COUNT_KNOWN] += state[STATE_LINE_KNOWN]
+        counts[codes.COUNT_UNKNOWN] += state[STATE_LINE_UNKNOWN]
+        counts[codes.COUNT_KEPT] += state[STATE_LINE_KEPT]
     else:
-        counts[COUNT_LOGGED] = state[STATE_LINE_CALLS]
+        counts[codes.COUNT_LOGGED] = state[STATE_LINE_CALLS]
     state[STATE_LINE_KNOWN] = 0
     state[STATE_LINE_UNKNOWN] = 0
     state[STATE_LINE_KEPT] = 0
-    state[STATE_LINE_CALLS] = counts[COUNT_LOGGED]
+    state[STATE_LINE_CALLS] = counts[codes.COUNT_LOGGED]
 
 
 @lean_kernel
@@ -362,20 +299,20 @@ def finish_line(page, p, o, tables):
     """Ends the line of the page whose newline is at p, and begins the next one."""
     state = page.state
     kind = state[STATE_LINE_KIND]
-    if kind == LINE_HEADING:
+    if kind == codes.LINE_HEADING:
         enter_section(page, o, tables)
     kept = line_is_kept(page, o, tables)
     if state[STATE_LINE_KNOWN] + state[STATE_LINE_UNKNOWN] > 0:
         count_line(page, kept)
     p = start_line(page, p + 1)
     if kept:
-        joined = kind == LINE_PROSE and state[STATE_LINE_KIND] == LINE_PROSE
-        o = put_byte(page.out, o, SPACE if joined else NEWLINE)
+        joined = kind == codes.LINE_PROSE and state[STATE_LINE_KIND] == codes.LINE_PROSE
+        o = put_byte(page.out, o, ascii.SPACE if joined else ascii.NEWLINE)
     else:
         # Nothing is left of this line: the line before it ends a paragraph, unless a comment was all.
         o = state[STATE_LINE_START]
         if o > 0:
-            page.out[o - 1] = NEWLINE
+            page.out[o - 1] = ascii.NEWLINE
     state[STATE_LINE_START] = o
     state[STATE_BLANK_TO] = o
     state[STATE_CATEGORIES] = 0
@@ -386,13 +323,13 @@ def finish_line(page, p, o, tables):
 def count_call(page, start, end):
     """Counts the call text[start:end] of a template without a rule; its row in `calls`, -1 if there is no room."""
     page.state[STATE_LINE_UNKNOWN] += 1
-    row = page.counts[COUNT_LOGGED]
+    row = page.counts[codes.COUNT_LOGGED]
     if row >= len(page.calls):
         return -1
     page.calls[row].start = start
     page.calls[row].end = end
     page.calls[row].kept = 0
-    page.counts[COUNT_LOGGED] = row + 1
+    page.counts[codes.COUNT_LOGGED] = row + 1
     return row
 
 
@@ -412,8 +349,20 @@ def put_argument(page, call, frame, o):
 def count_misread(page, frame):
     """Counts the call whose frame was left, which its rule does not describe, as one without a rule."""
     kind = page.state[STATE_LINE_KIND]
-    if kind != LINE_HEADING and kind != LINE_DROPPED and page.state[STATE_SKIP_LEVEL] == 0:
+    if kind != codes.LINE_HEADING and kind != codes.LINE_DROPPED and page.state[STATE_SKIP_LEVEL] == 0:
         count_call(page, frame.start, frame.resume)
+
+
+@inlined_kernel
+def flags_of(page, frame):
+    """FLAG_* of the call whose frame was left."""
+    out, start, line_start = page.out, frame.output, page.state[STATE_LINE_START]
+    flags = where_called(out, line_start, start, line_is_blank(page, start))
+    if is_glued(page.text, frame.start, frame.resume, page.n):
+        flags |= codes.FLAG_GLUED
+    if start > line_start and is_digit(out[start - 1]):
+        flags |= codes.FLAG_DIGIT
+    return flags
 
 
 @lean_kernel
@@ -432,19 +381,13 @@ def finish_template(page, p, o, title, tables):
         last = state[STATE_ARGUMENTS]
     else:
         o = start
-    room = min(len(out) - OUTPUT_MARGIN - 2 * (page.n - p), o + (o - start) + RULE_SLACK)
+    room = min(len(out) - OUTPUT_MARGIN - 2 * (page.n - p), o + (o - start) + codes.RULE_SLACK)
     state[STATE_BLANK_TO] = min(state[STATE_BLANK_TO], start)
+    flags = 0 if frame.program < 0 else flags_of(page, frame)
+    call = Call(tables, page.arguments, first, last, out, room, title, flags, page.counts)
     if frame.program < 0:
-        o = put_argument(
-            page, Call(tables, page.arguments, first, last, out, room, title, 0, page.counts), frame, start
-        )
+        o = put_argument(page, call, frame, start)
     else:
-        flags = where_called(out, state[STATE_LINE_START], start, line_is_blank(page, start))
-        if is_glued(page.text, frame.start, frame.resume, page.n):
-            flags |= FLAG_GLUED
-        if start > state[STATE_LINE_START] and is_digit(out[start - 1]):
-            flags |= FLAG_DIGIT
-        call = Call(tables, page.arguments, first, last, out, room, title, flags, page.counts)
         end = evaluate(call, frame.program, o)
         if end < 0:
             count_misread(page, frame)
@@ -474,21 +417,19 @@ def put_inner_newline(page, p, o):
     """Writes the newline at p, which stands inside a construct: as a space, but in a template before a list's item."""
     text = page.text
     p += 1
-    if in_template(page) and (text[p] == NEWLINE or is_list_mark(text[p])):
-        while p < page.state[STATE_LIMIT] and (is_list_mark(text[p]) or text[p] == SPACE):
-            p += 1
-        return p, put_byte(page.out, o, NEWLINE)
-    return p, put_byte(page.out, o, SPACE)
+    if in_template(page) and (text[p] == ascii.NEWLINE or is_list_mark(text[p])):
+        return skip_any(text, p, page.state[STATE_LIMIT], SPACED_LIST_MARKS), put_byte(page.out, o, ascii.NEWLINE)
+    return p, put_byte(page.out, o, ascii.SPACE)
 
 
 @inlined_kernel
 def put_apostrophes(page, p, o):
     """Writes those of the run of apostrophes at p that mark neither bold nor italic text."""
     state = page.state
-    j = skip(page.text, p, state[STATE_LIMIT], APOSTROPHE)
+    j = skip(page.text, p, state[STATE_LIMIT], ascii.APOSTROPHE)
     run = j - p
     if run == 1:
-        return j, put_byte(page.out, o, APOSTROPHE)
+        return j, put_byte(page.out, o, ascii.APOSTROPHE)
     if p >= state[STATE_QUOTES_END]:
         state[STATE_QUOTES_END], state[STATE_STRAY_BOLD] = stray_bold(page.text, p, page.n)
     literal = 0
@@ -499,7 +440,7 @@ def put_apostrophes(page, p, o):
     if run >= 3 and j - 3 == state[STATE_STRAY_BOLD]:
         literal += 1
     for _ in range(literal):
-        o = put_byte(page.out, o, APOSTROPHE)
+        o = put_byte(page.out, o, ascii.APOSTROPHE)
     return j, o
 
 
@@ -517,7 +458,7 @@ def begin_argument(page, depth, o):
 def put_pipe(page, o):
     """Ends a template's argument and begins the next, or writes a `|`; the new end of the output."""
     if not in_template(page):
-        return put_byte(page.out, o, PIPE)
+        return put_byte(page.out, o, ascii.PIPE)
     top = page.state[STATE_DEPTH] - 1
     frame = page.frames[top]
     if frame.argument >= 0:
@@ -539,7 +480,7 @@ def put_equals(page, o):
             page.arguments[a].name_end = o
             page.arguments[a].start = o
             return o
-    return put_byte(page.out, o, EQUALS)
+    return put_byte(page.out, o, ascii.EQUALS)
 
 
 @inlined_kernel
@@ -555,15 +496,15 @@ def switch_end(text, p, limit):
 
     Its name is in capitals, or in a script that MediaWiki's translations write their switches in.
     """
-    if text[p + 1] != UNDERSCORE:
+    if text[p + 1] != ascii.UNDERSCORE:
         return 0
     j = p + 2
     stop = min(limit - 1, p + LONGEST_SWITCH)
     while j < stop:
         c = text[j]
-        if c == UNDERSCORE and text[j + 1] == UNDERSCORE:
+        if c == ascii.UNDERSCORE and text[j + 1] == ascii.UNDERSCORE:
             return j + 2 if j - p >= SHORTEST_SWITCH else 0
-        if not (UPPER_A <= c <= UPPER_Z or c >= NOT_ASCII or c == UNDERSCORE):
+        if not (ascii.UPPER_A <= c <= ascii.UPPER_Z or c >= ascii.NOT_ASCII or c == ascii.UNDERSCORE):
             return 0
         j += 1
     return 0
@@ -575,7 +516,7 @@ def put_underscore(page, p, o):
     j = switch_end(page.text, p, page.state[STATE_LIMIT])
     if j > 0:
         return j, o
-    return p + 1, put_byte(page.out, o, UNDERSCORE)
+    return p + 1, put_byte(page.out, o, ascii.UNDERSCORE)
 
 
 @lean_kernel
@@ -601,15 +542,12 @@ def put_unclosed_brackets(page, p, o, j, tables):
     """Passes over the brackets text[p:j], which open nothing; a link to a file drops its line, caption and all."""
     text = page.text
     if j - p == 1:
-        return j, put_byte(page.out, o, OPEN_BRACKET)
+        return j, put_byte(page.out, o, ascii.OPEN_BRACKET)
     if page.state[STATE_DEPTH] == 0:
-        colon = j
-        stop = min(page.state[STATE_LIMIT], j + LONGEST_PREFIX)
-        while colon < stop and text[colon] != COLON and text[colon] != NEWLINE:
-            colon += 1
-        kind = namespace_of(text, j, colon, tables) if text[colon] == COLON else 0
-        if kind == NAMESPACE_FILE or (kind == NAMESPACE_CATEGORY and line_is_blank(page, o)):
-            page.state[STATE_LINE_KIND] = LINE_DROPPED
+        colon = find_any(text, j, min(page.state[STATE_LIMIT], j + LONGEST_PREFIX), COLON_OR_END)
+        kind = namespace_of(text, j, colon, tables) if text[colon] == ascii.COLON else 0
+        if kind == codes.NAMESPACE_FILE or (kind == codes.NAMESPACE_CATEGORY and line_is_blank(page, o)):
+            page.state[STATE_LINE_KIND] = codes.LINE_DROPPED
     return j, o
 
 
@@ -620,35 +558,39 @@ def put_unclosed_braces(page, p, o, j):
     They are what is left of a template or of a table that is never closed.
     """
     single = j - p == 1
-    if not single or page.text[p + 1] == PIPE:
+    if not single or page.text[p + 1] == ascii.PIPE:
         if page.state[STATE_DEPTH] == 0 and line_is_blank(page, o):
-            page.state[STATE_LINE_KIND] = LINE_DROPPED
-    return j, put_byte(page.out, o, OPEN_BRACE) if single else o
+            page.state[STATE_LINE_KIND] = codes.LINE_DROPPED
+    return j, put_byte(page.out, o, ascii.OPEN_BRACE) if single else o
 
 
 @inlined_kernel
 def note_quotation(page, p):
     """Notes whether the tag at p begins or ends a quotation; a line in which one begins is kept."""
     state = page.state
-    closing = page.text[p + 1] == SLASH
+    closing = page.text[p + 1] == ascii.SLASH
     if not has_word(page.text, p + 1 + closing, BLOCKQUOTE):
         return
     state[STATE_QUOTATION] = not closing
     kind = state[STATE_LINE_KIND]
-    if not closing and state[STATE_DEPTH] == 0 and (kind == LINE_LIST or kind == LINE_INDENTED or kind == LINE_QUOTED):
-        state[STATE_LINE_KIND] = LINE_ALONE
+    if (
+        not closing
+        and state[STATE_DEPTH] == 0
+        and (kind == codes.LINE_LIST or kind == codes.LINE_INDENTED or kind == codes.LINE_QUOTED)
+    ):
+        state[STATE_LINE_KIND] = codes.LINE_ALONE
 
 
 @lean_kernel
 def put_unpaired(page, p, o, e, tables):
     """Writes what the byte at p stands for, which may start a construct but does not; e: the first event from p on."""
     c = page.text[p]
-    if c == LESS_THAN:
+    if c == ascii.LESS_THAN:
         note_quotation(page, p)
         return put_tag(page.text, p, page.state[STATE_LIMIT], page.out, o, page.state[STATE_DEPTH], tables)
-    if c == OPEN_BRACKET:
+    if c == ascii.OPEN_BRACKET:
         return put_unclosed_brackets(page, p, o, run_end(page, p, e), tables)
-    if c == OPEN_BRACE:
+    if c == ascii.OPEN_BRACE:
         return put_unclosed_braces(page, p, o, run_end(page, p, e))
     return p + 1, put_byte(page.out, o, c)
 
@@ -662,7 +604,7 @@ def enter_unknown(page, o, e, p, name, name_end, tables):
     text, state = page.text, page.state
     start, end = np.int64(page.events[e].start), np.int64(page.events[e].end)
     kind = state[STATE_LINE_KIND]
-    if kind == LINE_HEADING or kind == LINE_DROPPED or state[STATE_SKIP_LEVEL] > 0:
+    if kind == codes.LINE_HEADING or kind == codes.LINE_DROPPED or state[STATE_SKIP_LEVEL] > 0:
         return PROGRAM_NONE, -1
     blank = line_is_blank(page, o)
     if (blank and ends_line(text, end, page.n)) or not may_name_template(text, name, name_end):
@@ -670,12 +612,12 @@ def enter_unknown(page, o, e, p, name, name_end, tables):
     call = count_call(page, start, end)
     if not may_name_text(text, name, name_end, tables):
         return PROGRAM_NONE, call
-    if blank or kind == LINE_INDENTED or text[p] != PIPE or not is_on_one_line(text, start, end):
+    if blank or kind == codes.LINE_INDENTED or text[p] != ascii.PIPE or not is_on_one_line(text, start, end):
         return PROGRAM_NONE, call
     place = place_of(text, start, end, page.n)
     if place == PLACE_BEHIND_STOP:
         flags = where_called(page.out, state[STATE_LINE_START], o, False)
-        place = PLACE_SENTENCE if flags & FLAG_BRACKET else PLACE_ELSEWHERE
+        place = PLACE_SENTENCE if flags & codes.FLAG_BRACKET else PLACE_ELSEWHERE
     if place != PLACE_SENTENCE:
         return PROGRAM_NONE, call
     return PROGRAM_CODE if names_code(text, name, name_end, tables) else PROGRAM_TEXT, call
@@ -704,7 +646,7 @@ def put_template(page, o, e, tables):
     frames[depth].call = call
     frames[depth].start = event.start
     state[STATE_RULES] += 1
-    if page.text[p] == COLON and p < event.inner_end:
+    if page.text[p] == ascii.COLON and p < event.inner_end:
         # A parser function's first argument follows its colon.
         begin_argument(page, depth, o)
         p += 1
@@ -736,10 +678,10 @@ def put_shown(page, o, e, start, end):
 @inlined_kernel
 def put_table(page, o, e):
     """Drops the table or the hidden element that event e is. Only elements that stand within a line leave it whole."""
-    if page.events[e].tag == TAG_INLINE:
+    if page.events[e].tag == codes.TAG_INLINE:
         o = put_mark(page.out, o)
     else:
-        o = put_byte(page.out, o, NEWLINE if page.state[STATE_DEPTH] == 0 else SPACE)
+        o = put_byte(page.out, o, ascii.NEWLINE if page.state[STATE_DEPTH] == 0 else ascii.SPACE)
     return np.int64(page.events[e].end), o
 
 
@@ -747,24 +689,22 @@ def put_table(page, o, e):
 def put_literal_text(text, p, end, out, o, tables):
     """Writes the content text[p:end] of `<nowiki>`, in which only entities mean something; the output's end."""
     while p < end:
-        if text[p] == AMPERSAND:
+        if text[p] == ascii.AMPERSAND:
             p, o = put_entity(text, p, end, out, o, tables)
         else:
-            o = put_byte(out, o, SPACE if text[p] == NEWLINE else text[p])
+            o = put_byte(out, o, ascii.SPACE if text[p] == ascii.NEWLINE else text[p])
             p += 1
     return o
 
 
 @inlined_kernel
 def put_math(page, o, e, tables):
-    """Writes the formula that event e is, unless it has a line to itself: then it is no part of a sentence."""
+    """Writes the formula that event e is, unless it has a line to itself: then it is not a part of a sentence."""
     text = page.text
     end = np.int64(page.events[e].end)
-    j = end
-    while text[j] == SPACE or text[j] == COMMA or text[j] == PERIOD or text[j] == COLON or text[j] == SEMICOLON:
-        j += 1
+    j = skip_any(text, end, page.n, BEHIND_FORMULA)
     blank = line_is_blank(page, o)
-    if blank and page.state[STATE_DEPTH] == 0 and (text[j] == NEWLINE or j >= page.n):
+    if blank and page.state[STATE_DEPTH] == 0 and (text[j] == ascii.NEWLINE or j >= page.n):
         return j, put_mark(page.out, o)
     inner, inner_end = np.int64(page.events[e].inner_start), np.int64(page.events[e].inner_end)
     after = put_formula(text, inner, inner_end, page.out, o, tables)
@@ -775,9 +715,9 @@ def put_math(page, o, e, tables):
 def put_raw(page, o, e, tables):
     """Writes what the extension tag that event e is shows."""
     event = page.events[e]
-    if event.tag == TAG_MATH:
+    if event.tag == codes.TAG_MATH:
         return put_math(page, o, e, tables)
-    if event.tag == TAG_LITERAL:
+    if event.tag == codes.TAG_LITERAL:
         start, end = np.int64(event.inner_start), np.int64(event.inner_end)
         return np.int64(event.end), put_literal_text(page.text, start, end, page.out, o, tables)
     return np.int64(event.end), put_mark(page.out, o)
@@ -789,13 +729,11 @@ def put_comment(page, o, e):
     text, state = page.text, page.state
     p = np.int64(page.events[e].end)
     if state[STATE_DEPTH] == 0 and o == state[STATE_LINE_START]:
-        j = p
-        while text[j] == SPACE or text[j] == TAB:
-            j += 1
-        if text[j] == NEWLINE and j < page.n:
+        j = skip_any(text, p, page.n, SPACES)
+        if text[j] == ascii.NEWLINE and j < page.n:
             p = start_line(page, j + 1)
-            if state[STATE_LINE_KIND] != LINE_PROSE and o > 0:
-                page.out[o - 1] = NEWLINE
+            if state[STATE_LINE_KIND] != codes.LINE_PROSE and o > 0:
+                page.out[o - 1] = ascii.NEWLINE
             return p, o
     return p, put_mark(page.out, o)
 
@@ -805,19 +743,19 @@ def put_construct(page, o, e, tables):
     """Writes or enters the construct that event e is."""
     event = page.events[e]
     start, end = np.int64(event.inner_start), np.int64(event.inner_end)
-    if event.kind == EVENT_TEMPLATE:
+    if event.kind == codes.EVENT_TEMPLATE:
         return put_template(page, o, e, tables)
-    if event.kind == EVENT_LINK:
+    if event.kind == codes.EVENT_LINK:
         return put_link(page, o, e, tables)
-    if event.kind == EVENT_EXTERNAL:
+    if event.kind == codes.EVENT_EXTERNAL:
         return put_shown(page, o, e, external_shows(page.text, start, end), end)
-    if event.kind == EVENT_TABLE:
+    if event.kind == codes.EVENT_TABLE:
         return put_table(page, o, e)
-    if event.kind == EVENT_RAW:
+    if event.kind == codes.EVENT_RAW:
         return put_raw(page, o, e, tables)
-    if event.kind == EVENT_COMMENT:
+    if event.kind == codes.EVENT_COMMENT:
         return put_comment(page, o, e)
-    if event.kind == EVENT_VARIANT:
+    if event.kind == codes.EVENT_VARIANT:
         start, end = variant_shows(page.text, start, end, tables)
         return put_shown(page, o, e, start, end)
     # EVENT_PARAMETER
@@ -843,21 +781,21 @@ def put_possible_construct(page, p, o, tables):
 def put_markup(page, p, o, tables):
     """Writes what stands for the byte at p, which is one that means something in wikitext."""
     c = page.text[p]
-    if c == NEWLINE:
+    if c == ascii.NEWLINE:
         return put_inner_newline(page, p, o)
-    if c == APOSTROPHE:
+    if c == ascii.APOSTROPHE:
         return put_apostrophes(page, p, o)
-    if c == AMPERSAND:
+    if c == ascii.AMPERSAND:
         return put_entity(page.text, p, page.state[STATE_LIMIT], page.out, o, tables)
-    if c == PIPE:
+    if c == ascii.PIPE:
         return p + 1, put_pipe(page, o)
-    if c == EQUALS:
+    if c == ascii.EQUALS:
         return p + 1, put_equals(page, o)
-    if c == CLOSE_BRACKET or c == CLOSE_BRACE:
+    if c == ascii.CLOSE_BRACKET or c == ascii.CLOSE_BRACE:
         return put_stray_closer(page, p, o, c)
-    if c == UNDERSCORE:
+    if c == ascii.UNDERSCORE:
         return put_underscore(page, p, o)
-    if c == MARK or c == BRACKET_MARK or c == CARRIAGE_RETURN:
+    if c == MARK or c == BRACKET_MARK or c == ascii.CARRIAGE_RETURN:
         return p + 1, o
     return put_possible_construct(page, p, o, tables)
 
@@ -873,13 +811,13 @@ def put_page(page, title, tables):
         limit = state[STATE_LIMIT]
         if p >= limit and state[STATE_DEPTH] > 0:
             p, o = leave_frame(page, o, title, tables)
-        elif p >= n or (text[p] == NEWLINE and state[STATE_DEPTH] == 0):
+        elif p >= n or (text[p] == ascii.NEWLINE and state[STATE_DEPTH] == 0):
             at_end = p >= n
             p, o = finish_line(page, p, o, tables)
             if at_end:
                 return o
-        elif classes[text[p]] == 0:
-            while p < limit and classes[text[p]] == 0:
+        elif not classes[text[p]]:
+            while p < limit and not classes[text[p]]:
                 out[o] = text[p]
                 o += 1
                 p += 1
@@ -900,5 +838,5 @@ def render(text, n, events, used, title, tables, out, counts, calls):
     state = np.zeros(STATES, np.int64)
     state[STATE_STRAY_BOLD] = -1
     state[STATE_LIMIT] = n
-    state[STATE_LINE_CALLS] = counts[COUNT_LOGGED]
+    state[STATE_LINE_CALLS] = counts[codes.COUNT_LOGGED]
     return put_page(Page(text, n, events, used, out, frames, arguments, state, counts, calls), title, tables)

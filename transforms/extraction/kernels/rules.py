@@ -12,94 +12,25 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from maskmill.kernels import inlined_kernel, lean_kernel
-from maskmill.kernels.ascii import (
-    CLOSE_PAREN,
-    COLON,
-    HYPHEN,
-    LESS_THAN,
-    NEWLINE,
-    NINE,
-    NOT_ASCII,
-    OPEN_BRACE,
-    OPEN_BRACKET,
-    OPEN_PAREN,
-    PERIOD,
-    PIPE,
-    PLUS,
-    SLASH,
-    SPACE,
-    TAB,
-    UNDERSCORE,
-    UPPER_A,
-    UPPER_Z,
-    ZERO,
-)
+from maskmill.characters.kernels.characters import put_code_point
+from maskmill.kernels import ascii, inlined_kernel, lean_kernel
+from transforms.extraction.kernels import codes
 from transforms.extraction.kernels.chemistry import put_chemistry
-from transforms.extraction.kernels.tables import (
-    CASED,
-    COUNT_DATED,
-    DOMAIN_EXACT_TEMPLATE,
-    DOMAIN_FUNCTION,
-    DOMAIN_NAMESPACE,
-    DOMAIN_TABLES,
-    DOMAIN_TEMPLATE,
-    FLAG_BRACKET,
-    FLAG_START,
-    FORMAT_CHEMISTRY,
-    FORMAT_EXPONENT,
-    FORMAT_FIRST_LOWER,
-    FORMAT_FIRST_UPPER,
-    FORMAT_INTEGER,
-    FORMAT_LOWER,
-    FORMAT_NUMBER,
-    FORMAT_NUMERAL,
-    FORMAT_SUPERSCRIPT,
-    FORMAT_SURE_NUMBER,
-    FORMAT_TABLES,
-    FORMAT_UPPER,
-    MAX_TARGET,
-    NAMESPACE_TEMPLATE,
-    OP_ABSENT,
-    OP_AGE,
-    OP_DATED,
-    OP_END,
-    OP_EQUAL,
-    OP_FLAG,
-    OP_IN_TABLE,
-    OP_JOIN,
-    OP_JUMP,
-    OP_KNOWN,
-    OP_LITERAL,
-    OP_SHOWN,
-    OP_TEST,
-    OP_TITLE,
-    OP_UNKNOWN,
-    OP_VALUE,
-    OP_WORD,
-    SETTING_DAY,
-    SETTING_DECIMAL_LENGTH,
-    SETTING_DECIMAL_OFFSET,
-    SETTING_GROUP_FROM,
-    SETTING_GROUP_LENGTH,
-    SETTING_GROUP_OFFSET,
-    SETTING_MONTH,
-    SETTING_YEAR,
-    Tables,
-    find,
-    find_in_table,
-)
+from transforms.extraction.kernels.tables import Tables, find, find_in_table
 from transforms.extraction.kernels.text import (
     MINUS_SIGN,
     SUPERSCRIPT_MINUS,
+    byte_set,
     copy,
     is_blank,
+    is_capital,
     is_digit,
-    put_code_point,
+    put_byte,
     put_integer,
     put_superscript,
     put_word,
     read_integer,
+    skip_any,
     three_bytes,
     trim,
     utf8,
@@ -107,6 +38,8 @@ from transforms.extraction.kernels.text import (
 
 MAX_ARGUMENTS = 4096  # of all calls that are open at once
 EXACT_LENGTHS = (2, 3)  # of names whose case matters
+BEFORE_NAMES = byte_set(b" \n\t_")
+NAME_ENDS = byte_set(b"|{[<")
 MAX_COLONS = 4  # prefixes tried in a template's name
 MOST_MONTHS, MOST_DAYS = 12, 31
 LONGEST_AGE = 12  # bytes of output that an age may take
@@ -114,7 +47,7 @@ GROUP = 3  # digits between two thousands separators
 BRACKET_DISTANCE = 200  # bytes before a call in which an open bracket is looked for
 
 # An argument of a call: where its value stands in the output, where its name does (-1: it has none), and its number,
-# which is what its name says or its place among those without a name (-1: the name is no number).
+# which is what its name says or its place among those without a name (-1: the name is not a number).
 ARGUMENT = np.dtype(
     [
         ("start", np.int32),
@@ -127,7 +60,7 @@ ARGUMENT = np.dtype(
 
 # What leads bytes of UTF-8 that hold a character below CASED, of two bytes.
 FIRST_OF_TWO = 0xC2
-FIRST_NOT_CASED = 0xC0 | (CASED >> 6)
+FIRST_NOT_CASED = 0xC0 | (codes.CASED >> 6)
 
 FULLWIDTH_OPEN_PAREN = utf8("（")
 FULLWIDTH_CLOSE_PAREN = utf8("）")
@@ -176,7 +109,7 @@ def find_argument(call, selector):
 
 @lean_kernel
 def read_argument(call, selector):
-    """The integer that an argument is; -1 if it is none."""
+    """The integer that an argument is; -1 if it is not one."""
     start, end = find_argument(call, selector)
     return read_integer(call.out, start, end)
 
@@ -196,14 +129,13 @@ def put_number(tables, out, o, room, start, end):
         return -1
     o = copy(out, start, first, out, o)
     for k in range(first, after):
-        if k > first and (after - k) % GROUP == 0 and digits >= settings[SETTING_GROUP_FROM]:
-            separator = settings[SETTING_GROUP_OFFSET]
-            o = copy(tables.pool, separator, separator + settings[SETTING_GROUP_LENGTH], out, o)
-        out[o] = out[k]
-        o += 1
-    if digits > 0 and after < end and out[after] == PERIOD:
-        separator = settings[SETTING_DECIMAL_OFFSET]
-        o = copy(tables.pool, separator, separator + settings[SETTING_DECIMAL_LENGTH], out, o)
+        if k > first and (after - k) % GROUP == 0 and digits >= settings[codes.SETTING_GROUP_FROM]:
+            separator = settings[codes.SETTING_GROUP_OFFSET]
+            o = copy(tables.pool, separator, separator + settings[codes.SETTING_GROUP_LENGTH], out, o)
+        o = put_byte(out, o, out[k])
+    if digits > 0 and after < end and out[after] == ascii.PERIOD:
+        separator = settings[codes.SETTING_DECIMAL_OFFSET]
+        o = copy(tables.pool, separator, separator + settings[codes.SETTING_DECIMAL_LENGTH], out, o)
         after += 1
     return copy(out, after, end, out, o)
 
@@ -213,15 +145,14 @@ def put_cased(tables, form, out, o, room, start, end):
     """Writes out[start:end] in upper or lower case, all of it or its first letter; -1 without room."""
     if o + (end - start) > room:
         return -1
-    upper = form == FORMAT_UPPER or form == FORMAT_FIRST_UPPER
-    whole = form == FORMAT_UPPER or form == FORMAT_LOWER
+    upper = form == codes.FORMAT_UPPER or form == codes.FORMAT_FIRST_UPPER
+    whole = form == codes.FORMAT_UPPER or form == codes.FORMAT_LOWER
     i = start
     while i < end:
         c = out[i]
         if whole or i == start:
-            if c < NOT_ASCII:
-                out[o] = tables.upper[c] if upper else tables.lower[c]
-                o += 1
+            if c < ascii.NOT_ASCII:
+                o = put_byte(out, o, tables.upper[c] if upper else tables.lower[c])
                 i += 1
                 continue
             if FIRST_OF_TWO <= c < FIRST_NOT_CASED and i + 1 < end:
@@ -229,8 +160,7 @@ def put_cased(tables, form, out, o, room, start, end):
                 o = put_code_point(out, o, np.int64(tables.upper[code] if upper else tables.lower[code]))
                 i += 2
                 continue
-        out[o] = c
-        o += 1
+        o = put_byte(out, o, c)
         i += 1
     return o
 
@@ -255,32 +185,32 @@ def put_exponent(out, o, room, start, end):
 def has_digit(out, start, end):
     """True if there is a digit in out[start:end], or a character beyond ASCII: other scripts have their own digits."""
     for i in range(start, end):
-        if is_digit(out[i]) or out[i] >= NOT_ASCII:
+        if is_digit(out[i]) or out[i] >= ascii.NOT_ASCII:
             return True
     return False
 
 
 @lean_kernel
 def put_formatted(tables, form, out, o, room, start, end):
-    """Writes out[start:end] under one of the formats FORMAT_*; -1 without room, or if it is none of the format."""
-    if form == FORMAT_SURE_NUMBER or form == FORMAT_NUMERAL or form == FORMAT_EXPONENT:
-        if not has_digit(out, start, end) or (form == FORMAT_NUMERAL and out[start] == OPEN_PAREN):
+    """Writes out[start:end] under one of the formats FORMAT_*; -1 without room, or if the text does not fit it."""
+    if form == codes.FORMAT_SURE_NUMBER or form == codes.FORMAT_NUMERAL or form == codes.FORMAT_EXPONENT:
+        if not has_digit(out, start, end) or (form == codes.FORMAT_NUMERAL and out[start] == ascii.OPEN_PAREN):
             return -1
-        if form == FORMAT_NUMERAL and (out[start] == PLUS or out[start] == HYPHEN):
+        if form == codes.FORMAT_NUMERAL and (out[start] == ascii.PLUS or out[start] == ascii.HYPHEN):
             start += 1
-    if form == FORMAT_NUMBER or form == FORMAT_SURE_NUMBER:
+    if form == codes.FORMAT_NUMBER or form == codes.FORMAT_SURE_NUMBER:
         return put_number(tables, out, o, room, start, end)
-    if FORMAT_LOWER <= form <= FORMAT_FIRST_LOWER:
+    if codes.FORMAT_LOWER <= form <= codes.FORMAT_FIRST_LOWER:
         return put_cased(tables, form, out, o, room, start, end)
-    if form == FORMAT_SUPERSCRIPT or form == FORMAT_EXPONENT:
+    if form == codes.FORMAT_SUPERSCRIPT or form == codes.FORMAT_EXPONENT:
         return put_exponent(out, o, room, start, end)
-    if form == FORMAT_CHEMISTRY:
+    if form == codes.FORMAT_CHEMISTRY:
         return put_chemistry(out, o, room, start, end)
-    if form == FORMAT_INTEGER:
-        while start < end - 1 and out[start] == ZERO:
+    if form == codes.FORMAT_INTEGER:
+        while start < end - 1 and out[start] == ascii.ZERO:
             start += 1
-    if form >= FORMAT_TABLES:
-        row = find_in_table(tables, np.int64(DOMAIN_TABLES + form - FORMAT_TABLES), out, start, end)
+    if form >= codes.FORMAT_TABLES:
+        row = find_in_table(tables, codes.DOMAIN_TABLES + form - codes.FORMAT_TABLES, out, start, end)
         if row >= 0:
             return -1 if o + tables.words[row].second > room else put_word(tables, row, out, o)
     if o + (end - start) > room:
@@ -296,15 +226,27 @@ def put_literal(call, offset, length, o):
     return copy(call.tables.pool, offset, offset + length, call.out, o)
 
 
+@lean_kernel
+def first_given(call, place):
+    """(start, end) in the output of the first of some arguments that is not empty; an empty range if all are.
+
+    Their number and their selectors stand at `place` in the code.
+    """
+    code = call.tables.code
+    for k in range(code[place]):
+        start, end = find_argument(call, code[place + 1 + k])
+        if end > start:
+            return start, end
+    return 0, 0
+
+
 @inlined_kernel
 def put_value(call, pc, o):
     """OP_VALUE: writes the first of some arguments that is not empty."""
-    code = call.tables.code
-    for k in range(code[pc + 2]):
-        start, end = find_argument(call, code[pc + 3 + k])
-        if end > start:
-            return put_formatted(call.tables, code[pc + 1], call.out, o, call.room, start, end)
-    return o
+    start, end = first_given(call, pc + 2)
+    if end <= start:
+        return o
+    return put_formatted(call.tables, call.tables.code[pc + 1], call.out, o, call.room, start, end)
 
 
 @inlined_kernel
@@ -352,18 +294,18 @@ def put_joined(call, pc, o):
 def put_age(call, pc, o):
     """OP_AGE: writes the full years between two dates; nothing if one of the years is missing.
 
-    -1 for what is no date, as where the day stands in the place of the year.
+    -1 for what is not a date, such as a day in the place of the year.
     """
     code = call.tables.code
     settings = call.tables.settings
     year = read_argument(call, code[pc + 1])
     month = read_argument(call, code[pc + 2])
     day = read_argument(call, code[pc + 3])
-    to_year = settings[SETTING_YEAR]
-    to_month = settings[SETTING_MONTH]
-    to_day = settings[SETTING_DAY]
+    to_year = settings[codes.SETTING_YEAR]
+    to_month = settings[codes.SETTING_MONTH]
+    to_day = settings[codes.SETTING_DAY]
     if code[pc + 4] == 0:
-        call.counts[COUNT_DATED] += 1
+        call.counts[codes.COUNT_DATED] += 1
     else:
         to_year = read_argument(call, code[pc + 4])
         to_month = read_argument(call, code[pc + 5])
@@ -381,61 +323,43 @@ def put_age(call, pc, o):
 
 
 @inlined_kernel
-def is_given(call, pc):
-    """OP_TEST: true if one of some arguments is not empty."""
-    code = call.tables.code
-    for k in range(code[pc + 2]):
-        start, end = find_argument(call, code[pc + 3 + k])
-        if end > start:
-            return True
-    return False
-
-
-@inlined_kernel
-def is_equal(call, pc):
-    """OP_EQUAL: true if an argument is a string of the pool, in any case."""
-    code = call.tables.code
-    start, end = find_argument(call, code[pc + 2])
-    if end - start != code[pc + 4]:
+def is_equal(call, start, end, offset, length):
+    """True if the argument out[start:end] is a string of the pool, in any case."""
+    if end - start != length:
         return False
-    for k in range(end - start):
-        if call.tables.fold[call.out[start + k]] != call.tables.pool[code[pc + 3] + k]:
+    for k in range(length):
+        if call.tables.fold[call.out[start + k]] != call.tables.pool[offset + k]:
             return False
     return True
 
 
 @inlined_kernel
 def after_test(call, op, pc):
-    """Where the program goes on behind a test or a jump at `pc`; -1 for an operation that there is not."""
+    """Where the program goes on behind a test or a jump at `pc`."""
     code = call.tables.code
     holds = False
     size = np.int64(3)
-    if op == OP_TEST:
-        holds = is_given(call, pc)
+    if op == codes.OP_TEST or op == codes.OP_SHOWN:
+        start, end = first_given(call, pc + 2)
+        holds = end > start or (op == codes.OP_SHOWN and call.last == call.first)
         size = 3 + np.int64(code[pc + 2])
-    elif op == OP_ABSENT:
-        start, end = find_argument(call, code[pc + 2])
-        holds = end <= start
-    elif op == OP_EQUAL:
-        holds = is_equal(call, pc)
-        size = np.int64(5)
-    elif op == OP_IN_TABLE:
-        start, end = find_argument(call, code[pc + 2])
-        holds = end > start and find_in_table(call.tables, np.int64(code[pc + 3]), call.out, start, end) >= 0
-        size = np.int64(4)
-    elif op == OP_FLAG:
+    elif op == codes.OP_FLAG:
         holds = (call.flags & code[pc + 2] != 0) == (code[pc + 3] != 0)
         size = np.int64(4)
-    elif op == OP_SHOWN:
-        holds = call.last == call.first or is_given(call, pc)
-        size = 3 + np.int64(code[pc + 2])
-    elif op == OP_KNOWN:
+    elif op == codes.OP_KNOWN:
         holds = last_number(call) <= code[pc + 2]
-    elif op == OP_WORD:
+    elif op != codes.OP_JUMP:
         start, end = find_argument(call, code[pc + 2])
-        holds = end <= start or not PLUS <= call.out[start] <= NINE or call.out[start] == SLASH
-    elif op != OP_JUMP:
-        return -1
+        if op == codes.OP_ABSENT:
+            holds = end <= start
+        elif op == codes.OP_WORD:
+            holds = end <= start or not ascii.PLUS <= call.out[start] <= ascii.NINE or call.out[start] == ascii.SLASH
+        elif op == codes.OP_IN_TABLE:
+            holds = end > start and find_in_table(call.tables, np.int64(code[pc + 3]), call.out, start, end) >= 0
+            size = np.int64(4)
+        else:  # OP_EQUAL
+            holds = is_equal(call, start, end, code[pc + 3], code[pc + 4])
+            size = np.int64(5)
     return pc + size if holds else np.int64(code[pc + 1])
 
 
@@ -446,26 +370,26 @@ def evaluate(call, program, o):
     pc = program
     while o >= 0 and pc >= 0:
         op = code[pc]
-        if op == OP_END:
+        if op == codes.OP_END:
             return o
-        if op == OP_UNKNOWN:
+        if op == codes.OP_UNKNOWN:
             return -1
-        if op == OP_LITERAL:
+        if op == codes.OP_LITERAL:
             o = put_literal(call, np.int64(code[pc + 1]), np.int64(code[pc + 2]), o)
             pc += 3
-        elif op == OP_VALUE:
+        elif op == codes.OP_VALUE:
             o = put_value(call, pc, o)
             pc += 3 + code[pc + 2]
-        elif op == OP_JOIN:
+        elif op == codes.OP_JOIN:
             o = put_joined(call, pc, o)
             pc += 7
-        elif op == OP_AGE:
+        elif op == codes.OP_AGE:
             o = put_age(call, pc, o)
             pc += 7
-        elif op == OP_DATED:
-            call.counts[COUNT_DATED] += 1
+        elif op == codes.OP_DATED:
+            call.counts[codes.COUNT_DATED] += 1
             pc += 1
-        elif op == OP_TITLE:
+        elif op == codes.OP_TITLE:
             o = -1 if o + len(call.title) > call.room else copy(call.title, np.int64(0), len(call.title), call.out, o)
             pc += 1
         else:
@@ -503,17 +427,17 @@ def where_called(out, line_start, start, blank):
 
     blank: whether nothing but white space and marks stands between the two.
     """
-    flags = FLAG_START if blank else 0
+    flags = codes.FLAG_START if blank else 0
     closed = 0
     i = start - 1
     stop = max(line_start, start - BRACKET_DISTANCE)
-    while i >= stop and out[i] != NEWLINE:
-        c = three_bytes(out, i - 2) if out[i] >= NOT_ASCII and i >= 2 else np.int64(out[i])
-        if c == CLOSE_PAREN or c == FULLWIDTH_CLOSE_PAREN:
+    while i >= stop and out[i] != ascii.NEWLINE:
+        c = three_bytes(out, i - 2) if out[i] >= ascii.NOT_ASCII and i >= 2 else np.int64(out[i])
+        if c == ascii.CLOSE_PAREN or c == FULLWIDTH_CLOSE_PAREN:
             closed += 1
-        elif c == OPEN_PAREN or c == FULLWIDTH_OPEN_PAREN:
+        elif c == ascii.OPEN_PAREN or c == FULLWIDTH_OPEN_PAREN:
             if closed == 0:
-                flags |= FLAG_BRACKET
+                flags |= codes.FLAG_BRACKET
                 break
             closed -= 1
         i -= 1
@@ -523,47 +447,43 @@ def where_called(out, line_start, start, blank):
 @inlined_kernel
 def find_name(tables, text, start, end):
     """The row of `words` of the template with the name text[start:end]; -1 if there is none."""
-    if end - start in EXACT_LENGTHS and UPPER_A <= text[end - 1] <= UPPER_Z:
-        row = find(tables, np.int64(DOMAIN_EXACT_TEMPLATE), text, start, end)
+    if end - start in EXACT_LENGTHS and is_capital(text[end - 1]):
+        row = find(tables, codes.DOMAIN_EXACT_TEMPLATE, text, start, end)
         if row >= 0:
             return row
-    return find(tables, np.int64(DOMAIN_TEMPLATE), text, start, end)
+    return find(tables, codes.DOMAIN_TEMPLATE, text, start, end)
 
 
 @lean_kernel
 def find_template(text, start, end, tables):
     """(program, where its arguments start, its name's first byte, one past its last) of the call text[start:end].
 
-    text[start:end] is what stands between the braces. The program is -1 where there is no rule. It is found under the
+    text[start:end] is what stands between the braces. The program is -1 if there is no rule. It is found under the
     name up to the first `|`, or for a parser function up to the first `:`. A namespace prefix and `subst:` are passed
     over.
     """
     words = tables.words
-    while start < end:
-        c = text[start]
-        if not (c == SPACE or c == NEWLINE or c == TAB or c == UNDERSCORE):
-            break
-        start += 1
+    start = skip_any(text, start, end, BEFORE_NAMES)
     j = start
     colons = 0
-    stop = min(end, start + MAX_TARGET)
+    stop = min(end, start + codes.MAX_TARGET)
     while j < stop:
         c = text[j]
-        if c == PIPE or c == OPEN_BRACE or c == OPEN_BRACKET or c == LESS_THAN:
+        if NAME_ENDS[c]:
             break
-        if c == COLON and colons < MAX_COLONS:
+        if c == ascii.COLON and colons < MAX_COLONS:
             colons += 1
-            row = find(tables, np.int64(DOMAIN_FUNCTION), text, start, j)
+            row = find(tables, codes.DOMAIN_FUNCTION, text, start, j)
             if row >= 0:
                 return np.int64(words[row].value), j, start, j
-            row = find(tables, np.int64(DOMAIN_NAMESPACE), text, start, j)
-            if row >= 0 and words[row].value == NAMESPACE_TEMPLATE:
+            row = find(tables, codes.DOMAIN_NAMESPACE, text, start, j)
+            if row >= 0 and words[row].value == codes.NAMESPACE_TEMPLATE:
                 start = j + 1
         j += 1
     if j >= stop and j < end:
         return -1, j, start, start
     name_end = j
-    while name_end > start and (is_blank(text[name_end - 1]) or text[name_end - 1] == UNDERSCORE):
+    while name_end > start and (is_blank(text[name_end - 1]) or text[name_end - 1] == ascii.UNDERSCORE):
         name_end -= 1
     while start < name_end and is_blank(text[start]):
         start += 1

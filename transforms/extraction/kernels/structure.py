@@ -13,36 +13,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from maskmill.kernels import inlined_kernel, lean_kernel
-from maskmill.kernels.ascii import (
-    ASTERISK,
-    CLOSE_BRACE,
-    CLOSE_BRACKET,
-    COLON,
-    EQUALS,
-    EXCLAMATION,
-    HASH,
-    HYPHEN,
-    LESS_THAN,
-    NEWLINE,
-    OPEN_BRACE,
-    OPEN_BRACKET,
-    PIPE,
-    SLASH,
-    SPACE,
-    TAB,
-)
+from maskmill.kernels import ascii, inlined_kernel, lean_kernel
+from transforms.extraction.kernels import codes
 from transforms.extraction.kernels.links import namespace_of
-from transforms.extraction.kernels.tables import (
-    DOMAIN_TAG,
-    NAMESPACE_FILE,
-    TAG_HIDDEN,
-    TAG_LITERAL,
-    TAG_MATH,
-    TAG_REFERENCE,
-    TAG_TABLE,
-    find,
-)
+from transforms.extraction.kernels.tables import find
 from transforms.extraction.kernels.tags import (
     closing_tag,
     comment_end,
@@ -51,13 +25,14 @@ from transforms.extraction.kernels.tags import (
     tag_end,
     tag_name_end,
 )
-from transforms.extraction.kernels.text import has_word, is_letter, skip, trim
+from transforms.extraction.kernels.text import byte_set, find_any, has_word, is_letter, skip, trim
 
 MAX_RUN = 8  # braces or brackets of one run that can open something; more are literal
 MAX_VARIANTS = 8  # `-{` open at once
 MOST_BREAKS = 8  # blank lines and items in the caption of a file
 LONGEST_NAMESPACE = 60  # bytes looked at for the namespace of a link
 TAG_NUMBERS = 256
+COLON_OR_END = byte_set(b":\n")
 
 # One possible construct: [start, end) are its bytes, with its marks; `end` is -1 while it is not closed. What it
 # contains is [inner_start, inner_end); comments and tables have none. `tag` is TAG_*, of tables and raw elements.
@@ -71,17 +46,6 @@ EVENT = np.dtype(
         ("tag", np.int32),
     ]
 )
-
-# EVENT.kind. Braces and brackets of a run get theirs when they are closed.
-EVENT_OPEN = 0
-EVENT_TEMPLATE = 1
-EVENT_PARAMETER = 2
-EVENT_LINK = 3
-EVENT_EXTERNAL = 4
-EVENT_TABLE = 5  # a table, or another element that is dropped with its content
-EVENT_RAW = 6  # an extension tag, whose content is not wikitext
-EVENT_COMMENT = 7
-EVENT_VARIANT = 8
 
 # An opener on the stack: STACK_*, its first byte, how many marks of its run are left, the last row of `events` that
 # belongs to it. Of brackets also how many blank lines and items came since. Of elements also the number of their tag,
@@ -154,10 +118,10 @@ def starts_line(text, i):
     i -= 1
     while i >= 0:
         c = text[i]
-        if not (c == SPACE or c == COLON or c == ASTERISK or c == HASH or c == TAB):
+        if not (c == ascii.SPACE or c == ascii.COLON or c == ascii.ASTERISK or c == ascii.HASH or c == ascii.TAB):
             break
         i -= 1
-    return i < 0 or text[i] == NEWLINE
+    return i < 0 or text[i] == ascii.NEWLINE
 
 
 @lean_kernel
@@ -176,20 +140,20 @@ def count_openers(text, n, classes):
     i = 0
     while i < n:
         c = text[i]
-        if classes[c] == 0:
+        if not classes[c]:
             i += 1
-        elif c == OPEN_BRACE or c == OPEN_BRACKET:
+        elif c == ascii.OPEN_BRACE or c == ascii.OPEN_BRACKET:
             j = skip(text, i, n, c)
             if j - i > 1:
                 room += min(j - i, MAX_RUN) // 2
-            elif text[j] != SPACE and text[j] != NEWLINE:
+            elif text[j] != ascii.SPACE and text[j] != ascii.NEWLINE:
                 room += 1
             i = j
         else:
-            if c == LESS_THAN:
-                room += is_letter(text[i + 1]) or text[i + 1] == EXCLAMATION
-            elif c == HYPHEN:
-                room += text[i + 1] == OPEN_BRACE
+            if c == ascii.LESS_THAN:
+                room += is_letter(text[i + 1]) or text[i + 1] == ascii.EXCLAMATION
+            elif c == ascii.HYPHEN:
+                room += text[i + 1] == ascii.OPEN_BRACE
             i += 1
     return room
 
@@ -256,7 +220,7 @@ def open_run(scan, i, j, kind):
     run = min(j - i, MAX_RUN)
     start = j - run
     for k in range(run // 2):
-        add_event(scan, start + 2 * k, EVENT_OPEN)
+        add_event(scan, start + 2 * k, codes.EVENT_OPEN)
     top = push(scan, kind, start, scan.state[STATE_USED] - 1)
     scan.stack[top].run = run
     scan.stack[top].breaks = 0
@@ -281,14 +245,14 @@ def close_run(scan, top, i, count, kind):
 def open_braces(scan, i):
     """Opens what starts with the `{` at i: a table, templates, parameters; where to go on."""
     text = scan.text
-    j = skip(text, i, scan.n, OPEN_BRACE)
+    j = skip(text, i, scan.n, ascii.OPEN_BRACE)
     if j - i > 1:
         open_run(scan, i, j, STACK_BRACE)
         return j
-    if text[i + 1] != PIPE or text[i + 2] == CLOSE_BRACE or not starts_line(text, i):
+    if text[i + 1] != ascii.PIPE or text[i + 2] == ascii.CLOSE_BRACE or not starts_line(text, i):
         return j
-    row = add_event(scan, i, EVENT_TABLE)
-    scan.events[row].tag = TAG_TABLE
+    row = add_event(scan, i, codes.EVENT_TABLE)
+    scan.events[row].tag = codes.TAG_TABLE
     push(scan, STACK_TABLE, i, row)
     return i + 2
 
@@ -300,7 +264,7 @@ def close_table(scan, i, run):
     Templates and table elements that are open inside the table keep it open, but a template does not that this run is
     too short to close.
     """
-    if scan.counts[STACK_TABLE] == 0 or i == 0 or scan.text[i - 1] != PIPE:
+    if scan.counts[STACK_TABLE] == 0 or i == 0 or scan.text[i - 1] != ascii.PIPE:
         return False
     if not (run == 1 or run == 3 or scan.counts[STACK_BRACE] == 0) or not starts_line(scan.text, i - 1):
         return False
@@ -333,7 +297,7 @@ def close_variant(scan, j):
 @inlined_kernel
 def close_braces(scan, i):
     """Closes what the run of `}` at i closes; where to go on."""
-    j = skip(scan.text, i, scan.n, CLOSE_BRACE)
+    j = skip(scan.text, i, scan.n, ascii.CLOSE_BRACE)
     run = j - i
     if close_table(scan, i, run):
         i += 1
@@ -344,10 +308,10 @@ def close_braces(scan, i):
             top -= 1
         unwind(scan, top + 1)
         count = 3 if scan.stack[top].run >= 3 and run >= 3 else 2
-        close_run(scan, top, i, count, EVENT_PARAMETER if count == 3 else EVENT_TEMPLATE)
+        close_run(scan, top, i, count, codes.EVENT_PARAMETER if count == 3 else codes.EVENT_TEMPLATE)
         i += count
         run -= count
-    if run >= 1 and scan.counts[STACK_VARIANT] > 0 and scan.text[j] == HYPHEN and close_variant(scan, j):
+    if run >= 1 and scan.counts[STACK_VARIANT] > 0 and scan.text[j] == ascii.HYPHEN and close_variant(scan, j):
         return j + 1
     return j
 
@@ -355,7 +319,7 @@ def close_braces(scan, i):
 @inlined_kernel
 def open_brackets(scan, i):
     """Opens what starts with the `[` at i: links, or an external link; where to go on."""
-    j = skip(scan.text, i, scan.n, OPEN_BRACKET)
+    j = skip(scan.text, i, scan.n, ascii.OPEN_BRACKET)
     if j - i > 1:
         open_run(scan, i, j, STACK_BRACKET)
     elif starts_url(scan.text, j):
@@ -363,22 +327,22 @@ def open_brackets(scan, i):
         # External links do not nest: the one before is not closed any more.
         if depth > 0 and scan.stack[depth - 1].kind == STACK_EXTERNAL:
             unwind(scan, depth - 1)
-        push(scan, STACK_EXTERNAL, i, add_event(scan, i, EVENT_EXTERNAL))
+        push(scan, STACK_EXTERNAL, i, add_event(scan, i, codes.EVENT_EXTERNAL))
     return j
 
 
 @inlined_kernel
 def ends_line(text, i, n):
     """True if nothing but spaces follows on the line."""
-    i = skip(text, i, n, SPACE)
-    return i >= n or text[i] == NEWLINE
+    i = skip(text, i, n, ascii.SPACE)
+    return i >= n or text[i] == ascii.NEWLINE
 
 
 @inlined_kernel
 def close_brackets(scan, i):
     """Closes what the run of `]` at i closes; where to go on."""
     stack = scan.stack
-    j = skip(scan.text, i, scan.n, CLOSE_BRACKET)
+    j = skip(scan.text, i, scan.n, ascii.CLOSE_BRACKET)
     run = j - i
     while run > 0 and scan.state[STATE_DEPTH] > 0:
         top = scan.state[STATE_DEPTH] - 1
@@ -396,7 +360,7 @@ def close_brackets(scan, i):
         elif stack[top].kind == STACK_BRACKET and stack[top].breaks > 1 and not ends_line(scan.text, j, scan.n):
             unwind(scan, top)
         elif stack[top].kind == STACK_BRACKET and run >= 2:
-            close_run(scan, top, i, 2, EVENT_LINK)
+            close_run(scan, top, i, 2, codes.EVENT_LINK)
             i += 2
             run -= 2
         else:
@@ -407,27 +371,25 @@ def close_brackets(scan, i):
 @inlined_kernel
 def break_at(text, i, n):
     """BREAK_* for what the newline at i ends: what kind of line follows it."""
-    j = skip(text, i + 1, n, SPACE)
-    if j >= n or text[j] == NEWLINE:
+    j = skip(text, i + 1, n, ascii.SPACE)
+    if j >= n or text[j] == ascii.NEWLINE:
         return BREAK_PARAGRAPH
     if j > i + 1:
         return BREAK_NONE
-    if text[j] == EQUALS and text[j + 1] == EQUALS:
+    if text[j] == ascii.EQUALS and text[j + 1] == ascii.EQUALS:
         return BREAK_SECTION
-    return BREAK_PARAGRAPH if text[j] == ASTERISK or text[j] == HASH else BREAK_NONE
+    return BREAK_PARAGRAPH if text[j] == ascii.ASTERISK or text[j] == ascii.HASH else BREAK_NONE
 
 
 @lean_kernel
 def opens_file(scan, top, tables):
     """True if the brackets at `top` of the stack open a link of the file namespace."""
     start = scan.stack[top].start + scan.stack[top].run
-    colon = start
-    while colon < start + LONGEST_NAMESPACE and scan.text[colon] != COLON and scan.text[colon] != NEWLINE:
-        colon += 1
-    if colon >= scan.n or scan.text[colon] != COLON:
+    colon = find_any(scan.text, start, start + LONGEST_NAMESPACE, COLON_OR_END)
+    if colon >= scan.n or scan.text[colon] != ascii.COLON:
         return False
     a, b = trim(scan.text, start, colon)
-    return namespace_of(scan.text, a, b, tables) == NAMESPACE_FILE
+    return namespace_of(scan.text, a, b, tables) == codes.NAMESPACE_FILE
 
 
 @lean_kernel
@@ -457,12 +419,12 @@ def leave_open_links(scan, i, tables):
 @inlined_kernel
 def open_variant(scan, i):
     """Opens a variant, if one starts with the `-` at i; where to go on."""
-    if scan.text[i + 1] != OPEN_BRACE or scan.text[i + 2] == OPEN_BRACE:
+    if scan.text[i + 1] != ascii.OPEN_BRACE or scan.text[i + 2] == ascii.OPEN_BRACE:
         return i + 1
     depth = scan.state[STATE_DEPTH]
     if scan.counts[STACK_VARIANT] >= MAX_VARIANTS and scan.stack[depth - 1].kind == STACK_VARIANT:
         unwind(scan, depth - 1)
-    row = add_event(scan, i, EVENT_VARIANT)
+    row = add_event(scan, i, codes.EVENT_VARIANT)
     scan.events[row].inner_start = i + 2
     push(scan, STACK_VARIANT, i, row)
     return i + 2
@@ -474,7 +436,7 @@ def add_comment(scan, i):
     if scan.state[STATE_NO_COMMENT_END] == 0:
         end = comment_end(scan.text, i, scan.n)
         if end >= 0:
-            row = add_event(scan, i, EVENT_COMMENT)
+            row = add_event(scan, i, codes.EVENT_COMMENT)
             scan.events[row].end = end
             return end
         scan.state[STATE_NO_COMMENT_END] = 1
@@ -488,17 +450,16 @@ def add_raw_element(scan, tag):
     if scan.unclosed[tag.number]:
         return tag.name_end
     end = tag_end(text, tag.name_end - 1, n)
-    if end < 0 or text[end - 1] == SLASH:
+    if end < 0 or text[end - 1] == ascii.SLASH:
         return tag.name_end
     length = tag.name_end - tag.name
-    close = closing_tag(text, end + 1, n, tag.name, length, tag.kind == TAG_REFERENCE)
+    close, is_cut = closing_tag(text, end + 1, n, tag.name, length, tag.kind == codes.TAG_REFERENCE)
     if close < 0:
-        if close == -1:
-            scan.unclosed[tag.number] = True
+        scan.unclosed[tag.number] = not is_cut
         return tag.name_end
     close_end = tag_end(text, close, n)
     after = close_end + 1 if close_end >= 0 else close + 2 + length
-    row = add_event(scan, tag.start, EVENT_RAW)
+    row = add_event(scan, tag.start, codes.EVENT_RAW)
     scan.events[row].tag = tag.kind
     close_event(scan, row, after, end + 1, close)
     return after
@@ -514,7 +475,7 @@ def is_in_hidden(scan, number):
 @inlined_kernel
 def close_element(scan, tag):
     """Closes the element that is dropped with its content and whose closing tag this is, if there is one."""
-    if not (is_in_hidden(scan, tag.number) or (tag.kind == TAG_TABLE and scan.counts[STACK_TABLE_TAG] > 0)):
+    if not (is_in_hidden(scan, tag.number) or (tag.kind == codes.TAG_TABLE and scan.counts[STACK_TABLE_TAG] > 0)):
         return
     stack = scan.stack
     top = below_brackets(scan) - 1
@@ -532,12 +493,12 @@ def open_element(scan, tag, tables):
     nested = is_in_hidden(scan, tag.number)
     after = text[tag.name_end]
     # Without attributes nothing is hidden.
-    if not (tag.kind == TAG_TABLE or nested or after == SPACE or after == NEWLINE):
+    if not (tag.kind == codes.TAG_TABLE or nested or after == ascii.SPACE or after == ascii.NEWLINE):
         return
     end = tag_end(text, tag.name_end - 1, scan.n)
-    if end < 0 or text[end - 1] == SLASH:
+    if end < 0 or text[end - 1] == ascii.SLASH:
         return
-    if tag.kind == TAG_TABLE:
+    if tag.kind == codes.TAG_TABLE:
         kind = STACK_TABLE_TAG
     elif is_hidden(text, tag.name_end, end, tables):
         kind = STACK_HIDDEN
@@ -547,7 +508,7 @@ def open_element(scan, tag, tables):
         return
     row = -1
     if kind != STACK_NESTED:
-        row = add_event(scan, tag.start, EVENT_TABLE)
+        row = add_event(scan, tag.start, codes.EVENT_TABLE)
         scan.events[row].tag = tag.kind
     top = push(scan, kind, tag.start, row)
     scan.stack[top].tag = tag.number
@@ -559,17 +520,17 @@ def open_element(scan, tag, tables):
 @lean_kernel
 def add_tag(scan, i, tables):
     """Opens or closes the element whose tag starts with the `<` at i; where to go on."""
-    closing = scan.text[i + 1] == SLASH
+    closing = scan.text[i + 1] == ascii.SLASH
     name = i + 2 if closing else i + 1
     name_end = tag_name_end(scan.text, name)
     if name_end == name:
         return i + 1
-    row = find(tables, np.int64(DOMAIN_TAG), scan.text, name, name_end)
+    row = find(tables, codes.DOMAIN_TAG, scan.text, name, name_end)
     if row < 0:
         return name_end
     number = tables.words[row].second & (TAG_NUMBERS - 1)
     tag = Tag(i, name, name_end, tables.words[row].value, number)
-    if tag.kind == TAG_HIDDEN or tag.kind == TAG_LITERAL or tag.kind == TAG_REFERENCE or tag.kind == TAG_MATH:
+    if tag.kind <= codes.LAST_RAW_TAG:
         return name_end if closing else add_raw_element(scan, tag)
     if closing:
         close_element(scan, tag)
@@ -586,24 +547,24 @@ def find_constructs(scan, tables):
     i = n - n  # a literal would make numba compile what is called with it twice
     while i < n:
         c = text[i]
-        if classes[c] == 0:
+        if not classes[c]:
             i += 1
-        elif c == NEWLINE:
+        elif c == ascii.NEWLINE:
             state[STATE_LINE] = i
             if scan.counts[STACK_BRACKET] > 0:
                 leave_open_links(scan, i, tables)
             i += 1
-        elif c == OPEN_BRACE:
+        elif c == ascii.OPEN_BRACE:
             i = open_braces(scan, i)
-        elif c == CLOSE_BRACE:
+        elif c == ascii.CLOSE_BRACE:
             i = close_braces(scan, i)
-        elif c == OPEN_BRACKET:
+        elif c == ascii.OPEN_BRACKET:
             i = open_brackets(scan, i)
-        elif c == CLOSE_BRACKET:
+        elif c == ascii.CLOSE_BRACKET:
             i = close_brackets(scan, i)
-        elif c == LESS_THAN:
+        elif c == ascii.LESS_THAN:
             i = add_comment(scan, i) if starts_comment(text, i) else add_tag(scan, i, tables)
-        elif c == HYPHEN:
+        elif c == ascii.HYPHEN:
             i = open_variant(scan, i)
         else:
             i += 1

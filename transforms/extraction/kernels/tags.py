@@ -3,52 +3,25 @@ a tag becomes that is not dropped with its content."""
 
 import numpy as np
 
-from maskmill.kernels import inlined_kernel, lean_kernel
-from maskmill.kernels.ascii import (
-    APOSTROPHE,
-    CARET,
-    CLOSE_BRACKET,
-    COLON,
-    DOUBLE_QUOTE,
-    EQUALS,
-    EXCLAMATION,
-    GREATER_THAN,
-    HYPHEN,
-    LESS_THAN,
-    LOWER_C,
-    LOWER_CASE,
-    LOWER_D,
-    LOWER_N,
-    NEWLINE,
-    OPEN_BRACKET,
-    PLUS,
-    SLASH,
-    SPACE,
-)
-from transforms.extraction.kernels.tables import (
-    DOMAIN_HIDDEN,
-    DOMAIN_TAG,
-    TAG_BLOCK,
-    TAG_BREAK,
-    TAG_HIDDEN,
-    TAG_MATH,
-    TAG_REFERENCE,
-    TAG_SUPERSCRIPT,
-    TAG_TABLE,
-    find,
-)
+from maskmill.characters.kernels.characters import put_code_point
+from maskmill.kernels import ascii, inlined_kernel, lean_kernel
+from transforms.extraction.kernels import codes
+from transforms.extraction.kernels.tables import find
 from transforms.extraction.kernels.text import (
     MINUS_SIGN,
+    NEWLINES,
     SUPERSCRIPT_MINUS,
     SUPERSCRIPT_N,
+    byte_set,
+    find_any,
     has_word,
     is_alphanumeric,
     is_digit,
     is_letter,
-    line_end,
-    put_code_point,
+    put_byte,
     put_mark,
     put_superscript,
+    skip_any,
     three_bytes,
 )
 
@@ -60,7 +33,9 @@ NONE = np.frombuffer(b"none", np.uint8)
 CLASS = np.frombuffer(b"class", np.uint8)
 
 LONGEST_POWER = 12  # bytes of `<sup>` that are looked at for digits and signs
-EXPONENTS = np.frombuffer(b"ijkmpqtxyz", np.uint8)
+EXPONENTS = byte_set(b"ijkmpqtxyz")  # letters that stand as exponents, alone and behind a letter or a digit
+SPACES_AND_QUOTES = byte_set(b" '")
+SPACES_AND_COLONS = byte_set(b" :")
 SHORTEST_REMARK = 6  # bytes of an editor's remark in a `<sup>`, with the quotes that end it: `n` is an exponent
 LONGEST_REMARK = 120
 
@@ -68,14 +43,14 @@ LONGEST_REMARK = 120
 @lean_kernel
 def starts_comment(text, i):
     """True if `!--` stands behind the `<` at i."""
-    return text[i + 1] == EXCLAMATION and text[i + 2] == HYPHEN and text[i + 3] == HYPHEN
+    return text[i + 1] == ascii.EXCLAMATION and text[i + 2] == ascii.HYPHEN and text[i + 3] == ascii.HYPHEN
 
 
 @lean_kernel
 def comment_end(text, i, n):
     """One past the `-->` that closes the comment at i; -1 if there is none."""
     for j in range(i + 6, n):
-        if text[j] == GREATER_THAN and text[j - 1] == HYPHEN and text[j - 2] == HYPHEN:
+        if text[j] == ascii.GREATER_THAN and text[j - 1] == ascii.HYPHEN and text[j - 2] == ascii.HYPHEN:
             return j + 1
     return -1
 
@@ -98,9 +73,9 @@ def tag_end(text, i, n):
     j = i + 1
     while j < n:
         c = text[j]
-        if c == GREATER_THAN:
+        if c == ascii.GREATER_THAN:
             return j
-        if c == LESS_THAN:
+        if c == ascii.LESS_THAN:
             after = skip_comment(text, j, n)
             if after == j + 1:
                 return -1
@@ -123,29 +98,29 @@ def tag_name_end(text, i):
 def same_name(text, i, other, length):
     """True if the name at `other`, of this length, also stands at i, in any case, and ends there."""
     for k in range(length):
-        if (text[i + k] | LOWER_CASE) != (text[other + k] | LOWER_CASE):
+        if (text[i + k] | ascii.LOWER_CASE) != (text[other + k] | ascii.LOWER_CASE):
             return False
     return not is_alphanumeric(text[i + length])
 
 
 @lean_kernel
 def closing_tag(text, i, n, name, length, reference):
-    """The position of `</name` at or after i; -1 if there is none, -2 if a reference is cut short before it.
+    """(position of `</name` at or after i, -1 if there is none; whether a reference is cut short before it).
 
     A reference is cut short by the next `<ref` and by a heading: MediaWiki would swallow what lies between.
     """
     while i < n:
         c = text[i]
-        if c == LESS_THAN:
-            if text[i + 1] == SLASH:
+        if c == ascii.LESS_THAN:
+            if text[i + 1] == ascii.SLASH:
                 if i + 2 + length <= n and same_name(text, i + 2, name, length):
-                    return i
+                    return i, False
             elif reference and same_name(text, i + 1, name, length):
-                return -2
-        elif reference and c == NEWLINE and text[i + 1] == EQUALS and text[i + 2] == EQUALS:
-            return -2
+                return -1, True
+        elif reference and c == ascii.NEWLINE and text[i + 1] == ascii.EQUALS and text[i + 2] == ascii.EQUALS:
+            return -1, True
         i += 1
-    return -1
+    return -1, False
 
 
 @inlined_kernel
@@ -153,39 +128,42 @@ def hides_display(text, i, end):
     """True if `display: none` stands at i."""
     if i + len(DISPLAY) > end or not has_word(text, i, DISPLAY):
         return False
-    i += len(DISPLAY)
-    while i < end and (text[i] == SPACE or text[i] == COLON):
-        i += 1
+    i = skip_any(text, i + len(DISPLAY), end, SPACES_AND_COLONS)
     return i + len(NONE) <= end and has_word(text, i, NONE)
 
 
 @inlined_kernel
 def hidden_class(text, i, end, tables):
-    """(whether one of the classes from i on is no prose, the end of the attribute's value or of that class)."""
+    """(whether one of the classes from i on is not prose, the end of the attribute's value or of that class)."""
     quote = text[i]
-    if quote == DOUBLE_QUOTE or quote == APOSTROPHE:
+    if quote == ascii.DOUBLE_QUOTE or quote == ascii.APOSTROPHE:
         i += 1
     while i < end and text[i] != quote:
         word = i
-        while i < end and text[i] != quote and text[i] != SPACE:
+        while i < end and text[i] != quote and text[i] != ascii.SPACE:
             i += 1
-        if find(tables, np.int64(DOMAIN_HIDDEN), text, word, i) >= 0:
+        if find(tables, codes.DOMAIN_HIDDEN, text, word, i) >= 0:
             return True, i
-        if i < end and text[i] == SPACE:
+        if i < end and text[i] == ascii.SPACE:
             i += 1
     return False, i
 
 
 @lean_kernel
 def is_hidden(text, start, end, tables):
-    """True if a tag's attributes text[start:end] hide its content: `display:none`, or a class that is no prose."""
+    """True if a tag's attributes text[start:end] hide its content: `display:none`, or a class that is not prose."""
     i = start
     while i < end:
-        c = text[i] | LOWER_CASE
-        if c == LOWER_D:
+        c = text[i] | ascii.LOWER_CASE
+        if c == ascii.LOWER_D:
             if hides_display(text, i, end):
                 return True
-        elif c == LOWER_C and text[i + len(CLASS)] == EQUALS and i + len(CLASS) <= end and has_word(text, i, CLASS):
+        elif (
+            c == ascii.LOWER_C
+            and text[i + len(CLASS)] == ascii.EQUALS
+            and i + len(CLASS) <= end
+            and has_word(text, i, CLASS)
+        ):
             hidden, i = hidden_class(text, i + len(CLASS) + 1, end, tables)
             if hidden:
                 return True
@@ -199,7 +177,7 @@ def put_power(text, p, limit, out, o):
     j = p
     while j < limit and j < p + LONGEST_POWER:
         c = text[j]
-        if is_digit(c) or c == PLUS or c == HYPHEN:
+        if is_digit(c) or c == ascii.PLUS or c == ascii.HYPHEN:
             o = put_superscript(out, o, c)
             j += 1
         elif three_bytes(text, j) == MINUS_SIGN:
@@ -211,26 +189,9 @@ def put_power(text, p, limit, out, o):
 
 
 @lean_kernel
-def skip_quotes(text, i, limit):
-    """The first position from i on, at most `limit`, that holds neither a space nor an apostrophe."""
-    while i < limit and (text[i] == SPACE or text[i] == APOSTROPHE):
-        i += 1
-    return i
-
-
-@lean_kernel
 def is_closing_tag(text, i, limit):
     """True if `</` stands at i."""
-    return i < limit and text[i] == LESS_THAN and text[i + 1] == SLASH
-
-
-@inlined_kernel
-def is_exponent(c):
-    """True for the letters that stand as exponents, alone and behind a letter or a digit."""
-    for exponent in EXPONENTS:
-        if c == exponent:
-            return True
-    return False
+    return i < limit and text[i] == ascii.LESS_THAN and text[i + 1] == ascii.SLASH
 
 
 @lean_kernel
@@ -239,19 +200,19 @@ def remark_end(text, p, limit):
 
     Translation tools leave what `{{citation needed}}` shows as `<sup>[''citation needed'']</sup>`.
     """
-    start = skip_quotes(text, p, limit)
-    if start >= limit or text[start] != OPEN_BRACKET:
+    start = skip_any(text, p, limit, SPACES_AND_QUOTES)
+    if start >= limit or text[start] != ascii.OPEN_BRACKET:
         return np.int64(-1)
-    inner = skip_quotes(text, start + 1, limit)
-    italic = text[inner - 1] == APOSTROPHE and not is_digit(text[inner])
+    inner = skip_any(text, start + 1, limit, SPACES_AND_QUOTES)
+    italic = text[inner - 1] == ascii.APOSTROPHE and not is_digit(text[inner])
     j = inner
     while italic and j < limit and j < inner + LONGEST_REMARK:
         c = text[j]
-        if c == CLOSE_BRACKET:
-            k = skip_quotes(text, j + 1, limit)
+        if c == ascii.CLOSE_BRACKET:
+            k = skip_any(text, j + 1, limit, SPACES_AND_QUOTES)
             long_enough = j - inner >= SHORTEST_REMARK
             return k if long_enough and is_closing_tag(text, k, limit) else np.int64(-1)
-        if c == OPEN_BRACKET or c == LESS_THAN or c == NEWLINE:
+        if c == ascii.OPEN_BRACKET or c == ascii.LESS_THAN or c == ascii.NEWLINE:
             break
         j += 1
     return np.int64(-1)
@@ -267,30 +228,28 @@ def put_superscript_tag(text, p, limit, out, o):
     remark = remark_end(text, p, limit)
     if remark >= 0:
         return remark, put_mark(out, o)
-    p = skip_quotes(text, p, limit)
+    p = skip_any(text, p, limit, SPACES_AND_QUOTES)
     j, after = put_power(text, p, limit, out, o)
     if j > p:
-        k = skip_quotes(text, j, limit)
+        k = skip_any(text, j, limit, SPACES_AND_QUOTES)
         if is_closing_tag(text, k, limit):
             return k, after
     c = text[p]
-    k = skip_quotes(text, p + 1, limit)
+    k = skip_any(text, p + 1, limit, SPACES_AND_QUOTES)
     alone = is_closing_tag(text, k, limit)
-    if c == LOWER_N and alone:
+    if c == ascii.LOWER_N and alone:
         return k, put_code_point(out, o, np.int64(SUPERSCRIPT_N))
     behind_name = o > 0 and is_alphanumeric(out[o - 1])
-    starts_sum = is_letter(c) and k < limit and (text[k] == PLUS or text[k] == HYPHEN)
-    if j > p or (alone and behind_name and is_exponent(c)) or starts_sum:
-        out[o] = CARET
-        o += 1
+    starts_sum = is_letter(c) and k < limit and (text[k] == ascii.PLUS or text[k] == ascii.HYPHEN)
+    if j > p or (alone and behind_name and EXPONENTS[c]) or starts_sum:
+        o = put_byte(out, o, ascii.CARET)
     return p, o
 
 
 @inlined_kernel
 def put_less_than(out, o, p):
     """Writes the `<` at p as what it is; (where to go on, new end of the output)."""
-    out[o] = LESS_THAN
-    return p + 1, o + 1
+    return p + 1, put_byte(out, o, ascii.LESS_THAN)
 
 
 @lean_kernel
@@ -301,28 +260,27 @@ def put_tag(text, p, limit, out, o, depth, tables):
     """
     if starts_comment(text, p):
         # A comment that is never closed hides the rest of its line.
-        return line_end(text, p + 4, limit), put_mark(out, o)
-    closing = text[p + 1] == SLASH
+        return find_any(text, p + 4, limit, NEWLINES), put_mark(out, o)
+    closing = text[p + 1] == ascii.SLASH
     name = p + 2 if closing else p + 1
     name_end = tag_name_end(text, name)
     if name_end == name:
         return put_less_than(out, o, p)
-    row = find(tables, np.int64(DOMAIN_TAG), text, name, name_end)
+    row = find(tables, codes.DOMAIN_TAG, text, name, name_end)
     if row < 0:
         return put_less_than(out, o, p)
     kind = tables.words[row].value
-    dropped = kind == TAG_REFERENCE or kind == TAG_HIDDEN
+    dropped = kind == codes.TAG_REFERENCE or kind == codes.TAG_HIDDEN
     end = tag_end(text, name_end - 1, limit)
     if end < 0:
         if dropped or closing:
             return min(name_end, limit), put_mark(out, o)
         return put_less_than(out, o, p)
     end += 1
-    if kind == TAG_BLOCK or kind == TAG_BREAK or kind == TAG_TABLE:
-        out[o] = NEWLINE if depth == 0 else SPACE
-        return end, o + 1
-    if kind == TAG_SUPERSCRIPT and not closing:
+    if kind == codes.TAG_BLOCK or kind == codes.TAG_BREAK or kind == codes.TAG_TABLE:
+        return end, put_byte(out, o, ascii.NEWLINE if depth == 0 else ascii.SPACE)
+    if kind == codes.TAG_SUPERSCRIPT and not closing:
         return put_superscript_tag(text, end, limit, out, o)
-    if dropped or kind == TAG_MATH:
+    if dropped or kind == codes.TAG_MATH:
         return end, put_mark(out, o)
     return end, o

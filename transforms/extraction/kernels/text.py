@@ -4,33 +4,12 @@ A function that writes takes the output and its end `o`, and returns the new end
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
-from maskmill.kernels import inlined_kernel, lean_kernel
-from maskmill.kernels.ascii import (
-    AMPERSAND,
-    CARRIAGE_RETURN,
-    HASH,
-    HYPHEN,
-    LOWER_A,
-    LOWER_CASE,
-    LOWER_F,
-    LOWER_X,
-    LOWER_Z,
-    NEWLINE,
-    NINE,
-    NOT_ASCII,
-    ONE,
-    PLUS,
-    SEMICOLON,
-    SPACE,
-    TAB,
-    THREE,
-    TWO,
-    UPPER_A,
-    UPPER_Z,
-    ZERO,
-)
-from transforms.extraction.kernels.tables import DOMAIN_ENTITY, find
+from maskmill.characters.kernels.characters import put_code_point
+from maskmill.kernels import ascii, inlined_kernel, lean_kernel
+from transforms.extraction.kernels import codes
+from transforms.extraction.kernels.tables import find
 
 # What was dropped leaves this byte in the output until `clean` has repaired the punctuation around it.
 MARK = 1
@@ -41,12 +20,10 @@ NUMERIC_ENTITY = 8  # digits of an entity such as `&#x2212;` that are read
 NAMED_ENTITY = 40  # bytes from `&` on among which the end of an entity's name is looked for
 LONGEST_INTEGER = 9  # digits of an argument that is read as a number
 
-SUPERSCRIPT_ONE = ord("¹")
-SUPERSCRIPT_TWO = ord("²")
-SUPERSCRIPT_ZERO = ord("⁰")
-SUPERSCRIPT_PLUS = ord("⁺")
 SUPERSCRIPT_MINUS = ord("⁻")
 SUPERSCRIPT_N = ord("ⁿ")
+SUPERSCRIPTS = np.arange(ascii.NOT_ASCII)  # for each ASCII character its superscript form, or itself if it has none
+SUPERSCRIPTS[list(b"0123456789+-")] = [ord(c) for c in "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻"]
 
 LAST_CODE_POINT = 0x10FFFF
 FIRST_SURROGATE = 0xD800
@@ -60,19 +37,28 @@ def utf8(character: str) -> int:
     return int.from_bytes(character.encode(), "big")
 
 
+def byte_set(characters: bytes) -> NDArray[np.bool_]:
+    """For each byte value whether it is one of these, bool [256]."""
+    members = np.zeros(256, np.bool_)
+    members[list(characters)] = True
+    return members
+
+
 MINUS_SIGN = utf8("−")
+NEWLINES = byte_set(b"\n")
+SPACES = byte_set(b" \t")
 
 
 @lean_kernel
 def is_letter(c):
     """True for an ASCII letter."""
-    return (LOWER_A <= c <= LOWER_Z) or (UPPER_A <= c <= UPPER_Z)
+    return ascii.LOWER_A <= c <= ascii.LOWER_Z or ascii.UPPER_A <= c <= ascii.UPPER_Z
 
 
 @lean_kernel
 def is_digit(c):
     """True for an ASCII digit."""
-    return ZERO <= c <= NINE
+    return ascii.ZERO <= c <= ascii.NINE
 
 
 @lean_kernel
@@ -82,9 +68,27 @@ def is_alphanumeric(c):
 
 
 @lean_kernel
+def is_capital(c):
+    """True for an ASCII capital."""
+    return ascii.UPPER_A <= c <= ascii.UPPER_Z
+
+
+@lean_kernel
+def is_stop(c):
+    """True for the marks of ASCII that end sentences, among other things."""
+    return c == ascii.PERIOD or c == ascii.EXCLAMATION or c == ascii.QUESTION
+
+
+@lean_kernel
+def is_separator(c):
+    """True for the marks of ASCII that divide a sentence."""
+    return c == ascii.COMMA or c == ascii.SEMICOLON or c == ascii.COLON
+
+
+@lean_kernel
 def is_blank(c):
     """True for white space and the mark of something dropped."""
-    return c == SPACE or c == NEWLINE or c == TAB or c == MARK or c == CARRIAGE_RETURN
+    return c == ascii.SPACE or c == ascii.NEWLINE or c == ascii.TAB or c == MARK or c == ascii.CARRIAGE_RETURN
 
 
 @lean_kernel
@@ -105,11 +109,27 @@ def skip(source, i, end, c):
     return i
 
 
-@inlined_kernel
-def line_end(text, i, end):
-    """The first position from i on, at most `end`, that holds a newline."""
-    while i < end and text[i] != NEWLINE:
+@lean_kernel
+def skip_any(text, i, end, members):
+    """The first position from i on, at most `end`, whose byte is not one of a `byte_set`."""
+    while i < end and members[text[i]]:
         i += 1
+    return i
+
+
+@lean_kernel
+def find_any(text, i, end, members):
+    """The first position from i on, at most `end`, whose byte is one of a `byte_set`."""
+    while i < end and not members[text[i]]:
+        i += 1
+    return i
+
+
+@lean_kernel
+def skip_back(source, i, start, c):
+    """The end of source[start:i] without the bytes c that it ends with."""
+    while i > start and source[i - 1] == c:
+        i -= 1
     return i
 
 
@@ -124,8 +144,8 @@ def has_word(text, i, word):
     """True if `word` (uint8, no capitals) stands at i, in any case."""
     for k in range(len(word)):
         c = text[i + k]
-        if UPPER_A <= c <= UPPER_Z:
-            c |= LOWER_CASE
+        if is_capital(c):
+            c |= ascii.LOWER_CASE
         if c != word[k]:
             return False
     return True
@@ -142,11 +162,18 @@ def stands_at(text, i, word):
 
 @lean_kernel
 def copy(source, start, end, out, o):
-    """Writes source[start:end], from left to right where it lies in the output itself."""
+    """Writes source[start:end], from left to right if it lies in the output itself."""
     for i in range(start, end):
         out[o] = source[i]
         o += 1
     return o
+
+
+@lean_kernel
+def put_byte(out, o, c):
+    """Writes a byte."""
+    out[o] = c
+    return o + 1
 
 
 @lean_kernel
@@ -164,46 +191,11 @@ def put_word(tables, row, out, o):
 
 
 @lean_kernel
-def put_code_point(out, o, code):
-    """Writes a code point as UTF-8."""
-    if code < 0x80:
-        out[o] = code
-        return o + 1
-    if code < 0x800:
-        out[o] = 0xC0 | (code >> 6)
-        out[o + 1] = 0x80 | (code & 0x3F)
-        return o + 2
-    if code < 0x10000:
-        out[o] = 0xE0 | (code >> 12)
-        out[o + 1] = 0x80 | ((code >> 6) & 0x3F)
-        out[o + 2] = 0x80 | (code & 0x3F)
-        return o + 3
-    out[o] = 0xF0 | (code >> 18)
-    out[o + 1] = 0x80 | ((code >> 12) & 0x3F)
-    out[o + 2] = 0x80 | ((code >> 6) & 0x3F)
-    out[o + 3] = 0x80 | (code & 0x3F)
-    return o + 4
-
-
-@lean_kernel
 def put_superscript(out, o, c):
     """Writes a digit or a sign as its superscript character, another byte as it is."""
-    if c >= NOT_ASCII:  # of a character of several bytes
-        out[o] = c
-        return o + 1
-    if c == PLUS:
-        code = SUPERSCRIPT_PLUS
-    elif c == HYPHEN:
-        code = SUPERSCRIPT_MINUS
-    elif c == ONE:
-        code = SUPERSCRIPT_ONE
-    elif c == TWO or c == THREE:
-        code = SUPERSCRIPT_TWO + c - TWO
-    elif is_digit(c):
-        code = SUPERSCRIPT_ZERO + c - ZERO
-    else:
-        code = c
-    return put_code_point(out, o, np.int64(code))
+    if c >= ascii.NOT_ASCII:  # of a character of several bytes
+        return put_byte(out, o, c)
+    return put_code_point(out, o, SUPERSCRIPTS[c])
 
 
 @lean_kernel
@@ -213,49 +205,47 @@ def put_integer(out, o, value):
     while value // divisor >= 10:
         divisor *= 10
     while divisor > 0:
-        out[o] = ZERO + (value // divisor) % 10
-        o += 1
+        o = put_byte(out, o, ascii.ZERO + (value // divisor) % 10)
         divisor //= 10
     return o
 
 
 @lean_kernel
 def read_integer(source, start, end):
-    """The integer written in source[start:end]; -1 if it is none, or one of more than LONGEST_INTEGER digits."""
+    """The integer written in source[start:end]; -1 if it is not one, or one of more than LONGEST_INTEGER digits."""
     if end <= start or end - start > LONGEST_INTEGER:
         return -1
     value = 0
     for i in range(start, end):
         if not is_digit(source[i]):
             return -1
-        value = value * 10 + (source[i] - ZERO)
+        value = value * 10 + (source[i] - ascii.ZERO)
     return value
 
 
 @lean_kernel
 def read_code_point(text, first, limit):
-    """(value, end) of the digits of a numeric entity that start at `first`, or of `x` and hexadecimal ones."""
+    """(value, end) of a numeric entity whose `#` is before `first`: decimal digits, or `x` and hexadecimal ones.
+
+    The value is -1 if there are no digits, or no semicolon behind them; the end is that of the digits.
+    """
     value = 0
-    j = first
-    if (text[first] | LOWER_CASE) == LOWER_X:
+    is_hexadecimal = text[first] | ascii.LOWER_CASE == ascii.LOWER_X
+    start = first + is_hexadecimal
+    j = start
+    stop = min(limit, start + NUMERIC_ENTITY)
+    while j < stop:
+        letter = text[j] | ascii.LOWER_CASE
+        if is_digit(text[j]):
+            digit = text[j] - ascii.ZERO
+        elif is_hexadecimal and ascii.LOWER_A <= letter <= ascii.LOWER_F:
+            digit = letter - ascii.LOWER_A + 10
+        else:
+            break
+        value = value * (16 if is_hexadecimal else 10) + digit
         j += 1
-        stop = min(limit, j + NUMERIC_ENTITY)
-        while j < stop:
-            c = text[j]
-            letter = c | LOWER_CASE
-            if is_digit(c):
-                value = value * 16 + (c - ZERO)
-            elif LOWER_A <= letter <= LOWER_F:
-                value = value * 16 + (letter - LOWER_A + 10)
-            else:
-                break
-            j += 1
-    else:
-        stop = min(limit, j + NUMERIC_ENTITY)
-        while j < stop and is_digit(text[j]):
-            value = value * 10 + (text[j] - ZERO)
-            j += 1
-    return value, j
+    is_closed = start < j < limit and text[j] == ascii.SEMICOLON
+    return value if is_closed else -1, j
 
 
 @lean_kernel
@@ -264,22 +254,19 @@ def put_entity(text, p, limit, out, o, tables):
 
     Code points that no text holds become a space, and an `&` that starts no entity stays.
     """
-    if text[p + 1] == HASH:
+    if text[p + 1] == ascii.HASH:
         code, j = read_code_point(text, p + 2, limit)
-        # The byte before is the `#` or the `x` where there is no digit.
-        if j < limit and text[j] == SEMICOLON and text[j - 1] != HASH and (text[j - 1] | LOWER_CASE) != LOWER_X:
-            unusable = code < SPACE or FIRST_CONTROL <= code < AFTER_CONTROLS or code > LAST_CODE_POINT
+        if code >= 0:
+            unusable = code < ascii.SPACE or FIRST_CONTROL <= code < AFTER_CONTROLS or code > LAST_CODE_POINT
             if unusable or FIRST_SURROGATE <= code <= LAST_SURROGATE:
-                code = SPACE
+                code = ascii.SPACE
             return j + 1, put_code_point(out, o, code)
-        out[o] = AMPERSAND
-        return p + 1, o + 1
-    j = p + 1
-    while j < limit and j < p + NAMED_ENTITY and is_alphanumeric(text[j]):
-        j += 1
-    if j < limit and text[j] == SEMICOLON and j > p + 1:
-        row = find(tables, np.int64(DOMAIN_ENTITY), text, p + 1, j)
-        if row >= 0:
-            return j + 1, put_word(tables, row, out, o)
-    out[o] = AMPERSAND
-    return p + 1, o + 1
+    else:
+        j = p + 1
+        while j < limit and j < p + NAMED_ENTITY and is_alphanumeric(text[j]):
+            j += 1
+        if j < limit and text[j] == ascii.SEMICOLON and j > p + 1:
+            row = find(tables, codes.DOMAIN_ENTITY, text, p + 1, j)
+            if row >= 0:
+                return j + 1, put_word(tables, row, out, o)
+    return p + 1, put_byte(out, o, ascii.AMPERSAND)

@@ -1,53 +1,46 @@
 """Calls of templates that no rule knows: which of them stand in a sentence, and which argument the sentence needs.
 
-Most unknown templates are none of the text: infoboxes, banners, marks of footnotes, flags. A call keeps its argument
-where all of this holds:
+Most unknown templates are not text: infoboxes, banners, marks of footnotes, flags. A call keeps its argument
+if all of this holds:
 
 - It stands in a line of prose or in an item of a list, neither first nor last, and no link follows it: those are
   banners and flags.
-- It is no mark of a footnote. Such a mark follows a word, a closing quote or the end of a sentence; text follows a
+- It is not the mark of a footnote. Such a mark follows a word, a closing quote or the end of a sentence; text follows a
   space, an opening bracket or quote or a dash, or goes on in the middle of a word. In scripts that set no spaces, text
   has letters on both sides.
 - It has one argument without a name, and others only under names that no text depends on (DOMAIN_UNREAD).
 - The template's name is not that of a database, whose argument is a key (`UN_Population`, `Data/France`).
-- That argument reads as text: it is no sentence of its own, no file, address, code or small number; and no number at
-  all where the name says that the template shows another one (`Roman`, `years ago`).
+- That argument reads as text: it is not a sentence of its own, a file, an address, a code or a small number; and not a
+  number at all if the name says that the template shows another one (`Roman`, `years ago`).
 """
+
+import string
 
 import numpy as np
 
-from maskmill.kernels import inlined_kernel, lean_kernel
-from maskmill.kernels.ascii import (
-    AMPERSAND,
-    APOSTROPHE,
-    CLOSE_BRACKET,
-    CLOSE_PAREN,
-    COLON,
-    DOUBLE_QUOTE,
-    EXCLAMATION,
-    GREATER_THAN,
-    HASH,
-    HYPHEN,
-    NEWLINE,
-    NOT_ASCII,
-    OPEN_BRACKET,
-    OPEN_PAREN,
-    PERIOD,
-    PIPE,
-    QUESTION,
-    SEMICOLON,
-    SLASH,
-    SPACE,
-    TAB,
-    UNDERSCORE,
-    UPPER_A,
-    UPPER_Z,
-)
+from maskmill.characters.kernels.characters import character_before
+from maskmill.kernels import ascii, inlined_kernel, lean_kernel
+from transforms.extraction.kernels import codes
 from transforms.extraction.kernels.lines import is_list_mark
 from transforms.extraction.kernels.prose import ends_as_sentence
 from transforms.extraction.kernels.rules import FIRST_NOT_CASED, FIRST_OF_TWO
-from transforms.extraction.kernels.tables import DOMAIN_COMPUTED, DOMAIN_LOOKED_UP, DOMAIN_UNREAD, find
-from transforms.extraction.kernels.text import is_alphanumeric, is_blank, is_digit, is_letter, skip, trim, utf8
+from transforms.extraction.kernels.tables import find
+from transforms.extraction.kernels.text import (
+    NEWLINES,
+    SPACES,
+    byte_set,
+    find_any,
+    is_alphanumeric,
+    is_blank,
+    is_capital,
+    is_digit,
+    is_letter,
+    skip,
+    skip_any,
+    skip_back,
+    trim,
+    utf8,
+)
 
 LONGEST_CALL = 2000  # bytes of a call that can keep its argument
 LONGEST_ENTITY = 8  # bytes of `&nbsp;` and the like
@@ -55,6 +48,7 @@ LONGEST_ELISION = 8  # bytes of `l'`, `all'`, `lorsqu'`
 LONGEST_CODE = 3  # capitals of a country's code
 FEWEST_DIGITS = 3  # of a number that is text: a smaller one is mostly that of a note
 MOST_DIGITS = 9  # a longer one is that of a book or of a record
+NOT_IN_NAMES = byte_set(b":#\n")
 FILE_EXTENSION = (3, 4)  # letters and digits behind the last period of a file's name
 
 # What stands beside a call.
@@ -76,7 +70,7 @@ PLACE_ELSEWHERE = 2
 OPENERS = tuple(utf8(c) for c in "«¡¿·“„‘‚‹–—―‐‑〈《「『【〔〜〝（［～・")
 CLOSERS = tuple(utf8(c) for c in "»’”›…〉》」』】〕〟）］：；،؛՝")
 STOPS = tuple(utf8(c) for c in "։۔؟。！？।॥።")
-SPACES = tuple(utf8(c) for c in "\u00a0\u2002\u2003\u2009\u200a\u202f\u3000")
+WIDE_SPACES = tuple(utf8(c) for c in "\u00a0\u2002\u2003\u2009\u200a\u202f\u3000")
 SPACELESS_COMMAS = tuple(utf8(c) for c in "、，")
 SPACELESS_CLOSERS = tuple(utf8(c) for c in "」』）”’")
 # First and last UTF-8 of scripts that set no spaces: Thai to Tibetan, Burmese, Khmer, kana to the ideographs.
@@ -84,13 +78,22 @@ SPACELESS = tuple(
     (utf8(first), utf8(last)) for first, last in ("\u0e00\u0fff", "\u1000\u109f", "\u1780\u17ff", "々〇", "ぁ\u9fff")
 )
 ELISION_MARK = utf8("’")
+SIDES = np.full(ascii.NOT_ASCII, SIDE_CLOSER)  # SIDE_* of the characters of ASCII
+for _side, _characters in (
+    (SIDE_SPACE, " \t"),
+    (SIDE_LINE, "\n\0"),
+    (SIDE_LETTER, string.ascii_letters + string.digits),
+    (SIDE_OPENER, "([/-"),
+    (SIDE_STOP, ".!?"),
+):
+    SIDES[list(_characters.encode())] = _side
 
 
 @lean_kernel
 def character_from(text, i):
     """The UTF-8 of the character whose first byte is at i, as one number."""
     c = np.int64(text[i])
-    if c < NOT_ASCII:
+    if c < ascii.NOT_ASCII:
         return c
     value = (c << 8) | np.int64(text[i + 1])
     if c >= 0xE0:
@@ -101,30 +104,11 @@ def character_from(text, i):
 
 
 @lean_kernel
-def character_start(text, i):
-    """Where the character before i starts."""
-    i -= 1
-    while i > 0 and NOT_ASCII <= text[i] < 0xC0:
-        i -= 1
-    return i
-
-
-@lean_kernel
 def side_of(character):
     """SIDE_* of a character, given as `character_from` does."""
-    if character < NOT_ASCII:
-        if character == SPACE or character == TAB:
-            return SIDE_SPACE
-        if character == NEWLINE or character == 0:
-            return SIDE_LINE
-        if is_alphanumeric(character):
-            return SIDE_LETTER
-        if character == OPEN_PAREN or character == OPEN_BRACKET or character == SLASH or character == HYPHEN:
-            return SIDE_OPENER
-        if character == PERIOD or character == EXCLAMATION or character == QUESTION:
-            return SIDE_STOP
-        return SIDE_CLOSER
-    if character in SPACES:
+    if character < ascii.NOT_ASCII:
+        return SIDES[character]
+    if character in WIDE_SPACES:
         return SIDE_SPACE
     if character in OPENERS:
         return SIDE_OPENER
@@ -145,12 +129,12 @@ def side_of(character):
 @lean_kernel
 def start_of_entity(text, i):
     """Where the entity that ends at i starts; i if there is none."""
-    if i == 0 or text[i - 1] != SEMICOLON:
+    if i == 0 or text[i - 1] != ascii.SEMICOLON:
         return i
     for j in range(i - 2, max(i - LONGEST_ENTITY, -1), -1):
-        if text[j] == AMPERSAND:
+        if text[j] == ascii.AMPERSAND:
             return j
-        if not (is_alphanumeric(text[j]) or text[j] == HASH):
+        if not (is_alphanumeric(text[j]) or text[j] == ascii.HASH):
             return i
     return i
 
@@ -161,9 +145,9 @@ def is_elided(text, i):
     for j in range(i - 1, max(i - LONGEST_ELISION, -1), -1):
         if j == 0:
             return True
-        if text[j - 1] == APOSTROPHE:
+        if text[j - 1] == ascii.APOSTROPHE:
             return False
-        side = side_of(np.int64(text[j - 1])) if text[j - 1] < NOT_ASCII else SIDE_LETTER
+        side = side_of(np.int64(text[j - 1])) if text[j - 1] < ascii.NOT_ASCII else SIDE_LETTER
         if side == SIDE_SPACE or side == SIDE_OPENER or side == SIDE_LINE:
             return True
     return False
@@ -176,16 +160,14 @@ def side_before(text, start):
     SIDE_STOP is given for the end of a sentence and a space; SIDE_CLOSER for that end without one, and for the tag of a
     reference.
     """
-    i = start
-    while i > 0 and text[i - 1] == APOSTROPHE:
-        i -= 1
+    i = skip_back(text, start, 0, ascii.APOSTROPHE)
     if start - i == 1 and is_elided(text, i + 1):
         return SIDE_OPENER
     spaced = False
     while i > 0:
         entity = start_of_entity(text, i)
         if entity == i:
-            at = character_start(text, i)
+            at = character_before(text, i, 0)
             if side_of(character_from(text, at)) != SIDE_SPACE:
                 break
             entity = at
@@ -193,19 +175,21 @@ def side_before(text, start):
         spaced = True
     if i == 0:
         return SIDE_LINE
-    at = character_start(text, i)
+    at = character_before(text, i, 0)
     character = character_from(text, at)
     side = side_of(character)
-    if character == DOUBLE_QUOTE or character == ELISION_MARK:
-        if not spaced and character == DOUBLE_QUOTE and at > 0:
-            side = side_of(character_from(text, character_start(text, at)))
+    if character == ascii.DOUBLE_QUOTE or character == ELISION_MARK:
+        if not spaced and character == ascii.DOUBLE_QUOTE and at > 0:
+            side = side_of(character_from(text, character_before(text, at, 0)))
             return SIDE_OPENER if side == SIDE_SPACE or side == SIDE_OPENER or side == SIDE_LINE else SIDE_CLOSER
         if not spaced and character == ELISION_MARK and is_elided(text, at + 1):
             return SIDE_OPENER
     if spaced:
         if side == SIDE_STOP:
             return SIDE_STOP
-        is_reference = character == GREATER_THAN and (text[at - 1] == SLASH or (at > 3 and text[at - 4] == SLASH))
+        is_reference = character == ascii.GREATER_THAN and (
+            text[at - 1] == ascii.SLASH or (at > 3 and text[at - 4] == ascii.SLASH)
+        )
         return SIDE_CLOSER if is_reference else SIDE_SPACE
     return SIDE_CLOSER if side == SIDE_STOP else side
 
@@ -213,15 +197,12 @@ def side_before(text, start):
 @lean_kernel
 def side_after(text, end, n):
     """SIDE_* of what follows a call that ends at `end`; a link and the end of a line count behind spaces, too."""
-    i = skip(text, end, n, np.int64(APOSTROPHE))
+    i = skip(text, end, n, ascii.APOSTROPHE)
     side = side_of(character_from(text, i)) if i < n else SIDE_LINE
-    j = i
-    while j < n and (text[j] == SPACE or text[j] == TAB):
-        j += 1
-    j = skip(text, j, n, np.int64(APOSTROPHE))
-    if j >= n or text[j] == NEWLINE:
+    j = skip(text, skip_any(text, i, n, SPACES), n, ascii.APOSTROPHE)
+    if j >= n or text[j] == ascii.NEWLINE:
         return SIDE_LINE
-    if text[j] == OPEN_BRACKET and text[j + 1] == OPEN_BRACKET:
+    if text[j] == ascii.OPEN_BRACKET and text[j + 1] == ascii.OPEN_BRACKET:
         return SIDE_LINK
     return side
 
@@ -229,12 +210,10 @@ def side_after(text, end, n):
 @lean_kernel
 def is_glued(text, start, end, n):
     """True if the call text[start:end] follows a word or punctuation at once, and no word follows it at once."""
-    i = start
-    while i > 0 and text[i - 1] == APOSTROPHE:
-        i -= 1
+    i = skip_back(text, start, 0, ascii.APOSTROPHE)
     if i == 0:
         return False
-    before = side_of(character_from(text, character_start(text, i)))
+    before = side_of(character_from(text, character_before(text, i, 0)))
     if before != SIDE_LETTER and before != SIDE_CLOSER and before != SIDE_STOP:
         return False
     after = side_after(text, end, n)
@@ -244,9 +223,8 @@ def is_glued(text, start, end, n):
 @lean_kernel
 def ends_line(text, i, n):
     """True if nothing but white space follows i on its line."""
-    while i < n and (text[i] == SPACE or text[i] == TAB):
-        i += 1
-    return i >= n or text[i] == NEWLINE
+    i = skip_any(text, i, n, SPACES)
+    return i >= n or text[i] == ascii.NEWLINE
 
 
 @lean_kernel
@@ -264,8 +242,8 @@ def place_of(text, start, end, n):
         if after == SIDE_LETTER or after == SIDE_SPACELESS:
             return PLACE_SENTENCE
     if before == SIDE_SPACELESS:
-        closer = character_from(text, skip(text, end, n, np.int64(APOSTROPHE)))
-        if closer in SPACELESS_CLOSERS or closer == CLOSE_PAREN or closer == CLOSE_BRACKET:
+        closer = character_from(text, skip(text, end, n, ascii.APOSTROPHE))
+        if closer in SPACELESS_CLOSERS or closer == ascii.CLOSE_PAREN or closer == ascii.CLOSE_BRACKET:
             return PLACE_SENTENCE
     return PLACE_ELSEWHERE
 
@@ -273,22 +251,13 @@ def place_of(text, start, end, n):
 @lean_kernel
 def is_on_one_line(text, start, end):
     """True if a call is short, and all of it on one line."""
-    if end - start > LONGEST_CALL:
-        return False
-    for i in range(start, end):
-        if text[i] == NEWLINE:
-            return False
-    return True
+    return end - start <= LONGEST_CALL and find_any(text, start, end, NEWLINES) == end
 
 
 @lean_kernel
 def may_name_template(text, start, end):
     """True if text[start:end] can be a template's name; that of a parser function or another namespace cannot."""
-    for i in range(start, end):
-        c = text[i]
-        if c == COLON or c == HASH or c == NEWLINE:
-            return False
-    return end > start
+    return end > start and find_any(text, start, end, NOT_IN_NAMES) == end
 
 
 @lean_kernel
@@ -296,7 +265,7 @@ def has_word(text, start, end, domain, tables):
     """True if one of the words of the name text[start:end] is a key of a domain."""
     word = start
     for i in range(start, end + 1):
-        if i == end or text[i] == SPACE or text[i] == UNDERSCORE:
+        if i == end or text[i] == ascii.SPACE or text[i] == ascii.UNDERSCORE:
             if find(tables, domain, text, word, i) >= 0:
                 return True
             word = i + 1
@@ -310,32 +279,32 @@ def may_name_text(text, start, end, tables):
     What wikis keep their data in cannot: subpages, names that end in codes (`Population GER-BE`), and names with a word
     for what a database holds (`UN_Population`).
     """
-    if has_word(text, start, end, np.int64(DOMAIN_LOOKED_UP), tables):
+    if has_word(text, start, end, codes.DOMAIN_LOOKED_UP, tables):
         return False
     word = start
     for i in range(start, end):
         c = text[i]
-        if c == SLASH:
+        if c == ascii.SLASH:
             return False
-        if c == SPACE or c == UNDERSCORE:
+        if c == ascii.SPACE or c == ascii.UNDERSCORE:
             word = i + 1
-        elif word > start and i > start and UPPER_A <= c <= UPPER_Z and UPPER_A <= text[i - 1] <= UPPER_Z:
+        elif word > start and i > start and is_capital(c) and is_capital(text[i - 1]):
             return False
     return True
 
 
 @lean_kernel
 def names_code(text, start, end, tables):
-    """True if a number under the name text[start:end] is no text.
+    """True if a number under the name text[start:end] is not text.
 
     The names of catalogues have a capital or a digit behind their first letter, those of templates that compute a word.
     """
-    if has_word(text, start, end, np.int64(DOMAIN_COMPUTED), tables):
+    if has_word(text, start, end, codes.DOMAIN_COMPUTED, tables):
         return True
-    i = start + 1 if text[start] < NOT_ASCII else start + 2
+    i = start + 1 if text[start] < ascii.NOT_ASCII else start + 2
     while i < end:
         c = text[i]
-        if UPPER_A <= c <= UPPER_Z or is_digit(c):
+        if is_capital(c) or is_digit(c):
             return True
         if FIRST_OF_TWO <= c < FIRST_NOT_CASED and i + 1 < end:
             code = ((c & 0x1F) << 6) | (text[i + 1] & 0x3F)
@@ -359,7 +328,7 @@ def only_argument(call):
             start, end = first, last
             continue
         name, name_end = np.int64(argument.name_start), np.int64(argument.name_end)
-        if name < 0 or find(call.tables, np.int64(DOMAIN_UNREAD), call.out, name, name_end) < 0:
+        if name < 0 or find(call.tables, codes.DOMAIN_UNREAD, call.out, name, name_end) < 0:
             return np.int64(0), np.int64(0)
     return start, end
 
@@ -372,27 +341,28 @@ def is_file_name(out, start, end):
         i -= 1
     if end - i not in FILE_EXTENSION or i - start < 2:
         return False
-    return is_letter(out[i]) and out[i - 1] == PERIOD and not is_blank(out[i - 2])
+    return is_letter(out[i]) and out[i - 1] == ascii.PERIOD and not is_blank(out[i - 2])
 
 
 @lean_kernel
 def reads_as_text(out, start, end, code_name):
     """True if out[start:end], not empty and trimmed, reads as a part of a sentence.
 
-    code_name: whether a number is no text, by the template's name; see `names_code`.
+    code_name: whether a number is not text, by the template's name; see `names_code`.
     """
     if is_list_mark(out[start]) or ends_as_sentence(out, start, end) or is_file_name(out, start, end):
         return False
     letters = digits = capitals = marks = wide = 0
     for i in range(start, end):
         c = out[i]
-        if c == NEWLINE or c == PIPE or (c == SLASH and out[i - 1] == SLASH and out[i - 2] == COLON):
+        is_address = c == ascii.SLASH and out[i - 1] == ascii.SLASH and out[i - 2] == ascii.COLON
+        if c == ascii.NEWLINE or c == ascii.PIPE or is_address:
             return False
         letters += is_letter(c)
-        capitals += UPPER_A <= c <= UPPER_Z
+        capitals += is_capital(c)
         digits += is_digit(c)
-        wide += c >= NOT_ASCII
-        marks += is_blank(c) or c == HYPHEN or c == UNDERSCORE
+        wide += c >= ascii.NOT_ASCII
+        marks += is_blank(c) or c == ascii.HYPHEN or c == ascii.UNDERSCORE
     if letters + wide == 0:
         return FEWEST_DIGITS <= digits <= MOST_DIGITS and marks == 0 and not code_name
     if wide > 0:

@@ -12,27 +12,16 @@ render.FRAME, rules.ARGUMENT.
 
 import numpy as np
 
-from maskmill.kernels import inlined_kernel, kernel
-from maskmill.kernels.ascii import CLOSE_BRACE, LESS_THAN, NEWLINE, NOT_ASCII, OPEN_BRACE, PIPE, UNDERSCORE
+from maskmill.kernels import ascii, inlined_kernel, kernel
+from transforms.extraction.kernels import codes
 from transforms.extraction.kernels.clean import clean
 from transforms.extraction.kernels.render import render
 from transforms.extraction.kernels.structure import structure
-from transforms.extraction.kernels.tables import (
-    CALL,
-    CASED,
-    COUNTS,
-    DOMAIN_DISAMBIGUATION,
-    PADDING,
-    ROOM,
-    SETTINGS,
-    WORD,
-    Tables,
-    find,
-    hash_bytes,
-)
-from transforms.extraction.kernels.text import is_letter, trim
+from transforms.extraction.kernels.tables import CALL, WORD, Tables, find, hash_bytes
+from transforms.extraction.kernels.text import byte_set, find_any, is_letter, trim
 
 LONGEST_TEMPLATE = 100  # bytes of a template's name that are looked at for those of disambiguation pages
+TEMPLATE_NAME_ENDS = byte_set(b"|}{<\n")
 LONGEST_SWITCH = 60  # and of a behaviour switch
 
 
@@ -49,23 +38,11 @@ def extract(text, n, title, tables, out, counts, calls):
 
 
 @inlined_kernel
-def template_name_end(text, i, n):
-    """One past the template's name that starts at i, as far as it matters."""
-    stop = min(n, i + LONGEST_TEMPLATE)
-    while i < stop:
-        c = text[i]
-        if c == PIPE or c == CLOSE_BRACE or c == OPEN_BRACE or c == LESS_THAN or c == NEWLINE:
-            break
-        i += 1
-    return i
-
-
-@inlined_kernel
 def switch_name_end(text, i, n):
     """One past the behaviour switch `__NAME__` that starts at i, as far as it matters."""
     stop = min(n, i + LONGEST_SWITCH)
     i += 2
-    while i < stop and (is_letter(text[i]) or text[i] >= NOT_ASCII or text[i] == UNDERSCORE):
+    while i < stop and (is_letter(text[i]) or text[i] >= ascii.NOT_ASCII or text[i] == ascii.UNDERSCORE):
         i += 1
     return i
 
@@ -79,16 +56,16 @@ def is_disambiguation(text, n, tables):
     i = n - n  # a literal would make numba compile what is called with it twice
     while i < n:
         c = text[i]
-        if c == OPEN_BRACE and text[i + 1] == OPEN_BRACE:
-            end = template_name_end(text, i + 2, n)
+        if c == ascii.OPEN_BRACE and text[i + 1] == ascii.OPEN_BRACE:
+            end = find_any(text, i + 2, min(n, i + 2 + LONGEST_TEMPLATE), TEMPLATE_NAME_ENDS)
             start, stop = trim(text, i + 2, end)
-        elif c == UNDERSCORE and text[i + 1] == UNDERSCORE:
+        elif c == ascii.UNDERSCORE and text[i + 1] == ascii.UNDERSCORE:
             start = i
             end = stop = switch_name_end(text, i, n)
         else:
             i += 1
             continue
-        if find(tables, np.int64(DOMAIN_DISAMBIGUATION), text, start, stop) >= 0:
+        if find(tables, codes.DOMAIN_DISAMBIGUATION, text, start, stop) >= 0:
             return True
         i = end
     return False
@@ -97,18 +74,18 @@ def is_disambiguation(text, n, tables):
 def warm_up() -> None:
     """Compiles the entry kernels."""
     tables = Tables(
-        structure_class=np.zeros(256, np.uint8),
-        render_class=np.zeros(256, np.uint8),
+        structure_class=np.zeros(256, np.bool_),
+        render_class=np.zeros(256, np.bool_),
         fold=np.zeros(256, np.uint8),
         words=np.zeros(16, WORD),
         pool=np.zeros(1, np.uint8),
         code=np.zeros(1, np.int32),
-        upper=np.zeros(CASED, np.uint16),
-        lower=np.zeros(CASED, np.uint16),
-        settings=np.zeros(SETTINGS, np.int64),
+        upper=np.zeros(codes.CASED, np.uint16),
+        lower=np.zeros(codes.CASED, np.uint16),
+        settings=np.zeros(codes.SETTINGS, np.int64),
     )
-    text = np.zeros(PADDING, np.uint8)
-    out = np.zeros(ROOM, np.uint8)
-    extract(text, 0, np.zeros(1, np.uint8), tables, out, np.zeros(COUNTS, np.int64), np.zeros(0, CALL))
+    text = np.zeros(codes.PADDING, np.uint8)
+    out = np.zeros(codes.ROOM, np.uint8)
+    extract(text, 0, np.zeros(1, np.uint8), tables, out, np.zeros(codes.COUNTS, np.int64), np.zeros(0, CALL))
     is_disambiguation(text, 0, tables)
     hash_bytes(tables.fold, 1, np.frombuffer(b" ", np.uint8), 0, 1)  # the bytes of a word, which are read-only
