@@ -4,13 +4,18 @@ Brackets and quotation marks that held nothing but what was dropped go with it, 
 place: what is read at i has not been written to, as the output's end `w` is never behind i.
 """
 
+import string
+
 import numpy as np
 
+from maskmill.characters.kernels.characters import character_before
 from maskmill.kernels import ascii, inlined_kernel, lean_kernel
 from transforms.extraction.kernels import codes
 from transforms.extraction.kernels.text import (
     BRACKET_MARK,
     MARK,
+    byte_set,
+    find_any,
     is_alphanumeric,
     is_blank,
     is_capital,
@@ -22,25 +27,24 @@ from transforms.extraction.kernels.text import (
     utf8,
 )
 
-FULLWIDTH_OPEN_PAREN = utf8("（")
-FULLWIDTH_CLOSE_PAREN = utf8("）")
 
+def characters(text: str) -> tuple[int, ...]:
+    """The characters of a text as `mark_at` gives them."""
+    return tuple(utf8(c) for c in text)
+
+
+OPENING_BRACKETS = characters("([（")
+CLOSING_BRACKETS = characters(")]）")
 # Quotation marks and East Asian brackets beyond ASCII, each with what closes it; `“` is closed in two ways.
-WIDE_PAIRS = tuple(
-    (utf8(pair[0]), utf8(pair[1])) for pair in ("「」", "『』", "《》", "〈〉", "【】", "［］", "“”", "„“", "„”")
-)
-GUILLEMETS = (utf8("«"), utf8("»"))
-# Marks beyond ASCII that divide a sentence, by their length in UTF-8, and those that end one.
-SEPARATORS_OF_TWO = tuple(utf8(c) for c in "،؛՝")
-SEPARATORS_OF_THREE = tuple(utf8(c) for c in "、，；：")
-STOPS_OF_TWO = tuple(utf8(c) for c in "۔։")
-STOPS_OF_THREE = tuple(utf8(c) for c in "。．।॥｡")
-WIDE_DASHES = tuple(utf8(c) for c in "・–—")  # divide the parts of a bracket, too
-
-CURRENCIES_OF_TWO = (utf8("£"), utf8("¥"))
-FIRST_OF_TWO = CURRENCIES_OF_TWO[0] >> 8
+PAIRS = tuple(characters(pair) for pair in ("«»", "「」", "『』", "《》", "〈〉", "【】", "［］", "“”", "„“", "„”"))
+CLOSING_QUOTES = (ascii.DOUBLE_QUOTE, *(closer for _, closer in PAIRS))
+SEPARATORS = characters(",;:،؛՝、，；：")  # marks that divide a sentence
+WIDE_STOPS = characters("۔։。．।॥｡")  # marks beyond ASCII that end one
+DIVIDERS = (*SEPARATORS, *characters(" /-・–—"))  # of the parts of a bracket
+CURRENCIES = characters("$£¥")
 FIRST_CURRENCY = utf8("\u20a0")
 LAST_CURRENCY = utf8("\u20bf")
+LETTERS = byte_set(string.ascii_letters.encode() + string.digits.encode() + bytes(range(ascii.NOT_ASCII, 256)))
 LONGEST_LABEL = 30  # bytes of `IPA:` and the like
 LONGEST_BRACKET = 300  # bytes on either side of a BRACKET_MARK
 
@@ -101,116 +105,68 @@ def is_space(character):
 
 
 @lean_kernel
-def opens(out, w, line):
-    """True if what is written, from `line` up to w, ends in an opening bracket."""
-    if w <= line:
-        return False
-    c = out[w - 1]
-    if c < ascii.NOT_ASCII:
-        return c == ascii.OPEN_PAREN or c == ascii.OPEN_BRACKET
-    return w - line >= 3 and three_bytes(out, w - 3) == FULLWIDTH_OPEN_PAREN
-
-
-@lean_kernel
-def closing_bracket(out, i, n):
-    """The bytes of the closing bracket at i; 0 if there is none."""
-    c = out[i]
-    if c == ascii.CLOSE_PAREN or c == ascii.CLOSE_BRACKET:
-        return 1
-    if c >= ascii.NOT_ASCII and i + 2 < n and three_bytes(out, i) == FULLWIDTH_CLOSE_PAREN:
-        return 3
-    return 0
-
-
-@lean_kernel
-def closing_quote(out, i, n):
-    """The bytes of the closing quotation mark at i, or of one that may be; 0 if there is none."""
-    c = out[i]
-    if c == ascii.DOUBLE_QUOTE:
-        return 1
-    if c < ascii.NOT_ASCII:
-        return 0
-    if i + 1 < n and two_bytes(out, i) == GUILLEMETS[1]:
-        return 2
-    if i + 2 < n:
-        mark = three_bytes(out, i)
-        for _, closer in WIDE_PAIRS:
-            if mark == closer:
-                return 3
-    return 0
-
-
-@lean_kernel
-def opening_quote(out, w, line, i, size):
-    """The bytes of the quotation mark before w that the one of `size` bytes at i closes; 0 if there is none.
-
-    What opens and closes alike opens behind a space, a bracket, or nothing.
-    """
-    if w - line < size:
-        return 0
-    if size == 1:
-        alone = w - line == 1 or out[w - 2] == ascii.SPACE or out[w - 2] == ascii.OPEN_PAREN
-        return 1 if out[w - 1] == ascii.DOUBLE_QUOTE and alone else 0
-    if size == 2:
-        return 2 if two_bytes(out, w - 2) == GUILLEMETS[0] else 0
-    before, mark = three_bytes(out, w - 3), three_bytes(out, i)
-    for opener, closer in WIDE_PAIRS:
-        if before == opener and mark == closer:
-            return 3
-    return 0
-
-
-@lean_kernel
 def two_bytes(out, i):
     """The bytes at i and i + 1 as one number, as `utf8` gives them."""
     return (np.int64(out[i]) << 8) | np.int64(out[i + 1])
 
 
 @lean_kernel
+def mark_at(out, i, n):
+    """(UTF-8 of the character at i as one number, bytes of it); a character of four bytes is given as its first one."""
+    c = np.int64(out[i])
+    if 0xC0 <= c < 0xE0 and i + 1 < n:
+        return two_bytes(out, i), 2
+    if 0xE0 <= c < 0xF0 and i + 2 < n:
+        return three_bytes(out, i), 3
+    return c, 1
+
+
+@lean_kernel
+def mark_before(out, w, line):
+    """(UTF-8 of the character before w as one number, bytes of it); (0, 0) at the start of the line."""
+    if w <= line:
+        return 0, 0
+    at = character_before(out, w, line)
+    mark, size = mark_at(out, at, w)
+    return (mark, size) if at + size == w else (np.int64(out[w - 1]), 1)
+
+
+@lean_kernel
+def opens(out, w, line):
+    """True if what is written, from `line` up to w, ends in an opening bracket."""
+    mark, _ = mark_before(out, w, line)
+    return mark in OPENING_BRACKETS
+
+
+@lean_kernel
+def opening_quote(out, w, line, mark):
+    """The bytes of the quotation mark before w that this one closes; 0 if there is none.
+
+    What opens and closes alike opens behind a space, a bracket, or nothing.
+    """
+    before, size = mark_before(out, w, line)
+    if mark == ascii.DOUBLE_QUOTE and before == mark:
+        return 1 if w - line == 1 or out[w - 2] == ascii.SPACE or out[w - 2] == ascii.OPEN_PAREN else 0
+    for opener, closer in PAIRS:
+        if before == opener and mark == closer:
+            return size
+    return 0
+
+
+@lean_kernel
 def separator_before(out, w, line):
     """The bytes of the mark before w that divides a sentence; 0 if another character is there."""
-    if w <= line:
-        return 0
-    c = out[w - 1]
-    if c < ascii.NOT_ASCII:
-        return 1 if is_separator(c) else 0
-    if w - line >= 2 and two_bytes(out, w - 2) in SEPARATORS_OF_TWO:
-        return 2
-    return 3 if w - line >= 3 and three_bytes(out, w - 3) in SEPARATORS_OF_THREE else 0
+    mark, size = mark_before(out, w, line)
+    return size if mark in SEPARATORS else 0
 
 
 @lean_kernel
-def wide_punctuation(out, i, n):
-    """(bytes of the mark beyond ASCII at i that divides or ends a sentence, whether it ends one); 0 bytes if none."""
-    if i + 1 < n:
-        mark = two_bytes(out, i)
-        if mark in SEPARATORS_OF_TWO:
-            return 2, False
-        if mark in STOPS_OF_TWO:
-            return 2, True
-    if i + 2 < n:
-        mark = three_bytes(out, i)
-        if mark in SEPARATORS_OF_THREE:
-            return 3, False
-        if mark in STOPS_OF_THREE:
-            return 3, True
-    return 0, False
-
-
-@lean_kernel
-def before_separators(out, w, line):
+def before_dividers(out, w, line):
     """The end of what is written without the spaces, commas, slashes and dashes that it ends with."""
-    while w > line:
-        c = out[w - 1]
-        size = separator_before(out, w, line)
-        if size > 0:
-            w -= size
-        elif c == ascii.SPACE or c == ascii.SLASH or c == ascii.HYPHEN:
-            w -= 1
-        elif c >= ascii.NOT_ASCII and w - line >= 3 and three_bytes(out, w - 3) in WIDE_DASHES:
-            w -= 3
-        else:
-            break
+    mark, size = mark_before(out, w, line)
+    while mark in DIVIDERS:
+        w -= size
+        mark, size = mark_before(out, w, line)
     return w
 
 
@@ -262,9 +218,10 @@ def before_bracket(out, w, line):
     What stands before it may be punctuation that led to what was dropped; brackets with nothing left in them go too.
     """
     w = before_label(out, w, line)
-    nothing = before_separators(out, w, line)
-    if opens(out, nothing, line):
-        return nothing - (3 if out[nothing - 1] >= ascii.NOT_ASCII else 1), False
+    nothing = before_dividers(out, w, line)
+    mark, size = mark_before(out, nothing, line)
+    if mark in OPENING_BRACKETS:
+        return nothing - size, False
     while w > line:
         size = 1 if out[w - 1] == ascii.SPACE else separator_before(out, w, line)
         if size == 0:
@@ -274,12 +231,12 @@ def before_bracket(out, w, line):
 
 
 @lean_kernel
-def before_quote(out, w, line, i, size):
+def before_quote(out, w, line, mark):
     """(end of what is written, whether the mark is kept) where a closing quotation mark follows what was dropped."""
     k = skip_back(out, w, line, ascii.SPACE)
-    if size == 1 and k < w:
+    if mark == ascii.DOUBLE_QUOTE and k < w:
         return w, True
-    opener = opening_quote(out, k, line, i, size)
+    opener = opening_quote(out, k, line, mark)
     return (k - opener, False) if opener > 0 else (w, True)
 
 
@@ -354,31 +311,24 @@ def end_line(out, w, line, letters):
 @lean_kernel
 def has_letters(out, start, end):
     """True if there is a letter or a digit, or any character beyond ASCII, from start up to end."""
-    for i in range(start, end):
-        if is_alphanumeric(out[i]) or out[i] >= ascii.NOT_ASCII:
-            return True
-    return False
+    return find_any(out, start, end, LETTERS) < end
 
 
 @lean_kernel
 def behind_mark(out, w, line, i, n, counts):
     """(end of what is written, bytes from i on that go) where the character at i follows what was dropped."""
-    c = out[i]
-    size = closing_bracket(out, i, n)
-    if size > 0:
+    mark, size = mark_at(out, i, n)
+    if mark in CLOSING_BRACKETS:
         w, kept = before_bracket(out, w, line)
-    elif is_separator(c) or is_stop(c):
-        w, kept = before_punctuation(out, w, line, c)
+    elif is_separator(mark) or is_stop(mark):
+        w, kept = before_punctuation(out, w, line, mark)
         return w, 0 if kept else 1
+    elif mark in SEPARATORS or mark in WIDE_STOPS:
+        return before_wide(out, w, line, size, mark in WIDE_STOPS)
+    elif mark in CLOSING_QUOTES:
+        w, kept = before_quote(out, w, line, mark)
     else:
-        if c >= ascii.NOT_ASCII:
-            size, ends = wide_punctuation(out, i, n)
-            if size > 0:
-                return before_wide(out, w, line, size, ends)
-        size = closing_quote(out, i, n)
-        if size == 0:
-            return w, 0
-        w, kept = before_quote(out, w, line, i, size)
+        return w, 0
     if kept:
         return w, 0
     counts[codes.COUNT_BRACKETS] += 1
@@ -413,19 +363,13 @@ def drop_bracket(out, w, line, i, n, counts):
         if end >= 0:
             counts[codes.COUNT_BRACKETS] += 1
             return start, end
-    while w > line and (out[w - 1] == ascii.DOLLAR or (out[w - 1] >= ascii.NOT_ASCII and is_currency(out, w, line))):
-        w -= 1 if out[w - 1] == ascii.DOLLAR else (2 if out[w - 2] == FIRST_OF_TWO else 3)
+    mark, size = mark_before(out, w, line)
+    while mark in CURRENCIES or FIRST_CURRENCY <= mark <= LAST_CURRENCY:
+        w -= size
         while w > line and is_capital(out[w - 1]):
             w -= 1
+        mark, size = mark_before(out, w, line)
     return w, i + 1
-
-
-@lean_kernel
-def is_currency(out, w, line):
-    """True if a currency's sign beyond ASCII stands before w."""
-    if w - line >= 2 and two_bytes(out, w - 2) in CURRENCIES_OF_TWO:
-        return True
-    return w - line >= 3 and FIRST_CURRENCY <= three_bytes(out, w - 3) <= LAST_CURRENCY
 
 
 @lean_kernel
@@ -481,7 +425,7 @@ def clean(out, n, counts):
                 out[w - 1] = ascii.COMMA
                 c = np.uint8(ascii.SPACE)
         mark = False
-        letters |= is_alphanumeric(c) or c >= ascii.NOT_ASCII
+        letters |= LETTERS[c]
         out[w] = c
         w += 1
         i += 1

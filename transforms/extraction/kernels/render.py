@@ -51,6 +51,7 @@ from transforms.extraction.kernels.text import (
     find_any,
     has_word,
     is_blank,
+    is_capital,
     is_digit,
     put_byte,
     put_entity,
@@ -504,7 +505,7 @@ def switch_end(text, p, limit):
         c = text[j]
         if c == ascii.UNDERSCORE and text[j + 1] == ascii.UNDERSCORE:
             return j + 2 if j - p >= SHORTEST_SWITCH else 0
-        if not (ascii.UPPER_A <= c <= ascii.UPPER_Z or c >= ascii.NOT_ASCII or c == ascii.UNDERSCORE):
+        if not (is_capital(c) or c >= ascii.NOT_ASCII or c == ascii.UNDERSCORE):
             return 0
         j += 1
     return 0

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from maskmill.characters.kernels.characters import put_code_point
+from maskmill.characters.kernels.characters import code_at, put_code_point
 from maskmill.kernels import ascii, inlined_kernel, lean_kernel
 from transforms.extraction.kernels import codes
 from transforms.extraction.kernels.chemistry import put_chemistry
@@ -22,6 +22,7 @@ from transforms.extraction.kernels.text import (
     SUPERSCRIPT_MINUS,
     byte_set,
     copy,
+    find_any,
     is_blank,
     is_capital,
     is_digit,
@@ -58,9 +59,8 @@ ARGUMENT = np.dtype(
     ]
 )
 
-# What leads bytes of UTF-8 that hold a character below CASED, of two bytes.
-FIRST_OF_TWO = 0xC2
-FIRST_NOT_CASED = 0xC0 | (codes.CASED >> 6)
+# Digits, and characters beyond ASCII: other scripts have their own digits.
+DIGITS = byte_set(b"0123456789" + bytes(range(ascii.NOT_ASCII, 256)))
 
 FULLWIDTH_OPEN_PAREN = utf8("（")
 FULLWIDTH_CLOSE_PAREN = utf8("）")
@@ -149,19 +149,12 @@ def put_cased(tables, form, out, o, room, start, end):
     whole = form == codes.FORMAT_UPPER or form == codes.FORMAT_LOWER
     i = start
     while i < end:
-        c = out[i]
-        if whole or i == start:
-            if c < ascii.NOT_ASCII:
-                o = put_byte(out, o, tables.upper[c] if upper else tables.lower[c])
-                i += 1
-                continue
-            if FIRST_OF_TWO <= c < FIRST_NOT_CASED and i + 1 < end:
-                code = ((c & 0x1F) << 6) | (out[i + 1] & 0x3F)
-                o = put_code_point(out, o, np.int64(tables.upper[code] if upper else tables.lower[code]))
-                i += 2
-                continue
-        o = put_byte(out, o, c)
-        i += 1
+        code, size = code_at(out, i)
+        if (whole or i == start) and code < codes.CASED:
+            o = put_code_point(out, o, np.int64(tables.upper[code] if upper else tables.lower[code]))
+        else:
+            o = copy(out, i, i + size, out, o)
+        i += size
     return o
 
 
@@ -182,19 +175,12 @@ def put_exponent(out, o, room, start, end):
 
 
 @lean_kernel
-def has_digit(out, start, end):
-    """True if there is a digit in out[start:end], or a character beyond ASCII: other scripts have their own digits."""
-    for i in range(start, end):
-        if is_digit(out[i]) or out[i] >= ascii.NOT_ASCII:
-            return True
-    return False
-
-
-@lean_kernel
 def put_formatted(tables, form, out, o, room, start, end):
     """Writes out[start:end] under one of the formats FORMAT_*; -1 without room, or if the text does not fit it."""
     if form == codes.FORMAT_SURE_NUMBER or form == codes.FORMAT_NUMERAL or form == codes.FORMAT_EXPONENT:
-        if not has_digit(out, start, end) or (form == codes.FORMAT_NUMERAL and out[start] == ascii.OPEN_PAREN):
+        if find_any(out, start, end, DIGITS) == end or (
+            form == codes.FORMAT_NUMERAL and out[start] == ascii.OPEN_PAREN
+        ):
             return -1
         if form == codes.FORMAT_NUMERAL and (out[start] == ascii.PLUS or out[start] == ascii.HYPHEN):
             start += 1

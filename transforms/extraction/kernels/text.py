@@ -47,6 +47,7 @@ def byte_set(characters: bytes) -> NDArray[np.bool_]:
 MINUS_SIGN = utf8("−")
 NEWLINES = byte_set(b"\n")
 SPACES = byte_set(b" \t")
+BLANKS = byte_set(bytes((*b" \n\t\r", MARK)))
 
 
 @lean_kernel
@@ -88,7 +89,7 @@ def is_separator(c):
 @lean_kernel
 def is_blank(c):
     """True for white space and the mark of something dropped."""
-    return c == ascii.SPACE or c == ascii.NEWLINE or c == ascii.TAB or c == MARK or c == ascii.CARRIAGE_RETURN
+    return BLANKS[c]
 
 
 @lean_kernel

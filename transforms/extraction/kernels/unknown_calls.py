@@ -18,14 +18,14 @@ import string
 
 import numpy as np
 
-from maskmill.characters.kernels.characters import character_before
+from maskmill.characters.kernels.characters import character_before, code_at
 from maskmill.kernels import ascii, inlined_kernel, lean_kernel
 from transforms.extraction.kernels import codes
 from transforms.extraction.kernels.lines import is_list_mark
 from transforms.extraction.kernels.prose import ends_as_sentence
-from transforms.extraction.kernels.rules import FIRST_NOT_CASED, FIRST_OF_TWO
 from transforms.extraction.kernels.tables import find
 from transforms.extraction.kernels.text import (
+    BLANKS,
     NEWLINES,
     SPACES,
     byte_set,
@@ -39,7 +39,6 @@ from transforms.extraction.kernels.text import (
     skip_any,
     skip_back,
     trim,
-    utf8,
 )
 
 LONGEST_CALL = 2000  # bytes of a call that can keep its argument
@@ -67,17 +66,17 @@ PLACE_SENTENCE = 0
 PLACE_BEHIND_STOP = 1  # behind a period: in a sentence if that is one of an abbreviation
 PLACE_ELSEWHERE = 2
 
-OPENERS = tuple(utf8(c) for c in "«¡¿·“„‘‚‹–—―‐‑〈《「『【〔〜〝（［～・")
-CLOSERS = tuple(utf8(c) for c in "»’”›…〉》」』】〕〟）］：；،؛՝")
-STOPS = tuple(utf8(c) for c in "։۔؟。！？।॥።")
-WIDE_SPACES = tuple(utf8(c) for c in "\u00a0\u2002\u2003\u2009\u200a\u202f\u3000")
-SPACELESS_COMMAS = tuple(utf8(c) for c in "、，")
-SPACELESS_CLOSERS = tuple(utf8(c) for c in "」』）”’")
-# First and last UTF-8 of scripts that set no spaces: Thai to Tibetan, Burmese, Khmer, kana to the ideographs.
+OPENERS = tuple(map(ord, "«¡¿·“„‘‚‹–—―‐‑〈《「『【〔〜〝（［～・"))
+CLOSERS = tuple(map(ord, "»’”›…〉》」』】〕〟）］：；،؛՝"))
+STOPS = tuple(map(ord, "։۔؟。！？।॥።"))
+WIDE_SPACES = tuple(map(ord, "\u00a0\u2002\u2003\u2009\u200a\u202f\u3000"))
+SPACELESS_COMMAS = tuple(map(ord, "、，"))
+SPACELESS_CLOSERS = tuple(map(ord, "」』）”’"))
+# First and last code points of scripts that set no spaces: Thai to Tibetan, Burmese, Khmer, kana to the ideographs.
 SPACELESS = tuple(
-    (utf8(first), utf8(last)) for first, last in ("\u0e00\u0fff", "\u1000\u109f", "\u1780\u17ff", "々〇", "ぁ\u9fff")
+    (ord(first), ord(last)) for first, last in ("\u0e00\u0fff", "\u1000\u109f", "\u1780\u17ff", "々〇", "ぁ\u9fff")
 )
-ELISION_MARK = utf8("’")
+ELISION_MARK = ord("’")
 SIDES = np.full(ascii.NOT_ASCII, SIDE_CLOSER)  # SIDE_* of the characters of ASCII
 for _side, _characters in (
     (SIDE_SPACE, " \t"),
@@ -90,22 +89,8 @@ for _side, _characters in (
 
 
 @lean_kernel
-def character_from(text, i):
-    """The UTF-8 of the character whose first byte is at i, as one number."""
-    c = np.int64(text[i])
-    if c < ascii.NOT_ASCII:
-        return c
-    value = (c << 8) | np.int64(text[i + 1])
-    if c >= 0xE0:
-        value = (value << 8) | np.int64(text[i + 2])
-    if c >= 0xF0:
-        value = (value << 8) | np.int64(text[i + 3])
-    return value
-
-
-@lean_kernel
 def side_of(character):
-    """SIDE_* of a character, given as `character_from` does."""
+    """SIDE_* of a code point."""
     if character < ascii.NOT_ASCII:
         return SIDES[character]
     if character in WIDE_SPACES:
@@ -118,7 +103,7 @@ def side_of(character):
         return SIDE_STOP
     if character in SPACELESS_COMMAS:
         return SIDE_COMMA
-    if character > 0xFFFFFF:
+    if character > 0xFFFF:
         return SIDE_SPACELESS
     for first, last in SPACELESS:
         if first <= character <= last:
@@ -168,7 +153,7 @@ def side_before(text, start):
         entity = start_of_entity(text, i)
         if entity == i:
             at = character_before(text, i, 0)
-            if side_of(character_from(text, at)) != SIDE_SPACE:
+            if side_of(code_at(text, at)[0]) != SIDE_SPACE:
                 break
             entity = at
         i = entity
@@ -176,11 +161,11 @@ def side_before(text, start):
     if i == 0:
         return SIDE_LINE
     at = character_before(text, i, 0)
-    character = character_from(text, at)
+    character = code_at(text, at)[0]
     side = side_of(character)
     if character == ascii.DOUBLE_QUOTE or character == ELISION_MARK:
         if not spaced and character == ascii.DOUBLE_QUOTE and at > 0:
-            side = side_of(character_from(text, character_before(text, at, 0)))
+            side = side_of(code_at(text, character_before(text, at, 0))[0])
             return SIDE_OPENER if side == SIDE_SPACE or side == SIDE_OPENER or side == SIDE_LINE else SIDE_CLOSER
         if not spaced and character == ELISION_MARK and is_elided(text, at + 1):
             return SIDE_OPENER
@@ -198,7 +183,7 @@ def side_before(text, start):
 def side_after(text, end, n):
     """SIDE_* of what follows a call that ends at `end`; a link and the end of a line count behind spaces, too."""
     i = skip(text, end, n, ascii.APOSTROPHE)
-    side = side_of(character_from(text, i)) if i < n else SIDE_LINE
+    side = side_of(code_at(text, i)[0]) if i < n else SIDE_LINE
     j = skip(text, skip_any(text, i, n, SPACES), n, ascii.APOSTROPHE)
     if j >= n or text[j] == ascii.NEWLINE:
         return SIDE_LINE
@@ -213,7 +198,7 @@ def is_glued(text, start, end, n):
     i = skip_back(text, start, 0, ascii.APOSTROPHE)
     if i == 0:
         return False
-    before = side_of(character_from(text, character_before(text, i, 0)))
+    before = side_of(code_at(text, character_before(text, i, 0))[0])
     if before != SIDE_LETTER and before != SIDE_CLOSER and before != SIDE_STOP:
         return False
     after = side_after(text, end, n)
@@ -242,7 +227,7 @@ def place_of(text, start, end, n):
         if after == SIDE_LETTER or after == SIDE_SPACELESS:
             return PLACE_SENTENCE
     if before == SIDE_SPACELESS:
-        closer = character_from(text, skip(text, end, n, ascii.APOSTROPHE))
+        closer = code_at(text, skip(text, end, n, ascii.APOSTROPHE))[0]
         if closer in SPACELESS_CLOSERS or closer == ascii.CLOSE_PAREN or closer == ascii.CLOSE_BRACKET:
             return PLACE_SENTENCE
     return PLACE_ELSEWHERE
@@ -301,17 +286,12 @@ def names_code(text, start, end, tables):
     """
     if has_word(text, start, end, codes.DOMAIN_COMPUTED, tables):
         return True
-    i = start + 1 if text[start] < ascii.NOT_ASCII else start + 2
+    i = start
     while i < end:
-        c = text[i]
-        if is_capital(c) or is_digit(c):
+        code, size = code_at(text, i)
+        if i > start and (is_digit(code) or (code < codes.CASED and tables.lower[code] != code)):
             return True
-        if FIRST_OF_TWO <= c < FIRST_NOT_CASED and i + 1 < end:
-            code = ((c & 0x1F) << 6) | (text[i + 1] & 0x3F)
-            if tables.lower[code] != code:
-                return True
-            i += 1
-        i += 1
+        i += size
     return False
 
 
@@ -367,7 +347,6 @@ def reads_as_text(out, start, end, code_name):
         return FEWEST_DIGITS <= digits <= MOST_DIGITS and marks == 0 and not code_name
     if wide > 0:
         return True
-    one_word = True
-    for i in range(start, end):
-        one_word = one_word and not is_blank(out[i])
-    return not one_word or (digits == 0 and (capitals < end - start or capitals > LONGEST_CODE))
+    return find_any(out, start, end, BLANKS) < end or (
+        digits == 0 and (capitals < end - start or capitals > LONGEST_CODE)
+    )
