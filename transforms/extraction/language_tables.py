@@ -27,15 +27,10 @@ INTERNATIONAL = "international"
 LANGUAGES = "languages"  # lines of a language's code and its separators of numbers, with tabs between
 
 _FORMS = "[forms]"
-# By a table's heading: the headings over its keys and over its texts.
-_TABLES = {
-    "[table month]": ("[table month]", "[table month]"),
-    "[table month_genitive]": ("[table month]", "[table month_genitive]"),
-    "[table language]": ("[table language]", "[table language]"),
-    "[table unit]": ("[table unit]", "[table unit]"),
-    "[table country]": ("[table country]", "[table country]"),
-    "[table territory]": ("[table territory]", "[table country]"),
-}
+_TABLES = tuple(f"[table {name}]" for name in ("month", "month_genitive", "language", "unit", "country", "territory"))
+# The headings over the keys and over the texts of a table, if they are not its own.
+_KEYS_OF = {"[table month_genitive]": "[table month]"}
+_TEXTS_OF = {"[table territory]": "[table country]"}
 
 _NAME = "cldr"  # of the texts, for messages
 _ENGLISH = "en"  # writes units out, in its own rules
@@ -91,11 +86,12 @@ def _rule_file(member: str, keys: dict[str, list[str]]) -> str:
     """The rule file that a member is, with the keys that the lines of its tables belong to."""
     sections = _sections(member)
     lines: list[str] = []
-    for heading, (of_keys, of_texts) in _TABLES.items():
-        if of_texts not in sections:
+    for heading in _TABLES:
+        texts = sections.get(_TEXTS_OF.get(heading, heading))
+        if texts is None:
             continue
         lines.append(heading)
-        for names, value in zip(keys[of_keys], sections[of_texts], strict=True):
+        for names, value in zip(keys[_KEYS_OF.get(heading, heading)], texts, strict=True):
             text, *own = value.split("|")
             if text and (names or own):
                 lines.append(f"{'|'.join([names, *own])} = {text}")

@@ -15,6 +15,7 @@ import apache_beam as beam
 import numpy as np
 
 from maskmill.storage import completions, files
+from transforms.extraction.template_expansion import TEMPLATE_NAMESPACE
 from transforms.grouping import GroupAll
 from transforms.inputs.mediawiki import Page, read_header, site_base
 from transforms.inputs.options import ReadOptions
@@ -22,7 +23,6 @@ from transforms.inputs.units import UnitBatch, read_unit
 
 PIECES = "templates"
 LIBRARY = "template-library"
-NAMESPACE = 10  # of templates, on every wiki
 
 _HASH_BYTES = 8
 # hash: of the wiki and the template's name (name_hash); offset, size: the bytes of its page in the piece's text.
@@ -79,7 +79,7 @@ def _write_piece(batch: UnitBatch, reading: ReadOptions, output: str, key: str) 
         for source, units in batch.parts:
             wiki = site_base(read_header(source.path))
             for page in itertools.chain.from_iterable(read_unit(unit, reading) for unit in units):
-                if isinstance(page, Page) and page.namespace == NAMESPACE and page.model == b"wikitext":
+                if isinstance(page, Page) and page.namespace == TEMPLATE_NAMESPACE and page.model == b"wikitext":
                     rows.append((name_hash(wiki, page.title.partition(b":")[2]), offset, len(page.text)))
                     file.write(page.text)
                     offset += len(page.text)

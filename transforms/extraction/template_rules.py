@@ -76,6 +76,7 @@ FOLD = np.arange(256, dtype=np.uint8)
 FOLD[ord("A") : ord("Z") + 1] += ord("a") - ord("A")
 FOLD[ord("_")] = ord(" ")
 
+_DATA = resources.files("transforms.extraction") / "data"
 _SECTION = re.compile(r"\[(rules|forms|table ([\w-]+))\]")
 _FORM = re.compile(r"\{&(\w+)(?::((?:[^{}]|\{[^{}]*\})*))?\}")  # in a pattern: the form's name, and its arguments
 _FORM_DEPTH = 4  # forms within forms
@@ -208,12 +209,12 @@ def load_rules(language: str) -> list[RuleFile]:
     They are common.rules, those of language_tables, what data/forms.tsv and data/identities.tsv say of the language,
     and the files of `zh` and of `zh-hans`.
     """
-    folder = resources.files("transforms.extraction") / "data" / "templates"
     general = language.split("-")[0]
-    common, *own = (folder / f"{name}.rules" for name in dict.fromkeys(("common", general, language)))
+    common, *own = (_DATA / "templates" / f"{name}.rules" for name in dict.fromkeys(("common", general, language)))
     files = [parse_rules(common.read_text(encoding="utf-8"), common.name)]
     shared = [
-        RuleFile({}, _local_names(code, files[0].rules), _forms(code)) for code in dict.fromkeys((general, language))
+        RuleFile({}, _local_names(code, files[0].rules), dict(_rows("forms.tsv", code)))
+        for code in dict.fromkeys((general, language))
     ]
     files += [parse_rules(text, name) for name, text in language_tables.language_tables(language)]
     files += [file for file in shared if file.rules or file.forms]
@@ -223,8 +224,7 @@ def load_rules(language: str) -> list[RuleFile]:
 
 def has_rules(language: str) -> bool:
     """Whether there is a rule file for a language code, or for its general form: for `zh-hans` that of `zh`."""
-    folder = resources.files("transforms.extraction") / "data" / "templates"
-    return any((folder / f"{name}.rules").is_file() for name in (language, language.split("-")[0]))
+    return any((_DATA / "templates" / f"{name}.rules").is_file() for name in (language, language.split("-")[0]))
 
 
 def check_rules(text: str, file_name: str, languages: Iterable[str]) -> None:
@@ -236,14 +236,9 @@ def check_rules(text: str, file_name: str, languages: Iterable[str]) -> None:
 
 def _rows(file_name: str, language: str) -> list[tuple[str, str]]:
     """The rows of a file of data, (first column, third column), whose second column is the language."""
-    path = resources.files("transforms.extraction") / "data" / file_name
-    rows = (line.split("\t") for line in path.read_text(encoding="utf-8").splitlines() if not line.startswith("#"))
+    lines = (_DATA / file_name).read_text(encoding="utf-8").splitlines()
+    rows = (line.split("\t") for line in lines if not line.startswith("#"))
     return [(first, text) for first, of_language, text in rows if of_language == language]
-
-
-def _forms(language: str) -> dict[str, str]:
-    """The forms of a language in data/forms.tsv."""
-    return dict(_rows("forms.tsv", language))
 
 
 def _local_names(language: str, rules: Sequence[Rule]) -> tuple[Rule, ...]:

@@ -17,7 +17,8 @@ import numpy.typing as npt
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.storage import completions
 from transforms.compat.wikiextractor import WikiExtractorCompat, format_document
-from transforms.extraction.template_library import NAMESPACE, TemplateLibrary
+from transforms.extraction.template_expansion import TEMPLATE_NAMESPACE
+from transforms.extraction.template_library import TemplateLibrary
 from transforms.extraction.wikitext import WikitextExtractor
 from transforms.inputs.items import Document, RejectedPage
 from transforms.inputs.mediawiki import Page, read_header, site_base
@@ -184,7 +185,7 @@ class DocumentExtractor:
 
     def _read_page(self, page: Page, pages: PageExchange | None) -> PlainDocument | str:
         options = self.options
-        self._definitions += page.namespace == NAMESPACE
+        self._definitions += page.namespace == TEMPLATE_NAMESPACE
         if page.namespace not in options.namespaces:
             return "other_namespaces"
         if not options.keep_redirects and self._is_redirect(page):
