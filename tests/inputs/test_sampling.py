@@ -58,6 +58,17 @@ def test_pages_are_read_as_the_index_says() -> None:
     assert pages - 1 <= sum(part.document_measure for part in sample.parts) <= pages
 
 
+@pytest.mark.parametrize(("taken", "least", "most"), [((0,), 0.95, 1.0), ((1,), 0.0, 0.0)])
+def test_only_pages_of_the_taken_namespaces_count(taken: tuple[int, ...], least: float, most: float) -> None:
+    (file,) = files.match([str(DUMP)])
+    reader = CountedReader()
+    (kind,) = sampling.inputs_by_kind([file], "auto", reader)
+    streams = multistream.read_streams(file, file.size, kind.header, taken, reader)
+    assert streams is not None
+    sample = multistream.sample_streams(kind, streams, file.size, taken, ReadOptions(), reader)
+    assert least <= sample.text_total / streams.sizes.sum() <= most
+
+
 def test_an_index_of_another_dump_is_refused(tmp_path: Path) -> None:
     dump = tmp_path / "wiki-multistream.xml.bz2"
     dump.write_bytes(DUMP.read_bytes()[:100_000])

@@ -237,6 +237,6 @@ def _share_of_taken(content: bytes, site: Site, taken: Collection[int]) -> float
     groups = [bytearray(), bytearray()]
     for page in content.split(b"<page>")[1:]:
         title = _TITLE.search(page)
-        groups[site.namespace_of(title[1] if title else b"") not in (0, *taken)] += page
+        groups[site.namespace_of(title[1] if title else b"") not in taken] += page
     own, other = (len(bz2.compress(bytes(group))) if group else 0 for group in groups)
     return own / max(1, own + other)
