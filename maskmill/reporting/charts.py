@@ -7,10 +7,10 @@ from matplotlib.patches import PathPatch
 from matplotlib.path import Path
 
 from maskmill.reporting import shown
-from maskmill.reporting.drawing import FIRST, INK, MUTED, SECOND, WIDTH, Chart, Table, draw, percents, thousands
 from maskmill.reporting.facts import Facts, Shard, StageTimings
-from maskmill.reporting.flow import Flow, flow_of
+from maskmill.reporting.input_documents import Flow, flow_of
 from maskmill.reporting.row_charts import row_charts
+from maskmill.reporting.svg import FIRST, INK, MUTED, SECOND, WIDTH, Chart, Table, box, drawn, percents, thousands
 
 _MOST_BARS = 60
 _MOST_LABEL = 60  # characters beside a branch
@@ -25,15 +25,18 @@ def charts_of(facts: Facts, other: Facts | None = None) -> dict[str, Chart]:
 def _all_charts(facts: Facts, other: Facts | None) -> Iterator[Chart]:
     flow = None if facts.documents is None else flow_of(facts.documents)
     if flow is not None:
-        yield flow_chart(flow)
+        yield _flow(flow)
     yield from row_charts(facts, other)
-    yield from _text_charts(facts, other)
-    yield from _shard_charts(facts)
+    yield from _of_text(facts, other)
+    for stage, count in (("Text", "documents"), ("Text", "sentences"), ("Examples", "examples")):
+        shards = [shard for shard in facts.shards if (shard.stage, shard.split) == (stage, "train")]
+        if shards and all(count in shard.counts for shard in shards):
+            yield _shards(shards, count)
     if facts.timings:
-        yield timings_chart(facts.timings)
+        yield _timings(facts.timings)
 
 
-def flow_chart(flow: Flow) -> Chart:
+def _flow(flow: Flow) -> Chart:
     """The stream of documents, from what was read down to the text, with what was left out to the right."""
     kept = shown.count(flow.kept)
     summary = f"Of {shown.count(flow.read)} pages or documents that were read, {kept} are in the text."
@@ -41,40 +44,34 @@ def flow_chart(flow: Flow) -> Chart:
     if largest is not None:
         summary += f" Most others are {largest.label}: {shown.count(largest.count)}."
     height = 96 + 30 * max(3, len(flow.branches))
-    title = "What became of the documents"
-    svg = draw("flow", title, summary, lambda plane: _draw_flow(plane, flow, height), height=height, axes=False)
-    rows = [(b.label, shown.count(b.count), shown.percent(b.count / flow.read)) for b in flow.branches]
-    return Chart(
-        name="flow",
-        title=title,
-        summary=summary,
-        svg=svg,
-        table=Table(columns=("where they went", "documents", "share"), rows=tuple(rows)),
+    rows = tuple((b.label, shown.count(b.count), shown.percent(b.count / flow.read)) for b in flow.branches)
+    return drawn(
+        ("flow", "What became of the documents", summary),
+        Table(("where they went", "documents", "share"), rows),
+        lambda plane: _draw_flow(plane, flow, height),
+        height=height,
     )
 
 
 def _draw_flow(plane: Axes, flow: Flow, height: int) -> None:
-    left, top, thickness, label_at = 2, height - 30, 96, 130
+    left, top, bottom, thickness, label_at = 2, height - 30, 44, 96, 130
     plane.text(left, height - 12, f"{shown.count(flow.read)} read", color=INK, va="center", weight="bold")
     lost = [branch for branch in flow.branches if not branch.is_kept]
     kept = [branch for branch in flow.branches if branch.is_kept]
-    bottom = 44
     # The rightmost stream leaves first, at the top.
     for place, branch in enumerate(reversed(lost)):
         middle = top - 34 - 30 * place
         size = min(24.0, max(1.5, (branch.end - branch.start) * thickness))
         start, end = left + branch.start * thickness, left + branch.end * thickness
         _ribbon(plane, (start, end), top, (label_at - 8, middle + size / 2, middle - size / 2))
-        plane.text(label_at, middle, shown.count(branch.count), color=INK, va="center", weight="bold")
-        width = 8 * len(shown.count(branch.count)) + 6
-        plane.text(
-            label_at + width, middle, shown.text(shown.beginning(branch.label, _MOST_LABEL)), color=MUTED, va="center"
-        )
+        count = shown.count(branch.count)
+        plane.text(label_at, middle, count, color=INK, va="center", weight="bold")
+        label = shown.text(shown.beginning(branch.label, _MOST_LABEL))
+        plane.text(label_at + 8 * len(count) + 6, middle, label, color=MUTED, va="center")
+    at = left
     for place, branch in enumerate(kept):
         start, end = left + branch.start * thickness, left + branch.end * thickness
-        colour = FIRST if place == 0 else SECOND
-        plane.fill([start, end, end, start], [top, top, bottom, bottom], facecolor=colour, linewidth=0)
-    at = left
+        box(plane, start, end, top, bottom, FIRST if place == 0 else SECOND)
     for branch in kept:
         text = f"{shown.count(branch.count)} {branch.label}"
         plane.text(at, bottom - 14, text, color=INK, va="center", weight="bold")
@@ -102,81 +99,56 @@ def _ribbon(plane: Axes, across: tuple[float, float], top: float, end: tuple[flo
     plane.add_patch(PathPatch(Path(points, codes), facecolor=MUTED, alpha=0.35, linewidth=0))
 
 
-def _shard_charts(facts: Facts) -> Iterator[Chart]:
-    """Documents and sentences of each text shard, examples of each shard of examples."""
-    wanted = [("Text", "documents"), ("Text", "sentences"), ("Examples", "examples")]
-    for stage, count in wanted:
-        shards = [shard for shard in facts.shards if (shard.stage, shard.split) == (stage, "train")]
-        if shards and all(count in shard.counts for shard in shards):
-            yield shard_chart(shards, count)
-
-
-def shard_chart(shards: Sequence[Shard], count: str) -> Chart:
-    """How many of something each shard has."""
+def _shards(shards: Sequence[Shard], count: str) -> Chart:
+    """How many of something each shard has: of at most so many bars, each of neighbours [first, last]."""
     values = [shard.counts[count] for shard in shards]
-    groups = _grouped(len(values), _MOST_BARS)
+    step = -(-len(values) // _MOST_BARS)
+    groups = [(start, min(len(values), start + step) - 1) for start in range(0, len(values), step)]
     means = [sum(values[a : b + 1]) / (b + 1 - a) for a, b in groups]
-    title = f"{count.capitalize()} a shard"
-    low, high, mean = min(values), max(values), sum(values) / len(values)
     summary = (
-        f"{shown.count(len(values))} training shards have {shown.number(mean)} {count} each on average, from "
-        f"{shown.count(low)} to {shown.count(high)}."
+        f"{shown.count(len(values))} training shards have {shown.number(sum(values) / len(values))} {count} each on "
+        f"average, from {shown.count(min(values))} to {shown.count(max(values))}."
     )
 
     def onto(plane: Axes) -> None:
-        starts = [a - 0.42 if b == a else a - 0.5 for a, b in groups]
-        ends = [b + 0.42 if b == a else b + 0.5 for a, b in groups]
-        for start, end, value in zip(starts, ends, means, strict=True):
-            plane.fill([start, end, end, start], [0, 0, value, value], facecolor=FIRST, linewidth=0)
+        for (a, b), value in zip(groups, means, strict=True):
+            beside = 0.42 if b == a else 0.5
+            box(plane, a - beside, b + beside, 0, value, FIRST)
         plane.set(ylim=(0, None), xlabel="shard")
         thousands(plane.yaxis)
         thousands(plane.xaxis, most=6)
 
-    name = f"shards-{count}"
-    table = Table(
-        columns=("shard", count),
-        rows=tuple(
-            (f"{a}" if a == b else f"{a} to {b}", shown.number(m)) for (a, b), m in zip(groups, means, strict=True)
-        ),
-    )
-    return Chart(name=name, title=title, summary=summary, svg=draw(name, title, summary, onto), table=table)
+    rows = [(f"{a}" if a == b else f"{a} to {b}", shown.number(m)) for (a, b), m in zip(groups, means, strict=True)]
+    title = f"{count.capitalize()} a shard"
+    return drawn((f"shards-{count}", title, summary), Table(("shard", count), tuple(rows)), onto)
 
 
-def _grouped(count: int, most: int) -> list[tuple[int, int]]:
-    """Neighbours [first, last] among `count` things: at most `most` groups, all of one size but the last."""
-    step = -(-count // most)
-    return [(start, min(count, start + step) - 1) for start in range(0, count, step)]
-
-
-def _text_charts(facts: Facts, other: Facts | None) -> Iterator[Chart]:
+def _of_text(facts: Facts, other: Facts | None) -> Iterator[Chart]:
     """The lengths of documents, and how many pieces words have."""
     if facts.texts:
         split, text = next(iter(facts.texts.items()))
         theirs = None if other is None or split not in other.texts else other.texts[split].document_lines
-        mean = text.lines / max(1, text.documents)
-        summary = f"A document has {shown.number(mean)} sentences on average."
-        title = "Sentences a document"
+        summary = f"A document has {shown.number(text.lines / max(1, text.documents))} sentences on average."
         ours = [(_range(low, high), number) for low, high, number in text.document_lines]
-        other_bars = None if theirs is None else {_range(low, high): number for low, high, number in theirs}
-        yield bars_chart("document-lengths", title, summary, ("sentences", "documents"), ours, other_bars)
+        others = None if theirs is None else {_range(low, high): number for low, high, number in theirs}
+        named = ("document-lengths", "Sentences a document", summary)
+        yield _bars(named, ("sentences", "documents"), ours, others)
     if facts.samples.word_pieces:
         counts = facts.samples.word_pieces
         words = sum(number for _, number in counts)
         mean = sum(pieces * number for pieces, number in counts) / words
         summary = f"{shown.count(words)} words of some examples have {shown.number(mean)} pieces on average."
-        theirs_pieces = None if other is None else {str(p): n for p, n in other.samples.word_pieces}
+        others = None if other is None else {str(pieces): number for pieces, number in other.samples.word_pieces}
         ours = [(str(pieces), number) for pieces, number in counts]
-        yield bars_chart("word-pieces", "Pieces a word", summary, ("pieces", "words"), ours, theirs_pieces)
+        yield _bars(("word-pieces", "Pieces a word", summary), ("pieces", "words"), ours, others)
 
 
 def _range(low: int, high: int) -> str:
     return str(low) if low == high else f"{low}–{high}"
 
 
-def bars_chart(
-    name: str,
-    title: str,
-    summary: str,
+def _bars(
+    named: tuple[str, str, str],
     columns: tuple[str, str],
     bars: Sequence[tuple[str, int]],
     others: Mapping[str, int] | None,
@@ -189,54 +161,43 @@ def bars_chart(
     def onto(plane: Axes) -> None:
         width = 0.4 if others else 0.8
         for place, (label, number) in enumerate(bars):
-            _bar(plane, place - 0.4, width, number / total, FIRST)
+            box(plane, place - 0.4, place - 0.4 + width, 0, number / total, FIRST)
             if others:
-                _bar(plane, place, width, others.get(label, 0) / all_others, SECOND)
+                box(plane, place, place + width, 0, others.get(label, 0) / all_others, SECOND)
         plane.set(ylim=(0, None), xlabel=columns[0])
         step = -(-len(labels) // _MOST_LABELS)
         plane.set_xticks(range(0, len(labels), step), [label.partition("–")[0] for label in labels[::step]])
         percents(plane.yaxis)
 
-    rows = [(label, shown.count(number), shown.percent(number / total)) for label, number in bars]
-    table = Table(columns=(*columns, "share"), rows=tuple(rows))
-    return Chart(name=name, title=title, summary=summary, svg=draw(name, title, summary, onto), table=table)
+    rows = tuple((label, shown.count(number), shown.percent(number / total)) for label, number in bars)
+    return drawn(named, Table((*columns, "share"), rows), onto)
 
 
-def _bar(plane: Axes, left: float, width: float, height: float, colour: str) -> None:
-    plane.fill([left, left + width, left + width, left], [0, 0, height, height], facecolor=colour, linewidth=0)
-
-
-def timings_chart(timings: Sequence[StageTimings]) -> Chart:
+def _timings(timings: Sequence[StageTimings]) -> Chart:
     """How long each step took."""
-    steps = [(f"{step.label}", step) for stage in timings for step in stage.steps]
-    total, longest = sum(step.seconds for _, step in steps), max(step.seconds for _, step in steps)
-    slowest = max(steps, key=lambda named: named[1].seconds)[0]
-    title = "Time by step"
-    summary = f"The steps took {shown.duration(total)} together, most of it {slowest}."
+    steps = [step for stage in timings for step in stage.steps]
+    longest = max(steps, key=lambda step: step.seconds)
+    summary = (
+        f"The steps took {shown.duration(sum(step.seconds for step in steps))} together, most of it {longest.label}."
+    )
     height = 12 + 34 * len(steps)
 
     def onto(plane: Axes) -> None:
-        for place, (label, step) in enumerate(steps):
+        for place, step in enumerate(steps):
             top = height - 6 - 34 * place
-            plane.text(0, top - 7, label, color=INK, va="center")
+            plane.text(0, top - 7, step.label, color=INK, va="center")
             plane.text(WIDTH, top - 7, shown.duration(step.seconds), color=MUTED, va="center", ha="right")
-            end = max(2.0, WIDTH * step.seconds / (longest or 1))
-            plane.fill([0, end, end, 0], [top - 16, top - 16, top - 26, top - 26], facecolor=FIRST, linewidth=0)
+            box(plane, 0, max(2.0, WIDTH * step.seconds / (longest.seconds or 1)), top - 16, top - 26, FIRST)
 
     rows = [
         (
-            label,
+            step.label,
             shown.duration(step.seconds),
             shown.count(step.pieces),
             f"{shown.size(step.bytes / step.seconds)}/s" if step.seconds and step.bytes else "–",
             "–" if step.memory is None else shown.size(step.memory),
         )
-        for label, step in steps
+        for step in steps
     ]
-    return Chart(
-        name="timings",
-        title=title,
-        summary=summary,
-        svg=draw("timings", title, summary, onto, height=height, axes=False),
-        table=Table(columns=("step", "time", "pieces of work", "rate", "memory"), rows=tuple(rows)),
-    )
+    table = Table(("step", "time", "pieces of work", "rate", "memory"), tuple(rows))
+    return drawn(("timings", "Time by step", summary), table, onto, height=height)

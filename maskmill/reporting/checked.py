@@ -1,8 +1,7 @@
 """What verify found, as the page lists it."""
 
-import dataclasses
 from collections.abc import Mapping
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 from maskmill.verification.findings import CHECKS, Finding, Verification
 
@@ -10,16 +9,9 @@ Mark = Literal["passed", "error", "warning", "note", "skipped"]
 _MOST_FINDINGS = 50
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class CheckLine:
-    """A check.
-
-    Attributes:
-      name, title: of the check.
-      mark: the worst that it found, or that it was not made.
-      looked_at: how many things it was made on.
-      findings: how many it has.
-      skipped: why it was not made, or not on all; empty: it was.
+class CheckLine(NamedTuple):
+    """A check: its name and title, the worst that it found or that it was not made, on how many things it was made, how
+    many findings it has, and why it was not made, or not on all; empty: it was.
     """
 
     name: str
@@ -30,8 +22,7 @@ class CheckLine:
     skipped: str
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Checked:
+class Checked(NamedTuple):
     """What was verified, and what was found.
 
     Attributes:
@@ -59,7 +50,7 @@ class Checked:
         return {mark: marks.count(mark) for mark in get_args(Mark)}
 
     def line(self, name: str) -> CheckLine | None:
-        """The line of a check; None where it was not heard of."""
+        """The line of a check; None if it was not heard of."""
         return next((line for line in self.lines if line.name == name), None)
 
 
@@ -83,11 +74,4 @@ def _line(name: str, verification: Verification) -> CheckLine:
     for severity in ("note", "warning", "error"):
         if severity in found:
             mark = severity
-    return CheckLine(
-        name=name,
-        title=CHECKS[name].title,
-        mark=mark,
-        looked_at=outcome.looked_at,
-        findings=outcome.findings,
-        skipped=outcome.skipped or "",
-    )
+    return CheckLine(name, CHECKS[name].title, mark, outcome.looked_at, outcome.findings, outcome.skipped or "")

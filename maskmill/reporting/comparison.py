@@ -1,25 +1,23 @@
 """What is different between two data sets, figure by figure and option by option."""
 
-import dataclasses
-from collections.abc import Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Hashable, Iterator, Mapping
+from typing import NamedTuple, TypeVar
 
 from maskmill.reporting import shown
 from maskmill.reporting.facts import Facts
 from maskmill.reporting.figures import Figure
 
-_T = TypeVar("_T")
+_T = TypeVar("_T", bound=Hashable)
 _NONE = "–"
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Change:
+class Change(NamedTuple):
     """A figure or an option of both data sets, as text.
 
     Attributes:
       group, name: what it is.
       this, other: what both have; "–": it has none.
-      change: from the other to this one; empty where nothing changed, or it is no number.
+      change: from the other to this one; empty if nothing changed, or it is not a number.
       differs: whether both are different.
     """
 
@@ -28,11 +26,10 @@ class Change:
     this: str
     other: str
     change: str = ""
-    differs: bool = False
+    differs: bool = True
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Comparison:
+class Comparison(NamedTuple):
     """What is different between two data sets.
 
     Attributes:
@@ -50,28 +47,19 @@ class Comparison:
     @property
     def is_same(self) -> bool:
         """Whether no figure, option, version or input differs."""
-        everything = (*self.figures, *self.left_out, *self.options, *self.versions, *self.inputs)
-        return not any(change.differs for change in everything)
+        return not any(change.differs for changes in self for change in changes)
 
 
 def compare(facts: Facts, other: Facts) -> Comparison:
     """Compares a data set with another one, which counts as the earlier."""
     ours, theirs = ({(figure.group, figure.name): figure for figure in one.figures} for one in (facts, other))
+    both = (facts, other)
     return Comparison(
-        figures=tuple(_of_figures(key, ours.get(key), theirs.get(key)) for key in _keys(ours, theirs)),
+        figures=tuple(_of_figures(*key, ours.get(key), theirs.get(key)) for key in _keys(ours, theirs)),
         left_out=tuple(_left_out(facts, other)),
-        options=_differing(
-            {(option.stage, option.name): option.value for option in facts.options},
-            {(option.stage, option.name): option.value for option in other.options},
-        ),
-        versions=_differing(
-            {("", name): version for name, version in facts.versions.items()},
-            {("", name): version for name, version in other.versions.items()},
-        ),
-        inputs=_differing(
-            {("", one.path): one.sha256 for one in facts.inputs},
-            {("", one.path): one.sha256 for one in other.inputs},
-        ),
+        options=_differing(*({(o.stage, o.name): o.value for o in one.options} for one in both)),
+        versions=_differing(*({("", name): version for name, version in one.versions.items()} for one in both)),
+        inputs=_differing(*({("", file.path): file.sha256 for file in one.inputs} for one in both)),
     )
 
 
@@ -80,19 +68,11 @@ def _keys(ours: Mapping[_T, object], theirs: Mapping[_T, object]) -> list[_T]:
     return list(dict.fromkeys([*ours, *theirs]))
 
 
-def _of_figures(key: tuple[str, str], ours: Figure | None, theirs: Figure | None) -> Change:
-    group, name = key
+def _of_figures(group: str, name: str, ours: Figure | None, theirs: Figure | None) -> Change:
+    this, other = (_NONE if figure is None else figure.text for figure in (ours, theirs))
     if ours is None or theirs is None:
-        this, other = (_NONE if figure is None else figure.text for figure in (ours, theirs))
-        return Change(group=group, name=name, this=this, other=other, differs=True)
-    return Change(
-        group=group,
-        name=name,
-        this=ours.text,
-        other=theirs.text,
-        change=_change(ours, theirs),
-        differs=ours.value != theirs.value,
-    )
+        return Change(group, name, this, other)
+    return Change(group, name, this, other, _change(ours, theirs), ours.value != theirs.value)
 
 
 def _change(ours: Figure, theirs: Figure) -> str:
@@ -111,30 +91,19 @@ def _signed(text: str) -> str:
     return text.replace("-", "\u2212")
 
 
-def _left_out(facts: Facts, other: Facts) -> Sequence[Change]:
+def _left_out(facts: Facts, other: Facts) -> Iterator[Change]:
     ours, theirs = (
         {} if one.documents is None else {s.reason: s.count for s in one.documents.set_aside} for one in (facts, other)
     )
-    changes = []
     for reason in _keys(ours, theirs):
         this, that = ours.get(reason, 0), theirs.get(reason, 0)
         change = _signed(f"{this - that:+,}") if this != that else ""
-        changes.append(
-            Change(
-                group="",
-                name=reason,
-                this=shown.count(this),
-                other=shown.count(that),
-                change=change,
-                differs=this != that,
-            )
-        )
-    return changes
+        yield Change("", reason, shown.count(this), shown.count(that), change, this != that)
 
 
 def _differing(ours: Mapping[tuple[str, str], str], theirs: Mapping[tuple[str, str], str]) -> tuple[Change, ...]:
     return tuple(
-        Change(group=key[0], name=key[1], this=ours.get(key, _NONE), other=theirs.get(key, _NONE), differs=True)
+        Change(*key, ours.get(key, _NONE), theirs.get(key, _NONE))
         for key in _keys(ours, theirs)
         if ours.get(key) != theirs.get(key)
     )

@@ -2,33 +2,25 @@
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
-from maskmill.reporting import documents, figures, lineage, made_stages, shown
+from maskmill.reporting import figures, made_from, made_stages, shown
 from maskmill.reporting.checked import Checked, checked_of
-from maskmill.reporting.documents import Documents
-from maskmill.reporting.figures import Figure
-from maskmill.reporting.lineage import Input, Option, Step
+from maskmill.reporting.figures import Figure, StageCounts
+from maskmill.reporting.input_documents import Documents, documents_of
+from maskmill.reporting.made_from import Input, Option, Step
 from maskmill.reporting.made_stages import MadeStage
-from maskmill.reporting.row_facts import RowFacts, row_facts_of
+from maskmill.reporting.measured import RowFacts, TextFacts, row_facts_of, text_facts_of
 from maskmill.reporting.samples import Follow, FrequentPiece, Samples, frequent_pieces, noting, samples_of
-from maskmill.reporting.stage_counts import StageCounts, stage_counts_of
-from maskmill.reporting.text_facts import TextFacts, text_facts_of
 from maskmill.storage import files, timings
 from maskmill.storage.reuse import Reused, read_reused
 from maskmill.storage.timings import Timing
 from maskmill.verification.findings import Verification
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Shard:
-    """A shard, as its manifest has it.
-
-    Attributes:
-      stage: its stage's title.
-      split: "train" or "eval".
-      name: of the file, or of the first of its files.
-      bytes: of all its files.
-      counts: documents, sentences, examples …
+class Shard(NamedTuple):
+    """A shard, as its manifest has it: its stage's title, its split, its (first) file, the bytes of all its files, and
+    its counts of documents, sentences, examples …
     """
 
     stage: str
@@ -38,13 +30,13 @@ class Shard:
     counts: Mapping[str, int]
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True)
 class Places:
     """What the places of all rows of a split hold.
 
     Attributes:
       split: "training" or "eval".
-      text: pieces of text that are not predicted; where the reader draws the masks, all of them.
+      text: pieces of text that are not predicted; if the reader draws the masks, all of them.
       predicted, special, padding: how many are predicted, are [CLS], [SEP] and the like, and hold nothing.
     """
 
@@ -64,23 +56,15 @@ class Places:
         return figures.share(getattr(self, name), self.all)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class StageTimings:
+class StageTimings(NamedTuple):
     """How long the steps of a stage took at the last run that made something."""
 
     stage: str
     steps: tuple[Timing, ...]
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class StageReused:
-    """What a stage took from the release before.
-
-    Attributes:
-      stage: its title.
-      previous: that release's name.
-      reused: how many pages and shards there are, and how many of them were taken.
-    """
+class StageReused(NamedTuple):
+    """What a stage took from the release before: its title, that release's name, and how many pages and shards."""
 
     stage: str
     previous: str
@@ -103,11 +87,11 @@ class Facts:
       shards: of all stages.
       row_length: most pieces of a row; None: there are no examples.
       places: by split, what the places of rows hold, as the manifest says.
-      rows: by split, what its rows look like; empty where they were not read.
+      rows: by split, what its rows look like; empty if they were not read.
       frequent: the most frequent pieces of the first split.
-      texts: by split, what its text looks like; empty where it was not read.
+      texts: by split, what its text looks like; empty if it was not read.
       timings: by stage.
-      reused: by stage, what a release took from the one before; empty where there was none.
+      reused: by stage, what a release took from the one before; empty if there was none.
       checked: what verify found; None: the data was not verified.
       samples: how the data looks.
     """
@@ -135,7 +119,7 @@ class Facts:
     samples: Samples
 
     def figure(self, group: str, name: str) -> Figure | None:
-        """A figure; None where the data set does not have it."""
+        """A figure; None if the data set does not have it."""
         return next((f for f in self.figures if (f.group, f.name) == (group, name)), None)
 
 
@@ -175,14 +159,14 @@ def collect(
         name=files.base_name(directory) if directory not in (".", "/") else directory,
         path=directory,
         stages=tuple(stage.title for stage in stages),
-        steps=lineage.lineage_of(stages),
-        stage_counts=stage_counts_of(stages),
+        steps=made_from.steps_of(stages),
+        stage_counts=figures.stage_counts_of(stages),
         figures=tuple(figure for stage in stages for figure in figures.figures_of(stage)),
-        inputs=lineage.inputs_of(stages),
-        options=lineage.options_of(stages),
-        versions=lineage.versions_of(stages),
-        dump_date=lineage.dump_date(stages),
-        documents=None if text is None else documents.documents_of(text),
+        inputs=made_from.inputs_of(stages),
+        options=made_from.options_of(stages),
+        versions=made_from.versions_of(stages),
+        dump_date=made_from.dump_date(stages),
+        documents=None if text is None else documents_of(text),
         shards=tuple(_shards(stages)),
         row_length=None if examples is None else examples.parameter("max_seq_length"),
         places=tuple(_places(by_name["examples"])) if "examples" in by_name else (),
@@ -196,22 +180,16 @@ def collect(
     )
 
 
-def _shards(stages: Sequence[MadeStage]) -> list[Shard]:
-    return [
-        Shard(
-            stage=stage.title,
-            split=str(entry.get("kind", "train")),
-            name=str(entry["name"]),
-            bytes=sum(int(file.get("bytes") or 0) for file in made_stages.files_of(entry)),
-            counts={name: value for name, value in entry.items() if type(value) is int and name != "random_seed"},
-        )
-        for stage in stages
-        for entry in stage.shards
-    ]
+def _shards(stages: Sequence[MadeStage]) -> Iterator[Shard]:
+    for stage in stages:
+        for entry in stage.shards:
+            counts = {name: value for name, value in entry.items() if type(value) is int and name != "random_seed"}
+            size = made_stages.bytes_of_shard(entry)
+            yield Shard(stage.title, str(entry.get("kind", "train")), str(entry["name"]), size, counts)
 
 
 def _timings(stages: Sequence[MadeStage]) -> list[StageTimings]:
-    found = [StageTimings(stage=stage.title, steps=timings.read(stage.directory)) for stage in stages]
+    found = [StageTimings(stage.title, timings.read(stage.directory)) for stage in stages]
     return [timed for timed in found if timed.steps]
 
 
@@ -220,7 +198,7 @@ def _reused(stages: Sequence[MadeStage]) -> Iterator[StageReused]:
         reused = read_reused(stage.directory)
         if reused is not None and reused.previous:
             name = shown.text(files.base_name(files.parent(reused.previous)))
-            yield StageReused(stage=stage.title, previous=name, reused=reused)
+            yield StageReused(stage.title, name, reused)
 
 
 def _places(stage: MadeStage) -> Iterator[Places]:
@@ -229,10 +207,5 @@ def _places(stage: MadeStage) -> Iterator[Places]:
         counts = stage.counts.get(split, {})
         if counts.get("examples") and counts.get("padding_tokens") is not None:
             predicted = counts.get("masked_positions") or 0
-            yield Places(
-                split=name,
-                text=counts["example_tokens"] - predicted,
-                predicted=predicted,
-                special=counts["special_tokens"],
-                padding=counts["padding_tokens"],
-            )
+            special, padding = counts["special_tokens"], counts["padding_tokens"]
+            yield Places(name, counts["example_tokens"] - predicted, predicted, special, padding)

@@ -63,15 +63,23 @@ class MadeStage:
         shards: Sequence[Mapping[str, Any]] = self.made["shards"]
         return shards
 
+    @property
+    def input_bytes(self) -> int:
+        """How large its inputs were, as far as the manifest says."""
+        return sum(int(entry.get("bytes") or 0) for entry in self.made["inputs"])
+
+    def in_splits(self, name: str) -> int:
+        """A count of both splits together."""
+        return self.counted("train", name) + self.counted("eval", name)
+
     def bytes_of(self, kind: str | None = None) -> int:
         """How large its shards are; those of one kind, or all."""
-        chosen = [shard for shard in self.shards if kind is None or shard.get("kind") == kind]
-        return sum(int(file.get("bytes") or 0) for shard in chosen for file in manifest.files_of_shard(shard))
+        return sum(bytes_of_shard(shard) for shard in self.shards if kind is None or shard.get("kind") == kind)
 
 
-def files_of(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The files of a shard that a manifest lists."""
-    return manifest.files_of_shard(entry)
+def bytes_of_shard(shard: Mapping[str, Any]) -> int:
+    """How large the files of a shard are together."""
+    return sum(int(file.get("bytes") or 0) for file in manifest.files_of_shard(shard))
 
 
 def find_stages(path: str) -> tuple[MadeStage, ...]:

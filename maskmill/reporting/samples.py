@@ -4,16 +4,17 @@ import collections
 import contextlib
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.inspection.decoded import DecodedExample
-from maskmill.inspection.examples import open_examples
+from maskmill.inspection.examples import OpenedExamples, open_examples
 from maskmill.inspection.found_documents import FoundDocument
 from maskmill.inspection.words import Words
 from maskmill.reporting import shown
-from maskmill.reporting.documents import first_title
+from maskmill.reporting.input_documents import first_title
 from maskmill.reporting.made_stages import MadeStage
-from maskmill.reporting.row_facts import RowFacts
+from maskmill.reporting.measured import RowFacts
 from maskmill.storage import files
 
 _MOST_BYTES = 1 << 20
@@ -31,14 +32,9 @@ _EXAMPLES = {"train": 2, "eval": 1}
 Follow = Callable[[str, str], FoundDocument]
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class SampleText:
-    """The first document of a text shard.
-
-    Attributes:
-      file: its path.
-      lines: its first sentences.
-      more: how many sentences it has behind them; None: it is not known.
+class SampleText(NamedTuple):
+    """The first document of a text shard: the shard's path, its first sentences, and how many stand behind them; None:
+    it is not known.
     """
 
     file: str
@@ -46,23 +42,21 @@ class SampleText:
     more: int | None
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Article:
+class Article(NamedTuple):
     """The beginning of one article at every stage.
 
     Attributes:
-      title, input: its title, and the path of the file that has it.
+      title: its title.
       wikitext, text: as the input has it, and what the extraction made of it.
       shard: the path of its text shard; empty: it is in none.
       lines: its first sentences.
       more: how many there are behind them.
-      pieces: of each of the first sentences, as the vocabulary has them; empty where there are no examples.
+      pieces: of each of the first sentences, as the vocabulary has them; empty if there are no examples.
       examples: rows that hold it.
       rows: how many there are.
     """
 
     title: str
-    input: str
     wikitext: str
     text: str
     shard: str
@@ -73,7 +67,7 @@ class Article:
     rows: int
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True)
 class Samples:
     """How the data looks at each stage.
 
@@ -81,7 +75,7 @@ class Samples:
       article: the first article at every stage; None: it cannot be followed.
       texts: the beginning of some documents.
       examples: some rows.
-      word_pieces: how many words of some rows have so many pieces: (pieces, words); empty where it is not known.
+      word_pieces: how many words of some rows have so many pieces: (pieces, words); empty if it is not known.
       unread: why some of it cannot be shown, a sentence each: files that are missing or damaged.
     """
 
@@ -92,7 +86,7 @@ class Samples:
     unread: tuple[str, ...] = ()
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True)
 class FrequentPiece:
     """A piece of the vocabulary, and how often it occurs."""
 
@@ -104,11 +98,14 @@ class FrequentPiece:
 def frequent_pieces(rows: Mapping[str, RowFacts], directory: str) -> Iterator[FrequentPiece]:
     """The most frequent pieces of the first split, by their names in the vocabulary of a directory's examples."""
     for split, facts in list(rows.items())[:1]:
-        opened = open_examples(directory, split="eval" if split == "eval" else "train")
-        words = Words(opened.vocabulary)
-        opened.close()
+        with contextlib.closing(_opened(directory, split)) as opened:
+            words = Words(opened.vocabulary)
         for id, count in facts.frequent:
-            yield FrequentPiece(id=id, text=words.piece(id), count=count)
+            yield FrequentPiece(id, words.piece(id), count)
+
+
+def _opened(directory: str, split: str) -> OpenedExamples:
+    return open_examples(directory, split="eval" if split == "eval" else "train")
 
 
 @contextlib.contextmanager
@@ -138,9 +135,8 @@ def samples_of(
     reasons = list(unread)
     for stage in stages:
         if stage.name == "extract":
-            if follow is not None:
-                with noting(reasons):
-                    article = article or _article(stage, path, follow)
+            with noting(reasons):
+                article = article or (None if follow is None else _article(stage, path, follow))
             with noting(reasons):
                 texts.extend(_texts(stage))
         elif stage.name == "examples":
@@ -148,17 +144,11 @@ def samples_of(
                 examples.extend(_examples(stage))
             with noting(reasons):
                 word_pieces.extend(_word_pieces(stage))
-    return Samples(
-        article=article,
-        texts=tuple(texts),
-        examples=tuple(examples),
-        word_pieces=tuple(word_pieces),
-        unread=tuple(dict.fromkeys(reasons)),
-    )
+    return Samples(article, tuple(texts), tuple(examples), tuple(word_pieces), tuple(dict.fromkeys(reasons)))
 
 
 def _article(stage: MadeStage, path: str, follow: Follow) -> Article | None:
-    """The first article at every stage; None where the inputs are gone or have no titles, or where it may be anywhere
+    """The first article at every stage; None if the inputs are gone or have no titles, or if it may be anywhere
     in a lot of text, because sources are mixed or MLPerf's chain shuffled it.
     """
     title = first_title(stage)
@@ -169,19 +159,23 @@ def _article(stage: MadeStage, path: str, follow: Follow) -> Article | None:
         found = follow(path, title)
     except UnusableInputError:  # the inputs are not there any more
         return None
-    lines = () if found.document is None else found.document.lines
+    lines, shard = ((), "") if found.document is None else (found.document.lines, found.document.file)
     return Article(
         title=shown.beginning(found.title, _MOST_CHARACTERS),
-        input=found.input,
         wikitext=shown.beginning(found.wikitext, _MOST_WIKITEXT),
         text=shown.beginning(found.text, _MOST_WIKITEXT),
-        shard="" if found.document is None else found.document.file,
-        lines=tuple(shown.beginning(line, _MOST_CHARACTERS) for line in lines[:_MOST_LINES]),
+        shard=shard,
+        lines=_first(lines),
         more=max(0, len(lines) - _MOST_LINES),
         pieces=tuple(pieces[:_MOST_SENTENCE] for pieces in found.pieces[:_SENTENCES]),
         examples=found.examples,
         rows=0 if found.rows is None else found.rows.count,
     )
+
+
+def _first(lines: Sequence[str]) -> tuple[str, ...]:
+    """The first sentences, none too long."""
+    return tuple(shown.beginning(line, _MOST_CHARACTERS) for line in lines[:_MOST_LINES])
 
 
 def _texts(stage: MadeStage) -> Iterator[SampleText]:
@@ -200,37 +194,26 @@ def _first_document(path: str) -> SampleText:
     content = files.read_range(path, 0, min(_MOST_BYTES, files.size(path)))
     document, end, _ = content.lstrip(b"\n").partition(b"\n\n")
     lines = document.decode("utf-8", "replace").split("\n")
-    return SampleText(
-        file=path,
-        lines=tuple(shown.beginning(line, _MOST_CHARACTERS) for line in lines[:_MOST_LINES]),
-        more=max(0, len(lines) - _MOST_LINES) if end else None,
-    )
+    return SampleText(path, _first(lines), max(0, len(lines) - _MOST_LINES) if end else None)
 
 
 def _examples(stage: MadeStage) -> Iterator[DecodedExample]:
     """The first and the middle row of training, and the first of eval."""
-    for split in ("train", "eval"):
-        if not stage.counted(split, "examples"):
-            continue
-        opened = open_examples(stage.directory, split=split)
-        try:
-            for sample in (0, opened.count // 2)[: _EXAMPLES[split]]:
-                yield opened.decoded(sample)
-        finally:
-            opened.close()
+    for split, most in _EXAMPLES.items():
+        if stage.counted(split, "examples"):
+            with contextlib.closing(_opened(stage.directory, split)) as opened:
+                for sample in (0, opened.count // 2)[:most]:
+                    yield opened.decoded(sample)
 
 
 def _word_pieces(stage: MadeStage) -> list[tuple[int, int]]:
     """How many words of the first training rows have so many pieces."""
     if not stage.counted("train", "examples"):
         return []
-    opened = open_examples(stage.directory, split="train")
-    try:
+    with contextlib.closing(_opened(stage.directory, "train")) as opened:
         if opened.vocabulary is None:
             return []
         examples = list(opened.all_decoded(0, min(_COUNTED_EXAMPLES, opened.count)))
-    finally:
-        opened.close()
     sizes: list[int] = []
     for example in examples:
         in_word = False

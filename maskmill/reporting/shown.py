@@ -16,6 +16,11 @@ def count(value: float) -> str:
     return f"{value:,.0f}"
 
 
+def plural(number: int, noun: str) -> str:
+    """A number with its noun: `1 shard`, `5 shards`."""
+    return f"{count(number)} {noun}{'' if number == 1 else 's'}"
+
+
 def size(value: float) -> str:
     """A number of bytes, as `12.3 MB`."""
     for unit, factor in _SIZES:
@@ -60,7 +65,7 @@ def _is_harmless(character: str) -> bool:
 
 
 def beginning(value: str, most: int) -> str:
-    """The first `most` characters of a text, and how many there are where it has more."""
+    """The first `most` characters of a text, and how many there are if it has more."""
     if len(value) <= most:
         return value
     return f"{value[:most].rstrip()} … ({count(len(value))} characters)"

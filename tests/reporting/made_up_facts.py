@@ -4,11 +4,11 @@ import dataclasses
 from typing import Any
 
 from maskmill.inspection.decoded import DecodedExample, DecodedPiece
-from maskmill.reporting.documents import Documents, Rejected, SetAside
 from maskmill.reporting.facts import Facts
-from maskmill.reporting.lineage import Input, Option, Step
+from maskmill.reporting.input_documents import Documents, Rejected, SetAside
+from maskmill.reporting.made_from import Input, Option, Step
+from maskmill.reporting.measured import TextFacts
 from maskmill.reporting.samples import Article, FrequentPiece, Samples, SampleText
-from maskmill.reporting.text_facts import TextFacts
 
 
 def made_up_facts(text: str = "text", **others: Any) -> Facts:
@@ -60,7 +60,6 @@ def made_up_facts(text: str = "text", **others: Any) -> Facts:
         samples=Samples(
             article=Article(
                 title=text,
-                input=text,
                 wikitext=text,
                 text=text,
                 shard=text,

@@ -7,11 +7,10 @@ import pytest
 from properties import tries
 
 from maskmill.reporting import shown
-from maskmill.reporting.documents import Documents, SetAside
 from maskmill.reporting.figures import figures_of
-from maskmill.reporting.flow import flow_of
+from maskmill.reporting.input_documents import Documents, SetAside, flow_of
 from maskmill.reporting.made_stages import MadeStage
-from maskmill.reporting.row_facts import row_facts_of
+from maskmill.reporting.measured import row_facts_of
 from maskmill.verification.pieces import ExpectedFile, Piece, PieceResult, RowStatistics
 
 

@@ -1,10 +1,10 @@
-"""What became of the pages and documents of the input: how many were left out, why, and which ones."""
+"""What became of the pages and documents of the input: how many were left out, why, and which ones; and as a stream."""
 
 import dataclasses
 import itertools
 import json
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from maskmill.reporting import shown
 from maskmill.reporting.made_stages import MadeStage
@@ -15,6 +15,8 @@ _FRAGMENTS = "extract"  # the kind of their records: fragments.KIND, whose modul
 _MOST_TITLE = 120
 _MOST_REASON = 300
 _MOST_REJECTED = 25
+_MOST_BRANCHES = 7
+_LEAST_THICKNESS = 0.012
 
 # Why a page or document is not in the text, by the name of its count, in the order in which it is decided.
 _REASONS: Mapping[str, str] = {
@@ -32,18 +34,14 @@ _REASONS: Mapping[str, str] = {
     "over_max_documents": "behind max_documents",
     "emptied_documents": "every paragraph is a duplicate",
 }
+_OF_SOURCE = ("read", "documents", "held_out", "used", "bytes", "epochs", "share")
 _NOT_REASONS = ("read", "documents", "cut_off_files", "cut_off_pages")
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True)
 class SetAside:
-    """Documents that were left out for one reason.
-
-    Attributes:
-      name: of the count.
-      reason: as a reader understands it.
-      count: how many.
-      titles: of some of them.
+    """Documents that were left out for one reason: the name of their count, the reason as a reader understands it, how
+    many they are, and titles of some.
     """
 
     name: str
@@ -52,8 +50,7 @@ class SetAside:
     titles: tuple[str, ...] = ()
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Rejected:
+class Rejected(NamedTuple):
     """A document that could not be processed: where it stands, and why it could not."""
 
     input: str
@@ -61,13 +58,13 @@ class Rejected:
     reason: str
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True)
 class MixedSource:
-    """A source of a mix.
+    """A source of a mix, as the manifest's `decided` has it.
 
     Attributes:
       name: as the build calls it.
-      dump_date: in ISO's form; empty: it is no dump.
+      dump_date: in ISO's form; empty: it is not a dump.
       read, documents, held_out, used: documents that were read, could be used, are in the eval set and, each as often
         as it stands there, in the training text.
       bytes: of them in the training text.
@@ -86,7 +83,7 @@ class MixedSource:
     share: float
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True)
 class Documents:
     """What became of the documents.
 
@@ -95,8 +92,8 @@ class Documents:
       set_aside: those that were left out, by reason.
       train, eval: how many are in the text of each split.
       rejected: some of those that could not be processed.
-      sources: those of a mix; empty where there is none.
-      languages: how the text was split into sentences; empty where it was not.
+      sources: those of a mix; empty if there is none.
+      languages: how the text was split into sentences; empty if it was not.
     """
 
     read: int
@@ -124,27 +121,14 @@ def documents_of(stage: MadeStage) -> Documents:
     return Documents(
         read=int(extract.get("read") or clean.get("documents") or 0),
         set_aside=tuple(
-            SetAside(
-                name=name,
-                reason=_REASONS.get(name, name.replace("_", " ")),
-                count=counts[name],
-                titles=titles.get(name, ()),
-            )
+            SetAside(name, _REASONS.get(name, name.replace("_", " ")), counts[name], titles.get(name, ()))
             for name in sorted(counts, key=order.index)
         ),
         train=stage.counted("train", "documents"),
         eval=stage.counted("eval", "documents"),
         rejected=tuple(_rejected(stage.directory)),
         sources=tuple(
-            MixedSource(
-                name=name,
-                dump_date=str(mixed.get("dump_date", "")),
-                **{
-                    field.name: mixed.get(field.name, 0)
-                    for field in dataclasses.fields(MixedSource)
-                    if field.name not in ("name", "dump_date")
-                },
-            )
+            MixedSource(name, str(mixed.get("dump_date", "")), *(mixed.get(key, 0) for key in _OF_SOURCE))
             for name, mixed in stage.made.get("decided", {}).get("sources", {}).items()
         ),
         languages=tuple(dict.fromkeys(shown.text(str(one["name"])) for one in _sentences(stage))),
@@ -195,8 +179,52 @@ def _rejected(directory: str) -> Iterator[Rejected]:
     with files.open_input(path) as lines:
         for line in itertools.islice(lines, _MOST_REJECTED):
             entry = json.loads(line)
-            yield Rejected(
-                input=str(entry.get("input", "")),
-                title=shown.beginning(str(entry.get("title", "")), _MOST_TITLE),
-                reason=shown.beginning(str(entry.get("reason", "")), _MOST_REASON),
-            )
+            input, title, reason = (str(entry.get(name, "")) for name in Rejected._fields)
+            yield Rejected(input, shown.beginning(title, _MOST_TITLE), shown.beginning(reason, _MOST_REASON))
+
+
+@dataclasses.dataclass(frozen=True)
+class Branch:
+    """What leaves the stream of documents, or comes out at its end: its name, how many documents it has, its place
+    across the stream as shares of all, and whether it is in the text.
+    """
+
+    label: str
+    count: int
+    start: float
+    end: float
+    is_kept: bool
+
+
+class Flow(NamedTuple):
+    """A stream of documents: `read` at its beginning; what is left out branches off, and what is kept comes out."""
+
+    read: int
+    kept: int
+    branches: tuple[Branch, ...]
+
+
+def flow_of(documents: Documents) -> Flow | None:
+    """The flow of documents; None where nothing is known of what was read."""
+    kept = documents.read - documents.lost
+    if not documents.read or kept < 0:
+        return None
+    lost = [(entry.reason, entry.count) for entry in documents.set_aside]
+    lost.sort(key=lambda entry: -entry[1])
+    lost, others = lost[:_MOST_BRANCHES], lost[_MOST_BRANCHES:]
+    if others:
+        lost.append((f"{len(others)} other reasons", sum(count for _, count in others)))
+    held_out = min(kept, documents.eval)
+    ends = [("training text", kept - held_out), ("eval set", held_out)]
+    streams = [(label, count, True) for label, count in ends if count] + [(label, n, False) for label, n in lost]
+    return Flow(read=documents.read, kept=kept, branches=tuple(_placed(streams, documents.read)))
+
+
+def _placed(streams: Sequence[tuple[str, int, bool]], total: int) -> list[Branch]:
+    """Streams beside each other; none so thin that it cannot be seen."""
+    sizes = [max(_LEAST_THICKNESS, count / total) for _, count, _ in streams]
+    scale, at, placed = 1 / sum(sizes), 0.0, []
+    for (label, count, is_kept), size in zip(streams, sizes, strict=True):
+        placed.append(Branch(label, count, at, at + size * scale, is_kept))
+        at += size * scale
+    return placed

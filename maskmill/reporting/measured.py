@@ -1,20 +1,22 @@
-"""What rows of examples look like, summed over the files that were read."""
+"""What the rows of examples and the text of text shards look like, summed over the files that were read."""
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from maskmill.verification.pieces import PieceResult, RowStatistics
+from maskmill.reporting import shown
+from maskmill.verification.pieces import PieceResult, RowStatistics, TextStatistics
 
 _BINS = 64  # of lengths and positions: as many as a chart of a phone's width can show
 _MOST_FREQUENT = 12
+_MOST_REPEATED = 15
+_MOST_CHARACTERS = 240
 _RANKS = 48  # of pieces by frequency, evenly on a logarithmic scale
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Bin:
+class Bin(NamedTuple):
     """Neighbouring lengths, positions or ranks, [first, last], and what was counted there."""
 
     first: int
@@ -71,10 +73,10 @@ def row_facts_of(results: Iterable[Any], *, directory: str | None) -> dict[str, 
     for result in results:
         if isinstance(result, PieceResult) and result.rows is not None and result.piece.directory == directory:
             found.setdefault(result.piece.split, []).append(result.rows)
-    return {split: _facts(statistics) for split, statistics in sorted(found.items(), reverse=True)}
+    return {split: _row_facts(statistics) for split, statistics in sorted(found.items(), reverse=True)}
 
 
-def _facts(statistics: Sequence[RowStatistics]) -> RowFacts:
+def _row_facts(statistics: Sequence[RowStatistics]) -> RowFacts:
     lengths, pieces_at, masks_at, masks, counts = (
         _summed([getattr(one, name) for one in statistics])
         for name in ("lengths", "pieces_at", "masks_at", "masks", "piece_counts")
@@ -124,13 +126,11 @@ def _edges(first: int, last: int) -> list[tuple[int, int]]:
 
 
 def _sums(values: Any, edges: Sequence[tuple[int, int]]) -> tuple[Bin, ...]:
-    return tuple(Bin(first=a, last=b, value=int(values[a : b + 1].sum())) for a, b in edges)
+    return tuple(Bin(a, b, int(values[a : b + 1].sum())) for a, b in edges)
 
 
 def _ratios(parts: Any, wholes: Any, edges: Sequence[tuple[int, int]]) -> tuple[Bin, ...]:
-    return tuple(
-        Bin(first=a, last=b, value=float(parts[a : b + 1].sum() / max(1, wholes[a : b + 1].sum()))) for a, b in edges
-    )
+    return tuple(Bin(a, b, float(parts[a : b + 1].sum() / max(1, wholes[a : b + 1].sum()))) for a, b in edges)
 
 
 def _rank_ends(count: int) -> list[int]:
@@ -143,16 +143,68 @@ def _rank_ends(count: int) -> list[int]:
 def _of_ranks(counts: Any) -> tuple[Bin, ...]:
     bins, before = [], 0
     for end in _rank_ends(len(counts)):
-        bins.append(Bin(first=before + 1, last=end, value=float(counts[before:end].mean())))
+        bins.append(Bin(before + 1, end, float(counts[before:end].mean())))
         before = end
     return tuple(bins)
 
 
 def _coverage(counts: Any) -> tuple[Bin, ...]:
     sums = np.cumsum(counts)
-    return tuple(Bin(first=1, last=end, value=float(sums[end - 1] / sums[-1])) for end in _rank_ends(len(counts)))
+    return tuple(Bin(1, end, float(sums[end - 1] / sums[-1])) for end in _rank_ends(len(counts)))
 
 
 def named(facts: Mapping[str, RowFacts]) -> list[tuple[str, RowFacts]]:
     """The splits with their names for a reader, training first."""
     return [({"train": "training", "eval": "eval"}.get(split, split), one) for split, one in facts.items()]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TextFacts:
+    """What the text of a split looks like.
+
+    Attributes:
+      documents, empty_documents, lines, characters, words, size, markup: counts; size in bytes, markup in marks of
+        wikitext and HTML.
+      document_lines: (fewest lines, most lines, documents), in powers of 2.
+      longest_line: bytes.
+      repeated: the lines of ten words and more that are there most often: how often, and the line's beginning.
+    """
+
+    documents: int
+    empty_documents: int
+    lines: int
+    characters: int
+    words: int
+    size: int
+    markup: int
+    document_lines: tuple[tuple[int, int, int], ...]
+    longest_line: int
+    repeated: tuple[tuple[int, str], ...]
+
+
+def text_facts_of(results: Iterable[Any]) -> dict[str, TextFacts]:
+    """What the text of each split looks like."""
+    found: dict[str, list[TextStatistics]] = {}
+    for result in results:
+        if isinstance(result, PieceResult) and result.text is not None:
+            found.setdefault(result.piece.split, []).append(result.text)
+    return {split: _text_facts(statistics) for split, statistics in sorted(found.items(), reverse=True)}
+
+
+def _text_facts(statistics: Sequence[TextStatistics]) -> TextFacts:
+    lines = np.sum([one.document_lines for one in statistics], axis=0)
+    last = int(np.flatnonzero(lines)[-1]) if lines.any() else -1
+    repeated: dict[str, int] = {}
+    for one in statistics:
+        for count, line in one.repeated_lines:
+            repeated[line] = repeated.get(line, 0) + count
+    often = sorted(((count, line) for line, count in repeated.items() if count > 1), key=lambda e: (-e[0], e[1]))
+    return TextFacts(
+        **{
+            name: sum(getattr(one, name) for one in statistics)
+            for name in ("documents", "empty_documents", "lines", "characters", "words", "size", "markup")
+        },
+        document_lines=tuple((1 << bit, (2 << bit) - 1, int(lines[bit])) for bit in range(last + 1)),
+        longest_line=max(one.longest_line for one in statistics),
+        repeated=tuple((count, shown.beginning(line, _MOST_CHARACTERS)) for count, line in often[:_MOST_REPEATED]),
+    )

@@ -10,28 +10,21 @@ import re
 import warnings
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import matplotlib as mpl
 from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from maskmill.reporting import shown
 
-# Each is replaced by the variable of the same name in the style sheet.
-INK, MUTED, GRID, FIRST, SECOND, THIRD, BACK = (f"#00ab{number:02x}" for number in range(7))
-_VARIABLES = {
-    INK: "ink",
-    MUTED: "muted",
-    GRID: "line",
-    FIRST: "first",
-    SECOND: "second",
-    THIRD: "third",
-    BACK: "card",
-}
+# Each is replaced by the variable of this name in the style sheet.
+_VARIABLES = ("ink", "muted", "line", "first", "second", "third", "card")
+_COLOURS = tuple(f"#00ab{number:02x}" for number in range(len(_VARIABLES)))
+INK, MUTED, GRID, FIRST, SECOND, THIRD, BACK = _COLOURS
 WIDTH, HEIGHT = 320, 210
 _POINTS = 72  # of an inch
 FONT_SIZE = 12
@@ -47,35 +40,28 @@ _STYLE = {
     "axes.edgecolor": GRID,
     "axes.labelcolor": MUTED,
     "axes.labelsize": FONT_SIZE,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.spines.left": False,
+    **{f"axes.spines.{side}": False for side in ("top", "right", "left")},
     "axes.grid": True,
     "axes.grid.axis": "y",
     "axes.axisbelow": True,
     "axes.xmargin": 0.01,
     "grid.color": GRID,
     "grid.linewidth": 0.8,
-    "xtick.color": MUTED,
-    "ytick.color": MUTED,
-    "xtick.major.size": 0,
-    "xtick.minor.size": 0,
-    "ytick.major.size": 0,
-    "ytick.minor.size": 0,
+    **{f"{axis}tick.color": MUTED for axis in "xy"},
+    **{f"{axis}tick.{kind}.size": 0 for axis in "xy" for kind in ("major", "minor")},
     "figure.facecolor": "none",
     "path.simplify": True,
 }
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Table:
+class Table(NamedTuple):
     """The figures behind a chart: the columns' names, and rows of text. Every column but the first is of numbers."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True)
 class Chart:
     """A chart with its figures.
 
@@ -85,7 +71,7 @@ class Chart:
       summary: what there is to see, in a sentence or two.
       svg: the drawing.
       table: its figures.
-      legend: (class of the colour, what it stands for), where there are several.
+      legend: (class of the colour, what it stands for), if there are several.
     """
 
     name: str
@@ -96,18 +82,26 @@ class Chart:
     legend: tuple[tuple[str, str], ...] = ()
 
 
-def draw(
-    name: str, title: str, summary: str, onto: Callable[[Axes], object], *, height: int = HEIGHT, axes: bool = True
-) -> Markup:
+def drawn(
+    named: tuple[str, str, str],
+    table: Table,
+    onto: Callable[[Axes], object],
+    *,
+    legend: tuple[tuple[str, str], ...] = (),
+    height: int | None = None,
+) -> Chart:
     """Draws a chart.
 
     Args:
-      name: its id on the page, by which no two charts are called.
-      title, summary: what a screen reader reads of it.
+      named: its id on the page, by which no two charts are called; its title and its summary, for screen readers, too.
+      table: its figures.
       onto: draws it onto axes.
-      height: in pixels.
-      axes: whether it has axes; without, it is drawn from (0, 0) at the lower left to (width, height) in pixels.
+      legend: see Chart.
+      height: in pixels, of a chart without axes, drawn from (0, 0) at the lower left to (width, height) in pixels;
+        None: it has axes.
     """
+    axes = height is None
+    height = HEIGHT if height is None else height
     with mpl.rc_context(_STYLE), warnings.catch_warnings():  # type: ignore[arg-type]
         # The page's font draws the text, so it does not matter what matplotlib's lacks.
         warnings.filterwarnings("ignore", r"Glyph .* missing from font")
@@ -120,7 +114,7 @@ def draw(
         onto(plane)
         written = io.StringIO()
         figure.savefig(written, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
-    return _inlined(written.getvalue(), name, title, summary)
+    return Chart(*named, _inlined(written.getvalue(), *named), table, legend)
 
 
 def _inlined(svg: str, name: str, title: str, summary: str) -> Markup:
@@ -145,7 +139,7 @@ def _inlined(svg: str, name: str, title: str, summary: str) -> Markup:
     ET.register_namespace("", _SVG)
     ET.register_namespace("xlink", _XLINK)
     text = ET.tostring(root, encoding="unicode")
-    for colour, variable in _VARIABLES.items():
+    for colour, variable in zip(_COLOURS, _VARIABLES, strict=True):
         text = text.replace(colour, f"var(--{variable})")
     return Markup(re.sub(r"\n\s*", "", text))
 
@@ -176,10 +170,22 @@ def thousands(axis: Any, *, most: int = 5) -> None:
     axis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
 
 
-def percents(axis: Any, *, most: int = 5) -> None:
+def percents(axis: Any) -> None:
     """Numbers an axis in percent."""
-    axis.set_major_locator(MaxNLocator(nbins=most))
+    axis.set_major_locator(MaxNLocator(nbins=5))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:.3g} %"))
+
+
+def logarithms(axis: Any) -> None:
+    """Numbers a logarithmic axis as `20k`."""
+    axis.set_major_locator(LogLocator(numticks=6))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def box(plane: Axes, left: float, right: float, low: float, high: float, colour: str) -> None:
+    """Draws a rectangle."""
+    plane.fill([left, right, right, left], [low, low, high, high], facecolor=colour, linewidth=0)
 
 
 def short(value: float) -> str:
@@ -190,13 +196,13 @@ def short(value: float) -> str:
     return f"{value:.3g}"
 
 
-def band(plane: Axes, starts: Sequence[float], ends: Sequence[float], values: Sequence[float], colour: str) -> None:
+def band(plane: Axes, starts: Sequence[float], ends: Sequence[float], values: Sequence[float]) -> None:
     """Draws a histogram as one filled outline."""
     xs, ys = [starts[0]], [0.0]
     for start, end, value in zip(starts, ends, values, strict=True):
         xs += [start, end]
         ys += [value, value]
-    plane.fill([*xs, xs[-1]], [*ys, 0.0], facecolor=colour, edgecolor="none", linewidth=0)
+    plane.fill([*xs, xs[-1]], [*ys, 0.0], facecolor=FIRST, edgecolor="none", linewidth=0)
 
 
 def outline(plane: Axes, starts: Sequence[float], ends: Sequence[float], values: Sequence[float]) -> None:
