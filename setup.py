@@ -116,7 +116,7 @@ setup(
         "jinja2>=3.1",
         "matplotlib>=3.8",
         "nltk>=3.9",
-        "numba>=0.68,<0.69",  # our compiler uses names of its own (maskmill/private_names.py)
+        "numba>=0.68,<0.69",  # our compiler uses names of its own (maskmill/data/private_names.toml)
         "numpy>=1.26",
         "protobuf>=4.25",
         "psutil>=5.9",

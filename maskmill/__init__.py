@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
-    from maskmill.inspection.checkpoints import CheckpointHeader, read_checkpoint_header
-    from maskmill.inspection.comparisons import compare
-    from maskmill.inspection.decoded import DecodedExample, DecodedPiece
-    from maskmill.inspection.examples import OpenedExamples, open_examples
+    from maskmill.inspection.checkpoint_headers import CheckpointHeader, read_checkpoint_header
+    from maskmill.inspection.comparisons import Comparison, compare
+    from maskmill.inspection.decoding import DecodedExample, DecodedPiece
+    from maskmill.inspection.opened_examples import OpenedExamples, open_examples
+    from maskmill.inspection.opened_texts import OpenedTexts, TextDocument, open_texts
     from maskmill.inspection.searching import search_examples, search_texts
     from maskmill.inspection.sources_of_rows import documents_of
-    from maskmill.inspection.summaries import Comparison, Summary
+    from maskmill.inspection.summaries import Summary
     from maskmill.inspection.summarizing import summarize
-    from maskmill.inspection.text_shards import OpenedTexts, TextDocument, open_texts
     from maskmill.inspection.vocabularies import VocabularyFile, open_vocabulary
     from maskmill.lineage.descendants import Descendants, made_of_source
     from maskmill.lineage.origins import Lineage, lineage_of
@@ -77,15 +77,15 @@ __all__ = [
 # Where each name is at home.
 _HOMES = {
     "errors": "MissingFileError RunFailedError UnusableInputError",
-    "inspection.checkpoints": "CheckpointHeader read_checkpoint_header",
-    "inspection.comparisons": "compare",
-    "inspection.decoded": "DecodedExample DecodedPiece",
-    "inspection.examples": "OpenedExamples open_examples",
+    "inspection.checkpoint_headers": "CheckpointHeader read_checkpoint_header",
+    "inspection.comparisons": "Comparison compare",
+    "inspection.decoding": "DecodedExample DecodedPiece",
+    "inspection.opened_examples": "OpenedExamples open_examples",
     "inspection.searching": "search_examples search_texts",
     "inspection.sources_of_rows": "documents_of",
-    "inspection.summaries": "Comparison Summary",
+    "inspection.summaries": "Summary",
     "inspection.summarizing": "summarize",
-    "inspection.text_shards": "OpenedTexts TextDocument open_texts",
+    "inspection.opened_texts": "OpenedTexts TextDocument open_texts",
     "inspection.vocabularies": "VocabularyFile open_vocabulary",
     "lineage.descendants": "Descendants made_of_source",
     "lineage.origins": "Lineage lineage_of",

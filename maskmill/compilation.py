@@ -15,7 +15,7 @@ def before_first(action: Callable[[], object]) -> None:
 
 
 def begin() -> bool:
-    """Is called where a kernel is missing; whether something was done about it."""
+    """Is called if a kernel is missing; whether something was done about it."""
     if not _actions:
         return False
     _actions.pop()()

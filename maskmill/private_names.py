@@ -8,7 +8,10 @@ import dis
 import importlib
 import inspect
 import platform
+import tomllib
+from collections.abc import Iterator
 from importlib import metadata
+from importlib.resources import files
 from typing import Any
 
 
@@ -31,89 +34,15 @@ class PrivateName:
     used_for: str
 
 
-_BEAM = ("apache-beam", "2.77.0")
-_NUMBA = ("numba", "0.68.1")
-_KERAS = ("keras", "3.15.1")
-_KERAS_HUB = ("keras-hub", "0.32.0")
-_GRAIN = ("grain", "0.2.18")
+def _listed() -> Iterator[PrivateName]:
+    content = files("maskmill").joinpath("data/private_names.toml").read_text("utf-8")
+    for entry in tomllib.loads(content)["names"]:
+        for module, names in entry["modules"].items():
+            for name in names:
+                yield PrivateName(entry["library"], entry["seen_in"], module, name, entry["used_for"])
 
-_LOCAL_WORKERS = "starts the local runner's worker processes (pipelines/running/runner.py, local_worker.py)"
-_LEAN_KERNELS = "compiles kernels without counting references (maskmill/kernels/compiler.py)"
-_LINKING = "makes machine code only of kernels that Python calls (maskmill/kernels/dispatchers.py)"
-_MACHINE_CODE = "keeps machine code on disk (maskmill/kernels/cache.py)"
-_WEIGHTS = "finds a model's weights by the reference's names (training/model.py)"
-_SIZES = "sets what keras-hub's layers fix (training/model.py)"
 
-_ENCODER = "keras_hub.src.layers.modeling.transformer_encoder"
-_MASKED_LM_HEAD = "keras_hub.src.layers.modeling.masked_lm_head"
-_ATTENTION = "keras.src.layers.attention.multi_head_attention"
-_OPTIMIZER = "keras.src.optimizers.base_optimizer"
-
-PRIVATE_NAMES = (
-    PrivateName(
-        *_BEAM, "apache_beam.transforms.environments", "SubprocessSDKEnvironment.from_command_string", _LOCAL_WORKERS
-    ),
-    PrivateName(*_BEAM, "apache_beam.runners.worker.sdk_worker_main", "main", _LOCAL_WORKERS),
-    PrivateName(
-        *_BEAM,
-        "apache_beam.pipeline",
-        "Pipeline.local_tempdir",
-        "leaves nothing in /tmp (pipelines/running/runner.py)",
-    ),
-    PrivateName(*_NUMBA, "numba.core.options", "DefaultOptions._nrt", _LEAN_KERNELS),
-    PrivateName(*_NUMBA, "numba.core.dispatcher", "Dispatcher._cache", _MACHINE_CODE),
-    PrivateName(*_NUMBA, "numba.core.caching", "NullCache.load_overload", _MACHINE_CODE),
-    PrivateName(*_NUMBA, "numba.core.caching", "NullCache.save_overload", _MACHINE_CODE),
-    PrivateName(*_NUMBA, "numba.core.compiler", "CompileResult._reduce", _MACHINE_CODE),
-    PrivateName(*_NUMBA, "numba.core.compiler", "CompileResult._rebuild", _MACHINE_CODE),
-    PrivateName(*_NUMBA, "numba.core.codegen", "CPUCodegen.magic_tuple", _MACHINE_CODE),
-    PrivateName(*_NUMBA, "numba.core.serialize", "dumps", _MACHINE_CODE),
-    PrivateName(*_NUMBA, "numba.core.sigutils", "normalize_signature", _MACHINE_CODE),
-    PrivateName(*_NUMBA, "numba.core.dispatcher", "Dispatcher.targetoptions", _MACHINE_CODE),
-    PrivateName(*_NUMBA, "numba.core.types", "NamedTuple.instance_class", _MACHINE_CODE),
-    PrivateName(*_NUMBA, "numba.core.registry", "cpu_target", _MACHINE_CODE),
-    PrivateName(*_NUMBA, "numba.core.runtime.nrt", "rtsys", _MACHINE_CODE),
-    PrivateName(*_NUMBA, "numba.core.registry", "CPUDispatcher", _LINKING),
-    PrivateName(*_NUMBA, "numba.core.dispatcher", "Dispatcher._compiling_counter", _LINKING),
-    PrivateName(*_NUMBA, "numba.core.dispatcher", "Dispatcher._compiler", _LINKING),
-    PrivateName(*_NUMBA, "numba.core.dispatcher", "_FunctionCompiler._customize_flags", _LINKING),
-    PrivateName(*_NUMBA, "numba.core.compiler", "Flags.no_compile", _LINKING),
-    PrivateName(*_NUMBA, "numba.core.codegen", "JITCodeLibrary._final_module", _LINKING),
-    PrivateName(*_NUMBA, "numba.core.codegen", "JITCodeLibrary._shared_module", _LINKING),
-    PrivateName(*_NUMBA, "numba.core.codegen", "JITCodeLibrary._linking_libraries", _LINKING),
-    PrivateName(*_NUMBA, "numba.core.base", "BaseContext.insert_user_function", _LINKING),
-    PrivateName(*_KERAS_HUB, _MASKED_LM_HEAD, "MaskedLMHead._intermediate_dense", _WEIGHTS),
-    PrivateName(*_KERAS_HUB, _MASKED_LM_HEAD, "MaskedLMHead._intermediate_layer_norm", _WEIGHTS),
-    PrivateName(*_KERAS_HUB, _MASKED_LM_HEAD, "MaskedLMHead._bias", _WEIGHTS),
-    PrivateName(*_KERAS_HUB, _ENCODER, "TransformerEncoder._self_attention_layer", _WEIGHTS),
-    PrivateName(*_KERAS_HUB, _ENCODER, "TransformerEncoder._self_attention_layer_norm", _WEIGHTS),
-    PrivateName(*_KERAS_HUB, _ENCODER, "TransformerEncoder._feedforward_intermediate_dense", _WEIGHTS),
-    PrivateName(*_KERAS_HUB, _ENCODER, "TransformerEncoder._feedforward_output_dense", _WEIGHTS),
-    PrivateName(*_KERAS_HUB, _ENCODER, "TransformerEncoder._feedforward_layer_norm", _WEIGHTS),
-    PrivateName(*_KERAS_HUB, _ENCODER, "TransformerEncoder._self_attention_dropout", _SIZES),
-    PrivateName(*_KERAS_HUB, _ENCODER, "TransformerEncoder._feedforward_dropout", _SIZES),
-    PrivateName(*_KERAS, _ATTENTION, "MultiHeadAttention._dropout", _SIZES),
-    PrivateName(*_KERAS, _ATTENTION, "MultiHeadAttention._dropout_layer", _SIZES),
-    PrivateName(*_KERAS, _OPTIMIZER, "BaseOptimizer._get_variable_index", "finds moments (training/optimizers.py)"),
-    PrivateName(
-        *_KERAS,
-        "keras.src.backend.tensorflow.optimizer",
-        "TFOptimizer._all_reduce_sum_gradients",
-        "clips gradients after they are added up over devices (training/steps.py)",
-    ),
-    PrivateName(
-        *_GRAIN,
-        "grain._src.python.dataset.transformations.prefetch",
-        "SupportsInPlaceSlicing.set_slice",
-        "shares batches among grain's worker processes (maskmill/loaders/grain.py)",
-    ),
-    PrivateName(
-        *_GRAIN,
-        "grain._src.python.dataset.base",
-        "SupportsBatchedReadRandomAccessDataSource._getitems",
-        "reads several samples at once for grain (maskmill/loaders/grain.py)",
-    ),
-)
+PRIVATE_NAMES = tuple(_listed())
 
 
 def missing(library: str) -> list[str]:

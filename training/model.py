@@ -4,7 +4,7 @@ A model takes the examples' features by name (`input_ids`, `input_mask`, `segmen
 and gives logits. Each of its weights has the name and the layout that it has in google-research/bert. Checkpoints and
 exports use these names only.
 
-The private attributes of keras-hub's layers that are read and set here are listed in maskmill/private_names.py.
+The private attributes of keras-hub's layers that are read and set here are listed in maskmill/data/private_names.toml.
 """
 
 import dataclasses

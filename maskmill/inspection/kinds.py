@@ -3,7 +3,7 @@
 import os
 import re
 import struct
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -17,11 +17,8 @@ PathKind = Literal["build", "text", "vocabulary", "examples", "checkpoint", "man
 
 STAGE_FOLDERS = ("text", "vocabulary", "examples", "eval")  # of a build
 _OF_STAGE: dict[str, PathKind] = {
-    "extract": "text",
-    "vocabulary": "vocabulary",
-    "examples": "examples",
-    "eval": "examples",
-}
+    "extract": "text", "vocabulary": "vocabulary", "examples": "examples", "eval": "examples",
+}  # fmt: skip
 _BY_NAME: tuple[tuple[re.Pattern[str], PathKind], ...] = (
     (re.compile(r"manifest\.json"), "manifest"),
     (re.compile(r".*\.(safetensors|safetensors\.index\.json|ckpt|bin|pt|pth)"), "checkpoint"),
@@ -86,23 +83,30 @@ def kind_of(path: str, ranges: ByteRanges) -> PathKind:
     return _sniffed(first, ranges)
 
 
-def _stage_of(directory: str, ranges: ByteRanges) -> str | None:
-    """The stage of a directory's manifest; None where there is none."""
+def manifest_in(directory: str, ranges: ByteRanges) -> dict[str, Any] | None:
+    """The manifest in a directory; None if there is none.
+
+    Raises:
+      UnusableInputError: it is damaged.
+    """
     file = files.join(directory, manifest.MANIFEST)
-    if is_glob(directory):
-        return None
     try:
-        return str(manifest.parse_manifest(file, ranges.read_all(file))["stage"])
+        return manifest.parse_manifest(file, ranges.read_all(file))
     except MissingFileError:
         return None
 
 
+def _stage_of(directory: str, ranges: ByteRanges) -> str | None:
+    """The stage of a directory's manifest; None if there is none."""
+    made = None if is_glob(directory) else manifest_in(directory, ranges)
+    return None if made is None else str(made["stage"])
+
+
 def _exists(path: str, ranges: ByteRanges) -> bool:
     try:
-        ranges.size(path)
-    except (MissingFileError, UnusableInputError):
+        return ranges.exists(path)
+    except UnusableInputError:
         return False
-    return True
 
 
 def _first_match(path: str, ranges: ByteRanges) -> str:
@@ -140,7 +144,7 @@ def _sniffed(path: str, ranges: ByteRanges) -> PathKind:
         return "vocabulary"
     if b"\0" in head:
         raise UnusableInputError(
-            f"{path}: this is no file that maskmill knows (a text shard, examples, a manifest, a vocabulary, a "
+            f"{path}: this is not a file that maskmill knows (a text shard, examples, a manifest, a vocabulary, a "
             "checkpoint); name another one."
         )
     return "text"

@@ -1,4 +1,4 @@
-"""Finds where a text is in text shards, and the rows of examples that hold it."""
+"""Finds where a text is in text shards and the rows of examples that hold it: what became of an article."""
 
 import collections
 import dataclasses
@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from maskmill.inspection.decoded import DecodedExample
-from maskmill.inspection.examples import OpenedExamples
-from maskmill.inspection.text_shards import OpenedTexts, TextDocument
+from maskmill.inspection.decoding import DecodedExample
+from maskmill.inspection.opened_examples import OpenedExamples
+from maskmill.inspection.opened_texts import OpenedTexts, TextDocument
 from maskmill.reading.kernels.row_hashes import add_column
 
 _PROBES = 8  # lines of a document that are looked for
@@ -21,7 +21,7 @@ _GRAM = 8  # pieces in a row that tell a text from others
 
 
 def find_text(opened: OpenedTexts, lines: Sequence[bytes]) -> TextDocument | None:
-    """The document in text shards that has these lines, or most of the longest of them; None where none has two.
+    """The document in text shards that has these lines, or most of the longest of them; None if none has two.
 
     Shards are searched as bytes, about 1 GB a second.
     """
@@ -128,3 +128,39 @@ def _grams(ids: npt.NDArray[np.int32], gram: int) -> npt.NDArray[np.uint64]:
     hashes = np.zeros(rows * width, np.uint64)
     add_column(hashes, windows.reshape(rows * width, gram), gram, 0, False)
     return hashes.reshape(rows, width)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FoundDocument:
+    """What became of an article at every stage. Texts are raw: `text.shown` makes them safe to print.
+
+    Attributes:
+      name: the title or id that was asked for.
+      title, id: as the input has them; the id may be empty.
+      input: the path of the input that has it.
+      wikitext: of the page; empty for documents that are not wikitext.
+      text: what the extraction made of it, a paragraph a line; empty if it was left out before.
+      outcome: "train" or "eval": the split that it is in; else what it was counted as: "redirects",
+        "disambiguation_pages", "empty" …, or why it was rejected; "absent": it is in no text shard.
+      document: its place in the text shards, with its sentences as they stand there; None: it is in none.
+      pieces: of each sentence, as the vocabulary of the examples has them; empty if there are no examples.
+      rows: the rows that hold it, the first of them decoded; None: there are no examples.
+      skipped: what could not be looked at, a sentence each.
+    """
+
+    name: str
+    title: str
+    id: str
+    input: str
+    wikitext: str
+    text: str
+    outcome: str
+    document: TextDocument | None = None
+    pieces: tuple[tuple[str, ...], ...] = ()
+    rows: HoldingRows | None = None
+    skipped: tuple[str, ...] = ()
+
+    @property
+    def examples(self) -> tuple[DecodedExample, ...]:
+        """The first rows that hold it."""
+        return () if self.rows is None else self.rows.examples

@@ -7,8 +7,8 @@ import numpy as np
 
 from maskmill.arguments import checked
 from maskmill.errors import UnusableInputError
-from maskmill.inspection.examples import OpenedExamples
-from maskmill.inspection.text_shards import OpenedTexts, TextDocument
+from maskmill.inspection.opened_examples import OpenedExamples
+from maskmill.inspection.opened_texts import OpenedTexts, TextDocument
 
 _ROWS = 1024  # read at a time
 _PART = re.compile(r"\w+|[^\w\s]")

@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from maskmill.arguments import checked
 from maskmill.errors import UnusableInputError
-from maskmill.inspection.decoded import DecodedExample
-from maskmill.inspection.examples import OpenedExamples
-from maskmill.inspection.text_shards import TextDocument, open_texts
+from maskmill.inspection.decoding import DecodedExample
+from maskmill.inspection.opened_examples import OpenedExamples
+from maskmill.inspection.opened_texts import TextDocument, open_texts
 from maskmill.masking.options import MaskingOptions
 from maskmill.options import of_parameters
 from maskmill.records.tokenizing import load_tokenization

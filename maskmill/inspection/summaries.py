@@ -1,11 +1,14 @@
-"""What a summary is: named figures and tables, which a terminal, a page or a program can show; and how two differ."""
+"""What a summary is: named figures and tables, which a terminal, a page or a program can show."""
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 Unit = Literal["", "bytes", "share"]
 Value = str | int | float | bool | None
+
+DIGEST = 16  # hexadecimal digits of a sha256 that are shown
+_MOST_ROWS = 10  # of a table
 
 
 @dataclasses.dataclass(frozen=True)
@@ -17,7 +20,7 @@ class Fact:
     unit: Unit = ""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True)
 class Section:
     """Figures that belong together."""
 
@@ -25,7 +28,7 @@ class Section:
     facts: Sequence[Fact]
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True)
 class Table:
     """Rows of values.
 
@@ -34,7 +37,7 @@ class Table:
       columns: their names.
       rows: the values, as many as there are columns; numbers are right-aligned.
       units: of the columns; empty: none has one.
-      row_units: of the rows, where these have units instead.
+      row_units: of the rows, if these have units instead.
       left_out: how many more rows there are.
     """
 
@@ -56,7 +59,7 @@ class Table:
         return self.units[column] if self.units else ""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True)
 class Summary:
     """What is known of a path.
 
@@ -84,78 +87,11 @@ class Summary:
         }
 
 
-def listed(
-    title: str, columns: Sequence[str], rows: Sequence[Sequence[Value]], units: Sequence[Unit], most: int
-) -> Table:
-    """A table of at most so many rows."""
-    return Table(title=title, columns=columns, rows=rows[:most], units=units, left_out=max(0, len(rows) - most))
+def known(title: str, facts: Sequence[Fact]) -> Section:
+    """A section of those figures that have a value."""
+    return Section(title, [fact for fact in facts if fact.value is not None])
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Difference:
-    """A figure that two summaries have otherwise: its section, its name, and both values; None: it is not there."""
-
-    section: str
-    name: str
-    before: Value
-    after: Value
-    unit: Unit = ""
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Comparison:
-    """What two paths of a kind have otherwise.
-
-    Attributes:
-      kind: what both are.
-      before, after: the paths.
-      differences: figures.
-      tables: what else differs: files, pieces.
-      notes: sentences.
-    """
-
-    kind: str
-    before: str
-    after: str
-    differences: Sequence[Difference]
-    tables: Sequence[Table] = ()
-    notes: Sequence[str] = ()
-
-    def as_dict(self) -> dict[str, Any]:
-        """The comparison as JSON has it."""
-        return {
-            "kind": self.kind,
-            "before": self.before,
-            "after": self.after,
-            "differences": [dataclasses.asdict(difference) for difference in self.differences],
-            **{table.title: table.as_dicts() for table in self.tables},
-            "notes": list(self.notes),
-        }
-
-
-def differences(before: Summary, after: Summary) -> Iterator[Difference]:
-    """The figures that differ, in the order in which the summaries have them."""
-    old, new = _by_name(before), _by_name(after)
-    for section, name in dict.fromkeys([*old, *new]):
-        one, other = old.get((section, name)), new.get((section, name))
-        values = (None if one is None else one.value, None if other is None else other.value)
-        if values[0] != values[1]:
-            known = one or other
-            yield Difference(
-                section=section,
-                name=name,
-                before=values[0],
-                after=values[1],
-                unit=known.unit if known is not None else "",
-            )
-
-
-def _by_name(summary: Summary) -> dict[tuple[str, str], Fact]:
-    """The figures of a summary by section and name; those of tables by the first column of their row, too."""
-    facts = {(section.title, fact.name): fact for section in summary.sections for fact in section.facts}
-    for table in summary.tables:
-        for number, row in enumerate(table.rows):
-            for column, value in enumerate(row[1:], 1):
-                name = f"{row[0]}, {table.columns[column]}"
-                facts[table.title, name] = Fact(name, value, table.unit_of(number, column))
-    return facts
+def listed(title: str, columns: Sequence[str], rows: Sequence[Sequence[Value]], units: Sequence[Unit] = ()) -> Table:
+    """A table of the first rows."""
+    return Table(title, columns, rows[:_MOST_ROWS], units, left_out=max(0, len(rows) - _MOST_ROWS))

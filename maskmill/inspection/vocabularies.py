@@ -155,7 +155,7 @@ def _of_tokenizer(file: str, content: bytes) -> tuple[str, list[tuple[int, str]]
         ids = token_ids(saved)
         return kind, sorted((int(id), str(piece)) for piece, id in ids.items())
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise UnusableInputError(f"{file}: this is no tokenizer.json, or it is damaged; save it again.") from None
+        raise UnusableInputError(f"{file}: this is not a tokenizer.json, or it is damaged; save it again.") from None
 
 
 def _mark(pieces: Sequence[str]) -> str:

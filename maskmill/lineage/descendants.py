@@ -17,7 +17,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 _CHECKPOINT = re.compile(r"step-\d{10}\.safetensors$")
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True)
 class MadeShards:
     """Shards of a stage that were made of something: their names, of how many, and its manifest's sha256."""
 
@@ -34,7 +34,7 @@ class Descendants:
 
     Attributes:
       build: its directory. release: its name; empty of a plain build. fingerprint: of its data.
-      read: paths of the inputs that are meant, as the build has read them; empty where the data themselves are meant.
+      read: paths of the inputs that are meant, as the build has read them; empty if the data themselves are meant.
       stages: with the shards that were made of it, in the order in which they were.
       checkpoints: of trainings on them, by their paths.
     """
@@ -124,7 +124,7 @@ def _checkpoint_paths(root: str) -> Iterator[str]:
 
 
 def _folders(directory: str) -> list[str]:
-    """The paths of the folders in a directory; none where it is none."""
+    """The paths of the folders in a directory; none if it is not one."""
     if not files.is_local(directory):
         return [files.join(directory, name) for name in cloud_objects.list_folders(directory) if name[:1] != "."]
     if not os.path.isdir(directory):
@@ -167,15 +167,7 @@ def _descendants(
         is_shared = not reached.isdisjoint(inputs_of(made, []).values())  # all shards were made of it
         names = [str(entry["name"]) for entry in made["shards"] if is_shared or _was_made_of(entry, reached)]
         if names:
-            stages.append(
-                MadeShards(
-                    stage=stage,
-                    directory=directory,
-                    names=tuple(names),
-                    all_shards=len(made["shards"]),
-                    manifest_sha256=made_digests[stage],
-                )
-            )
+            stages.append(MadeShards(stage, directory, tuple(names), len(made["shards"]), made_digests[stage]))
             reached |= {
                 str(file.get("sha256"))
                 for entry in made["shards"]

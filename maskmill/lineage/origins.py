@@ -1,8 +1,8 @@
 """What data were made of: from a checkpoint, a shard or a release back to the files of a dump.
 
 Each step is a manifest: it names the shards of its stage with their sha256, and for each the files that it was made of
-with theirs. A checkpoint names the manifest of the examples that it was trained on. So every link can be held against
-what lies there now; where it does not fit, the lineage says so and goes on.
+with theirs. A checkpoint names the manifest of the examples that it was trained on. So every link can be compared with
+what lies there now; if it does not fit, the lineage says so and goes on.
 """
 
 import dataclasses
@@ -15,7 +15,7 @@ from typing import Any
 
 from maskmill.arguments import checked
 from maskmill.errors import UnusableInputError
-from maskmill.inspection import checkpoints
+from maskmill.inspection import checkpoint_headers
 from maskmill.mirrors.dump_names import date_in_name
 from maskmill.releases import fingerprints, records
 from maskmill.releases.names import RECORD, ReleaseName, find_release, release_path
@@ -33,11 +33,11 @@ class TrainedOn:
     """A checkpoint, and what it says of its data.
 
     Attributes:
-      path: of the checkpoint. step: of its training; None where it says none.
+      path: of the checkpoint. step: of its training; None if it says none.
       settings: that the run's result depends on.
-      samples: the fingerprint of the samples that the run read; empty where it says none.
+      samples: the fingerprint of the samples that the run read; empty if it says none.
       input: the paths of the examples. manifests: directory, stage and sha256 of each manifest of theirs.
-      release: the release's path; None where the examples are of none. release_fingerprint: as it was then.
+      release: the release's path; None if the examples are of none. release_fingerprint: as it was then.
       init_checkpoint: from whose weights the run began; None: from random ones.
     """
 
@@ -62,7 +62,7 @@ class ReleaseFacts:
     record: Mapping[str, Any] | None
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True)
 class ShardFacts:
     """A shard: its name below its stage's directory, its split, its size in bytes, its sha256 and its inputs' paths."""
 
@@ -73,7 +73,7 @@ class ShardFacts:
     inputs: tuple[str, ...]
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True)
 class StageFacts:
     """A stage on the way.
 
@@ -94,15 +94,15 @@ class StageFacts:
     all_shards: int
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True)
 class SourceFile:
     """A file that no stage made: of a dump, a corpus, or a vocabulary.
 
     Attributes:
-      path: as the manifest has it. bytes: None where it says none. sha256: of its content then.
+      path: as the manifest has it. bytes: None if it says none. sha256: of its content then.
       stage: the stage that read it.
       date: of the dump; empty without. pages: the range of page ids in its name; None without.
-      url: from where it was downloaded; empty where that is not known.
+      url: from where it was downloaded; empty if that is not known.
       state: "there", "gone", or "changed": it has another size or sha256 now.
     """
 
@@ -116,13 +116,13 @@ class SourceFile:
     state: str = "there"
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True)
 class Lineage:
     """The chain of something back to its sources.
 
     Attributes:
       path: what was asked for. kind: "checkpoint", "shard", "stage", "build" or "release".
-      checkpoint, release: where there is one.
+      checkpoint, release: if there is one.
       stages: on the way, the last one first.
       sources: the files at its beginning.
       problems: links that do not fit, a sentence each. gaps: where the chain cannot be followed.
@@ -165,8 +165,7 @@ def lineage_of(path: str | os.PathLike[str], *, checksums: bool = False) -> Line
         for stage in digests:
             chain.want(files.join(path, fingerprints.DATA_STAGES[stage]), None)
         return chain.followed(path, "build" if find_release(path) is None else "release")
-    found = _shard_at(path)
-    if found is not None:
+    if (found := _shard_at(path)) is not None:
         directory, name = found
         chain.want(directory, {name})
         chain.check_file(path, directory, name)
@@ -191,11 +190,11 @@ def trained_on(path: str) -> TrainedOn:
     Raises:
       UnusableInputError: it cannot be read.
     """
-    header = checkpoints.read_checkpoint_header(path)
+    header = checkpoint_headers.read_checkpoint_header(path)
     metadata = header.metadata
     # Copies of a checkpoint's weights, in other formats, say it under other names.
     said = metadata.get("data") or metadata.get("maskmill_data", "")
-    settings, data = checkpoints.settings_of(header), _json_object(said)
+    settings, data = checkpoint_headers.settings_of(header), _json_object(said)
     manifests = [made for made in data.get("manifests", ()) if isinstance(made, dict)]
     step = metadata.get("step") or metadata.get("maskmill_step", "")
     return TrainedOn(
@@ -226,7 +225,7 @@ def _is_checkpoint(path: str) -> bool:
 
 
 def _shard_at(path: str) -> tuple[str, str] | None:
-    """The stage's directory and the shard's name, of the path of one of a shard's files; None if it is none."""
+    """The stage's directory and the shard's name, of the path of one of a shard's files; None if it is not one."""
     directory, names = path, list[str]()
     for _ in range(2):  # MDS has a folder for each split
         names.insert(0, files.base_name(directory))
@@ -268,12 +267,6 @@ class _Chain:
         self._problems: dict[str, None] = {}  # in their order, each once
         self._gaps: dict[str, None] = {}
 
-    def _problem(self, sentence: str) -> None:
-        self._problems.setdefault(sentence)
-
-    def _gap(self, sentence: str) -> None:
-        self._gaps.setdefault(sentence)
-
     def want(self, directory: str, names: set[str] | None) -> None:
         """Adds shards of a stage to those that are looked at; None: all."""
         before = self._wanted.get(directory, set())
@@ -284,15 +277,17 @@ class _Chain:
         self._checkpoint = checkpoint
         if not checkpoint.manifests:
             said = f", only that they are {', '.join(checkpoint.input)}" if checkpoint.input else ""
-            self._gap(f"{checkpoint.path}: this checkpoint does not say which manifest its examples have{said}.")
+            self._gaps.setdefault(
+                f"{checkpoint.path}: this checkpoint does not say which manifest its examples have{said}."
+            )
         for made in checkpoint.manifests:
             directory = made.get("directory", "")
             found = self._read(directory)
             if found is None:
-                self._gap(f"{directory}: the examples of the checkpoint are not there any more.")
+                self._gaps.setdefault(f"{directory}: the examples of the checkpoint are not there any more.")
                 continue
             if found[1] != made.get("sha256"):
-                self._problem(
+                self._problems.setdefault(
                     f"{directory}: the checkpoint was trained on examples whose manifest has the sha256 "
                     f"{made.get('sha256')}, but the one that lies there has {found[1]}."
                 )
@@ -304,19 +299,11 @@ class _Chain:
             for directory in [d for d in self._wanted if self._stage_of(d) == stage]:
                 self._follow(directory, self._wanted[directory])
         release = self._release()
-        return Lineage(
-            path=path,
-            kind=kind,
-            checkpoint=self._checkpoint,
-            release=release,
-            stages=tuple(self._stages),
-            sources=tuple(_with_urls(self._sources.values(), release)),
-            problems=tuple(self._problems),
-            gaps=tuple(self._gaps),
-        )
+        found = (tuple(self._stages), tuple(_with_urls(self._sources.values(), release)))
+        return Lineage(path, kind, self._checkpoint, release, *found, tuple(self._problems), tuple(self._gaps))
 
     def check_file(self, path: str, directory: str, name: str) -> None:
-        """Holds a file that was asked for against its manifest, by its content."""
+        """Compares a file that was asked for with its manifest, by its content."""
         found = self._read(directory)
         entries = [] if found is None else [entry for entry in found[0]["shards"] if entry["name"] == name]
         for file in (file for entry in entries for file in manifest.files_of_shard(entry)):
@@ -349,19 +336,9 @@ class _Chain:
         inputs = inputs_of(made, entries)
         for path, sha256 in inputs.items():
             self._go_back(directory, str(made["stage"]), path, sha256, made)
-        self._stages.append(
-            StageFacts(
-                stage=str(made["stage"]),
-                directory=directory,
-                manifest_sha256=digest,
-                parameters=made["parameters"],
-                decided=made.get("decided", {}),
-                versions=made.get("versions", {}),
-                counts=made["counts"],
-                shards=tuple(_shard_facts(entry, inputs) for entry in entries),
-                all_shards=len(made["shards"]),
-            )
-        )
+        said = (made["parameters"], made.get("decided", {}), made.get("versions", {}), made["counts"])
+        shards = tuple(_shard_facts(entry, inputs) for entry in entries)
+        self._stages.append(StageFacts(str(made["stage"]), directory, digest, *said, shards, len(made["shards"])))
 
     def _go_back(self, directory: str, stage: str, path: str, sha256: str, made: Mapping[str, Any]) -> None:
         """Wants the shard that a stage has read, or notes the file as a source."""
@@ -375,7 +352,7 @@ class _Chain:
         self.want(holder, {entry["name"]})
         listed = {str(file.get("sha256")) for file in (entry, *manifest.files_of_shard(entry))}
         if sha256 not in listed:
-            self._problem(
+            self._problems.setdefault(
                 f"{files.join(holder, files.base_name(path))}: {directory} was made of this file when its sha256 was "
                 f"{sha256}, but its manifest now says {entry.get('sha256')}."
             )
@@ -400,7 +377,7 @@ class _Chain:
         return None
 
     def _entries(self, directory: str) -> Mapping[str, Mapping[str, Any]]:
-        """The shards of a directory by the names of their files; none where there is no manifest."""
+        """The shards of a directory by the names of their files; none if there is no manifest."""
         if directory not in self._listed:
             found = self._read(directory)
             entries = [] if found is None else found[0]["shards"]
@@ -408,14 +385,14 @@ class _Chain:
         return self._listed[directory]
 
     def _check_files(self, directory: str, entry: Mapping[str, Any]) -> None:
-        """Holds the files of a shard against its manifest, by their sizes, and by their content if asked for."""
+        """Compares the files of a shard with its manifest: their sizes, and their content if asked for."""
         for file in manifest.files_of_shard(entry):
             path, expected = files.join(directory, str(file["name"])), file.get("bytes")
             size = self._size(path)
             if size is None:
-                self._problem(f"{path}: this shard is not there any more, and its manifest lists it.")
+                self._problems.setdefault(f"{path}: this shard is not there any more, and its manifest lists it.")
             elif expected is not None and size != expected:
-                self._problem(f"{path}: this shard has {size:,} bytes, but its manifest says {expected:,}.")
+                self._problems.setdefault(f"{path}: this shard has {size:,} bytes, but its manifest says {expected:,}.")
             elif self._checksums:
                 self._check_content(path, str(file.get("sha256", "")), files.join(directory, manifest.MANIFEST))
 
@@ -423,11 +400,11 @@ class _Chain:
         """Reads a file and compares its sha256; returns whether it fits."""
         sha256 = files.sha256_of(path) if expected else ""
         if sha256 != expected:
-            self._problem(f"{path}: the sha256 of this file is {sha256}, but {by} says {expected}.")
+            self._problems.setdefault(f"{path}: the sha256 of this file is {sha256}, but {by} says {expected}.")
         return sha256 == expected
 
     def _size(self, path: str) -> int | None:
-        """The size of a file; None where there is none. A directory in a bucket is listed once."""
+        """The size of a file; None if there is none. A directory in a bucket is listed once."""
         if files.is_local(path):
             return os.path.getsize(path) if os.path.isfile(path) else None
         folder = files.parent(path)
@@ -457,23 +434,15 @@ class _Chain:
         if there is None:
             state = "gone"
         elif size is not None and there != size:
-            self._problem(f"{path}: this file has {there:,} bytes, but it had {size:,} when it was read.")
+            self._problems.setdefault(f"{path}: this file has {there:,} bytes, but it had {size:,} when it was read.")
             state = "changed"
         elif self._checksums and not self._check_content(path, sha256, "what was made of it"):
             state = "changed"
-        return SourceFile(
-            path=path,
-            bytes=size,
-            sha256=sha256,
-            stage=stage,
-            date=date_in_name(path)
-            or (str(made.get("decided", {}).get("dump_date") or "") if stage == "extract" else ""),
-            pages=page_range(path),
-            state=state,
-        )
+        decided = str(made.get("decided", {}).get("dump_date") or "") if stage == "extract" else ""
+        return SourceFile(path, size, sha256, stage, date_in_name(path) or decided, page_range(path), state=state)
 
     def _release(self) -> ReleaseFacts | None:
-        """The release on the way, held against its record and against what the checkpoint says of it."""
+        """The release on the way, compared with its record and with what the checkpoint says of it."""
         places = [find_release(directory) for directory in self._wanted]
         named = [] if self._checkpoint is None or self._checkpoint.release is None else [self._checkpoint.release]
         paths = [*(release_path(*place) for place in places if place is not None), *named]
@@ -483,20 +452,20 @@ class _Chain:
         digests, record = fingerprints.manifest_digests(path), _record_in(path)
         fingerprint = fingerprints.fingerprint_of(digests) if digests else ""
         if not digests:
-            self._gap(f"{path}: this release is not there any more.")
+            self._gaps.setdefault(f"{path}: this release is not there any more.")
         for stage, facts in {} if record is None else dict(record.get("stages", {})).items():
             said = facts.get("manifest_sha256")
             if said and digests.get(stage) != said:
-                self._problem(
+                self._problems.setdefault(
                     f"{path}: {RECORD} says that the manifest of {stage} has the sha256 {said}, but it is "
                     f"{digests.get(stage) or 'not there'}."
                 )
         listed = [] if record is None else [entry for entry in record.get("inputs", ()) if isinstance(entry, Mapping)]
         for problem in records.check_inputs(path, listed, digests) if listed else ():
-            self._problem(f"{problem} ({files.join(path, RECORD)}).")
+            self._problems.setdefault(f"{problem} ({files.join(path, RECORD)}).")
         checkpoint = self._checkpoint
         if digests and checkpoint is not None and checkpoint.release_fingerprint not in (None, fingerprint):
-            self._problem(
+            self._problems.setdefault(
                 f"{path}: the checkpoint was trained on the release with the fingerprint "
                 f"{checkpoint.release_fingerprint}, but the one that lies there has {fingerprint}."
             )
@@ -515,7 +484,7 @@ def _record_in(path: str) -> Mapping[str, Any] | None:
 
 
 def inputs_of(made: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """The sha256 by path of what shards were made of; of all inputs where the manifest does not tell them apart."""
+    """The sha256 by path of what shards were made of; of all inputs if the manifest does not tell them apart."""
     listed = {str(entry["path"]): str(entry["sha256"]) for entry in made["inputs"]}
     if not all(isinstance(entry.get("inputs"), Mapping) for entry in entries):
         return listed
@@ -531,13 +500,10 @@ def _shard_facts(entry: Mapping[str, Any], inputs: Iterable[str]) -> ShardFacts:
     own = entry.get("inputs")
     listed = manifest.files_of_shard(entry)
     digests = [str(file.get("sha256", "")) for file in listed]
-    return ShardFacts(
-        name=str(entry["name"]),
-        kind=str(entry.get("kind", "")),
-        bytes=sum(int(file.get("bytes") or 0) for file in listed),
-        sha256=str(entry.get("sha256") or " ".join(digests)),
-        inputs=tuple(map(str, own if isinstance(own, Mapping) else inputs)),
-    )
+    size = sum(int(file.get("bytes") or 0) for file in listed)
+    sha256 = str(entry.get("sha256") or " ".join(digests))
+    named = tuple(map(str, own if isinstance(own, Mapping) else inputs))
+    return ShardFacts(str(entry["name"]), str(entry.get("kind", "")), size, sha256, named)
 
 
 def _with_urls(sources: Iterable[SourceFile], release: ReleaseFacts | None) -> Iterator[SourceFile]:

@@ -1,4 +1,4 @@
-"""What a loader's module says where its framework is missing."""
+"""What a loader's module says if its framework is missing."""
 
 import contextlib
 from collections.abc import Iterator

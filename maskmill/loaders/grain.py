@@ -70,7 +70,7 @@ class Samples:
     """The samples of a loader's data set by their numbers, for grain.MapDataset.source or grain.DataLoader.
 
     A sample is a dict of arrays as in `loader.spec`, without the axis of the batch. Numbers from one epoch's samples on
-    are those of the next epoch, with other masks where masks are drawn. Neighbouring samples are read fastest, in
+    are those of the next epoch, with other masks if masks are drawn. Neighbouring samples are read fastest, in
     batches: a sample by itself costs the reading of its block.
     """
 

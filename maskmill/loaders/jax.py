@@ -45,7 +45,7 @@ class Batches:
         """
         batch_size = loader.options.batch_size
         first, last = _rows_here(sharding, batch_size)
-        # The smallest part, of equal ones, that has all rows of this process: its own rows where devices are in order.
+        # The smallest part, of equal ones, that has all rows of this process: its own rows if devices are in order.
         ranks = max(
             ranks
             for ranks in range(1, batch_size + 1)

@@ -56,7 +56,7 @@ class Dataset(torch.utils.data.IterableDataset):
         Args:
           loader: what maskmill.open or maskmill.mix gave.
           rank, ranks: which part of each batch is read here. Given neither, what the loader was opened with counts; if
-            that is one rank, and torch.distributed is initialized, its rank and world size. Where some processes need
+            that is one rank, and torch.distributed is initialized, its rank and world size. If some processes need
             the same samples (tensor parallelism), give the rank among those with samples of their own.
           endless: whether an iteration goes on with the next epoch, for ever.
           goes_on: whether the next iteration gives the next epoch; otherwise each starts at the same place.
@@ -139,7 +139,7 @@ class TensorBatches(Iterator[Batch]):
         """Goes to where the same one of as many workers stood."""
         self._part.load_state_dict(state)
         if self._part.is_done:
-            # Where all are done, StatefulDataLoader asks for the next iteration without asking this one again.
+            # If all are done, StatefulDataLoader asks for the next iteration without asking this one again.
             self._dataset.end(self._part.end)
 
 

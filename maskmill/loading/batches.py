@@ -1,7 +1,7 @@
 """Rows to batches: which arrays a batch has, what they are called, and their masks.
 
 The arrays are the same for every format, and for stored and drawn masks. b: samples of the batch, S: pieces of a row,
-P: most masks of a row. Types are int32 where nothing else is said; arrays in brackets are there where the data set has
+P: most masks of a row. Types are int32 if nothing else is said; arrays in brackets are there if the data set has
 them.
 
   google       input_ids, input_mask, (segment_ids), (special_tokens_mask) [b, S];
@@ -10,7 +10,7 @@ them.
                Packed: also sequence_ids, position_ids [b, S], and cu_seqlens [b, S // 2 + 1], filled up with a row's
                last value; (next_sentence_labels) [b, S // 2], filled up with -100.
   v2           the same, but input_ids is input_word_ids, and segment_ids is input_type_ids.
-  huggingface  all int64: input_ids, attention_mask, (token_type_ids) [b, S]; labels [b, S], -100 where nothing is
+  huggingface  all int64: input_ids, attention_mask, (token_type_ids) [b, S]; labels [b, S], -100 if nothing is
                masked; (next_sentence_label) [b]. Packed: the other arrays of google, too, and (next_sentence_label)
                [b, S // 2]. There is no special_tokens_mask: it is for whoever draws masks, and models refuse it.
 
@@ -59,7 +59,7 @@ _NAMES: dict[Features, dict[str, str]] = {
 
 @dataclasses.dataclass(frozen=True)
 class ArraySpec:
-    """An array of a batch: its shape, with None where batches differ from each other (bins), and its type."""
+    """An array of a batch: its shape, with None if batches differ from each other (bins), and its type."""
 
     shape: tuple[int | None, ...]
     dtype: np.dtype
@@ -146,7 +146,7 @@ class BatchMaker:
         return self._finished(arrays, batch)
 
     def _lengths(self, rows: Rows, arrays: Batch, at: npt.NDArray[np.int64], width: int) -> npt.NDArray[np.int32]:
-        """int32[b]: how many pieces each row has; all that it has room for, where nothing tells."""
+        """int32[b]: how many pieces each row has; all that it has room for, if nothing tells."""
         if "input_mask" not in arrays:
             return (
                 _counts(rows, "input_ids", at) if "input_ids" in rows.counts else np.where(at < 0, 0, np.int32(width))
@@ -244,7 +244,7 @@ class BatchMaker:
         return arrays
 
     def _spec(self) -> dict[str, ArraySpec]:
-        """The arrays of a batch of padding, which are those of any; twice where widths differ."""
+        """The arrays of a batch of padding, which are those of any; twice if widths differ."""
         rows = Rows(self._data_sets[0].columns, 0)
         padding = np.full(self._options.batch_size // self._options.ranks, -1, np.int64)
         nothing = np.zeros_like(padding)
@@ -297,7 +297,7 @@ def _counts(rows: Rows, feature: str, at: npt.NDArray[np.int64]) -> npt.NDArray[
 
 
 def _for_transformers(arrays: Batch, *, is_padding: npt.NDArray[np.bool_], packed: bool) -> Batch:
-    """The arrays that a model of transformers takes, under google's names where nothing but the type differs."""
+    """The arrays that a model of transformers takes, under google's names if nothing but the type differs."""
     masks = [arrays.pop(name) for name in OF_MASKS if name in arrays]
     found: Batch = {
         name: array.astype(np.int64, copy=False) if array.dtype == np.int32 else array for name, array in arrays.items()

@@ -43,17 +43,7 @@ class Source:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OpeningOptions:
-    """What a user can choose when a data set is opened.
-
-    Attributes:
-      split: "train" or "eval".
-      vocab_file: the vocabulary, for a data set that has no copy of it.
-      vocabulary_size: of the model: ids must be below it. None: not checked.
-      max_seq_length: most pieces of a row that the model takes. None: not checked.
-      checksums: whether all files are read through at once, and their checksums compared with the manifest's.
-      cache_dir: where pieces of remote files are kept; None: below the user's cache directory.
-      cache_bytes: how much is kept there at most; 0: nothing; None: 8 GiB.
-    """
+    """How a data set is opened: the options of the same names of `maskmill.open`, which describes them."""
 
     split: Split = "train"
     vocab_file: str | None = None

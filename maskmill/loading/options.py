@@ -12,22 +12,10 @@ Features = Literal["google", "v2", "huggingface"]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LoaderOptions:
-    """How samples become batches.
+    """How samples become batches: the options of the same names of `maskmill.open`, which describes them.
 
-    Attributes:
-      batch_size: samples of a batch of all ranks together; a multiple of `ranks`.
-      seed: any integer; gives the order and the masks.
-      shuffle: whether samples are shuffled; otherwise they come in the order of the files.
-      window: most samples that are shuffled among each other at a time. Less if a row is large.
-      rank, ranks: which part of each batch is read here: rows [rank, rank + 1) * batch_size / ranks.
-      worker, workers: of the rank's batches, which are read here: those whose number modulo `workers` is `worker`.
-      tail: the last batch of an epoch, if samples do not fill it. "drop": left out. "pad": filled up with rows of
-        padding, and `sample_weights` (float32[batch]) tells them by 0. "repeat": filled up with the epoch's first
-        samples. "carry": filled up with the first samples of the next epoch, which starts behind them.
-      features: what arrays are called: "google" as in BERT, "v2" as in TensorFlow Models, or "huggingface", which has
-        labels for every piece (-100: none) and int64, as a model of transformers takes.
-      with_samples: whether batches have `samples` (int64[batch]), the numbers of their samples, -1 for padding.
-      prefetch: how many batches are made ahead of use.
+    Raises:
+      UnusableInputError: a value has another type, is out of its range, or does not go with another.
     """
 
     batch_size: int

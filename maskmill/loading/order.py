@@ -82,7 +82,7 @@ class SampleOrder:
           data_set: its files in order.
           block_samples: samples of each block, but for the last of a file.
           seed: any integer.
-          window: most samples of a window; less where they would take more than WINDOW_BYTES.
+          window: most samples of a window; less if they would take more than WINDOW_BYTES.
           shuffle: whether samples are shuffled; otherwise they come in the order of the files.
         """
         self.samples = data_set.samples

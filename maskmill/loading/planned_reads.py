@@ -1,4 +1,4 @@
-"""Reads what plans ask for, from several data sets, ahead of use where blocks come over a network."""
+"""Reads what plans ask for, from several data sets, ahead of use if blocks come over a network."""
 
 import collections
 from collections.abc import Iterable, Iterator, Sequence

@@ -35,11 +35,11 @@ def checked_place(state: Mapping[str, Any], description: Mapping[str, Any], samp
       samples: of an epoch; None: there is no end.
 
     Raises:
-      UnusableInputError: the state is no state, or of something else.
+      UnusableInputError: the state is not a state, or of something else.
     """
     expected = {"version", "epoch", "sample", *description}
     if not isinstance(state, Mapping) or not expected <= set(state):
-        raise UnusableInputError("This is no state of a loader; give what its state_dict() returned.")
+        raise UnusableInputError("This is not a state of a loader; give what its state_dict() returned.")
     if state["version"] != VERSION:
         raise UnusableInputError(
             f"This state of a loader has version {state['version']}, but this maskmill reads version {VERSION}: its "

@@ -77,7 +77,6 @@ class Facts:
 
     Attributes:
       name, path: of its directory.
-      stages: the titles of its stages.
       steps: how it was made.
       stage_counts: what went into each stage, and what came out.
       figures: its numbers.
@@ -85,7 +84,6 @@ class Facts:
       dump_date: as `1 May 2016`; empty: its input has none.
       documents: what became of the input's documents; None: there is no text stage.
       shards: of all stages.
-      row_length: most pieces of a row; None: there are no examples.
       places: by split, what the places of rows hold, as the manifest says.
       rows: by split, what its rows look like; empty if they were not read.
       frequent: the most frequent pieces of the first split.
@@ -98,7 +96,6 @@ class Facts:
 
     name: str
     path: str
-    stages: tuple[str, ...]
     steps: tuple[Step, ...]
     stage_counts: tuple[StageCounts, ...]
     figures: tuple[Figure, ...]
@@ -108,7 +105,6 @@ class Facts:
     dump_date: str
     documents: Documents | None
     shards: tuple[Shard, ...]
-    row_length: int | None
     places: tuple[Places, ...]
     rows: Mapping[str, RowFacts]
     frequent: tuple[FrequentPiece, ...]
@@ -158,7 +154,6 @@ def collect(
     return Facts(
         name=files.base_name(directory) if directory not in (".", "/") else directory,
         path=directory,
-        stages=tuple(stage.title for stage in stages),
         steps=made_from.steps_of(stages),
         stage_counts=figures.stage_counts_of(stages),
         figures=tuple(figure for stage in stages for figure in figures.figures_of(stage)),
@@ -168,7 +163,6 @@ def collect(
         dump_date=made_from.dump_date(stages),
         documents=None if text is None else documents_of(text),
         shards=tuple(_shards(stages)),
-        row_length=None if examples is None else examples.parameter("max_seq_length"),
         places=tuple(_places(by_name["examples"])) if "examples" in by_name else (),
         rows=rows,
         frequent=frequent,

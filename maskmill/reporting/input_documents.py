@@ -167,7 +167,7 @@ def _titles(stage: MadeStage) -> dict[str, tuple[str, ...]]:
 
 
 def first_title(stage: MadeStage) -> str | None:
-    """The title of the first document that stays; None where documents have none, or it is not known."""
+    """The title of the first document that stays; None if documents have none, or it is not known."""
     return next((title for record in _records(stage) for title in record["titles"].get("documents", ())), None)
 
 
@@ -205,7 +205,7 @@ class Flow(NamedTuple):
 
 
 def flow_of(documents: Documents) -> Flow | None:
-    """The flow of documents; None where nothing is known of what was read."""
+    """The flow of documents; None if nothing is known of what was read."""
     kept = documents.read - documents.lost
     if not documents.read or kept < 0:
         return None

@@ -37,7 +37,7 @@ class Option(NamedTuple):
 
 
 def inputs_of(stages: Sequence[MadeStage]) -> tuple[Input, ...]:
-    """What went into the first stage, and what else was no output of another one."""
+    """What went into the first stage, and what else was not an output of another one."""
     made = {files.base_name(shard["name"]) for stage in stages for shard in stage.shards}
     found: dict[str, Input] = {}
     for place, stage in enumerate(stages):

@@ -53,7 +53,7 @@ class MadeStage:
         return parameters
 
     def parameter(self, name: str) -> Any:
-        """An option: as it was decided, where it was left open."""
+        """An option: as it was decided, if it was left open."""
         decided = self.made.get("decided", {}).get(name)
         return self.parameters.get(name) if decided is None else decided
 

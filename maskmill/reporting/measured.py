@@ -40,7 +40,6 @@ class RowFacts:
       masked, masked_kept, masked_random: places that are predicted; of these, those that keep their piece, and those
         with another than [MASK].
       masks: rows by their number of masks: the number, and rows.
-      second_label: rows whose label is 1.
       vocabulary: how many ids there are; used: how many of them occur.
       ranks: the most frequent pieces first: ranks from 1, and how often one of them occurs on average.
       coverage: by rank, the share of all pieces that are of this rank or one before.
@@ -59,7 +58,6 @@ class RowFacts:
     masked_kept: int
     masked_random: int
     masks: tuple[Bin, ...]
-    second_label: int
     vocabulary: int
     used: int
     ranks: tuple[Bin, ...]
@@ -98,7 +96,6 @@ def _row_facts(statistics: Sequence[RowStatistics]) -> RowFacts:
         masked_kept=sum(one.masked_kept for one in statistics),
         masked_random=sum(one.masked_random for one in statistics),
         masks=_sums(masks, _edges(0, len(masks) - 1)),
-        second_label=sum(one.second_label for one in statistics),
         vocabulary=len(counts),
         used=len(sorted_counts),
         ranks=_of_ranks(sorted_counts),
@@ -158,27 +155,21 @@ def named(facts: Mapping[str, RowFacts]) -> list[tuple[str, RowFacts]]:
     return [({"train": "training", "eval": "eval"}.get(split, split), one) for split, one in facts.items()]
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True)
 class TextFacts:
     """What the text of a split looks like.
 
     Attributes:
-      documents, empty_documents, lines, characters, words, size, markup: counts; size in bytes, markup in marks of
-        wikitext and HTML.
+      documents, lines, characters, markup: counts; markup in marks of wikitext and HTML.
       document_lines: (fewest lines, most lines, documents), in powers of 2.
-      longest_line: bytes.
       repeated: the lines of ten words and more that are there most often: how often, and the line's beginning.
     """
 
     documents: int
-    empty_documents: int
     lines: int
     characters: int
-    words: int
-    size: int
     markup: int
     document_lines: tuple[tuple[int, int, int], ...]
-    longest_line: int
     repeated: tuple[tuple[int, str], ...]
 
 
@@ -199,12 +190,12 @@ def _text_facts(statistics: Sequence[TextStatistics]) -> TextFacts:
         for count, line in one.repeated_lines:
             repeated[line] = repeated.get(line, 0) + count
     often = sorted(((count, line) for line, count in repeated.items() if count > 1), key=lambda e: (-e[0], e[1]))
+    shown_lines = tuple((count, shown.beginning(line, _MOST_CHARACTERS)) for count, line in often[:_MOST_REPEATED])
     return TextFacts(
-        **{
-            name: sum(getattr(one, name) for one in statistics)
-            for name in ("documents", "empty_documents", "lines", "characters", "words", "size", "markup")
-        },
+        documents=sum(one.documents for one in statistics),
+        lines=sum(one.lines for one in statistics),
+        characters=sum(one.characters for one in statistics),
+        markup=sum(one.markup for one in statistics),
         document_lines=tuple((1 << bit, (2 << bit) - 1, int(lines[bit])) for bit in range(last + 1)),
-        longest_line=max(one.longest_line for one in statistics),
-        repeated=tuple((count, shown.beginning(line, _MOST_CHARACTERS)) for count, line in often[:_MOST_REPEATED]),
+        repeated=shown_lines,
     )

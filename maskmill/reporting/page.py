@@ -8,7 +8,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from maskmill.inspection.decoded import DecodedExample, DecodedPiece
+from maskmill.inspection.decoding import DecodedExample, DecodedPiece
 from maskmill.reporting import shown
 from maskmill.reporting.answers import answers_of
 from maskmill.reporting.charts import charts_of
@@ -63,6 +63,7 @@ def _environment() -> jinja2.Environment:
         "number": shown.number,
         "duration": shown.duration,
         "piece": _piece,
+        "beginning": shown.beginning,
     }
     return environment
 

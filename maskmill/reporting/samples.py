@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from maskmill.errors import RunFailedError, UnusableInputError
-from maskmill.inspection.decoded import DecodedExample
-from maskmill.inspection.examples import OpenedExamples, open_examples
-from maskmill.inspection.found_documents import FoundDocument
-from maskmill.inspection.words import Words
+from maskmill.inspection.decoding import DecodedExample, Words
+from maskmill.inspection.opened_examples import OpenedExamples, open_examples
+from maskmill.inspection.passages import FoundDocument
 from maskmill.reporting import shown
 from maskmill.reporting.input_documents import first_title
 from maskmill.reporting.made_stages import MadeStage
@@ -20,8 +19,6 @@ from maskmill.storage import files
 _MOST_BYTES = 1 << 20
 _MOST_LINES = 8
 _MOST_CHARACTERS = 400
-_MOST_WIKITEXT = 1200
-_SENTENCES, _MOST_SENTENCE = 3, 80  # whose pieces are shown, and how many of each
 _SEARCHED_BYTES = 256 << 20
 _TEXTS = 2
 _COUNTED_EXAMPLES = 64
@@ -42,31 +39,6 @@ class SampleText(NamedTuple):
     more: int | None
 
 
-class Article(NamedTuple):
-    """The beginning of one article at every stage.
-
-    Attributes:
-      title: its title.
-      wikitext, text: as the input has it, and what the extraction made of it.
-      shard: the path of its text shard; empty: it is in none.
-      lines: its first sentences.
-      more: how many there are behind them.
-      pieces: of each of the first sentences, as the vocabulary has them; empty if there are no examples.
-      examples: rows that hold it.
-      rows: how many there are.
-    """
-
-    title: str
-    wikitext: str
-    text: str
-    shard: str
-    lines: tuple[str, ...]
-    more: int
-    pieces: tuple[tuple[str, ...], ...]
-    examples: tuple[DecodedExample, ...]
-    rows: int
-
-
 @dataclasses.dataclass(frozen=True)
 class Samples:
     """How the data looks at each stage.
@@ -79,7 +51,7 @@ class Samples:
       unread: why some of it cannot be shown, a sentence each: files that are missing or damaged.
     """
 
-    article: Article | None = None
+    article: FoundDocument | None = None
     texts: tuple[SampleText, ...] = ()
     examples: tuple[DecodedExample, ...] = ()
     word_pieces: tuple[tuple[int, int], ...] = ()
@@ -128,7 +100,7 @@ def samples_of(
       unread: why something else cannot be read.
       follow: finds what became of an article; None: no article is followed.
     """
-    article: Article | None = None
+    article: FoundDocument | None = None
     texts: list[SampleText] = []
     examples: list[DecodedExample] = []
     word_pieces: list[tuple[int, int]] = []
@@ -147,30 +119,18 @@ def samples_of(
     return Samples(article, tuple(texts), tuple(examples), tuple(word_pieces), tuple(dict.fromkeys(reasons)))
 
 
-def _article(stage: MadeStage, path: str, follow: Follow) -> Article | None:
-    """The first article at every stage; None if the inputs are gone or have no titles, or if it may be anywhere
-    in a lot of text, because sources are mixed or MLPerf's chain shuffled it.
+def _article(stage: MadeStage, path: str, follow: Follow) -> FoundDocument | None:
+    """The first article at every stage; None if the inputs are gone or have no titles, or if it may be anywhere in a
+    lot of text, because sources are mixed or MLPerf's chain shuffled it.
     """
     title = first_title(stage)
     is_in_order = not stage.made.get("decided", {}).get("sources") and stage.parameters.get("compat") != "mlperf"
     if title is None or not (is_in_order or stage.bytes_of() < _SEARCHED_BYTES):
         return None
     try:
-        found = follow(path, title)
+        return follow(path, title)
     except UnusableInputError:  # the inputs are not there any more
         return None
-    lines, shard = ((), "") if found.document is None else (found.document.lines, found.document.file)
-    return Article(
-        title=shown.beginning(found.title, _MOST_CHARACTERS),
-        wikitext=shown.beginning(found.wikitext, _MOST_WIKITEXT),
-        text=shown.beginning(found.text, _MOST_WIKITEXT),
-        shard=shard,
-        lines=_first(lines),
-        more=max(0, len(lines) - _MOST_LINES),
-        pieces=tuple(pieces[:_MOST_SENTENCE] for pieces in found.pieces[:_SENTENCES]),
-        examples=found.examples,
-        rows=0 if found.rows is None else found.rows.count,
-    )
 
 
 def _first(lines: Sequence[str]) -> tuple[str, ...]:

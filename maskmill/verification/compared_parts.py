@@ -9,8 +9,8 @@ from typing import Any, Literal
 import numpy as np
 
 from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
-from maskmill.inspection.examples import vocabulary_of
-from maskmill.inspection.words import RowDecoder
+from maskmill.inspection.decoding import RowDecoder
+from maskmill.inspection.opened_examples import vocabulary_of
 from maskmill.kernels.crc32c import masked_crc32c
 from maskmill.reading.byte_ranges import ByteRanges, open_range_file
 from maskmill.reading.data_set import DataSet

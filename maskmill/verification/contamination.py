@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from maskmill.errors import RunFailedError, UnusableInputError
-from maskmill.inspection.words import Words
+from maskmill.inspection.decoding import Words
 from maskmill.reading.byte_ranges import ByteRanges
 from maskmill.storage import files
 from maskmill.tokenization.byte_level import byte_characters

@@ -5,8 +5,8 @@ import re
 
 import numpy as np
 
-from maskmill.inspection.decoded import DecodedPiece
-from maskmill.inspection.text import shown
+from maskmill.inspection.decoding import DecodedPiece
+from maskmill.inspection.shown_text import shown
 from maskmill.records.features import OF_MASKS
 from maskmill.verification.compared_parts import Part
 from maskmill.verification.record_streams import Batch, DocumentBatch, RowBatch

@@ -8,7 +8,7 @@ from maskmill.errors import RunFailedError
 from maskmill.storage import files
 
 if TYPE_CHECKING:
-    from maskmill.inspection.found_documents import FoundDocument
+    from maskmill.inspection.passages import FoundDocument
     from maskmill.reporting.facts import Facts
     from maskmill.reporting.made_stages import MadeStage
     from maskmill.verification.findings import Verification

@@ -12,12 +12,12 @@ from typing import Any
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.inspection import kinds, searching
 from maskmill.inspection.comparisons import compare
-from maskmill.inspection.decoded import DecodedExample
-from maskmill.inspection.examples import OpenedExamples, open_examples
-from maskmill.inspection.found_documents import FoundDocument
+from maskmill.inspection.decoding import DecodedExample
+from maskmill.inspection.opened_examples import OpenedExamples, open_examples
+from maskmill.inspection.opened_texts import OpenedTexts, TextDocument, open_texts
+from maskmill.inspection.passages import FoundDocument
+from maskmill.inspection.shown_text import as_json
 from maskmill.inspection.summarizing import summarize
-from maskmill.inspection.text import as_json
-from maskmill.inspection.text_shards import OpenedTexts, TextDocument, open_texts
 from maskmill.inspection.vocabularies import VocabularyFile, open_vocabulary
 from maskmill.reading.remote import open_ranges
 from maskmill.storage import files, paths

@@ -8,10 +8,11 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from maskmill.inspection.decoded import DecodedExample, DecodedPiece, PieceRole
-from maskmill.inspection.summaries import Comparison, Difference, Section, Summary, Table, Unit, Value
-from maskmill.inspection.text import columns_of, running_text, shown
-from maskmill.inspection.text_shards import TextDocument
+from maskmill.inspection.comparisons import Comparison, Difference
+from maskmill.inspection.decoding import DecodedExample, DecodedPiece, PieceRole
+from maskmill.inspection.opened_texts import TextDocument
+from maskmill.inspection.shown_text import columns_of, running_text, shown
+from maskmill.inspection.summaries import Section, Summary, Table, Unit, Value
 from pipelines.terminal.console import Coloured, bytes_text
 from pipelines.terminal.data_warnings import percent
 
@@ -98,7 +99,7 @@ def print_comparison(comparison: Comparison) -> None:
             )
             for difference in differences
         ]
-        out.table(Table(title=section, columns=("figure", "before", "after", "change"), rows=rows))
+        out.table(Table(section, ("figure", "before", "after", "change"), rows))
     for table in comparison.tables:
         out.table(table)
     for note in comparison.notes:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from maskmill.errors import UnusableInputError
-from maskmill.inspection.text import as_json, shown
+from maskmill.inspection.shown_text import as_json, shown
 from maskmill.lineage import descendants
 from maskmill.lineage.descendants import Descendants
 from maskmill.lineage.origins import Lineage, SourceFile, StageFacts, TrainedOn, absolute, lineage_of

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TextIO
 
 from maskmill.errors import RunFailedError
-from maskmill.inspection.text import shown
+from maskmill.inspection.shown_text import shown
 
 # The logger of what is said and not logged.
 _LOGGER = "maskmill"

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from maskmill.inspection.text import shown
+from maskmill.inspection.shown_text import shown
 from pipelines.terminal import data_warnings
 from pipelines.terminal.console import Coloured
 from pipelines.terminal.summary import TRAIN_AND_EVAL, Summary, summary_of

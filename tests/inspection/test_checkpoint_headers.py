@@ -12,7 +12,7 @@ from hypothesis import given
 from properties import tries
 
 from maskmill.errors import UnusableInputError
-from maskmill.inspection.checkpoints import read_checkpoint_header, settings_of
+from maskmill.inspection.checkpoint_headers import read_checkpoint_header, settings_of
 
 TENSORFLOW = DATA / "training" / "tf1_ckpt"
 
@@ -115,5 +115,5 @@ def test_cut_safetensors_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UnusableInputError, match="bytes instead of"):
         read_checkpoint_header(str(path))
     path.write_bytes(struct.pack("<Q", 1 << 60) + b"{}")
-    with pytest.raises(UnusableInputError, match="damaged, or is none"):
+    with pytest.raises(UnusableInputError, match="damaged, or is not one"):
         read_checkpoint_header(str(path))

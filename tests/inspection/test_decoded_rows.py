@@ -13,10 +13,9 @@ from data_sets.gold_examples import VOCABULARY
 from made_up.trained_tokenizers import trained
 
 import maskmill
-from maskmill.inspection.decoded import DecodedExample
-from maskmill.inspection.examples import OpenedExamples, open_examples
-from maskmill.inspection.text import running_text
-from maskmill.inspection.words import RowDecoder
+from maskmill.inspection.decoding import DecodedExample, RowDecoder
+from maskmill.inspection.opened_examples import OpenedExamples, open_examples
+from maskmill.inspection.shown_text import running_text
 from maskmill.tokenization.vocabulary import load_vocabulary
 
 KINDS: dict[str, dict[str, Any]] = {

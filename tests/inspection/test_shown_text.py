@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from properties import tries
 
-from maskmill.inspection.text import as_json, columns_of, shown
+from maskmill.inspection.shown_text import as_json, columns_of, shown
 
 # What may not reach a terminal or a page as it is.
 HOSTILE = {"Cc", "Cs", "Zl", "Zp"}

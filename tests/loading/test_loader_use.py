@@ -299,8 +299,8 @@ def data_set_with(files: Any) -> DataSet:
 @pytest.mark.parametrize(
     ("state", "message"),
     [
-        ({}, "This is no state of a loader"),
-        ([], "This is no state of a loader"),
+        ({}, "This is not a state of a loader"),
+        ([], "This is not a state of a loader"),
         ({"version": 99}, "has version 99, but this maskmill reads version 1"),
         ({"epoch": -1}, "is damaged: epoch is -1 and sample is 0"),
         ({"sample": 1.5}, "is damaged: epoch is 0 and sample is 1.5"),

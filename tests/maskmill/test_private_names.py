@@ -82,7 +82,7 @@ def test_no_other_private_name_is_used() -> None:
     listed = {name.name.rpartition(".")[2] for name in PRIVATE_NAMES}
     used = {(path, name) for path, tree in trees.items() for name in used_names(tree)}
     unlisted = {(path, name) for path, name in used if name not in own | listed | DOCUMENTED}
-    assert not unlisted, f"list these in maskmill/private_names.py: {sorted(unlisted)}"
+    assert not unlisted, f"list these in maskmill/data/private_names.toml: {sorted(unlisted)}"
     # And the list holds nothing that is not used any more.
     private = {name for name in listed if is_private(name)}
     assert private <= {name for _, name in used}, private - {name for _, name in used}

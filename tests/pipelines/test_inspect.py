@@ -15,8 +15,8 @@ from data_sets.example_sets import setup_of, write_set
 from data_sets.gold_examples import VOCABULARY
 from servers import file_server
 
-from maskmill.inspection.examples import open_examples
-from maskmill.inspection.text import running_text
+from maskmill.inspection.opened_examples import open_examples
+from maskmill.inspection.shown_text import running_text
 from pipelines.commands import cli
 
 CHECKPOINT = DATA / "training" / "tf1_ckpt"
@@ -100,7 +100,7 @@ def test_text_without_manifest_is_counted(run: Run, tmp_path: Path) -> None:
 
 
 def test_text_without_documents_is_called_no_text_shard(run: Run) -> None:
-    assert "No blank line ends a document, so this is no text shard" in run("/etc/passwd")
+    assert "No blank line ends a document, so this is not a text shard" in run("/etc/passwd")
 
 
 def test_head_as_json_is_the_examples(run: Run, data: Path) -> None:

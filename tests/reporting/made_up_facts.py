@@ -3,12 +3,14 @@
 import dataclasses
 from typing import Any
 
-from maskmill.inspection.decoded import DecodedExample, DecodedPiece
+from maskmill.inspection.decoding import DecodedExample, DecodedPiece
+from maskmill.inspection.opened_texts import TextDocument
+from maskmill.inspection.passages import FoundDocument, HoldingRows
 from maskmill.reporting.facts import Facts
 from maskmill.reporting.input_documents import Documents, Rejected, SetAside
 from maskmill.reporting.made_from import Input, Option, Step
 from maskmill.reporting.measured import TextFacts
-from maskmill.reporting.samples import Article, FrequentPiece, Samples, SampleText
+from maskmill.reporting.samples import FrequentPiece, Samples, SampleText
 
 
 def made_up_facts(text: str = "text", **others: Any) -> Facts:
@@ -20,7 +22,6 @@ def made_up_facts(text: str = "text", **others: Any) -> Facts:
     facts = Facts(
         name=text,
         path=text,
-        stages=("Text",),
         steps=(Step(what=text, how=text),),
         stage_counts=(),
         figures=(),
@@ -36,21 +37,16 @@ def made_up_facts(text: str = "text", **others: Any) -> Facts:
             rejected=(Rejected(input=text, title=text, reason=text),),
         ),
         shards=(),
-        row_length=8,
         places=(),
         rows={},
         frequent=(FrequentPiece(id=7, text=text, count=2),),
         texts={
             "train": TextFacts(
                 documents=1,
-                empty_documents=0,
                 lines=1,
                 characters=4,
-                words=1,
-                size=5,
                 markup=0,
                 document_lines=((1, 1, 1),),
-                longest_line=4,
                 repeated=((2, text),),
             )
         },
@@ -58,16 +54,17 @@ def made_up_facts(text: str = "text", **others: Any) -> Facts:
         reused=(),
         checked=None,
         samples=Samples(
-            article=Article(
+            article=FoundDocument(
+                name=text,
                 title=text,
+                id="",
+                input=text,
                 wikitext=text,
                 text=text,
-                shard=text,
-                lines=(text,),
-                more=0,
+                outcome="train",
+                document=TextDocument(file=text, document=1, line=1, lines=(text,)),
                 pieces=((text,),),
-                examples=(example,),
-                rows=1,
+                rows=HoldingRows(files=(text,), searched=1, count=1, examples=(example,)),
             ),
             texts=(SampleText(file=text, lines=(text,), more=None),),
             examples=(example,),

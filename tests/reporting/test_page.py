@@ -213,7 +213,9 @@ def test_the_first_article_is_followed_from_wikitext_to_a_row(verified: Facts) -
     assert article is not None
     assert article.title == "Anarchism"
     assert "[[political philosophy]]" in article.wikitext
-    assert article.lines[0].startswith("Anarchism is a political philosophy")
+    assert article.document is not None
+    assert article.document.lines[0].startswith("Anarchism is a political philosophy")
     assert article.pieces[0][:3] == ("ana", "##rch", "##ism")
-    assert article.rows > 0
+    assert article.rows is not None
+    assert article.rows.count > 0
     assert len(article.examples) == 1

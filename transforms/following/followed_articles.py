@@ -9,11 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from maskmill.errors import RunFailedError, UnusableInputError
-from maskmill.inspection.examples import OpenedExamples, Split, open_examples
-from maskmill.inspection.found_documents import FoundDocument
-from maskmill.inspection.passages import find_rows, find_text
+from maskmill.inspection.opened_examples import OpenedExamples, Split, open_examples
+from maskmill.inspection.opened_texts import OpenedTexts, TextDocument, open_texts
+from maskmill.inspection.passages import FoundDocument, find_rows, find_text
 from maskmill.inspection.sources_of_rows import tokenizer_of
-from maskmill.inspection.text_shards import OpenedTexts, TextDocument, open_texts
 from maskmill.mirrors.dump_names import date_in_name
 from maskmill.options import of_parameters
 from maskmill.storage import files, manifest

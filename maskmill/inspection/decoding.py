@@ -5,11 +5,11 @@ import collections
 import dataclasses
 import functools
 from collections.abc import Iterator, Mapping, Sequence, Set
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from maskmill.inspection.decoded import DecodedExample, DecodedPiece, PieceRole
 from maskmill.masking.row_masks import MaskedRows, RowMaskRules, draw_masks
 from maskmill.reading.block_reader import Rows
 from maskmill.reading.data_set import DataSet
@@ -24,6 +24,63 @@ _LABELS: Mapping[str, tuple[str, str]] = {
 }
 _SPECIAL = ("cls_id", "sep_id", "mask_id")
 _FEWEST_MASKS = 2  # from which on the most frequent piece that stands for others is taken for [MASK]
+
+# What a piece is in a row. masked: predicted, and [MASK] stands there; kept: predicted, and unchanged; random:
+# predicted, and another piece stands there.
+PieceRole = Literal["text", "special", "masked", "kept", "random", "padding"]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DecodedPiece:
+    """A piece of a row.
+
+    Attributes:
+      position: in the row, from 0.
+      id: as the model reads it.
+      text: the piece of this id ("##ing"); "id 17" if no vocabulary is known.
+      role: what it is.
+      label: the piece to predict; None: it is not predicted.
+      segment: 0 or 1.
+      sequence: which sequence of a packed row it is in, from 0.
+      goes_on: whether it goes on a word: no blank stands before it.
+      surface: what the text has here, masks undone and without the vocabulary's marks: "ing" for "##ing". All pieces
+        together, with a blank before each that does not go on a word, are the row as text. Raw: before it is printed,
+        `text.shown` must escape it, as it must any text of a data set.
+    """
+
+    position: int
+    id: int
+    text: str
+    role: PieceRole
+    label: str | None = None
+    segment: int = 0
+    sequence: int = 0
+    goes_on: bool = False
+    surface: str = ""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DecodedExample:
+    """A row of examples as a person reads it.
+
+    Attributes:
+      file: its path.
+      record: number in the file, from 1.
+      sample: number in the split, from 0, as maskmill.open counts.
+      pieces: without padding.
+      width: pieces of the row with padding.
+      label: "next sentence" or "random sentence", "in order" or "swapped"; None: the objective has none. One for each
+        sequence of a packed row, with " / " between.
+      epoch: for which epoch of a reader its masks were drawn; None: they are stored.
+    """
+
+    file: str
+    record: int
+    sample: int
+    pieces: tuple[DecodedPiece, ...]
+    width: int
+    label: str | None = None
+    epoch: int | None = None
 
 
 class Words:
@@ -70,7 +127,7 @@ class Words:
     def surfaces(self, ids: Sequence[int], special: Sequence[bool]) -> list[str]:
         """What each piece of a row adds to its text; a character that is cut across pieces is added by the last one.
 
-        special: for each, whether it is no text.
+        special: for each, whether it is not text.
         """
         surfaces = []
         decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
@@ -269,7 +326,7 @@ class _RowValues:
 
     Attributes:
       ids: int32[width], as the file has them.
-      length: where the last piece ends that is no padding.
+      length: where the last piece ends that is not padding.
       is_piece: bool[width], whether a piece stands there, and not padding.
       segments, sequences: int[width].
       masks: the stored masks: position to the piece that belongs there.
@@ -318,14 +375,14 @@ class _RowValues:
 
 
 def _feature_of_ids(arrays: Mapping[str, npt.NDArray[np.generic]]) -> str:
-    """The column of the pieces; where another program calls it otherwise, the first with the most integers a row."""
+    """The column of the pieces; if another program calls it otherwise, the first with the most integers a row."""
     if "input_ids" in arrays:
         return "input_ids"
     return max((name for name in arrays if arrays[name].dtype.kind in "iu"), key=lambda name: arrays[name].shape[-1])
 
 
 def _of_width(values: npt.NDArray[np.generic], width: int) -> npt.NDArray[np.int32]:
-    """int32[width]: the values, with zeros behind them where there are fewer."""
+    """int32[width]: the values, with zeros behind them if there are fewer."""
     filled = np.zeros(width, np.int32)
     filled[: len(values)] = values[:width]
     return filled
@@ -337,16 +394,3 @@ def _most_frequent(ids: Sequence[int]) -> int | None:
         return None
     id, count = collections.Counter(ids).most_common(1)[0]
     return id if count >= _FEWEST_MASKS or len(ids) < _FEWEST_MASKS else None
-
-
-def decode(
-    rows: Rows,
-    data_set: DataSet,
-    vocabulary: Vocabulary | None,
-    *,
-    samples: Sequence[int],
-    objective: str | None = None,
-) -> list[DecodedExample]:
-    """Rows of a data set as a person reads them: row k is sample samples[k]; see RowDecoder."""
-    decoder = RowDecoder(data_set=data_set, vocabulary=vocabulary, objective=objective)
-    return [decoder.decode(rows, row, sample) for row, sample in enumerate(samples)]

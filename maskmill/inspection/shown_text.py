@@ -6,11 +6,11 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Any
 
-from maskmill.inspection.decoded import DecodedPiece
+from maskmill.inspection.decoding import DecodedPiece
 
 # What is not shown as it is, because it changes how the text around it is shown, or cannot be seen: controls (escapes
 # of terminals are made of them), marks and orders of direction, other invisible characters, line separators, halves
-# of surrogates and places that are no characters. Joiners within words (U+200C, U+200D) stay: Persian needs them.
+# of surrogates and places that are not characters. Joiners within words (U+200C, U+200D) stay: Persian needs them.
 _HOSTILE = re.compile(
     "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\ufff9-\ufffb"
     "\ufffe\uffff\ud800-\udfff\U000e0000-\U000e0fff]"
@@ -26,7 +26,7 @@ _TWO_DIGITS, _FOUR_DIGITS = 0x100, 0x10000
 def shown(text: str, most: int | None = None) -> str:
     r"""A text with controls, marks of direction and such as escapes (\x1b, \u202e), on one line.
 
-    most: how many of its characters are shown; where it has more, "…" and their number stand behind them.
+    most: how many of its characters are shown; if it has more, "…" and their number stand behind them.
     """
     left = 0
     if most is not None and len(text) > most:

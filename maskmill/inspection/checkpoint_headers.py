@@ -20,6 +20,7 @@ from maskmill.errors import MissingFileError, UnusableInputError
 from maskmill.inspection.kinds import plain
 from maskmill.reading.byte_ranges import ByteRanges
 from maskmill.reading.remote import open_ranges
+from maskmill.records.thrift import read_varint
 from maskmill.storage import files
 
 _SAFETENSORS_INDEX = ".safetensors.index.json"
@@ -30,21 +31,10 @@ _MAGIC = (0xDB4775248B80FB57).to_bytes(8, "little")
 _TRAILER = 5  # bytes behind a block: how it is packed, and a checksum
 _PLAIN = 0
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5  # wire types of protocol buffers
-_VARINT_BITS, _MOST_VARINT_BITS = 7, 63
 # tensorflow/core/framework/types.proto, under safetensors' names.
 _TENSORFLOW_TYPES = {
-    1: "F32",
-    2: "F64",
-    3: "I32",
-    4: "U8",
-    6: "I8",
-    7: "STRING",
-    9: "I64",
-    10: "BOOL",
-    14: "BF16",
-    19: "F16",
-}
-_ITEM_BYTES = {"F64": 8, "I64": 8, "U64": 8, "F32": 4, "I32": 4, "U32": 4, "F16": 2, "BF16": 2, "I16": 2, "U16": 2}
+    1: "F32", 2: "F64", 3: "I32", 4: "U8", 6: "I8", 7: "STRING", 9: "I64", 10: "BOOL", 14: "BF16", 19: "F16",
+}  # fmt: skip
 _TENSORFLOW_FILE = re.compile(r"\.(index|meta|data-\d+-of-\d+)$")
 _STEP = re.compile(r"step-(\d{10})\.safetensors$")
 _BESIDE = ("config.json", "bert_config.json")
@@ -59,7 +49,7 @@ _NOT_WEIGHTS = re.compile(
 class StoredArray:
     """An array of a checkpoint: its name, its type as safetensors calls it (F32), its shape, and what it is.
 
-    is_weight: whether it is one of the model; not of its optimizer, and no counter.
+    is_weight: whether it is one of the model; not of its optimizer, and not a counter.
     """
 
     name: str
@@ -71,11 +61,6 @@ class StoredArray:
     def size(self) -> int:
         """How many numbers it has."""
         return math.prod(self.shape)
-
-    @property
-    def bytes(self) -> int:
-        """How many bytes these take."""
-        return self.size * _ITEM_BYTES.get(self.dtype, 1)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -120,15 +105,15 @@ def read_checkpoint_header(path: str | os.PathLike[str]) -> CheckpointHeader:
 def _header(path: str, ranges: ByteRanges) -> CheckpointHeader:
     path, others = _find(path, ranges)
     metadata: dict[str, str] = {}
+    format = "safetensors"
     if path.endswith(_SAFETENSORS_INDEX):
         arrays, size = _of_several(path, ranges)
-        format = "safetensors"
     elif ranges.exists(f"{path}.index"):
         arrays, size = _of_table(f"{path}.index", ranges), _size_of_data(path, ranges)
         format = "TensorFlow"
     else:
         arrays, metadata = _of_safetensors(path, ranges)
-        size, format = ranges.size(path), "safetensors"
+        size = ranges.size(path)
     return CheckpointHeader(
         path=path,
         format=format,
@@ -141,7 +126,7 @@ def _header(path: str, ranges: ByteRanges) -> CheckpointHeader:
 
 
 def settings_of(header: CheckpointHeader) -> dict[str, Any]:
-    """The settings of the run that wrote a checkpoint, its model aside; empty where it says none."""
+    """The settings of the run that wrote a checkpoint, its model aside; empty if it says none."""
     try:
         run = json.loads(header.metadata.get("run", "{}"))
     except (ValueError, RecursionError):
@@ -162,14 +147,12 @@ def _find(path: str, ranges: ByteRanges) -> tuple[str, list[str]]:
             )
         return path, []
     steps = [name for name in ranges.glob(files.join(path, "step-*.safetensors")) if _STEP.search(name)]
+    indexes = ranges.glob(files.join(path, "*.index"))
     for found in (
         sorted(steps, reverse=True),
         ranges.glob(files.join(path, f"*{_SAFETENSORS_INDEX}")),
         ranges.glob(files.join(path, "*.safetensors")),
-        [
-            _TENSORFLOW_FILE.sub("", name)
-            for name in sorted(ranges.glob(files.join(path, "*.index")), key=_number)[::-1]
-        ],
+        [_TENSORFLOW_FILE.sub("", name) for name in sorted(indexes, key=_number, reverse=True)],
     ):
         if found:
             return found[0], found[1:]
@@ -185,7 +168,7 @@ def _number(name: str) -> tuple[int, str]:
 
 
 def _damaged(path: str) -> UnusableInputError:
-    return UnusableInputError(f"{path}: this checkpoint is damaged, or is none; copy or make it again.")
+    return UnusableInputError(f"{path}: this checkpoint is damaged, or is not one; copy or make it again.")
 
 
 def _array(name: str, dtype: str, shape: Sequence[int]) -> StoredArray:
@@ -258,9 +241,9 @@ def _entries(block: bytes) -> Iterator[tuple[bytes, bytes]]:
     restarts = int.from_bytes(block[-4:], "little")
     end, at, key = len(block) - 4 * (restarts + 1), 0, b""
     while at < end:
-        shared, at = _varint(block, at)
-        own, at = _varint(block, at)
-        length, at = _varint(block, at)
+        shared, at = read_varint(block, at)
+        own, at = read_varint(block, at)
+        length, at = read_varint(block, at)
         key = key[:shared] + block[at : at + own]
         yield key, block[at + own : at + own + length]
         at += own + length
@@ -268,34 +251,22 @@ def _entries(block: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 def _handle(data: bytes, at: int) -> tuple[int, int, int]:
     """Where a block starts, its size, and where the handle ends."""
-    start, at = _varint(data, at)
-    size, at = _varint(data, at)
+    start, at = read_varint(data, at)
+    size, at = read_varint(data, at)
     return start, size, at
-
-
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while shift <= _MOST_VARINT_BITS:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, at
-        shift += _VARINT_BITS
-    raise ValueError("a number is too long")
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
     """The fields of a protocol buffer: their numbers and values."""
     at = 0
     while at < len(data):
-        tag, at = _varint(data, at)
+        tag, at = read_varint(data, at)
         wire = tag & 7
         value: int | bytes
         if wire == _VARINT:
-            value, at = _varint(data, at)
+            value, at = read_varint(data, at)
         elif wire == _BYTES:
-            length, at = _varint(data, at)
+            length, at = read_varint(data, at)
             value, at = data[at : at + length], at + length
         elif wire in (_FIXED32, _FIXED64):
             width = 4 if wire == _FIXED32 else 8
@@ -322,7 +293,7 @@ def _of_entry(name: str, entry: bytes) -> StoredArray:
 
 
 def _config(path: str, metadata: Mapping[str, str], ranges: ByteRanges) -> dict[str, Any]:
-    """The configuration of a checkpoint's model; empty where there is none that can be read."""
+    """The configuration of a checkpoint's model; empty if there is none that can be read."""
     texts = [metadata[name] for name in ("config",) if name in metadata]
     for name in _BESIDE:
         try:

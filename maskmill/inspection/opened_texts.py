@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
 from maskmill.arguments import checked
-from maskmill.errors import MissingFileError, UnusableInputError
-from maskmill.inspection.kinds import plain
+from maskmill.errors import UnusableInputError
+from maskmill.inspection.kinds import manifest_in, plain
 from maskmill.reading.byte_ranges import ByteRanges, open_range_file
 from maskmill.reading.remote import open_ranges
 from maskmill.records.shard_formats import suffixes
@@ -28,7 +28,7 @@ class TextDocument:
       file: its path.
       document: its number in the file, from 1.
       line: the number of its first line in the file, from 1.
-      lines: as they stand; what is no UTF-8 is escaped.
+      lines: as they stand; what is not UTF-8 is escaped.
     """
 
     file: str
@@ -106,7 +106,7 @@ class OpenedTexts:
             yield TextDocument(file=file.path, document=document + 1, line=first, lines=tuple(lines))
 
     def numbered(self, number: int) -> TextDocument | None:
-        """A document by its number in all files, from 1; None where there are not so many."""
+        """A document by its number in all files, from 1; None if there are not so many."""
         left = number
         for file in self.files:
             if file.documents is not None and left > file.documents:
@@ -167,17 +167,13 @@ def open_texts(path: str | os.PathLike[str]) -> OpenedTexts:
 
 
 def _made_text(directory: str, ranges: ByteRanges) -> dict[str, Any] | None:
-    """The manifest of extract in a directory; None where there is none, or one of something else."""
-    file = files.join(directory, manifest.MANIFEST)
-    try:
-        made = manifest.parse_manifest(file, ranges.read_all(file))
-    except MissingFileError:
-        return None
-    return made if made["stage"] == "extract" else None
+    """The manifest of extract in a directory; None if there is none, or one of something else."""
+    made = manifest_in(directory, ranges)
+    return None if made is None or made["stage"] != "extract" else made
 
 
 def _of_manifest(made: Mapping[str, Any], directory: str, path: str) -> list[TextFile]:
-    """The shards of a manifest that a path names: all, or the one file; none where the path is no shard of it."""
+    """The shards of a manifest that a path names: all, or the one file; none if the path is not a shard of it."""
     listed = [
         TextFile(
             path=files.join(directory, shard["name"]),

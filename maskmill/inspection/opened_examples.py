@@ -12,9 +12,8 @@ import numpy as np
 
 from maskmill.arguments import checked
 from maskmill.errors import MissingFileError, UnusableInputError
-from maskmill.inspection.decoded import DecodedExample
+from maskmill.inspection.decoding import DecodedExample, RowDecoder, place_of
 from maskmill.inspection.kinds import plain
-from maskmill.inspection.words import RowDecoder, place_of
 from maskmill.reading.block_reader import Block, BlockReader, Rows
 from maskmill.reading.byte_ranges import ByteRanges
 from maskmill.reading.data_set import DataSet
@@ -60,7 +59,7 @@ class OpenedExamples:
 
     @property
     def data_set(self) -> DataSet:
-        """All of the split, also where one file of it was named."""
+        """All of the split, also if one file of it was named."""
         return self.decoder.data_set
 
     @property
