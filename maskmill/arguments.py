@@ -80,7 +80,7 @@ def check_at_least(least: int, options: Any, *names: str) -> None:
 
 
 def _check(where: str, name: str, value: Any, hint: Any) -> None:
-    if _fits(value, hint):
+    if fits(value, hint):
         return
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if origin is Sequence and isinstance(value, Sequence) and not isinstance(value, str | bytes):
@@ -100,20 +100,20 @@ def _alternatives(hint: Any) -> tuple[Any, ...]:
     return typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
 
 
-def _fits(value: Any, hint: Any) -> bool:
+def fits(value: Any, hint: Any) -> bool:
     """Whether a value is of an annotated type. A list counts as a tuple, and no truth value as a number."""
     alternatives, origin, inner = _alternatives(hint), typing.get_origin(hint), typing.get_args(hint)
     if len(alternatives) > 1:
-        return any(_fits(value, one) for one in alternatives)
+        return any(fits(value, one) for one in alternatives)
     if origin is Literal:
         return value in inner
     if origin is tuple and inner[1:] != (Ellipsis,):
-        return isinstance(value, tuple | list) and len(value) == len(inner) and all(map(_fits, value, inner))
+        return isinstance(value, tuple | list) and len(value) == len(inner) and all(map(fits, value, inner))
     if origin in (tuple, Sequence):
         return (
             isinstance(value, Sequence)
             and not isinstance(value, str | bytes)
-            and all(_fits(item, inner[0]) for item in value)
+            and all(fits(item, inner[0]) for item in value)
         )
     if hint in _TAKEN and isinstance(value, bool):
         return False

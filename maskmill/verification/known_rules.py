@@ -2,14 +2,13 @@
 
 import dataclasses
 import string
-import types
-import typing
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from maskmill.arguments import fits
 from maskmill.errors import UnusableInputError
 from maskmill.masking.instances import piece_continuations
 from maskmill.masking.objective_options import ObjectiveOptions, decided_mask_unit
@@ -44,7 +43,7 @@ def options_from(kind: type[_Options], parameters: Mapping[str, Any]) -> _Option
     hints = hints_of(kind)
     values = {field.name: parameters[field.name] for field in dataclasses.fields(kind) if field.name in parameters}
     for name, value in values.items():
-        if not _may_be(value, hints[name]):
+        if not fits(value, hints[name]):
             raise UnusableInputError(f"{name} is {value!r}, which it cannot be.")
     return kind(**values)
 
@@ -80,7 +79,7 @@ _HINTS = {
 
 def _without_wrong(options: Mapping[str, Any]) -> dict[str, Any]:
     hints = _HINTS | hints_of(MaskingOptions) | hints_of(ObjectiveOptions) | hints_of(FormatOptions)
-    return {name: value for name, value in options.items() if name not in hints or _may_be(value, hints[name])}
+    return {name: value for name, value in options.items() if name not in hints or fits(value, hints[name])}
 
 
 def _entry_of(shard: ListedShard) -> dict[str, Any]:
@@ -101,19 +100,6 @@ def _entry_of(shard: ListedShard) -> dict[str, Any]:
     if len(described) == 1 and described[0]["name"] == shard.name:
         return entry | described[0]
     return entry | {"files": described}
-
-
-def _may_be(value: Any, annotation: Any) -> bool:
-    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
-    if origin in (typing.Union, types.UnionType):
-        return any(_may_be(value, one) for one in arguments)
-    if origin is typing.Literal:
-        return value in arguments
-    if annotation is float:
-        return isinstance(value, int | float) and not isinstance(value, bool)
-    if annotation is int:
-        return isinstance(value, int) and not isinstance(value, bool)
-    return isinstance(value, annotation)
 
 
 def plan_of(made: Mapping[str, Any]) -> ExamplesPlan:
