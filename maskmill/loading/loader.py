@@ -12,12 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from maskmill.loading.batches import ArraySpec, Batch, BatchMaker
-from maskmill.loading.chunks import NO_SAMPLE, Plan, Samples, SampleSequence, joined, plans, reads
+from maskmill.loading.chunks import NO_SAMPLE, Plan, PlannedReads, Samples, SampleSequence, joined, plans, reads
 from maskmill.loading.mixing import Given, Mix
 from maskmill.loading.opened_sources import Source
 from maskmill.loading.options import LoaderOptions
 from maskmill.loading.order import SampleOrder, bounded_window
-from maskmill.loading.planned_reads import PlannedReads
 from maskmill.loading.production import Product, Production
 from maskmill.loading.schedule import PADDING, Place, Schedule
 from maskmill.loading.states import State, checked_place, state_of

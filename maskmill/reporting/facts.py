@@ -2,10 +2,9 @@
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from maskmill.reporting import figures, made_from, made_stages, shown
-from maskmill.reporting.checked import Checked, checked_of
 from maskmill.reporting.figures import Figure, StageCounts
 from maskmill.reporting.input_documents import Documents, documents_of
 from maskmill.reporting.made_from import Input, Option, Step
@@ -15,7 +14,10 @@ from maskmill.reporting.samples import Follow, FrequentPiece, Samples, frequent_
 from maskmill.storage import files, timings
 from maskmill.storage.reuse import Reused, read_reused
 from maskmill.storage.timings import Timing
-from maskmill.verification.findings import Verification
+from maskmill.verification.findings import CHECKS, Finding, Verification
+
+Mark = Literal["passed", "error", "warning", "note", "skipped"]
+_MOST_FINDINGS = 50
 
 
 class Shard(NamedTuple):
@@ -69,6 +71,51 @@ class StageReused(NamedTuple):
     stage: str
     previous: str
     reused: Reused
+
+
+class CheckLine(NamedTuple):
+    """A check: its name and title, the worst that it found or that it was not made, on how many things it was made, how
+    many findings it has, and why it was not made, or not on all; empty: it was.
+    """
+
+    name: str
+    title: str
+    mark: Mark
+    looked_at: int
+    findings: int
+    skipped: str
+
+
+class Checked(NamedTuple):
+    """What was verified, and what was found.
+
+    Attributes:
+      lines: a line for each check, in the order of CHECKS.
+      findings: the worst first, 50 at most.
+      all_findings: how many there are.
+      read_bytes: how much was read.
+      shards: the numbers of the shards of each split that were verified, as "0-9"; empty: all.
+      files: how many were read.
+      is_right: whether there is nothing but notes.
+    """
+
+    lines: tuple[CheckLine, ...]
+    findings: tuple[Finding, ...]
+    all_findings: int
+    read_bytes: int
+    shards: str
+    files: int
+    is_right: bool
+
+    @property
+    def marks(self) -> Mapping[str, int]:
+        """How many checks have each mark."""
+        marks = [line.mark for line in self.lines]
+        return {mark: marks.count(mark) for mark in get_args(Mark)}
+
+    def line(self, name: str) -> CheckLine | None:
+        """The line of a check; None if it was not heard of."""
+        return next((line for line in self.lines if line.name == name), None)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -169,7 +216,7 @@ def collect(
         texts=text_facts_of(results),
         timings=tuple(_timings(stages)),
         reused=tuple(_reused(stages)),
-        checked=None if verification is None else checked_of(verification, shards),
+        checked=None if verification is None else _checked(verification, shards),
         samples=samples_of(stages, directory, unread, follow) if with_samples else Samples(unread=tuple(unread)),
     )
 
@@ -203,3 +250,26 @@ def _places(stage: MadeStage) -> Iterator[Places]:
             predicted = counts.get("masked_positions") or 0
             special, padding = counts["special_tokens"], counts["padding_tokens"]
             yield Places(name, counts["example_tokens"] - predicted, predicted, special, padding)
+
+
+def _checked(verification: Verification, shards: str = "") -> Checked:
+    """What a verification found; `shards` are the numbers of those that were verified, empty: all."""
+    return Checked(
+        lines=tuple(_check_line(name, verification) for name in CHECKS if name in verification.outcomes),
+        findings=tuple(verification.findings[:_MOST_FINDINGS]),
+        all_findings=len(verification.findings),
+        read_bytes=verification.read_bytes,
+        shards=shards,
+        files=len(verification.results),
+        is_right=verification.is_right,
+    )
+
+
+def _check_line(name: str, verification: Verification) -> CheckLine:
+    outcome = verification.outcomes[name]
+    found = {finding.severity for finding in verification.findings if finding.check == name}
+    mark: Mark = "passed" if outcome.looked_at else "skipped"
+    for severity in ("note", "warning", "error"):
+        if severity in found:
+            mark = severity
+    return CheckLine(name, CHECKS[name].title, mark, outcome.looked_at, outcome.findings, outcome.skipped or "")
