@@ -16,7 +16,7 @@ from maskmill.loading.opened_sources import OpeningOptions
 from maskmill.loading.options import LoaderOptions
 from maskmill.loading.states import VERSION as STATE_VERSION
 from maskmill.storage.completions import FORMAT_VERSIONS
-from pipelines.commands.lineage import SCHEMA_VERSION as LINEAGE_VERSION
+from pipelines.commands.print_lineage import SCHEMA_VERSION as LINEAGE_VERSION
 from pipelines.events.event_summary import SCHEMA_VERSION as EVENT_VERSION
 
 STABILITY = (ROOT / "docs" / "stability.md").read_text()
