@@ -4,7 +4,7 @@ import codecs
 import collections
 import dataclasses
 import functools
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Literal
 
 import numpy as np
@@ -81,6 +81,16 @@ class DecodedExample:
     width: int
     label: str | None = None
     epoch: int | None = None
+
+
+def running_text(pieces: Iterable[DecodedPiece], *, special: bool = False) -> str:
+    """The text of pieces, masks undone. special: whether [CLS] and [SEP] are in it."""
+    parts = [
+        ("" if piece.goes_on else " ") + piece.surface
+        for piece in pieces
+        if special or piece.role not in ("special", "padding")
+    ]
+    return "".join(parts).strip()
 
 
 class Words:

@@ -3,10 +3,7 @@
 import json
 import re
 import unicodedata
-from collections.abc import Iterable
 from typing import Any
-
-from maskmill.inspection.decoding import DecodedPiece
 
 # What is not shown as it is, because it changes how the text around it is shown, or cannot be seen: controls (escapes
 # of terminals are made of them), marks and orders of direction, other invisible characters, line separators, halves
@@ -55,16 +52,6 @@ def as_json(value: Any, *, indent: int | None = None) -> str:
 
 def _json_escape(character: str) -> str:
     return json.dumps(character)[1:-1] if ord(character) > 0x7F else f"\\u{ord(character):04x}"
-
-
-def running_text(pieces: Iterable[DecodedPiece], *, special: bool = False) -> str:
-    """The text of pieces, masks undone. special: whether [CLS] and [SEP] are in it."""
-    parts = [
-        ("" if piece.goes_on else " ") + piece.surface
-        for piece in pieces
-        if special or piece.role not in ("special", "padding")
-    ]
-    return "".join(parts).strip()
 
 
 def columns_of(text: str) -> int:

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from maskmill.inspection.comparisons import Comparison, Difference
-from maskmill.inspection.decoding import DecodedExample, DecodedPiece, PieceRole
+from maskmill.inspection.decoding import DecodedExample, DecodedPiece, PieceRole, running_text
 from maskmill.inspection.opened_texts import TextDocument
-from maskmill.inspection.shown_text import columns_of, running_text, shown
+from maskmill.inspection.shown_text import columns_of, shown
 from maskmill.inspection.summaries import Section, Summary, Table, Unit, Value
 from pipelines.terminal.console import Coloured, bytes_text
 from pipelines.terminal.data_warnings import percent

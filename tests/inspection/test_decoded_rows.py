@@ -13,9 +13,8 @@ from data_sets.gold_examples import VOCABULARY
 from made_up.trained_tokenizers import trained
 
 import maskmill
-from maskmill.inspection.decoding import DecodedExample, RowDecoder
+from maskmill.inspection.decoding import DecodedExample, RowDecoder, running_text
 from maskmill.inspection.opened_examples import OpenedExamples, open_examples
-from maskmill.inspection.shown_text import running_text
 from maskmill.tokenization.vocabulary import load_vocabulary
 
 KINDS: dict[str, dict[str, Any]] = {

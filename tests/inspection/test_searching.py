@@ -7,10 +7,10 @@ from data_sets.built_data_sets import build_data_set
 from data_sets.example_sets import setup_of, write_set
 from made_up.trained_tokenizers import trained
 
+from maskmill.inspection.decoding import running_text
 from maskmill.inspection.opened_examples import open_examples
 from maskmill.inspection.opened_texts import open_texts
 from maskmill.inspection.searching import pattern_of, search_examples, search_texts
-from maskmill.inspection.shown_text import running_text
 from maskmill.masking.objective_options import ObjectiveOptions
 
 

@@ -15,8 +15,8 @@ from data_sets.example_sets import setup_of, write_set
 from data_sets.gold_examples import VOCABULARY
 from servers import file_server
 
+from maskmill.inspection.decoding import running_text
 from maskmill.inspection.opened_examples import open_examples
-from maskmill.inspection.shown_text import running_text
 from pipelines.commands import cli
 
 CHECKPOINT = DATA / "training" / "tf1_ckpt"
