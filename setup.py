@@ -65,13 +65,18 @@ GCP = ["apache-beam[gcp]>=2.65,<3"]
 QUALITY = ["datasketch>=2"]
 # Events of builds for OpenLineage's servers. Metrics in Prometheus' format need nothing.
 EVENTS = ["openlineage-python>=1.54,<2"]
+# s3:// (maskmill/storage/s3_store.py): AWS's settings, signatures and protocol.
+AWS = ["botocore>=1.36"]
 # What `make test` needs, so that it is ready soon. Linters, clouds' libraries and browsers are in DEV.
 TEST = [
+    *AWS,
     *EVENTS,
     *QUALITY,
     "cryptography>=42",
+    "flask-cors>=4",  # moto as a server, without what other services than S3 need
     "gcp-storage-emulator>=2026.7",
     "hypothesis>=6.100",
+    "moto[s3]>=5.1",
     "nltk>=3.10.4",  # the version whose decisions the tests hold the splitter against
     "prometheus-client>=0.20",  # its parser reads the metrics
     "pytest>=8",
@@ -109,9 +114,9 @@ setup(
     package_data={"": ["data/*", "data/*/*", "data/*/*/*"], "maskmill": ["py.typed"]},
     install_requires=[
         "apache-beam>=2.65,<3",
-        # gs:// by Beam's file system. Without the second one Beam would connect without credentials.
-        "google-cloud-storage>=3",
-        "google-auth-httplib2>=0.2",
+        # gs:// (maskmill/storage/cloud_store.py): who asks, and the checksum that the store keeps.
+        "google-auth>=2.30",
+        "google-crc32c>=1.5",
         # The report: its page and its charts.
         "jinja2>=3.1",
         "matplotlib>=3.8",
@@ -126,15 +131,19 @@ setup(
         "rich>=13.7",
         # tokenizer.json: what the compiled byte-level BPE does not take.
         "tokenizers>=0.21",
+        # Requests to web servers and gs://; google-auth makes its own by requests.
+        "requests>=2.31",
+        "urllib3>=2.2",
     ],
     extras_require={
         "gcp": GCP,
         "tensorflow": TENSORFLOW,
         "quality": QUALITY,
         "events": EVENTS,
+        "aws": AWS,
         "test": TEST,
         "dev": DEV,
-        "all": GCP + TENSORFLOW + QUALITY + EVENTS + DEV,
+        "all": GCP + TENSORFLOW + QUALITY + EVENTS + AWS + DEV,
     },
     cmdclass={"build_py": BuildWithMachineCode},
     distclass=Binary,

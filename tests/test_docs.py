@@ -27,6 +27,7 @@ PAGES = (
     "incremental.md",
     "kernels.md",
     "stability.md",
+    "stores.md",
 )
 
 

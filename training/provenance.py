@@ -14,11 +14,11 @@ from maskmill.errors import UnusableInputError
 from maskmill.releases import fingerprints
 from maskmill.releases.names import find_release, release_path
 from maskmill.storage import files, manifest
+from maskmill.storage.paths import is_web
 from training.options import TrainOptions
 
 # How many folders above the files of examples their manifest may lie: MDS has a folder for each split.
 _MOST_FOLDERS = 2
-_WEB = ("http://", "https://")
 
 
 def provenance(options: TrainOptions, read: Callable[[str], bytes | None]) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def _manifests(paths: Sequence[str], read: Callable[[str], bytes | None]) -> Ite
     """The manifests of the directories of examples, each once."""
     seen = set()
     for path in paths:
-        if path.startswith(_WEB):
+        if is_web(path):
             continue  # they are read with patience, which only maskmill/reading has
         directory = path.rstrip("/")
         for _ in range(_MOST_FOLDERS + 1):

@@ -16,6 +16,7 @@ from maskmill.masking.options import MaskingOptions
 from maskmill.options import of_parameters
 from maskmill.records.tokenizing import load_tokenization
 from maskmill.storage import files, manifest
+from maskmill.storage.paths import is_web
 from maskmill.tokenization.tokenized_text import LoadedTokenizer
 
 _PROBE = 16  # pieces in a row that tell a document from others
@@ -82,7 +83,7 @@ def _text_of(opened: OpenedExamples, example: DecodedExample) -> str:
     )
     if directory is None or not inputs:
         raise UnusableInputError("no manifest says which text it was made of")
-    if directory.startswith(("http://", "https://")):
+    if is_web(directory):
         raise UnusableInputError("text is not looked for on web servers")
     beside = files.join(files.parent(directory), "text")
     for recorded, sha256 in inputs.items():

@@ -11,7 +11,7 @@ from maskmill.errors import UnusableInputError
 from maskmill.lineage.origins import TrainedOn, inputs_of, trained_on
 from maskmill.releases import fingerprints
 from maskmill.releases.names import RELEASES, find_release
-from maskmill.storage import cloud_objects, files, manifest
+from maskmill.storage import files, manifest
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _CHECKPOINT = re.compile(r"step-\d{10}\.safetensors$")
@@ -116,7 +116,7 @@ def _trained_on(path: str) -> TrainedOn | None:
 
 def _checkpoint_paths(root: str) -> Iterator[str]:
     if not files.is_local(root):
-        yield from sorted(path for path in cloud_objects.list_below(root) if _CHECKPOINT.search(path))
+        yield from sorted(path for path in files.list_below(root) if _CHECKPOINT.search(path))
         return
     for directory, folders, names in os.walk(root):
         folders[:] = sorted(folder for folder in folders if not folder.startswith("."))
@@ -126,7 +126,7 @@ def _checkpoint_paths(root: str) -> Iterator[str]:
 def _folders(directory: str) -> list[str]:
     """The paths of the folders in a directory; none if it is not one."""
     if not files.is_local(directory):
-        return [files.join(directory, name) for name in cloud_objects.list_folders(directory) if name[:1] != "."]
+        return [files.join(directory, name) for name in files.list_folders(directory) if name[:1] != "."]
     if not os.path.isdir(directory):
         return []
     entries = sorted(os.scandir(directory), key=lambda entry: entry.name)

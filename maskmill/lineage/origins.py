@@ -313,7 +313,7 @@ class _Chain:
     def _read(self, directory: str) -> tuple[Mapping[str, Any], str] | None:
         """The manifest of a directory, and its sha256."""
         if directory not in self._manifests:
-            content = fingerprints.read_if_there(files.join(directory, manifest.MANIFEST)) if directory else None
+            content = files.read_if_there(files.join(directory, manifest.MANIFEST)) if directory else None
             self._manifests[directory] = None
             if content is not None:
                 made = manifest.parse_manifest(files.join(directory, manifest.MANIFEST), content)
@@ -474,7 +474,7 @@ class _Chain:
 
 def _record_in(path: str) -> Mapping[str, Any] | None:
     """What a release says of itself; None while it is not complete."""
-    content = fingerprints.read_if_there(files.join(path, RECORD))
+    content = files.read_if_there(files.join(path, RECORD))
     if content is None:
         return None
     record = _json_object(content.decode(errors="replace"))

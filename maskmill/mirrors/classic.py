@@ -9,10 +9,18 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from maskmill.mirrors.checksum_files import read_checksums
 from maskmill.mirrors.client import MirrorClient
-from maskmill.mirrors.dumps import Dump, DumpFile, part_twice
-from maskmill.mirrors.pages_files import choose_pages_files, is_index, missing_part, not_of_dump
+from maskmill.mirrors.dumps import (
+    Dump,
+    DumpFile,
+    choose_pages_files,
+    complete,
+    is_index,
+    missing_part,
+    not_of_dump,
+    part_twice,
+    read_checksums,
+)
 from maskmill.storage import files
 
 LAYOUT = "classic"
@@ -40,7 +48,8 @@ def find_dumps(source: str, wiki: str, client: MirrorClient, say: Callable[[str]
     if names is None:
         return None
     dates = {date: name.rstrip("/") for name in names if (date := _date_of(name.rstrip("/")))}
-    return _complete(folder, wiki, [(date, dates[date]) for date in sorted(dates, reverse=True)], client, say)
+    places = [(date, files.join(folder, dates[date])) for date in sorted(dates, reverse=True)]
+    return complete(((place, "this dump", _read_dump(place, wiki, date, client)) for date, place in places), say)
 
 
 def _date_of(name: str) -> str:
@@ -53,19 +62,7 @@ def _date_of(name: str) -> str:
         return ""
 
 
-def _complete(
-    folder: str, wiki: str, dates: list[tuple[str, str]], client: MirrorClient, say: Callable[[str], None]
-) -> Iterator[Dump]:
-    for date, name in dates:
-        place = files.join(folder, name)
-        found = _read_dump(place, wiki, date, name, client)
-        if isinstance(found, Dump):
-            yield found
-        else:
-            say(f"{place}: this dump does not count: {found}.")
-
-
-def _read_dump(place: str, wiki: str, date: str, name: str, client: MirrorClient) -> Dump | str:
+def _read_dump(place: str, wiki: str, date: str, client: MirrorClient) -> Dump | str:
     """The dump in a folder, or a clause that says why there is no complete one."""
     content = client.read(files.join(place, "dumpstatus.json"))
     if content is None:
@@ -80,7 +77,7 @@ def _read_dump(place: str, wiki: str, date: str, name: str, client: MirrorClient
         return f"{job} is not done"
     if outside := [file_name for file_name in listed if file_name != files.base_name(file_name)]:
         return f"dumpstatus.json lists {outside[0]!r}, which is no name of a file in this folder"
-    sums = read_checksums(client.read(files.join(place, f"{wiki}-{name}-sha1sums.txt")) or b"")
+    sums = read_checksums(client.read(files.join(place, f"{wiki}-{files.base_name(place)}-sha1sums.txt")) or b"")
     # The list of checksums has the files of all jobs.
     of_job = [file_name for file_name in sums if ("-multistream" in file_name) == (job == _MULTISTREAM)]
     names = choose_pages_files(list(dict.fromkeys([*listed, *of_job])))

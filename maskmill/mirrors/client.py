@@ -5,13 +5,15 @@ import dataclasses
 import email.utils
 import fnmatch
 import html.parser
-import http.client
 import os
 import urllib.parse
 from collections.abc import Iterator, Mapping
 
+import urllib3
+
 from maskmill.errors import MissingFileError, UnusableInputError
-from maskmill.storage import cloud_objects, files
+from maskmill.storage import files
+from maskmill.storage.paths import COMPARING, is_web
 from maskmill.storage.web_client import DeniedError, WebClient
 
 # A mirror that has failed for so long will not be there soon; the next start goes on where this one stopped.
@@ -19,13 +21,7 @@ _PATIENCE = 900.0
 _SILENCE = 60.0  # seconds without a byte
 # A mirror that wants to be left alone for longer than our patience ends the download: it is not asked before.
 _LONGEST_WAIT = float("inf")
-_WEB = ("http://", "https://")
 _FILE = "file://"
-
-
-def is_web(place: str) -> bool:
-    """Whether a place is reached over HTTP."""
-    return place.startswith(_WEB)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -81,7 +77,7 @@ class MirrorClient:
     @contextlib.contextmanager
     def answer(
         self, method: str, url: str, headers: Mapping[str, str] | None = None
-    ) -> Iterator[http.client.HTTPResponse]:
+    ) -> Iterator[urllib3.BaseHTTPResponse]:
         """Makes one request; raises as WebClient.answer, and UnusableInputError where access is refused."""
         try:
             with self.web.answer(url, method, _quoted(url), {**self.headers, **(headers or {})}) as response:
@@ -98,11 +94,11 @@ class MirrorClient:
           UnusableInputError, RunFailedError: it cannot be read.
         """
         if not is_web(place):
-            return files.read_bytes(place) if files.exists(place) else None
+            return files.read_if_there(place)
 
         def attempt() -> bytes:
             with self.answer("GET", place) as response:
-                return response.read()
+                return bytes(response.read())
 
         try:
             return self.web.patiently(place, place, attempt)
@@ -122,7 +118,8 @@ class MirrorClient:
                 return None
             return Facts(size=found.st_size, modified=found.st_mtime)
         if not is_web(place):
-            return Facts(size=files.size(place)) if files.exists(place) else None
+            file = files.find(place)
+            return None if file is None else Facts(size=file.size)
 
         def attempt() -> Facts:
             with self.answer("HEAD", place) as response:
@@ -151,7 +148,8 @@ class MirrorClient:
                 return sorted(entry.name + ("/" if entry.is_dir() else "") for entry in os.scandir(folder))
             except OSError as error:
                 raise UnusableInputError(f"{folder}: this directory cannot be read ({error.strerror}).") from error
-        return cloud_objects.list_names(folder) or None
+        found, folders = files.store_of(folder).entries(folder, deep=False)
+        return sorted(name.removeprefix(folder) for name in (*(file.path for file in found), *folders)) or None
 
 
 def plain_address(source: str) -> str:
@@ -163,8 +161,10 @@ def plain_address(source: str) -> str:
     if source.startswith(_FILE):
         return urllib.parse.unquote(source.removeprefix(_FILE).removeprefix("localhost"))
     if not is_web(source):
-        if not files.is_local(source) and not source.startswith(cloud_objects.SCHEME):
-            raise UnusableInputError(f"watch.source is {source!r}; it must be a directory, gs://, http:// or https://.")
+        if not files.is_local(source) and not source.startswith(COMPARING):
+            raise UnusableInputError(
+                f"watch.source is {source!r}; it must be a directory, gs://, s3://, http:// or https://."
+            )
         return source
     parts = urllib.parse.urlsplit(source)
     if not parts.netloc or parts.query or parts.fragment:
@@ -187,13 +187,6 @@ def _seconds_of(time: str) -> float | None:
         return email.utils.parsedate_to_datetime(time).timestamp()
     except ValueError:
         return None
-
-
-def _objects_below(folder: str) -> list[files.FileInfo]:
-    try:
-        return files.match([f"{folder}**"])
-    except UnusableInputError:
-        return []  # nothing matches
 
 
 class _Links(html.parser.HTMLParser):

@@ -6,10 +6,17 @@ Source: https://meta.wikimedia.org/wiki/Data_dumps/mediawiki_content_current.
 import datetime
 from collections.abc import Callable, Iterator
 
-from maskmill.mirrors.checksum_files import read_checksums
 from maskmill.mirrors.client import MirrorClient
-from maskmill.mirrors.dumps import Dump, DumpFile, part_twice
-from maskmill.mirrors.pages_files import choose_pages_files, missing_part, not_of_dump
+from maskmill.mirrors.dumps import (
+    Dump,
+    DumpFile,
+    choose_pages_files,
+    complete,
+    missing_part,
+    not_of_dump,
+    part_twice,
+    read_checksums,
+)
 from maskmill.storage import files
 
 LAYOUT = "content"
@@ -29,7 +36,8 @@ def find_dumps(source: str, wiki: str, client: MirrorClient, say: Callable[[str]
     if names is None:
         return None
     dates = sorted((name.rstrip("/") for name in names if _is_date(name.rstrip("/"))), reverse=True)
-    return _complete(folder, wiki, dates, client, say)
+    places = [(date, files.join(folder, f"{date}/xml/bzip2")) for date in dates]
+    return complete(((place, "this dump", _read_dump(place, wiki, date, client)) for date, place in places), say)
 
 
 def _is_date(name: str) -> bool:
@@ -37,18 +45,6 @@ def _is_date(name: str) -> bool:
         return datetime.date.fromisoformat(name).isoformat() == name
     except ValueError:
         return False
-
-
-def _complete(
-    folder: str, wiki: str, dates: list[str], client: MirrorClient, say: Callable[[str], None]
-) -> Iterator[Dump]:
-    for date in dates:
-        place = files.join(folder, f"{date}/xml/bzip2")
-        found = _read_dump(place, wiki, date, client)
-        if isinstance(found, Dump):
-            yield found
-        else:
-            say(f"{place}: this dump does not count: {found}.")
 
 
 def _read_dump(place: str, wiki: str, date: str, client: MirrorClient) -> Dump | str:

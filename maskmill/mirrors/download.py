@@ -14,10 +14,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from maskmill.errors import RunFailedError, UnusableInputError
-from maskmill.mirrors.client import MirrorClient, is_web
+from maskmill.mirrors.client import MirrorClient
 from maskmill.mirrors.dumps import Dump, DumpChangedError, DumpFile, DumpGoneError
 from maskmill.mirrors.fetching import PART, PART_RECORD, Fetching, Progress, check, fetch
 from maskmill.storage import completions, files
+from maskmill.storage.paths import is_web
 
 __all__ = [
     "COMPLETE", "DumpChangedError", "DumpGoneError", "Progress", "delete_downloaded", "directory_of", "download",

@@ -7,7 +7,6 @@ An object in a bucket appears when it is complete; what interrupts the process m
 import contextlib
 import dataclasses
 import hashlib
-import http.client
 import io
 import json
 import os
@@ -17,6 +16,8 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from http import HTTPStatus
 from typing import Protocol
+
+import urllib3
 
 from maskmill.errors import MissingFileError, RunFailedError
 from maskmill.mirrors.client import MirrorClient
@@ -248,7 +249,7 @@ def _request_rest(file: DumpFile, sink: _Sink, fetching: Fetching) -> None:
             _check_same(file, sink, now, first)
             sink.begin(first, now)
             size = now.size
-            for block in _blocks(response):
+            while block := response.read1(_BLOCK):
                 fetching.check()
                 sink.write(block)
                 fetching.progress(file.name, sink.size, size)
@@ -262,14 +263,14 @@ def _request_rest(file: DumpFile, sink: _Sink, fetching: Fetching) -> None:
         raise TransientError("the connection was cut")
 
 
-def _described(response: http.client.HTTPResponse, file: DumpFile) -> tuple[int, _Seen]:
+def _described(response: urllib3.BaseHTTPResponse, file: DumpFile) -> tuple[int, _Seen]:
     """Where what comes begins in the file, and what the server says of the file.
 
     Raises:
       DumpChangedError: it has not the size that the mirror lists.
       TransientError: the server says nothing that makes sense.
     """
-    first, size = 0, response.length
+    first, size = 0, response.length_remaining
     if response.status == HTTPStatus.PARTIAL_CONTENT:
         match = re.fullmatch(r"bytes (\d+)-(\d+)/(\d+|\*)", response.headers.get("Content-Range", "").strip())
         if match is None:
@@ -304,23 +305,6 @@ def _check_same(file: DumpFile, sink: _Sink, now: _Seen, first: int) -> None:
             raise TransientError("the file was replaced")
     if first not in (0, sink.size):
         raise TransientError("it sent another part than it was asked for")
-
-
-def _blocks(response: http.client.HTTPResponse) -> Iterator[bytes]:
-    """What comes, in blocks.
-
-    Raises:
-      TransientError: the connection failed.
-    """
-    while True:
-        try:
-            block = response.read1(_BLOCK)
-        except (OSError, http.client.HTTPException) as error:
-            text = "nothing came in time" if isinstance(error, TimeoutError) else str(error) or type(error).__name__
-            raise TransientError(text) from error
-        if not block:
-            return
-        yield block
 
 
 class _LocalPart:

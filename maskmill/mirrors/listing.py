@@ -8,15 +8,25 @@ way no part may be missing between the ranges of pages in the files' names.
 import dataclasses
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
 from maskmill.errors import UnusableInputError
-from maskmill.mirrors.checksum_files import PREFERRED, algorithm_in_name, read_checksums
-from maskmill.mirrors.client import Facts, MirrorClient, is_web, matching
+from maskmill.mirrors.client import Facts, MirrorClient, matching
 from maskmill.mirrors.dump_names import date_in_name
-from maskmill.mirrors.dumps import Dump, DumpFile, part_twice
-from maskmill.mirrors.pages_files import choose_pages_files, is_index, missing_part
+from maskmill.mirrors.dumps import (
+    PREFERRED,
+    Dump,
+    DumpFile,
+    algorithm_in_name,
+    choose_pages_files,
+    complete,
+    is_index,
+    missing_part,
+    part_twice,
+    read_checksums,
+)
 from maskmill.storage import files
+from maskmill.storage.paths import is_web
 
 LAYOUT = "listing"
 
@@ -76,7 +86,16 @@ def find_dumps(
         raise UnusableInputError(
             f"{source}: there are dumps of several wikis ({', '.join(wikis)}); name the wanted one as watch.wiki."
         )
-    return _complete(by_dump, pattern, client, say) if by_dump or may_be_empty else None
+    if not by_dump and not may_be_empty:
+        return None
+    newest_first = [(*key, by_dump[key]) for key in sorted(by_dump, reverse=True)]
+    return complete(
+        (
+            (folder.place, f"the dump {of_wiki}-{date}", _read_dump(folder, of_wiki, date, pattern, client))
+            for date, of_wiki, folder in newest_first
+        ),
+        say,
+    )
 
 
 def _read_folder(place: str, names: list[str], client: MirrorClient) -> _Folder:
@@ -97,18 +116,6 @@ def _by_dump(folders: list[_Folder], wiki: str | None, pattern: str) -> dict[tup
             if matching([plain], pattern) and not algorithm_in_name(name) and (key := _dump_of(folder, plain, wiki)):
                 by_dump[key] = folder
     return by_dump
-
-
-def _complete(
-    by_dump: Mapping[tuple[str, str], _Folder], pattern: str, client: MirrorClient, say: Callable[[str], None]
-) -> Iterator[Dump]:
-    for date, of_wiki in sorted(by_dump, reverse=True):
-        folder = by_dump[date, of_wiki]
-        found = _read_dump(folder, of_wiki, date, pattern, client)
-        if isinstance(found, Dump):
-            yield found
-        else:
-            say(f"{folder.place}: the dump {of_wiki}-{date} does not count: {found}.")
 
 
 def _dump_of(folder: _Folder, name: str, wiki: str | None) -> tuple[str, str] | None:

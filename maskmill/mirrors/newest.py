@@ -61,16 +61,3 @@ def dumps(
         )
     # Stable: where two have a date, that of the first layout comes first.
     return heapq.merge(*found, key=lambda dump: dump.date, reverse=True)
-
-
-def newest_dump(
-    source: str,
-    *,
-    wiki: str | None,
-    layout: str,
-    pattern: str,
-    client: MirrorClient,
-    say: Callable[[str], None] = _nobody,
-) -> Dump | None:
-    """The newest complete dump; None where none is complete. Arguments and errors are those of `dumps`."""
-    return next(dumps(source, wiki=wiki, layout=layout, pattern=pattern, client=client, say=say), None)

@@ -14,16 +14,7 @@ from maskmill.storage import completions, files, manifest
 DATA_STAGES = {"extract": "text", "vocabulary": "vocabulary", "examples": "examples", "eval": "eval"}
 
 
-def read_if_there(path: str) -> bytes | None:
-    """The content of a small file; None where there is none.
-
-    Raises:
-      UnusableInputError, RunFailedError: it cannot be read.
-    """
-    return files.read_bytes(path) if files.exists(path) else None
-
-
-def manifest_digests(directory: str, read: Callable[[str], bytes | None] = read_if_there) -> dict[str, str]:
+def manifest_digests(directory: str, read: Callable[[str], bytes | None] = files.read_if_there) -> dict[str, str]:
     """The sha256 of the manifests of a build's finished stages, by the stages' names.
 
     Args:

@@ -19,7 +19,7 @@ from maskmill.releases import holders
 from maskmill.releases.holders import Hold, Holder, decode, new_holder
 from maskmill.releases.names import LATEST, LATEST_LINK, RECORD, ReleaseName, find_release, release_path, state_path
 from maskmill.releases.pointer import read_latest
-from maskmill.storage import cloud_objects, conditional, files
+from maskmill.storage import conditional, files
 
 LIFETIME = 300.0  # seconds
 REMOVING = "removing"
@@ -207,22 +207,7 @@ def lease_folder(root: str, name: ReleaseName) -> str:
 
 
 def _lease_files(root: str, name: ReleaseName) -> Sequence[str]:
-    folder = lease_folder(root, name)
-    if files.is_local(folder):
-        return files.list_directory(folder, "*.json")
-    return cloud_objects.list_below(folder)
-
-
-@contextlib.contextmanager
-def resolve_latest_with_lease(root: str, *, owner: str = "", lifetime: float = LIFETIME) -> Iterator[Lease | None]:
-    """Keeps the latest release while the block runs: the one that was the latest when it began; None if there is none.
-
-    Raises:
-      UnusableInputError: latest.json is damaged, or names a release that is not there.
-      RunFailedError: the store does not answer.
-    """
-    with contextlib.ExitStack() as stack:
-        yield _latest(root, stack, owner, lifetime)
+    return files.list_directory(lease_folder(root, name), "*.json")
 
 
 def _latest(root: str, stack: contextlib.ExitStack, owner: str, lifetime: float) -> Lease | None:

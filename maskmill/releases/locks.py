@@ -19,6 +19,7 @@ from maskmill.errors import RunFailedError
 from maskmill.releases.holders import Hold, Holder, default_owner, new_holder, read_holder, show_time
 from maskmill.releases.names import ReleaseName, state_path
 from maskmill.storage import conditional
+from maskmill.storage.network import delays
 
 LIFETIME = 120.0  # seconds
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0  # seconds between two looks at a lock
@@ -33,11 +34,6 @@ class LockedError(RunFailedError):
         """Takes the sentence for the user, and the holder where the lock's file names one."""
         super().__init__(message)
         self.holder = holder
-
-
-def owner() -> str:
-    """Who this process is, where no owner is named: user@host:pid."""
-    return default_owner()
 
 
 @contextlib.contextmanager
@@ -91,8 +87,9 @@ def hold_file(
 
 def _take(path: str, what: str, holder: Holder, wait: float, say: Callable[[str], None]) -> Lock:
     lifetime, until = holder.expires - holder.started, time.monotonic() + wait
-    pause, is_told = _FIRST_PAUSE, False
+    pauses, is_told = delays(_FIRST_PAUSE, _LONGEST_PAUSE), False
     while True:
+        pause = next(pauses)
         holder = new_holder(holder.owner, lifetime)
         lock, other = _try(path, what, holder)
         if lock is not None:
@@ -103,7 +100,6 @@ def _take(path: str, what: str, holder: Holder, wait: float, say: Callable[[str]
             say(f"{_held(what, path, other)}; waiting up to {wait:g} s")
             is_told = True
         time.sleep(pause * random.uniform(0.75, 1.0))  # two that wait do not look at the same moments
-        pause = min(2 * pause, _LONGEST_PAUSE)
 
 
 def _held(what: str, path: str, other: Holder | None) -> str:

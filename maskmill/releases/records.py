@@ -5,14 +5,13 @@ import datetime
 import hashlib
 import itertools
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.releases import fingerprints
 from maskmill.releases.names import RECORD, RELEASES, STATE, ReleaseName, release_path, state_path
-from maskmill.storage import cloud_objects, conditional, files, manifest
+from maskmill.storage import conditional, files, manifest
 
 _CHECKSUM = "record_sha256"
 
@@ -189,11 +188,7 @@ def all_names(root: str) -> list[ReleaseName]:
     """The names of all releases below a directory, complete or not, oldest dump first."""
     releases = files.join(root, RELEASES)
     conditional.check_store(releases)
-    if files.is_local(root):
-        found = [entry.name for entry in os.scandir(releases) if entry.is_dir()] if os.path.isdir(releases) else []
-    else:
-        found = cloud_objects.list_folders(releases)
-    names = [ReleaseName.parse(name) for name in found if name != STATE]
+    names = [ReleaseName.parse(name) for name in files.list_folders(releases) if name != STATE]
     return sorted((name for name in names if name is not None), key=lambda name: (name.date, str(name)))
 
 

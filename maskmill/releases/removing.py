@@ -18,7 +18,7 @@ from maskmill.releases.holders import new_holder
 from maskmill.releases.names import RECORD, RELEASES, STATE, ReleaseName, release_path, state_path
 from maskmill.releases.pointer import read_latest
 from maskmill.releases.records import all_names, complete_releases, unfinished_releases
-from maskmill.storage import cloud_objects, conditional, files
+from maskmill.storage import conditional, files
 
 _ATTEMPTS = 100  # to delete a directory to which files are added meanwhile
 
@@ -104,10 +104,7 @@ def _begun(root: str) -> list[ReleaseName]:
 
 def _state_files(root: str, suffix: str) -> list[str]:
     """The files about releases whose names end so."""
-    state = files.join(root, f"{RELEASES}/{STATE}")
-    if files.is_local(state):
-        return files.list_directory(state, f"*{suffix}")
-    return [path for path in cloud_objects.list_below(state) if path.endswith(suffix)]
+    return files.list_directory(files.join(root, f"{RELEASES}/{STATE}"), f"*{suffix}")
 
 
 def finish_removal(root: str, name: ReleaseName) -> bool:
@@ -164,19 +161,12 @@ def _remove(root: str, name: ReleaseName, lock: locks.Lock) -> str | None:
     if not holder.is_live():
         conditional.delete(marker, expected=version)
         raise RunFailedError(f"{directory}: this process was stopped while it removed the release; run it again.")
-    _delete_file(files.join(directory, RECORD))
+    files.delete([files.join(directory, RECORD)])
     _delete_tree(directory)
     _delete_tree(leases.lease_folder(root, name))
     with contextlib.suppress(conditional.ChangedMeanwhileError):
         conditional.delete(marker, expected=version)
     return None
-
-
-def _delete_file(path: str) -> None:
-    if files.is_local(path):
-        files.delete([path])
-    else:
-        cloud_objects.delete_objects([path])
 
 
 def _delete_tree(directory: str) -> None:
@@ -186,7 +176,7 @@ def _delete_tree(directory: str) -> None:
       RunFailedError: something cannot be deleted.
     """
     if not files.is_local(directory):
-        cloud_objects.delete_objects(cloud_objects.list_below(directory))
+        files.delete(files.list_below(directory))
         return
     last: OSError | None = None
     for _ in range(_ATTEMPTS):

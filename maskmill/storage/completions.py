@@ -114,7 +114,7 @@ def unsealed_table(kind: str, key: str, sealed: bytes) -> bytes | None:
 
 def _read(path: str) -> bytes | None:
     """The content of a file below the work directory; None if there is no such file."""
-    return files.read_bytes(path) if files.exists(path) else None
+    return files.read_if_there(path)
 
 
 def write_table(output: str, kind: str, key: str, table: "npt.NDArray[Any]") -> None:
@@ -161,6 +161,18 @@ def keys(output: str, kind: str) -> list[str]:
     """The keys of all records of a kind that are there, damaged ones too."""
     folder = work_path(output, kind, "").rstrip("/")
     return [files.base_name(path).removesuffix(".json") for path in files.list_directory(folder, "*.json")]
+
+
+def all_keys(output: str) -> dict[str, list[str]]:
+    """The keys of the records of all kinds of pieces, as `keys` gives them. A store is listed once."""
+    if files.is_local(output):
+        return {kind: keys(output, kind) for kind in FORMAT_VERSIONS}
+    found: dict[str, list[str]] = {kind: [] for kind in FORMAT_VERSIONS}
+    for path in files.list_below(files.join(output, WORK_DIRECTORY)):
+        kind = files.base_name(files.parent(path))
+        if kind in found and path.endswith(".json"):
+            found[kind].append(files.base_name(path).removesuffix(".json"))
+    return found
 
 
 def finished(output: str, kind: str, key: str) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """Small files that several processes change: a change is made only if the file is still as the process has read it.
 
 On local disks, a process changes files while it holds the lock (flock) of a guard file in their directory; Linux passes
-such locks on to NFS servers. On Cloud Storage each object has a generation, and the store itself compares it. Other
-object stores promise neither.
+such locks on to NFS servers. On gs:// and s3:// the store itself compares an object's generation or entity tag. Other
+stores promise neither.
 """
 
 import contextlib
@@ -12,11 +12,14 @@ import os
 from collections.abc import Iterator
 
 from maskmill.errors import RunFailedError, UnusableInputError
-from maskmill.storage import cloud_objects, files
+from maskmill.storage import files
+from maskmill.storage.files import ChangedError
+from maskmill.storage.paths import COMPARING
 
 GUARD = ".maskmill-guard"
 
-# Which content a file had: opaque text, another one after each change.
+# Which content a file had: opaque text, another one after each change. On s3:// it is that of the content, so what
+# processes compete for has something of its writer in it.
 Version = str
 
 
@@ -25,8 +28,8 @@ class ChangedMeanwhileError(Exception):
 
 
 def is_possible(path: str) -> bool:
-    """Whether a path is where files can be changed conditionally: on a local disk or gs://."""
-    return files.is_local(path) or path.startswith(cloud_objects.SCHEME)
+    """Whether a path is where files can be changed conditionally: on a local disk, gs:// or s3://."""
+    return files.is_local(path) or path.startswith(COMPARING)
 
 
 def check_store(path: str) -> None:
@@ -37,8 +40,8 @@ def check_store(path: str) -> None:
     """
     if not is_possible(path):
         raise UnusableInputError(
-            f"{path}: releases need a local disk or gs://, because other stores cannot keep two builds apart; name "
-            "another output."
+            f"{path}: releases need a local disk, gs:// or s3://, because other stores cannot keep two builds apart; "
+            "name another output."
         )
 
 
@@ -50,17 +53,13 @@ def read(path: str) -> tuple[bytes, Version] | None:
       RunFailedError: the store does not answer.
     """
     check_store(path)
-    return _read_local(path) if files.is_local(path) else _read_object(path)
+    return _read_local(path) if files.is_local(path) else files.store_of(path).read(path)
 
 
 def exists(path: str) -> bool:
     """Whether there is such a file; errors as in `read`."""
     check_store(path)
-    if files.is_local(path):
-        return os.path.exists(path)
-    bucket = cloud_objects.bucket_of(path)
-    with files.explained(path):
-        return bool(bucket.blob(cloud_objects.object_name(path)).exists())
+    return files.exists(path)
 
 
 def write(path: str, content: bytes, *, expected: Version | None, guard: str | None = None) -> Version:
@@ -98,7 +97,13 @@ def delete(path: str, *, expected: Version) -> None:
     """
     check_store(path)
     if not files.is_local(path):
-        _delete_object(path, expected)
+        store = files.store_of(path)
+        with _compared(path):
+            try:
+                store.delete_one(path, expected)
+            except ChangedError:
+                if store.find(path) is not None:
+                    raise
         return
     with guarded(path):
         if os.path.exists(path):
@@ -167,46 +172,22 @@ def _read_again(path: str) -> Version:
     return found[1]
 
 
-def _read_object(path: str) -> tuple[bytes, Version] | None:
-    from google.api_core import exceptions
-
-    blob = cloud_objects.bucket_of(path).blob(cloud_objects.object_name(path))
-    with files.explained(path):
-        try:
-            content: bytes = blob.download_as_bytes()
-        except exceptions.NotFound:
-            return None
-    # The generation comes with the content.
-    return content, str(blob.generation)
-
-
 def _write_object(path: str, content: bytes, expected: Version | None) -> Version:
-    from google.api_core import exceptions
-
-    blob = cloud_objects.bucket_of(path).blob(cloud_objects.object_name(path))
-    # An object that everybody may read is served from caches otherwise, for an hour.
-    blob.cache_control = "no-store"
-    with files.explained(path):
+    store = files.store_of(path)
+    with _compared(path):
         try:
-            blob.upload_from_string(content, "application/json", if_generation_match=int(expected or 0))
-        except exceptions.PreconditionFailed:
-            # The library tries again when an answer gets lost; then it may be its own first attempt that it met.
-            found = _read_object(path)
+            return store.put(path, content, expected or "")
+        except ChangedError:
+            # A request is made again when its answer gets lost; then it may be its own first attempt that it met.
+            found = store.read(path)
             if found is None or found[0] != content or found[1] == expected:
-                raise ChangedMeanwhileError(path) from None
+                raise
             return found[1]
-    return str(blob.generation)
 
 
-def _delete_object(path: str, expected: Version) -> None:
-    from google.api_core import exceptions
-
-    blob = cloud_objects.bucket_of(path).blob(cloud_objects.object_name(path))
-    with files.explained(path):
-        try:
-            blob.delete(if_generation_match=int(expected))
-        except exceptions.NotFound:
-            return
-        except exceptions.PreconditionFailed:
-            if _read_object(path) is not None:
-                raise ChangedMeanwhileError(path) from None
+@contextlib.contextmanager
+def _compared(path: str) -> Iterator[None]:
+    try:
+        yield
+    except ChangedError:
+        raise ChangedMeanwhileError(path) from None

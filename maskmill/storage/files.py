@@ -1,8 +1,8 @@
-"""Files anywhere: local paths through the standard library, all others through Beam's filesystems.
+"""Files anywhere: local paths through the standard library, all others through the store of their scheme (stores.py).
 
 A file appears under its final name only when it is complete. A local file is written under a temporary name with a
 unique attempt id, fsynced and renamed; an object is written under its final name, because on an object store it appears
-only when its upload is complete. Only paths that are not local import Beam.
+only when its upload is complete. Only paths that are not local import a store.
 """
 
 import contextlib
@@ -20,17 +20,16 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
-from maskmill.errors import RunFailedError, UnusableInputError
+from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
 from maskmill.storage import paths
-from maskmill.storage.cloud_check import check_path
 
 if TYPE_CHECKING:
     import gzip
 
+    from maskmill.storage.stores import ObjectStore
+
 TEMPORARY_SUFFIX = ".maskmill-tmp"
 _COPY_BYTES = 4 << 20
-_MICROSECONDS = 1_000_000
-_DELETERS = 16  # threads
 _ATTEMPT_BYTES = 8
 
 
@@ -56,20 +55,31 @@ def no_more_temporary_files() -> None:
 
 _MOST_PIECES = 8  # into which commas may have cut a name
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-_HTTP_NOT_FOUND = 404
-_HTTP_DENIED = {401, 403}
-_HTTP_FAILING = {408, 429, *range(500, 600)}
-# Errors of Google's libraries and of requests, which are not imported for it.
-_UNREACHABLE = {"RetryError", "ConnectionError", "ConnectTimeout", "ReadTimeout", "TransportError"}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, order=True)
 class FileInfo:
-    """A file that exists: its path, its size in bytes, and when it was changed, in parts of a second; 0: not known."""
+    """A file that exists.
+
+    Attributes:
+      path, size: its size is in bytes.
+      changed: when it was changed, in parts of a second; 0: not known.
+      version: another one after each change; "": not known.
+      checksum: the store's own, of its content; "": there is none.
+    """
 
     path: str
     size: int
     changed: int = dataclasses.field(default=0, compare=False)
+    version: str = dataclasses.field(default="", compare=False)
+    checksum: str = dataclasses.field(default="", compare=False)
+
+
+class ChangedError(UnusableInputError):
+    """A file is not the one whose version was named. It is made of the file's path alone."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"{path}: this file was changed while it was read; open the data set again.")
 
 
 def is_local(path: str) -> bool:
@@ -77,20 +87,19 @@ def is_local(path: str) -> bool:
     return "://" not in path
 
 
-def _beam(path: str) -> Any:
-    """Beam's file systems, and how to ask them for a file as it is; `path` is what will be used first.
+def store_of(path: str) -> "ObjectStore":
+    """The store that a path which is not local is in, once it is known that its bucket can be used.
 
     Raises:
       UnusableInputError: the path has no scheme that works here, or its bucket cannot be used.
+      RunFailedError: the store fails.
     """
     paths.check_scheme(path)
-    check_path(path)
-    if path.startswith("gs://"):
-        import apache_beam.io.gcp.gcsfilesystem  # noqa: F401  Beam was imported without it (pipelines/running/startup.py).
-    from apache_beam.io.filesystem import CompressionTypes
-    from apache_beam.io.filesystems import FileSystems
+    from maskmill.storage import stores
 
-    return FileSystems, CompressionTypes.UNCOMPRESSED
+    store = stores.store_of(path)
+    store.check(path)
+    return store
 
 
 def join(directory: str, name: str) -> str:
@@ -157,24 +166,13 @@ def find(path: str) -> FileInfo | None:
     if is_local(path):
         found = paths.regular_file(path)
         return None if found is None else FileInfo(path=path, size=found.st_size, changed=found.st_mtime_ns)
-    systems, _ = _beam(path)
-    with explained(path):
-        return _described(systems.get_filesystem(path).metadata(path)) if systems.exists(path) else None
-
-
-def _described(metadata: Any) -> FileInfo:
-    """An object, as Beam's file systems tell of it."""
-    changed = int(metadata.last_updated_in_seconds * _MICROSECONDS)
-    return FileInfo(path=metadata.path, size=metadata.size_in_bytes, changed=changed)
+    return store_of(path).find(path)
 
 
 def _match_one(pattern: str) -> list[FileInfo]:
     if is_local(pattern):
         return _match_local(os.path.expanduser(pattern))
-    systems, _ = _beam(pattern)
-    with explained(pattern):
-        metadata = systems.match([pattern])[0].metadata_list
-    return sorted(_described(m) for m in metadata if not m.path.endswith("/"))
+    return store_of(pattern).glob(pattern)
 
 
 def _match_local(pattern: str) -> list[FileInfo]:
@@ -190,9 +188,7 @@ def exists(path: str) -> bool:
     """Whether a file exists under this exact name."""
     if is_local(path):
         return os.path.exists(path)
-    systems, _ = _beam(path)
-    with explained(path):
-        return bool(systems.exists(path))
+    return store_of(path).find(path) is not None
 
 
 def size(path: str) -> int:
@@ -212,12 +208,9 @@ def open_input(path: str) -> BinaryIO:
     """
     try:
         if is_local(path):
-            raw: Any = open(os.path.expanduser(path), "rb", buffering=0)  # noqa: SIM115 - the caller closes it
-        else:
-            systems, uncompressed = _beam(path)
-            with explained(path):
-                raw = systems.open(path, compression_type=uncompressed)
-        return io.BufferedReader(_Input(path, raw))
+            raw = open(os.path.expanduser(path), "rb", buffering=0)  # noqa: SIM115 - the caller closes it
+            return io.BufferedReader(_Input(path, raw))
+        return store_of(path).open(path)
     except FileNotFoundError:
         raise UnusableInputError(f"{path}: this input does not exist; check the path.") from None
     except OSError as error:
@@ -227,7 +220,7 @@ def open_input(path: str) -> BinaryIO:
 
 
 class _Input(io.RawIOBase):
-    """A raw input file that turns errors into one sentence: a disk that fails, a lost network, a deleted object."""
+    """A raw local file that turns errors into one sentence: a disk that fails, a lost network."""
 
     def __init__(self, path: str, file: BinaryIO) -> None:
         self._path = path
@@ -263,8 +256,7 @@ class _Input(io.RawIOBase):
     @contextlib.contextmanager
     def _explained(self) -> Iterator[None]:
         try:
-            with explained(self._path):  # an object may be deleted, and a store may fail, after it was opened
-                yield
+            yield
         except OSError as error:
             raise RunFailedError(
                 f"{self._path}: this input cannot be read on ({error.strerror or error}); run the same command again."
@@ -272,16 +264,36 @@ class _Input(io.RawIOBase):
 
 
 def read_bytes(path: str) -> bytes:
-    """The whole content of a file, which should be small."""
-    with open_input(path) as file:
-        return file.read()
+    """The whole content of a file, which should be small; errors as in `open_input`."""
+    if is_local(path):
+        with open_input(path) as file:
+            return file.read()
+    content = read_if_there(path)
+    if content is None:
+        raise MissingFileError(f"{path}: there is no such object.")
+    return content
+
+
+def read_if_there(path: str) -> bytes | None:
+    """The content of a small file; None where there is none. An object takes one request."""
+    if is_local(path):
+        return read_bytes(path) if exists(path) else None
+    found = store_of(path).read(path)
+    return None if found is None else found[0]
 
 
 def read_range(path: str, start: int, end: int) -> bytes:
     """Bytes [start, end) of a file; fewer where the file ends before."""
-    with open_input(path) as file:
-        file.seek(start)
-        return file.read(end - start)
+    if not is_local(path):
+        if start >= end:
+            return b""
+        found = store_of(path).read(path, start, end)
+        if found is None:
+            raise MissingFileError(f"{path}: there is no such object.")
+        return found[0]
+    with open_input(path) as opened:
+        opened.seek(start)
+        return opened.read(end - start)
 
 
 def sha256_of(path: str, also: Callable[[bytes], object] | None = None) -> str:
@@ -312,9 +324,7 @@ def link_or_copy(source: str, target: str) -> bool:
     if is_local(source) and is_local(target) and _link(source, target):
         return True
     if not is_local(source) and source.partition("://")[0] == target.partition("://")[0]:
-        systems, _ = _beam(target)
-        with explained(target):
-            systems.copy([source], [target])
+        store_of(target).copy(source, target)
         return False
     with open_input(source) as file, new_file(target, checksum=False) as copy:
         while block := file.read(_COPY_BYTES):
@@ -340,15 +350,12 @@ def _link(source: str, target: str) -> bool:
 
 
 def stored_checksum(path: str) -> str | None:
-    """The crc32c that Cloud Storage keeps of an object, without reading it; None elsewhere and for a missing object.
+    """The checksum that a store keeps of an object (gs://: crc32c, s3://: the entity tag), without reading it.
 
-    An upload counts as finished only when this is the checksum of the bytes that were sent.
+    None elsewhere and for a missing object. An upload counts as finished only when this is that of the bytes sent.
     """
-    if not path.startswith("gs://") or not exists(path):
-        return None
-    systems, _ = _beam(path)
-    with explained(path):
-        return cast(str, systems.checksum(path))
+    found = None if is_local(path) else store_of(path).find(path)
+    return found.checksum or None if found is not None else None
 
 
 def make_directory(path: str) -> None:
@@ -391,15 +398,29 @@ def list_directory(directory: str, pattern: str = "*") -> list[str]:
             return []
         names = sorted(e.name for e in os.scandir(directory) if e.is_file())
         return [join(directory, n) for n in names if fnmatch.fnmatchcase(n, pattern)]
-    return [f.path for f in _match_one(join(directory, pattern)) if parent(f.path) == directory.rstrip("/")]
+    found, _ = store_of(directory).entries(join(directory, ""), deep=False)
+    return [file.path for file in found if fnmatch.fnmatchcase(base_name(file.path), pattern)]
+
+
+def list_folders(directory: str) -> list[str]:
+    """The names of the folders in a directory, sorted; [] without directory."""
+    if is_local(directory):
+        return sorted(e.name for e in os.scandir(directory) if e.is_dir()) if os.path.isdir(directory) else []
+    return [base_name(folder) for folder in store_of(directory).entries(join(directory, ""), deep=False)[1]]
+
+
+def list_below(directory: str) -> list[str]:
+    """The paths of all files below a directory, at any depth, sorted."""
+    if is_local(directory):
+        return sorted(os.path.join(folder, name) for folder, _, names in os.walk(directory) for name in names)
+    return [file.path for file in store_of(directory).entries(join(directory, ""))[0]]
 
 
 def sizes_in(directory: str) -> dict[str, int]:
     """The size in bytes of each file in a directory (not below it), by path; empty without directory."""
     if is_local(directory):
         return {path: os.path.getsize(path) for path in list_directory(directory)}
-    found = _match_one(join(directory, "*"))
-    return {f.path: f.size for f in found if parent(f.path) == directory.rstrip("/")}
+    return {file.path: file.size for file in store_of(directory).entries(join(directory, ""), deep=False)[0]}
 
 
 def delete(paths: Sequence[str]) -> None:
@@ -411,12 +432,7 @@ def delete(paths: Sequence[str]) -> None:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(path)
         return
-    import concurrent.futures
-
-    systems, _ = _beam(paths[0])
-    # Each path takes two requests: without threads, thousands of paths would take minutes.
-    with explained(paths[0]), concurrent.futures.ThreadPoolExecutor(_DELETERS) as threads:
-        list(threads.map(lambda path: systems.delete([path]), paths))
+    store_of(paths[0]).delete(paths)
 
 
 def delete_abandoned(directory: str) -> None:
@@ -512,59 +528,17 @@ def new_file(path: str, *, checksum: bool = True, packed: bool = False) -> Itera
         with _new_local_file(path, checksum, packed) as output:
             yield output
         return
-    systems, uncompressed = _beam(path)
-    with explained(path):
-        raw = systems.create(path, compression_type=uncompressed)
-    output = OutputFile(path, cast(BinaryIO, _Explaining(path, raw)), checksum=checksum, packed=packed)
+    from maskmill.storage.stores import ObjectWriter
+
+    raw = ObjectWriter(store_of(path), path)
+    output = OutputFile(path, cast(BinaryIO, raw), checksum=checksum, packed=packed)
     try:
         yield output
         output.finish()
-        with explained(path):
-            _finish_upload(systems, path, raw)
+        raw.finish()
     except BaseException:
-        _abandon_upload(raw)
+        raw.abandon()
         raise
-
-
-class _Explaining:
-    """A remote writer that turns its own errors into sentences, but not those of the code that fills it."""
-
-    def __init__(self, path: str, raw: Any) -> None:
-        self._path = path
-        self._raw = raw
-
-    def write(self, block: bytes | bytearray | memoryview) -> int:
-        with explained(self._path):
-            self._raw.write(block)
-        return len(block)
-
-
-def _finish_upload(systems: Any, path: str, raw: Any) -> None:
-    """Ends an upload, which makes the object visible; google-cloud-storage compares its crc32c with the store's."""
-    try:
-        raw.close()
-    except Exception as error:
-        if type(error).__name__ != "DataCorruption":
-            raise
-        systems.delete([path])
-        raise RunFailedError(
-            f"{path}: the object store received other bytes than were sent; the object was deleted, run again."
-        ) from error
-
-
-def _abandon_upload(raw: Any) -> None:
-    """Ends an upload without making its object visible."""
-    terminate = getattr(raw, "terminate", None)
-    # Closing makes the object visible, and the garbage collector would close the writer.
-    raw.close = _leave_open
-    if terminate is not None:
-        # If this fails, the store drops the unfinished upload by itself later; the caller raises the first error.
-        with contextlib.suppress(Exception):
-            terminate()
-
-
-def _leave_open() -> None:
-    """Stands in for the `close` of an abandoned writer."""
 
 
 @contextlib.contextmanager
@@ -678,49 +652,3 @@ def write_bytes(path: str, content: bytes) -> None:
     """Writes a small file, which appears whole or not at all; errors as in `new_file`."""
     with new_file(path, checksum=False) as file:
         file.write(content)
-
-
-@contextlib.contextmanager
-def explained(path: str) -> Iterator[None]:
-    """Turns the errors of a remote file system, Beam's or Google's, into sentences about `path`.
-
-    Raises:
-      UnusableInputError: there is no such object or bucket, or access is refused.
-      RunFailedError: the store does not answer.
-    """
-    try:
-        yield
-    except (UnusableInputError, RunFailedError, FileNotFoundError):
-        raise
-    except Exception as error:
-        causes = list(_causes(error))
-        statuses = {int(code) for code in (_status(cause) for cause in causes) if code is not None}
-        text = " ".join(str(getattr(causes[-1], "message", causes[-1])).split()) or type(error).__name__
-        if _HTTP_NOT_FOUND in statuses:
-            raise UnusableInputError(f"{path}: there is no such object.") from error
-        if statuses & _HTTP_DENIED:
-            raise UnusableInputError(f"{path}: access is refused; check the credentials ({text}).") from error
-        if statuses & _HTTP_FAILING or {type(cause).__name__ for cause in causes} & _UNREACHABLE:
-            # The library has tried again for minutes, as it should in the middle of a run.
-            raise RunFailedError(
-                f"{path}: the object store does not answer any more ({text}); once it does, run the same command again."
-            ) from error
-        if type(error).__name__ in ("BeamIOError", "ValueError", "ImportError"):
-            raise UnusableInputError(f"{path}: {text}") from error
-        raise
-
-
-def _causes(error: Any) -> Iterator[Any]:
-    """An error, then those that Beam has wrapped into it: exceptions or bare HTTP statuses."""
-    yield error
-    for cause in (getattr(error, "exception_details", None) or {}).values():
-        yield from _causes(cause)
-
-
-def _status(cause: Any) -> Any:
-    """The HTTP status of a cause, or None."""
-    code = cause if isinstance(cause, int) else getattr(cause, "code", None)
-    if code is None:
-        # google-cloud-storage's uploads raise an error that has the response.
-        code = getattr(getattr(cause, "response", None), "status_code", None)
-    return code if isinstance(code, int) else None

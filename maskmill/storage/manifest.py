@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from maskmill.errors import UnusableInputError
-from maskmill.storage import completions, files
+from maskmill.storage import completions, conditional, files
 
 MANIFEST = "manifest.json"
 REJECTED = "rejected.jsonl"
@@ -28,7 +28,8 @@ class Claim:
 
     path: of the claim's file. content: of the file. is_new: whether the file is not so already. problem: what was wrong
     with the file that was there, a clause for the summary; None where nothing was. found: the content
-    of the file that was there, if any. was_free: whether the directory could be claimed for any options.
+    of the file that was there, if any. version: of that file in a store. was_free: whether the directory could be
+    claimed for any options.
     """
 
     output: str
@@ -37,17 +38,29 @@ class Claim:
     is_new: bool
     problem: str | None
     found: bytes | None = None
+    version: str | None = None
     was_free: bool = False
 
     def write(self) -> None:
-        """Claims the directory."""
+        """Claims the directory.
+
+        Raises:
+          UnusableInputError: another run has just claimed it with other parameters; looked at in stores that compare.
+        """
         if not self.is_new:
             return
         files.make_directory(self.output)
         if self.problem is not None:
             name = completions.work_name("", files.base_name(self.path))
             completions.note_remade(self.output, _CLAIM, "claim", name, self.problem)
-        files.write_bytes(self.path, self.content)
+        if files.is_local(self.path) or not conditional.is_possible(self.path):
+            files.write_bytes(self.path, self.content)
+            return
+        try:
+            conditional.write(self.path, self.content, expected=self.version)
+        except conditional.ChangedMeanwhileError:
+            if files.read_if_there(self.path) != self.content:
+                raise self._just_claimed() from None
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
@@ -68,14 +81,17 @@ class Claim:
 
     def _refuse_if_taken(self) -> None:
         """Raises UnusableInputError where another run has claimed a free directory since it was looked at."""
-        now = files.read_bytes(self.path) if files.exists(self.path) else None
+        now = files.read_if_there(self.path)
         if not self.was_free or now == self.content:
             return
         if now != self.found or (now is not None and not _is_free(self.output, self.path)):
-            raise UnusableInputError(
-                f"{self.output}: another run with other parameters has just claimed this directory; name another one, "
-                "or wait until that has ended."
-            )
+            raise self._just_claimed()
+
+    def _just_claimed(self) -> UnusableInputError:
+        return UnusableInputError(
+            f"{self.output}: another run with other parameters has just claimed this directory; name another one, "
+            "or wait until that has ended."
+        )
 
 
 @contextlib.contextmanager
@@ -120,7 +136,10 @@ def check_output(
     files.check_directory(output)
     wanted = _plain({"stage": stage, "parameters": dict(parameters), "defaults": dict(defaults or {})})
     path = _claim_path(output)
-    content = files.read_bytes(path) if files.exists(path) else None
+    if files.is_local(path) or not conditional.is_possible(path):
+        content, version = files.read_if_there(path), None
+    else:
+        content, version = conditional.read(path) or (None, None)
     claimed, problem = _find_claim(output, content, wanted, folders)
     sealed = completions.sealed_json("", _CLAIM, wanted)
     was_free = content is None and problem is None
@@ -135,6 +154,7 @@ def check_output(
         is_new=content != sealed,
         problem=problem,
         found=content,
+        version=version,
         was_free=was_free,
     )
 
@@ -218,7 +238,7 @@ def _read_older_claim(content: bytes) -> dict[str, Any] | None:
 
 
 def _has_records(output: str) -> bool:
-    return any(completions.keys(output, kind) for kind in completions.FORMAT_VERSIONS)
+    return any(completions.all_keys(output).values())
 
 
 def _claim_of_manifest(made: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
@@ -321,9 +341,10 @@ def read_manifest(output: str) -> dict[str, Any]:
       UnusableInputError: there is none, or it is damaged.
     """
     path = files.join(output, MANIFEST)
-    if not files.exists(path):
+    content = files.read_if_there(path)
+    if content is None:
         raise UnusableInputError(f"{path}: there is no manifest; the build into this directory is not finished.")
-    return parse_manifest(path, files.read_bytes(path))
+    return parse_manifest(path, content)
 
 
 def parse_manifest(path: str, content: bytes) -> dict[str, Any]:
@@ -342,8 +363,8 @@ def parse_manifest(path: str, content: bytes) -> dict[str, Any]:
 
 def find_manifest(output: str) -> dict[str, Any] | None:
     """The manifest of an output directory; None where there is none, or one that is damaged."""
-    path = files.join(output, MANIFEST)
-    return _parsed(files.read_bytes(path)) if files.exists(path) else None
+    content = files.read_if_there(files.join(output, MANIFEST))
+    return None if content is None else _parsed(content)
 
 
 def _parsed(content: bytes) -> dict[str, Any] | None:

@@ -1,10 +1,17 @@
-"""Whether another machine can be found and reached, answered within seconds that the caller names."""
+"""Whether another machine can be reached, answered within seconds that the caller names, and when to try again."""
 
 import contextlib
 import queue
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+
+
+def delays(first: float, most: float) -> Iterator[float]:
+    """Seconds between tries: each time twice as many, up to the most."""
+    while True:
+        yield first
+        first = min(2 * first, most)
 
 
 def connection_failure(host: str, port: int, seconds: float) -> str:

@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from maskmill.storage import completions, files, manifest
+from maskmill.storage import completions, counts, files, manifest
 
 _LAST_RUN, _OUTCOME = "run", "last"
 
@@ -44,8 +44,13 @@ class Outcome:
     changed_inputs: tuple[str, ...]
 
 
+# What became of stages of which this process has only found that all is made: no run says so in their directories.
+_all_made: dict[str, Outcome] = {}
+
+
 def look(output: str) -> Before:
     """What an output directory holds now; call it before the run."""
+    _all_made.pop(output, None)
     return Before(keys=_keys(output), inputs=_inputs(output))
 
 
@@ -77,8 +82,19 @@ def conclude(output: str, before: Before) -> Outcome:
     return outcome
 
 
+def find_all_made(output: str) -> None:
+    """Notes for `last_outcome` that all pieces were found finished, without a run; writes nothing."""
+    _all_made.pop(output, None)
+    last = last_outcome(output)
+    if last is not None:
+        found = counts.sum_counts((last.reused, last.taken, last.made))
+        _all_made[output] = Outcome(is_first=False, reused=found, taken={}, made={}, remade=(), changed_inputs=())
+
+
 def last_outcome(output: str) -> Outcome | None:
     """What became of the pieces of the last run that was finished; None where there was none."""
+    if output in _all_made:
+        return _all_made[output]
     record = completions.load(output, _LAST_RUN, _OUTCOME)
     if record is None:
         return None
@@ -94,7 +110,7 @@ def last_outcome(output: str) -> Outcome | None:
 
 def _keys(output: str) -> dict[str, frozenset[str]]:
     """The keys of the records of each kind of piece."""
-    return {kind: frozenset(completions.keys(output, kind)) for kind in completions.FORMAT_VERSIONS}
+    return {kind: frozenset(keys) for kind, keys in completions.all_keys(output).items()}
 
 
 def _inputs(output: str) -> dict[str, str]:

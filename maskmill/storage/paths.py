@@ -12,14 +12,17 @@ from typing import Any
 
 from maskmill.errors import UnusableInputError
 
-# The schemes of Beam's file systems: the module that each needs, and the extra of Beam that installs it.
+# The schemes of stores: the module that each needs, and the extra that installs it.
 _SCHEMES = {
-    "gs": ("google.cloud.storage", "gcp"),
-    "s3": ("boto3", "aws"),
-    "azfs": ("azure.storage.blob", "azure"),
-    "hdfs": ("hdfs", "hadoop"),
+    "gs": ("", "maskmill", ""),
+    "s3": ("botocore", "maskmill", "aws"),
+    "azfs": ("azure.storage.blob", "apache-beam", "azure"),
+    "hdfs": ("hdfs", "apache-beam", "hadoop"),
 }
+# Of stores that compare an object's version before they change it.
+COMPARING = ("gs://", "s3://")
 _WEB = ("http", "https", "ftp", "ftps")
+_HTTP = ("http://", "https://")
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]")
 _ONE_SLASH = re.compile(rf"(?:{'|'.join((*_SCHEMES, *_WEB, 'file'))}):/(?!/)", re.IGNORECASE)
 _KINDS = (
@@ -28,6 +31,11 @@ _KINDS = (
     (stat.S_ISCHR, "a device"),
     (stat.S_ISBLK, "a device"),
 )
+
+
+def is_web(path: str) -> bool:
+    """Whether a path is reached over HTTP."""
+    return path.lower().startswith(_HTTP)
 
 
 def as_written(value: Any) -> Any:
@@ -95,10 +103,11 @@ def check_scheme(path: str) -> None:
         raise UnusableInputError(
             f"{path}: this names no bucket; write {scheme}://BUCKET/NAME, the bucket in lower case."
         )
-    module, extra = _SCHEMES[scheme]
-    if not _is_installed(module):
+    module, package, extra = _SCHEMES[scheme]
+    if extra and not _is_installed(module):
+        owner = "Beam's" if package != "maskmill" else "maskmill's"
         raise UnusableInputError(
-            f"{path}: {scheme}:// needs Beam's extra [{extra}]; install it: pip install 'apache-beam[{extra}]'."
+            f"{path}: {scheme}:// needs {owner} extra [{extra}]; install it: pip install '{package}[{extra}]'."
         )
 
 

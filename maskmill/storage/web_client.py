@@ -1,10 +1,9 @@
-"""HTTP requests that read: connections that are kept, and patience with servers that fail for a while."""
+"""HTTP requests over urllib3: one patience with servers that fail for a while, one set of errors, one count."""
 
-import base64
+import collections
 import contextlib
 import dataclasses
 import email.utils
-import functools
 import http.client
 import logging
 import os
@@ -16,9 +15,14 @@ import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from http import HTTPStatus
-from typing import TypeVar
+from typing import Any, TypeVar
+
+import urllib3
 
 from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
+from maskmill.storage.files import ChangedError
+from maskmill.storage.network import delays
+from maskmill.storage.paths import is_web
 
 T = TypeVar("T")
 
@@ -33,11 +37,17 @@ _FIRST_DELAY, _MOST_DELAY = 0.1, 15.0  # seconds between two tries
 _LONGEST_WAIT = 60.0  # of what a server asks for
 _MOST_REDIRECTS = 5
 _MOST_UNWANTED = 4096  # bytes of an answer that are read though nobody wants them
+_MOST_KEPT = 64  # connections to a server
 _REDIRECTS = {301, 302, 303, 307, 308}
 _TRY_AGAIN = {408, 425, 429, 500, 502, 503, 504}
 _DENIED = {401, 403}
 _MISSING = {404, 410}
 _USER_AGENT = "maskmill"
+_INCOMPLETE = 308  # of an upload in parts to Cloud Storage: the same number as a redirect, without a place
+_FAILING = (
+    "{host} does not deliver this file ({error}); check the network, and once the server answers, run the same command "
+    "again."
+)
 
 
 class TransientError(Exception):
@@ -63,7 +73,11 @@ class DeniedError(Exception):
 
 
 class RefusedError(UnusableInputError):
-    """The server does not take such a request."""
+    """The server does not take such a request. status: its HTTP status."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,11 +89,26 @@ class Server:
     port: int | None
 
 
+def status_of(response: urllib3.BaseHTTPResponse) -> str:
+    """The status of an answer as part of a sentence."""
+    return f"{response.status} {response.reason}".rstrip()
+
+
 class WebClient:
-    """Makes GET and HEAD requests, each over a connection of its own while it lasts. For any number of threads."""
+    """Makes requests, each over a connection of its own while it lasts. For any number of threads.
+
+    Attributes:
+      requests: how many requests were made, by method.
+    """
 
     def __init__(
-        self, *, patience: float = PATIENCE, silence: float = SILENCE, longest_wait: float = _LONGEST_WAIT
+        self,
+        *,
+        patience: float = PATIENCE,
+        silence: float = SILENCE,
+        longest_wait: float = _LONGEST_WAIT,
+        failing: str = _FAILING,
+        reason: Callable[[urllib3.BaseHTTPResponse], str] = status_of,
     ) -> None:
         """Connects to nothing yet.
 
@@ -87,13 +116,17 @@ class WebClient:
           patience: for how many seconds a server that has answered once may fail.
           silence: after how many seconds without a byte a request is made again.
           longest_wait: seconds for which a server is left alone, at most, where it asks for that.
+          failing: what a user reads of a {host} that has failed for too long, with the last {error}.
+          reason: says, of an answer that is no success, why.
         """
+        self.requests: collections.Counter[str] = collections.Counter()
         self._patience = patience
         self._silence = silence
         self._longest_wait = longest_wait
+        self._failing = failing
+        self._reason = reason
         self._lock = threading.Lock()
-        self._idle: dict[Server, list[http.client.HTTPConnection]] = {}
-        self._process = os.getpid()
+        self._pools: dict[tuple[int, str, str], urllib3.PoolManager] = {}  # by process, scheme and proxy
         self._answered: set[Server] = set()
         self._told: set[Server] = set()  # of those that are waited for
         self._closed = threading.Event()
@@ -103,10 +136,15 @@ class WebClient:
         """Closes idle connections and ends waits; requests that wait raise RunFailedError."""
         self._closed.set()
         with self._lock:
-            idle, self._idle = self._idle, {}
-        for connections in idle.values():
-            for connection in connections:
-                connection.close()
+            pools, self._pools = self._pools, {}
+        for pool in pools.values():
+            pool.clear()
+
+    def count(self, method: str, url: str) -> None:
+        """Notes that a server was asked, and has answered, by whatever library."""
+        with self._lock:
+            self.requests[method] += 1
+        self._answered.add(_server_of(url))
 
     def patiently(self, path: str, url: str, attempt: Callable[[], T]) -> T:
         """Calls `attempt` until it raises no TransientError, with waits in between that grow; long ones are logged.
@@ -115,22 +153,19 @@ class WebClient:
           RunFailedError: the server has failed for too long.
         """
         first = _server_of(url)
-        delay, failing_since = _FIRST_DELAY, None
+        waits, failing_since = delays(_FIRST_DELAY, _MOST_DELAY), None
         while True:
             try:
                 result = attempt()
             except TransientError as error:
                 now, server = time.monotonic(), error.server or first
                 if error.progressed or failing_since is None:
-                    delay, failing_since = _FIRST_DELAY, now
+                    waits, failing_since = delays(_FIRST_DELAY, _MOST_DELAY), now
                 # Many clients that a server has refused at once should not come back at once.
-                pause = max(delay * random.uniform(0.5, 1.0), min(error.wait, self._longest_wait))
+                pause = max(next(waits) * random.uniform(0.5, 1.0), min(error.wait, self._longest_wait))
                 patience = self._patience if server in self._answered else min(FIRST_PATIENCE, self._patience)
                 if now + pause - failing_since > patience:
-                    raise RunFailedError(
-                        f"{path}: {server.host} does not deliver this file ({error}); check the network, and once the "
-                        "server answers, run the same command again."
-                    ) from error
+                    raise RunFailedError(f"{path}: {self._failing.format(host=server.host, error=error)}") from error
                 if now + pause - failing_since > _UNTOLD and server not in self._told:
                     self._told.add(server)
                     _log.warning(
@@ -139,7 +174,6 @@ class WebClient:
                     )  # fmt: skip
                 if self._closed.wait(pause):
                     raise RunFailedError(f"{path}: this file was closed while it was read ({error}).") from error
-                delay = min(2 * delay, _MOST_DELAY)
             else:
                 if failing_since is not None:
                     self._told.discard(server)
@@ -147,109 +181,128 @@ class WebClient:
 
     @contextlib.contextmanager
     def answer(
-        self, path: str, method: str, url: str, headers: Mapping[str, str]
-    ) -> Iterator[http.client.HTTPResponse]:
+        self, path: str, method: str, url: str, headers: Mapping[str, str], body: bytes | None = None
+    ) -> Iterator[urllib3.BaseHTTPResponse]:
         """Makes one request, follows redirects, and gives a successful answer.
 
         Args:
           path: the file, for messages.
-          method: GET or HEAD.
+          method: as GET or HEAD.
           url: http:// or https://.
           headers: sent with it; Authorization goes only to the server of `url`.
+          body: of the request.
 
         Raises:
           TransientError: no answer, or one that may be another the next time; also for what the block raises when the
             connection fails.
           DeniedError: access is refused.
           MissingFileError: there is no such file.
+          ChangedError: the file is not the one that the request names.
           RefusedError: the server does not take such a request.
         """
         sent = {"User-Agent": _USER_AGENT, "Accept-Encoding": "identity", **headers}
         for _ in range(_MOST_REDIRECTS + 1):
             server = _server_of(url)
-            with self._connection(path, server) as connection:
-                target = url if server.scheme == "http" and self._proxy(server) else _target(url)
-                connection.request(method, target, headers=sent | self._proxy_headers(server, "http"))
-                response = connection.getresponse()
-                self._answered.add(server)
+            with self.exchange(path, method, url, sent, body) as response:
                 location = response.headers.get("Location")
                 if response.status not in _REDIRECTS or location is None:
-                    _check_status(path, server, response)
+                    self._check_status(path, server, response)
                     yield response
-                    location = None
-                if response.length is not None and response.length <= _MOST_UNWANTED:
-                    response.read()  # so that the connection can be used again
-                if not response.isclosed():
-                    connection.close()
-            if location is None:
-                return
+                    return
             url = urllib.parse.urljoin(url, location)
-            if not url.startswith(("http://", "https://")):
+            if not is_web(url):
                 break
             if _server_of(url) != server:
                 sent.pop("Authorization", None)
         raise UnusableInputError(f"{path}: this address leads nowhere (its redirects end at {url}); correct it.")
 
     @contextlib.contextmanager
-    def _connection(self, path: str, server: Server) -> Iterator[http.client.HTTPConnection]:
-        """A connection that nobody else uses; it is kept if the exchange ended as it should."""
-        connection, is_whole = self._take(server), False
+    def exchange(
+        self,
+        path: str,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes | None = None,
+        silence: float | None = None,
+    ) -> Iterator[urllib3.BaseHTTPResponse]:
+        """Makes one request and gives whatever is answered; the connection is kept if the exchange ends as it should.
+
+        silence: seconds without a byte after which it has failed; None: those of the client.
+
+        Raises:
+          TransientError: no answer, or one that ends too early.
+          UnusableInputError: the server's certificate is not trusted.
+        """
+        server, response = _server_of(url), None
+        if silence is None:
+            silence = self._silence if server in self._answered else min(FIRST_PATIENCE, self._silence)
+        with self._lock:
+            self.requests[method] += 1
         try:
-            yield connection
-            is_whole = connection.sock is not None
-        except ssl.SSLCertVerificationError as error:
-            raise UnusableInputError(
-                f"{path}: the certificate of {server.host} is not trusted ({error.verify_message}); check the address."
-            ) from error
+            response = self._pool(server).urlopen(
+                method, url, body=body, headers=headers, retries=False, redirect=False, timeout=silence,
+                preload_content=False, decode_content=False, enforce_content_length=False,
+            )  # fmt: skip
+            self._answered.add(server)
+            yield response
+            if response.length_remaining is not None and response.length_remaining <= _MOST_UNWANTED:
+                response.drain_conn()  # so that the connection can be used again
         except TransientError as error:
             error.server = server
             raise
-        except (OSError, http.client.HTTPException) as error:
-            with self._lock:
-                self._idle.pop(server, None)  # the server has probably closed them, too
-            raise TransientError(_plain(error), server=server) from error
+        except urllib3.exceptions.HTTPError as error:
+            cause = _cause_of(error)
+            if isinstance(cause, ssl.SSLCertVerificationError):
+                raise UnusableInputError(
+                    f"{path}: the certificate of {server.host} is not trusted ({cause.verify_message}); check the "
+                    "address."
+                ) from error
+            raise TransientError(_plain(cause), server=server) from error
         finally:
-            if is_whole and not self._closed.is_set():
-                with self._lock:
-                    self._idle.setdefault(server, []).append(connection)
-            else:
-                connection.close()
+            if response is not None:
+                if response.closed:
+                    response.release_conn()
+                else:
+                    response.close()
 
-    def _take(self, server: Server) -> http.client.HTTPConnection:
+    def _check_status(self, path: str, server: Server, response: urllib3.BaseHTTPResponse) -> None:
+        """Raises what a status means that is no success."""
+        if response.status < HTTPStatus.MULTIPLE_CHOICES or response.status == _INCOMPLETE:
+            return
+        text = self._reason(response)
+        if response.status in _TRY_AGAIN:
+            raise TransientError(text, wait=seconds_of(response.headers.get("Retry-After", "")))
+        if response.status in _DENIED:
+            raise DeniedError(text)
+        if response.status in _MISSING:
+            raise MissingFileError(f"{path}: there is no such file; check the address.")
+        if response.status == HTTPStatus.PRECONDITION_FAILED:
+            raise ChangedError(path)
+        raise RefusedError(
+            f"{path}: {server.host} refuses to deliver this file ({text}); check the address.", response.status
+        )
+
+    def _pool(self, server: Server) -> urllib3.PoolManager:
+        """The connections to a server, through its proxy if it has one. A forked process must not use its parent's."""
+        proxy = "" if urllib.request.proxy_bypass(server.host) else self._proxies.get(server.scheme, "")
+        key = os.getpid(), server.scheme, proxy
         with self._lock:
-            if self._process != os.getpid():
-                # A forked process must not use the connections of its parent.
-                self._process, self._idle = os.getpid(), {}
-            if idle := self._idle.get(server):
-                return idle.pop()
-        silence = self._silence if server in self._answered else min(FIRST_PATIENCE, self._silence)
-        proxy = self._proxy(server)
-        to = _server_of(proxy) if proxy else server
-        if server.scheme == "http":
-            return http.client.HTTPConnection(to.host, to.port, timeout=silence)
-        secure = http.client.HTTPSConnection(to.host, to.port, timeout=silence, context=self._tls)
-        if proxy:
-            secure.set_tunnel(server.host, server.port, headers=self._proxy_headers(server, "https"))
-        return secure
-
-    @functools.cached_property
-    def _tls(self) -> ssl.SSLContext:
-        return ssl.create_default_context()
-
-    def _proxy(self, server: Server) -> str:
-        """The address of the proxy before a server; "" where there is none."""
-        proxy = self._proxies.get(server.scheme, "")
-        if not proxy or urllib.request.proxy_bypass(server.host):
-            return ""
-        return proxy if "//" in proxy else f"//{proxy}"
-
-    def _proxy_headers(self, server: Server, scheme: str) -> dict[str, str]:
-        """What a proxy wants to be told where the server's scheme is this one."""
-        url = urllib.parse.urlsplit(self._proxy(server) if server.scheme == scheme else "")
-        if url.username is None:
-            return {}
-        account = f"{urllib.parse.unquote(url.username)}:{urllib.parse.unquote(url.password or '')}"
-        return {"Proxy-Authorization": f"Basic {base64.b64encode(account.encode()).decode()}"}
+            pool = self._pools.get(key)
+            if pool is None:
+                settings: dict[str, Any] = {"maxsize": _MOST_KEPT}
+                if server.scheme == "https":
+                    settings["ssl_context"] = ssl.create_default_context()
+                if proxy:
+                    url = urllib3.util.parse_url(proxy if "//" in proxy else f"http://{proxy}")
+                    account = urllib.parse.unquote(url.auth) if url.auth else None
+                    basic = urllib3.util.make_headers(proxy_basic_auth=account)
+                    told = {name.title(): value for name, value in basic.items()}
+                    pool = urllib3.ProxyManager(url.url, proxy_headers=told, **settings)
+                else:
+                    pool = urllib3.PoolManager(**settings)
+                self._pools[key] = pool
+        return pool
 
 
 def _server_of(url: str) -> Server:
@@ -257,28 +310,7 @@ def _server_of(url: str) -> Server:
     return Server(parts.scheme, parts.hostname or "", parts.port)
 
 
-def _target(url: str) -> str:
-    parts = urllib.parse.urlsplit(url)
-    return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-
-
-def _check_status(path: str, server: Server, response: http.client.HTTPResponse) -> None:
-    """Raises what a status means that is no success."""
-    if response.status < HTTPStatus.MULTIPLE_CHOICES:
-        return
-    text = f"{response.status} {response.reason}".rstrip()
-    if response.status in _TRY_AGAIN:
-        raise TransientError(text, wait=_seconds_of(response.headers.get("Retry-After", "")))
-    if response.status in _DENIED:
-        raise DeniedError(text)
-    if response.status in _MISSING:
-        raise MissingFileError(f"{path}: there is no such file; check the address.")
-    if response.status == HTTPStatus.PRECONDITION_FAILED:
-        raise changed(path)
-    raise RefusedError(f"{path}: {server.host} refuses to deliver this file ({text}); check the address.")
-
-
-def _seconds_of(retry_after: str) -> float:
+def seconds_of(retry_after: str) -> float:
     """The seconds from now that a Retry-After header means: a number, or a date (RFC 9110, section 10.2.3)."""
     if retry_after.isdecimal():
         return float(retry_after)
@@ -289,13 +321,18 @@ def _seconds_of(retry_after: str) -> float:
     return max(0.0, moment.timestamp() - time.time())
 
 
-def changed(path: str) -> UnusableInputError:
-    """The error for a file that is not the one whose other parts were read."""
-    return UnusableInputError(f"{path}: this file was changed while it was read; open the data set again.")
+def _cause_of(error: BaseException) -> BaseException:
+    """The system's or the protocol's own error, from which urllib3 has made this one."""
+    inner = [error.__cause__, error.__context__, *error.args]
+    for one in inner:
+        if isinstance(one, OSError | http.client.HTTPException):
+            return one
+    wrapped = next((one for one in inner if isinstance(one, urllib3.exceptions.HTTPError)), None)
+    return error if wrapped is None else _cause_of(wrapped)
 
 
-def _plain(error: Exception) -> str:
+def _plain(error: BaseException) -> str:
     """An error of a connection as part of a sentence."""
-    if isinstance(error, TimeoutError):
+    if isinstance(error, TimeoutError | urllib3.exceptions.TimeoutError):
         return "no answer in time"
     return " ".join(str(getattr(error, "strerror", None) or error).split()).rstrip(".") or type(error).__name__

@@ -8,12 +8,11 @@ from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.reading.byte_ranges import ByteRanges
 from maskmill.records.file_names import DATASET_CARD, MDS_INDEX, TOKENIZER_FILE, VOCAB_FILE
 from maskmill.storage import completions, files, manifest
-from maskmill.storage.paths import is_glob
+from maskmill.storage.paths import is_glob, is_web
 from maskmill.verification.findings import Checked, Finding
 from maskmill.verification.listed_shards import ListedShard
 from maskmill.verification.targets import Target
 
-_WEB = ("http://", "https://")
 _KNOWN = (
     manifest.MANIFEST,
     manifest.REJECTED,
@@ -39,7 +38,7 @@ _DATA = re.compile(r"part-.*|eval(-.*)?\.txt|.*\.(tfrecord|parquet|mds|idx|gz)")
 
 def check_directory(target: Target, shards: Sequence[ListedShard]) -> Checked:
     """Looks for files that belong to nothing: those with names of data are warnings, others notes."""
-    if target.directory.lower().startswith(_WEB):
+    if is_web(target.directory):
         return Checked(skipped={"foreign": "a web server does not list its files"})
     listed = [file for shard in shards for file in shard.files]
     known = {name for file in listed for name in (file.name, file.index) if name is not None}

@@ -15,6 +15,7 @@ from maskmill.reading.remote import open_ranges
 from maskmill.records import shard_formats
 from maskmill.records.plan import ExamplesPlan
 from maskmill.storage import files, manifest
+from maskmill.storage.paths import is_web
 from maskmill.text.lookalikes import no_text_shard
 from maskmill.text.text_files import kind_of_text
 from maskmill.verification.directory_checks import check_claim, check_directory, check_names, check_numbers
@@ -384,7 +385,7 @@ def _examples_manifest(directory: str, ranges: ByteRanges) -> dict[str, Any] | N
 
 def _no_shard(path: str) -> str | None:
     """Why a file is no text shard; None where it may be one, or only its own reader can tell."""
-    if path.lower().startswith(("http://", "https://")):
+    if is_web(path):
         return None
     try:
         what = no_text_shard(path)

@@ -13,7 +13,7 @@ from maskmill.reading.remote import open_ranges
 from maskmill.records.file_names import INDEX_SUFFIX, lies_beside
 from maskmill.records.shard_formats import suffixes
 from maskmill.storage import completions, files, manifest
-from maskmill.storage.paths import is_glob
+from maskmill.storage.paths import is_glob, is_web
 from maskmill.verification.findings import Checked, Finding
 from maskmill.verification.listed_shards import ListedShard
 from maskmill.verification.pieces import Piece
@@ -33,7 +33,6 @@ _STAGES: Mapping[str, TargetKind] = {
     "examples": "examples",
     "eval": "eval",
 }
-_WEB = ("http://", "https://")
 _BESIDE_TEXT = ("eval.md5", "rejected.jsonl", "unknown_templates.tsv", "vocab.txt", "report.html", "README.md")
 
 
@@ -134,7 +133,7 @@ def _unfinished_folders(path: str, found: Sequence[Target]) -> list[Target]:
     targets = []
     for folder, kind in _FOLDERS.items():
         directory = files.join(path, folder)
-        if directory in known or path.lower().startswith(_WEB) or not _data_files(directory):
+        if directory in known or is_web(path) or not _data_files(directory):
             continue
         file = files.join(directory, manifest.MANIFEST)
         message = f"{file}: there is no manifest; the build into this directory is not finished, so run it again."
@@ -146,7 +145,7 @@ def _unfinished_folders(path: str, found: Sequence[Target]) -> list[Target]:
 
 def _data_files(directory: str) -> list[str]:
     """The files of a directory that may hold text or examples."""
-    if directory.lower().startswith(_WEB):
+    if is_web(directory):
         return []
     return [path for path in files.list_directory(directory) if may_be_data(path)]
 
@@ -160,7 +159,7 @@ def may_be_data(path: str) -> bool:
 
 def _of_files(path: str, ranges: ByteRanges) -> list[Target]:
     """Files without a manifest of their own: of a directory, of a glob, or one."""
-    if path.lower().startswith(_WEB):
+    if is_web(path):
         named, is_directory = [path], False
         ranges.size(path)
     else:

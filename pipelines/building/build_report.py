@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from maskmill.errors import RunFailedError
-from maskmill.storage import files
+from maskmill.releases import fingerprints
+from maskmill.storage import completions, files, finished, manifest
 
 if TYPE_CHECKING:
     from maskmill.inspection.passages import FoundDocument
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from maskmill.verification.findings import Verification
 
 REPORT = "report.html"
+_FINISHED = "report"
 
 # How much of the data is verified for a report.
 # auto: everything if it is less than 1 GB, else so many shards; of data that is not on this machine nothing.
@@ -38,12 +40,19 @@ def of_build(output: str, verified: BuildReport, beam_arguments: Sequence[str] =
         return
     from maskmill.reporting import made_stages, page
 
+    path = files.join(output, REPORT)
+    place = files.join(output, fingerprints.DATA_STAGES["extract"])
+    key = completions.fingerprint(verified, manifest.versions())
+    if verified != "all" and finished.is_so(place, _FINISHED, key, [output]):
+        print(f"report:  {path} ({_became(None)})")
+        return
     if not made_stages.has_stages(output):
         return
 
     facts, verification = collect(output, verified, beam_arguments)
-    path = files.join(output, REPORT)
     files.write_bytes(path, page.render(facts).encode())
+    if verification is None:
+        finished.store(place, _FINISHED, key, [output])
     print(f"report:  {path} ({_became(verification)})")
     if verification is None:
         return

@@ -4,15 +4,34 @@ import collections
 import threading
 import time
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from http import HTTPStatus
+from typing import Generic, NoReturn, TypeVar
 
 from maskmill.errors import RunFailedError, UnusableInputError
+from maskmill.storage.network import delays
 from maskmill.storage.web_client import TransientError
 
 Message = TypeVar("Message")
 
 PATIENCE = 120.0  # seconds for which one message is tried
 _FIRST_DELAY, _MOST_DELAY = 0.5, 30.0  # seconds between two tries
+_TRY_AGAIN = {408, 425, 429}
+
+
+def refuse(status: int, text: str, wait: float = 0.0) -> NoReturn:
+    """Raises what an HTTP status means that is no success.
+
+    Args:
+      status, text: the status, and how it reads.
+      wait: how many seconds the server wants to be left alone.
+
+    Raises:
+      TransientError: another try may succeed.
+      RunFailedError: the server does not take the message.
+    """
+    if status in _TRY_AGAIN or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        raise TransientError(text, wait=wait)
+    raise RunFailedError(text)
 
 
 class Delivery(Generic[Message]):
@@ -94,8 +113,8 @@ class Delivery(Generic[Message]):
 
     def _deliver(self, message: Message) -> bool:
         """Tries to deliver a message; returns whether it is delivered."""
-        began, delay = self._clock(), _FIRST_DELAY
-        while True:
+        began = self._clock()
+        for delay in delays(_FIRST_DELAY, _MOST_DELAY):
             try:
                 self._send(message)
                 return True
@@ -115,4 +134,4 @@ class Delivery(Generic[Message]):
                 if self._clock() + pause > end:
                     return False
                 time.sleep(pause)
-            delay = min(2 * delay, _MOST_DELAY)
+        return False

@@ -12,16 +12,15 @@ from typing import Any
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.storage import files
+from maskmill.storage.paths import is_web
 from maskmill.storage.web_client import TransientError
-from pipelines.events.event_delivery import Delivery
+from pipelines.events.event_delivery import Delivery, refuse
 from pipelines.events.event_summary import Run, Told, folder_of, iso
 
 PRODUCER = "urn:maskmill"
 # The number of our own facets; their fields are described in docs/events.md.
 _SCHEMA = "urn:maskmill:openlineage-facet:1"
 _TIMEOUT = 10.0  # seconds without an answer after which a try has failed
-_TRY_AGAIN = {408, 425, 429}
-_SERVER_ERROR = 500
 # The run of a scheduler that has started the build, as OpenLineage's integrations hand it on: NAMESPACE/JOB/RUN-ID.
 _PARENT = "OPENLINEAGE_PARENT_ID"
 _MOST_FILES = 100  # of a data set whose checksums one event lists
@@ -41,7 +40,7 @@ def listener(place: str, namespace: str) -> "OpenLineage":
         raise UnusableInputError(
             "events.openlineage needs OpenLineage's client; install it: pip install 'maskmill[events]'."
         )
-    if "://" in place and not place.startswith(("http://", "https://")):
+    if not files.is_local(place) and not is_web(place):
         raise UnusableInputError(
             f"events.openlineage is {place!r}; it must be an http:// or https:// address, or a path of this machine."
         )
@@ -72,7 +71,7 @@ def _client(place: str) -> Any:
     from openlineage.client.transport.http import ApiKeyTokenProvider, HttpConfig, HttpTransport, TokenProvider
 
     set_producer(PRODUCER)
-    if not place.startswith(("http://", "https://")):
+    if not is_web(place):
         files.make_directory(files.parent(place))
         return OpenLineageClient(transport=FileTransport(FileConfig(log_file_path=place, append=True)))
     key = os.environ.get("OPENLINEAGE_API_KEY")
@@ -121,9 +120,7 @@ class OpenLineage:
         except requests.HTTPError as error:
             status = 0 if error.response is None else error.response.status_code
             text = f"{status} {'' if error.response is None else error.response.reason}".rstrip()
-            if status in _TRY_AGAIN or status >= _SERVER_ERROR:
-                raise TransientError(text) from error
-            raise RunFailedError(text) from error
+            refuse(status, text)
         except requests.Timeout as error:
             raise TransientError("no answer in time") from error
         except (requests.RequestException, OSError) as error:
@@ -170,9 +167,6 @@ def stage_run_id(run_id: str, stage: str) -> str:
 
 
 def _of_build(told: Told, run: Run, namespace: str, state: str, parent: tuple[str, str, str] | None) -> Any:
-    from openlineage.client.event_v2 import Job, RunEvent, RunState
-    from openlineage.client.event_v2 import Run as LineageRun
-
     facets = _run_facets(told, state) | {
         "maskmill_build": _facet(
             release=run.release or None, fingerprint=told.summary["fingerprint"], config=told.summary["config"]
@@ -180,15 +174,7 @@ def _of_build(told: Told, run: Run, namespace: str, state: str, parent: tuple[st
     }
     if parent is not None:
         facets["parent"] = _parent_facet(*parent)
-    return RunEvent(
-        eventType=RunState[state],
-        eventTime=iso(told.time),
-        run=LineageRun(runId=run.id, facets=facets),
-        job=Job(namespace=namespace, name=job_name(run.output), facets=_job_facets("BUILD")),
-        inputs=[],
-        outputs=[],
-        producer=PRODUCER,
-    )
+    return _event(told, state, run.id, facets, (namespace, job_name(run.output), "BUILD"))
 
 
 def _of_stage(
@@ -200,19 +186,34 @@ def _of_stage(
     inputs: Sequence[Any] = (),
     outputs: Sequence[Any] = (),
 ) -> Any:
-    from openlineage.client.event_v2 import Job, RunEvent, RunState
-    from openlineage.client.event_v2 import Run as LineageRun
-
     parent = job_name(run.output)
     facets = _run_facets(told, state) | {"parent": _parent_facet(namespace, parent, run.id)}
     if told.stage is not None:
         stage = {key: told.stage.get(key) for key in ("seconds", "pieces", "reused", "counts", "manifest_sha256")}
         facets["maskmill_stage"] = _facet(**stage, parameters=told.made.get("parameters", {}))
+    job = (namespace, f"{parent}.{name}", "STAGE")
+    return _event(told, state, stage_run_id(run.id, name), facets, job, inputs, outputs)
+
+
+def _event(
+    told: Told,
+    state: str,
+    run_id: str,
+    facets: dict[str, Any],
+    job: tuple[str, str, str],
+    inputs: Sequence[Any] = (),
+    outputs: Sequence[Any] = (),
+) -> Any:
+    """An event of a run; job: its namespace, its name and its kind."""
+    from openlineage.client.event_v2 import Job, RunEvent, RunState
+    from openlineage.client.event_v2 import Run as LineageRun
+
+    namespace, name, kind = job
     return RunEvent(
         eventType=RunState[state],
         eventTime=iso(told.time),
-        run=LineageRun(runId=stage_run_id(run.id, name), facets=facets),
-        job=Job(namespace=namespace, name=f"{parent}.{name}", facets=_job_facets("STAGE")),
+        run=LineageRun(runId=run_id, facets=facets),
+        job=Job(namespace=namespace, name=name, facets=_job_facets(kind)),
         inputs=list(inputs),
         outputs=list(outputs),
         producer=PRODUCER,

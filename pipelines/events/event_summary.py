@@ -157,7 +157,8 @@ def read(path: str) -> dict[str, Any] | None:
     import json
 
     try:
-        found = json.loads(files.read_bytes(path)) if files.exists(path) else None
+        content = files.read_if_there(path)
+        found = None if content is None else json.loads(content)
     except (ValueError, UnusableInputError):
         return None
     return found if isinstance(found, dict) and found.get("schema_version") == SCHEMA_VERSION else None

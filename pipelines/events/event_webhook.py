@@ -9,24 +9,20 @@
 The timestamp is signed: a receiver that refuses old ones cannot be told the same again by somebody who has listened.
 """
 
+import contextlib
 import dataclasses
 import hashlib
 import hmac
-import http.client
-import ssl
-import urllib.error
 import urllib.parse
-import urllib.request
 from collections.abc import Callable
 from http import HTTPStatus
-from typing import Any
 
 from maskmill.errors import RunFailedError
-from maskmill.storage.web_client import TransientError
+from maskmill.storage.web_client import WebClient, seconds_of, status_of
+from pipelines.events.event_delivery import refuse
 
 _SILENCE = 10.0  # seconds without a byte after which a try has failed
 _MOST_WAIT = 60.0  # of what a server asks for
-_TRY_AGAIN = {408, 425, 429}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -74,21 +70,16 @@ class Webhook:
         }
         if self.secret is not None:
             headers["X-Maskmill-Signature-256"] = signature(self.secret, timestamp, post.body)
-        try:
-            request = urllib.request.Request(self.url, data=post.body, headers=headers, method="POST")
-            with urllib.request.build_opener(_NoRedirects).open(request, timeout=_SILENCE):
-                pass  # the status says all
-        except urllib.error.HTTPError as error:
-            with error:
-                _refuse(error)
-        except urllib.error.URLError as error:
-            if isinstance(error.reason, ssl.SSLCertVerificationError):
-                raise RunFailedError(f"its certificate is not trusted: {error.reason.verify_message}") from error
-            raise TransientError(_plain(error.reason)) from error
-        except (ValueError, http.client.InvalidURL) as error:
-            raise RunFailedError("this address is none") from error
-        except (OSError, http.client.HTTPException) as error:
-            raise TransientError(_plain(error)) from error
+        _check_address(self.url)
+        client = WebClient()
+        # Redirects are not followed: a POST would become a GET without its body, and a signed one may go to others.
+        with (
+            contextlib.closing(client),
+            client.exchange(self.host, "POST", self.url, headers, post.body, silence=_SILENCE) as response,
+        ):
+            wait = seconds_of(response.headers.get("Retry-After", ""))
+            if response.status >= HTTPStatus.MULTIPLE_CHOICES:
+                refuse(response.status, status_of(response), min(wait, _MOST_WAIT))
 
 
 def signature(secret: bytes, timestamp: str, body: bytes) -> str:
@@ -96,24 +87,11 @@ def signature(secret: bytes, timestamp: str, body: bytes) -> str:
     return f"sha256={hmac.new(secret, timestamp.encode() + b'.' + body, hashlib.sha256).hexdigest()}"
 
 
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """A redirected POST would become a GET without its body, and a signed one may go to somebody else."""
-
-    def redirect_request(self, *_: Any, **__: Any) -> None:
-        """Follows none."""
-
-
-def _refuse(error: urllib.error.HTTPError) -> None:
-    """Raises what a status means that is no success."""
-    text = f"{error.code} {error.reason}".rstrip()
-    if error.code in _TRY_AGAIN or error.code >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        wait = (error.headers.get("Retry-After") or "") if error.headers else ""
-        raise TransientError(text, wait=min(float(wait), _MOST_WAIT) if wait.isdecimal() else 0.0) from error
-    raise RunFailedError(text) from error
-
-
-def _plain(error: object) -> str:
-    """An error of a connection as part of a sentence."""
-    if isinstance(error, TimeoutError):
-        return "no answer in time"
-    return " ".join(str(getattr(error, "strerror", None) or error).split()).rstrip(".") or type(error).__name__
+def _check_address(url: str) -> None:
+    """Raises RunFailedError where an address is none."""
+    try:
+        is_one = url.isascii() and url.isprintable() and " " not in url and urllib.parse.urlsplit(url).port != 0
+    except ValueError:
+        is_one = False
+    if not is_one:
+        raise RunFailedError("this address is none")

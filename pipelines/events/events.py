@@ -40,6 +40,8 @@ class Listener(Protocol):
 
     def close(self, seconds: float) -> str | None:
         """Ends what `tell` began, in so many seconds; returns what of it failed, as part of a sentence."""
+        del seconds
+        return None
 
 
 class Events:
@@ -65,6 +67,7 @@ class Events:
         self._clock = clock
         self._last_seconds = last_seconds
         self._listeners = _listeners(options, clock)
+        self._has_readers = len(self._listeners) > 1 or options.summary is not None
         self._warned: set[str] = set()
         self._began = self._before = 0.0
         self._stages: dict[str, dict[str, Any]] = {}
@@ -77,6 +80,8 @@ class Events:
 
     def stage_finished(self, run: Run, name: str, manifest: Mapping[str, Any]) -> None:
         """A stage is finished; training has an empty manifest."""
+        if not self._is_told(run):
+            return
         now = self._clock()
         self._describe(run, name, manifest)
         stage = self._stages[name]
@@ -117,6 +122,10 @@ class Events:
                 _print_warning(f"events.{name}: {failure}; the build itself does not depend on it.")
         self._listeners = {}
 
+    def _is_told(self, run: Run) -> bool:
+        """Whether anybody is told of a build: what nobody reads need not be looked up, perhaps in a store."""
+        return self._has_readers or bool(run.release)
+
     def _describe(self, run: Run, name: str, manifest: Mapping[str, Any], *, ran: bool = True) -> None:
         """Adds a stage to the summary."""
         stage: dict[str, Any] = {"directory": event_summary.folder_of(run.directory, name)}
@@ -128,6 +137,8 @@ class Events:
 
     def _describe_others(self, run: Run) -> None:
         """Adds the stages that were there already."""
+        if not self._is_told(run):
+            return
         for name in fingerprints.DATA_STAGES:
             if name in self._stages:
                 continue
@@ -249,7 +260,7 @@ def _secret(path: str | None) -> bytes | None:
     return secret
 
 
-class _Summaries:
+class _Summaries(Listener):
     """Writes the summary of a build that ended: beside its release, and to the file that is named."""
 
     def __init__(self, path: str | None) -> None:
@@ -264,12 +275,8 @@ class _Summaries:
         if self._path is not None:
             event_summary.write(self._path, told.summary)
 
-    def close(self, seconds: float) -> str | None:
-        del seconds
-        return None
 
-
-class _Metrics:
+class _Metrics(Listener):
     """Writes a file of metrics."""
 
     def __init__(self, path: str) -> None:
@@ -286,12 +293,8 @@ class _Metrics:
             return
         event_metrics.update(self._path, output, values)
 
-    def close(self, seconds: float) -> str | None:
-        del seconds
-        return None
 
-
-class _Webhook:
+class _Webhook(Listener):
     """Sends each event."""
 
     def __init__(self, url: str, secret: bytes | None, clock: Callable[[], float]) -> None:

@@ -13,7 +13,7 @@ from maskmill.mirrors.dump_names import date_in_name
 from maskmill.mirrors.dumps import Dump
 from maskmill.releases import names
 from maskmill.storage import completions, files, manifest
-from maskmill.storage.paths import is_glob
+from maskmill.storage.paths import is_glob, is_web
 from pipelines.building.build_options import BuildOptions
 from pipelines.settings.release_options import WatchOptions
 from pipelines.stages.extract_stage import ExtractStage
@@ -91,7 +91,7 @@ def dumps_there(options: BuildOptions) -> list[tuple[str, Dump]]:
       Each with the directory of its download; newest first.
     """
     from maskmill.mirrors import download, newest
-    from maskmill.mirrors.client import MirrorClient, is_web
+    from maskmill.mirrors.client import MirrorClient
 
     watch = options.watch or WatchOptions()
     folder = downloads_of(options)
@@ -172,7 +172,7 @@ class _Checksums:
 
     def __init__(self, path: str) -> None:
         self._path = path
-        content = files.read_bytes(path) if files.exists(path) else b""
+        content = files.read_if_there(path) or b""
         self._known: dict[str, Any] = completions.unsealed_json("", _KEY, content) or {}
         self._now: dict[str, Any] = {}
 

@@ -35,6 +35,7 @@ from apache_beam.options.pipeline_options import (
 
 from maskmill.errors import UnusableInputError
 from maskmill.storage import files, network
+from maskmill.storage.paths import is_web
 
 FLINK = "FlinkRunner"
 DATAFLOW = "DataflowRunner"
@@ -176,7 +177,7 @@ def _complete_job_server(options: PipelineOptions, given: Set[str]) -> None:
 
 def _task_slots(master: str) -> list[int]:
     """The task slots of each TaskManager of the cluster at `host:port` or a URL."""
-    url = master if master.startswith(("http://", "https://")) else f"http://{master}"
+    url = master if is_web(master) else f"http://{master}"
     try:
         with urllib.request.urlopen(f"{url}/taskmanagers", timeout=_PATIENCE_SECONDS) as answer:
             found = json.load(answer)["taskmanagers"]

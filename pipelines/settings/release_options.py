@@ -6,6 +6,7 @@ from typing import Any, Literal
 from maskmill.arguments import check_fields
 from maskmill.errors import UnusableInputError
 from maskmill.options import option
+from maskmill.storage.paths import is_web
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -86,7 +87,7 @@ class EventsOptions:
     def __post_init__(self) -> None:
         if self.webhook_secret_file is not None and self.webhook is None:
             raise UnusableInputError("events.webhook_secret_file signs what goes to events.webhook, which is missing.")
-        if self.webhook is not None and not self.webhook.startswith(("http://", "https://")):
+        if self.webhook is not None and not is_web(self.webhook):
             raise UnusableInputError(f"events.webhook is {self.webhook!r}; it must be an http:// or https:// address.")
 
 

@@ -138,6 +138,11 @@ class ExamplesStage(GraphStage[ExamplesOptions]):
         )
 
     @property
+    def read_files(self) -> Sequence[files.FileInfo]:
+        """The text shards."""
+        return self.texts
+
+    @property
     def kernels(self) -> Sequence[str]:
         """Those of the steps from sentences to records."""
         from maskmill.records.examples import kernels_of

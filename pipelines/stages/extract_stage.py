@@ -99,6 +99,11 @@ class ExtractStage(TextStage[ExtractOptions]):
         return kernels_of(options)
 
     @property
+    def read_files(self) -> Sequence[files.FileInfo]:
+        """The inputs."""
+        return self.inputs
+
+    @property
     def kernels(self) -> Sequence[str]:
         """Those of the inputs."""
         return kernels_of(self.options, reads_pages=self.reads_pages)

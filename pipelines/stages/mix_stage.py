@@ -85,6 +85,11 @@ class MixStage(TextStage[MixOptions]):
         return [kernel for source in options.sources for kernel in kernels_of(source.extract)]
 
     @property
+    def read_files(self) -> Sequence[files.FileInfo]:
+        """The inputs of all sources."""
+        return [file for found in self.inputs.values() for file in found]
+
+    @property
     def kernels(self) -> Sequence[str]:
         """Those of all sources."""
         of_sources = [kernels_of(s.extract, reads_pages=self.reads_pages[s.name]) for s in self.options.sources]

@@ -213,6 +213,11 @@ class GraphStage(Stage[Options]):
     """
 
     @property
+    def read_files(self) -> Sequence[files.FileInfo]:
+        """The files that `source` gives, as the checks have found them; none if it gives something else."""
+        return ()
+
+    @property
     def kernels(self) -> Sequence[str]:
         """Whose kernels the stage runs, as `maskmill.kernels.compiler.chosen_modules` names them."""
         return ()

@@ -105,6 +105,11 @@ class VocabularyStage(GraphStage[VocabularyStageOptions]):
         return VocabularySetup(options=self.options.vocabulary.decided, transform_fn=self.options.transform_fn)
 
     @property
+    def read_files(self) -> Sequence[files.FileInfo]:
+        """The text shards."""
+        return self.texts
+
+    @property
     def kernels(self) -> Sequence[str]:
         """Those that count and learn, and the tokenizer's, which the report runs."""
         from transforms.vocabularies import counting, learning, making

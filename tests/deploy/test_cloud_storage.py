@@ -10,6 +10,7 @@ import random
 import resource
 import subprocess
 import sys
+import urllib.parse
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from made_up import dump_files
 from servers import cloud
 
 from maskmill.errors import RunFailedError, UnusableInputError
-from maskmill.storage import cloud_check, completions, files
+from maskmill.storage import completions, files
 from pipelines.commands import cli
 
 pytestmark = pytest.mark.long
@@ -28,6 +29,8 @@ pytestmark = pytest.mark.long
 BUCKET = "maskmill-bucket"
 FAULTS = 0.2  # of all requests
 LARGE = 40 << 20  # bytes: an upload sends this in three pieces, of 16 MiB at most
+MOST_REQUESTS = 450  # of a small build
+MOST_REQUESTS_OF_A_FINISHED_BUILD = 40
 
 
 @pytest.fixture(scope="module")
@@ -166,7 +169,7 @@ def test_an_upload_that_arrives_changed_is_deleted_and_reported(environment: Map
     def damage(request: http.server.BaseHTTPRequestHandler, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
         """Passes a request on, and answers a finished upload with a wrong checksum."""
         status, headers, content = cloud.forward(request, body, emulator)
-        if request.command == "PUT" and b"crc32c" in content:
+        if request.command in ("POST", "PUT") and b"crc32c" in content:
             answer = json.loads(content) | {"crc32c": "AAAAAA=="}
             damaged.append(answer["name"])
             return cloud.json_answer(answer)
@@ -182,9 +185,7 @@ def test_an_upload_that_arrives_changed_is_deleted_and_reported(environment: Map
     assert not files.exists(f"gs://{BUCKET}/damaged")
 
 
-def test_a_finished_object_is_not_read_to_check_it(
-    environment: Mapping[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_finished_object_is_not_read_to_check_it(environment: Mapping[str, str]) -> None:
     output, content = f"gs://{BUCKET}/finished", os.urandom(1000)
     made_checksums: list[str] = []
     read_files: list[str] = []
@@ -202,11 +203,14 @@ def test_a_finished_object_is_not_read_to_check_it(
         return completions.once(output, "kind", "key", make, files_of)
 
     first = once()
-    open_input = files.open_input
-    monkeypatch.setattr(
-        files, "open_input", lambda path: (read_files.append(files.base_name(path)), open_input(path))[1]
-    )
-    assert once() == first
+
+    def note(request: http.server.BaseHTTPRequestHandler, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
+        if "alt=media" in request.path:
+            read_files.append(urllib.parse.unquote(request.path.partition("?")[0]).rpartition("/")[2])
+        return cloud.forward(request, body, environment["STORAGE_EMULATOR_HOST"])
+
+    with cloud.server(note) as url, cloud.set_environment({"STORAGE_EMULATOR_HOST": url}):
+        assert once() == first
     assert made_checksums == [first["sha256"]]
     assert read_files == ["key.json"]
 
@@ -251,10 +255,24 @@ def test_a_build_from_and_to_gs_gives_the_local_bytes(environment: Mapping[str, 
     remote = config(tmp_path / "gs.yaml", f"{root}/out", f"{root}/in/dump.xml.bz2", f"{root}/in/vocab.txt")
     assert commands.DUMP.stat().st_size > 1 << 20
     command = [sys.executable, "-m", "maskmill", "build", str(remote), *commands.IN_MEMORY]
-    done = subprocess.run(
-        command, cwd=commands.ROOT, capture_output=True, text=True, check=False, preexec_fn=forbid_large_local_files
-    )
-    assert done.returncode == 0, done.stderr
+    asked: list[str] = []
+
+    def note(request: http.server.BaseHTTPRequestHandler, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
+        asked.append(request.command)
+        return cloud.forward(request, body, environment["STORAGE_EMULATOR_HOST"])
+
+    def build() -> str:
+        asked.clear()
+        with cloud.server(note) as url, cloud.set_environment({"STORAGE_EMULATOR_HOST": url}):
+            done = subprocess.run(
+                command, cwd=commands.ROOT, capture_output=True, text=True, check=False,
+                preexec_fn=forbid_large_local_files,
+            )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    build()
+    assert len(asked) <= MOST_REQUESTS
 
     def outputs() -> dict[str, dict[str, str]]:
         objects = cloud.objects(environment, BUCKET)
@@ -266,6 +284,11 @@ def test_a_build_from_and_to_gs_gives_the_local_bytes(environment: Mapping[str, 
         assert hashlib.sha256(cloud.content(environment, BUCKET, f"out/{name}")).hexdigest() == sha256, name
     shards = json.loads(cloud.content(environment, BUCKET, "out/examples/manifest.json"))["shards"]
     assert {s["sha256"] for s in shards} == {expected[f"examples/{s['name']}"] for s in shards}
+
+    # A finished build is known from listings, and written nowhere.
+    assert build().count("made       nothing") == 2
+    assert set(asked) == {"GET"}
+    assert len(asked) <= MOST_REQUESTS_OF_A_FINISHED_BUILD
 
     # The next run makes the deleted shard and no other one.
     deleted = sorted(n for n in expected if n.startswith("examples/part") and n.endswith(".tfrecord"))[0]
@@ -425,7 +448,8 @@ def test_a_proxy_that_is_not_there_is_named() -> None:
 def test_missing_credentials_are_told_from_refused_ones() -> None:
     with cloud.server(answer_with(401)) as url:
         said = refused_command({"STORAGE_EMULATOR_HOST": url})
-    assert "gs://some-bucket: there are no usable Google credentials (Your default credentials were not found" in said
+    sentence = "gs://some-bucket: access needs credentials, and there are no usable Google credentials (Your default"
+    assert f"{sentence} credentials were not found" in said
     assert "run `gcloud auth application-default login`, or name a service account's file" in said
 
 
@@ -444,7 +468,7 @@ def test_an_unusable_file_of_credentials_is_named(content: str | None, reason: s
 def test_a_public_bucket_needs_no_credentials(
     environment: Mapping[str, str], no_credentials: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cloud_check.check_path(f"gs://{BUCKET}/x")
+    files.store_of(f"gs://{BUCKET}/x")
 
 
 def test_a_service_that_only_fails_is_not_waited_for(environment: Mapping[str, str]) -> None:
@@ -456,7 +480,7 @@ def test_a_service_that_only_fails_is_not_waited_for(environment: Mapping[str, s
 
 def test_an_account_that_may_not_list_is_not_refused(environment: Mapping[str, str]) -> None:
     with cloud.server(answer_with(403)) as url, cloud.set_environment({"STORAGE_EMULATOR_HOST": url}):
-        cloud_check.check_path("gs://may-not-be-listed/x")
+        files.store_of("gs://may-not-be-listed/x")
 
 
 def test_a_bucket_is_looked_at_once(environment: Mapping[str, str]) -> None:
@@ -468,6 +492,6 @@ def test_a_bucket_is_looked_at_once(environment: Mapping[str, str]) -> None:
         return cloud.json_answer({"items": []})
 
     with cloud.server(answer) as url, cloud.set_environment({"STORAGE_EMULATOR_HOST": url}):
-        cloud_check.check_path("gs://looked-at-once/x")
-        cloud_check.check_path("gs://looked-at-once/y")
+        files.store_of("gs://looked-at-once/x")
+        files.store_of("gs://looked-at-once/y")
     assert len(asked) == 1

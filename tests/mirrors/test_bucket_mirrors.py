@@ -50,7 +50,7 @@ def below(folder: str) -> dict[str, bytes]:
 
 def look(source: str, client: MirrorClient, layout: str = "auto") -> Dump | None:
     """The newest dump of a place."""
-    return newest.newest_dump(source, wiki="enwiki", layout=layout, pattern="*.xml*", client=client)
+    return next(newest.dumps(source, wiki="enwiki", layout=layout, pattern="*.xml*", client=client), None)
 
 
 def publish(mirror: Mirror, client: MirrorClient) -> tuple[Dump, dict[str, bytes]]:
@@ -114,7 +114,7 @@ def test_a_copy_that_does_not_fit_its_checksums_is_refused(client: MirrorClient,
     assert download.download(dump, DOWNLOADS, client=client) == [f"{folder}/{name}" for name in contents]
 
 
-@pytest.mark.parametrize("source", [f"gs://{BUCKET}/nothing", "gs://maskmill-no-such-bucket", "s3://bucket/dumps"])
+@pytest.mark.parametrize("source", [f"gs://{BUCKET}/nothing", "gs://maskmill-no-such-bucket", "hdfs://host/dumps"])
 def test_a_place_that_is_not_there_is_one_sentence(client: MirrorClient, source: str) -> None:
     with pytest.raises(UnusableInputError, match=r"^[^\n]+\.$|^[^\n]+\)$"):
         look(source, client)

@@ -46,7 +46,9 @@ def new_client(silence: float = 5.0, patience: float = 10.0) -> MirrorClient:
 
 def look(mirror: Mirror, client: MirrorClient, layout: str = "auto", source: str = "") -> Dump:
     """The newest dump of a mirror."""
-    found = newest.newest_dump(source or mirror.url, wiki="enwiki", layout=layout, pattern="*.xml*", client=client)
+    found = next(
+        newest.dumps(source or mirror.url, wiki="enwiki", layout=layout, pattern="*.xml*", client=client), None
+    )
     assert found is not None
     return found
 
@@ -554,7 +556,7 @@ def test_files_of_a_directory_are_used_where_they_are(client: MirrorClient, tmp_
     for name, content in content_files("enwiki", DATE, PARTS).items():
         (source / name).write_bytes(content)
         os.utime(source / name, (LONG_AGO, LONG_AGO))
-    found = newest.newest_dump(str(source), wiki=None, layout="auto", pattern="*.xml*", client=client)
+    found = next(newest.dumps(str(source), wiki=None, layout="auto", pattern="*.xml*", client=client), None)
     assert found is not None
     paths = download.download(found, str(downloads), client=client)
     assert [Path(path).read_bytes() for path in paths] == PARTS
@@ -568,7 +570,7 @@ from maskmill.mirrors import download, newest
 from maskmill.mirrors.client import MirrorClient
 
 client = MirrorClient("data@example.org", "1.2.3")
-dump = newest.newest_dump(sys.argv[1], wiki="enwiki", layout="auto", pattern="*.xml*", client=client)
+dump = next(newest.dumps(sys.argv[1], wiki="enwiki", layout="auto", pattern="*.xml*", client=client), None)
 print("begins", flush=True)
 download.download(dump, sys.argv[2], client=client)
 print("complete", flush=True)

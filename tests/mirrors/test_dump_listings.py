@@ -14,8 +14,7 @@ from servers.mirror_server import LONG_AGO, Mirror, sha256_sums
 from maskmill.errors import UnusableInputError
 from maskmill.mirrors import newest
 from maskmill.mirrors.client import MirrorClient
-from maskmill.mirrors.dumps import Dump
-from maskmill.mirrors.pages_files import choose_pages_files, is_index
+from maskmill.mirrors.dumps import Dump, choose_pages_files, is_index
 from maskmill.storage.web_client import WebClient
 
 pytest_plugins = ("servers.mirror_fixtures",)
@@ -235,7 +234,7 @@ def test_an_empty_listing_has_no_dump_yet(client: MirrorClient, tmp_path: Path) 
     assert find(str(tmp_path), client) == ([], [])
 
 
-@pytest.mark.parametrize("source", ["/nowhere", "nowhere/at/all", "http://127.0.0.1:9/x", "s3://bucket/dumps"])
+@pytest.mark.parametrize("source", ["/nowhere", "nowhere/at/all", "http://127.0.0.1:9/x", "hdfs://host/dumps"])
 def test_a_source_that_is_not_there_is_one_sentence(source: str) -> None:
     client = MirrorClient("data@example.org", "1.2.3", WebClient(patience=0.1))
     with pytest.raises(Exception, match=r"^[^\n]+\.$") as error:

@@ -347,7 +347,7 @@ def test_a_wiki_must_be_named_for_wikimedias_layouts(mirror: Mirror, client: Mir
 def test_dumps_are_looked_at_only_when_they_are_asked_for(mirror: Mirror, client: MirrorClient) -> None:
     for month in range(1, 4):
         mirror.publish_classic("enwiki", f"2026-0{month}-01", classic_files("enwiki", f"2026-0{month}-01", PAGES))
-    found = newest.newest_dump(mirror.url, wiki="enwiki", layout="classic", pattern="*.xml*", client=client)
+    found = next(newest.dumps(mirror.url, wiki="enwiki", layout="classic", pattern="*.xml*", client=client), None)
     assert found is not None
     assert found.date == NEWER
     assert len(mirror.asked("dumpstatus.json")) == 1

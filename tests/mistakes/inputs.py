@@ -312,7 +312,7 @@ PATHS = [
     no_path("input-of-commas", ",,", "No input was named"),
     no_path("web-page", "https://dumps.wikimedia.org/enwiki.xml.bz2", "web addresses are neither read nor written"),
     no_path("ftp", "ftp://host/a.xml", "web addresses"),
-    no_path("s3-without-its-extra", "s3://bucket/a.xml", r"s3:// needs Beam's extra \[aws\]; install it: pip install"),
+    no_path("azfs-without-its-extra", "azfs://a/b.xml", r"azfs:// needs Beam's extra \[azure\]; install it: pip"),
     no_path("hdfs-without-its-extra", "hdfs://host/a.xml", r"hdfs:// needs Beam's extra \[hadoop\]"),
     no_path("unknown-scheme", "minio://bucket/a.xml", "minio:// is unknown; give a local path, or one of gs://"),
     no_path("file-scheme", "file:///tmp/a.xml", "write the path alone, without file://"),

@@ -159,8 +159,8 @@ def test_two_wikis_have_no_common_name(folder: Path) -> None:
 
 
 def test_releases_need_a_store_with_conditional_writes(folder: Path) -> None:
-    with pytest.raises(UnusableInputError, match="local disk or gs://"):
-        make_plan(build(folder, output="s3://bucket/out"))
+    with pytest.raises(UnusableInputError, match="local disk, gs:// or s3://"):
+        make_plan(build(folder, output="hdfs://host/out"))
 
 
 def test_a_model_directory_outside_of_the_release_is_refused(folder: Path) -> None:

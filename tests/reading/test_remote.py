@@ -21,9 +21,10 @@ from servers.file_server import Fault, FileServer
 from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
 from maskmill.reading.byte_ranges import LocalRanges
 from maskmill.reading.disk_cache import DiskCache
-from maskmill.reading.remote import RemoteRanges, WebRanges, open_ranges
+from maskmill.reading.remote import RemoteRanges, open_ranges
 from maskmill.storage import web_client
 from maskmill.storage.web_client import WebClient
+from maskmill.storage.web_store import WebStore
 
 CONTENT = bytes(range(256)) * 40
 
@@ -36,9 +37,11 @@ def fixture_server() -> Iterator[FileServer]:
         yield server
 
 
-def web(cache: Path | None = None, *, patience: float = 20.0, silence: float = 20.0) -> WebRanges:
+def web(cache: Path | None = None, *, patience: float = 20.0, silence: float = 20.0) -> RemoteRanges:
     """Reads from web servers."""
-    return WebRanges(DiskCache(str(cache), 1 << 20) if cache else None, WebClient(patience=patience, silence=silence))
+    return RemoteRanges(
+        DiskCache(str(cache), 1 << 20) if cache else None, WebStore(WebClient(patience=patience, silence=silence))
+    )
 
 
 @tries(60, **SEEDED)
@@ -342,10 +345,12 @@ def test_what_is_forgotten_is_fetched_from_the_server_itself(server: FileServer,
 
 def test_paths_are_told_apart(tmp_path: Path) -> None:
     assert isinstance(open_ranges(str(tmp_path)), LocalRanges)
-    assert isinstance(open_ranges("HTTPS://example.org/data"), WebRanges)
+    assert isinstance(open_ranges("HTTPS://example.org/data"), RemoteRanges)
     for path, text in {
         "https:///data": "this address names no server; write https://SERVER/FOLDER.",
-        "hdfs://data": "data sets are read from local directories, gs://, http:// and https://; copy this one there.",
+        "hdfs://data": (
+            "data sets are read from local directories, gs://, s3://, http:// and https://; copy this one there."
+        ),
         "gs://B/data": "this names no bucket; write gs://BUCKET/NAME, the bucket in lower case.",
         "file:///data": "write the path alone, without file://.",
     }.items():

@@ -194,10 +194,7 @@ def test_credentials_that_are_refused(bucket: Mapping[str, str]) -> None:
     path = f"gs://{BUCKET}/mds/manifest.json"
     with private_bucket(bucket, "Bearer other"), pytest.raises(UnusableInputError) as raised:
         open_ranges(path, cache_bytes=0).size(path)
-    assert str(raised.value) == (
-        f"{path}: Cloud Storage refuses access with these credentials (403 Forbidden); use an account that may read "
-        "objects of this bucket."
-    )
+    assert str(raised.value) == (f"{path}: access is refused; check the credentials (403 Forbidden).")
 
 
 def test_no_credentials(bucket: Mapping[str, str], tmp_path: Path) -> None:

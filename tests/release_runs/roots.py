@@ -13,7 +13,7 @@ from conftest import ROOT
 
 from maskmill.releases.names import ReleaseName, release_path
 from maskmill.releases.records import ReleaseRecord, write_record
-from maskmill.storage import cloud_objects, conditional, files
+from maskmill.storage import conditional, files
 
 FILES = {"text/part-0.txt": b"text", "train/part-0.tfrecord": b"examples", "report.html": b"report"}
 _NOT_KILLED = 0
@@ -47,11 +47,9 @@ def make_release(root: str, date: str, digest: str = "0" * 8) -> ReleaseName:
 
 def below(root: str) -> list[str]:
     """All files below a root, relative; the guards of conditional writes are left out."""
-    if files.is_local(root):
-        found = [os.path.join(folder, name) for folder, _, names in os.walk(root) for name in names]
-    else:
-        found = cloud_objects.list_below(root)
-    return sorted(path.removeprefix(root + "/") for path in found if not path.endswith(conditional.GUARD))
+    return sorted(
+        path.removeprefix(root + "/") for path in files.list_below(root) if not path.endswith(conditional.GUARD)
+    )
 
 
 def start(program: str, *arguments: str) -> subprocess.Popen[str]:
@@ -84,7 +82,7 @@ def end(process: subprocess.Popen[str], number: signal.Signals = signal.SIGKILL)
 # What reaches a store, all in all, while releases are made, read and removed: first what is one step for all others.
 _STEPS = [
     (conditional, "read"), (conditional, "exists"), (conditional, "write"), (conditional, "delete"),
-    (cloud_objects, "delete_objects"), (cloud_objects, "list_below"), (files, "delete"),
+    (files, "list_below"), (files, "delete"),
 ]  # fmt: skip
 _PARTS = [(os, "replace"), (os, "symlink"), (os, "unlink"), (os, "rmdir"), (os, "fsync")]
 

@@ -9,7 +9,7 @@ from release_runs import roots as release_roots
 from servers import cloud
 
 from maskmill.errors import UnusableInputError
-from maskmill.storage import cloud_objects, conditional, files
+from maskmill.storage import conditional, files
 
 pytest_plugins = ("release_runs.fixtures",)
 
@@ -111,8 +111,8 @@ def test_folders_and_all_that_is_below_one(emulator: str) -> None:
     for name in ("a/1", "a/2/3", "b/1", "c"):
         files.write_bytes(f"{emulator}/tree/{name}", b"")
     files.write_bytes(f"{emulator}/tree-2/d/1", b"")
-    assert cloud_objects.list_folders(f"{emulator}/tree") == ["a", "b"]
-    assert cloud_objects.list_below(f"{emulator}/tree/a") == [f"{emulator}/tree/a/1", f"{emulator}/tree/a/2/3"]
-    cloud_objects.delete_objects([*cloud_objects.list_below(f"{emulator}/tree/a"), f"{emulator}/tree/gone"])
-    assert cloud_objects.list_folders(f"{emulator}/tree") == ["b"]
-    assert cloud_objects.list_below(f"{emulator}/tree-2") == [f"{emulator}/tree-2/d/1"]
+    assert files.list_folders(f"{emulator}/tree") == ["a", "b"]
+    assert files.list_below(f"{emulator}/tree/a") == [f"{emulator}/tree/a/1", f"{emulator}/tree/a/2/3"]
+    files.delete([*files.list_below(f"{emulator}/tree/a"), f"{emulator}/tree/gone"])
+    assert files.list_folders(f"{emulator}/tree") == ["b"]
+    assert files.list_below(f"{emulator}/tree-2") == [f"{emulator}/tree-2/d/1"]

@@ -92,8 +92,8 @@ def test_what_can_have_no_lease(root: str) -> None:
     release_roots.make_files(root, name)
     with pytest.raises(leases.ReleaseGoneError, match="no complete release"), leases.hold(release_path(root, name)):
         pass
-    with leases.resolve_latest_with_lease(root) as lease:
-        assert lease is None
+    with pytest.raises(leases.ReleaseGoneError, match="lies in no release"), leases.hold_any(root):
+        pass
 
 
 def test_the_latest_is_the_same_release_until_the_end(root: str) -> None:
@@ -108,8 +108,7 @@ def test_the_latest_is_the_same_release_until_the_end(root: str) -> None:
         assert by_root.path == path
         assert by_link.path == files.join(path, "train")
         assert len(leases.active(root, first)) == 2
-    with leases.resolve_latest_with_lease(root) as lease:
-        assert lease is not None
+    with leases.hold_any(root) as lease:
         assert lease.name == second
     assert leases.resolved(files.join(root, "latest/train/*")) == files.join(release_path(root, second), "train/*")
     assert leases.resolved(files.join(root, "other/train")) == files.join(root, "other/train")
@@ -117,7 +116,7 @@ def test_the_latest_is_the_same_release_until_the_end(root: str) -> None:
 
 def test_the_latest_may_move_while_a_lease_is_taken(root: str) -> None:
     """Before any operation, another release becomes the latest and the one that was it is removed."""
-    for moment in range(8):
+    for moment in range(10):
         place = files.join(root, str(moment))
         first = make_release(place, "2026-11-01")
         switch_latest(place, first, "")
@@ -127,8 +126,7 @@ def test_the_latest_may_move_while_a_lease_is_taken(root: str) -> None:
                 switch_latest(place, make_release(place, "2026-12-01"), "")
                 removing.remove_old(place, 1)
 
-        with release_roots.before_operations(move) as count, leases.resolve_latest_with_lease(place) as lease:
-            assert lease is not None
+        with release_roots.before_operations(move) as count, leases.hold_any(place) as lease:
             assert conditional.exists(files.join(lease.release, RECORD))
     assert count[0] <= moment  # the moments were enough
 
@@ -223,7 +221,7 @@ def test_inputs_of_releases_are_kept(root: str) -> None:
     )
     release_roots.make_files(root, unfinished)
     paths = [files.join(release_path(root, name), "train/*") for name in (first, first, second, unfinished)]
-    with leases.hold_inputs([*paths, "s3://bucket/releases/enwiki-2026-11-01-00000000/train", "examples"]) as held:
+    with leases.hold_inputs([*paths, "hdfs://host/releases/enwiki-2026-11-01-00000000/train", "examples"]) as held:
         assert [lease.name for lease in held] == [first, second]
     assert leases.active(root, first) == []
 

@@ -130,7 +130,7 @@ def test_the_first_does_not_release_the_lock_of_who_took_over(root: str) -> None
 
 
 def test_without_a_name_an_owner_takes_over_nothing(root: str) -> None:
-    for owner in ("", locks.owner()):
+    for owner in ("", holders.default_owner()):
         with locks.hold(root, NAME), pytest.raises(locks.LockedError), locks.hold(root, NAME, owner=owner):
             pass
 

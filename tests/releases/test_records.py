@@ -127,5 +127,5 @@ def test_a_record_that_was_killed_at_any_moment(root: str) -> None:
 
 
 def test_other_stores_have_no_releases() -> None:
-    with pytest.raises(UnusableInputError, match="releases need a local disk or gs://"):
-        records.all_names("s3://bucket/root")
+    with pytest.raises(UnusableInputError, match="releases need a local disk, gs:// or s3://"):
+        records.all_names("hdfs://host/root")

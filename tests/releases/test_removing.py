@@ -142,8 +142,8 @@ def test_a_removal_that_was_killed_at_any_moment_is_finished(root: str) -> None:
             if records.read_record(release_path(place, name)) is not None:
                 for file in release_roots.FILES:
                     assert conditional.exists(files.join(release_path(place, name), file))
-        with leases.resolve_latest_with_lease(place) as lease:
-            assert lease is not None
+        with leases.hold_any(place) as lease:
+            assert lease.name == names[-1]
         removing.remove_old(place, 1)
         assert present(place) == records.all_names(place) == names[1:]
         assert state_files(place) == []
@@ -221,7 +221,7 @@ root = sys.argv[1]
 print("ready", flush=True)
 count = 0
 while True:
-    with leases.resolve_latest_with_lease(root) as lease:
+    with leases.hold_any(root) as lease:
         for _ in range(3):
             for file, content in FILES.items():
                 found = conditional.read(files.join(lease.release, file))

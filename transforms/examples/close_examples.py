@@ -92,7 +92,7 @@ def _copy_vocabulary(setup: ExamplesSetup, output: str) -> dict[str, Any]:
         )
     name = TOKENIZER_FILE if setup.is_tokenizer else VOCAB_FILE
     path = files.join(output, name)
-    if not files.exists(path) or files.read_bytes(path) != content:
+    if files.read_if_there(path) != content:
         files.write_bytes(path, content)
     vocabulary = setup.vocabulary()
     return {

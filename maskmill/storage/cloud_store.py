@@ -1,0 +1,443 @@
+"""gs:// in Google Cloud Storage, or in the emulator that $STORAGE_EMULATOR_HOST names, by its JSON API.
+
+https://cloud.google.com/storage/docs/json_api. An upload counts as finished only when the store's crc32c is that of the
+bytes that were sent. `version` is an object's generation.
+"""
+
+import base64
+import contextlib
+import datetime
+import json
+import os
+import secrets
+import threading
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator, Mapping
+from http import HTTPStatus
+from typing import Any
+
+import urllib3
+
+from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
+from maskmill.storage import network
+from maskmill.storage.files import ChangedError, FileInfo
+from maskmill.storage.stores import FAILING, ObjectStore, PartedUpload, missing
+from maskmill.storage.web_client import DeniedError, RefusedError, TransientError, WebClient, status_of
+from maskmill.storage.web_store import check_range
+
+_ENDPOINT = "https://storage.googleapis.com"
+_SCOPE = "https://www.googleapis.com/auth/devstorage.read_write"
+_CONNECT_SECONDS = 5.0
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+_FIELDS = "name,size,updated,generation,crc32c"
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_INCOMPLETE = 308  # of an upload in parts
+_RANGE_LAST = "bytes=0-"
+
+
+class CloudStore(ObjectStore):
+    """Objects of Cloud Storage.
+
+    Public buckets and the emulator need no credentials, and to look for some takes seconds outside of Google's network.
+    They are looked for when access without is refused.
+    """
+
+    scheme = "gs://"
+
+    def __init__(self) -> None:
+        """Asks nothing yet."""
+        super().__init__(WebClient(failing=FAILING, reason=_reason))
+        endpoint = os.environ.get("STORAGE_EMULATOR_HOST") or _ENDPOINT
+        self._named = endpoint
+        self._endpoint = (endpoint if "://" in endpoint else f"http://{endpoint}").rstrip("/")
+        self._account = CloudAccount()
+        self._checked: set[str] = set()
+
+    def address(self, path: str) -> str:
+        """The address of an object's description."""
+        bucket, name = _split(path)
+        return f"{self._endpoint}/storage/v1/b/{bucket}/o/{urllib.parse.quote(name, safe='')}"
+
+    def check(self, path: str) -> None:
+        """Asks for one object of the bucket."""
+        bucket = _split(path)[0]
+        if bucket in self._checked:
+            return
+        name = f"gs://{bucket}"
+        _check_service(name, self._named)
+        url = f"{self._endpoint}/storage/v1/b/{bucket}/o?maxResults=1&fields=items(name)"
+        quick = WebClient(patience=_CONNECT_SECONDS, failing="{error}", reason=_reason)
+        try:
+            with contextlib.closing(quick):
+                self._ask(name, "GET", url, client=quick)
+        except MissingFileError:
+            raise UnusableInputError(f"{name}: there is no such bucket; correct its name, or create it.") from None
+        except RunFailedError as error:
+            cause = str(error).removeprefix(f"{name}: ")
+            raise RunFailedError(
+                f"{name}: Cloud Storage does not answer as it should ({cause}); run the same command again later."
+            ) from error
+        except DeniedError:
+            pass  # an account that may not list a bucket may still read or write in it: the use itself will tell
+        self._checked.add(bucket)
+
+    def find(self, path: str, *, fresh: bool = False) -> FileInfo | None:
+        """Asks for an object's description."""
+        with contextlib.suppress(MissingFileError), _allowed(path):
+            return _described(path, self._ask_json(path, "GET", f"{self.address(path)}?fields={_FIELDS}"))
+        return None
+
+    def read(self, path: str, start: int = 0, end: int | None = None) -> tuple[bytes, str] | None:
+        """The generation comes with the content."""
+        wanted = {} if end is None else {"Range": f"bytes={start}-{end - 1}"}
+        try:
+            with _allowed(path):
+                headers, content = self._ask(path, "GET", f"{self._media(path)}?alt=media", wanted)
+        except MissingFileError:
+            return None
+        except RefusedError as error:
+            if error.status != HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+                raise
+            return b"", ""
+        return content, headers.get("x-goog-generation", "")
+
+    def _media(self, path: str) -> str:
+        return self.address(path).replace("/storage/v1/", "/download/storage/v1/", 1)
+
+    @contextlib.contextmanager
+    def body(self, file: FileInfo, start: int, end: int, *, fresh: bool) -> Iterator[Any]:
+        """Bytes [start, end) of an object of this generation."""
+        url = f"{self._media(file.path)}?alt=media&ifGenerationMatch={file.version}"
+        headers = {"Range": f"bytes={start}-{end - 1}"} | ({"Cache-Control": "no-cache"} if fresh else {})
+        try:
+            with (
+                _allowed(file.path),
+                self._missing_object(file.path),
+                self._answer(self.client, file.path, "GET", url, headers) as response,
+            ):
+                check_range(file, response, start, end)
+                if response.headers.get("x-goog-generation", file.version) != file.version:
+                    raise ChangedError(file.path)
+                yield response
+        except ChangedError:
+            if self.find(file.path) is None:
+                missing(file.path)
+            raise
+
+    def pages(self, prefix: str, *, deep: bool) -> Iterator[tuple[list[FileInfo], list[str]]]:
+        """Asks for the objects with a prefix."""
+        bucket, name = _split(prefix)
+        query = {"prefix": name, "fields": f"items({_FIELDS}),prefixes,nextPageToken"}
+        query |= {} if deep else {"delimiter": "/"}
+        while True:
+            url = f"{self._endpoint}/storage/v1/b/{bucket}/o?{urllib.parse.urlencode(query)}"
+            with _allowed(prefix):
+                page = self._ask_json(prefix, "GET", url)
+            root = f"gs://{bucket}/"
+            yield (
+                [_described(root + item["name"], item) for item in page.get("items", ())],
+                [root + folder for folder in page.get("prefixes", ())],
+            )
+            if not page.get("nextPageToken"):
+                return
+            query["pageToken"] = page["nextPageToken"]
+
+    def put(self, path: str, content: bytes, expected: str | None = None) -> str:
+        """Uploads description and content together."""
+        described: dict[str, str] = {"name": _split(path)[1]}
+        condition = ""
+        if expected is not None:
+            condition = f"&ifGenerationMatch={expected or 0}"
+            # An object that everybody may read is served from caches otherwise, for an hour.
+            described["cacheControl"] = "no-store"
+        boundary = secrets.token_hex(16)
+        kind = "application/octet-stream" if expected is None else "application/json"
+        body = (
+            f"--{boundary}\r\nContent-Type: application/json; charset=UTF-8\r\n\r\n{json.dumps(described)}\r\n"
+            f"--{boundary}\r\nContent-Type: {kind}\r\n\r\n"
+        ).encode()
+        body += content + f"\r\n--{boundary}--".encode()
+        headers = {"Content-Type": f"multipart/related; boundary={boundary}"}
+        with _allowed(path), self._missing_object(path):
+            made = self._ask_json(path, "POST", self._upload_url(path, "multipart") + condition, headers, body)
+        self._check_received(path, made, Crc32c(content))
+        return str(made["generation"])
+
+    def _upload_url(self, path: str, kind: str) -> str:
+        return f"{self._endpoint}/upload/storage/v1/b/{_split(path)[0]}/o?uploadType={kind}"
+
+    def _check_received(self, path: str, made: Mapping[str, Any], sent: "Crc32c") -> None:
+        if made.get("crc32c") != sent.text:
+            self.delete_one(path)
+            raise RunFailedError(
+                f"{path}: the object store received other bytes than were sent; the object was deleted, run again."
+            )
+
+    def begin(self, path: str) -> PartedUpload:
+        """Begins a resumable upload."""
+        return _ResumableUpload(self, path)
+
+    def delete_one(self, path: str, version: str | None = None) -> None:
+        """Deletes an object."""
+        condition = "" if version is None else f"?ifGenerationMatch={version}"
+        with contextlib.suppress(MissingFileError), _allowed(path):
+            self._ask(path, "DELETE", self.address(path) + condition)
+
+    def copy(self, source: str, target: str) -> None:
+        """Asks the store to rewrite an object, as often as it takes."""
+        url = f"{self.address(source)}/rewriteTo/{self.address(target).removeprefix(f'{self._endpoint}/storage/v1/')}"
+        token = ""
+        with _allowed(target), self._missing_object(source):
+            while True:
+                done = self._ask_json(target, "POST", url + (f"?rewriteToken={token}" if token else ""))
+                if done.get("done", True):
+                    return
+                token = urllib.parse.quote(done["rewriteToken"], safe="")
+
+    def _ask(
+        self,
+        path: str,
+        method: str,
+        url: str,
+        headers: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        client: WebClient | None = None,
+    ) -> tuple[Mapping[str, str], bytes]:
+        """The headers and the content of a successful answer; asks as often as it takes."""
+        client = client or self.client
+
+        def attempt() -> tuple[Mapping[str, str], bytes]:
+            with self._answer(client, path, method, url, headers or {}, body) as response:
+                return response.headers, response.read()
+
+        return client.patiently(path, url, attempt)
+
+    def _ask_json(
+        self,
+        path: str,
+        method: str,
+        url: str,
+        headers: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+    ) -> dict[str, Any]:
+        _, content = self._ask(path, method, url, headers, body)
+        try:
+            found: dict[str, Any] = json.loads(content)
+        except ValueError as error:
+            raise RunFailedError(f"{path}: {url} does not answer as Cloud Storage does; check the address.") from error
+        return found
+
+    @contextlib.contextmanager
+    def _answer(
+        self,
+        client: WebClient,
+        path: str,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes | None = None,
+    ) -> Iterator[Any]:
+        """The answer to one request, as WebClient.answer; looks for an account where access without is refused."""
+        account = self._account.headers(path, url)
+        try:
+            with client.answer(path, method, url, {**headers, **account}, body) as response:
+                yield response
+        except DeniedError as error:
+            if account:
+                raise
+            self._account.look_for(path)
+            raise TransientError("it wants credentials", progressed=True) from error
+
+    @contextlib.contextmanager
+    def _missing_object(self, path: str) -> Iterator[None]:
+        try:
+            yield
+        except MissingFileError:
+            missing(path)
+
+
+class _ResumableUpload(PartedUpload):
+    """https://cloud.google.com/storage/docs/performing-resumable-uploads"""
+
+    def __init__(self, store: CloudStore, path: str) -> None:
+        self._store, self._path, self._sent, self._checksum = store, path, 0, Crc32c()
+        named = json.dumps({"name": _split(path)[1]}).encode()
+        with _allowed(path), store._missing_object(path):
+            headers, _ = store._ask(
+                path, "POST", store._upload_url(path, "resumable"), {"Content-Type": "application/json"}, named
+            )
+        self._url = headers["Location"]
+
+    def send(self, part: bytes) -> None:
+        self._send(part, "*")
+
+    def finish(self, part: bytes) -> None:
+        made = json.loads(self._send(part, str(self._sent + len(part))))
+        self._store._check_received(self._path, made, self._checksum)
+
+    def _send(self, part: bytes, total: str) -> bytes:
+        """Sends a part; what is missing of it is sent again after a failure."""
+        self._checksum.update(part)
+        start, end, is_first = self._sent, self._sent + len(part), True
+
+        def attempt() -> bytes:
+            nonlocal start, is_first
+            if not is_first:
+                status, received, content = self._exchange(b"", f"bytes */{total}")
+                if status != _INCOMPLETE:
+                    return content
+                start = max(self._sent, received)
+            is_first = False
+            status, received, content = self._exchange(part[start - self._sent :], f"bytes {start}-{end - 1}/{total}")
+            if status == _INCOMPLETE and (total != "*" or received < end):
+                raise TransientError("it did not take all of a part", progressed=received > start)
+            return content
+
+        with _allowed(self._path), self._store._missing_object(self._path):
+            content = self._store.client.patiently(self._path, self._url, attempt)
+        self._sent = end
+        return content
+
+    def _exchange(self, body: bytes, content_range: str) -> tuple[int, int, bytes]:
+        """The status of an answer, how many bytes the store has, and the content."""
+        headers = {"Content-Range": content_range}
+        with self._store._answer(self._store.client, self._path, "PUT", self._url, headers, body) as response:
+            has = response.headers.get("Range", "").removeprefix(_RANGE_LAST)
+            return response.status, int(has) + 1 if has.isdecimal() else 0, response.read()
+
+    def abandon(self) -> None:
+        with contextlib.suppress(MissingFileError, RefusedError, DeniedError):
+            self._store._ask(self._path, "DELETE", self._url)
+
+
+class Crc32c:
+    """The checksum that Cloud Storage keeps of an object."""
+
+    def __init__(self, content: bytes = b"") -> None:
+        import google_crc32c
+
+        checksum: Any = google_crc32c.Checksum
+        self._sum: Any = checksum(content)
+
+    def update(self, content: bytes) -> None:
+        """Adds bytes."""
+        self._sum.update(content)
+
+    @property
+    def text(self) -> str:
+        """As the store writes it: base 64 of four bytes."""
+        return base64.b64encode(self._sum.digest()).decode()
+
+
+def _split(path: str) -> tuple[str, str]:
+    """The bucket and the name of an object."""
+    bucket, _, name = path.removeprefix("gs://").partition("/")
+    return bucket, name
+
+
+def _reason(response: urllib3.BaseHTTPResponse) -> str:
+    """The status of an answer, and what the store says about it."""
+    try:
+        said = str(json.loads(response.read())["error"]["message"])
+    except (ValueError, KeyError, TypeError):
+        said = ""
+    return f"{status_of(response)}{': ' if said else ''}{' '.join(said.split()).rstrip('.')}"
+
+
+def _described(path: str, found: Mapping[str, Any]) -> FileInfo:
+    changed = datetime.datetime.fromisoformat(found["updated"]) - _EPOCH
+    return FileInfo(
+        path=path,
+        size=int(found["size"]),
+        changed=changed // datetime.timedelta(microseconds=1),
+        version=str(found["generation"]),
+        checksum=found.get("crc32c") or "",
+    )
+
+
+@contextlib.contextmanager
+def _allowed(path: str) -> Iterator[None]:
+    try:
+        yield
+    except DeniedError as error:
+        raise UnusableInputError(f"{path}: access is refused; check the credentials ({error}).") from error
+
+
+def _check_service(name: str, endpoint: str) -> None:
+    """Connects to the service, or to the proxy before it, and closes the connection."""
+    url = urllib.parse.urlsplit(endpoint)
+    if url.scheme not in _DEFAULT_PORTS or not url.hostname:
+        raise UnusableInputError(
+            f"{name}: {endpoint!r} is no address of a storage service; STORAGE_EMULATOR_HOST should be like "
+            "http://localhost:9000."
+        )
+    via = ""
+    proxy = urllib.request.getproxies().get(url.scheme)
+    if proxy and not urllib.request.proxy_bypass(url.hostname):
+        via, url = f" through the proxy {proxy}", urllib.parse.urlsplit(proxy if "//" in proxy else f"//{proxy}")
+    port = url.port or _DEFAULT_PORTS.get(url.scheme, _DEFAULT_PORTS["http"])
+    failure = network.connection_failure(url.hostname or "", port, _CONNECT_SECONDS)
+    if failure:
+        raise UnusableInputError(f"{name}: {endpoint} cannot be reached{via} ({failure}); check the network.")
+
+
+class CloudAccount:
+    """Nobody at first, and the machine's default account once somebody has looked for it."""
+
+    def __init__(self) -> None:
+        """Looks for nothing yet."""
+        self._lock = threading.Lock()
+        self._credentials: Any = None
+
+    def headers(self, path: str, url: str) -> dict[str, str]:
+        """What a request says about who asks; a token that has expired is renewed.
+
+        Raises:
+          TransientError: Google does not give a token at the moment.
+          UnusableInputError: Google refuses the account.
+        """
+        with self._lock:
+            if self._credentials is None:
+                return {}
+            from google.auth import exceptions
+            from google.auth.transport.requests import Request
+
+            sent: dict[str, str] = {}
+            try:
+                self._credentials.before_request(Request(), "GET", url, sent)
+            except (exceptions.RefreshError, exceptions.InvalidOperation) as error:
+                raise UnusableInputError(
+                    f"{path}: Google refuses the credentials ({_plain(error)}); renew them, for example with `gcloud "
+                    "auth application-default login`."
+                ) from error
+            except exceptions.GoogleAuthError as error:
+                raise TransientError(_plain(error)) from error
+            return sent
+
+    def look_for(self, path: str) -> None:
+        """Finds the machine's default account.
+
+        Raises:
+          UnusableInputError: there is none.
+        """
+        # Their import takes a second.
+        import google.auth
+        from google.auth import exceptions
+
+        with self._lock:
+            if self._credentials is not None:
+                return
+            try:
+                self._credentials = google.auth.default(scopes=[_SCOPE])[0]
+            except exceptions.DefaultCredentialsError as error:
+                raise UnusableInputError(
+                    f"{path}: access needs credentials, and there are no usable Google credentials ({_plain(error)}); "
+                    "run `gcloud auth application-default login`, or name a service account's file in "
+                    "GOOGLE_APPLICATION_CREDENTIALS."
+                ) from error
+
+
+def _plain(error: Exception) -> str:
+    """An error as part of a sentence."""
+    return " ".join(str(error.args[0] if error.args else error).split()).rstrip(".") or type(error).__name__

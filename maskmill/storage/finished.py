@@ -1,0 +1,45 @@
+"""Work in object stores that is known to be finished from a listing: each object still has the checksum it had then.
+
+To look at each piece of a finished build takes hundreds of requests; a listing tells of a thousand objects. A local
+directory is not listed: its files are looked at one by one, which takes no time.
+"""
+
+import hashlib
+from collections.abc import Sequence
+
+from maskmill.storage import completions, files
+
+FINISHED = "finished"  # the kind of the records; they are no part of what is listed
+
+
+def store(place: str, name: str, key: str, directories: Sequence[str]) -> None:
+    """Remembers that what lies in directories of a store is finished.
+
+    Args:
+      place: the directory of a stage, in whose work directory the record lies.
+      name: of what is finished.
+      key: a fingerprint of all that it depends on.
+      directories: of what was made.
+    """
+    if not files.is_local(place) and (listed := _digest(directories)):
+        completions.store(place, FINISHED, name, {"key": key, "objects": listed})
+
+
+def is_so(place: str, name: str, key: str, directories: Sequence[str]) -> bool:
+    """Whether the same work is finished, and every object below the directories is as it was then."""
+    if files.is_local(place):
+        return False
+    record = completions.load(place, FINISHED, name)
+    return record is not None and record["key"] == key and record["objects"] == _digest(directories)
+
+
+def _digest(directories: Sequence[str]) -> str:
+    """A checksum over the paths and checksums of all objects below directories; "" where a store tells none."""
+    digest = hashlib.sha256()
+    for directory in directories:
+        for file in files.store_of(directory).entries(files.join(directory, ""))[0]:
+            if not file.checksum:
+                return ""
+            if f"/{completions.work_name(FINISHED, '')}" not in file.path:
+                digest.update(f"{file.path}\t{file.size}\t{file.checksum}\n".encode())
+    return digest.hexdigest()

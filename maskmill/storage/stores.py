@@ -1,0 +1,307 @@
+"""A store of files for each scheme: what every one does, whichever protocol it speaks.
+
+https:// is read only (web_store.py). gs:// (cloud_store.py) and s3:// (s3_store.py) are written, too, and compare
+versions before they change an object. All share the client's patience, its errors and its count of requests.
+"""
+
+import abc
+import concurrent.futures
+import contextlib
+import functools
+import io
+import os
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, NoReturn
+
+from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
+from maskmill.storage.files import FileInfo
+from maskmill.storage.web_client import TransientError, WebClient
+
+PART_BYTES = 16 << 20  # of a large upload, that are sent at a time
+READ_AHEAD = 8 << 20  # bytes: a request takes some 50 ms, so many small ones would take minutes
+_THREADS = 16
+FAILING = "the object store does not answer any more ({error}); once it does, run the same command again."
+_BLOCK = 1 << 20
+_WILDCARD = re.compile(r"[*?[]")
+_PATTERN_PARTS = re.compile(r"\*\*|\*|\?|\[!?\]?[^\]]*\]|.", re.DOTALL)
+_PATTERN = {"**": ".*", "*": "[^/]*", "?": "[^/]"}
+
+
+def matcher(pattern: str) -> re.Pattern[str]:
+    """What the paths match that a glob means: `*` and `?` stand for no slash, `**` for anything."""
+    parts = _PATTERN_PARTS.findall(pattern)
+    return re.compile(
+        "".join(
+            part.replace("[!", "[^", 1) if len(part) > 1 and part[0] == "[" else _PATTERN.get(part, re.escape(part))
+            for part in parts
+        ),
+        re.DOTALL,
+    )
+
+
+class Store(abc.ABC):
+    """Reads files of a scheme. For any number of threads.
+
+    All methods raise UnusableInputError where a file cannot be used and RunFailedError where the server has failed for
+    too long.
+    """
+
+    def __init__(self, client: WebClient) -> None:
+        """Asks nothing yet. client: keeps the patience, and makes the requests of most stores."""
+        self.client = client
+
+    @abc.abstractmethod
+    def find(self, path: str, *, fresh: bool = False) -> FileInfo | None:
+        """What is known of a file; None where there is none. fresh: no proxy's copy is wanted."""
+
+    @abc.abstractmethod
+    def body(self, file: FileInfo, start: int, end: int, *, fresh: bool) -> contextlib.AbstractContextManager[Any]:
+        """Bytes [start, end) of a file: something whose `read1(n)` gives them; makes one request.
+
+        Raises:
+          TransientError: the request failed in a way that may pass.
+          ChangedError: the file has another version now.
+        """
+
+    @abc.abstractmethod
+    def address(self, path: str) -> str:
+        """The address whose server is asked for a file."""
+
+    @abc.abstractmethod
+    def glob(self, pattern: str) -> list[FileInfo]:
+        """The files that a pattern matches, sorted; a path of a file matches itself."""
+
+    def identity(self, file: FileInfo) -> str:
+        """Tells a file from others, and from itself with other content."""
+        return f"{self.address(file.path)} {file.version} {file.size}"
+
+    def fill(self, file: FileInfo, start: int, buffer: memoryview, *, fresh: bool = False) -> None:
+        """Fills a buffer with the bytes of a file from `start` on. A request that is cut is made again for the rest."""
+        filled = 0
+
+        def attempt() -> None:
+            nonlocal filled
+            before = filled
+            try:
+                with self.body(file, start + filled, start + len(buffer), fresh=fresh) as body:
+                    while filled < len(buffer):
+                        block = body.read1(min(_BLOCK, len(buffer) - filled))
+                        if not block:
+                            raise TransientError("the connection was cut")
+                        buffer[filled : filled + len(block)] = block
+                        filled += len(block)
+            except TransientError as error:
+                error.progressed |= filled > before
+                raise
+
+        self.client.patiently(file.path, self.address(file.path), attempt)
+
+
+class ObjectStore(Store):
+    """Objects in buckets, which appear whole. `version` is the store's own: it changes when an object is replaced.
+
+    Attributes:
+      scheme: with its slashes.
+    """
+
+    scheme: str
+
+    @abc.abstractmethod
+    def check(self, path: str) -> None:
+        """Looks, once for each bucket, whether the bucket of a path can be used.
+
+        Raises:
+          UnusableInputError: there is no such bucket, there are no credentials, or the service cannot be reached.
+          RunFailedError: the service fails.
+        """
+
+    @abc.abstractmethod
+    def read(self, path: str, start: int = 0, end: int | None = None) -> tuple[bytes, str] | None:
+        """Bytes [start, end) of an object, as far as there are, and its version; None where there is none.
+
+        Makes one request. end: None: all that there is.
+        """
+
+    @abc.abstractmethod
+    def pages(self, prefix: str, *, deep: bool) -> Iterator[tuple[list[FileInfo], list[str]]]:
+        """The objects whose paths begin so, and unless it is deep, the folders (with a slash), a page at a time."""
+
+    @abc.abstractmethod
+    def put(self, path: str, content: bytes, expected: str | None = None) -> str:
+        """Writes an object with one request; returns its version.
+
+        expected: the version that it must have; "": it must not be there; None: whatever it is.
+
+        Raises:
+          ChangedError: it has another version.
+        """
+
+    @abc.abstractmethod
+    def begin(self, path: str) -> "PartedUpload":
+        """Begins an upload in parts."""
+
+    @abc.abstractmethod
+    def delete_one(self, path: str, version: str | None = None) -> None:
+        """Deletes an object; one that is not there is no error.
+
+        version: that it must have; None: whatever it is.
+
+        Raises:
+          ChangedError: it has another version.
+        """
+
+    @abc.abstractmethod
+    def copy(self, source: str, target: str) -> None:
+        """Copies an object within the store, which reads and writes it itself."""
+
+    def entries(self, prefix: str, *, deep: bool = True) -> tuple[list[FileInfo], list[str]]:
+        """The objects whose paths begin so, sorted, and the folders as in `pages`."""
+        objects, folders = [], []
+        for page, prefixes in self.pages(prefix, deep=deep):
+            objects += [file for file in page if not file.path.endswith("/")]
+            folders += prefixes
+        return sorted(objects), sorted(folders)
+
+    def glob(self, pattern: str) -> list[FileInfo]:
+        """The objects that a pattern matches, sorted."""
+        found = _WILDCARD.search(pattern)
+        if found is None:
+            file = self.find(pattern)
+            return [] if file is None else [file]
+        wanted = matcher(pattern)
+        objects, _ = self.entries(pattern[: found.start()])
+        return [file for file in objects if file.path == pattern or wanted.fullmatch(file.path)]
+
+    def delete(self, paths: Sequence[str]) -> None:
+        """Deletes objects, many at a time."""
+        with concurrent.futures.ThreadPoolExecutor(_THREADS) as threads:
+            list(threads.map(self.delete_one, paths))
+
+    def open(self, path: str) -> io.BufferedReader:
+        """Opens an object for reading from any place.
+
+        Raises:
+          MissingFileError: there is none.
+        """
+        file = self.find(path)
+        if file is None:
+            missing(path)
+        return io.BufferedReader(_ObjectReader(self, file), READ_AHEAD)
+
+
+def missing(path: str) -> NoReturn:
+    """Raises MissingFileError for an object."""
+    raise MissingFileError(f"{path}: there is no such object.")
+
+
+class _ObjectReader(io.RawIOBase):
+    """An object as a raw file."""
+
+    def __init__(self, store: Store, file: FileInfo) -> None:
+        self._store = store
+        self._file = file
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
+        self._at = offset + {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._file.size}[whence]
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def readinto(self, buffer: Any, /) -> int:
+        count = max(0, min(len(buffer), self._file.size - self._at))
+        if count:
+            self._store.fill(self._file, self._at, memoryview(buffer).cast("B")[:count])
+        self._at += count
+        return count
+
+
+class PartedUpload(abc.ABC):
+    """An upload in parts, each PART_BYTES long but the last."""
+
+    @abc.abstractmethod
+    def send(self, part: bytes) -> None:
+        """Sends a part that is not the last one."""
+
+    @abc.abstractmethod
+    def finish(self, part: bytes) -> None:
+        """Sends the last part, which makes the object visible."""
+
+    @abc.abstractmethod
+    def abandon(self) -> None:
+        """Drops what was sent."""
+
+
+class ObjectWriter:
+    """Writes an object: a small one with one request, a large one in parts. It appears with `finish`."""
+
+    def __init__(self, store: ObjectStore, path: str) -> None:
+        """Sends nothing yet."""
+        self._store = store
+        self._path = path
+        self._buffer = bytearray()
+        self._parts: PartedUpload | None = None
+
+    def write(self, block: bytes | bytearray | memoryview) -> int:
+        """Appends a block of any size."""
+        self._buffer += block
+        # The last part is sent by `finish` alone, and must not be empty.
+        while len(self._buffer) > PART_BYTES:
+            if self._parts is None:
+                self._parts = self._store.begin(self._path)
+            self._parts.send(bytes(self._buffer[:PART_BYTES]))
+            del self._buffer[:PART_BYTES]
+        return len(block)
+
+    def finish(self) -> None:
+        """Makes the object visible."""
+        if self._parts is None:
+            self._store.put(self._path, bytes(self._buffer))
+        else:
+            self._parts.finish(bytes(self._buffer))
+
+    def abandon(self) -> None:
+        """Drops what was sent; if that fails, the store drops it by itself later."""
+        if self._parts is not None:
+            with contextlib.suppress(UnusableInputError, RunFailedError):
+                self._parts.abandon()
+
+
+def store_of(path: str) -> ObjectStore:
+    """The store of a path with a scheme that can be written to; each process has its own, with its own connections.
+
+    Raises:
+      UnusableInputError: an extra is missing.
+    """
+    scheme = path.partition("://")[0]
+    # Emulators of stores are named by the environment.
+    named = os.environ.get("STORAGE_EMULATOR_HOST", "") + os.environ.get("AWS_ENDPOINT_URL", "")
+    return _store(scheme, os.getpid(), named)
+
+
+@functools.cache
+def _store(scheme: str, process: int, endpoint: str) -> ObjectStore:
+    return new_store(scheme)
+
+
+def new_store(scheme: str) -> ObjectStore:
+    """A store of its own, that can be closed."""
+    if scheme == "gs":
+        from maskmill.storage.cloud_store import CloudStore
+
+        return CloudStore()
+    if scheme == "s3":
+        from maskmill.storage.s3_store import S3Store
+
+        return S3Store()
+    from maskmill.storage.beam_store import BeamStore
+
+    return BeamStore()

@@ -1,0 +1,119 @@
+"""Files on web servers that know Range requests."""
+
+import contextlib
+import re
+import urllib.parse
+from collections.abc import Iterator, Mapping
+from http import HTTPStatus
+from typing import Any
+
+import urllib3
+
+from maskmill.errors import MissingFileError, UnusableInputError
+from maskmill.storage.files import ChangedError, FileInfo
+from maskmill.storage.stores import Store
+from maskmill.storage.web_client import DeniedError, RefusedError, TransientError
+
+_CONTENT_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)")
+
+
+class WebStore(Store):
+    """Reads files of web servers. `version` is an entity tag or a time; "" where the server gives none."""
+
+    def address(self, path: str) -> str:
+        """The path with its special characters quoted."""
+        return urllib.parse.quote(path, safe="%/:=&?~+!$,;'@()*[]")
+
+    def find(self, path: str, *, fresh: bool = False) -> FileInfo | None:
+        """Asks a server for a file's size and version."""
+        url = self.address(path)
+        try:
+            return self.client.patiently(path, url, lambda: self._look(path, url, _freshness(fresh)))
+        except MissingFileError:
+            return None
+
+    def _look(self, path: str, url: str, headers: Mapping[str, str]) -> FileInfo:
+        # An address may be signed for GET alone, and a server may not know HEAD, or not say the size.
+        with (
+            contextlib.suppress(DeniedError, RefusedError),
+            self.client.answer(path, "HEAD", url, headers) as response,
+        ):
+            size = response.headers.get("Content-Length", "")
+            if response.status == HTTPStatus.OK and size.isdecimal():
+                return FileInfo(path=path, size=int(size), version=_version(response))
+        with _readable(path), self.client.answer(path, "GET", url, {"Range": "bytes=0-0", **headers}) as response:
+            total = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
+            size = total[3] if total else response.headers.get("Content-Length", "")
+            if not size.isdecimal():
+                raise UnusableInputError(f"{path}: the server does not say how large this file is; copy it from there.")
+            return FileInfo(path=path, size=int(size), version=_version(response))
+
+    @contextlib.contextmanager
+    def body(self, file: FileInfo, start: int, end: int, *, fresh: bool) -> Iterator[Any]:
+        """Bytes [start, end) of a file."""
+        wanted = {"Range": f"bytes={start}-{end - 1}"} | _freshness(fresh)
+        with (
+            _readable(file.path),
+            self.client.answer(file.path, "GET", self.address(file.path), wanted) as response,
+        ):
+            check_range(file, response, start, end)
+            if _version(response) != file.version:
+                raise ChangedError(file.path)
+            yield response
+
+    def glob(self, pattern: str) -> list[FileInfo]:
+        """The file itself; servers list nothing."""
+        if "*" in pattern:
+            raise UnusableInputError(
+                f"{pattern}: web servers do not list files; name a data set's directory, or the files one by one."
+            )
+        return [FileInfo(path=pattern, size=0)]
+
+
+def _freshness(fresh: bool) -> dict[str, str]:
+    """The header that says that copies of a file may be damaged, if they may."""
+    return {"Cache-Control": "no-cache"} if fresh else {}
+
+
+def _version(response: urllib3.BaseHTTPResponse) -> str:
+    return response.headers.get("ETag") or response.headers.get("Last-Modified") or ""
+
+
+@contextlib.contextmanager
+def _readable(path: str) -> Iterator[None]:
+    try:
+        yield
+    except DeniedError as error:
+        raise UnusableInputError(
+            f"{path}: the server refuses access to this file ({error}); check the address, or download the data set "
+            "and open the copy."
+        ) from error
+
+
+def check_range(file: FileInfo, response: urllib3.BaseHTTPResponse, start: int, end: int) -> None:
+    """Checks that an answer has bytes of a file from `start` on.
+
+    Raises:
+      TransientError: it has others.
+      UnusableInputError: the server always sends whole files, or the file has another size now.
+    """
+    packing = response.headers.get("Content-Encoding", "identity")
+    if packing != "identity":
+        raise UnusableInputError(
+            f"{file.path}: the server packs what it sends (Content-Encoding: {packing}), "
+            "so parts cannot be asked for; switch that off for this folder."
+        )
+    if response.status == HTTPStatus.OK:
+        if response.length_remaining not in (file.size, None):
+            raise ChangedError(file.path)
+        if (start, end) != (0, file.size):
+            raise UnusableInputError(
+                f"{file.path}: the server sends whole files where parts are asked for; use one that knows Range "
+                "requests (nginx, Caddy, any object store), or copy the data set here."
+            )
+        return
+    found = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
+    if found is None or int(found[1]) != start or not start < int(found[2]) + 1 <= end:
+        raise TransientError("it sends other bytes than were asked for")
+    if found[3] not in ("*", str(file.size)):
+        raise ChangedError(file.path)

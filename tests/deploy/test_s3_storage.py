@@ -1,0 +1,170 @@
+"""s3:// paths on moto's server: what holds for gs:// holds here, too."""
+
+import concurrent.futures
+import hashlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from command_runs import commands
+from servers import cloud, s3
+
+from maskmill.errors import UnusableInputError
+from maskmill.reading.remote import open_ranges
+from maskmill.storage import conditional, files, manifest
+
+pytestmark = pytest.mark.long
+
+BUCKET = "maskmill-bucket"
+ROOT = f"s3://{BUCKET}"
+LARGE = 40 << 20  # bytes: an upload of three parts
+MOST_REQUESTS = 40  # of a finished build that is run again
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[s3.Service]:
+    """Runs the server with one bucket. This process and those that it starts find it by the environment."""
+    with s3.service(tmp_path_factory.mktemp("s3"), BUCKET) as running, cloud.set_environment(running.environment):
+        yield running
+
+
+@pytest.mark.parametrize("size", [0, 3, LARGE])
+def test_an_object_appears_when_it_is_complete(service: s3.Service, size: int) -> None:
+    path, data = f"{ROOT}/complete/{size}", os.urandom(size)
+    with files.new_file(path) as file:
+        for start in range(0, len(data), 3 << 20):
+            file.write(memoryview(data)[start : start + (3 << 20)])
+        assert not files.exists(path)
+    assert (file.size, file.sha256) == (size, hashlib.sha256(data).hexdigest())
+    assert files.read_bytes(path) == data
+    assert files.read_range(path, size // 2, size) == data[size // 2 :]
+    assert files.sha256_of(path) == file.sha256
+
+
+def test_a_failed_write_keeps_the_object_of_before(service: s3.Service) -> None:
+    path = f"{ROOT}/kept"
+    files.write_bytes(path, b"old")
+    for size in (3, LARGE):
+        with pytest.raises(ZeroDivisionError), files.new_file(path) as file:
+            file.write(bytes(size))
+            raise ZeroDivisionError
+        assert files.read_bytes(path) == b"old"
+
+
+def test_patterns_folders_copies_and_deleting(service: s3.Service) -> None:
+    root = f"{ROOT}/tree"
+    for name in ("b1", "b0", "a0", "below/b2", "below/more/b3"):
+        files.write_bytes(f"{root}/{name}", name.encode())
+    matched = files.match(f"{root}/b*,{root}/a0,{root}/b0")
+    assert [(files.base_name(file.path), file.size) for file in matched] == [("b0", 2), ("b1", 2), ("a0", 2)]
+    assert [file.path for file in files.match(f"{root}/**3")] == [f"{root}/below/more/b3"]
+    assert files.list_directory(root) == [f"{root}/a0", f"{root}/b0", f"{root}/b1"]
+    assert files.list_folders(root) == ["below"]
+    files.link_or_copy(f"{root}/a0", f"{root}/c0")
+    assert files.read_bytes(f"{root}/c0") == b"a0"
+    assert files.stored_checksum(f"{root}/c0") == files.stored_checksum(f"{root}/a0")
+    files.delete([*files.list_below(f"{root}/below"), f"{root}/never-there"])
+    assert [files.base_name(path) for path in files.list_below(root)] == ["a0", "b0", "b1", "c0"]
+
+
+def test_what_is_missing_is_one_sentence(service: s3.Service) -> None:
+    with pytest.raises(UnusableInputError, match="does not exist"):
+        files.match(f"{ROOT}/none")
+    with pytest.raises(UnusableInputError, match=r"/none: there is no such object\.$"):
+        files.open_input(f"{ROOT}/none")
+    with pytest.raises(UnusableInputError, match=r"^s3://no-such-bucket: there is no such bucket; correct its name"):
+        files.read_bytes("s3://no-such-bucket/x")
+
+
+def test_an_object_that_is_replaced_while_it_is_read_is_noticed(service: s3.Service) -> None:
+    path = f"{ROOT}/replaced"
+    files.write_bytes(path, b"old content")
+    ranges = open_ranges(path, cache_bytes=0)
+    assert ranges.read(path, 0, 3).tobytes() == b"old"
+    files.write_bytes(path, b"new content")
+    with pytest.raises(UnusableInputError, match="this file was changed while it was read"):
+        ranges.read(path, 0, 3)
+
+
+def test_writes_compare_versions(service: s3.Service) -> None:
+    path = f"{ROOT}/compared"
+    first = conditional.write(path, b"1", expected=None)
+    with pytest.raises(conditional.ChangedMeanwhileError):
+        conditional.write(path, b"2", expected=None)
+    second = conditional.write(path, b"2", expected=first)
+    assert conditional.read(path) == (b"2", second)
+    for attempt in (
+        lambda: conditional.write(path, b"3", expected=first),
+        lambda: conditional.delete(path, expected=first),
+    ):
+        with pytest.raises(conditional.ChangedMeanwhileError):
+            attempt()
+    conditional.delete(path, expected=second)
+    conditional.delete(path, expected=second)
+    assert conditional.read(path) is None
+
+
+def test_of_first_writers_one_wins(service: s3.Service) -> None:
+    def claim(number: int) -> bool:
+        try:
+            conditional.write(f"{ROOT}/won", str(number).encode(), expected=None)
+        except conditional.ChangedMeanwhileError:
+            return False
+        return True
+
+    with concurrent.futures.ThreadPoolExecutor(8) as threads:
+        won = list(threads.map(claim, range(8)))
+    assert won.count(True) == 1
+    assert files.read_bytes(f"{ROOT}/won") == str(won.index(True)).encode()
+
+
+def test_two_first_runs_cannot_both_win(service: s3.Service) -> None:
+    claims = [manifest.check_output(f"{ROOT}/claimed", "extract", {"seed": seed}) for seed in (1, 2, 2)]
+    claims[1].write()
+    claims[2].write()  # the same options
+    with pytest.raises(UnusableInputError, match="another run with other parameters has just claimed this directory"):
+        claims[0].write()
+
+
+def test_without_the_extra_the_path_is_refused() -> None:
+    code = (
+        "import sys; sys.modules['botocore'] = None\n"
+        "from maskmill.storage import files\n"
+        "try: files.exists('s3://bucket/x')\n"
+        "except files.UnusableInputError as error: print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=commands.ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == (
+        "s3://bucket/x: s3:// needs maskmill's extra [aws]; install it: pip install 'maskmill[aws]'.\n"
+    )
+
+
+@pytest.mark.builds
+def test_a_build_from_and_to_s3_gives_the_local_bytes(service: s3.Service, tmp_path: Path) -> None:
+    arguments = ("examples/demo.yaml", *commands.IN_MEMORY)
+    done = commands.maskmill("build", *arguments, f"--output={tmp_path}/local")
+    assert done.returncode == 0, done.stderr
+    expected = commands.digests(tmp_path / "local", manifests=False)
+    files.write_bytes(f"{ROOT}/in/dump.xml.bz2", commands.DUMP.read_bytes())
+    config = tmp_path / "s3.yaml"
+    text = Path(commands.ROOT, "examples/demo.yaml").read_text()
+    config.write_text(text.replace("tests/data/dump/enwiki-sample-multistream.xml.bz2", f"{ROOT}/in/dump.xml.bz2"))
+
+    def build() -> tuple[str, list[tuple[str, str]]]:
+        service.requests.clear()
+        done = commands.maskmill("build", config, *commands.IN_MEMORY, f"--output={ROOT}/demo")
+        assert done.returncode == 0, done.stderr
+        return done.stdout, list(service.requests)
+
+    build()
+    made = {path.removeprefix(f"{ROOT}/demo/"): files.sha256_of(path) for path in files.list_below(f"{ROOT}/demo")}
+    data = {name: digest for name, digest in made.items() if ".maskmill/" not in name and "manifest.json" not in name}
+    assert data.pop("report.html")
+    assert data == expected
+    said, requests = build()
+    assert {method for method, _ in requests} == {"GET", "HEAD"}
+    assert len(requests) <= MOST_REQUESTS
+    assert said.count("made       nothing") == 2
