@@ -154,7 +154,7 @@ lint: $(VENV)/dev ## ruff, mypy, the order of imports, and the linters of what d
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/python .ci/check_deploy.py
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pre-commit run --all-files --color=never
 
 wheel: $(VENV)/base ## a wheel in dist/, with the kernels' machine code for this kind of machine
 	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .

