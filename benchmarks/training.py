@@ -55,18 +55,17 @@ def random_batch(count: int, length: int, vocab: int) -> dict[str, Any]:
 def measure_maskmill(model: dict[str, Any], length: int, batch: int, steps: int, dtype: str) -> float:
     """Seconds that a training step of maskmill takes on JAX."""
     from training import devices
+    from training.options import TrainOptions
 
     devices.select_backend("jax")
-    used = devices.start(
-        devices.DeviceOptions(backend="jax", dtype="mixed_bfloat16" if dtype == "bfloat16" else "float32")
-    )
+    used = devices.start(TrainOptions(output_dir=".", input_file=(".",), backend="jax", dtype=dtype))
     from training import optimizers, tasks
     from training import steps as training_steps
     from training.config import ModelConfig
     from training.model import pretraining_model
 
     task = tasks.PretrainingTask(pretraining_model(ModelConfig(**model)))
-    made = training_steps.make_steps(task, optimizers.AdamW(1e-4), used, training_steps.StepOptions())
+    made = training_steps.make_steps(task, optimizers.AdamW(1e-4), used)
     arrays = {k: v[None].astype("int32") if v.dtype.kind == "i" else v[None] for k, v in random_batch(
         batch, length, model["vocab_size"]).items()}  # fmt: skip
     return _timed(lambda: float(made.train(arrays)["loss"]), lambda: made.train(arrays), steps)

@@ -107,11 +107,7 @@ def write_weights(
 ) -> None:
     """Writes bare weights, with the reference's names and layout, and their model's configuration.
 
-    Args:
-      path: of the file.
-      arrays: the weights by name.
-      config: of their model.
-      origin: of what they were trained on (`origin_of`).
+    `origin` tells what they were trained on (`origin_of`).
 
     Raises:
       RunFailedError: they cannot be written.
@@ -128,17 +124,11 @@ def read_safetensors(path: str) -> tuple[dict[str, np.ndarray], dict[str, str]]:
     """The arrays and the metadata of any safetensors file. Arrays of floats are converted to float32.
 
     Raises:
-      UnusableInputError: the file is missing, cannot be read, is damaged, or is no safetensors file.
+      UnusableInputError: the file is missing, cannot be read, is damaged, or is not a safetensors file.
     """
-    # safe_open says of any file that it cannot open that it does not exist; Python's open tells the true cause.
-    with storage.local_copy(path) as copy, explained(path), open(copy, "rb"):
-        try:
-            with safetensors.safe_open(copy, "np") as file:
-                metadata = file.metadata() or {}
-                arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
-        except (safetensors.SafetensorError, TypeError) as error:
-            # A TypeError names a dtype that NumPy does not have.
-            raise UnusableInputError(f"{path}: this is no safetensors file, or it is damaged ({error}).") from None
+    with _opened(path) as file:
+        metadata = file.metadata() or {}
+        arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
     return {n: a if a.dtype.kind in "iub" else a.astype(np.float32, copy=False) for n, a in arrays.items()}, metadata
 
 
@@ -148,11 +138,19 @@ def read_metadata(path: str) -> dict[str, str]:
     Raises:
       UnusableInputError: as `read_safetensors`.
     """
+    with _opened(path) as file:
+        return file.metadata() or {}
+
+
+@contextlib.contextmanager
+def _opened(path: str) -> Iterator[Any]:
+    # safe_open says of any file that it cannot open that it does not exist; Python's open tells the true cause.
     with storage.local_copy(path) as copy, explained(path), open(copy, "rb"):
         try:
             with safetensors.safe_open(copy, "np") as file:
-                return file.metadata() or {}
-        except safetensors.SafetensorError as error:
+                yield file
+        except (safetensors.SafetensorError, TypeError) as error:
+            # A TypeError names a dtype that NumPy does not have.
             raise UnusableInputError(f"{path}: this is no safetensors file, or it is damaged ({error}).") from None
 
 
@@ -195,16 +193,12 @@ def read_settings(path: str, metadata: Mapping[str, str]) -> dict[str, Any]:
     Raises:
       UnusableInputError: the metadata is damaged.
     """
-    try:
-        run = json.loads(metadata["run"])
-        is_whole = metadata["step"].isdecimal() and isinstance(run, dict) and isinstance(run["model"], dict)
-    except (KeyError, ValueError, RecursionError):
-        is_whole = False
-    if not is_whole:
+    run = _object(metadata.get("run", ""))
+    if run is None or not isinstance(run.get("model"), dict) or not metadata.get("step", "").isdecimal():
         raise UnusableInputError(
             f"{path}: the settings in this checkpoint are damaged; delete it, and the run goes on from the one before."
         )
-    return dict(run)
+    return run
 
 
 def read_data(path: str, metadata: Mapping[str, str]) -> dict[str, Any]:
@@ -213,16 +207,22 @@ def read_data(path: str, metadata: Mapping[str, str]) -> dict[str, Any]:
     Raises:
       UnusableInputError: the metadata is damaged.
     """
-    try:
-        data = json.loads(metadata.get("data", "{}"))
-    except (ValueError, RecursionError):
-        data = None
-    if not isinstance(data, dict):
+    data = _object(metadata.get("data", "{}"))
+    if data is None:
         raise UnusableInputError(
             f"{path}: what this checkpoint says of its data is damaged; delete it, and the run goes on from the one "
             "before."
         )
     return data
+
+
+def _object(text: str) -> dict[str, Any] | None:
+    """An object in JSON; None for anything else."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
 
 
 def origin_of(metadata: Mapping[str, str]) -> dict[str, str]:

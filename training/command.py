@@ -100,11 +100,7 @@ def convert_checkpoint(options: ConvertOptions) -> int:
 
 @contextlib.contextmanager
 def _out_of_memory_explained(advice: str) -> Iterator[None]:
-    """Turns the backends' errors for a lack of memory into one sentence, which ends with advice.
-
-    Raises:
-      RunFailedError: a device or the machine has not enough memory.
-    """
+    """Turns the backends' errors for a lack of memory into one sentence, which ends with advice."""
     try:
         yield
     except Exception as error:
@@ -131,15 +127,7 @@ def _import_quietly() -> None:
 
 
 def _train(session: "Session", data: dict[str, Any]) -> None:
-    """Trains, from the newest checkpoint of the run or from the beginning.
-
-    Args:
-      session: of the command.
-      data: what the run trains on (training/provenance.py).
-
-    Raises:
-      Stopped: a signal ended the run; its state is saved.
-    """
+    """Trains on `data` (training/provenance.py), from the newest checkpoint of the run or from the beginning."""
     from training import tokenizer_files
     from training.logs import say
 
@@ -171,33 +159,21 @@ def _train(session: "Session", data: dict[str, Any]) -> None:
 
 
 def _trainer(session: "Session", data: dict[str, Any]) -> "Trainer":
-    from training import evaluate, loop
-    from training.logs import RunLog
+    from training import loop
 
     options, batches = session.options, session.training_batches()
-    plan = loop.Run(
-        directory=options.output_dir,
+    return loop.Trainer(
+        options=options,
+        input=batches,
+        evaluation=session.evaluation_batches() if options.eval_file else None,
+        steps=session.make_steps(),
         settings=settings.resume_settings(
-            options,
-            session.config,
-            batches.data_set.fingerprint,
-            device_count=session.devices.count,
-        ),
-        num_train_steps=options.num_train_steps,
-        parts=options.steps_per_update,
-        save_steps=options.save_checkpoints_steps,
-        keep=options.keep_checkpoint_max,
-        log_steps=options.log_steps,
-        eval_interval=options.eval_every_samples or evaluate.default_interval(options.train_batch_size),
-        target=options.target_masked_lm_accuracy,
-        expected_initial=evaluate.expected_initial_accuracy(
-            options.init_checkpoint, options.expected_initial_masked_lm_accuracy
+            options, session.config, batches.data_set.fingerprint, device_count=session.devices.count
         ),
         data=data,
+        log=session.run_log("log"),
+        mlperf=session.mlperf,
     )
-    log = RunLog(options.output_dir, "log", writes=session.devices.is_first, tensorboard=options.tensorboard)
-    evaluation = session.evaluation_batches() if options.eval_file else None
-    return loop.Trainer(plan, session.make_steps(), batches, evaluation, log=log, mlperf=session.mlperf)
 
 
 def _load_initial(session: "Session") -> None:
@@ -216,7 +192,7 @@ def _load_initial(session: "Session") -> None:
 def _evaluate_once(session: "Session") -> int:
     """Evaluates --checkpoint, the newest checkpoint of the run or the initial one. Returns the exit code, 0."""
     from training import checkpoints, convert, evaluate
-    from training.logs import RunLog, say
+    from training.logs import say
 
     options = session.options
     evaluation, steps = session.evaluation_batches(), session.make_steps()
@@ -233,7 +209,7 @@ def _evaluate_once(session: "Session") -> int:
     steps.load()
     metrics = evaluate.evaluate(steps, evaluation)
     expected = evaluate.expected_initial_accuracy(checkpoint, options.expected_initial_masked_lm_accuracy)
-    log = RunLog(options.output_dir, "eval", writes=session.devices.is_first, tensorboard=options.tensorboard)
+    log = session.run_log("eval")
     log.event("eval", step, {"checkpoint": checkpoint, **metrics})
     log.flush()
     say(f"evaluation of {checkpoint}: {evaluate.describe(metrics, expected)}")
@@ -243,11 +219,11 @@ def _evaluate_once(session: "Session") -> int:
 def _watch(session: "Session") -> int:
     """Evaluates each new checkpoint until the training ends or the target is reached. Returns the exit code, 0."""
     from training import checkpoints, convert, evaluate, loop, storage
-    from training.logs import RunLog, say
+    from training.logs import say
 
     options, built = session.options, session.task.built
     evaluation, steps = session.evaluation_batches(), session.make_steps()
-    log = RunLog(options.output_dir, "eval", writes=session.devices.is_first, tensorboard=options.tensorboard)
+    log = session.run_log("eval")
     step = -1
     while True:
         # This is read before the list, so that a checkpoint written in between is seen in the next round.

@@ -19,15 +19,9 @@ _ROBERTA_PADDING = 1
 # Sizes beyond this are mistakes; the largest models have vocabularies of a few million tokens.
 _LARGEST_SIZE = 2**24
 _SIZES = (
-    "vocab_size",
-    "hidden_size",
-    "num_hidden_layers",
-    "num_attention_heads",
-    "intermediate_size",
-    "max_position_embeddings",
-    "type_vocab_size",
-    "position_offset",
-)
+    "vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size",
+    "max_position_embeddings", "type_vocab_size", "position_offset",
+)  # fmt: skip
 
 # The name of a google-research model's configuration, beside its checkpoint.
 BERT_CONFIG = "bert_config.json"

@@ -90,11 +90,7 @@ def _is_of_arrays(checkpoint: str) -> bool:
 
 
 def _read_arrays(checkpoint: str) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    """The arrays and the metadata of a safetensors or PyTorch file, or of all files that a list names.
-
-    Raises:
-      UnusableInputError: a file is missing, cannot be read or is damaged.
-    """
+    """The arrays and the metadata of a safetensors or PyTorch file, or of all files that a list names."""
     if checkpoint.endswith(_SAFETENSORS):
         return checkpoints.read_safetensors(checkpoint)
     if checkpoint.endswith(_SHARDS):
@@ -123,11 +119,7 @@ def _read_shards(index: str) -> dict[str, np.ndarray]:
 
 
 def _find(path: str) -> str:
-    """The checkpoint that a path means: a TensorFlow prefix, a safetensors or PyTorch file, or a list of several.
-
-    Raises:
-      UnusableInputError: it means none; the message says why.
-    """
+    """The checkpoint that a path means: a TensorFlow prefix, a safetensors or PyTorch file, or a list of several."""
     preflight.check_checkpoint(path)
     path = os.path.expanduser(path.rstrip("/"))
     prefix = _TENSORFLOW_FILE.sub("", path)
@@ -136,9 +128,7 @@ def _find(path: str) -> str:
     if tf.io.gfile.isdir(path):
         return _find_in(path)
     if not storage.exists(path):
-        raise UnusableInputError(
-            f"{path}: there is no such checkpoint; name a TensorFlow checkpoint's prefix, a file or a directory."
-        )
+        raise preflight.no_such_checkpoint(path)
     if _is_of_arrays(path):
         return path
     if prefix != path:

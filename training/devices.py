@@ -11,6 +11,7 @@ from typing import Any
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.storage import network
+from training.options import TrainOptions
 
 _LOOKUP_SECONDS = 5.0
 _JAX_WAITS_LONGER_SECONDS = 60
@@ -39,25 +40,6 @@ class Devices:
         return self.process_index == 0
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class DeviceOptions:
-    """Which backend and devices to use, and where the other hosts are.
-
-    `dtype` is Keras's dtype policy. `coordinator` is HOST:PORT of the first process, or "auto" where the platform tells
-    JAX; `num_processes` and `process_id` are None then. The processes wait for each other for `coordinator_timeout`
-    seconds.
-    """
-
-    backend: str = "jax"
-    num_devices: int | None = None
-    dtype: str = "float32"
-    coordinator: str | None = None
-    num_processes: int | None = None
-    process_id: int | None = None
-    coordinator_timeout: float = 300.0
-    deterministic: bool = False
-
-
 def select_backend(backend: str) -> None:
     """Chooses Keras's backend. This must happen before Keras is imported.
 
@@ -73,11 +55,11 @@ def select_backend(backend: str) -> None:
     os.environ["KERAS_BACKEND"] = backend
 
 
-def start(options: DeviceOptions) -> Devices:
+def start(options: TrainOptions) -> Devices:
     """Finds the devices and tells Keras to use them.
 
-    With `coordinator`, this process joins the other processes of the run. TensorFlow takes their addresses from
-    TF_CONFIG, as tf.distribute defines it. On a CPU, a `num_devices` above 1 makes that many virtual devices.
+    With --coordinator, this process joins the other processes of the run. TensorFlow takes their addresses from
+    TF_CONFIG, as tf.distribute defines it. On a CPU, --num_devices above 1 makes that many virtual devices.
 
     Raises:
       UnusableInputError: there are fewer devices than asked for, or TensorFlow is not told the other hosts.
@@ -85,24 +67,26 @@ def start(options: DeviceOptions) -> Devices:
     """
     import keras
 
-    keras.config.set_dtype_policy(options.dtype)
-    starters = {"jax": _start_jax, "tensorflow": _start_tensorflow}
-    return starters[options.backend](options)
+    keras.config.set_dtype_policy("mixed_bfloat16" if options.dtype == "bfloat16" else options.dtype)
+    return (_start_jax if options.backend == "jax" else _start_tensorflow)(options)
 
 
-def _hide_accelerators_from_tensorflow() -> None:
-    """Keeps TensorFlow from taking the accelerator's memory: it only reads and writes files when JAX computes."""
-    import tensorflow as tf
+def _chosen(options: TrainOptions, available: list[Any], kind: str, *, accelerated: bool) -> list[Any]:
+    """The devices that a run computes on: as many as asked for; by default all accelerators, or one CPU."""
+    count = options.num_devices or (len(available) if accelerated else 1)
+    if count > len(available):
+        raise UnusableInputError(f"--num_devices {count}: there are only {len(available)} {kind} devices.")
+    return available[:count]
 
-    for kind in ("GPU", "TPU"):
-        tf.config.set_visible_devices([], kind)
 
-
-def _start_jax(options: DeviceOptions) -> Devices:
+def _start_jax(options: TrainOptions) -> Devices:
     import jax
     import keras
+    import tensorflow as tf
 
-    _hide_accelerators_from_tensorflow()
+    # TensorFlow only reads and writes files here; it must not take the accelerator's memory.
+    for kind in ("GPU", "TPU"):
+        tf.config.set_visible_devices([], kind)
     if (options.num_devices or 1) > 1 and _platform() == "cpu":
         # JAX refuses this when it has its devices already. Those are counted below.
         with contextlib.suppress(RuntimeError):
@@ -111,14 +95,12 @@ def _start_jax(options: DeviceOptions) -> Devices:
         _meet_other_processes(options)
     available = jax.devices()
     platform = available[0].platform
-    count = options.num_devices or (1 if platform == "cpu" else len(available))
-    if options.coordinator is not None:
-        count = len(available)
-    if count > len(available):
-        raise UnusableInputError(f"--num_devices {count}: there are only {len(available)} {platform} devices.")
+    used = available
+    if options.coordinator is None:
+        used = _chosen(options, available, platform, accelerated=platform != "cpu")
     distribution = mesh = None
-    if count > 1:
-        names = [f"{d.platform}:{d.id}" for d in available[:count]]
+    if len(used) > 1:
+        names = [f"{d.platform}:{d.id}" for d in used]
         distribution = keras.distribution.DataParallel(devices=names, auto_shard_dataset=False)
         mesh = distribution.device_mesh.backend_mesh
     # None is set too: an earlier run in this process may have set a distribution.
@@ -126,7 +108,7 @@ def _start_jax(options: DeviceOptions) -> Devices:
     return Devices(
         backend="jax",
         kind=available[0].device_kind,
-        count=count,
+        count=len(used),
         process_index=jax.process_index(),
         process_count=jax.process_count(),
         mesh=mesh,
@@ -144,7 +126,7 @@ def check_coordinator(coordinator: str | None) -> None:
         raise UnusableInputError(f"--coordinator {coordinator}: there is no host {host} ({failure}); correct its name.")
 
 
-def _meet_other_processes(options: DeviceOptions) -> None:
+def _meet_other_processes(options: TrainOptions) -> None:
     """Joins the processes of a run on several hosts; JAX itself would end this one with a stack trace in the end."""
     import jax
     import keras
@@ -193,7 +175,7 @@ def _platform() -> str:
     return "accelerator" if any(importlib.util.find_spec(m) for m in accelerators) else "cpu"
 
 
-def _start_tensorflow(options: DeviceOptions) -> Devices:
+def _start_tensorflow(options: TrainOptions) -> Devices:
     import tensorflow as tf
 
     if options.deterministic:
@@ -220,7 +202,7 @@ def _start_tensorflow(options: DeviceOptions) -> Devices:
     )
 
 
-def _local_strategy(options: DeviceOptions) -> Any:
+def _local_strategy(options: TrainOptions) -> Any:
     """TensorFlow's strategy for the devices of this machine."""
     import tensorflow as tf
 
@@ -232,10 +214,7 @@ def _local_strategy(options: DeviceOptions) -> Any:
         with contextlib.suppress(RuntimeError):
             tf.config.set_logical_device_configuration(cpu, virtual)
     kind = "GPU" if accelerators else "CPU"
-    available = tf.config.list_logical_devices(kind)
-    count = options.num_devices or (len(available) if accelerators else 1)
-    if count > len(available):
-        raise UnusableInputError(f"--num_devices {count}: there are only {len(available)} {kind} devices.")
-    if count == 1:
+    used = _chosen(options, tf.config.list_logical_devices(kind), kind, accelerated=bool(accelerators))
+    if len(used) == 1:
         return tf.distribute.get_strategy()
-    return tf.distribute.MirroredStrategy([d.name for d in available[:count]])
+    return tf.distribute.MirroredStrategy([d.name for d in used])

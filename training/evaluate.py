@@ -36,10 +36,7 @@ def evaluate(steps: "Steps", batches: "Callable[[], Iterator[Arrays]]") -> dict[
     Raises:
       UnusableInputError: an example cannot be read or does not fit the model.
     """
-    evaluations = []
-    for batch in batches():
-        evaluations.append(steps.evaluate(batch))
-    return steps.task.metrics(evaluations)
+    return steps.task.metrics([steps.evaluate(batch) for batch in batches()])
 
 
 def expected_initial_accuracy(checkpoint: str | None, given: float | None) -> float | None:

@@ -135,11 +135,7 @@ def find_examples(options: TrainOptions, config: ModelConfig) -> Examples:
 
 
 def _with_tokenized(options: TrainOptions, config: ModelConfig) -> TrainOptions:
-    """The options with a TFRecord in place of each TSV file.
-
-    Raises:
-      UnusableInputError: a TSV file cannot be tokenized.
-    """
+    """The options with a TFRecord in place of each TSV file."""
     training = [] if options.eval_only else _expanded(options.input_file)
     evaluation = _expanded(options.eval_file)
     tsv_paths = [path for path in (*training, *evaluation) if path.endswith(_TSV)]
@@ -164,11 +160,7 @@ def _expanded(patterns: Sequence[str]) -> list[str]:
 
 
 def _tokenized(paths: Sequence[str], options: TrainOptions, config: ModelConfig) -> dict[str, str]:
-    """Makes a TFRecord of each TSV file. Returns the TFRecords' paths by those of the TSV files.
-
-    Raises:
-      UnusableInputError: a TSV file cannot be tokenized, or has no example.
-    """
+    """Makes a TFRecord of each TSV file. Returns the TFRecords' paths by those of the TSV files."""
     from maskmill.tokenization.vocabulary import load_vocabulary
     from maskmill.tokenization.wordpiece import Tokenizer
 
@@ -286,7 +278,7 @@ def _token_ids(tokenizer: "Tokenizer", texts: Sequence[str]) -> list[np.ndarray]
 def _column_batches(path: str, num_labels: int) -> Iterator[dict[str, list[str]]]:
     """The columns of a TSV file by their roles (see `_column_places`), some thousand lines at a time."""
     with storage.local_copy(path) as copy, open(copy, "rb") as file:
-        # Spreadsheets begin a file with a mark that is no part of the first column's name.
+        # Spreadsheets begin a file with a mark that does not belong to the first column's name.
         header = _cells(path, 1, file.readline().removeprefix(codecs.BOM_UTF8))
         places = _column_places(path, header)
         columns: dict[str, list[str]] = {role: [] for role in places}
@@ -311,11 +303,7 @@ def _column_batches(path: str, num_labels: int) -> Iterator[dict[str, list[str]]
 
 
 def _cells(path: str, number: int, line: bytes) -> list[str]:
-    """The cells of a line of a TSV file.
-
-    Raises:
-      UnusableInputError: the line is not UTF-8.
-    """
+    """The cells of a line of a TSV file."""
     try:
         return line.decode().rstrip("\r\n").split("\t")
     except UnicodeDecodeError as error:
@@ -326,11 +314,7 @@ def _cells(path: str, number: int, line: bytes) -> list[str]:
 
 
 def _column_places(path: str, header: Sequence[str]) -> dict[str, int]:
-    """Where a TSV file has its columns `first` and `label`, and `second` and `query_id` if it has those.
-
-    Raises:
-      UnusableInputError: the first text or the label is missing.
-    """
+    """Where a TSV file has its columns `first` and `label`, and `second` and `query_id` if it has those."""
     names = {"first": _FIRST_COLUMNS, "second": _SECOND_COLUMNS, "label": ("label",), "query_id": ("query_id",)}
     places = {}
     for role, role_names in names.items():

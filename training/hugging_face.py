@@ -3,7 +3,7 @@
 import dataclasses
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import safetensors.numpy
@@ -20,62 +20,66 @@ CLASSIFIER = "output_weights"
 _NEXT_SENTENCE = "cls/seq_relationship/output_weights"
 _MASKED_LM = "cls/predictions/output_bias"
 _ROBERTA_POOLER, _ROBERTA_CLASSIFIER = "roberta.pooler.dense.", "classifier.dense."
-_LAYER_PARTS = (
-    "attention/self/query",
-    "attention/self/key",
-    "attention/self/value",
-    "attention/output/dense",
-    "attention/output/LayerNorm",
-    "intermediate/dense",
-    "output/dense",
-    "output/LayerNorm",
-)
 
 
-def weight_names(model: ModelConfig) -> Iterator[tuple[str, str, bool]]:
-    """(our name, Hugging Face's name, whether theirs is transposed) of each weight of the model and its heads."""
-    for ours, theirs in _single_weights(model).items():
-        yield ours, theirs, False
-    for ours, theirs in _layers(model).items():
-        if ours.endswith("LayerNorm"):
-            yield f"{ours}/gamma", f"{theirs}.weight", False
-            yield f"{ours}/beta", f"{theirs}.bias", False
-        else:
-            yield f"{ours}/kernel", f"{theirs}.weight", True
-            yield f"{ours}/bias", f"{theirs}.bias", False
+class NamedWeight(NamedTuple):
+    """A weight: our name, Hugging Face's name, and its shape in the reference's layout (None for a classifier's)."""
+
+    ours: str
+    theirs: str
+    shape: tuple[int, ...] | None
+
+    def as_stored(self, array: np.ndarray) -> np.ndarray:
+        """The array in the other one's layout: Hugging Face stores kernels transposed."""
+        return np.ascontiguousarray(array.T) if self.ours.endswith("/kernel") else array
 
 
-def _single_weights(model: ModelConfig) -> dict[str, str]:
-    """Hugging Face's name by ours, for the weights outside dense layers and layer normalisations."""
-    kind = model.model_type
-    embeddings = ["word_embeddings", "position_embeddings"] + (["token_type_embeddings"] if kind == "bert" else [])
-    names = {f"{kind}/embeddings/{name}": f"{kind}.embeddings.{name}.weight" for name in embeddings}
-    if kind == "bert":
-        names |= {
-            "cls/predictions/output_bias": "cls.predictions.bias",
-            "cls/seq_relationship/output_weights": "cls.seq_relationship.weight",
-            "cls/seq_relationship/output_bias": "cls.seq_relationship.bias",
-        }
-    else:
-        names["cls/predictions/output_bias"] = "lm_head.bias"
+def named_weights(model: ModelConfig) -> Iterator[NamedWeight]:
+    """The weights of an encoder, its pooler and its heads for pre-training and classification."""
+    kind, width, inner = model.model_type, model.hidden_size, model.intermediate_size
+    is_bert = kind == "bert"
+    tables = {"word": model.vocab_size, "position": model.max_position_embeddings}
+    if is_bert:
+        tables["token_type"] = model.type_vocab_size
+    for name, rows in tables.items():
+        table = f"{kind}/embeddings/{name}_embeddings"
+        yield NamedWeight(table, f"{table.replace('/', '.')}.weight", (rows, width))
+    yield NamedWeight(_MASKED_LM, "cls.predictions.bias" if is_bert else "lm_head.bias", (model.vocab_size,))
+    if is_bert:
+        yield NamedWeight(_NEXT_SENTENCE, "cls.seq_relationship.weight", (2, width))
+        yield NamedWeight("cls/seq_relationship/output_bias", "cls.seq_relationship.bias", (2,))
     # RoBERTa's classifier has the pooler's dense layer in itself.
-    classifier = "classifier" if kind == "bert" else "classifier.out_proj"
-    return names | {CLASSIFIER: f"{classifier}.weight", "output_bias": f"{classifier}.bias"}
+    classifier = "classifier" if is_bert else "classifier.out_proj"
+    yield NamedWeight(CLASSIFIER, f"{classifier}.weight", None)
+    yield NamedWeight("output_bias", f"{classifier}.bias", None)
 
-
-def _layers(model: ModelConfig) -> dict[str, str]:
-    """The prefix of Hugging Face's names by the prefix of ours, for dense layers and layer normalisations."""
-    kind = model.model_type
-    layers = {f"{kind}/embeddings/LayerNorm": f"{kind}.embeddings.LayerNorm"}
+    square, norm = (width, width), (width,)
+    yield from _layer(f"{kind}/embeddings/LayerNorm", norm)
+    parts = {
+        "attention/self/query": square,
+        "attention/self/key": square,
+        "attention/self/value": square,
+        "attention/output/dense": square,
+        "attention/output/LayerNorm": norm,
+        "intermediate/dense": (width, inner),
+        "output/dense": (inner, width),
+        "output/LayerNorm": norm,
+    }
     for i in range(model.num_hidden_layers):
-        for part in _LAYER_PARTS:
-            layers[f"{kind}/encoder/layer_{i}/{part}"] = f"{kind}.encoder.layer.{i}.{part.replace('/', '.')}"
-    layers[f"{kind}/pooler/dense"] = f"{kind}.pooler.dense"
-    bert = kind == "bert"
+        for part, shape in parts.items():
+            yield from _layer(f"{kind}/encoder/layer_{i}/{part}", shape)
+    yield from _layer(f"{kind}/pooler/dense", square)
     transform = "cls/predictions/transform"
-    layers[f"{transform}/dense"] = "cls.predictions.transform.dense" if bert else "lm_head.dense"
-    layers[f"{transform}/LayerNorm"] = "cls.predictions.transform.LayerNorm" if bert else "lm_head.layer_norm"
-    return layers
+    yield from _layer(f"{transform}/dense", square, None if is_bert else "lm_head.dense")
+    yield from _layer(f"{transform}/LayerNorm", norm, None if is_bert else "lm_head.layer_norm")
+
+
+def _layer(ours: str, shape: tuple[int, ...], theirs: str | None = None) -> Iterator[NamedWeight]:
+    """The two weights of a dense layer or of a layer normalisation; by default both call it alike."""
+    theirs = theirs or ours.replace("/layer_", "/layer/").replace("/", ".")
+    first, second = ("gamma", "beta") if ours.endswith("LayerNorm") else ("kernel", "bias")
+    yield NamedWeight(f"{ours}/{first}", f"{theirs}.weight", shape)
+    yield NamedWeight(f"{ours}/{second}", f"{theirs}.bias", shape[-1:])
 
 
 def from_hugging_face(arrays: Mapping[str, np.ndarray], model: ModelConfig) -> Values:
@@ -89,11 +93,7 @@ def from_hugging_face(arrays: Mapping[str, np.ndarray], model: ModelConfig) -> V
         renamed = {f"{model.model_type}.{n}": a for n, a in renamed.items()}
     if model.model_type == "roberta":
         renamed = {n.replace(_ROBERTA_CLASSIFIER, _ROBERTA_POOLER): a for n, a in renamed.items()}
-    values = {
-        ours: np.ascontiguousarray(renamed[theirs].T) if transposed else renamed[theirs]
-        for ours, theirs, transposed in weight_names(model)
-        if theirs in renamed
-    }
+    values = {w.ours: w.as_stored(renamed[w.theirs]) for w in named_weights(model) if w.theirs in renamed}
     position_name = "roberta/embeddings/position_embeddings"
     if model.model_type == "roberta" and position_name in values:
         positions = values[position_name][model.position_offset :]
@@ -108,11 +108,7 @@ def to_hugging_face(values: Mapping[str, np.ndarray], model: ModelConfig) -> Val
 
     There is no tensor for the decoder: Hugging Face ties it to the word embeddings.
     """
-    arrays = {
-        theirs: np.ascontiguousarray(values[ours].T) if transposed else values[ours]
-        for ours, theirs, transposed in weight_names(model)
-        if ours in values
-    }
+    arrays = {w.theirs: w.as_stored(values[w.ours]) for w in named_weights(model) if w.ours in values}
     if model.model_type == "roberta":
         name = "roberta.embeddings.position_embeddings.weight"
         padding = np.zeros((model.position_offset, model.hidden_size), np.float32)
@@ -136,11 +132,7 @@ def architecture(values: Mapping[str, np.ndarray], model: ModelConfig) -> str:
 def _description(
     values: Mapping[str, np.ndarray], model: ModelConfig, labels: Sequence[str], ids: Mapping[str, int]
 ) -> dict[str, Any]:
-    """The content of the `config.json` of a model with these weights, and these ids of its special tokens by role.
-
-    Raises:
-      UnusableInputError: there are other labels than the classifier has, or there is no classifier.
-    """
+    """The content of the `config.json` of a model with these weights, and these ids of its special tokens by role."""
     description = model.to_hugging_face() | {"architectures": [architecture(values, model)]}
     roles = {"pad_token_id": "pad_token"}
     if model.model_type == "roberta":
@@ -171,13 +163,9 @@ def write_directory(
 ) -> None:
     """Writes what Hugging Face's `from_pretrained` reads: `model.safetensors`, `config.json` and the tokenizer.
 
-    Args:
-      directory: the directory, which need not exist.
-      values: the weights by name.
-      model: their configuration.
-      tokenizer: the files of the tokenizer, by name (training/tokenizer_files.py).
-      labels: the names of a classifier's labels; by default LABEL_0 and so on.
-      origin: of what they were trained on, metadata of the weights' file (training/checkpoints.py: origin_of).
+    `tokenizer` has the contents of the tokenizer's files by name (training/tokenizer_files.py), `labels` the names of a
+    classifier's labels, by default LABEL_0 and so on. `origin` tells what the weights were trained on
+    (training/checkpoints.py: origin_of).
 
     Raises:
       UnusableInputError: there are other labels than the classifier has.
@@ -200,39 +188,14 @@ def check_shapes(where: str, values: Mapping[str, np.ndarray], model: ModelConfi
     Raises:
       UnusableInputError: a weight is missing or has another shape; the message names it.
     """
-    for name, shape in _shapes(model).items():
+    for name, _, shape in named_weights(model):
         if name not in values:
             if name.startswith(f"{model.model_type}/") and "/pooler/" not in name:
                 raise UnusableInputError(
                     f"{where}: this checkpoint lacks {name}; give the configuration that belongs to it."
                 )
-        elif values[name].shape != shape:
+        elif shape is not None and values[name].shape != shape:
             raise UnusableInputError(
                 f"{where}: {name} has shape {list(values[name].shape)} here, but the configuration needs "
                 f"{list(shape)}; give the configuration that belongs to this checkpoint."
             )
-
-
-def _shapes(model: ModelConfig) -> dict[str, tuple[int, ...]]:
-    """The shape of each weight but a classifier's, in the reference's layout."""
-    width, inner = model.hidden_size, model.intermediate_size
-    rows = {
-        "word_embeddings": model.vocab_size,
-        "position_embeddings": model.max_position_embeddings,
-        "token_type_embeddings": model.type_vocab_size,
-    }
-    shapes: dict[str, tuple[int, ...]] = {}
-    for name, _, _ in weight_names(model):
-        path, _, leaf = name.rpartition("/")
-        first = inner if path.endswith("/output/dense") and "/attention/" not in path else width
-        last = inner if path.endswith("/intermediate/dense") else width
-        if path.endswith("/embeddings"):
-            shapes[name] = (rows[leaf], width)
-        elif leaf == "kernel":
-            shapes[name] = (first, last)
-        elif leaf in ("bias", "gamma", "beta"):
-            shapes[name] = (last,)
-    shapes[_MASKED_LM] = (model.vocab_size,)
-    shapes[_NEXT_SENTENCE] = (2, width)
-    shapes["cls/seq_relationship/output_bias"] = (2,)
-    return shapes

@@ -21,6 +21,8 @@ from training.options import TrainOptions
 
 FOLDER = Path(__file__).resolve().parent / "data" / "launchers"
 _FILES = {"local": "local.sh", "slurm": "slurm.sh", "vertex": "vertex.yaml", "gke": "gke.yaml"}
+# The programs that launchers' scripts are given to.
+_SCRIPTS = {"local": "bash", "slurm": "sbatch"}
 _LAUNCHER_OPTIONS = ("launcher", "launcher_file", "dry_run")
 # A comment of this form in a launcher's file, `#launch NAME=VALUE`, sets an option of the command that submits it.
 _SETTING = "#launch "
@@ -31,15 +33,9 @@ _ARGUMENTS, _NAME = "$ARGUMENTS", "$NAME"
 # These launchers start the training on machines that have none of this machine's files.
 _REMOTE = ("vertex", "gke")
 _PATHS = (
-    "output_dir",
-    "input_file",
-    "eval_file",
-    "bert_config_file",
-    "vocab_file",
-    "tokenizer_file",
-    "init_checkpoint",
+    "output_dir", "input_file", "eval_file", "bert_config_file", "vocab_file", "tokenizer_file", "init_checkpoint",
     "checkpoint",
-)
+)  # fmt: skip
 _BUCKET = "gs://"
 # Vertex AI mounts all buckets here.
 _VERTEX_BUCKETS = "/gcs/"
@@ -78,10 +74,8 @@ def plan(options: TrainOptions) -> Launch:
     _check(options)
     path = _file(options)
     text, arguments = _read(path), flags(options)
-    if options.launcher == "local":
-        return Launch(("bash", str(path), *arguments))
-    if options.launcher == "slurm":
-        return Launch(("sbatch", str(path), *arguments))
+    if options.launcher in _SCRIPTS:
+        return Launch((_SCRIPTS[options.launcher], str(path), *arguments))
     if options.launcher == "gke":
         several_hosts = [] if options.coordinator is not None else ["--coordinator=auto"]
         content = _filled(path, text, [*arguments, *several_hosts])
@@ -99,11 +93,7 @@ def plan(options: TrainOptions) -> Launch:
 
 
 def _check(options: TrainOptions) -> None:
-    """Checks that the options go with their launcher.
-
-    Raises:
-      UnusableInputError: they do not.
-    """
+    """Checks that the options go with their launcher."""
     launcher = options.launcher
     if launcher == "local":
         return
@@ -121,11 +111,8 @@ def _check(options: TrainOptions) -> None:
 
 
 def _check_paths(options: TrainOptions) -> None:
-    """Checks that the machines of a service can read and write the paths in the options.
-
-    Raises:
-      UnusableInputError: a path is one of this machine. A launcher's file of the user's own may mount others.
-    """
+    """Checks that the machines of a service can read and write the paths in the options."""
+    # A launcher's file of the user's own may mount others.
     buckets = [_BUCKET, *([_VERTEX_BUCKETS] if options.launcher == "vertex" else [])]
     reachable = tuple(buckets) if options.launcher_file is None else (*buckets, "/")
     for name in _PATHS:
@@ -139,11 +126,7 @@ def _check_paths(options: TrainOptions) -> None:
 
 
 def _check_one_machine(path: Path, job: Any) -> None:
-    """Checks that a Vertex AI job has one machine: JAX cannot find several there.
-
-    Raises:
-      UnusableInputError: it has none or several, or the file describes no job.
-    """
+    """Checks that a Vertex AI job has one machine: JAX cannot find several there."""
     pools = job.get("workerPoolSpecs") if isinstance(job, dict) else None
     if not isinstance(pools, list) or not all(isinstance(pool, dict) for pool in pools):
         raise UnusableInputError(f"{path}: this file has no list workerPoolSpecs; begin with the file of --dry_run.")
@@ -155,11 +138,7 @@ def _check_one_machine(path: Path, job: Any) -> None:
 
 
 def _read(path: Path) -> str:
-    """The content of a launcher's file.
-
-    Raises:
-      UnusableInputError: it cannot be read.
-    """
+    """The content of a launcher's file."""
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -171,21 +150,17 @@ def _filled(path: Path, text: str, arguments: list[str]) -> str:
     """A launcher's YAML file with the flags and the job's name in their places; comments stay as they are.
 
     The name ends with a digest of the file and the flags, so that other flags are another job.
-
-    Raises:
-      UnusableInputError: there is no place for the flags, or the file is not YAML.
     """
     # A list in JSON is one in YAML too.
     listed = json.dumps(arguments, ensure_ascii=False)
     name = f"maskmill-train-{hashlib.sha256((text + listed).encode()).hexdigest()[:8]}"
     lines = text.splitlines(keepends=True)
-    places = [not line.lstrip().startswith("#") for line in lines]
-    if not any(_ARGUMENTS in line for line, place in zip(lines, places, strict=True) if place):
+    places = [i for i, line in enumerate(lines) if not line.lstrip().startswith("#")]
+    if not any(_ARGUMENTS in lines[i] for i in places):
         raise UnusableInputError(f"{path}: this file has no $ARGUMENTS; write it where the training's flags belong.")
-    filled = "".join(
-        line.replace(_NAME, name).replace(_ARGUMENTS, listed) if place else line
-        for line, place in zip(lines, places, strict=True)
-    )
+    for i in places:
+        lines[i] = lines[i].replace(_NAME, name).replace(_ARGUMENTS, listed)
+    filled = "".join(lines)
     try:
         yaml.safe_load(filled)
     except yaml.YAMLError as error:
@@ -196,30 +171,19 @@ def _filled(path: Path, text: str, arguments: list[str]) -> str:
 
 
 def _settings(path: Path, text: str) -> dict[str, str]:
-    """The values of a launcher's file's lines `#launch NAME=VALUE`, by name.
-
-    Raises:
-      UnusableInputError: a name is unknown.
-    """
+    """The values of a launcher's file's lines `#launch NAME=VALUE`, by name."""
     pairs = (x.removeprefix(_SETTING).strip().partition("=") for x in text.splitlines() if x.startswith(_SETTING))
     settings = {name.strip(): value.strip() for name, _, value in pairs}
-    for name in settings:
-        if name not in _VERTEX_SETTINGS:
-            known = " and ".join(_VERTEX_SETTINGS)
-            raise UnusableInputError(f"{path}: #launch knows {known}, not {name!r}; correct the line.")
+    for name in settings.keys() - _VERTEX_SETTINGS:
+        known = " and ".join(_VERTEX_SETTINGS)
+        raise UnusableInputError(f"{path}: #launch knows {known}, not {name!r}; correct the line.")
     return settings
 
 
 def _file(options: TrainOptions) -> Path:
-    """The launcher's file: the user's or the one that comes with maskmill.
-
-    Raises:
-      UnusableInputError: the user's does not exist.
-    """
+    """The launcher's file: the user's or the one that comes with maskmill."""
     if options.launcher_file is None:
         return FOLDER / _FILES[str(options.launcher)]
-    if not options.launcher_file:
-        raise UnusableInputError("--launcher_file is empty; give a value, or leave the option out.")
     path = Path(options.launcher_file)
     if not path.is_file():
         reason = "this is no file" if path.exists() else "this file does not exist"

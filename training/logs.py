@@ -212,9 +212,6 @@ def _whole_lines(path: str, names: tuple[str, ...] = ("step",)) -> list[tuple[st
     """The lines of a log with their fields, of which each has those of these names.
 
     A line without a newline at its end was cut off when the process was killed; it is left out.
-
-    Raises:
-      UnusableInputError: a line is damaged.
     """
     lines = []
     for number, line in enumerate(storage.read_bytes(path).splitlines(keepends=True), 1):

@@ -15,42 +15,62 @@ import numpy as np
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.storage import files
 from training import checkpoints, evaluate, storage
-from training.input_meter import InputMeter
-from training.inputs import Arrays
+from training.inputs import Arrays, TrainingBatches, TrainingInput
 from training.logs import MlperfLog, RunLog, say
 from training.model import Weight
+from training.options import TrainOptions
 from training.steps import Steps
-from training.training_input import TrainingInput
 
 # Written when an evaluation reaches the target, by the training or by a process beside it. It ends the training.
 TARGET_FILE = "target_reached.json"
 # Written by a finished training. A watching process ends after it has evaluated the last checkpoint.
 FINISHED_FILE = "finished.json"
+# The metric that a target is for.
+_TARGET_METRIC = "masked_lm_accuracy"
+# The share of the time that devices may wait for batches before it is worth a warning, and how long it is measured.
+_MOST_WAITED = 0.1
+_MEASURED_SECONDS = 10.0
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Run:
-    """A training run: what it does, when, and the settings under which it may be resumed.
+class InputMeter:
+    """Measures for how long devices wait for batches: `waited` (s) so far, by a `clock` that gives seconds."""
 
-    A step is one update of the weights, on a batch that is computed in `parts`. `save_steps` and `log_steps` are the
-    steps between checkpoints and between lines of the log, `keep` is the number of checkpoints to keep, and
-    `eval_interval` the number of examples between evaluations. `target` ends the run when an evaluation's
-    `target_metric` reaches it; `expected_initial` is the masked-LM accuracy expected of the first evaluation. `data` is
-    what the run trains on, for its checkpoints.
-    """
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.waited = 0.0
+        self._clock = clock
+        self._window_seconds = self._window_waited = 0.0
+        self._has_told = False
 
-    directory: str
-    settings: Mapping[str, Any]
-    num_train_steps: int
-    parts: int
-    save_steps: int
-    keep: int
-    log_steps: int
-    eval_interval: int
-    target_metric: str = "masked_lm_accuracy"
-    target: float | None = None
-    expected_initial: float | None = None
-    data: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    def take(self, batches: TrainingBatches, finish: Callable[[], None]) -> Arrays:
+        """The next batch.
+
+        `finish` waits until the devices have done what they were given. It is called if the batch is not there yet: as
+        long as they compute, they do not miss it.
+        """
+        if batches.is_ready:
+            return next(batches)
+        finish()
+        start = self._clock()
+        batch = next(batches)
+        self.waited += self._clock() - start
+        return batch
+
+    def told(self, seconds: float, waited: float) -> float | None:
+        """Takes how many seconds went by, and for how many of them devices waited.
+
+        Returns the share of the time that they waited, the first time that it was above a tenth for ten seconds; else
+        None.
+        """
+        self._window_seconds += seconds
+        self._window_waited += waited
+        if self._window_seconds < _MEASURED_SECONDS:
+            return None
+        share = self._window_waited / self._window_seconds
+        self._window_seconds = self._window_waited = 0.0
+        if share <= _MOST_WAITED or self._has_told:
+            return None
+        self._has_told = True
+        return share
 
 
 class _Clock(NamedTuple):
@@ -70,35 +90,33 @@ class Stopped(Exception):
         self.number = number
 
 
+@dataclasses.dataclass(kw_only=True)
 class Trainer:
-    """Runs the steps of a `Run` and keeps its state.
+    """Runs the steps of a training and keeps its state.
 
-    Args:
-      run: what to do.
-      steps: the steps of the task; they hold the weights.
-      training_input: the batches, from any step on.
+    Attributes:
+      options: what to do.
+      input: the batches, from any step on.
       evaluation: reads the evaluation set from its beginning; None for a run without evaluations.
+      steps: the steps of the task; they hold the weights.
+      settings: with which the run may be resumed (training/settings.py).
+      data: what the run trains on (training/provenance.py).
       log: the run's log.
       mlperf: MLPerf's log.
+      step: the updates so far.
     """
 
-    def __init__(
-        self,
-        run: Run,
-        steps: Steps,
-        training_input: TrainingInput,
-        evaluation: Callable[[], Iterator[Arrays]] | None,
-        *,
-        log: RunLog,
-        mlperf: MlperfLog,
-    ) -> None:
-        self.run = run
-        self.steps = steps
-        self.input = training_input
-        self.evaluation = evaluation
-        self.log = log
-        self.mlperf = mlperf
-        self.step = 0
+    options: TrainOptions
+    input: TrainingInput
+    evaluation: Callable[[], Iterator[Arrays]] | None
+    steps: Steps
+    settings: Mapping[str, Any]
+    data: Mapping[str, Any]
+    log: RunLog
+    mlperf: MlperfLog
+    step: int = 0
+
+    def __post_init__(self) -> None:
         # The tokens of all steps so far, padding included.
         self._tokens = 0
         # The last step, the tokens up to it and its losses, while they are not read from the device yet.
@@ -115,9 +133,9 @@ class Trainer:
 
     def is_finished(self) -> bool:
         """Whether an earlier command finished the run that was resumed, so that there is nothing left to do."""
-        if self._saved_step < 0 or not storage.exists(files.join(self.run.directory, FINISHED_FILE)):
+        if self._saved_step < 0 or not storage.exists(files.join(self.options.output_dir, FINISHED_FILE)):
             return False
-        return self.step >= self.run.num_train_steps or self._target_file_says_reached()
+        return self.step >= self.options.num_train_steps or self._target_file_says_reached()
 
     def resume(self) -> bool:
         """Loads the newest checkpoint in the run's directory. Returns whether there was one.
@@ -125,14 +143,14 @@ class Trainer:
         Raises:
           UnusableInputError: it belongs to a run with other settings.
         """
-        files.delete_abandoned(self.run.directory)
-        paths = checkpoints.list_checkpoints(self.run.directory)
+        files.delete_abandoned(self.options.output_dir)
+        paths = checkpoints.list_checkpoints(self.options.output_dir)
         if not paths:
             self.log.resume(-1)
             return False
         newest = paths[-1]
         checkpoint = checkpoints.read(newest)
-        checkpoints.check_same_run(newest, checkpoint.run, self.run.settings)
+        checkpoints.check_same_run(newest, checkpoint.run, self.settings)
         moments = list(self._moments())
         names = [weight.name for weight in self.weights] + [name for name, _, _ in moments]
         checkpoints.check_complete(newest, checkpoint.arrays, names)
@@ -161,7 +179,7 @@ class Trainer:
         if self.steps.devices.is_first:
             checkpoint = self._checkpoint()
             self.mlperf.start("checkpoint_start", **self._progress())
-            path = checkpoints.write(self.run.directory, checkpoint, keep=self.run.keep)
+            path = checkpoints.write(self.options.output_dir, checkpoint, keep=self.options.keep_checkpoint_max)
             self.mlperf.end("checkpoint_stop", **self._progress())
             self.log.event("checkpoint", self.step, {"path": path})
         self._saved_step = self.step
@@ -174,20 +192,20 @@ class Trainer:
           UnusableInputError: the file that tells whether the target is reached, or MLPerf's log, is damaged.
           RunFailedError: the loss is not finite; the last good checkpoint is kept.
         """
-        run = self.run
+        options, target = self.options, self.options.target_masked_lm_accuracy
         metrics: dict[str, float] = {}
         reached = self._target_file_says_reached()
         if self.steps.devices.is_first:
-            storage.delete(files.join(run.directory, FINISHED_FILE))
+            storage.delete(files.join(options.output_dir, FINISHED_FILE))
         self.mlperf.begin(self._progress(), resumed=self._saved_step >= 0)
         if self.step == 0 and not reached:
             metrics, reached = self._evaluate()
         with contextlib.closing(self.input(self.step)) as batches, _signals() as received:
             self._restart_clock()
-            while self.step < run.num_train_steps and not reached:
+            while self.step < options.num_train_steps and not reached:
                 self.mlperf.block_start(self._progress(), samples=self._samples_to_evaluation())
                 self._train_step(self._meter.take(batches, self._read_losses))
-                evaluates, saves = self._evaluation_is_due(), self.step % run.save_steps == 0
+                evaluates, saves = self._evaluation_is_due(), self.step % options.save_checkpoints_steps == 0
                 # The checkpoint comes last: a run that is killed before it repeats this step's evaluation.
                 if evaluates:
                     self._read_losses()
@@ -198,7 +216,7 @@ class Trainer:
                     self.save()
                 if evaluates or saves:
                     self._restart_clock()
-                if run.target is not None and self.step % run.log_steps == 0:
+                if target is not None and self.step % options.log_steps == 0:
                     reached = self._on_any_host(reached or self._target_file_says_reached())
             self.save()
         self._finish(reached, metrics)
@@ -206,16 +224,23 @@ class Trainer:
 
     def _train_step(self, batch: Arrays) -> None:
         """Updates the weights once, and meanwhile reads the losses of the step before."""
-        parts = {name: array.reshape(self.run.parts, -1, *array.shape[1:]) for name, array in batch.items()}
+        parts = {
+            name: array.reshape(self.options.steps_per_update, -1, *array.shape[1:]) for name, array in batch.items()
+        }
         losses = self.steps.train(parts)
         self._read_losses()
         self.step += 1
         self._tokens += batch["input_ids"].size * self.steps.devices.process_count
         self._unread_losses = self.step, self._tokens, losses
 
+    @property
+    def _eval_interval(self) -> int:
+        """Examples between evaluations."""
+        return self.options.eval_every_samples or evaluate.default_interval(self.input.batch)
+
     def _evaluation_is_due(self) -> bool:
-        last = self.step == self.run.num_train_steps
-        return last or evaluate.is_due(self.step, self.input.batch, self.run.eval_interval)
+        last = self.step == self.options.num_train_steps
+        return last or evaluate.is_due(self.step, self.input.batch, self._eval_interval)
 
     def _progress(self) -> dict[str, int]:
         """How far the run is, under the names of MLPerf's rules. BERT's epochs are examples."""
@@ -224,8 +249,8 @@ class Trainer:
 
     def _samples_to_evaluation(self) -> int:
         """The examples from here to the next evaluation or the end of the run."""
-        samples, interval = self.step * self.input.batch, self.run.eval_interval
-        return min(interval - samples % interval, self.run.num_train_steps * self.input.batch - samples)
+        samples, interval = self.step * self.input.batch, self._eval_interval
+        return min(interval - samples % interval, self.options.num_train_steps * self.input.batch - samples)
 
     def _stop(self, signal_number: int) -> NoReturn:
         """Saves the state and ends the run."""
@@ -246,7 +271,7 @@ class Trainer:
         arrays = {weight.name: weight.read() for weight in self.weights}
         for name, weight, moment in self._moments():
             arrays[name] = weight.to_reference(_numpy(moment))
-        return checkpoints.Checkpoint(step=self.step, run=self.run.settings, arrays=arrays, data=self.run.data)
+        return checkpoints.Checkpoint(step=self.step, run=self.settings, arrays=arrays, data=self.data)
 
     def _read_losses(self) -> None:
         """Reads the losses that are still on the device, checks that they are finite, and logs them."""
@@ -258,7 +283,7 @@ class Trainer:
         for name, value in losses.items():
             if not math.isfinite(value):
                 self._fail(step, name, value)
-        if step % self.run.log_steps == 0 or step == self.run.num_train_steps:
+        if step % self.options.log_steps == 0 or step == self.options.num_train_steps:
             self._log_losses(step, tokens, losses)
             self._restart_clock(step, tokens)
 
@@ -268,11 +293,11 @@ class Trainer:
         self.log.flush()
         self.mlperf.block_stop(self._progress())
         self.mlperf.end("run_stop", status="aborted", **self._progress())
-        paths = checkpoints.list_checkpoints(self.run.directory)
+        paths = checkpoints.list_checkpoints(self.options.output_dir)
         state = f"the last good checkpoint is {paths[-1]}" if paths else "there is no checkpoint yet"
         raise RunFailedError(
-            f"{self.run.directory}: the {name} of step {step} is {value}, so the run was stopped; {state}. Lower the "
-            "learning rate, or lengthen the warm-up."
+            f"{self.options.output_dir}: the {name} of step {step} is {value}, so the run was stopped; {state}. Lower "
+            "the learning rate, or lengthen the warm-up."
         )
 
     def _log_losses(self, step: int, tokens: int, losses: Mapping[str, float]) -> None:
@@ -288,7 +313,7 @@ class Trainer:
         self.log.event("train", step, {"samples": step * self.input.batch, **losses, **throughput})
         if self.steps.devices.is_first:
             say(
-                f"step {step}/{self.run.num_train_steps}: loss {losses['loss']:.4f}, learning rate "
+                f"step {step}/{self.options.num_train_steps}: loss {losses['loss']:.4f}, learning rate "
                 f"{losses['learning_rate']:.3g}, {tokens_per_second:,.0f} tokens/s"
             )
         starved = self._meter.told(seconds, waited)
@@ -316,17 +341,21 @@ class Trainer:
         self.mlperf.start("eval_start", **self._progress())
         metrics = evaluate.evaluate(self.steps, self.evaluation)
         self.mlperf.end("eval_stop", **self._progress())
-        expected = self.run.expected_initial if self.step == 0 else None
+        options, expected = self.options, None
+        if self.step == 0:
+            given = options.expected_initial_masked_lm_accuracy
+            expected = evaluate.expected_initial_accuracy(options.init_checkpoint, given)
         expectation = {} if expected is None else {"expected_masked_lm_accuracy": expected}
         self.log.event("eval", self.step, {"samples": samples, **metrics, **expectation})
-        value = metrics.get(self.run.target_metric)
+        value = metrics.get(_TARGET_METRIC)
         if value is not None:
             self.mlperf.event("eval_accuracy", value, **self._progress())
         if self.steps.devices.is_first:
             say(f"evaluation at step {self.step}: {evaluate.describe(metrics, expected)}")
-        reached = self.run.target is not None and value is not None and value >= self.run.target
+        target = options.target_masked_lm_accuracy
+        reached = target is not None and value is not None and value >= target
         if reached and self.steps.devices.is_first:
-            write_target(self.run.directory, self.step, metrics)
+            write_target(self.options.output_dir, self.step, metrics)
         return metrics, reached
 
     def _on_any_host(self, value: bool) -> bool:
@@ -336,17 +365,17 @@ class Trainer:
         """
         if self.steps.devices.process_count == 1:
             return value
-        return self.step % self.run.log_steps == 0 and self.steps.any_host(value)
+        return self.step % self.options.log_steps == 0 and self.steps.any_host(value)
 
     def _target_file_says_reached(self) -> bool:
         """Whether an evaluation of this run, in this or another process, has reached the target."""
-        path = files.join(self.run.directory, TARGET_FILE)
-        if self.run.target is None or not storage.exists(path):
+        path, target = files.join(self.options.output_dir, TARGET_FILE), self.options.target_masked_lm_accuracy
+        if target is None or not storage.exists(path):
             return False
         try:
-            reached = json.loads(storage.read_bytes(path))[self.run.target_metric]
+            reached = json.loads(storage.read_bytes(path))[_TARGET_METRIC]
             # The file may be that of an earlier command with a lower target.
-            return bool(reached >= self.run.target)
+            return bool(reached >= target)
         except (ValueError, KeyError, TypeError):
             raise UnusableInputError(
                 f"{path}: this file is damaged; delete it, and the training goes on to its own evaluations."
@@ -354,20 +383,20 @@ class Trainer:
 
     def _finish(self, reached: bool, metrics: Mapping[str, float]) -> None:
         """Logs the end of the run, and writes the file that tells a watching process."""
-        run, samples = self.run, self.step * self.input.batch
-        status = "success" if reached or run.target is None else "aborted"
+        samples, target = self.step * self.input.batch, self.options.target_masked_lm_accuracy
+        status = "success" if reached or target is None else "aborted"
         self.mlperf.block_stop(self._progress())
         self.mlperf.end("run_stop", status=status, **self._progress())
         self.log.event("end", self.step, {"samples": samples, "target_reached": reached, **metrics})
         self.log.flush()
         if not self.steps.devices.is_first:
             return
-        storage.write_bytes(files.join(run.directory, FINISHED_FILE), b'{"step": %d}\n' % self.step)
-        if run.target is None:
+        storage.write_bytes(files.join(self.options.output_dir, FINISHED_FILE), b'{"step": %d}\n' % self.step)
+        if target is None:
             say(f"done: {self.step} steps, {samples:,} examples")
         else:
             outcome = "reached" if reached else "not reached"
-            say(f"done: {run.target_metric} {run.target} was {outcome} after {samples:,} examples")
+            say(f"done: {_TARGET_METRIC} {target} was {outcome} after {samples:,} examples")
 
 
 def write_target(directory: str, step: int, metrics: Mapping[str, float]) -> None:

@@ -109,13 +109,9 @@ def pretraining_model(config: ModelConfig, *, next_sentence: bool = True, seed: 
 
     Inputs: `input_ids`, `input_mask`, `segment_ids` [B, S], `masked_lm_positions` [B, P], int32.
     Outputs: `masked_lm_logits` [B, P, vocab_size], `next_sentence_logits` [B, 2], `pooled_output` [B, hidden_size]; the
-    last two only with the next-sentence head. Source: google-research/bert run_pretraining.py,
-    get_masked_lm_output and get_next_sentence_output.
-
-    Args:
-      config: the encoder's sizes.
-      next_sentence: whether there is a pooler and a next-sentence head.
-      seed: seed of the initial weights (see `initial_value`), which are the same on every backend.
+    last two only with the next-sentence head. The seed gives the initial weights (see `initial_value`), which are the
+    same on every backend. Source: google-research/bert run_pretraining.py, get_masked_lm_output and
+    get_next_sentence_output.
     """
     encoder = _encoder(config)
     positions = keras.Input((None,), dtype="int32", name="masked_lm_positions")
@@ -127,15 +123,9 @@ def pretraining_model(config: ModelConfig, *, next_sentence: bool = True, seed: 
     )
     outputs = {"masked_lm_logits": head(encoder.sequence, positions)}
     transform = "cls/predictions/transform"
-    encoder.weights.update(
-        {
-            f"{transform}/dense/kernel": head._intermediate_dense.kernel,
-            f"{transform}/dense/bias": head._intermediate_dense.bias,
-            f"{transform}/LayerNorm/beta": head._intermediate_layer_norm.beta,
-            f"{transform}/LayerNorm/gamma": head._intermediate_layer_norm.gamma,
-            "cls/predictions/output_bias": head._bias,
-        }
-    )
+    encoder.weights.update(_layer_weights(f"{transform}/dense", head._intermediate_dense))
+    encoder.weights.update(_layer_weights(f"{transform}/LayerNorm", head._intermediate_layer_norm))
+    encoder.weights["cls/predictions/output_bias"] = head._bias
     if next_sentence:
         pooled = _pooled(config, encoder)
         dense = keras.layers.Dense(2, name="next_sentence")
@@ -209,32 +199,29 @@ def _encoder(config: ModelConfig) -> _Encoder:
     weights |= {
         f"{prefix}/embeddings/word_embeddings": backbone.token_embedding.embeddings,
         f"{prefix}/embeddings/position_embeddings": positions,
-        f"{prefix}/embeddings/LayerNorm/beta": backbone.embeddings_layer_norm.beta,
-        f"{prefix}/embeddings/LayerNorm/gamma": backbone.embeddings_layer_norm.gamma,
+        **_layer_weights(f"{prefix}/embeddings/LayerNorm", backbone.embeddings_layer_norm),
     }
     for i, layer in enumerate(backbone.transformer_layers):
-        weights |= {f"{prefix}/encoder/layer_{i}/{name}": value for name, value in _layer_weights(layer).items()}
+        attention = layer._self_attention_layer
+        parts = {
+            "attention/self/query": attention.query_dense,
+            "attention/self/key": attention.key_dense,
+            "attention/self/value": attention.value_dense,
+            "attention/output/dense": attention.output_dense,
+            "attention/output/LayerNorm": layer._self_attention_layer_norm,
+            "intermediate/dense": layer._feedforward_intermediate_dense,
+            "output/dense": layer._feedforward_output_dense,
+            "output/LayerNorm": layer._feedforward_layer_norm,
+        }
+        for part, sublayer in parts.items():
+            weights |= _layer_weights(f"{prefix}/encoder/layer_{i}/{part}", sublayer)
     return _Encoder(inputs, backbone, sequence, weights)
 
 
-def _layer_weights(layer: Any) -> dict[str, Any]:
-    """The weights of one of the backbone's transformer layers, by their names below `layer_N/`."""
-    attention = layer._self_attention_layer
-    parts = {
-        "attention/self/query": attention.query_dense,
-        "attention/self/key": attention.key_dense,
-        "attention/self/value": attention.value_dense,
-        "attention/output/dense": attention.output_dense,
-        "attention/output/LayerNorm": layer._self_attention_layer_norm,
-        "intermediate/dense": layer._feedforward_intermediate_dense,
-        "output/dense": layer._feedforward_output_dense,
-        "output/LayerNorm": layer._feedforward_layer_norm,
-    }
-    weights = {}
-    for part, sublayer in parts.items():
-        for kind in ("beta", "gamma") if part.endswith("LayerNorm") else ("kernel", "bias"):
-            weights[f"{part}/{kind}"] = getattr(sublayer, kind)
-    return weights
+def _layer_weights(name: str, layer: Any) -> dict[str, Any]:
+    """The weights of a dense layer or a layer normalisation of ours by our names."""
+    kinds = ("beta", "gamma") if name.endswith("LayerNorm") else ("kernel", "bias")
+    return {f"{name}/{kind}": getattr(layer, kind) for kind in kinds}
 
 
 def _configure(backbone: Any, config: ModelConfig) -> None:
@@ -263,8 +250,7 @@ def _pooled(config: ModelConfig, encoder: _Encoder) -> Any:
     else:
         dense = encoder.backbone.pooled_dense
     pooled = dense(encoder.sequence[:, 0, :])
-    encoder.weights[f"{config.model_type}/pooler/dense/kernel"] = dense.kernel
-    encoder.weights[f"{config.model_type}/pooler/dense/bias"] = dense.bias
+    encoder.weights.update(_layer_weights(f"{config.model_type}/pooler/dense", dense))
     return pooled
 
 

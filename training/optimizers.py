@@ -1,4 +1,4 @@
-"""LAMB and AdamW with the reference's mathematics, as Keras optimizers.
+"""LAMB and AdamW with the reference's mathematics, as Keras optimizers, and the schedule of the learning rate.
 
 Keras has optimizers of the same names, but they compute something else: its AdamW corrects the bias of the moments and
 decays weights apart from the update, and its Lamb leaves weight decay out of the trust ratio.
@@ -33,9 +33,9 @@ class _Moments(keras.optimizers.Optimizer):
         beta_1: float = 0.9,
         beta_2: float = 0.999,
         epsilon: float = 1e-6,
-        name: str,
+        name: str | None = None,
     ) -> None:
-        super().__init__(learning_rate=learning_rate, name=name)
+        super().__init__(learning_rate=learning_rate, name=name or type(self).__name__.lower())
         self.rate = learning_rate
         self.weight_decay_rate = weight_decay_rate
         self.beta_1 = beta_1
@@ -63,9 +63,6 @@ class _Moments(keras.optimizers.Optimizer):
 class AdamW(_Moments):
     """google-research/bert's AdamWeightDecayOptimizer (optimization.py): no bias correction, decay in the update."""
 
-    def __init__(self, learning_rate: Any, *, name: str = "adamw", **settings: float) -> None:
-        super().__init__(learning_rate, name=name, **settings)
-
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
         """Updates one variable. All arithmetic is float32."""
         m, v, excluded = self._moments(gradient, variable)
@@ -81,9 +78,6 @@ class Lamb(_Moments):
     The bias of both moments is corrected. Weight decay is part of the update that the trust ratio is computed from.
     """
 
-    def __init__(self, learning_rate: Any, *, name: str = "lamb", **settings: float) -> None:
-        super().__init__(learning_rate, name=name, **settings)
-
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
         """Updates one variable. All arithmetic is float32."""
         m, v, excluded = self._moments(gradient, variable)
@@ -98,3 +92,38 @@ class Lamb(_Moments):
             usable = ops.logical_and(weight_norm > 0, update_norm > 0)
             trust_ratio = ops.where(usable, weight_norm / ops.where(usable, update_norm, 1.0), 1.0)
         self.assign_sub(variable, trust_ratio * learning_rate * update)
+
+
+class WarmupPolynomialDecay(keras.optimizers.schedules.LearningRateSchedule):
+    """The reference's schedule, in float32 (mlcommons/training retired_benchmarks/bert/optimization.py).
+
+    The decay runs over all steps, including those of the warm-up:
+    `learning_rate * (1 - step / num_train_steps)^poly_power`. While `step - start_warmup_step < num_warmup_steps`, the
+    rate is `learning_rate * (step - start_warmup_step) / num_warmup_steps` instead. `start_warmup_step` may be
+    negative.
+    """
+
+    def __init__(
+        self,
+        *,
+        learning_rate: float,
+        num_train_steps: int,
+        num_warmup_steps: int = 0,
+        start_warmup_step: int = 0,
+        poly_power: float = 1.0,
+    ) -> None:
+        self.learning_rate = learning_rate
+        self.num_train_steps = num_train_steps
+        self.num_warmup_steps = num_warmup_steps
+        self.start_warmup_step = start_warmup_step
+        self.poly_power = poly_power
+
+    def __call__(self, step: Any) -> Any:
+        """The learning rate (float32 scalar) of the update that follows `step` updates (an integer scalar)."""
+        fraction_done = ops.cast(ops.minimum(step, self.num_train_steps), "float32") / float(self.num_train_steps)
+        decayed = self.learning_rate * ops.power(1.0 - fraction_done, self.poly_power)
+        if not self.num_warmup_steps:
+            return decayed
+        warmup_step = ops.cast(ops.cast(step, "int32") - self.start_warmup_step, "float32")
+        warming = self.learning_rate * (warmup_step / float(self.num_warmup_steps))
+        return ops.where(warmup_step < self.num_warmup_steps, warming, decayed)

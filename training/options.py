@@ -305,11 +305,7 @@ class TrainOptions:
             )
 
     def _check_mlperf(self) -> None:
-        """Checks that MLPerf's log can pass MLPerf's checker.
-
-        Raises:
-          UnusableInputError: it cannot.
-        """
+        """Checks that MLPerf's log can pass MLPerf's checker."""
         if not self.mlperf_log:
             return
         if self.task != "pretrain" or self.eval_only:
@@ -328,7 +324,7 @@ _COUNTS = (
     "max_predictions_per_seq", "eval_every_samples", "max_eval_steps", "num_devices", "num_processes",
     "max_query_length", "max_document_length",
 )  # fmt: skip
-# For each number that is no count: whether a finite value is allowed, and what a user reads of it.
+# For each number that is not a count: whether a finite value is allowed, and what a user reads of it.
 _RANGES: dict[str, tuple[Callable[[float], bool], str]] = {
     "learning_rate": (lambda value: value > 0, "above 0"),
     "num_warmup_steps": (lambda value: value >= 0, "at least 0"),
@@ -346,11 +342,7 @@ _RANGES: dict[str, tuple[Callable[[float], bool], str]] = {
 
 
 def _check_not_empty(options: Any) -> None:
-    """Checks that no path or name is an empty text, as an unset variable of a shell leaves it.
-
-    Raises:
-      UnusableInputError: one is.
-    """
+    """Checks that no path or name is an empty text, as an unset variable of a shell leaves it."""
     for field in dataclasses.fields(options):
         value = getattr(options, field.name)
         texts = value if isinstance(value, tuple) else (value,)
@@ -359,11 +351,7 @@ def _check_not_empty(options: Any) -> None:
 
 
 def _check_one_vocabulary(options: "TrainOptions | ConvertOptions") -> None:
-    """Checks that no more than one vocabulary is named.
-
-    Raises:
-      UnusableInputError: both kinds are.
-    """
+    """Checks that no more than one vocabulary is named."""
     if options.vocab_file is not None and options.tokenizer_file is not None:
         raise UnusableInputError("--vocab_file and --tokenizer_file both name the vocabulary; give one.")
 

@@ -21,7 +21,7 @@ _EXAMPLES_SCHEMES = ("gs", "http", "https")
 # Of a data set, and of a build.
 _MANIFESTS = ("manifest.json", "examples/manifest.json")
 _GZIP_MAGIC = b"\x1f\x8b"
-# A record of a TFRecord file begins with its length, and 16 bytes are no part of the example itself.
+# A record of a TFRecord file begins with its length, and 16 bytes do not belong to the example itself.
 _LENGTH_BYTES, _FRAME_BYTES = 8, 16
 _TENSORFLOW_SUFFIXES = (".index", ".meta")
 
@@ -29,9 +29,7 @@ _TENSORFLOW_SUFFIXES = (".index", ".meta")
 def check(options: TrainOptions, *, has_input: bool = True) -> None:
     """Checks the files that a training names, its model and its output directory, without changing anything.
 
-    Args:
-      options: the options of the training.
-      has_input: whether the examples exist already; a build makes them before it trains.
+    The examples are looked at if they exist already (`has_input`); a build makes them before it trains.
 
     Raises:
       UnusableInputError: one of them cannot be used; the message says which, and why.
@@ -75,11 +73,7 @@ def check_conversion(options: ConvertOptions) -> None:
 
 
 def _check_not_over_input(options: ConvertOptions) -> None:
-    """Refuses a conversion that would write over its checkpoint, or over the configuration beside it.
-
-    Raises:
-      UnusableInputError: it would.
-    """
+    """Refuses a conversion that would write over its checkpoint, or over the configuration beside it."""
     read = [options.input, *([options.bert_config_file] if options.bert_config_file else [])]
     if options.format == "huggingface":
         files.check_outputs(read, [options.output])
@@ -121,7 +115,7 @@ def named_model(options: TrainOptions) -> ModelConfig | None:
 
 
 def vocabulary_size(options: TrainOptions) -> int | None:
-    """The size of the vocabulary that the options name; None where they name none.
+    """The size of the vocabulary that the options name; None if they name none.
 
     Raises:
       UnusableInputError: it cannot be used.
@@ -167,7 +161,12 @@ def check_checkpoint(path: str) -> None:
             continue
         except OSError as error:
             raise UnusableInputError(f"{path}: this checkpoint cannot be read ({error.strerror}).") from None
-    raise UnusableInputError(
+    raise no_such_checkpoint(path)
+
+
+def no_such_checkpoint(path: str) -> UnusableInputError:
+    """The error for a checkpoint that does not exist."""
+    return UnusableInputError(
         f"{path}: there is no such checkpoint; name a TensorFlow checkpoint's prefix, a file or a directory."
     )
 

@@ -1,6 +1,6 @@
 """Which data a run trains on: the release with its fingerprint, and the manifests of the examples.
 
-The run writes this into its log and its checkpoints, from which `maskmill lineage` reads it. It is no setting of the
+The run writes this into its log and its checkpoints, from which `maskmill lineage` reads it. It is not a setting of the
 run: the same data may lie somewhere else when the run is resumed. This imports neither TensorFlow nor Keras.
 """
 
@@ -26,11 +26,11 @@ def provenance(options: TrainOptions, read: Callable[[str], bytes | None]) -> di
 
     Args:
       options: of the run.
-      read: gives the content of a path, None where there is no file.
+      read: gives the content of a path, None if there is no file.
 
     Returns:
       `input`: the paths, on this machine absolute; `manifests`: the directory, the stage and the sha256 of each
-      manifest of the examples; `release` and `release_fingerprint`: None where the examples are of no release.
+      manifest of the examples; `release` and `release_fingerprint`: None if the examples are not of a release.
 
     Raises:
       UnusableInputError: the release is not the one that was asked for, or the examples are not of it.
@@ -92,7 +92,7 @@ def _release_of(directory: str) -> str | None:
 def _check_release(
     release: str, digests: dict[str, str], manifests: list[dict[str, str]], expected: str | None
 ) -> None:
-    """Raises UnusableInputError if a release is another one than was asked for, or the examples are none of it."""
+    """Raises UnusableInputError if a release is not the one that was asked for, or the examples are not of it."""
     found = fingerprints.fingerprint_of(digests)
     if expected is not None and expected != found:
         raise UnusableInputError(

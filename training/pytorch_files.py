@@ -96,14 +96,6 @@ def _rebuild_tensor(storage: Any, offset: Any, shape: Any, strides: Any, *_: Any
     return _Tensor(storage, offset, shape, strides)
 
 
-def _rebuild_parameter(tensor: Any, *_: Any) -> Any:
-    return tensor
-
-
-def _ordered_dict(*arguments: Any) -> dict[Any, Any]:
-    return _Weights(*arguments)
-
-
 class _Weights(collections.OrderedDict[Any, Any]):
     """The mapping of a state dict. PyTorch sets `_metadata` on it, which is dropped."""
 
@@ -112,10 +104,10 @@ class _Weights(collections.OrderedDict[Any, Any]):
 
 
 _NAMES: Mapping[tuple[str, str], _Marker] = {
-    ("collections", "OrderedDict"): _Marker("OrderedDict", _ordered_dict),
+    ("collections", "OrderedDict"): _Marker("OrderedDict", _Weights),
     ("torch._utils", "_rebuild_tensor"): _Marker("_rebuild_tensor", _rebuild_tensor),
     ("torch._utils", "_rebuild_tensor_v2"): _Marker("_rebuild_tensor_v2", _rebuild_tensor),
-    ("torch._utils", "_rebuild_parameter"): _Marker("_rebuild_parameter", _rebuild_parameter),
+    ("torch._utils", "_rebuild_parameter"): _Marker("_rebuild_parameter", lambda tensor, *_: tensor),
     **{("torch", kind): _Marker(kind) for kind in _DTYPES},
 }
 
@@ -150,22 +142,13 @@ class _Unpickler(pickle.Unpickler):
         return self.storages[key]
 
 
-def is_pytorch_file(path: str) -> bool:
-    """Whether a local file begins as PyTorch's files do."""
-    with open(path, "rb") as file:
-        head = file.read(len(_LEGACY_MAGIC))
-    return head.startswith(_ZIP_MAGIC) or head == _LEGACY_MAGIC
-
-
 def read(path: str, *, name: str | None = None) -> dict[str, np.ndarray]:
     """The arrays of a local file of weights by name. Floats are converted to float32.
 
-    Args:
-      path: the file.
-      name: what the user calls it, if not by its path.
+    `name` is what the user calls the file, if not by its path.
 
     Raises:
-      UnusableInputError: it is damaged, it is no file of weights, or it asks for a name that weights do not need.
+      UnusableInputError: it is damaged, it is not a file of weights, or it asks for a name that weights do not need.
       OSError: it cannot be opened.
     """
     name = path if name is None else name

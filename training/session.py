@@ -17,16 +17,14 @@ from training import (
     model,
     optimizers,
     preflight,
-    schedule,
     settings,
     steps,
     storage,
     tasks,
-    training_input,
 )
 from training.config import ModelConfig, from_json
 from training.inputs import Examples
-from training.logs import MlperfLog
+from training.logs import MlperfLog, RunLog
 from training.options import TrainOptions
 
 
@@ -39,18 +37,7 @@ class Session:
 
     def __init__(self, options: TrainOptions) -> None:
         self.options = options
-        self.devices = devices.start(
-            devices.DeviceOptions(
-                backend=options.backend,
-                num_devices=options.num_devices,
-                dtype="mixed_bfloat16" if options.dtype == "bfloat16" else "float32",
-                coordinator=options.coordinator,
-                num_processes=options.num_processes,
-                process_id=options.process_id,
-                coordinator_timeout=options.coordinator_timeout,
-                deterministic=options.deterministic,
-            )
-        )
+        self.devices = devices.start(options)
         self.config = _model_config(options)
         enabled = options.mlperf_log and self.devices.is_first
         self.mlperf = MlperfLog(files.join(options.output_dir, "mlperf.log"), enabled=enabled)
@@ -92,13 +79,13 @@ class Session:
     def make_steps(self) -> steps.Steps:
         """The steps of the task with a new optimizer."""
         with self._strategy_scope():
-            step_options = steps.StepOptions(clip=_clip(self.options), seed=self.options.seed)
-            return steps.make_steps(self.task, _optimizer(self.options), self.devices, step_options)
+            optimizer, clip = _optimizer(self.options), _clip(self.options)
+            return steps.make_steps(self.task, optimizer, self.devices, clip=clip, seed=self.options.seed)
 
-    def training_batches(self) -> training_input.TrainingInput:
+    def training_batches(self) -> inputs.TrainingInput:
         """This host's batches of the training examples."""
         options = self.options
-        return training_input.TrainingInput(
+        return inputs.TrainingInput(
             data_set=self.examples.data_sets["training"],
             features=self.examples.features,
             batch=options.train_batch_size,
@@ -109,10 +96,10 @@ class Session:
             hosts=self.devices.process_count,
         )
 
-    def evaluation_batches(self) -> training_input.EvaluationInput:
+    def evaluation_batches(self) -> inputs.EvaluationInput:
         """This host's batches of the evaluation examples."""
         options = self.options
-        return training_input.EvaluationInput(
+        return inputs.EvaluationInput(
             self.examples.data_sets["evaluation"],
             self.examples.features,
             batch=options.eval_batch_size,
@@ -120,6 +107,11 @@ class Session:
             host=self.devices.process_index,
             hosts=self.devices.process_count,
         )
+
+    def run_log(self, name: str) -> RunLog:
+        """The log `NAME.jsonl` of the run, which the first process writes."""
+        options = self.options
+        return RunLog(options.output_dir, name, writes=self.devices.is_first, tensorboard=options.tensorboard)
 
     def log_mlperf_settings(self) -> None:
         """Ends the preparation of a run in MLPerf's log: its settings, and that no example is in memory any more."""
@@ -147,11 +139,7 @@ class Session:
 
 
 def _model_config(options: TrainOptions) -> ModelConfig:
-    """The model's configuration, from the options or from a checkpoint that they name.
-
-    Raises:
-      UnusableInputError: there is none, or it does not fit the vocabulary.
-    """
+    """The model's configuration, from the options or from a checkpoint that they name."""
     config = preflight.named_model(options)
     if config is not None:
         return config
@@ -182,7 +170,7 @@ def _clip(options: TrainOptions) -> steps.Clip:
 
 
 def _optimizer(options: TrainOptions) -> keras.optimizers.Optimizer:
-    rate = schedule.WarmupPolynomialDecay(
+    rate = optimizers.WarmupPolynomialDecay(
         learning_rate=options.learning_rate,
         num_train_steps=options.num_train_steps,
         num_warmup_steps=options.num_warmup_steps,

@@ -11,7 +11,7 @@ from training.options import TrainOptions, deciding_options
 if TYPE_CHECKING:
     from training.inputs import Feature
 
-# Settings that are no options' values: what options and data come to.
+# Settings that are not values of options: what options and data come to.
 MODEL, DATA, NEXT_SENTENCE, DEVICES = "model", "training_data", "next_sentence_prediction", "devices"
 # Which order of the examples a seed gives. Checkpoints of runs that read by tf.data do not name it.
 ORDER = "order_of_examples"
@@ -29,12 +29,7 @@ def resume_settings(
     """The settings that a run's result depends on, by name. A run may only be resumed with the same settings.
 
     They are the options that are declared as `deciding` (training/options.py), and what the others come to.
-
-    Args:
-      options: the options of the run.
-      config: its model.
-      training_data: the fingerprint of the training examples.
-      device_count: the number of devices of all hosts.
+    `training_data` is the fingerprint of the training examples, `device_count` the number of devices of all hosts.
     """
     model = dataclasses.asdict(config)
     del model["position_offset"]  # no weight depends on it

@@ -10,7 +10,6 @@ values as a run that was never stopped, and no random state has to be saved.
 """
 
 import abc
-import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -33,26 +32,20 @@ Batch = Mapping[str, Any]
 PartFunction = Callable[[Any, Batch], tuple[Any, Any]]
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class StepOptions:
-    """How a step clips gradients, and the seed of dropout.
+class Steps(abc.ABC):
+    """The steps of a task on a backend, and the losses of a part as a function of the weights.
 
-    `clip` is "after" or "before" the gradients are averaged over devices and parts, or "none"; the norm is CLIP_NORM.
+    Gradients are clipped to CLIP_NORM "after" or "before" they are averaged over devices and parts, or not ("none").
+    The seed is that of dropout.
     """
 
-    clip: Clip = "after"
-    seed: int = 0
-
-
-class Steps(abc.ABC):
-    """The steps of a task on a backend, and the losses of a part as a function of the weights."""
-
-    def __init__(self, task: Task, optimizer: Any, devices: Devices, options: StepOptions) -> None:
+    def __init__(self, task: Task, optimizer: Any, devices: Devices, *, clip: Clip = "after", seed: int = 0) -> None:
         self.task = task
         self.model = task.built.model
         self.optimizer = optimizer
         self.devices = devices
-        self.options = options
+        self.clip = clip
+        self.seed = seed
         if not optimizer.built:
             optimizer.build(self.model.trainable_variables)
 
@@ -84,7 +77,7 @@ class Steps(abc.ABC):
         """The states of the model's seed generators, [seed, counter] each."""
         seeds = []
         for i, variable in enumerate(self.model.non_trainable_variables):
-            seed = ((self.options.seed + 1) * _SEED_STRIDE + i * _LAYER_STRIDE) % _SEEDS
+            seed = ((self.seed + 1) * _SEED_STRIDE + i * _LAYER_STRIDE) % _SEEDS
             state = ops.stack([ops.cast(seed, "int32"), ops.cast(counter, "int32")])
             seeds.append(ops.cast(state, variable.dtype))
         return seeds
@@ -105,9 +98,16 @@ class Steps(abc.ABC):
         outputs, _ = self.model.stateless_call(weights, self._seeds(0), inputs, training=False)
         return self.task.evaluation(outputs, batch)
 
-    def _learning_rate(self, step: Any) -> Any:
+    def _clipped_after(self, gradients: list[Any]) -> tuple[list[Any], Any]:
+        """The averaged gradients, clipped if that is asked for, and the norm that they had before."""
+        clipped, norm = _clipped(gradients)
+        return (clipped if self.clip == "after" else gradients), norm
+
+    def _results(self, losses: Batch, norm: Any, step: Any) -> dict[str, Any]:
+        """What `train` returns of the update that follows `step` updates."""
         rate = self.optimizer.rate
-        return rate(step) if callable(rate) else ops.convert_to_tensor(rate, "float32")
+        rate = rate(step) if callable(rate) else ops.convert_to_tensor(rate, "float32")
+        return {**losses, "loss": sum(losses.values()), "gradient_norm": norm, "learning_rate": rate}
 
 
 def _clipped(gradients: list[Any]) -> tuple[list[Any], Any]:
@@ -115,22 +115,18 @@ def _clipped(gradients: list[Any]) -> tuple[list[Any], Any]:
 
     Returns the scaled gradients and the norm that they had before.
     """
-    norm = _norm(gradients)
+    norm = ops.sqrt(sum(ops.sum(ops.square(g)) for g in gradients))
     scale = CLIP_NORM * ops.minimum(1.0 / norm, 1.0 / CLIP_NORM)
     # Gradients that are all 0 stay 0. NaN and infinity pass through, and the training loop stops the run.
     scale = ops.where(norm == 0, 1.0, scale)
     return [g * scale for g in gradients], norm
 
 
-def _norm(gradients: list[Any]) -> Any:
-    return ops.sqrt(sum(ops.sum(ops.square(g)) for g in gradients))
-
-
 class JaxSteps(Steps):
     """Compiled steps on JAX. The state is kept in arrays here; `store` puts it back into the Keras variables."""
 
-    def __init__(self, task: Task, optimizer: Any, devices: Devices, options: StepOptions) -> None:
-        super().__init__(task, optimizer, devices, options)
+    def __init__(self, task: Task, optimizer: Any, devices: Devices, *, clip: Clip = "after", seed: int = 0) -> None:
+        super().__init__(task, optimizer, devices, clip=clip, seed=seed)
         import jax
 
         self._jax = jax
@@ -190,19 +186,16 @@ class JaxSteps(Steps):
         """(weights, optimizer's state, batch) → the new weights and state, and the losses. Compiled."""
         step = state[0]
         gradients, losses = self._gradients(weights, step, batch)
-        norm = _norm(gradients)
-        if self.options.clip == "after":
-            gradients, norm = _clipped(gradients)
-        rate = self._learning_rate(step)
+        gradients, norm = self._clipped_after(gradients)
+        results = self._results(losses, norm, step)
         weights, state = self.optimizer.stateless_apply(state, gradients, weights)
-        total = sum(losses.values())
-        return weights, state, losses | {"loss": total, "gradient_norm": norm, "learning_rate": rate}
+        return weights, state, results
 
     def _gradients(self, weights: list[Any], step: Any, batch: Batch) -> tuple[Any, Any]:
         """The gradients and losses of a batch, added up part by part."""
         jax = self._jax
         parts = next(iter(batch.values())).shape[0]
-        cut = self._clipping_each_device if self.options.clip == "before" else self._as_one_batch
+        cut = self._clipping_each_device if self.clip == "before" else self._as_one_batch
         split, of_part = cut(weights, step, batch)
 
         def add(total: Any, indexed: Any) -> tuple[Any, None]:
@@ -255,8 +248,8 @@ class JaxSteps(Steps):
 class TensorFlowSteps(Steps):
     """Compiled steps on TensorFlow. The state is kept in the Keras variables themselves."""
 
-    def __init__(self, task: Task, optimizer: Any, devices: Devices, options: StepOptions) -> None:
-        super().__init__(task, optimizer, devices, options)
+    def __init__(self, task: Task, optimizer: Any, devices: Devices, *, clip: Clip = "after", seed: int = 0) -> None:
+        super().__init__(task, optimizer, devices, clip=clip, seed=seed)
         import tensorflow as tf
 
         self._tf = tf
@@ -306,9 +299,9 @@ class TensorFlowSteps(Steps):
     def _update(self, batch: Batch) -> dict[str, Any]:
         """What each device does. All devices end with the same gradients, and so with the same weights."""
         gradients, losses, norm = self._gradients(batch)
-        rate = self._learning_rate(self.optimizer.iterations)
+        results = self._results(losses, norm, self.optimizer.iterations)
         self.optimizer.apply(gradients, self.model.trainable_variables)
-        return losses | {"loss": sum(losses.values()), "gradient_norm": norm, "learning_rate": rate}
+        return results
 
     def _gradients(self, batch: Batch) -> tuple[list[Any], dict[str, Any], Any]:
         """The gradients, clipped where asked for, and the losses of all devices; and the gradients' norm before."""
@@ -318,7 +311,7 @@ class TensorFlowSteps(Steps):
         weights = [tf.convert_to_tensor(v.value) for v in self.model.trainable_variables]
         step = tf.cast(self.optimizer.iterations.value, tf.int32)
         parts = next(iter(batch.values())).shape[0]
-        clips_each_device = self.options.clip == "before"
+        clips_each_device = self.clip == "before"
         batch_weights = self.task.weights(batch)
         if not clips_each_device and replicas > 1:
             batch_weights = context.all_reduce("SUM", batch_weights)
@@ -348,9 +341,7 @@ class TensorFlowSteps(Steps):
         if replicas > 1:
             gradients = context.all_reduce("SUM", gradients)
             losses = context.all_reduce("SUM", losses)
-        norm = _norm(gradients)
-        if self.options.clip == "after":
-            gradients, norm = _clipped(gradients)
+        gradients, norm = self._clipped_after(gradients)
         return gradients, losses, norm
 
     def _evaluate_step(self, batch: Batch) -> dict[str, Any]:
@@ -362,6 +353,7 @@ class TensorFlowSteps(Steps):
         return {name: self._strategy.gather(value, axis=0) for name, value in evaluation.items()}
 
 
-def make_steps(task: Task, optimizer: Any, devices: Devices, options: StepOptions) -> Steps:
-    """The steps for the backend that Keras runs on."""
-    return (JaxSteps if keras.backend.backend() == "jax" else TensorFlowSteps)(task, optimizer, devices, options)
+def make_steps(task: Task, optimizer: Any, devices: Devices, *, clip: Clip = "after", seed: int = 0) -> Steps:
+    """The steps for the backend that Keras runs on; see `Steps`."""
+    of_backend = JaxSteps if keras.backend.backend() == "jax" else TensorFlowSteps
+    return of_backend(task, optimizer, devices, clip=clip, seed=seed)

@@ -31,7 +31,7 @@ def read_bytes(path: str) -> bytes:
 
 
 def read_if_there(path: str) -> bytes | None:
-    """The content of a small file; None where there is none.
+    """The content of a small file; None if there is none.
 
     Raises:
       UnusableInputError: it cannot be read, or an object store cannot be asked.
@@ -113,7 +113,7 @@ def matching(pattern: str) -> list[str]:
 
 
 def delete(path: str) -> None:
-    """Deletes a file. It is no error if there is none.
+    """Deletes a file. A missing one is not an error.
 
     Raises:
       UnusableInputError: an object store refuses.

@@ -107,5 +107,5 @@ def cross_entropy(labels: Any, logits: Any) -> Any:
 
 
 def _is_right(labels: Any, logits: Any) -> Any:
-    """1.0 where the most probable class is the label, 0.0 elsewhere (float32)."""
+    """1.0 if the most probable class is the label, else 0.0 (float32)."""
     return ops.cast(ops.equal(ops.argmax(logits, -1), ops.cast(labels, "int32")), "float32")

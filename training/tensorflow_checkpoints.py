@@ -37,7 +37,7 @@ def read(prefix: str, model: ModelConfig) -> Values:
         stored_names = list(reader.get_variable_to_shape_map())
         if any(n.endswith(_TF2_SUFFIX) for n in stored_names):
             return _read_tf2(reader, stored_names, model, prefix)
-        weight_names = {ours for ours, _, _ in hugging_face.weight_names(model)}
+        weight_names = {weight.ours for weight in hugging_face.named_weights(model)}
         values = {n: reader.get_tensor(n) for n in stored_names if n in weight_names}
     except (tf.errors.OpError, IndexError, RuntimeError) as error:
         # TensorFlow's reader raises Python's own exceptions for some of its errors.
@@ -65,74 +65,66 @@ def write_tf1(prefix: str, values: Mapping[str, np.ndarray]) -> None:
 # TensorFlow 2: tensorflow/models, official/nlp/modeling/networks
 
 
+# The encoder of 2020 was a functional model, whose layers are counted (layer_with_weights-N); today's has attributes.
+_TF2_EMBEDDINGS = {
+    "embeddings/word_embeddings": ("layer_with_weights-0", "_embedding_layer"),
+    "embeddings/position_embeddings": ("layer_with_weights-1", "_position_embedding_layer"),
+    "embeddings/token_type_embeddings": ("layer_with_weights-2", "_type_embedding_layer"),
+    "embeddings/LayerNorm": ("layer_with_weights-3", "_embedding_norm_layer"),
+}
+_TF2_LAYER = {
+    "attention/self/query": ("_attention_layer/_query_dense",),
+    "attention/self/key": ("_attention_layer/_key_dense",),
+    "attention/self/value": ("_attention_layer/_value_dense",),
+    "attention/output/dense": ("_attention_layer/_output_dense", "_attention_output_dense"),
+    "attention/output/LayerNorm": ("_attention_layer_norm",),
+    "intermediate/dense": ("_intermediate_dense",),
+    "output/dense": ("_output_dense",),
+    "output/LayerNorm": ("_output_layer_norm",),
+}
+
+
 class Tf2Weight(NamedTuple):
     """A weight of TensorFlow Models' BertEncoder.
 
-    `name` is ours, `paths` are the object paths below the encoder that may lead to it, and `shape` is Keras's. The
-    encoder of 2020 was a functional model, whose layers are counted (layer_with_weights-N); today's has attributes.
+    `name` is ours, `paths` are the object paths below the encoder that may lead to it, and `shape` is the reference's.
     """
 
     name: str
     paths: tuple[str, ...]
     shape: Shape
 
+    def keras_shape(self, model: ModelConfig) -> Shape:
+        """Keras's shape, which has an axis for heads and one for their size."""
+        heads = (model.num_attention_heads, model.hidden_size // model.num_attention_heads)
+        if "/attention/self/" in self.name:
+            return (*self.shape[:-1], *heads)
+        return (*heads, *self.shape[1:]) if self.name.endswith("/attention/output/dense/kernel") else self.shape
+
 
 def tf2_weights(model: ModelConfig) -> Iterator[Tf2Weight]:
     """The weights of a BertEncoder of these sizes, with its pooler."""
-    width, layers = model.hidden_size, model.num_hidden_layers
-    embeddings = {
-        "word_embeddings": ("_embedding_layer", model.vocab_size),
-        "position_embeddings": ("_position_embedding_layer", model.max_position_embeddings),
-        "token_type_embeddings": ("_type_embedding_layer", model.type_vocab_size),
+    owners: dict[str, Sequence[str]] = {
+        **_TF2_EMBEDDINGS,
+        "pooler/dense": (f"layer_with_weights-{len(_TF2_EMBEDDINGS) + model.num_hidden_layers}", "_pooler_layer"),
     }
-    for number, (name, (attribute, rows)) in enumerate(embeddings.items()):
-        paths = (f"layer_with_weights-{number}/embeddings", f"{attribute}/embeddings")
-        yield Tf2Weight(f"bert/embeddings/{name}", paths, (rows, width))
-    number = len(embeddings)
-    for leaf in ("gamma", "beta"):
-        paths = (f"layer_with_weights-{number}/{leaf}", f"_embedding_norm_layer/{leaf}")
-        yield Tf2Weight(f"bert/embeddings/LayerNorm/{leaf}", paths, (width,))
-    for i in range(layers):
-        number += 1
-        roots = (f"layer_with_weights-{number}", f"_transformer_layers/{i}")
-        for part, attributes, leaves in _tf2_layer(model):
-            for leaf, shape in leaves.items():
-                ways = tuple(f"{root}/{a}/{leaf}" for root in roots for a in attributes)
-                yield Tf2Weight(f"bert/encoder/layer_{i}/{part}/{leaf}", ways, shape)
-    number += 1
-    for leaf, shape in (("kernel", (width, width)), ("bias", (width,))):
-        paths = (f"layer_with_weights-{number}/{leaf}", f"_pooler_layer/{leaf}")
-        yield Tf2Weight(f"bert/pooler/dense/{leaf}", paths, shape)
-
-
-def _tf2_layer(model: ModelConfig) -> Iterator[tuple[str, tuple[str, ...], dict[str, Shape]]]:
-    """(our name, the attributes that may lead to it, the shapes by weight) of each part of a transformer layer."""
-    width, heads, inner = model.hidden_size, model.num_attention_heads, model.intermediate_size
-    size = width // heads
-    norm: dict[str, Shape] = {"gamma": (width,), "beta": (width,)}
-    for which in ("query", "key", "value"):
-        projection: dict[str, Shape] = {"kernel": (width, heads, size), "bias": (heads, size)}
-        yield f"attention/self/{which}", (f"_attention_layer/_{which}_dense",), projection
-    output = ("_attention_layer/_output_dense", "_attention_output_dense")
-    yield "attention/output/dense", output, {"kernel": (heads, size, width), "bias": (width,)}
-    yield "attention/output/LayerNorm", ("_attention_layer_norm",), norm
-    yield "intermediate/dense", ("_intermediate_dense",), {"kernel": (width, inner), "bias": (inner,)}
-    yield "output/dense", ("_output_dense",), {"kernel": (inner, width), "bias": (width,)}
-    yield "output/LayerNorm", ("_output_layer_norm",), norm
-
-
-def _reference_shape(shape: Shape, name: str) -> Shape:
-    """Keras's shape of an encoder's weight → the reference's, which has one axis for heads and their size."""
-    if "/attention/self/" in name:
-        return (*shape[:-2], shape[-2] * shape[-1])
-    return (shape[0] * shape[1], shape[2]) if len(shape) == 3 else shape
+    for i in range(model.num_hidden_layers):
+        roots = (f"layer_with_weights-{len(_TF2_EMBEDDINGS) + i}", f"_transformer_layers/{i}")
+        for part, attributes in _TF2_LAYER.items():
+            owners[f"encoder/layer_{i}/{part}"] = [f"{root}/{attribute}" for root in roots for attribute in attributes]
+    for name, _, shape in hugging_face.named_weights(model):
+        if name.startswith("bert/") and shape is not None:
+            below = name.removeprefix("bert/")
+            owner, _, leaf = f"{below}/embeddings".rpartition("/") if below in owners else below.rpartition("/")
+            yield Tf2Weight(name, tuple(f"{path}/{leaf}" for path in owners[owner]), shape)
 
 
 def _read_tf2(reader: Any, stored_names: Sequence[str], model: ModelConfig, prefix: str) -> Values:
     """The weights of an encoder. A pre-trainer's checkpoint has more beside it, which is left out."""
     stored = {n.removesuffix(_TF2_SUFFIX): n for n in stored_names if n.endswith(_TF2_SUFFIX)}
     values = {}
-    for name, paths, shape in tf2_weights(model):
+    for weight in tf2_weights(model):
+        name, paths, shape = weight
         candidates = (f"{root}{path}" for root in _TF2_ROOTS for path in paths)
         stored_name = next((stored[c] for c in candidates if c in stored), None)
         if stored_name is None:
@@ -142,9 +134,10 @@ def _read_tf2(reader: Any, stored_names: Sequence[str], model: ModelConfig, pref
         array = reader.get_tensor(stored_name)
         if array.size != int(np.prod(shape)):
             raise UnusableInputError(
-                f"{prefix}: {stored_name} has shape {list(array.shape)}, but the configuration needs {list(shape)}."
+                f"{prefix}: {stored_name} has shape {list(array.shape)}, but the configuration needs "
+                f"{list(weight.keras_shape(model))}."
             )
-        values[name] = array.reshape(_reference_shape(shape, name))
+        values[name] = array.reshape(shape)
     return values
 
 
@@ -160,8 +153,9 @@ def write_tf2(prefix: str, values: Mapping[str, np.ndarray], model: ModelConfig)
         raise UnusableInputError("TensorFlow Models has no encoder checkpoints for RoBERTa; choose another --format.")
     root = tf.Module()
     objects: dict[str, Any] = {"": root}
-    for name, paths, shape in tf2_weights(model):
-        variable = tf.Variable(values[name].reshape(shape))
+    for weight in tf2_weights(model):
+        paths = weight.paths
+        variable = tf.Variable(values[weight.name].reshape(weight.keras_shape(model)))
         owner: Any = None
         for path in paths:
             owner = _attach(objects, path.rpartition("/")[0], owner)
@@ -172,7 +166,7 @@ def write_tf2(prefix: str, values: Mapping[str, np.ndarray], model: ModelConfig)
 def _attach(objects: dict[str, Any], path: str, last: Any) -> Any:
     """Makes the objects along a path that are not in `objects` yet, and returns the last.
 
-    The last is `last` where that is given, so that two paths lead to one object.
+    The last is `last` if that is given, so that two paths lead to one object.
     """
     if path not in objects:
         parent, _, name = path.rpartition("/")

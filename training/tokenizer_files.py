@@ -154,11 +154,7 @@ def _found(directory: str) -> dict[str, bytes]:
 
 
 def _completed(found: Mapping[str, bytes], path: str, model: ModelConfig) -> dict[str, bytes]:
-    """The files of a tokenizer with what transformers wants beside its tokenizer.json, which was read at `path`.
-
-    Raises:
-      UnusableInputError: it is no tokenizer.json, or its vocabulary is larger than the model's.
-    """
+    """The files of a tokenizer with what transformers wants beside its tokenizer.json, which was read at `path`."""
     try:
         tokenizer = json.loads(found[TOKENIZER])
         ids = tokenizer_json.token_ids(tokenizer)

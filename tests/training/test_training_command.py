@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import tensorflow as tf
-from training_helpers import BACKEND, small_config
+from training_helpers import BACKEND, device_options, small_config
 
 from maskmill.errors import UnusableInputError
 from pipelines.commands import cli
@@ -147,7 +147,7 @@ def test_unusable_input_is_one_sentence(flags, small_examples, tmp_path, capfd):
 def test_tensorflow_needs_the_addresses_of_the_other_hosts(monkeypatch):
     monkeypatch.delenv("TF_CONFIG", raising=False)
     with pytest.raises(UnusableInputError, match="from TF_CONFIG, which is not set; set it on each host"):
-        devices.start(devices.DeviceOptions(backend="tensorflow", coordinator="auto"))
+        devices.start(device_options(backend="tensorflow", coordinator="auto"))
 
 
 def test_a_training_checkpoint_begins_no_other_run(flags, tmp_path, capfd):

@@ -78,9 +78,10 @@ def test_tf2_checkpoints_of_todays_models_are_read(tmp_path):
     model = small_config()
     values = values_of(model)
     names, arrays = [], []
-    for name, paths, shape in tensorflow_checkpoints.tf2_weights(model):
-        names.append(f"encoder/{next(p for p in paths if 'layer_with_weights' not in p)}/.ATTRIBUTES/VARIABLE_VALUE")
-        arrays.append(values[name].reshape(shape))
+    for weight in tensorflow_checkpoints.tf2_weights(model):
+        path = next(path for path in weight.paths if "layer_with_weights" not in path)
+        names.append(f"encoder/{path}/.ATTRIBUTES/VARIABLE_VALUE")
+        arrays.append(values[weight.name].reshape(weight.keras_shape(model)))
     prefix = str(tmp_path / "ckpt-1")
     tf.raw_ops.SaveV2(prefix=prefix, tensor_names=names, shape_and_slices=[""] * len(names), tensors=arrays)
     assert_equal(convert.read(prefix, model), {n: v for n, v in values.items() if n.startswith("bert/")})

@@ -8,7 +8,7 @@ import pytest
 from training_helpers import BACKEND, small_config
 
 from maskmill.errors import UnusableInputError
-from training import command, finetune, training_input
+from training import command, finetune, inputs
 from training.options import TrainOptions
 
 pytestmark = pytest.mark.skipif(BACKEND == "tensorflow", reason="the steps are tested on both backends elsewhere")
@@ -65,7 +65,7 @@ def test_single_texts_are_learnt_from_tsv(tmp_path, vocab):
 
 def first_batch(examples, count):
     """The first examples of training, in file order."""
-    made = training_input.EvaluationInput(examples.data_sets["training"], examples.features, batch=count)
+    made = inputs.EvaluationInput(examples.data_sets["training"], examples.features, batch=count)
     with contextlib.closing(made()) as batches:
         return next(batches)
 

@@ -29,17 +29,16 @@ def evaluated(steps, data):
 
 
 def steps_of(built, optimizer):
-    from training.steps import StepOptions, make_steps
+    from training.steps import make_steps
     from training.tasks import PretrainingTask
 
-    return make_steps(PretrainingTask(built), optimizer, devices(), StepOptions())
+    return make_steps(PretrainingTask(built), optimizer, devices())
 
 
 def optimizer_of(name, expected):
     import keras
 
-    from training.optimizers import AdamW, Lamb
-    from training.schedule import WarmupPolynomialDecay
+    from training.optimizers import AdamW, Lamb, WarmupPolynomialDecay
 
     if name == "lamb":
         return Lamb(WarmupPolynomialDecay(learning_rate=0.02, num_train_steps=40, num_warmup_steps=8))

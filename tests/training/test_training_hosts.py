@@ -14,9 +14,10 @@ def test_processes_that_do_not_come_end_the_wait_with_one_sentence(process_id):
         free.bind(("localhost", 0))
         address = f"localhost:{free.getsockname()[1]}"
     program = (
-        "import sys; from training import devices; from maskmill.errors import RunFailedError\n"
-        f"options = devices.DeviceOptions(coordinator={address!r}, num_processes=2, process_id={process_id},\n"
-        "                                coordinator_timeout=1)\n"
+        "import sys; from training import devices; from training.options import TrainOptions\n"
+        "from maskmill.errors import RunFailedError\n"
+        "options = TrainOptions(output_dir='nowhere', input_file=('nothing',), coordinator_timeout=1,\n"
+        f"                       coordinator={address!r}, num_processes=2, process_id={process_id})\n"
         "try:\n    devices._meet_other_processes(options)\nexcept RunFailedError as error:\n    sys.exit(str(error))\n"
     )
     environment = os.environ | {"JAX_PLATFORMS": "cpu", "KERAS_BACKEND": "jax", "TF_CPP_MIN_LOG_LEVEL": "3"}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from training.input_meter import InputMeter
+from training.loop import InputMeter
 
 
 class Batches:

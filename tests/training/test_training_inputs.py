@@ -13,7 +13,7 @@ from training_helpers import BACKEND, small_config
 from maskmill.errors import UnusableInputError
 from maskmill.reading import opening
 from maskmill.reading.byte_ranges import LocalRanges
-from training import inputs, training_input
+from training import inputs
 from training.options import TrainOptions
 
 pytestmark = pytest.mark.skipif(BACKEND == "tensorflow", reason="no backend is used")
@@ -48,9 +48,7 @@ def opened(*paths, features=FEATURES):
 
 
 def stream(files, batch=32, features=FEATURES, **settings):
-    return training_input.TrainingInput(
-        data_set=opened(*files, features=features), features=features, batch=batch, **settings
-    )
+    return inputs.TrainingInput(data_set=opened(*files, features=features), features=features, batch=batch, **settings)
 
 
 def take(made, count, start=0):
@@ -60,7 +58,7 @@ def take(made, count, start=0):
 
 def evaluation(*paths, features=FEATURES, **settings):
     """The batches of an evaluation set."""
-    return list(training_input.EvaluationInput(opened(*paths, features=features), features, **settings)())
+    return list(inputs.EvaluationInput(opened(*paths, features=features), features, **settings)())
 
 
 def test_without_shuffling_examples_come_in_file_order(files):
@@ -132,7 +130,7 @@ def test_an_evaluation_set_is_taken_whole(files):
 
 
 def test_each_evaluation_starts_with_the_first_example_and_ends_where_it_is_told(files):
-    made = training_input.EvaluationInput(opened(*files), FEATURES, batch=64, max_batches=2)
+    made = inputs.EvaluationInput(opened(*files), FEATURES, batch=64, max_batches=2)
     for _ in range(2):
         assert np.concatenate([b["input_ids"][:, 0] for b in made()]).tolist() == list(range(128))
 

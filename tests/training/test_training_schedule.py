@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from training_helpers import BACKEND
 
-from training.schedule import WarmupPolynomialDecay
+from training.optimizers import WarmupPolynomialDecay
 
 pytestmark = pytest.mark.skipif(BACKEND == "tensorflow", reason="the gold traces hold the rates on both backends")
 

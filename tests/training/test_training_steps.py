@@ -92,7 +92,7 @@ def test_bfloat16_keeps_weights_and_losses_in_float32():
     import keras
 
     try:
-        losses, values = run_steps(make_steps(small_config(), dtype="mixed_bfloat16"), BATCHES)
+        losses, values = run_steps(make_steps(small_config(), dtype="bfloat16"), BATCHES)
     finally:
         keras.config.set_dtype_policy("float32")
     assert {v.dtype for v in values.values()} == {np.dtype(np.float32)}

@@ -9,11 +9,18 @@ GOLD = DATA / "training"
 CHECKPOINT = GOLD / "tf1_ckpt" / "model.ckpt-0"
 
 
+def device_options(**options):
+    """Options of a training that say something of its devices only."""
+    from training.options import TrainOptions
+
+    return TrainOptions(output_dir="nowhere", input_file=("nothing",), **options)
+
+
 def devices(count: int | None = None, dtype: str = "float32"):
     """Starts devices of this process's backend."""
-    from training.devices import DeviceOptions, start
+    from training.devices import start
 
-    return start(DeviceOptions(backend=BACKEND, num_devices=count, dtype=dtype))
+    return start(device_options(backend=BACKEND, num_devices=count, dtype=dtype))
 
 
 def batch_of(path: str, start: int, count: int) -> dict:
@@ -77,7 +84,7 @@ def make_steps(
     with scope:
         built = pretraining_model(config, next_sentence=next_sentence, seed=seed)
         made = {"lamb": optimizers.Lamb, "adamw": optimizers.AdamW}[optimizer](rate)
-        return steps.make_steps(tasks.PretrainingTask(built), made, used, steps.StepOptions(clip=clip, seed=seed))
+        return steps.make_steps(tasks.PretrainingTask(built), made, used, clip=clip, seed=seed)
 
 
 def parted(batch: dict, parts: int) -> dict:
