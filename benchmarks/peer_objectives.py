@@ -479,7 +479,7 @@ def main() -> None:
     arguments = parser.parse_args()
     print_machine()
     vocabulary = load_vocabulary(arguments.vocab)
-    tokens = Tokenizer(vocabulary).tokenize_file(arguments.shard)
+    tokens = Tokenizer(vocabulary).tokenize_files([arguments.shard])
     text = Text(arguments.shard, arguments.vocab, vocabulary, tokens)
     print(
         f"{Path(arguments.shard).name}: {tokens.bytes / 1e6:.1f} MB, {len(tokens.document_ends):,} documents, "

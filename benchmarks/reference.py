@@ -117,8 +117,8 @@ def by_step(arguments: argparse.Namespace) -> None:
     def row(step: str, seconds: float, produced: str) -> None:
         print(f"{step:<22} {seconds:7.3f} s CPU {size / 1e6 / seconds:8.1f} MB of text a second   {produced}")
 
-    seconds = timed(lambda: Tokenizer(vocabulary).tokenize_file(arguments.shard))
-    text = Tokenizer(vocabulary).tokenize_file(arguments.shard)
+    seconds = timed(lambda: Tokenizer(vocabulary).tokenize_files([arguments.shard]))
+    text = Tokenizer(vocabulary).tokenize_files([arguments.shard])
     row("tokenize", seconds, f"{len(text.ids):,} pieces")
     seconds = timed(lambda: make_instances(text, vocabulary, options))
     instances = make_instances(text, vocabulary, options)

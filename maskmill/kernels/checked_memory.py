@@ -7,6 +7,7 @@ An address is an `Address`: it knows its array, so that it cannot leave it. One 
 of int64, is looked up among those that `exposed_address` gave out.
 """
 
+import functools
 import operator
 import weakref
 from collections.abc import Callable
@@ -88,6 +89,7 @@ class Record:
         self._element[name] = _storable(value)
 
 
+@functools.total_ordering
 class Address:
     """A place in an array: what `address` gives, and what integers are added to."""
 
@@ -122,15 +124,6 @@ class Address:
 
     def __lt__(self, other: Any) -> bool:
         return int(self) < int(other)
-
-    def __le__(self, other: Any) -> bool:
-        return int(self) <= int(other)
-
-    def __gt__(self, other: Any) -> bool:
-        return int(self) > int(other)
-
-    def __ge__(self, other: Any) -> bool:
-        return int(self) >= int(other)
 
 
 class ExposedAddress(int):

@@ -40,6 +40,9 @@ _MOST_PROCESSES = 8  # each takes up to 400 MB, and more are of no use: one modu
 # The garbage collector would take a fifth of the time: numba makes millions of objects that live long.
 _OBJECTS_BETWEEN_COLLECTIONS = (50_000, 50, 50)
 
+# What a process of `prepare` runs, with the names of modules as arguments.
+_COMPILE = "import sys; from maskmill.kernels import compiler; compiler.compile_in_this_process(sys.argv[1:])"
+
 # Is told how many modules of how many are compiled.
 Progress = Callable[[int, int], None]
 
@@ -180,7 +183,7 @@ def _compiled_in_processes(parts: Sequence[Sequence[str]]) -> Iterator[str]:
     paths = os.pathsep.join(filter(None, (str(_HOME), os.environ.get("PYTHONPATH"))))
     running = [
         subprocess.Popen(
-            [sys.executable, "-P", "-m", "maskmill.kernels", *part],
+            [sys.executable, "-P", "-c", _COMPILE, *part],
             env={**os.environ, "PYTHONPATH": paths}, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )

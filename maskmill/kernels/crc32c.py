@@ -58,8 +58,14 @@ def _has_instruction(context: Any) -> bool:
     return triple.startswith("x86_64") and ("+sse4.2" in features.split(",") or name in _NAMES)
 
 
-def _with_tables(crc: Any, word: Any) -> Any:
-    return _table_word(crc, word)
+@kernel
+def _table_word(crc, word):
+    """The checksum (uint64) after eight bytes more, with tables."""
+    word ^= crc
+    result = np.uint32(0)
+    for k in range(8):
+        result ^= TABLES[7 - k, np.int64((word >> np.uint64(8 * k)) & np.uint64(255))]
+    return np.uint64(result)
 
 
 @intrinsic_or(lambda: True)  # so that a debugger gets to the lanes
@@ -72,9 +78,9 @@ def _instruction_exists(typingctx: Any) -> Any:
     return types.boolean(), code
 
 
-@intrinsic_or(_with_tables)
+@intrinsic_or(_table_word)
 def _instruction(typingctx: Any, crc: Any, word: Any) -> Any:
-    """The checksum (uint64) after eight bytes more. Only where _instruction_exists."""
+    """What _table_word does. Only if _instruction_exists."""
 
     def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         if not _has_instruction(context):
@@ -85,16 +91,6 @@ def _instruction(typingctx: Any, crc: Any, word: Any) -> Any:
         return builder.call(function, args)
 
     return types.uint64(types.uint64, types.uint64), code
-
-
-@kernel
-def _table_word(crc, word):
-    """What _instruction does, with tables."""
-    word ^= crc
-    result = np.uint32(0)
-    for k in range(8):
-        result ^= TABLES[7 - k, np.int64((word >> np.uint64(8 * k)) & np.uint64(255))]
-    return np.uint64(result)
 
 
 @kernel

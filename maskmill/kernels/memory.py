@@ -142,10 +142,8 @@ def prefetch(typingctx: Any, base: Any, offset: Any) -> Any:
     def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         i32 = ir.IntType(32)
         pointer = _pointer(context, builder, signature.args[0], args[0], args[1], ir.IntType(8))
-        kinds = [pointer.type, i32, i32, i32]
-        function = builder.module.declare_intrinsic(
-            "llvm.prefetch", [pointer.type], ir.FunctionType(ir.VoidType(), kinds)
-        )
+        of_prefetch = ir.FunctionType(ir.VoidType(), [pointer.type, i32, i32, i32])
+        function = builder.module.declare_intrinsic("llvm.prefetch", [pointer.type], of_prefetch)
         builder.call(function, [pointer, i32(0), i32(3), i32(1)])
         return context.get_dummy_value()
 
@@ -163,21 +161,16 @@ def address(typingctx: Any, array: Any) -> Any:
     return types.int64(array), code
 
 
-@intrinsic_or(checked_memory.trailing_zeros)
-def trailing_zeros(typingctx: Any, word: Any) -> Any:
-    """The number of zero bits below the lowest one bit of a uint64; 64 where there is none."""
+def _count_zeros(instruction: str) -> Any:
+    def typed(typingctx: Any, word: Any) -> Any:
+        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return getattr(builder, instruction)(args[0], ir.Constant(ir.IntType(1), 0))
 
-    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 0))
+        return types.int64(types.uint64), code
 
-    return types.int64(types.uint64), code
+    return typed
 
 
-@intrinsic_or(checked_memory.leading_zeros)
-def leading_zeros(typingctx: Any, word: Any) -> Any:
-    """The number of zero bits above the highest one bit of a uint64; 64 where there is none."""
-
-    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.ctlz(args[0], ir.Constant(ir.IntType(1), 0))
-
-    return types.int64(types.uint64), code
+# The number of zero bits below the lowest one bit of a uint64, and above the highest one bit; 64 where there is none.
+trailing_zeros = intrinsic_or(checked_memory.trailing_zeros)(_count_zeros("cttz"))
+leading_zeros = intrinsic_or(checked_memory.leading_zeros)(_count_zeros("ctlz"))

@@ -1,4 +1,4 @@
-"""UTF-8 by the address of its bytes, for kernels that check the text while they read it."""
+"""UTF-8 by the address of its bytes, for kernels that check the text while they read it; ASCII eight bytes at once."""
 # mypy: disallow-untyped-defs=False, check-untyped-defs=False
 
 import numpy as np
@@ -6,6 +6,20 @@ import numpy as np
 from maskmill.kernels import kernel
 from maskmill.kernels.ascii import NOT_ASCII
 from maskmill.kernels.memory import load_u8
+
+# Numbers for eight bytes at once.
+HIGH_BITS = np.uint64(0x8080808080808080)
+LOW_BITS = np.uint64(0x7F7F7F7F7F7F7F7F)
+CASE_BITS = np.uint64(0x2020202020202020)
+_FROM_A = np.uint64(0x1F1F1F1F1F1F1F1F)  # 0x80 - "a" in each byte
+_PAST_Z = np.uint64(0x0505050505050505)  # 0x80 - "{"
+
+
+@kernel
+def ascii_letters(word):
+    """The high bits of those of eight bytes that are letters of ASCII."""
+    lower = (word & LOW_BITS) | CASE_BITS
+    return (lower + _FROM_A) & ~(lower + _PAST_Z) & ~word & HIGH_BITS
 
 
 @kernel

@@ -125,8 +125,8 @@ def _parsed(file: str, content: bytes, known: KnownVocabulary) -> Vocabulary:
 def _tokenizer_vocabulary(file: str, content: bytes, known: KnownVocabulary) -> Vocabulary:
     """The vocabulary of a tokenizer.json; the data set says which of its tokens are special."""
     # The library is imported only where it is needed: it takes a moment.
-    from maskmill.tokenization.tokenizer_vocabulary import tokenizer_vocabulary, vocabulary_of_ids
     from maskmill.tokenization.tokenizers import parse_tokenizer
+    from maskmill.tokenization.vocabulary import tokenizer_vocabulary, vocabulary_of_ids
 
     ids = parse_tokenizer(file, content).get_vocab(with_added_tokens=True)
     if not known.special_ids:

@@ -10,9 +10,8 @@ import numpy.typing as npt
 from maskmill.tokenization import pre_token_classes
 from maskmill.tokenization.kernels import byte_level as kernels
 from maskmill.tokenization.library_tokenizer import LibraryTokenizer
-from maskmill.tokenization.line_parts import LineParts
 from maskmill.tokenization.text_blocks import BlockMemory, TextBlock, not_utf8
-from maskmill.tokenization.tokenized_text import TextTokenizer, TokenizedText
+from maskmill.tokenization.tokenized_text import LineParts, TextTokenizer, TokenizedText
 
 _BYTES = 256
 _FIRST_ROOM = 1 << 12  # bytes of a pre-token that there is memory for at first
@@ -23,7 +22,7 @@ _FRONT = 1
 
 
 def byte_characters() -> tuple[str, ...]:
-    """GPT-2's character for each byte: itself where it is printable, else the next one from U+0100 on.
+    """GPT-2's character for each byte: itself if it is printable, else the next one from U+0100 on.
 
     Source: bytes_to_unicode in src/encoder.py of openai/gpt-2.
     """
@@ -50,7 +49,7 @@ class BytePairs:
 
 
 def plain_byte_pairs(saved: Mapping[str, Any]) -> BytePairs | None:
-    """What a tokenizer is made of, or None where it is not plain byte-level BPE.
+    """What a tokenizer is made of, or None if it is not plain byte-level BPE.
 
     Plain is a BPE model with a piece for each byte and without dropout, affixes and the like, over a ByteLevel that
     splits words, with nothing that changes the text before; with no more pieces and merges than the kernels take.

@@ -7,9 +7,8 @@ import tokenizers
 
 from maskmill.errors import UnusableInputError
 from maskmill.tokenization import pre_token_classes
-from maskmill.tokenization.line_parts import LineParts
 from maskmill.tokenization.text_blocks import TextBlock, not_utf8
-from maskmill.tokenization.tokenized_text import TextTokenizer, TokenizedText
+from maskmill.tokenization.tokenized_text import LineParts, TextTokenizer, TokenizedText
 
 _WHITE = "".join(map(chr, np.flatnonzero(pre_token_classes.load() == pre_token_classes.WHITE).tolist()))
 
@@ -35,7 +34,7 @@ class LibraryTokenizer(TextTokenizer):
         for block in blocks:
             start = 0
             for line in block.content.split(b"\n") if block.content else ():
-                # What follows the last newline of a block is no line, unless the file ends there.
+                # What follows the last newline of a block is not a line, unless the file ends there.
                 if line or start < len(block.content):
                     self.add_line(parts, block, start, bytes(line))
                 start += len(line) + 1

@@ -10,7 +10,7 @@ from maskmill.errors import UnusableInputError
 from maskmill.tokenization.byte_level import ByteLevelTokenizer, plain_byte_pairs
 from maskmill.tokenization.library_tokenizer import LibraryTokenizer, is_library_error
 from maskmill.tokenization.tokenized_text import LoadedTokenizer
-from maskmill.tokenization.tokenizer_vocabulary import tokenizer_vocabulary
+from maskmill.tokenization.vocabulary import tokenizer_vocabulary
 
 _COMPILED = ("tokenization.kernels.byte_level",)
 _SAMPLING = ("dropout", "alpha")  # of BPE and of Unigram; with any of them the model draws the pieces of a word

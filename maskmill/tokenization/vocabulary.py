@@ -1,26 +1,37 @@
 """What masking needs to know of a vocabulary: its pieces, and the ids of the special ones.
 
 A WordPiece vocabulary is a text file with one piece a line, as BERT's vocab.txt. The vocabulary of any other tokenizer
-comes from its tokenizer.json (tokenizer_vocabulary.py).
+comes from its tokenizer.json. The files that transformers saves beside that name its special tokens; without these
+files they are known by the names that BERT's and RoBERTa's tokenizers have for them.
 """
 
 import dataclasses
 import hashlib
+import json
 import re
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from maskmill.characters.utf8 import is_utf8
 from maskmill.errors import UnusableInputError
 from maskmill.storage import files
+from maskmill.tokenization.special_tokens import ROLES, named_roles
 
 DuplicatePieces = Literal["first", "last"]
 
 SPECIAL_PIECES = ("[MASK]", "[CLS]", "[SEP]", "[UNK]")
 _SPECIAL = re.compile(r"(?:\[.*\])?", re.DOTALL)  # [PAD] and [unused0] too; a blank line is a piece that no word has
 _PADDING = 0  # what the reference pads with, whatever piece has this id
+
+# transformers reads the first of these files that has a name for the token.
+_BESIDE = ("tokenizer_config.json", "special_tokens_map.json")
+# The roles of Vocabulary.special_ids. All but the last are needed.
+_ROLE_OF = {
+    "cls_id": "cls_token", "sep_id": "sep_token", "mask_id": "mask_token", "pad_id": "pad_token",
+    "unknown_id": "unk_token",
+}  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -39,7 +50,7 @@ class Vocabulary:
         "last" leaves unused is never drawn.
       cls_id, sep_id, mask_id: the ids of [CLS], [SEP] and [MASK], whatever these pieces are called.
       pad_id: what stands behind the last piece of a row.
-      unknown_id: of what stands for text that has no pieces; None where there is no such text, or it is left out.
+      unknown_id: of what stands for text that has no pieces; None if there is no such text, or it is left out.
       marks_words: whether "##" at the start of a piece tells that it goes on a word. Else only the tokenizer knows
         (TokenizedText.continues).
     """
@@ -143,3 +154,77 @@ def wordpiece_vocabulary(path: str, sha256: str, duplicates: DuplicatePieces, id
         unknown_id=ids.get("[UNK]"),
         marks_words=True,
     )
+
+
+def tokenizer_vocabulary(path: str, content: bytes, ids: Mapping[str, int]) -> Vocabulary:
+    """The vocabulary of a tokenizer.json.
+
+    Args:
+      path: of the tokenizer.json. Its special tokens are looked up in tokenizer_config.json, then in
+        special_tokens_map.json beside it.
+      content: of the file.
+      ids: the id of each token, added tokens included.
+
+    Raises:
+      UnusableInputError: there is no token for [CLS], [SEP], [MASK] or [PAD], which masking needs; or a file beside
+        `path` is not JSON, or names a token that `ids` does not have.
+    """
+    named = _named_beside(path)
+    found: dict[str, int | None] = {}
+    for role, names in ROLES.items():
+        if role in named:
+            name, source = named[role]
+            if name not in ids:
+                raise UnusableInputError(
+                    f"{source}: its {role} is {name!r}, which {path} does not have; name one of its tokens."
+                )
+            found[role] = ids[name]
+        else:
+            found[role] = next((ids[name] for name in names if name in ids), None)
+    missing = [role for role in _ROLE_OF.values() if found[role] is None and role != "unk_token"]
+    if missing:
+        by_name = ", ".join(f"{role} ({' or '.join(ROLES[role])})" for role in missing)
+        raise UnusableInputError(
+            f"{path}: this tokenizer has no {by_name}, which masking needs; name a token for each in "
+            f"{_BESIDE[0]} beside it, or take another tokenizer."
+        )
+    return vocabulary_of_ids(path, content, ids, {name: found[role] for name, role in _ROLE_OF.items()})
+
+
+def vocabulary_of_ids(path: str, content: bytes, ids: Mapping[str, int], special_ids: Mapping[str, Any]) -> Vocabulary:
+    """The vocabulary of a tokenizer.json whose special tokens are known; special_ids: see Vocabulary.special_ids."""
+    pieces = sorted(ids, key=ids.__getitem__)
+    return Vocabulary(
+        path=path,
+        sha256=hashlib.sha256(content).hexdigest(),
+        duplicates="first",
+        pieces=tuple(pieces),
+        ids=np.array([ids[piece] for piece in pieces], np.int32),
+        marks_words=False,
+        **special_ids,
+    )
+
+
+def _named_beside(path: str) -> dict[str, tuple[str, str]]:
+    """For each role that a file beside a tokenizer.json names, the token and the file."""
+    named: dict[str, tuple[str, str]] = {}
+    for name in _BESIDE:
+        beside = files.join(files.parent(path), name)
+        if not files.exists(beside):
+            continue
+        for role, token in named_roles(_json_object(beside)).items():
+            named.setdefault(role, (token, beside))
+    return named
+
+
+def _json_object(path: str) -> dict[str, Any]:
+    try:
+        content = json.loads(files.read_bytes(path))
+    except ValueError:
+        content = None
+    if not isinstance(content, dict):
+        raise UnusableInputError(
+            f"{path}: this is no JSON object, and it should name the special tokens of the tokenizer.json beside it; "
+            "repair or remove it."
+        )
+    return content

@@ -8,9 +8,8 @@ import numpy.typing as npt
 from maskmill.errors import UnusableInputError
 from maskmill.tokenization import unicode_tables
 from maskmill.tokenization.kernels import wordpiece as kernels
-from maskmill.tokenization.line_parts import LineParts
 from maskmill.tokenization.text_blocks import BlockMemory, TextBlock, not_utf8
-from maskmill.tokenization.tokenized_text import TextTokenizer, TokenizedText
+from maskmill.tokenization.tokenized_text import LineParts, TextTokenizer, TokenizedText
 from maskmill.tokenization.vocabulary import Vocabulary
 
 _MOST_PIECE_BYTES = (1 << 24) - 2  # a node of the trie and a byte make a 32-bit key
@@ -45,10 +44,6 @@ class Tokenizer(TextTokenizer):
             unknown_id=unknown_id,
             do_lower_case=do_lower_case,
         )
-
-    def tokenize_file(self, path: str) -> TokenizedText:
-        """Tokenizes one file; see `tokenize_files`."""
-        return self.tokenize_files([path])
 
     def _tokenize(self, blocks: Iterable[TextBlock]) -> TokenizedText:
         parts = LineParts(tells_words=False)

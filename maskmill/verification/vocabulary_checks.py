@@ -220,8 +220,8 @@ def _parsed_once(
 ) -> tuple[Vocabulary | None, Checked]:
     try:
         if _is_tokenizer(content):
-            from maskmill.tokenization.tokenizer_vocabulary import tokenizer_vocabulary, vocabulary_of_ids
             from maskmill.tokenization.tokenizers import parse_tokenizer
+            from maskmill.tokenization.vocabulary import tokenizer_vocabulary, vocabulary_of_ids
 
             ids = parse_tokenizer(path, content).get_vocab(with_added_tokens=True)
             if special_ids:

@@ -1,6 +1,7 @@
 """Pre-tokens of byte-level BPE against the ByteLevel of `tokenizers`."""
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,14 +11,40 @@ from made_up.tokenizers import CHARACTERS
 from properties import tries
 from tokenizers.pre_tokenizers import ByteLevel
 
+from maskmill.kernels import kernel
+from maskmill.kernels.ascii import NEWLINE
+from maskmill.kernels.memory import address, load_u8
 from maskmill.tokenization import pre_token_classes
-from maskmill.tokenization.kernels.pre_tokens import pre_token_ends
+from maskmill.tokenization.kernels.pre_tokens import pre_token_end
 from maskmill.tokenization.text_blocks import PaddedText
 
 LINES = st.one_of(
     st.lists(st.sampled_from(CHARACTERS)).map("".join),
     st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"])),
 )
+
+
+@kernel
+def pre_token_ends(text: Any, size: Any, classes: Any, ends: Any) -> Any:
+    """Cuts the lines of text[:size] into pre-tokens; where each ends goes to `ends`, room for `size` numbers (int64).
+
+    A newline is no part of a pre-token: one that starts where a newline is starts behind it (and behind those that
+    follow it). Returns how many pre-tokens there are; -1 less the place of the first byte that is not UTF-8.
+    """
+    source = address(text)
+    table = address(classes)
+    count = np.int64(0)
+    i = np.int64(0)
+    while i < size:
+        if load_u8(source, i) == NEWLINE:
+            i += 1
+            continue
+        i = pre_token_end(table, source, i)
+        if i < 0:
+            return i
+        ends[count] = i
+        count += 1
+    return count
 
 
 def pre_tokens(text: bytes) -> list[bytes]:

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from maskmill.errors import UnusableInputError
-from maskmill.tokenization.tokenizer_vocabulary import tokenizer_vocabulary
-from maskmill.tokenization.vocabulary import Vocabulary
+from maskmill.tokenization.vocabulary import Vocabulary, tokenizer_vocabulary
 
 ROBERTA = {"<s>": 0, "<pad>": 1, "</s>": 2, "the": 5, "<unk>": 3, "<mask>": 9, "<m>": 7, "Ġcat": 6}
 BERT = {"cat": 9, "[MASK]": 4, "[SEP]": 3, "[CLS]": 2, "[UNK]": 1, "[PAD]": 0}

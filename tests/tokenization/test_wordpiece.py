@@ -51,7 +51,7 @@ def expected(text: bytes, pieces: list[str], do_lower_case: bool, version: str) 
 def test_the_reference_ids_of_every_awkward_line(case: str) -> None:
     gold = oracle.DATA / "gold"
     tokenizer = Tokenizer(load_vocabulary(str(oracle.DATA / "vocab.txt")), do_lower_case=case == "uncased")
-    result = tokenizer.tokenize_file(str(gold / "pretraining" / "torture.txt"))
+    result = tokenizer.tokenize_files([str(gold / "pretraining" / "torture.txt")])
     lines = (gold / "tokenization" / f"torture.{case}.ids").read_text().splitlines()
     got = [" ".join(map(str, ids)) for ids in np.split(result.ids, result.segment_ends)[:-1]]
     assert got == [line for line in lines if line]
@@ -191,7 +191,7 @@ def test_lines_are_read_as_tensorflow_reads_them(tmp_path: Path) -> None:
     for number, content in enumerate(contents):
         path = tmp_path / str(number)
         path.write_bytes(content)
-        result = Tokenizer(vocabulary, do_lower_case=False).tokenize_file(str(path))
+        result = Tokenizer(vocabulary, do_lower_case=False).tokenize_files([str(path)])
         plain = oracle.Tokenizer({p: i for i, p in enumerate(names)}, False, oracle.unicode("11.0.0"))
         documents = oracle.read_documents([content], plain)
         assert np.diff(result.document_ends, prepend=0).tolist() == [len(d) for d in documents], content
@@ -213,9 +213,9 @@ def test_where_blocks_end_makes_no_difference(block: int, tmp_path: Path, monkey
     content = path.read_bytes()[: 300 * block] if block < 64 else path.read_bytes()
     (tmp_path / "text").write_bytes(content[: content.rindex(b"\n")])
     tokenizer = Tokenizer(load_vocabulary(str(oracle.DATA / "vocab.txt")))
-    whole = tokenizer.tokenize_file(str(tmp_path / "text"))
+    whole = tokenizer.tokenize_files([str(tmp_path / "text")])
     monkeypatch.setattr(text_blocks, "BLOCK_BYTES", block)
-    parts = tokenizer.tokenize_file(str(tmp_path / "text"))
+    parts = tokenizer.tokenize_files([str(tmp_path / "text")])
     assert parts.ids.tolist() == whole.ids.tolist()
     assert parts.segment_ends.tolist() == whole.segment_ends.tolist()
     assert parts.document_ends.tolist() == whole.document_ends.tolist()
@@ -255,7 +255,7 @@ def test_what_is_not_utf8_is_one_sentence(bad: bytes, tmp_path: Path) -> None:
         with pytest.raises(
             UnusableInputError, match=r"text, line 4: this text is not UTF-8 \(byte 0x.. after \d+ bytes"
         ):
-            tokenizer.tokenize_file(str(tmp_path / "text"))
+            tokenizer.tokenize_files([str(tmp_path / "text")])
     assert tokenizer.tokenize_bytes(b"a").ids.tolist() == [5]  # it still works
 
 

@@ -50,6 +50,7 @@ from maskmill.kernels.memory import (
     store_u64,
 )
 from maskmill.tokenization.kernels.pre_tokens import is_blank_line, pre_token_end
+from maskmill.tokenization.kernels.word_hashes import MIX_1, MIX_2
 from maskmill.tokenization.pre_token_classes import load
 from maskmill.tokenization.text_blocks import PADDING
 
@@ -78,8 +79,6 @@ _ID_BITS = np.uint64(20)
 _VALUE_BITS = np.uint64(24)
 _VALUE = np.uint64((1 << 24) - 1)
 _GOES_ON = np.uint64(0x0101010101010100)  # `continues` of the pieces of one word
-_MIX_1 = np.uint64(0x9E3779B97F4A7C15)
-_MIX_2 = np.uint64(0xC2B2AE3D27D4EB4F)
 _MIX_3 = np.uint64(0x165667B19E3779F9)
 _WORD_SHIFT = np.uint64(64 - WORD_BITS)
 _PAIR_SHIFT = np.uint64(20)
@@ -149,7 +148,7 @@ class _Words(NamedTuple):
 @wraps_around
 def _pair_slot(key, mask):
     """The entry where the search for a pair starts."""
-    return np.int64((key * _MIX_1) >> _PAIR_SHIFT) & mask
+    return np.int64((key * MIX_1) >> _PAIR_SHIFT) & mask
 
 
 @kernel
@@ -311,7 +310,7 @@ def _write_word(words, text, size, n):
     if size > _MOST_CACHED_BYTES or load_u8(text, size - 1) == 0:
         return _new_word(words, text, size, n)
     low, middle, high = _word_key(text, size)
-    mixed = (low ^ middle * _MIX_2 ^ high * _MIX_3) * _MIX_1
+    mixed = (low ^ middle * MIX_2 ^ high * _MIX_3) * MIX_1
     entry = words.cache + np.int64(mixed >> _WORD_SHIFT) * (8 * CACHED_WORD)
     if get_u64(entry, 0) == low and get_u64(entry, 1) == middle and get_u64(entry, 2) == high:
         copy_32(words.ids, 4 * n, entry, 24)

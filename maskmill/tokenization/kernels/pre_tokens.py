@@ -14,39 +14,14 @@ A match does not depend on what is before it, so `pre_token_end` needs no more t
 """
 # mypy: disallow-untyped-defs=False, check-untyped-defs=False
 
-import numpy as np
-
 from maskmill.kernels import kernel
-from maskmill.kernels.ascii import APOSTROPHE, LOWER_D, NEWLINE, NOT_ASCII, SPACE
-from maskmill.kernels.memory import address, load_u8, load_u64, trailing_zeros
-from maskmill.kernels.utf8 import decode
-from maskmill.tokenization.pre_token_classes import LETTER, LINE_END, WHITE, load
-from maskmill.tokenization.text_blocks import PADDING
+from maskmill.kernels.ascii import APOSTROPHE, LOWER_D, NOT_ASCII, SPACE
+from maskmill.kernels.memory import load_u8, load_u64, trailing_zeros
+from maskmill.kernels.utf8 import HIGH_BITS, ascii_letters, decode
+from maskmill.tokenization.pre_token_classes import LETTER, LINE_END, WHITE
 
 # Bytes of contractions.
-_E = ord("e")
-_L = ord("l")
-_M = ord("m")
-_R = ord("r")
-_S = ord("s")
-_T = ord("t")
-_V = ord("v")
-
-# Numbers for eight bytes at once.
-_HIGH = np.uint64(0x8080808080808080)
-_LOW7 = np.uint64(0x7F7F7F7F7F7F7F7F)
-_CASE_BIT = np.uint64(0x2020202020202020)
-_FROM_A = np.uint64(0x1F1F1F1F1F1F1F1F)  # 0x80 - "a" in each byte
-_PAST_Z = np.uint64(0x0505050505050505)  # 0x80 - "{"
-
-
-@kernel
-def ascii_letters(text, i):
-    """How many of the eight bytes from text[i] on are letters of ASCII, up to the first that is not."""
-    word = load_u64(text, i)
-    lower = (word & _LOW7) | _CASE_BIT
-    letter = (lower + _FROM_A) & ~(lower + _PAST_Z) & ~word & _HIGH
-    return trailing_zeros(letter ^ _HIGH) >> 3
+_E, _L, _M, _R, _S, _T, _V = map(ord, "elmrstv")
 
 
 @kernel
@@ -54,7 +29,7 @@ def _class_end(classes, text, i, wanted):
     """Where the characters of class `wanted` from text[i] on end; -1 less the place of what is not UTF-8."""
     while True:
         if wanted == LETTER and load_u8(text, i) < NOT_ASCII:
-            count = ascii_letters(text, i)
+            count = trailing_zeros(ascii_letters(load_u64(text, i)) ^ HIGH_BITS) >> 3
             i += count
             if count == 8:
                 continue
@@ -140,39 +115,3 @@ def is_blank_line(classes, text, i):
         if found != WHITE:
             return found == LINE_END, i
         i += decoded & 7
-
-
-@kernel
-def pre_token_ends(text, size, classes, ends):
-    """Cuts the lines of text[:size] into pre-tokens; where each ends goes to `ends`.
-
-    Args:
-      text, classes: see the module's head.
-      size: bytes of the text, the newline that ends it included.
-      ends: int64, room for `size` numbers. A newline is no part of a pre-token: one that starts where a newline is
-        starts behind it (and behind those that follow it).
-
-    Returns:
-      How many pre-tokens there are; -1 less the place of the first byte that is not UTF-8.
-    """
-    source = address(text)
-    table = address(classes)
-    count = np.int64(0)
-    i = np.int64(0)
-    while i < size:
-        if load_u8(source, i) == NEWLINE:
-            i += 1
-            continue
-        i = pre_token_end(table, source, i)
-        if i < 0:
-            return i
-        ends[count] = i
-        count += 1
-    return count
-
-
-def warm_up() -> None:
-    """Compiles the entry kernels of this module."""
-    text = np.full(2 + PADDING, NEWLINE, np.uint8)
-    text[0] = 97
-    pre_token_ends(text, 2, load(), np.empty(2, np.int64))

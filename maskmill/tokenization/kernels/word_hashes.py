@@ -8,8 +8,8 @@ import numpy as np
 from maskmill.kernels import kernel, wraps_around
 from maskmill.kernels.memory import load_u64
 
-_MIX_1 = np.uint64(0x9E3779B97F4A7C15)
-_MIX_2 = np.uint64(0xC2B2AE3D27D4EB4F)
+MIX_1 = np.uint64(0x9E3779B97F4A7C15)
+MIX_2 = np.uint64(0xC2B2AE3D27D4EB4F)
 _HALF = np.uint64(32)
 
 
@@ -33,14 +33,14 @@ def last_bits(count):
 @wraps_around
 def hash_bytes(source, size):
     """The hash of source[:size]; seven bytes behind it must be readable."""
-    hashed = np.uint64(size) * _MIX_2
+    hashed = np.uint64(size) * MIX_2
     k = np.int64(0)
     while k + 8 <= size:
-        hashed = (hashed ^ load_u64(source, k)) * _MIX_1
+        hashed = (hashed ^ load_u64(source, k)) * MIX_1
         hashed ^= hashed >> _HALF
         k += 8
     if k < size:
-        hashed = (hashed ^ (load_u64(source, k) << last_bits(size - k))) * _MIX_1
+        hashed = (hashed ^ (load_u64(source, k) << last_bits(size - k))) * MIX_1
         hashed ^= hashed >> _HALF
-    hashed *= _MIX_2
+    hashed *= MIX_2
     return hashed ^ (hashed >> np.uint64(29))

@@ -29,6 +29,7 @@ from typing import NamedTuple
 import numpy as np
 
 from maskmill.kernels import kernel, wraps_around
+from maskmill.kernels.ascii import DELETE, HASH, NEWLINE, SPACE
 from maskmill.kernels.memory import (
     address,
     get_i32,
@@ -47,34 +48,10 @@ from maskmill.kernels.memory import (
     store_u64,
     trailing_zeros,
 )
-from maskmill.kernels.utf8 import decode
+from maskmill.kernels.utf8 import CASE_BITS, HIGH_BITS, LOW_BITS, ascii_letters, decode
+from maskmill.tokenization import unicode_tables as unicode
+from maskmill.tokenization.kernels.word_hashes import MIX_1, MIX_2
 from maskmill.tokenization.text_blocks import PADDING
-from maskmill.tokenization.unicode_tables import (
-    BYTES_MASK,
-    BYTES_SHIFT,
-    CASE_MASK,
-    CASE_SHIFT,
-    CASED,
-    COMPLEX,
-    COMPLEX_BYTES,
-    COUNT_MASK,
-    COUNT_SHIFT,
-    DELETE,
-    IDEOGRAPH,
-    IGNORED,
-    KEEP,
-    KIND_MASK,
-    MAP,
-    PAGE_BITS,
-    POOL_SHIFT,
-    PUNCTUATION,
-    SIGMA,
-    SPACE,
-    STARTER,
-    VERSIONS,
-    WHITE,
-    load,
-)
 
 SPARE_IDS = 8  # room that `ids` has beyond the text's size: a word's pieces are written four at a time
 WORD_BITS = 15
@@ -99,28 +76,17 @@ WORD_START = 0
 WORD_REST = 1
 FIRST_FREE_NODE = 2
 
-_NEWLINE = 10
-_BLANK = 32
-_HASH_SIGN = 35
-_CONTROL_DELETE = 127
 _FINAL_SIGMA = 0x82CF  # "ς" in UTF-8, read as a little-endian number
 _INNER_SIGMA = 0x83CF  # "σ"
 
 # Numbers for eight bytes at once.
 _ZERO = np.uint64(0)
 _ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
-_HIGH = np.uint64(0x8080808080808080)
-_LOW7 = np.uint64(0x7F7F7F7F7F7F7F7F)
-_CASE_BIT = np.uint64(0x2020202020202020)
-_LETTER_TO_CASE_BIT = np.uint64(2)  # how far _CASE_BIT is below _HIGH
-_FROM_A = np.uint64(0x1F1F1F1F1F1F1F1F)  # 0x80 - "a" in each byte
-_PAST_Z = np.uint64(0x0505050505050505)  # 0x80 - "{"
+_LETTER_TO_CASE_BIT = np.uint64(2)  # how far CASE_BITS is below HIGH_BITS
 _FROM_0 = np.uint64(0x5050505050505050)  # 0x80 - "0"
 _PAST_9 = np.uint64(0x4646464646464646)  # 0x80 - ":"
 
-# The hash of a cached word, and the parts of its entry.
-_MIX_1 = np.uint64(0x9E3779B97F4A7C15)
-_MIX_2 = np.uint64(0xC2B2AE3D27D4EB4F)
+# The parts of a cached word's entry.
 _WORD_SHIFT = np.uint64(64 - WORD_BITS)
 _MARK_SHIFT = np.uint64(60)
 _COUNT_SHIFT = np.uint64(61)
@@ -203,7 +169,7 @@ def build_trie(pieces, starts, piece_ids, slots, node_ids):
         start, end = starts[k], starts[k + 1]
         node = WORD_START
         # A word cannot start with "##": punctuation stands alone.
-        if end - start >= 2 and pieces[start] == _HASH_SIGN and pieces[start + 1] == _HASH_SIGN:
+        if end - start >= 2 and pieces[start] == HASH and pieces[start + 1] == HASH:
             start += 2
             node = WORD_REST
         if start == end:
@@ -244,7 +210,10 @@ def _step(words, node, byte):
 
 @kernel
 def _split_word(words, size, n):
-    """Writes the pieces of word[:size] to ids[n:], longest match first; returns where they end, negated if unknown."""
+    """Writes the pieces of word[:size] to ids[n:], longest match first.
+
+    Returns where they end, and 1 if the word is unknown.
+    """
     first = n
     start = 0
     while start < size:
@@ -261,18 +230,18 @@ def _split_word(words, size, n):
                 best_end = i + 1
         if best < 0:
             put_i32(words.ids, first, words.unknown_id)
-            return -(first + 1)
+            return first + 1, np.int64(1)
         put_i32(words.ids, n, best)
         n += 1
         start = best_end
-    return n
+    return n, np.int64(0)
 
 
 @kernel
 @wraps_around
 def _entry_of(low, high):
     """The entry of a word in `words`."""
-    return np.int64(((low ^ (high * _MIX_2)) * _MIX_1) >> _WORD_SHIFT) * CACHED_WORD
+    return np.int64(((low ^ (high * MIX_2)) * MIX_1) >> _WORD_SHIFT) * CACHED_WORD
 
 
 @kernel
@@ -296,10 +265,7 @@ def _new_word(words, low, high, n):
     store_u64(words.word, 0, low)
     store_u64(words.word, 8, high)
     size = 16 - (leading_zeros(high) >> 3) if high != 0 else 8 - (leading_zeros(low) >> 3)
-    end = _split_word(words, size, n)
-    unknown = end < 0
-    if unknown:
-        end = -end
+    end, unknown = _split_word(words, size, n)
     count = end - n
     if count <= _MOST_CACHED_PIECES:
         at = _entry_of(low, high)
@@ -312,14 +278,14 @@ def _new_word(words, low, high, n):
         put_u64(words.cache, at + 1, high)
         put_u64(words.cache, at + 2, first | second << _HALF)
         put_u64(words.cache, at + 3, third | fourth << _HALF | np.uint64(mark) << _MARK_SHIFT)
-    return end, np.int64(unknown)
+    return end, unknown
 
 
 @kernel
 def _lookup(table, point):
     """The entry of a code point."""
-    page = get_u16(table.pages, point >> PAGE_BITS)
-    return get_u32(table.blocks, (page << PAGE_BITS) + (point & ((1 << PAGE_BITS) - 1)))
+    page = get_u16(table.pages, point >> unicode.PAGE_BITS)
+    return get_u32(table.blocks, (page << unicode.PAGE_BITS) + (point & ((1 << unicode.PAGE_BITS) - 1)))
 
 
 @kernel
@@ -327,32 +293,32 @@ def _sigma_is_final(table, text, i):
     """Whether the capital sigma at text[i] is the last letter of its token, as `str.lower` sees it."""
     at = i
     while True:
-        if at == 0 or load_u8(text, at - 1) == _NEWLINE:
+        if at == 0 or load_u8(text, at - 1) == NEWLINE:
             return False
         at -= 1
         while load_u8(text, at) & 0xC0 == 0x80:
             at -= 1
         entry = _lookup(table, decode(text, at) >> 3)
-        kind = entry & KIND_MASK
-        if kind in (SPACE, IDEOGRAPH):
+        kind = entry & unicode.KIND_MASK
+        if kind in (unicode.SPACE, unicode.IDEOGRAPH):
             return False
-        case = entry >> CASE_SHIFT & CASE_MASK
-        if kind != DELETE and case != IGNORED:
-            if case != CASED:
+        case = entry >> unicode.CASE_SHIFT & unicode.CASE_MASK
+        if kind != unicode.DELETE and case != unicode.IGNORED:
+            if case != unicode.CASED:
                 return False
             break
     at = i + 2
-    while load_u8(text, at) != _NEWLINE:
+    while load_u8(text, at) != NEWLINE:
         decoded = decode(text, at)
         if decoded < 0:
             return True  # reported when the text is read up to here
         entry = _lookup(table, decoded >> 3)
-        kind = entry & KIND_MASK
-        if kind in (SPACE, IDEOGRAPH):
+        kind = entry & unicode.KIND_MASK
+        if kind in (unicode.SPACE, unicode.IDEOGRAPH):
             return True
-        case = entry >> CASE_SHIFT & CASE_MASK
-        if kind != DELETE and case != IGNORED:
-            return case != CASED
+        case = entry >> unicode.CASE_SHIFT & unicode.CASE_MASK
+        if kind != unicode.DELETE and case != unicode.IGNORED:
+            return case != unicode.CASED
         at += decoded & 7
     return True
 
@@ -376,8 +342,8 @@ def _append(word, size, points, source, count):
 @kernel
 def _append_complex(table, word, entry, size, points, run):
     """Appends what a code point of kind COMPLEX becomes; returns the word's bytes, code points, and movable marks."""
-    record = table.pool + (entry >> POOL_SHIFT)
-    for _ in range(entry >> COUNT_SHIFT & COUNT_MASK):
+    record = table.pool + (entry >> unicode.POOL_SHIFT)
+    for _ in range(entry >> unicode.COUNT_SHIFT & unicode.COUNT_MASK):
         combining = load_u8(record, 0)
         count = load_u8(record, 1)
         if combining == 0:
@@ -391,7 +357,7 @@ def _append_complex(table, word, entry, size, points, run):
                     run += 1
                 size += count
             points += 1
-        record += COMPLEX_BYTES
+        record += unicode.COMPLEX_BYTES
     return size, points, run
 
 
@@ -441,10 +407,7 @@ def _write_word(words, size, points, n):
         if _is_cached(words, at, low, high):
             return _cached_word(words, at, n)
         return _new_word(words, low, high, n)
-    end = _split_word(words, size, n)
-    if end < 0:
-        return -end, np.int64(1)
-    return end, np.int64(0)
+    return _split_word(words, size, n)
 
 
 @kernel
@@ -461,33 +424,33 @@ def read_word(table, word, text, i):
     seen = False
     while True:
         decoded = decode(text, i)
-        if decoded < 0 or decoded >> 3 == _NEWLINE:
+        if decoded < 0 or decoded >> 3 == NEWLINE:
             return i, decoded, np.int64(0), size, points, seen
         length = decoded & 7
         entry = _lookup(table, decoded >> 3)
-        kind = entry & KIND_MASK
-        if not entry & WHITE:
+        kind = entry & unicode.KIND_MASK
+        if not entry & unicode.WHITE:
             seen = True
-        if kind == KEEP:
+        if kind == unicode.KEEP:
             size = _append(word, size, points, text + i, length)
             points += 1
             run = np.int64(0)
-        elif kind == MAP:
-            becomes = table.pool + (entry >> POOL_SHIFT)
-            size = _append(word, size, points, becomes, entry >> BYTES_SHIFT & BYTES_MASK)
-            points += entry >> COUNT_SHIFT & COUNT_MASK
+        elif kind == unicode.MAP:
+            becomes = table.pool + (entry >> unicode.POOL_SHIFT)
+            size = _append(word, size, points, becomes, entry >> unicode.BYTES_SHIFT & unicode.BYTES_MASK)
+            points += entry >> unicode.COUNT_SHIFT & unicode.COUNT_MASK
             run = np.int64(0)
-        elif kind == SIGMA:
+        elif kind == unicode.SIGMA:
             if points < MAX_WORD:
                 store_u16(word, size, _FINAL_SIGMA if _sigma_is_final(table, text, i) else _INNER_SIGMA)
                 size += 2
             points += 1
             run = np.int64(0)
-        elif kind in (SPACE, PUNCTUATION, IDEOGRAPH):
+        elif kind in (unicode.SPACE, unicode.PUNCTUATION, unicode.IDEOGRAPH):
             return i, decoded, entry, size, points, seen
-        elif kind == STARTER:
+        elif kind == unicode.STARTER:
             run = np.int64(0)
-        elif kind == COMPLEX:
+        elif kind == unicode.COMPLEX:
             size, points, run = _append_complex(table, word, entry, size, points, run)
         i += length  # nothing else remains of an ACCENT, or of what is to DELETE
 
@@ -498,11 +461,11 @@ def read_own_word(table, word, text, i, decoded, entry):
 
     Returns its bytes; 0 where `read_word` stopped at something else.
     """
-    kind = entry & KIND_MASK
-    if kind != PUNCTUATION and kind != IDEOGRAPH:
+    kind = entry & unicode.KIND_MASK
+    if kind != unicode.PUNCTUATION and kind != unicode.IDEOGRAPH:
         return np.int64(0)
-    size = entry >> BYTES_SHIFT & BYTES_MASK
-    source = table.pool + (entry >> POOL_SHIFT)
+    size = entry >> unicode.BYTES_SHIFT & unicode.BYTES_MASK
+    source = table.pool + (entry >> unicode.POOL_SHIFT)
     if size == 0:
         size = decoded & 7
         source = text + i
@@ -535,11 +498,11 @@ def _careful_word(table, words, text, i, n):
 def ascii_word(text, i, fold):
     """The ASCII letters and digits from text[i] on, up to 16: the word as two numbers, and how many they are.
 
-    fold: the bits that are set in letters; _CASE_BIT makes them lower-case.
+    fold: the bits that are set in letters; CASE_BITS makes them lower-case.
     """
     low = load_u64(text, i)
     inside, letter = _classify(low)
-    length = trailing_zeros(inside ^ _HIGH) >> 3
+    length = trailing_zeros(inside ^ HIGH_BITS) >> 3
     high = _ZERO
     if length == 0:
         return low, high, length
@@ -549,7 +512,7 @@ def ascii_word(text, i, fold):
         return low, high, length
     high = load_u64(text, i + 8)
     inside, letter = _classify(high)
-    more = trailing_zeros(inside ^ _HIGH) >> 3
+    more = trailing_zeros(inside ^ HIGH_BITS) >> 3
     high |= (letter >> _LETTER_TO_CASE_BIT) & fold
     if more < 8:
         high &= (np.uint64(1) << np.uint64(more * 8)) - np.uint64(1)
@@ -559,11 +522,9 @@ def ascii_word(text, i, fold):
 @kernel
 def _classify(word):
     """The high bits of those of eight bytes that are letters or digits of ASCII, and of those that are letters."""
-    plain = word & _LOW7
-    lower = plain | _CASE_BIT
-    ascii_only = ~word & _HIGH
-    letter = (lower + _FROM_A) & ~(lower + _PAST_Z) & ascii_only
-    digit = (plain + _FROM_0) & ~(plain + _PAST_9) & ascii_only
+    plain = word & LOW_BITS
+    letter = ascii_letters(word)
+    digit = (plain + _FROM_0) & ~(plain + _PAST_9) & ~word & HIGH_BITS
     return letter | digit, letter
 
 
@@ -603,7 +564,7 @@ def tokenize_block(text_array, size, arrays, block):
     )
     lines = _Lines(address(block.segment_ends), address(block.document_ends), address(block.state))
     ascii_ids = address(arrays.ascii_ids)
-    fold = _CASE_BIT if arrays.do_lower_case else _ZERO
+    fold = CASE_BITS if arrays.do_lower_case else _ZERO
     block.state[SEGMENTS] = 0
     block.state[DOCUMENTS] = 0
     n = np.int64(0)
@@ -616,10 +577,10 @@ def tokenize_block(text_array, size, arrays, block):
         low, high, length = ascii_word(text, i, fold)
         byte = load_u8(text, i + length)
         if length == 0:
-            if byte == _BLANK:
+            if byte == SPACE:
                 i += 1
                 continue
-            if byte > _BLANK and byte < _CONTROL_DELETE:
+            if byte > SPACE and byte < DELETE:
                 piece = get_i32(ascii_ids, byte)
                 put_i32(words.ids, n, piece)
                 n += 1
@@ -627,13 +588,13 @@ def tokenize_block(text_array, size, arrays, block):
                 unknown += piece == words.unknown_id
                 i += 1
                 continue
-            if byte == _NEWLINE:
+            if byte == NEWLINE:
                 _end_line(lines, line_start, n, seen)
                 line_start = n
                 seen = False
                 i += 1
                 continue
-        elif length < _MOST_CACHED_BYTES and ((byte >= _BLANK and byte < _CONTROL_DELETE) or byte == _NEWLINE):
+        elif length < _MOST_CACHED_BYTES and ((byte >= SPACE and byte < DELETE) or byte == NEWLINE):
             at = _entry_of(low, high)
             if _is_cached(words, at, low, high):
                 n, more = _cached_word(words, at, n)
@@ -641,7 +602,7 @@ def tokenize_block(text_array, size, arrays, block):
                 n, more = _new_word(words, low, high, n)
             read += 1
             unknown += more
-            i += length + (byte == _BLANK)
+            i += length + (byte == SPACE)
             continue
         # A long word, one that something other than ASCII belongs to or may end, or a control character.
         i, n, count, more, other = _careful_word(table, words, text, i, n)
@@ -661,8 +622,8 @@ def warm_up() -> None:
     slots = np.zeros(8, np.uint64)
     node_ids = np.empty(4, np.int32)
     build_trie(np.array([97, 98], np.uint8), np.array([0, 1, 2]), np.arange(2, dtype=np.int32), slots, node_ids)
-    table = load(VERSIONS[0], True)
-    text = np.full(2 + PADDING, _NEWLINE, np.uint8)
+    table = unicode.load(unicode.VERSIONS[0], True)
+    text = np.full(2 + PADDING, NEWLINE, np.uint8)
     text[0] = 97
     arrays = TokenizerArrays(
         pages=table.pages,
