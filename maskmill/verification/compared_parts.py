@@ -2,16 +2,12 @@
 
 import contextlib
 import dataclasses
-import struct
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Literal
-
-import numpy as np
 
 from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
 from maskmill.inspection.decoding import RowDecoder
 from maskmill.inspection.opened_examples import vocabulary_of
-from maskmill.kernels.crc32c import masked_crc32c
 from maskmill.reading.byte_ranges import ByteRanges, open_range_file
 from maskmill.reading.data_set import DataSet
 from maskmill.reading.made_examples import parse_examples
@@ -24,6 +20,7 @@ from maskmill.records.tfrecord import unpacked
 from maskmill.storage import files, manifest
 from maskmill.text.text_files import kind_of_text
 from maskmill.tokenization.vocabulary import Vocabulary
+from maskmill.verification.row_reading import begins_record
 
 PartKind = Literal["text", "examples"]
 _SPLITS = ("train", "eval")
@@ -130,10 +127,10 @@ def find_parts(path: str, ranges: ByteRanges, vocab_file: str | None = None) -> 
 
 
 def paired(here: list[Part], there: list[Part]) -> Iterator[tuple[Part | None, Part | None]]:
-    """Which parts are held against each other; None: one has no counterpart.
+    """Which parts are compared with each other; None: one has no counterpart.
 
-    Parts of one name belong together. One file is held against the file of the same name, or else against what has as
-    many examples, or else against its split: the eval set if its name begins with "eval". A whole stage that only one
+    Parts of one name belong together. One file is compared with the file of the same name, or else with what has as
+    many examples, or else with its split: the eval set if its name begins with "eval". A whole stage that only one
     side has is left out.
     """
     if len(there) == 1 and (len(here) != 1 or len(there[0].files) == 1):
@@ -154,7 +151,7 @@ def _stage(part: Part) -> str:
 
 
 def _counterpart(part: Part, others: list[Part]) -> Part | None:
-    """What one file or part is held against: the file of its name, as many examples, or its split."""
+    """What one file or part is compared with: the file of its name, as many examples, or its split."""
     of_kind = [other for other in others if other.kind == part.kind]
     if len(part.files) == 1:
         wanted = bare_name(part.files[0])
@@ -272,9 +269,5 @@ def _may_be_data(file: str) -> bool:
 
 
 def _has_records(file: str, ranges: ByteRanges) -> bool:
-    """Whether a file, gzipped or not, begins as a TFRecord does: with a length and its checksum."""
-    head = unpacked(open_range_file(file, ranges), file).read(HEAD)
-    if len(head) < HEAD:
-        return False
-    length, checksum = struct.unpack("<8sI", head)
-    return bool(checksum == masked_crc32c(np.frombuffer(bytearray(length), np.uint8), 0, len(length)))
+    """Whether a file, gzipped or not, begins as a TFRecord does."""
+    return begins_record(unpacked(open_range_file(file, ranges), file).read(HEAD))

@@ -1,4 +1,8 @@
-"""Holds a file against what its manifest says: that it is there, its size, its checksum, its index."""
+"""Compares a file with what its manifest says: that it is there, its size, its checksum, its index."""
+
+import dataclasses
+import tempfile
+from typing import BinaryIO, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -7,68 +11,47 @@ from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
 from maskmill.reading.byte_ranges import ByteRanges, open_range_file
 from maskmill.reading.record_indexes import find_records, read_index
 from maskmill.records.tfrecord import unpacked
-from maskmill.verification.findings import Checked, Finding
-from maskmill.verification.pieces import Piece
+from maskmill.verification.findings import Checked, finding, joined, looked, skipped, told
+from maskmill.verification.pieces import Piece, PieceResult
 
 _DO = "fetch or make it again"
+_READ_BYTES = 8 << 20
 
 
-def check_file(piece: Piece, ranges: ByteRanges) -> tuple[Checked, int | None, str | None]:
-    """Checks that a file is there, and has the size and the checksum of the manifest.
-
-    Returns:
-      What was found; the file's size in bytes, and its sha256 in hexadecimal; None where it cannot be read.
-    """
+def check_file(piece: Piece, ranges: ByteRanges) -> PieceResult:
+    """Checks that a file is there, and has the size and the checksum of the manifest."""
     path, expected = piece.path, piece.expected
+    result = PieceResult(piece=piece)
     try:
         size = ranges.size(path)
         digest = ranges.sha256_of(path)
     except MissingFileError:
         why = "is in the manifest" if expected.size is not None or expected.sha256 is not None else "was named"
-        message = f"{path}: this file {why}, but it is not there; {_DO}."
-        return (
-            _one(Finding(check="missing", file=path, expected="a file", found="nothing", message=message)),
-            None,
-            None,
-        )
+        what = f"this file {why}, but it is not there; {_DO}"
+        return result.plus(looked("missing", finding("missing", path, "a file", "nothing", what)))
     except (UnusableInputError, RunFailedError) as error:
-        found = Finding(
-            check="missing", file=path, expected="a file that can be read", found="an error", message=str(error)
-        )
-        return _one(found), None, None
-    findings = []
-    if expected.size is not None and size != expected.size:
-        what = "is cut off" if size < expected.size else "goes on behind its end"
-        findings.append(
-            Finding(
-                check="size",
-                file=path,
-                expected=f"{expected.size:,}",
-                found=f"{size:,}",
-                message=f"{path}: this file has {size:,} bytes, but the manifest says {expected.size:,}: it {what}, "
-                f"or is another one; {_DO}.",
-            )
-        )
-    elif expected.sha256 is not None and digest != expected.sha256:
-        findings.append(
-            Finding(
-                check="sha256",
-                file=path,
-                expected=expected.sha256,
-                found=digest,
-                message=f"{path}: the content of this file is not what was written (another sha256 than in the "
-                f"manifest); {_DO}.",
-            )
-        )
-    looked_at = {"missing": 1}
+        found = told("missing", path, "a file that can be read", "an error", str(error))
+        return result.plus(looked("missing", found))
+    result = dataclasses.replace(result, size=size, sha256=digest, looked_at={"missing": 1})
     if expected.size is not None:
-        looked_at["size"] = 1
-    skipped = {}
-    if expected.sha256 is not None and expected.size in (None, size):
-        looked_at["sha256"] = 1
-    elif expected.sha256 is not None:
-        skipped["sha256"] = "files of another size have another content"
-    return Checked(findings=tuple(findings), looked_at=looked_at, skipped=skipped), size, digest
+        findings = []
+        if size != expected.size:
+            how = "is cut off" if size < expected.size else "goes on behind its end"
+            what = (
+                f"this file has {size:,} bytes, but the manifest says {expected.size:,}: it {how}, or is another one; "
+                f"{_DO}"
+            )
+            findings.append(finding("size", path, f"{expected.size:,}", f"{size:,}", what))
+        result = result.plus(looked("size", *findings))
+    if expected.sha256 is None:
+        return result
+    if expected.size not in (None, size):
+        return result.plus(skipped("files of another size have another content", "sha256"))
+    findings = []
+    if digest != expected.sha256:
+        what = f"the content of this file is not what was written (another sha256 than in the manifest); {_DO}"
+        findings.append(finding("sha256", path, expected.sha256, digest, what))
+    return result.plus(looked("sha256", *findings))
 
 
 def check_index(piece: Piece, ranges: ByteRanges, starts: npt.NDArray[np.int64] | None = None) -> Checked:
@@ -79,48 +62,88 @@ def check_index(piece: Piece, ranges: ByteRanges, starts: npt.NDArray[np.int64] 
     index = piece.expected.index
     if index is None or piece.format != "tfrecord":
         return Checked()
-    path = piece.path
+    path, do = piece.path, f"run `maskmill index {piece.path}`"
     try:
         digest = ranges.sha256_of(index)
-        told = read_index(index, ranges, 1)
+        told_starts = read_index(index, ranges, 1)
     except MissingFileError:
-        message = f"{index}: this index is in the manifest, but it is not there; run `maskmill index {path}`."
-        return _one(Finding(check="missing", file=index, expected="a file", found="nothing", message=message))
+        what = f"this index is in the manifest, but it is not there; {do}"
+        return looked("missing", finding("missing", index, "a file", "nothing", what))
     except (UnusableInputError, RunFailedError) as error:
-        found = Finding(check="index", file=index, expected="an index", found="an error", message=str(error))
-        return _one(found)
+        return looked("index", told("index", index, "an index", "an error", str(error)))
     findings = []
     wanted = piece.expected.index_sha256
-    do = f"run `maskmill index {path}`"
     if wanted is not None and digest != wanted:
-        message = f"{index}: this index is not the one of the manifest (another sha256); {do}."
-        findings.append(Finding(check="index", file=index, expected=wanted, found=digest, message=message))
+        what = f"this index is not the one of the manifest (another sha256); {do}"
+        findings.append(finding("index", index, wanted, digest, what))
     try:
         if starts is None:
             starts = find_records(unpacked(open_range_file(path, ranges), path), path, 1).starts
     except (UnusableInputError, RunFailedError):
-        return Checked(findings=tuple(findings), looked_at={"index": 1}, skipped={"index": "a file is damaged"})
-    if told is None:
-        message = f"{index}: this is no index (lines of two numbers, where a record starts and its bytes); {do}."
-        findings.append(
-            Finding(check="index", file=index, expected="lines of two numbers", found="others", message=message)
-        )
-    elif not np.array_equal(told.starts, starts):
-        count = min(len(told.starts), len(starts))
-        differs = np.flatnonzero(told.starts[:count] != starts[:count])
+        return joined([looked("index", *findings), skipped("a file is damaged", "index")])
+    if told_starts is None:
+        what = f"this is no index (lines of two numbers, where a record starts and its bytes); {do}"
+        findings.append(finding("index", index, "lines of two numbers", "others", what))
+    elif not np.array_equal(told_starts.starts, starts):
+        count = min(len(told_starts.starts), len(starts))
+        differs = np.flatnonzero(told_starts.starts[:count] != starts[:count])
         place = int(differs[0]) if len(differs) else count
         is_said, is_so = (
-            f"{int(found[place]):,}" if place < len(found) else "the end" for found in (told.starts, starts)
+            f"{int(found[place]):,}" if place < len(found) else "the end" for found in (told_starts.starts, starts)
         )
-        message = (
-            f"{index}, line {max(1, place):,}: record {place + 1:,} of {path} starts at byte {is_so}, and the index "
-            f"says {is_said}; {do}."
-        )
-        findings.append(
-            Finding(check="index", file=index, record=max(1, place), expected=is_so, found=is_said, message=message)
-        )
-    return Checked(findings=tuple(findings), looked_at={"index": 1})
+        what = f"record {place + 1:,} of {path} starts at byte {is_so}, and the index says {is_said}; {do}"
+        findings.append(finding("index", index, is_so, is_said, what, at=("line", max(1, place))))
+    return looked("index", *findings)
 
 
-def _one(finding: Finding) -> Checked:
-    return Checked(findings=(finding,), looked_at={finding.check: 1})
+class CopiedFile(ByteRanges):
+    """Reads one remote file from a temporary copy of it, and all others from where they are.
+
+    The copy is made at the first read, and deleted when this is closed.
+    """
+
+    def __init__(self, path: str, ranges: ByteRanges) -> None:
+        """Fetches nothing yet.
+
+        Args:
+          path: of the file that is copied.
+          ranges: reads it and the others; it stays open when this is closed.
+        """
+        self._path, self._ranges = path, ranges
+        self._copy: BinaryIO | None = None
+
+    def read(self, path: str, start: int, end: int) -> npt.NDArray[np.uint8]:
+        if path != self._path:
+            return self._ranges.read(path, start, end)
+        size = self._ranges.size(path)
+        if end > size:
+            return self._ranges.read(path, start, end)  # which says what is wrong
+        if self._copy is None:
+            self._copy = self._fetched(size)
+        data = np.empty(end - start, np.uint8)
+        self._copy.seek(start)
+        data[:] = np.frombuffer(self._copy.read(end - start), np.uint8)
+        return data
+
+    def _fetched(self, size: int) -> BinaryIO:
+        copy = cast(BinaryIO, tempfile.TemporaryFile(prefix="maskmill-verify-"))  # noqa: SIM115 - close() closes it
+        for start in range(0, size, _READ_BYTES):
+            copy.write(self._ranges.read(self._path, start, min(size, start + _READ_BYTES)).data)
+        copy.flush()
+        return copy
+
+    def read_all(self, path: str) -> bytes:
+        return self.read(path, 0, self.size(path)).tobytes()
+
+    def size(self, path: str) -> int:
+        return self._ranges.size(path)
+
+    def glob(self, pattern: str) -> list[str]:
+        return self._ranges.glob(pattern)
+
+    def forget(self, path: str) -> bool:
+        return False
+
+    def close(self) -> None:
+        if self._copy is not None:
+            self._copy.close()

@@ -1,29 +1,41 @@
-"""What `maskmill verify` finds: each finding is one sentence, and belongs to a check."""
+"""What `maskmill verify` finds, and what makes the checks: each finding is one sentence, and belongs to a check."""
 
 import collections
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
+import functools
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Literal, TypeVar
+
+from maskmill import verification
 
 # error: the data set is wrong. warning: it is probably not what somebody wanted. note: worth knowing, as a known fault
 # of the reference; a data set with notes alone is right.
 Severity = Literal["error", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
+# file: (Piece, ByteRanges), for each piece of the kinds. data_set: (Target, results), for each target of the kinds,
+# with what its files gave. all: (VerifyPlan, results), once for all of them.
+Scope = Literal["file", "data_set", "all"]
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True)
 class Check:
     """A check.
 
     Attributes:
       name: as findings and `--json` have it.
-      title: what it makes sure of, as the report lists it: "checksums of records".
       weight: findings are sorted by severity, then by this, the highest first: how much of the data is in doubt.
+      title: what it makes sure of, as the report lists it: "checksums of records".
+      reads: what it looks at: names and manifests alone, the bytes of files, or the records in them.
+      of: the kinds of files without which it cannot be made: "text", "examples", or both.
     """
 
     name: str
-    title: str
     weight: int
+    title: str
+    reads: Literal["names", "bytes", "records"] = "records"
+    of: str = ""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -55,14 +67,45 @@ def finding(
     path: str,
     expected: str,
     found: str,
-    message: str,
-    *,
+    what: str,
     severity: Severity = "error",
-    record: int | None = None,
+    *,
+    at: tuple[str, int] | None = None,
+    count: int = 1,
 ) -> Finding:
-    """A finding about a file; its fields as in Finding."""
+    """A finding whose message is made of the path, the place and `what`.
+
+    Args:
+      check, path, expected, found, severity, count: as in Finding.
+      what: what is wrong, then what to do, as clauses.
+      at: what the place is called, and its number from 1: ("record", 7); "": the message does not name it.
+    """
+    name, number = at or ("", None)
+    where = f"{path}, {name} {number:,}" if name else path
+    return told(check, path, expected, found, f"{where}: {what}.", severity, record=number, count=count)
+
+
+def told(
+    check: str,
+    path: str,
+    expected: str,
+    found: str,
+    message: str,
+    severity: Severity = "error",
+    *,
+    record: int | None = None,
+    count: int = 1,
+) -> Finding:
+    """A finding with a message of its own, as that of an error; its fields as in Finding."""
     return Finding(
-        check=check, severity=severity, file=path, record=record, expected=expected, found=found, message=message
+        check=check,
+        severity=severity,
+        file=path,
+        record=record,
+        expected=expected,
+        found=found,
+        message=message,
+        count=count,
     )
 
 
@@ -72,13 +115,23 @@ class Checked:
 
     Attributes:
       findings: at most a few for each check and file; `Finding.count` says how many there are.
-      looked_at: by check, how many things were held against it.
+      looked_at: by check, how many things (files, records, lines …) it was made on.
       skipped: by check, why it was not made, or not on all, as a clause.
     """
 
-    findings: tuple[Finding, ...] = ()
+    findings: Sequence[Finding] = ()
     looked_at: Mapping[str, int] = dataclasses.field(default_factory=dict)
     skipped: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+def looked(check: str, *findings: Finding, count: int = 1) -> Checked:
+    """What one check gave that was made, on `count` things."""
+    return Checked(findings=findings, looked_at={check: count})
+
+
+def skipped(why: str | Exception, *checks: str) -> Checked:
+    """Checks that were not made; why: as a clause, or the error that kept them from it."""
+    return Checked(skipped=dict.fromkeys(checks, str(why).rstrip(".")))
 
 
 def joined(parts: Iterable[Checked]) -> Checked:
@@ -136,46 +189,93 @@ class Verification:
         return all(finding.severity == "note" for finding in self.findings)
 
 
-# By name. Whoever writes a check adds it here.
-CHECKS: Mapping[str, Check] = {
+# By name, in the order in which they are listed. A new check is added by what makes it, see makes_check.
+CHECKS: dict[str, Check] = {
     check.name: check
     for check in (
-        Check(name="manifest", title="the manifest is whole, and agrees with itself", weight=100),
-        Check(name="missing", title="every file of the manifest is there", weight=99),
-        Check(name="size", title="files have the sizes of the manifest", weight=98),
-        Check(name="sha256", title="files have the checksums of the manifest", weight=97),
-        Check(name="framing", title="records follow each other without a gap, to the file's end", weight=96),
-        Check(name="crc", title="checksums of records", weight=95),
-        Check(name="schema", title="records have the columns of the schema", weight=90),
-        Check(name="index", title="each index fits its file", weight=85),
-        Check(name="counts", title="counts are those of the manifest", weight=84),
-        Check(name="foreign", title="there is no file that belongs to something else", weight=40),
-        Check(name="vocabulary", title="the vocabulary is the one of the manifest, each piece once", weight=83),
-        Check(name="ids", title="ids are in the vocabulary", weight=82),
-        Check(name="words", title="pieces follow each other as in a text", weight=81),
-        Check(name="row_order", title="rows are written in a random order", weight=66),
-        Check(name="padding", title="padding stands only at the end", weight=81),
-        Check(name="special_tokens", title="special tokens stand where they belong", weight=80),
-        Check(name="segments", title="segment ids follow the separators", weight=79),
-        Check(name="masks", title="masks, their positions, ids and weights agree", weight=78),
-        Check(name="packing", title="packed rows name their sequences", weight=77),
-        Check(name="labels", title="labels of pairs fit the text", weight=76),
-        Check(name="mask_share", title="as much is masked as was asked for, and in the shares asked for", weight=75),
-        Check(name="pair_share", title="as many pairs are random or swapped as was asked for", weight=74),
-        Check(name="length_share", title="rows are as long as was asked for", weight=73),
-        Check(name="text_used", title="the examples use the whole text, dupe_factor times", weight=72),
-        Check(name="seed", title="the seed, the text and the vocabulary give this shard again", weight=88),
-        Check(name="shard_inputs", title="shards were made of the text shards that are there", weight=87),
-        Check(name="repeated_records", title="no record is there twice", weight=70),
-        Check(name="repeated_examples", title="no example is there more often than dupe_factor", weight=60),
-        Check(name="similar_shards", title="no two shards are the same, or nearly", weight=71),
-        Check(name="shard_size", title="no shard is much smaller or larger than the others", weight=50),
-        Check(name="documents", title="documents and lines are those of the manifest", weight=86),
-        Check(name="profile", title="the text reads as text, each shard as the others", weight=77),
-        Check(name="eval_list", title="eval.md5 lists the eval articles", weight=69),
-        Check(name="eval_leak", title="no eval article is in a training shard", weight=89),
-        Check(name="contamination", title="no text of the given test set is in the data", weight=68),
-        Check(name="same_records", title="the two data sets have the same records", weight=92),
-        Check(name="published", title="sizes and counts are those that were published", weight=67),
+        Check("manifest", 100, "the manifest is whole, and agrees with itself", "names"),
+        Check("missing", 99, "every file of the manifest is there", "names"),
+        Check("size", 98, "files have the sizes of the manifest", "bytes", of="text examples"),
+        Check("sha256", 97, "files have the checksums of the manifest", "bytes", of="text examples"),
+        Check("framing", 96, "records follow each other without a gap, to the file's end", of="examples"),
+        Check("crc", 95, "checksums of records", of="examples"),
+        Check("schema", 90, "records have the columns of the schema", of="examples"),
+        Check("index", 85, "each index fits its file", "bytes"),
+        Check("counts", 84, "counts are those of the manifest"),
+        Check("foreign", 40, "there is no file that belongs to something else", "names"),
+        Check("vocabulary", 83, "the vocabulary is the one of the manifest, each piece once"),
+        Check("ids", 82, "ids are in the vocabulary", of="examples"),
+        Check("words", 81, "pieces follow each other as in a text"),
+        Check("row_order", 66, "rows are written in a random order"),
+        Check("padding", 81, "padding stands only at the end", of="examples"),
+        Check("special_tokens", 80, "special tokens stand where they belong", of="examples"),
+        Check("segments", 79, "segment ids follow the separators", of="examples"),
+        Check("masks", 78, "masks, their positions, ids and weights agree", of="examples"),
+        Check("packing", 77, "packed rows name their sequences"),
+        Check("labels", 76, "labels of pairs fit the text", of="examples"),
+        Check("mask_share", 75, "as much is masked as was asked for, and in the shares asked for", of="examples"),
+        Check("pair_share", 74, "as many pairs are random or swapped as was asked for", of="examples"),
+        Check("length_share", 73, "rows are as long as was asked for"),
+        Check("text_used", 72, "the examples use the whole text, dupe_factor times", of="examples"),
+        Check("seed", 88, "the seed, the text and the vocabulary give this shard again", of="examples"),
+        Check("shard_inputs", 87, "shards were made of the text shards that are there"),
+        Check("repeated_records", 70, "no record is there twice", of="examples"),
+        Check("repeated_examples", 60, "no example is there more often than dupe_factor", of="examples"),
+        Check("similar_shards", 71, "no two shards are the same, or nearly", "names", of="text examples"),
+        Check("shard_size", 50, "no shard is much smaller or larger than the others", "names"),
+        Check("documents", 86, "documents and lines are those of the manifest", of="text"),
+        Check("profile", 77, "the text reads as text, each shard as the others"),
+        Check("eval_list", 69, "eval.md5 lists the eval articles"),
+        Check("eval_leak", 89, "no eval article is in a training shard", of="text"),
+        Check("contamination", 68, "no text of the given test set is in the data"),
+        Check("same_records", 92, "the two data sets have the same records"),
+        Check("published", 67, "sizes and counts are those that were published"),
     )
 }
+
+
+_Function = TypeVar("_Function", bound=Callable[..., Checked])
+
+_made: list[tuple[Scope, tuple[str, ...], Callable[..., Checked]]] = []
+
+
+def makes_check(scope: Scope, *kinds: str, check: Check | None = None) -> Callable[[_Function], _Function]:
+    """Has a function called for what it looks at; check: declares a check that CHECKS does not have.
+
+    A module of this folder whose name ends with `_checks` is imported before a verification starts. So a new check is
+    one function in such a module; `--checks`, the report, `--json` and the table of docs/verify.md follow from CHECKS:
+
+        @makes_check("file", "text", check=Check("tabs", 10, "no line has a tab"))
+        def check_tabs(piece: Piece, ranges: ByteRanges) -> Checked: ...
+    """
+
+    def register(function: _Function) -> _Function:
+        if check is not None:
+            CHECKS[check.name] = check
+        _made.append((scope, kinds or ("",), function))
+        return function
+
+    return register
+
+
+def functions_of(scope: Scope, kind: str = "") -> Iterator[Callable[..., Checked]]:
+    """The functions that look at something, in the order of their modules."""
+    import_checks()
+    for made_of, kinds, function in sorted(_made, key=lambda made: made[2].__module__):
+        if made_of == scope and kind in kinds:
+            yield function
+
+
+@functools.cache
+def import_checks() -> None:
+    """Imports the modules that make checks, so that CHECKS has all of them."""
+    for module in pkgutil.iter_modules(verification.__path__, f"{verification.__name__}."):
+        if module.name.endswith("_checks"):
+            importlib.import_module(module.name)
+
+
+def checks_table() -> str:
+    """The checks as a table in Markdown, as docs/verify.md has it."""
+    import_checks()
+    rows = [f"| `{check.name}` | {check.title} |" for check in CHECKS.values()]
+    return "\n".join(["| check | what it makes sure of |", "|---|---|", *rows]) + "\n"

@@ -3,10 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from maskmill.tokenization.kernels.word_hashes import CodePointArrays
-from maskmill.tokenization.kernels.wordpiece import SCRATCH
 from maskmill.tokenization.text_blocks import PaddedText
-from maskmill.tokenization.unicode_tables import VERSIONS, load
 from maskmill.verification.kernels import word_grams as kernels
 
 Hashes = npt.NDArray[np.uint64]
@@ -35,14 +32,7 @@ class GramHasher:
     """Hashes the grams of text, block by block. Memory: some 20 bytes for each byte of the largest block."""
 
     def __init__(self) -> None:
-        points = load(VERSIONS[-1], True)
-        self._arrays = CodePointArrays(
-            pages=points.pages,
-            blocks=points.blocks,
-            pool=points.pool,
-            scratch=np.empty(SCRATCH, np.uint8),
-            do_lower_case=True,
-        )
+        self._arrays = kernels.lower_case_arrays()
         self._padded = PaddedText()
         self._hashes = np.zeros(0, np.uint64)
         self._places = np.zeros(0, np.int64)
@@ -51,7 +41,8 @@ class GramHasher:
         """The hashes of the grams of a text, in order, and where each starts; valid until the next call."""
         if not text:
             return self._hashes[:0], self._places[:0]
-        return self.hash_padded(self._padded_text(text), len(text))
+        self._padded.load(text)
+        return self.hash_padded(self._padded.text, len(text))
 
     def hash_padded(self, text: npt.NDArray[np.uint8], size: int) -> tuple[Hashes, npt.NDArray[np.int64]]:
         """The same of text[:size], whole lines with PADDING newlines behind them."""
@@ -59,7 +50,3 @@ class GramHasher:
             self._hashes, self._places = np.empty(size, np.uint64), np.empty(size, np.int64)
         count = kernels.hash_grams(text, size, self._arrays, self._hashes, self._places)
         return self._hashes[:count], self._places[:count]
-
-    def _padded_text(self, text: bytes) -> npt.NDArray[np.uint8]:
-        self._padded.load(text)
-        return self._padded.text

@@ -1,4 +1,4 @@
-"""Holds what Parquet files and MDS shards say of themselves against their content.
+"""Compares what Parquet files and MDS shards say of themselves with their content.
 
 Readers look only at what they need of it. Here it is written once more from the content, and both are compared, so that
 no bit of it can be another one unseen.
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from maskmill.reading.byte_ranges import ByteRanges
 from maskmill.reading.data_set import DataSet, ReadColumn
 from maskmill.records.columns import Column
-from maskmill.verification.row_faults import Fault, Faults
+from maskmill.verification.row_results import Faults
 
 _BLOCK_SAMPLES = 4096
 _WORD = 4
@@ -37,17 +37,8 @@ def check_layout(data_set: DataSet, ranges: ByteRanges, faults: Faults) -> None:
     else:
         return
     if what is not None:
-        faults.add(
-            Fault(
-                check="framing",
-                kind="layout",
-                record=None,
-                expected=_AS_WRITTEN,
-                found="something else",
-                what=what,
-                advice="make or fetch the file again",
-            )
-        )
+        advice = "make or fetch the file again"
+        faults.add("framing", "layout", None, _AS_WRITTEN, "something else", what, advice=advice)
 
 
 def _written_columns(columns: Sequence[ReadColumn]) -> tuple[Column, ...]:
@@ -100,7 +91,7 @@ def _wrong_in_parquet(data_set: DataSet, ranges: ByteRanges) -> str | None:
 
 
 def _pages_of(chunk: memoryview) -> Any:
-    """What the pages of a column of a row group come to (parquet_format.Chunk); None where they are no pages."""
+    """What the pages of a column of a row group come to (parquet_format.Chunk); None if they are not pages."""
     from maskmill.records import parquet_format as format
     from maskmill.records.thrift import read_struct
 

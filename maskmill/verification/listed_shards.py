@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from maskmill.verification.findings import Checked, Finding
+from maskmill.verification.findings import Checked, Finding, finding
 
 _NUMBER = re.compile(r"-(\d{1,9})-of-\d+")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -73,15 +73,7 @@ class _Entries:
     def note(self, place: str, expected: str, found: Any) -> None:
         shown = found if isinstance(found, str) else repr(found)
         shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
-        self.findings.append(
-            Finding(
-                check="manifest",
-                file=self._path,
-                expected=expected,
-                found=shown,
-                message=f"{self._path}: {place} must be {expected}, not {shown}; {_DO}.",
-            )
-        )
+        self.findings.append(_other("manifest", self._path, place, expected, shown))
 
     def mapping(self, value: Any, place: str) -> Mapping[str, Any]:
         if isinstance(value, dict):
@@ -157,7 +149,7 @@ def read_listed(made: Mapping[str, Any], path: str) -> tuple[tuple[ListedShard, 
 
 
 def _read_inputs(made: Mapping[str, Any], shards: Sequence[ListedShard], entries: _Entries) -> None:
-    """Holds the inputs of a stage against those of its shards."""
+    """Compares the inputs of a stage with those of its shards."""
     said: dict[str, str | None] = {}
     for place, entry in enumerate(made["inputs"]):
         path = entry.get("path")
@@ -242,7 +234,7 @@ def _counts(entry: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _compare_sums(made: Mapping[str, Any], shards: Sequence[ListedShard], path: str) -> Iterator[Finding]:
-    """Holds the counts of each split against the sums over its shards."""
+    """Compares the counts of each split with the sums over its shards."""
     if made["stage"] == "eval":
         yield from _compare_picked(made, shards, path)
         return
@@ -251,7 +243,7 @@ def _compare_sums(made: Mapping[str, Any], shards: Sequence[ListedShard], path: 
         of_kind = [shard for shard in shards if shard.kind == kind]
         if not isinstance(said, dict):
             if of_kind or said is not None:
-                yield _other_count(path, f"counts of {kind}", "a mapping", repr(said)[:_SHOWN])
+                yield _other("counts", path, f"counts of {kind}", "a mapping", repr(said)[:_SHOWN])
             continue
         sums: collections.Counter[str] = collections.Counter({"shards": len(of_kind)})
         for shard in of_kind:
@@ -259,31 +251,25 @@ def _compare_sums(made: Mapping[str, Any], shards: Sequence[ListedShard], path: 
         for name in sorted(set(said) | set(sums)):
             if said.get(name, 0) != sums.get(name, 0):
                 shown = f"{said[name]:,}" if isinstance(said.get(name), int) else repr(said.get(name))[:_SHOWN]
-                yield _other_count(path, f"{name} of {kind}", f"{sums[name]:,}, the sum over the shards", shown)
+                yield _other("counts", path, f"{name} of {kind}", f"{sums[name]:,}, the sum over the shards", shown)
 
 
 def _compare_picked(made: Mapping[str, Any], shards: Sequence[ListedShard], path: str) -> Iterator[Finding]:
-    said = made["counts"].get("eval")
-    wanted = made["parameters"].get("num_examples_to_pick")
-    available = said.get("available") if isinstance(said, dict) else None
+    counts = made["counts"].get("eval")
+    said = counts if isinstance(counts, dict) else {}
+    wanted, available = made["parameters"].get("num_examples_to_pick"), said.get("available")
     if isinstance(wanted, int) and isinstance(available, int):
         least = min(wanted, available)
-        found = said.get("picked") if isinstance(said, dict) else None
-        if found != least:
-            yield _other_count(path, "picked of eval", f"{least:,} (of {available:,}, {wanted:,} wanted)", repr(found))
-    examples = sum(file.examples or 0 for shard in shards for file in shard.files)
-    size = sum(file.size or 0 for shard in shards for file in shard.files)
-    for name, count in (("picked", examples), ("bytes", size)):
-        found = said.get(name) if isinstance(said, dict) else None
-        if found != count:
-            yield _other_count(path, f"{name} of eval", f"{count:,}, the sum over the files", repr(found)[:_SHOWN])
+        if said.get("picked") != least:
+            expected = f"{least:,} (of {available:,}, {wanted:,} wanted)"
+            yield _other("counts", path, "picked of eval", expected, repr(said.get("picked")))
+    listed = [file for shard in shards for file in shard.files]
+    sums = {"picked": sum(file.examples or 0 for file in listed), "bytes": sum(file.size or 0 for file in listed)}
+    for name, count in sums.items():
+        if said.get(name) != count:
+            expected, found = f"{count:,}, the sum over the files", repr(said.get(name))[:_SHOWN]
+            yield _other("counts", path, f"{name} of eval", expected, found)
 
 
-def _other_count(path: str, what: str, expected: str, found: str) -> Finding:
-    return Finding(
-        check="counts",
-        file=path,
-        expected=expected,
-        found=found,
-        message=f"{path}: {what} must be {expected}, not {found}; {_DO}.",
-    )
+def _other(check: str, path: str, place: str, expected: str, found: str) -> Finding:
+    return finding(check, path, expected, found, f"{place} must be {expected}, not {found}; {_DO}")

@@ -124,7 +124,7 @@ def _add_documents(
 def load_articles(
     eval_texts: tuple[str, ...], train_texts: tuple[str, ...], verification: str | None
 ) -> Articles | None:
-    """Reads the articles to look for, once for a scratch directory; None where they have no grams.
+    """Reads the articles to look for, once for a scratch directory; None if they have no grams.
 
     Memory: some 30 bytes for each word of 32 MB of text; of more text, a part of the grams stands for all.
 
@@ -190,7 +190,7 @@ def _digest(text: bytes) -> bytes:
 
 
 def find_near_copies(results: Sequence[PieceResult]) -> NearCopies | None:
-    """The documents of training files that have most of each article; None where there is nothing to compare."""
+    """The documents of training files that have most of each article; None if there is nothing to compare."""
     tables = [(place, result.hashes[TABLE]) for place, result in enumerate(results) if TABLE in result.hashes]
     if not tables:
         return None

@@ -23,6 +23,7 @@ class VerifyOptions:
     """
 
     shards: str | None = option(None, help="numbers of the shards of each split to verify, as 0-9,12 (default: all)")
+    checks: tuple[str, ...] = option((), help="names of the checks that count, as --json has them (default: all)")
     remake: int | None = option(
         None,
         help="how many shards to make again from their text, and compare: 0 for none (default: all where there are "
@@ -75,12 +76,10 @@ class VerifyOptions:
         check_at_least(1, self, "max_seq_length", "max_predictions_per_seq", "dupe_factor")
         if self.masked_lm_prob is not None and not 0 < self.masked_lm_prob <= 1:
             raise UnusableInputError(f"--masked_lm_prob must be above 0 and at most 1, not {self.masked_lm_prob}.")
-        for name in ("mask_share", "random_share", "keep_share"):
+        for name in ("mask_share", "random_share", "keep_share", "short_seq_prob"):
             value = getattr(self, name)
             if value is not None and not 0 <= value <= 1:
                 raise UnusableInputError(f"--{name} must be from 0 to 1, not {value}.")
-        if self.short_seq_prob is not None and not 0 <= self.short_seq_prob <= 1:
-            raise UnusableInputError(f"--short_seq_prob must be from 0 to 1, not {self.short_seq_prob}.")
 
 
 def shard_numbers(text: str) -> tuple[range, ...]:

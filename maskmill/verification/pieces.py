@@ -7,16 +7,21 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from maskmill.verification.findings import Finding
+from maskmill.verification.findings import Checked, joined
 
 # text: a text shard or eval.txt. examples: a file of examples, picked ones too. shard: the files of a shard, which is
 # made again and compared. picked: a file of picked eval examples, which are picked again and compared.
 PieceKind = Literal["text", "examples", "shard", "picked"]
+Counts = npt.NDArray[np.int64]
+
+
+def _zeros(*shape: int) -> Any:
+    return dataclasses.field(default_factory=lambda: np.zeros(shape, np.int64))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ExpectedFile:
-    """What a manifest says of a file; None where it says nothing, or there is no manifest."""
+    """What a manifest says of a file; None if it says nothing, or there is no manifest."""
 
     size: int | None = None
     sha256: str | None = None
@@ -33,26 +38,23 @@ class Remake:
     Attributes:
       inputs: the paths that they are made of, as they were found; each has the sha256 of the manifest beside it.
       sha256: of the inputs, as the manifest has them.
-      options: those that they were made with, and what was decided where they leave it open; of picked examples those
-        of the picking.
-      vocabulary, vocabulary_sha256: the path of the vocabulary, as it was found, and its checksum; None: not needed.
-      is_tokenizer: whether that is a tokenizer.json.
+      options: those that they were made with, and what was decided where they leave it open; not of picked examples.
+      vocabulary: the path of the vocabulary, as it was found; None: not needed. is_tokenizer: whether that is a
+        tokenizer.json.
       format: of the files.
       seed: the shard's own.
-      files: the paths of the files, in the order of the manifest. sizes, digests: their bytes and sha256 there.
+      files: the paths of the files, in the order of the manifest. digests: their sha256 there. Not of picked ones.
     """
 
     inputs: tuple[str, ...]
     sha256: tuple[str, ...]
-    options: Mapping[str, Any]
+    options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     vocabulary: str | None = None
-    vocabulary_sha256: str | None = None
     is_tokenizer: bool = False
     format: str = "tfrecord"
     seed: int | None = None
-    files: tuple[str, ...]
-    sizes: tuple[int, ...]
-    digests: tuple[str, ...]
+    files: tuple[str, ...] = ()
+    digests: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -117,23 +119,23 @@ class RowStatistics:
     """
 
     rows: int
-    lengths: npt.NDArray[np.int64]
-    pieces_at: npt.NDArray[np.int64]
-    masks_at: npt.NDArray[np.int64]
+    lengths: Counts
+    pieces_at: Counts
+    masks_at: Counts
     masked: int
     masked_kept: int
     masked_random: int
-    masks: npt.NDArray[np.int64]
+    masks: Counts
     second_label: int
-    piece_counts: npt.NDArray[np.int64]
+    piece_counts: Counts
     sketch: npt.NDArray[np.uint64]
     sequences: int = 0
-    part_pieces: npt.NDArray[np.int64] = dataclasses.field(default_factory=lambda: np.zeros((2, 2), np.int64))
-    half_masks: npt.NDArray[np.int64] = dataclasses.field(default_factory=lambda: np.zeros((2, 2), np.int64))
-    continued: npt.NDArray[np.int64] = dataclasses.field(default_factory=lambda: np.zeros(2, np.int64))
-    redrawn: npt.NDArray[np.int64] = dataclasses.field(default_factory=lambda: np.zeros(16, np.int64))
-    openings: npt.NDArray[np.int64] = dataclasses.field(default_factory=lambda: np.zeros(2, np.int64))
-    order: npt.NDArray[np.int64] = dataclasses.field(default_factory=lambda: np.zeros(3, np.int64))
+    part_pieces: Counts = _zeros(2, 2)
+    half_masks: Counts = _zeros(2, 2)
+    continued: Counts = _zeros(2)
+    redrawn: Counts = _zeros(16)
+    openings: Counts = _zeros(2)
+    order: Counts = _zeros(3)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -160,7 +162,7 @@ class TextStatistics:
     characters: int
     words: int
     size: int
-    document_lines: npt.NDArray[np.int64]
+    document_lines: Counts
     longest_line: int
     repeated_lines: tuple[tuple[int, str], ...]
     replaced: int = 0
@@ -171,8 +173,8 @@ class TextStatistics:
     unbroken: int = 0
     doubled: int = 0
     longest_characters: int = 0
-    unended: npt.NDArray[np.int64] = dataclasses.field(default_factory=lambda: np.zeros(1024, np.int64))
-    bytes: npt.NDArray[np.int64] = dataclasses.field(default_factory=lambda: np.zeros(256, np.int64))
+    unended: Counts = _zeros(1024)
+    bytes: Counts = _zeros(256)
 
     @property
     def foreign(self) -> int:
@@ -181,28 +183,33 @@ class TextStatistics:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class PieceResult:
+class PieceResult(Checked):
     """What a piece gave.
 
     Attributes:
       piece: the piece.
-      findings: at most a few for each check; `Finding.count` says how many there are.
-      looked_at: by check, how many things (records, lines …) were held against it.
-      skipped: by check, why it was not made, as a clause.
       counts: what was counted, by the names of the manifest's counts of a shard (examples, documents, sentences …).
-      size, sha256: of the file as it is; None where it cannot be read.
+      size, sha256: of the file as it is; None if it cannot be read.
       rows: of examples. text: of text.
-      hashes: files in the scratch directory, by what they hold: "records" (uint64, sorted: whole rows), "examples"
-        (uint64, sorted: rows with masks undone), "documents" (uint64: articles), "near_copies" (near_copies.py).
+      hashes: files in the scratch directory, by what they hold: "rows", "documents" and "near_copies", tables
+        (scratch.py), and "md5", a line for each article of eval text.
+      starts: int64[records + 1], where each record of a TFRecord starts, unpacked, and where the last one ends; None of
+        other formats and damaged files, and once the piece is done.
     """
 
     piece: Piece
-    findings: tuple[Finding, ...] = ()
-    looked_at: Mapping[str, int] = dataclasses.field(default_factory=dict)
-    skipped: Mapping[str, str] = dataclasses.field(default_factory=dict)
     counts: Mapping[str, int] = dataclasses.field(default_factory=dict)
     size: int | None = None
     sha256: str | None = None
     rows: RowStatistics | None = None
     text: TextStatistics | None = None
     hashes: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    starts: Counts | None = None
+
+    def plus(self, part: Checked) -> "PieceResult":
+        """This and what one more check of the same piece gave."""
+        more = vars(joined([self, part]))
+        if isinstance(part, PieceResult):
+            given = {name: value for name, value in vars(part).items() if name not in more and value is not None}
+            more |= given | {"counts": {**self.counts, **part.counts}, "hashes": {**self.hashes, **part.hashes}}
+        return dataclasses.replace(self, **more)

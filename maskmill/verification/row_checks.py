@@ -16,18 +16,15 @@ from maskmill.reading.column_tables import TargetTable
 from maskmill.reading.data_set import DataSet, ReadColumn
 from maskmill.records.features import FEATURES, OF_MASKS
 from maskmill.verification import scratch
-from maskmill.verification.findings import Finding
-from maskmill.verification.kernels import rows as kernels
+from maskmill.verification.findings import Checked, makes_check, skipped
+from maskmill.verification.kernels import row_checking as kernels
 from maskmill.verification.layout_checks import check_layout
-from maskmill.verification.pieces import Piece, RowStatistics
-from maskmill.verification.row_faults import Fault, Faults
-from maskmill.verification.row_problems import add_problems
+from maskmill.verification.pieces import Piece, PieceResult, RowStatistics
 from maskmill.verification.row_reading import ReadRows, RowSource, checked_columns, open_rows
+from maskmill.verification.row_results import Faults, RowCounter
 from maskmill.verification.row_rules import RowRules
-from maskmill.verification.row_statistics import RowCounter
 
 _OF_PIECES = [name for name, feature in FEATURES.items() if feature.per == "piece" and name != "input_ids"]
-
 _PAIRS = ("nsp", "sop")
 _SPECIAL_IDS = ("cls_id", "sep_id", "mask_id", "pad_id")
 _WHOLE_WORDS = ("whole_word", "word", "ngram", "span")
@@ -37,50 +34,34 @@ _UNREAD = "the file cannot be read, or not to its end"
 _NO_OBJECTIVE = "it is not known what the examples are made for"
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class RowsResult:
-    """What the rows of a file gave; the fields as in PieceResult.
-
-    `counts` has, where they can be told: examples, sequences (packed rows), example_tokens, special_tokens,
-    padding_tokens, masked_positions, random_next (nsp) and swapped (sop). `hashes` has "rows": a table
-    (scratch.py) of uint64[rows, 3]: the hash of each row with its masks undone (pieces without padding, segments and
-    labels), that of the whole row, and the number of the record, its pieces of text and the logarithm of in how many
-    ways it can be masked (0 where masks are drawn by the reader), packed. `starts`, int64[records + 1], tells where
-    each record of a TFRecord starts, unpacked, and where the last one ends; None of other formats and damaged files.
-    """
-
-    findings: tuple[Finding, ...] = ()
-    looked_at: Mapping[str, int] = dataclasses.field(default_factory=dict)
-    skipped: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    counts: Mapping[str, int] = dataclasses.field(default_factory=dict)
-    statistics: RowStatistics | None = None
-    hashes: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    starts: npt.NDArray[np.int64] | None = None
-
-
-def check_rows(piece: Piece, ranges: ByteRanges) -> RowsResult:
-    """Checks all rows of a file of examples.
-
-    Args:
-      piece: the file; its rules' data set has this file as its first.
-      ranges: reads it.
+@makes_check("file", "examples")
+def check_rows(piece: Piece, ranges: ByteRanges) -> Checked:
+    """Checks all rows of a file of examples; the data set of the piece's rules has this file as its first.
 
     Returns:
-      What was found; `hashes` only where the piece has a scratch directory.
+      A PieceResult, if it is known what the rows look like. `counts` has, where they can be told: examples, sequences
+      (packed rows), example_tokens, special_tokens, padding_tokens, masked_positions, random_next (nsp) and swapped
+      (sop). `hashes` has, where the piece has a scratch directory, "rows": a table (scratch.py) of uint64[rows, 3]: the
+      hash of each row with its masks undone (pieces without padding, segments and labels), that of the whole row, and
+      the number of the record, its pieces of text and the logarithm of in how many ways it can be masked (0 where masks
+      are drawn by the reader), packed.
 
     Raises:
       RunFailedError: the machine cannot read the file on, or cannot write to the scratch directory.
     """
+    if piece.rules is None:
+        return skipped("it is not known what the rows look like", "framing", "schema", "ids", "masks")
     rules: RowRules = piece.rules
-    data_set = dataclasses.replace(rules.data_set, columns=checked_columns(rules.data_set.columns))
+    data_set = _with_checked_columns(rules)
     faults = Faults(piece.path)
     if not _fit_together(data_set, faults):
-        return RowsResult(findings=faults.findings(), skipped={"special_tokens": "the columns do not fit together"})
+        not_made = skipped("the columns do not fit together", "special_tokens")
+        return dataclasses.replace(not_made, findings=faults.findings())
     try:
         source = open_rows(data_set, ranges, faults, is_listed=piece.expected.size is not None)
     except UnusableInputError as error:
-        faults.add(_unreadable(piece.path, error))
-        return RowsResult(findings=faults.findings(), skipped=dict.fromkeys(_made_checks(rules), _UNREAD))
+        _add_unreadable(piece.path, error, faults)
+        return dataclasses.replace(skipped(_UNREAD, *_made_checks(rules)), findings=faults.findings())
     checker, numbers = RowChecker(rules, data_set, source.room), list[npt.NDArray[np.int64]]()
     try:
         for count in source.blocks(checker.read):
@@ -89,33 +70,33 @@ def check_rows(piece: Piece, ranges: ByteRanges) -> RowsResult:
         check_layout(rules.data_set, ranges, faults)
         unread = source.unread
     except UnusableInputError as error:
-        faults.add(_unreadable(piece.path, error))
+        _add_unreadable(piece.path, error, faults)
         unread = _UNREAD
-    add_problems(checker.counter.problems, faults)
+    faults.add_problems(checker.counter.problems)
     statistics = checker.counter.statistics()
-    return RowsResult(
+    return PieceResult(
+        piece=piece,
         findings=faults.findings(),
         looked_at=_looked_at(rules, source, statistics),
         skipped=_skipped(rules, unread, source),
         counts=_counts(rules, source, checker),
-        statistics=statistics,
+        rows=statistics,
         hashes=_write_hashes(piece, checker.counter.hashes, numbers),
         starts=source.starts,
     )
 
 
-def _unreadable(path: str, error: UnusableInputError) -> Fault:
-    """A file that cannot be read, or not on, from what a reader says of it."""
+def _with_checked_columns(rules: RowRules) -> DataSet:
+    return dataclasses.replace(rules.data_set, columns=checked_columns(rules.data_set.columns))
+
+
+def _add_unreadable(path: str, error: UnusableInputError, faults: Faults) -> None:
+    """Adds that a file cannot be read, or not on, from what a reader says of it."""
     what, _, advice = str(error).removeprefix(f"{path}: ").rstrip(".").partition("; ")
-    return Fault(
-        check="schema" if isinstance(error, OtherColumnsError) else "framing",
-        kind="file",
-        record=None,
-        expected="the columns of the data set" if isinstance(error, OtherColumnsError) else "records that can be read",
-        found=what,
-        what=what,
-        advice=advice or "make or fetch the file again",
-    )
+    check, expected = "framing", "records that can be read"
+    if isinstance(error, OtherColumnsError):
+        check, expected = "schema", "the columns of the data set"
+    faults.add(check, "file", None, expected, what, what, advice=advice or "make or fetch the file again")
 
 
 # ---- columns
@@ -126,17 +107,8 @@ def _fit_together(data_set: DataSet, faults: Faults) -> bool:
     columns = {column.feature: column for column in data_set.columns}
     wrong = _first_misfit(columns)
     if wrong is not None:
-        faults.add(
-            Fault(
-                check="schema",
-                kind="columns",
-                record=None,
-                expected="columns that belong together",
-                found=wrong,
-                what=f"its columns do not fit together: {wrong}",
-                advice="make the examples again",
-            )
-        )
+        expected, what = "columns that belong together", f"its columns do not fit together: {wrong}"
+        faults.add("schema", "columns", None, expected, wrong, what, advice="make the examples again")
     return wrong is None
 
 
@@ -162,7 +134,7 @@ def _first_misfit(columns: Mapping[str, ReadColumn]) -> str | None:
 
 
 class RowChecker:
-    """Holds blocks of rows against the rules.
+    """Compares blocks of rows with the rules.
 
     Attributes:
       read: where rows are read to.
@@ -198,15 +170,9 @@ class RowChecker:
         """Notes rows whose columns of pieces have different lengths."""
         expected, found = (int(self.read.rows.counts[name][row]) for name in ("input_ids", feature))
         name, ids = self._features[feature].name, self._features["input_ids"].name
-        fault = Fault(
-            check="schema",
-            kind=f"length of {feature}",
-            record=int(self.read.numbers[row]),
-            expected=f"{expected:,} values",
-            found=f"{found:,}",
-            what=f"{name} has {found:,} values, but {ids} has {expected:,}",
-        )
-        faults.add(fault, count)
+        kind, record = f"length of {feature}", int(self.read.numbers[row])
+        what = f"{name} has {found:,} values, but {ids} has {expected:,}"
+        faults.add("schema", kind, record, f"{expected:,} values", f"{found:,}", what, count=count)
 
     def _row_places(self, room: int, width: int, predictions: int) -> kernels.RowPlaces:
         arrays, counts = self.read.rows.arrays, self.read.rows.counts
@@ -221,19 +187,13 @@ class RowChecker:
 
         self._held = [counted(feature) for feature in ("input_ids", "cu_seqlens", "next_sentence_labels")]
         pieces, ends, labels = (exposed_address(array) for array in self._held)
+        features = self._features
         return kernels.RowPlaces(
             pieces=width,
             predictions=predictions,
-            most_ends=self._features["cu_seqlens"].width if "cu_seqlens" in self._features else 0,
-            most_labels=self._features["next_sentence_labels"].width if "next_sentence_labels" in self._features else 0,
-            input_ids=at("input_ids"),
+            most_ends=features["cu_seqlens"].width if "cu_seqlens" in features else 0,
+            most_labels=features["next_sentence_labels"].width if "next_sentence_labels" in features else 0,
             stored=pieces,
-            input_mask=at("input_mask"),
-            segment_ids=at("segment_ids"),
-            special_tokens_mask=at("special_tokens_mask"),
-            continuation_mask=at("continuation_mask"),
-            sequence_ids=at("sequence_ids"),
-            position_ids=at("position_ids"),
             ends=at("cu_seqlens"),
             ends_stored=ends,
             labels=at("next_sentence_labels"),
@@ -242,6 +202,7 @@ class RowChecker:
             label_ids=at("masked_lm_ids"),
             weights=at("masked_lm_weights"),
             numbers=exposed_address(self.read.numbers),
+            **{feature: at(feature) for feature in ("input_ids", *_OF_PIECES)},
         )
 
 
@@ -258,28 +219,22 @@ class _RuleArrays:
         # One piece may have two roles; then it stands in more places than those of one of them.
         alone = {n: n in rules.never_in_text and list(known.values()).count(known[n]) == 1 for n in _SPECIAL_IDS}
         self._to_predict = _to_predict(rules, width)
-        self._kinds = _kinds(rules, data_set)
+        self._piece_kinds = _piece_kinds(rules, data_set)
         self._log_factorials = np.array([math.lgamma(n + 1) / math.log(2) for n in range(width + 1)])
         words = rules.mask_unit in _WHOLE_WORDS and not rules.is_dynamic and rules.continues_word
         self.table = kernels.RuleTable(
-            cls_id=known["cls_id"],
-            sep_id=known["sep_id"],
-            mask_id=known["mask_id"],
-            pad_id=known["pad_id"],
-            cls_alone=int(alone["cls_id"]),
-            sep_alone=int(alone["sep_id"]),
-            mask_alone=int(alone["mask_id"]),
-            pad_alone=int(alone["pad_id"]),
             frame=_frame(rules, data_set),
             packed=int(data_set.packed),
             width=data_set.files[0].width if is_padded else 0,
             least=_least_pieces(rules, data_set),
             counts=_mask_counts(rules),
             to_predict=exposed_address(self._to_predict),
-            whole_words=int(words and len(self._kinds) > 0),
+            whole_words=int(words and len(self._piece_kinds) > 0),
             vocabulary=data_set.vocabulary_size or 0,
-            kinds=exposed_address(self._kinds) if len(self._kinds) else 0,
+            kinds_at=exposed_address(self._piece_kinds) if len(self._piece_kinds) else 0,
             log_factorials=exposed_address(self._log_factorials),
+            **known,
+            **{name.replace("_id", "_alone"): int(is_alone) for name, is_alone in alone.items()},
         )
 
 
@@ -313,7 +268,7 @@ def _to_predict(rules: RowRules, width: int) -> npt.NDArray[np.int64]:
     return np.array([min(most, max(1, round(pieces * prob))) for pieces in range(width + 1)], np.int64)
 
 
-def _kinds(rules: RowRules, data_set: DataSet) -> npt.NDArray[np.uint8]:
+def _piece_kinds(rules: RowRules, data_set: DataSet) -> npt.NDArray[np.uint8]:
     """uint8[vocabulary], what each piece is; empty where it is not known."""
     if rules.piece_kinds is None or data_set.vocabulary_size is None:
         return np.zeros(0, np.uint8)
@@ -332,26 +287,19 @@ def _features_of(rules: RowRules) -> set[str]:
 
 def _made_checks(rules: RowRules) -> list[str]:
     """The checks that the rows of a data set undergo."""
-    features, data_set = _features_of(rules), rules.data_set
-    checks = ["framing", "schema", "padding"]
-    checks.append("crc")
-    if data_set.vocabulary_size is not None:
-        checks.append("ids")
-        if rules.continues_word:
-            checks.append("words")
-    if _frame(rules, data_set) != kernels.UNKNOWN:
-        checks.append("special_tokens")
-        if "segment_ids" in features:
-            checks.append("segments")
-    if "masked_lm_positions" in features:
-        checks.append("masks")
-    if "cu_seqlens" in features:
-        checks.append("packing")
-    if "next_sentence_labels" in features:
-        checks.append("labels")
-    if rules.bins is not None:
-        checks.append("length_share")
-    return checks
+    features, is_framed = _features_of(rules), _frame(rules, rules.data_set) != kernels.UNKNOWN
+    has_vocabulary = rules.data_set.vocabulary_size is not None
+    made = dict.fromkeys(("framing", "schema", "padding", "crc"), True) | {
+        "ids": has_vocabulary,
+        "words": has_vocabulary and rules.continues_word,
+        "special_tokens": is_framed,
+        "segments": is_framed and "segment_ids" in features,
+        "masks": "masked_lm_positions" in features,
+        "packing": "cu_seqlens" in features,
+        "labels": "next_sentence_labels" in features,
+        "length_share": rules.bins is not None,
+    }
+    return [check for check, is_made in made.items() if is_made]
 
 
 def _looked_at(rules: RowRules, source: RowSource, statistics: RowStatistics) -> dict[str, int]:
@@ -362,19 +310,15 @@ def _looked_at(rules: RowRules, source: RowSource, statistics: RowStatistics) ->
 
 def _skipped(rules: RowRules, unread: str | None, source: RowSource) -> dict[str, str]:
     """Why checks were not made, or not on all rows."""
-    data_set, skipped = rules.data_set, dict[str, str]()
+    data_set, why = rules.data_set, dict[str, str]()
     if source.checksums is not None:
-        skipped["crc"] = source.checksums
+        why["crc"] = source.checksums
     if data_set.vocabulary_size is None:
-        skipped["ids"] = "the size of the vocabulary is not known; name the vocabulary with --vocab_file"
+        why["ids"] = "the size of the vocabulary is not known; name the vocabulary with --vocab_file"
     if _frame(rules, data_set) == kernels.UNKNOWN:
-        why = _NO_OBJECTIVE if data_set.special_ids else _NO_VOCABULARY
-        skipped["special_tokens"] = why
-        if "segment_ids" in _features_of(rules):
-            skipped["segments"] = why
-    if unread is not None:
-        skipped |= dict.fromkeys(_made_checks(rules), unread)
-    return skipped
+        checks = ["special_tokens", *(["segments"] if "segment_ids" in _features_of(rules) else [])]
+        why |= dict.fromkeys(checks, _NO_OBJECTIVE if data_set.special_ids else _NO_VOCABULARY)
+    return why if unread is None else why | dict.fromkeys(_made_checks(rules), unread)
 
 
 def _counts(rules: RowRules, source: RowSource, checker: RowChecker) -> dict[str, int]:
@@ -400,7 +344,7 @@ def _counts(rules: RowRules, source: RowSource, checker: RowChecker) -> dict[str
 def _write_hashes(
     piece: Piece, hashes: npt.NDArray[np.uint64], numbers: Sequence[npt.NDArray[np.int64]]
 ) -> dict[str, str]:
-    """Writes the table of rows to the scratch directory; see RowsResult."""
+    """Writes the table of rows to the scratch directory; see check_rows."""
     records = np.concatenate([*numbers, np.zeros(0, np.int64)]).astype(np.uint64)
     low = np.uint64((1 << scratch.NUMBER_SHIFT) - 1)
     packed = records << np.uint64(scratch.NUMBER_SHIFT) | hashes[:, 1] & low
@@ -409,13 +353,13 @@ def _write_hashes(
 
 
 def hash_rows(rules: RowRules, path: str, ranges: ByteRanges) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
-    """The numbers of the records of a file that can be read, from 1, and uint64[rows, 2], their hashes (RowsResult).
+    """The numbers of the records of a file that can be read, from 1, and uint64[rows, 2], their hashes (check_rows).
 
     Raises:
       UnusableInputError: the file is missing, or cannot be read at all.
       RunFailedError: the machine cannot read it on.
     """
-    data_set = dataclasses.replace(rules.data_set, columns=checked_columns(rules.data_set.columns))
+    data_set = _with_checked_columns(rules)
     source = open_rows(data_set, ranges, Faults(path))
     checker, numbers = RowChecker(rules, data_set, source.room), [np.zeros(0, np.int64)]
     for count in source.blocks(checker.read):

@@ -4,9 +4,10 @@ A data set's readers (maskmill.reading) stop at the first thing that is wrong. H
 noted, and reading goes on behind it. TFRecords are read from their start to their end, without their index.
 """
 
+import abc
 import dataclasses
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,23 +21,25 @@ from maskmill.reading.record_indexes import features_of_record
 from maskmill.records.features import FEATURES, FLAGS
 from maskmill.records.kernels.frames import FRAME, HEAD, TAIL
 from maskmill.records.shard_formats import format_of
-from maskmill.verification.kernels import records as kernels
-from maskmill.verification.row_faults import Fault, Faults
+from maskmill.verification.kernels import damaged_records as kernels
+from maskmill.verification.pieces import Piece
+from maskmill.verification.row_results import Faults
 
 _BLOCK_BYTES = 1 << 19  # of input_ids in memory
 _READ_BYTES = 1 << 20
 _REMOTE_BYTES = 8 << 20
 _WORD = 4
+_FITTING = "a length that fits its checksum"
 _UNREAD = "the rest of the file, because no record can be found behind the damage"
 
 
-def check_of(feature: str) -> str:
+def _check_of(feature: str) -> str:
     """The check that values of a feature belong to which are not allowed."""
     return FEATURES[feature].check if feature in FEATURES else "schema"
 
 
 def checked_columns(columns: tuple[ReadColumn, ...]) -> tuple[ReadColumn, ...]:
-    """The columns of a data set with the types that kernels/rows.py takes."""
+    """The columns of a data set with the types that kernels/row_checking.py takes."""
     flags, numbers = np.dtype(np.uint8), np.dtype(np.int32)
     return tuple(
         dataclasses.replace(column, dtype=flags if column.feature in FLAGS else numbers)
@@ -61,7 +64,7 @@ class ReadRows:
     table: TargetTable
 
 
-class RowSource(Protocol):
+class RowSource(abc.ABC):
     """Reads the rows of a file.
 
     Attributes:
@@ -74,14 +77,14 @@ class RowSource(Protocol):
     """
 
     room: int
-    records: int
-    unread: str | None
-    starts: npt.NDArray[np.int64] | None
-    checksums: str | None
+    records: int = 0
+    unread: str | None = None
+    starts: npt.NDArray[np.int64] | None = None
+    checksums: str | None = None
 
+    @abc.abstractmethod
     def blocks(self, into: ReadRows) -> Iterator[int]:
         """Fills rows again and again; yields how many were filled."""
-        ...
 
 
 def open_rows(data_set: DataSet, ranges: ByteRanges, faults: Faults, *, is_listed: bool = False) -> RowSource:
@@ -157,8 +160,8 @@ def first_readable_example(path: str, ranges: ByteRanges) -> dict[str, tuple[int
     start, size = 0, source.part
     while True:
         data = source.read(start, size)
-        found, is_last = kernels.find_record(data, 0), len(data) < size
-        if found < 0:
+        (is_found, found), is_last = kernels.find_record(data, 0), len(data) < size
+        if not is_found:
             if is_last:
                 return None
             start, size = start + len(data) - HEAD + 1, source.part
@@ -175,20 +178,15 @@ def first_readable_example(path: str, ranges: ByteRanges) -> dict[str, tuple[int
             start, size = start + found, max(source.part, end - found)
 
 
-class _TfRecordRows:
+class _TfRecordRows(RowSource):
     """Rows of TFRecords. A record that cannot be read is passed over; behind a broken length the next is looked for."""
-
-    checksums: str | None = None
 
     def __init__(self, data_set: DataSet, ranges: ByteRanges, faults: Faults, *, is_listed: bool) -> None:
         file = data_set.files[0]
         self._columns, self._faults, self._is_listed = data_set.columns, faults, is_listed
         self.room = max(1, _BLOCK_BYTES // (_WORD * max(1, data_set.width)))
-        self.records = 0
-        self.unread: str | None = None
         self._source = _Unpacked(file.path, ranges) if _is_packed(file.path, ranges) else _Plain(file.path, ranges)
         self._start = 0  # of the data in the file
-        self.starts: npt.NDArray[np.int64] | None = None
         self._places: list[npt.NDArray[np.int64]] = []
 
     def blocks(self, into: ReadRows) -> Iterator[int]:
@@ -215,8 +213,6 @@ class _TfRecordRows:
             elif end == kernels.BAD_LENGTH:
                 data, i, is_last = self._find_next(data, i, is_last)
                 self.records += 1
-                if i < 0:
-                    break
             else:
                 record = data[i + HEAD : i + needs - TAIL]
                 self._note_record(end, record, column, why)
@@ -224,87 +220,60 @@ class _TfRecordRows:
                 i += needs
         if row:
             yield row
-        if 0 <= i < len(data):
-            self._note_end(len(data) - i, i)
-        starts = np.concatenate([*self._places, np.array([self._start + max(i, 0)])])
+        if i < len(data):
+            what = f"the file ends within this record, which starts at byte {self._start + i:,}"
+            self._faults.add("framing", "end", self.records, "a whole record", f"{len(data) - i:,} bytes of one", what)
+            self.records += 1
+        starts = np.concatenate([*self._places, np.array([self._start + i])])
         self.starts = starts if len(starts) == self.records + 1 else None
 
     def _keep_places(self, places: npt.NDArray[np.int64], numbers: npt.NDArray[np.int64]) -> None:
-        """Keeps where records start, and notes those that have features which are no columns."""
+        """Keeps where records start, and notes those that have features which are not columns."""
         has_others = places < 0
         self._places.append(np.where(has_others, ~places, places) + self._start)
         if self._is_listed and has_others.any():
-            fault = Fault(
-                check="schema",
-                kind="other features",
-                record=int(numbers[has_others][0]),
-                expected="the columns of the manifest",
-                found="another feature",
-                what="this record has a feature that is none of the columns in the manifest",
-            )
-            self._faults.add(fault, int(np.count_nonzero(has_others)))
+            first, count = int(numbers[has_others][0]), int(np.count_nonzero(has_others))
+            found, what = "another feature", "this record has a feature that is none of the columns in the manifest"
+            self._faults.add("schema", "other features", first, "the columns of the manifest", found, what, count=count)
 
     def _find_next(self, data: npt.NDArray[np.uint8], i: int, is_last: bool) -> tuple[npt.NDArray[np.uint8], int, bool]:
-        """Looks for the record behind a broken length: the data, the place (-1: none), and whether the file ends."""
+        """Looks for the record behind a broken length: the data, its place there (or the end), and is this the last?"""
         broken = self._start + i
-        found = kernels.find_record(data, i + 1)
-        while found < 0 and not is_last:
+        is_found, found = kernels.find_record(data, i + 1)
+        while not is_found and not is_last:
             self._start += max(i + 1, len(data) - HEAD + 1)
             data, i = self._source.read(self._start, self._source.part), -1
             is_last = len(data) < self._source.part
-            found = kernels.find_record(data, 0)
-        behind = (
-            "no record is found behind it" if found < 0 else f"the next record starts at byte {self._start + found:,}"
-        )
-        if found < 0:
+            is_found, found = kernels.find_record(data, 0)
+        behind = "no record is found behind it"
+        if is_found:
+            behind = f"the next record starts at byte {self._start + found:,}"
+        else:
             self.unread = _UNREAD
-        self._faults.add(
-            Fault(
-                check="framing",
-                kind="length",
-                record=self.records,
-                expected="a length that fits its checksum",
-                found=f"another at byte {broken:,}",
-                what=f"the length at byte {broken:,} does not fit its checksum, and {behind}",
-            )
-        )
+        expected, what = _FITTING, f"the length at byte {broken:,} does not fit its checksum, and {behind}"
+        self._faults.add("framing", "length", self.records, expected, f"another at byte {broken:,}", what)
         return data, found, is_last
 
     def _note_record(self, end: int, record: npt.NDArray[np.uint8], column: int, why: int) -> None:
         """Notes what is wrong with the data of a record."""
         if end == kernels.BAD_DATA:
-            fault = Fault(
-                check="crc",
-                kind="data",
-                record=self.records,
-                expected="data that fits its checksum",
-                found="other data",
-                what="the data of this record does not fit its checksum",
-            )
-            self._faults.add(fault)
+            expected, what = "data that fits its checksum", "the data of this record does not fit its checksum"
+            self._faults.add("crc", "data", self.records, expected, "other data", what)
             return
         feature = self._columns[column].feature if column >= 0 else ""
-        check = check_of(feature) if why == column_tables.OUT_OF_RANGE else "schema"
+        check = _check_of(feature) if why == column_tables.OUT_OF_RANGE else "schema"
         kind = f"{feature} {why}"
-        if self._faults.has(check, kind):
-            self._faults.count(check, kind)
+        if self._faults.counts_again(check, kind):
             return
         from maskmill.reading.tfrecords import explain_example
 
         reason = explain_example(record.tobytes(), self._columns, column, why)
-        self._faults.add(_value_fault(check, kind, self.records, reason))
+        _add_value_fault(self._faults, check, kind, self.records, reason)
 
-    def _note_end(self, size: int, i: int) -> None:
-        fault = Fault(
-            check="framing",
-            kind="end",
-            record=self.records,
-            expected="a whole record",
-            found=f"{size:,} bytes of one",
-            what=f"the file ends within this record, which starts at byte {self._start + i:,}",
-        )
-        self.records += 1
-        self._faults.add(fault)
+
+def begins_record(head: bytes) -> bool:
+    """Whether the beginning of a file is that of a TFRecord: a length and its checksum."""
+    return bool(kernels.find_record(np.frombuffer(bytearray(head), np.uint8), 0) == (True, 0))
 
 
 def _is_packed(path: str, ranges: ByteRanges) -> bool:
@@ -313,8 +282,8 @@ def _is_packed(path: str, ranges: ByteRanges) -> bool:
     Raises:
       UnusableInputError: it is packed with something else.
     """
-    head = ranges.read(path, 0, min(ranges.size(path), HEAD)).tobytes()
-    if len(head) < HEAD or kernels.find_record(np.frombuffer(bytearray(head), np.uint8), 0) == 0:
+    head = ranges.read(path, 0, min(ranges.size(path), HEAD))
+    if len(head) < HEAD or begins_record(head.tobytes()):
         return False
     from maskmill.reading.byte_ranges import open_range_file
     from maskmill.records.tfrecord import unpacked
@@ -323,38 +292,28 @@ def _is_packed(path: str, ranges: ByteRanges) -> bool:
     return unpacked(raw, path) is not raw
 
 
-def _value_fault(check: str, kind: str, record: int, reason: str) -> Fault:
-    """A fault from what a reader says of a record: "input_ids is 70000, but it must be from 0 to 30521: …." """
-    found, _, expected = reason.rstrip(".").partition(", but it must be ")
+def _add_value_fault(faults: Faults, check: str, kind: str, record: int, reason: str) -> None:
+    """Adds what a reader says of a record: "input_ids is 70000, but it must be from 0 to 30521: …." """
+    what = reason.rstrip(".")
+    found, _, expected = what.partition(", but it must be ")
     if not expected:
-        found, _, expected = reason.rstrip(".").partition(" must be ")
-    return Fault(
-        check=check,
-        kind=kind,
-        record=record,
-        expected=expected.partition(":")[0] or "the columns of the data set",
-        found=found,
-        what=reason.rstrip("."),
-    )
+        found, _, expected = what.partition(" must be ")
+    faults.add(check, kind, record, expected.partition(":")[0] or "the columns of the data set", found, what)
 
 
 # ---- Parquet and MDS
 
 
-class _BlockRows:
+class _BlockRows(RowSource):
     """Rows of files that are read by blocks."""
 
     def __init__(self, data_set: DataSet, ranges: ByteRanges, faults: Faults) -> None:
         self._faults, self._path = faults, data_set.files[0].path
         format = format_of(data_set.format)
-        samples = format.count_samples(self._path, ranges)
-        file = dataclasses.replace(data_set.files[0], samples=samples, size=None)
-        self._samples = samples
+        self._samples = self.records = format.count_samples(self._path, ranges)
+        file = dataclasses.replace(data_set.files[0], samples=self._samples, size=None)
         self._reader = format.reader(dataclasses.replace(data_set, files=(file,)), ranges)
         self.room = self._reader.block_samples
-        self.records = samples
-        self.unread: str | None = None
-        self.starts: npt.NDArray[np.int64] | None = None
         self.checksums = format.why_unchecked(self._path, ranges)
 
     def blocks(self, into: ReadRows) -> Iterator[int]:
@@ -383,15 +342,59 @@ class _BlockRows:
 
     def _note(self, record: int, error: DamagedBlockError) -> None:
         """Notes what a reader says of a record."""
-        check = "crc" if self._is_checksum(error) else check_of(error.feature or "")
+        check = "crc" if self._is_checksum(error) else _check_of(error.feature or "")
         # Of a damaged row group there is one finding; of values one for each column.
         kind = error.feature or str(error).removeprefix(f"{self._path}, record {record + 1:,}: ")
-        if self._faults.has(check, kind):
-            self._faults.count(check, kind)
+        if self._faults.counts_again(check, kind):
             return
         reason = str(error).removeprefix(f"{self._path}, record {record + 1:,}: ").removeprefix(f"{self._path}: ")
         reason = reason.partition("; make or fetch")[0]
-        self._faults.add(_value_fault(check, kind, record, reason))
+        _add_value_fault(self._faults, check, kind, record, reason)
 
     def _is_checksum(self, error: DamagedBlockError) -> bool:
         return isinstance(error.__cause__, WrongChecksumError)
+
+
+# ---- once more
+
+
+@dataclasses.dataclass(frozen=True)
+class RowBlock:
+    """Rows that can be read, valid until the next block is asked for.
+
+    Attributes:
+      rows: the values, of the types of row_reading.checked_columns.
+      count: how many of them count.
+      numbers: int64[count], the numbers of their records, from 1.
+      lengths: int64[count], their pieces, padding aside.
+    """
+
+    rows: Rows
+    count: int
+    numbers: npt.NDArray[np.int64]
+    lengths: npt.NDArray[np.int64]
+
+
+def piece_blocks(piece: Piece, ranges: ByteRanges) -> Iterator[RowBlock]:
+    """Yields the rows of a file of examples; records that cannot be read are left out, and another check names them.
+
+    Raises:
+      UnusableInputError: the file cannot be read at all.
+      RunFailedError: the machine cannot read it on.
+    """
+    data_set = piece.rules.data_set
+    data_set = dataclasses.replace(data_set, columns=checked_columns(data_set.columns))
+    source = open_rows(data_set, ranges, Faults(piece.path))
+    rows = Rows(data_set.columns, source.room)
+    read = ReadRows(rows, np.zeros(source.room, np.int64), TargetTable(data_set.columns))
+    for count in source.blocks(read):
+        yield RowBlock(rows, count, read.numbers[:count] + 1, _lengths(rows, count))
+
+
+def _lengths(rows: Rows, count: int) -> npt.NDArray[np.int64]:
+    if "input_mask" in rows.arrays:
+        lengths: npt.NDArray[np.int64] = np.asarray(rows.arrays["input_mask"][:count], np.int64).sum(axis=1)
+        return lengths
+    if "input_ids" in rows.counts:
+        return rows.counts["input_ids"][:count].astype(np.int64)
+    return np.full(count, rows.arrays["input_ids"].shape[1])

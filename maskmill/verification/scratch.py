@@ -39,17 +39,22 @@ def write_table(piece: Piece, what: str, table: Table) -> str | None:
       table: uint64[rows, columns].
 
     Returns:
-      The path of the file; None where there is no scratch directory.
+      The path of the file; None if there is no scratch directory.
     """
     if piece.scratch is None:
         return None
+    name = hashlib.sha256(f"{piece.directory}\0{piece.path}".encode()).hexdigest()[:32]
+    path = files.join(piece.scratch, f"{name}.{what}")
+    write_rows(path, table)
+    return path
+
+
+def write_rows(path: str, table: Table) -> None:
+    """Writes the rows of a table, uint64[rows, columns], to a file."""
     ordered = table[np.argsort(table[:, 0], kind="stable")]
     bounds = np.searchsorted(ordered[:, 0] >> _BUCKET_SHIFT, np.arange(_BUCKETS + 1, dtype=np.uint64))
     head = np.concatenate([[table.shape[1]], bounds]).astype(_TYPE)
-    name = hashlib.sha256(f"{piece.directory}\0{piece.path}".encode()).hexdigest()[:32]
-    path = files.join(piece.scratch, f"{name}.{what}")
     files.write_bytes(path, head.tobytes() + ordered.astype(_TYPE).tobytes())
-    return path
 
 
 def pack_row(numbers: Table, lengths: npt.NDArray[np.int64], bits: npt.NDArray[np.int64]) -> Table:

@@ -1,43 +1,169 @@
-"""Checks of a text shard by itself: its characters, and what it is counted to have."""
+"""Checks of a text shard by itself: its characters, and what it is counted to have, article by article."""
 
-import dataclasses
+import collections
 import hashlib
-from collections.abc import Iterator, Mapping
+import unicodedata
+from collections.abc import Iterator
 
 import numpy as np
+import numpy.typing as npt
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.reading.byte_ranges import ByteRanges
 from maskmill.storage import files
 from maskmill.verification import scratch
-from maskmill.verification.findings import Finding
-from maskmill.verification.pieces import Piece, TextStatistics
-from maskmill.verification.text_statistics import TextCounter
+from maskmill.verification.findings import Finding, finding, makes_check
+from maskmill.verification.pieces import Piece, PieceResult, TextStatistics
 
+LONG_LINE = 10  # words; shorter lines are often the same: headings, names
+_SHOWN = 200  # bytes of a repeated line that are kept
+_MOST_LINES = 200_000  # distinct lines that are counted at a time
+_REPEATED = 64  # most repeated lines of a file
+_SPACE, _NEWLINE = 32, 10
+_UNBROKEN = 60  # bytes of a line without a space, where it is ASCII: no script that has no spaces
+_NEIGHBOUR = 20  # bytes of a line that is the same as the one before; shorter ones are refrains, marks of a dialogue
+_CHUNK = 1 << 16  # bytes that are counted at a time: np.bincount makes eight of each
+_LEAD, _FIRST_LEAD = 0xC3, 0xC0  # the first byte of À to ÿ, and the first that starts a character beyond ASCII
+_CONTINUING, _CONTINUING_BITS = 0x80, 0xC0  # what other bytes of it have in common
+_SIZES = 64  # of document_lines
+_LENGTHS = 1024  # of unended
+_BEGINNING = 200  # characters of a document whose letters are counted
+_MARKS = (b"[[", b"]]", b"{{", b"}}", b"'''", b"</", b"&amp;", b"&quot;", b"&nbsp;", b"&lt;", b"&gt;", b"&#")
+_REPLACEMENT = "\ufffd".encode()
+_C1 = (0xC2, 0x80, 0x9F)  # the first byte of a control character that no text has, and from where to where the second
+_LEADS = (0x82, 0x83, 0x90, 0x91)  # of Â, Ã, Ð and Ñ the second byte; behind them none of U+00A0 to U+00BF stands
+_EURO = "â€".encode()  # a quotation mark or a dash, read as Windows-1252
+_ENDS = np.frombuffer(b".!?:;,)]}\"'*-", np.uint8)
+
+_SUMS = (
+    *("documents", "lines", "characters", "words", "replaced", "garbled", "markup"),
+    *("letters", "capitals", "unbroken", "doubled"),
+)
+
+Counts = npt.NDArray[np.int64]
 _BLOCK_BYTES = 1 << 23
 _SEPARATOR = b"\n\n"  # between two articles
 _HOLE = bytes(512)  # so many NULs in a row are what a full disk leaves, or a crash
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class TextResult:
-    """What a text shard gave; the fields are those of pieces.PieceResult.
+class TextCounter:
+    """Counts what is in whole articles of text.
 
-    hashes: "documents", a table (scratch.py) of uint64[documents, 2]: the hash of each article's text without the white
-    space around it; and its number with its words, packed. Of eval text "md5", too: the hashes of the articles as
-    eval.md5 has them, a line each.
+    Where a file has more than _MOST_LINES distinct lines at a time, those that were there once so far are forgotten, so
+    the counts of rare repetitions are lower bounds (Manku and Motwani, "Approximate Frequency Counts over Data
+    Streams", VLDB 2002).
     """
 
-    findings: tuple[Finding, ...] = ()
-    looked_at: Mapping[str, int] = dataclasses.field(default_factory=dict)
-    skipped: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    counts: Mapping[str, int] = dataclasses.field(default_factory=dict)
-    statistics: TextStatistics | None = None
-    hashes: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    def __init__(self) -> None:
+        self._sums: collections.Counter[str] = collections.Counter()
+        self._document_lines = np.zeros(_SIZES, np.int64)
+        self._longest_line = 0
+        self._lines: collections.Counter[bytes] = collections.Counter()
+        self._longest_characters = 0
+        self._unended = np.zeros(_LENGTHS, np.int64)
+        self._bytes = np.zeros(256, np.int64)
+
+    def add(self, articles: list[bytes], characters: int) -> None:
+        """Adds articles, as they stand between blank lines; `characters` is how many they have, newlines aside."""
+        text = b"\n\n".join(articles) + b"\n"
+        data = np.frombuffer(text, np.uint8)
+        ends = np.flatnonzero(data == _NEWLINE)
+        starts = np.concatenate([[0], ends[:-1] + 1])
+        is_text = data > _SPACE
+        begins_word = is_text.copy()
+        begins_word[1:] &= ~is_text[:-1]
+        words = np.add.reduceat(begins_word, starts, dtype=np.int64)
+        is_line = ends > starts
+        lines = text.split(b"\n")
+        self._lines.update(lines[line][:_SHOWN] for line in np.flatnonzero(words >= LONG_LINE).tolist())
+        self._forget()
+        lengths = ends - starts
+        unbroken = np.flatnonzero((words == 1) & (lengths >= _UNBROKEN)).tolist()
+        same_length = np.flatnonzero((lengths[1:] == lengths[:-1]) & (lengths[1:] >= _NEIGHBOUR)).tolist()
+        self._sums.update(
+            unbroken=sum(lines[line].isascii() for line in unbroken),
+            doubled=sum(lines[line] == lines[line + 1] for line in same_length),
+        )
+        sizes = np.array([sum(map(bool, article.split(b"\n"))) for article in articles], np.int64)
+        sizes = sizes[sizes > 0]
+        self._document_lines += np.bincount(np.log2(sizes).astype(np.int64), minlength=_SIZES)
+        self._longest_line = max(self._longest_line, int(lengths.max(initial=0)))
+        self._count_characters(text, data)
+        self._count_letters(articles)
+        self._count_lines(data, starts[is_line], ends[is_line])
+        self._sums.update(documents=len(sizes), lines=int(is_line.sum()), characters=characters, words=int(words.sum()))
+
+    def _count_characters(self, text: bytes, data: npt.NDArray[np.uint8]) -> None:
+        """Counts bytes, characters that are broken, and marks."""
+        for start in range(0, len(data), _CHUNK):
+            self._bytes += np.bincount(data[start : start + _CHUNK], minlength=256)
+        first, low, high = _C1
+        garbled = np.count_nonzero((data[:-1] == first) & (data[1:] >= low) & (data[1:] <= high))
+        places = np.flatnonzero(data[:-3] == _LEAD)
+        behind = data[places + 1], data[places + 2], data[places + 3]
+        garbled += np.count_nonzero(np.isin(behind[0], _LEADS) & (behind[1] == first) & (behind[2] > high))
+        self._sums.update(
+            replaced=text.count(_REPLACEMENT),
+            garbled=int(garbled) + text.count(_EURO),
+            markup=sum(map(text.count, _MARKS)),
+        )
+
+    def _count_letters(self, articles: list[bytes]) -> None:
+        """Counts letters at the beginnings of documents, of scripts that have capitals."""
+        for article in articles:
+            beginning = article[:_BEGINNING].decode("utf-8", "ignore")
+            capitals = sum(map(str.isupper, beginning))
+            self._sums.update(capitals=capitals, letters=capitals + sum(map(str.islower, beginning)))
+
+    def _count_lines(
+        self, data: npt.NDArray[np.uint8], starts: npt.NDArray[np.intp], ends: npt.NDArray[np.intp]
+    ) -> None:
+        """Counts lines that end within a sentence, by their characters."""
+        if not len(starts):
+            return
+        before = np.concatenate([[0], np.cumsum((data & _CONTINUING_BITS) != _CONTINUING)])
+        lengths = before[ends] - before[starts]
+        last = data[ends - 1]
+        is_within = ~np.isin(last, _ENDS) & (lengths < _LENGTHS)
+        for line in np.flatnonzero(is_within & (last >= _CONTINUING)).tolist():
+            character = data[ends[line] - min(4, ends[line]) : ends[line]].tobytes().decode("utf-8", "ignore")[-1:]
+            is_within[line] = not character or unicodedata.category(character)[0] != "P"
+        self._unended += np.bincount(lengths[is_within], minlength=_LENGTHS)
+        self._longest_characters = max(self._longest_characters, int(lengths.max()))
+
+    def _forget(self) -> None:
+        """Forgets lines that were there once, where there are too many."""
+        if len(self._lines) > _MOST_LINES:
+            self._lines = collections.Counter({line: count for line, count in self._lines.items() if count > 1})
+            if len(self._lines) > _MOST_LINES:
+                self._lines = collections.Counter(dict(self._lines.most_common(_MOST_LINES // 2)))
+
+    def statistics(self, *, empty: int, size: int) -> TextStatistics:
+        """What was counted so far, of `size` bytes with so many empty documents."""
+        repeated = [(count, line) for line, count in self._lines.items() if count > 1]
+        repeated.sort(key=lambda entry: (-entry[0], entry[1]))
+        return TextStatistics(
+            empty_documents=empty,
+            size=size,
+            document_lines=self._document_lines.copy(),
+            longest_line=self._longest_line,
+            repeated_lines=tuple((count, line.decode("utf-8", "ignore")) for count, line in repeated[:_REPEATED]),
+            longest_characters=self._longest_characters,
+            unended=self._unended.copy(),
+            bytes=self._bytes.copy(),
+            **{name: self._sums[name] for name in _SUMS},
+        )
 
 
-def check_text(piece: Piece, ranges: ByteRanges) -> TextResult:
-    """Reads a text shard once; nothing that is wrong with it stops that, but a file that cannot be read."""
+@makes_check("file", "text")
+def check_text(piece: Piece, ranges: ByteRanges) -> PieceResult:
+    """Reads a text shard once; nothing that is wrong with it stops that, but a file that cannot be read.
+
+    Returns:
+      `hashes` has "documents", a table (scratch.py) of uint64[documents, 2]: the hash of each article's text without
+      the white space around it; and its number with its words, packed. Of eval text "md5", too: the hashes of the
+      articles as eval.md5 has them, a line each.
+    """
     reading = _Reading(piece)
     skipped = {}
     try:
@@ -48,12 +174,13 @@ def check_text(piece: Piece, ranges: ByteRanges) -> TextResult:
         # Whoever looked at the file's size has said what is wrong with it.
         skipped["documents"] = f"{piece.path} cannot be read to its end"
     statistics = reading.counter.statistics(empty=reading.empty, size=reading.size)
-    return TextResult(
+    return PieceResult(
+        piece=piece,
         findings=tuple(reading.findings()),
         looked_at={"documents": statistics.lines},
         skipped=skipped,
         counts={"sentences": statistics.lines},
-        statistics=statistics,
+        text=statistics,
         hashes=reading.write_hashes(),
     )
 
@@ -150,44 +277,21 @@ class _Reading:
         path = self._piece.path
         if self._not_utf8:
             line, byte = self._not_utf8[0]
-            yield Finding(
-                check="documents",
-                file=path,
-                record=line,
-                expected="UTF-8",
-                found=f"byte 0x{byte:02X}",
-                message=f"{path}, line {line:,}: this text is not UTF-8 (byte 0x{byte:02X}); make or fetch the file "
-                "again.",
-                count=self._bad_articles,
-            )
+            what = f"this text is not UTF-8 (byte 0x{byte:02X}); make or fetch the file again"
+            count = self._bad_articles
+            yield finding("documents", path, "UTF-8", f"byte 0x{byte:02X}", what, at=("line", line), count=count)
         if self._hole:
-            yield Finding(
-                check="documents",
-                file=path,
-                record=self._hole,
-                expected="text",
-                found=f"{len(_HOLE)} NUL bytes or more",
-                message=f"{path}, line {self._hole:,}: there are NUL bytes instead of text, as a full disk or a crash "
-                "leaves them; make or fetch the file again.",
-            )
+            found = f"{len(_HOLE)} NUL bytes or more"
+            why = "as a full disk or a crash leaves them"
+            what = f"there are NUL bytes instead of text, {why}; make or fetch the file again"
+            yield finding("documents", path, "text", found, what, at=("line", self._hole))
         if self._articles == 1 and self._is_unended and self._piece.expected.size is None:
-            yield Finding(
-                check="documents",
-                file=path,
-                expected="a blank line behind each document",
-                found="none",
-                message=f"{path}: no blank line ends a document, so this is no text shard (a sentence a line, and a "
-                "blank line behind each document); make shards of it with `maskmill extract`.",
+            what = (
+                "no blank line ends a document, so this is no text shard (a sentence a line, and a blank line behind "
+                "each document); make shards of it with `maskmill extract`"
             )
+            yield finding("documents", path, "a blank line behind each document", "none", what)
         if self.empty:
-            yield Finding(
-                check="documents",
-                severity="note",
-                file=path,
-                record=self._first_empty,
-                expected="documents with text",
-                found=f"{self.empty:,} without",
-                message=f"{path}, document {self._first_empty:,}: this document is empty, as the reference's chain "
-                "leaves some; it gives no example.",
-                count=self.empty,
-            )
+            expected, found, at = "documents with text", f"{self.empty:,} without", ("document", self._first_empty)
+            what = "this document is empty, as the reference's chain leaves some; it gives no example"
+            yield finding("documents", path, expected, found, what, "note", at=at, count=self.empty)

@@ -1,26 +1,40 @@
-"""Verifies data sets in this process."""
+"""Verifies data sets in this process: each file alone, then what can only be seen across them."""
 
+import collections
 import contextlib
 import dataclasses
 import os
 import secrets
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from maskmill.arguments import checked
 from maskmill.errors import UnusableInputError
+from maskmill.reading.byte_ranges import ByteRanges
+from maskmill.reading.remote import open_ranges
 from maskmill.storage import files
-from maskmill.verification.comparing import check_comparable
-from maskmill.verification.conclude import conclude
-from maskmill.verification.findings import Verification
+from maskmill.verification.file_checks import CopiedFile, check_file, check_index
+from maskmill.verification.findings import (
+    CHECKS,
+    SEVERITIES,
+    Checked,
+    CheckOutcome,
+    Finding,
+    Verification,
+    finding,
+    functions_of,
+    joined,
+    skipped,
+)
 from maskmill.verification.options import VerifyOptions
-from maskmill.verification.pieces import PieceResult
-from maskmill.verification.planning import plan
-from maskmill.verification.targets import Target, find_targets
-from maskmill.verification.verify_piece import verify_piece
+from maskmill.verification.pieces import Piece, PieceResult
+from maskmill.verification.verify_plan import plan
+from maskmill.verification.verify_targets import Target, VerifyPlan, find_targets
 
+NOTHING_THERE = "there is nothing to look at"
 _TOKEN_BYTES = 8
+_FILES = ("text", "examples")  # kinds of pieces that are files
 
 
 @checked
@@ -52,18 +66,16 @@ def verify(
     if not named:
         raise UnusableInputError("There is no path to verify; name the directory of a build or of a stage, or files.")
     options = options or VerifyOptions()
-    if options.against is not None:
-        check_comparable(options.against, options.vocab_file)
     with scratch_directory(options) as scratch:
-        targets = plan(find_targets(named), options, scratch)
-        found = conclude(targets, verify_targets(targets, done), options, scratch)
+        planned = plan(find_targets(named), options, scratch)
+        found = conclude(planned, verify_pieces(planned, done))
     return dataclasses.replace(found, paths=tuple(named))
 
 
-def verify_targets(targets: Sequence[Target], done: Callable[[PieceResult], object] | None = None) -> list[PieceResult]:
-    """Verifies the pieces of planned targets."""
+def verify_pieces(plan: VerifyPlan, done: Callable[[PieceResult], object] | None = None) -> list[PieceResult]:
+    """Verifies the pieces of a plan."""
     results = []
-    for piece in (piece for target in targets for piece in target.pieces):
+    for piece in plan.pieces:
         results.append(verify_piece(piece))
         if done is not None:
             done(results[-1])
@@ -85,3 +97,116 @@ def scratch_directory(options: VerifyOptions) -> Iterator[str]:
         return
     with tempfile.TemporaryDirectory(prefix=files.scratch_prefix()) as directory:
         yield directory
+
+
+# ---- one piece
+
+
+def verify_piece(piece: Piece) -> PieceResult:
+    """What the checks of one piece give: a pure function of it, which any process can call.
+
+    A damaged file gives findings, not exceptions.
+    """
+    with contextlib.ExitStack() as opened:
+        ranges: ByteRanges = opened.enter_context(contextlib.closing(open_ranges(piece.path, cache_bytes=0)))
+        if piece.kind not in _FILES:
+            return _with_all_checks(PieceResult(piece=piece), ranges)
+        if not files.is_local(piece.path):
+            ranges = opened.enter_context(contextlib.closing(CopiedFile(piece.path, ranges)))
+        result = check_file(piece, ranges)
+        if result.size is None:
+            lost = [check.name for check in CHECKS.values() if piece.kind in check.of]
+            return result.plus(skipped("a file is not there", *lost))
+        result = _with_all_checks(result, ranges)
+        result = result.plus(check_index(piece, ranges, result.starts))
+        return dataclasses.replace(result.plus(_nothing_read_of(result)), starts=None)
+
+
+def _with_all_checks(result: PieceResult, ranges: ByteRanges) -> PieceResult:
+    for check in functions_of("file", result.piece.kind):
+        result = result.plus(check(result.piece, ranges))
+    return result
+
+
+def _nothing_read_of(result: PieceResult) -> Checked:
+    """An error where nothing of a file can be looked at; with a manifest its counts tell what belongs there."""
+    piece, is_text = result.piece, result.piece.kind == "text"
+    seen = result.text.lines if result.text is not None else result.rows.rows if result.rows is not None else 0
+    is_said = any(found.severity == "error" for found in result.findings)
+    if piece.expected.size is not None or is_said or (seen and piece.unusable is None):
+        return Checked()
+    what = piece.unusable or f"there is no {'line of text' if is_text else 'example'} in this file"
+    what = what if "; " in what else f"{what}; make or fetch it again"
+    check, expected = ("documents", "documents") if is_text else ("framing", "records that can be read")
+    return Checked(findings=[finding(check, piece.path, expected, "none", what)])
+
+
+# ---- all of them
+
+
+def conclude(plan: VerifyPlan, results: Sequence[PieceResult]) -> Verification:
+    """What was found of data sets, the worst first.
+
+    Args:
+      plan: what was verified; its scratch directory has the tables of the results.
+      results: of all pieces, in any order.
+    """
+    places = {(piece.kind, piece.path): place for place, piece in enumerate(plan.pieces)}
+    ordered = sorted(results, key=lambda result: places[result.piece.kind, result.piece.path])
+    parts = [*(target.checked for target in plan.targets), *ordered]
+    for target in plan.targets:
+        of_target = results_of(target, ordered)
+        parts += [check(target, of_target) for check in functions_of("data_set", target.kind)]
+    parts += [check(plan, ordered) for check in functions_of("all")]
+    everything = joined([*parts, _nothing_read(plan, parts)])
+    counting = plan.options.checks or CHECKS
+    findings = sorted((found for found in _merged(everything.findings) if found.check in counting), key=_weight)
+    return Verification(
+        paths=tuple(dict.fromkeys(target.path for target in plan.targets)),
+        findings=tuple(findings),
+        outcomes={name: outcome for name, outcome in _outcomes(everything, findings).items() if name in counting},
+        results=tuple(ordered),
+        read_bytes=sum(result.size or 0 for result in ordered),
+    )
+
+
+def results_of(target: Target, results: Sequence[PieceResult]) -> list[PieceResult]:
+    """What the files of a target gave."""
+    places = {(piece.kind, piece.path) for piece in target.pieces if piece.kind in _FILES}
+    return [result for result in results if (result.piece.kind, result.piece.path) in places]
+
+
+def _nothing_read(plan: VerifyPlan, parts: Sequence[Checked]) -> Checked:
+    """An error where no check looked into any file, and none says why: nothing speaks for such a data set."""
+    made = {check for part in parts for check, count in part.looked_at.items() if count}
+    if any(CHECKS[check].reads != "names" for check in made):
+        return Checked()
+    if any(found.severity != "note" for part in parts for found in part.findings):
+        return Checked()
+    what = "there is no data that could be looked at; name a data set that has some"
+    return Checked(findings=[finding("missing", plan.targets[0].directory, "text or examples", "nothing", what)])
+
+
+def _merged(findings: Iterable[Finding]) -> list[Finding]:
+    """The findings, those that are the same once."""
+    seen: dict[tuple[str, str, int | None, str], Finding] = {}
+    for found in findings:
+        seen.setdefault((found.check, found.file, found.record, found.message), found)
+    return list(seen.values())
+
+
+def _weight(finding: Finding) -> tuple[int, int]:
+    return SEVERITIES.index(finding.severity), -CHECKS[finding.check].weight
+
+
+def _outcomes(everything: Checked, findings: Sequence[Finding]) -> dict[str, CheckOutcome]:
+    counts: collections.Counter[str] = collections.Counter()
+    for found in findings:
+        counts[found.check] += found.count
+    outcomes = {}
+    for name in CHECKS:
+        looked_at, why = everything.looked_at.get(name, 0), everything.skipped.get(name)
+        if why is None and not looked_at and not counts[name]:
+            why = NOTHING_THERE
+        outcomes[name] = CheckOutcome(check=name, looked_at=looked_at, findings=counts[name], skipped=why)
+    return outcomes

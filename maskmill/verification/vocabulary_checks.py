@@ -1,7 +1,6 @@
 """Finds the vocabulary of a data set, and checks that it is the one that its manifest means."""
 
 import contextlib
-import dataclasses
 import functools
 import hashlib
 from collections.abc import Iterable, Mapping
@@ -9,38 +8,22 @@ from typing import Any, Literal
 
 from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
 from maskmill.reading.byte_ranges import ByteRanges
-from maskmill.storage import files
+from maskmill.storage import files, manifest
 from maskmill.tokenization.vocabulary import Vocabulary, parse_vocabulary
-from maskmill.verification.findings import Checked, Finding, finding, joined
-from maskmill.verification.known_rules import KnownPieces, parameters_of
+from maskmill.verification.findings import Checked, Finding, finding, joined, looked, skipped, told
 from maskmill.verification.listed_shards import is_below
+from maskmill.verification.row_rules import KnownPieces, parameters_of
 
 _CHECK = "vocabulary"
 _MOST_NAMED = 5  # of duplicate pieces
+_OF_MANIFEST = "make the directory again, or put back the manifest that was written with it"
 _DO = "put back the vocabulary that the examples were made with, or make them again"
 Duplicates = Literal["first", "last"]
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class FoundVocabulary:
-    """The vocabulary of a data set.
-
-    Attributes:
-      known: what is known of it.
-      path: of the file; None: there is none.
-      sha256: of the file, as it is.
-      is_tokenizer: whether it is a tokenizer.json.
-    """
-
-    known: KnownPieces
-    path: str | None = None
-    sha256: str | None = None
-    is_tokenizer: bool = False
-
-
 def find_vocabulary(
     made: Mapping[str, Any], directory: str, named: str | None, ranges: ByteRanges
-) -> tuple[FoundVocabulary, Checked]:
+) -> tuple[KnownPieces, Checked]:
     """The vocabulary of examples with a manifest: the copy beside them, the file that the user names, or the one that
     they were made with; and what is wrong with it.
 
@@ -62,44 +45,41 @@ def find_vocabulary(
         is_tokenizer=options.get("tokenizer_file") is not None,
     )
     if path is None or content is None:
-        why = "the vocabulary is not there; name it with --vocab_file"
-        skipped = {} if findings else {_CHECK: why}
-        return FoundVocabulary(known=known), Checked(findings=tuple(findings), skipped=skipped)
+        missing = skipped("the vocabulary is not there; name it with --vocab_file", _CHECK)
+        return known, Checked(findings=findings) if findings else missing
     duplicates: Duplicates = "last" if options.get("duplicate_pieces") == "last" else "first"
-    vocabulary, more = _parsed(path, content, duplicates, known.special_ids)
-    digest = hashlib.sha256(content).hexdigest()
+    vocabulary, more = _parsed(path, content, duplicates, tuple(known.special_ids.items()))
     if vocabulary is not None:
-        manifest_path = files.join(directory, "manifest.json")
-        more = joined([more, _compare(vocabulary, said_size, said_ids, manifest_path)])
-        known = _known(vocabulary, content)
-    found = FoundVocabulary(known=known, path=path, sha256=digest, is_tokenizer=_is_tokenizer(content))
-    return found, joined([Checked(findings=tuple(findings), looked_at={_CHECK: 1}), more])
+        more = joined([more, _compare(vocabulary, said_size, said_ids, files.join(directory, manifest.MANIFEST))])
+    return _known(vocabulary, path, content, known), joined([looked(_CHECK, *findings), more])
 
 
-def _known(vocabulary: Vocabulary, content: bytes) -> KnownPieces:
+def _known(vocabulary: Vocabulary | None, path: str, content: bytes, said: KnownPieces) -> KnownPieces:
+    """What is known of a vocabulary: what a manifest says of it, if its file cannot be used."""
+    is_tokenizer, size, special_ids = said.is_tokenizer, said.size, said.special_ids
+    if vocabulary is not None:
+        is_tokenizer, size, special_ids = _is_tokenizer(content), vocabulary.size, vocabulary.special_ids
     return KnownPieces(
         vocabulary=vocabulary,
-        size=vocabulary.size,
-        special_ids=vocabulary.special_ids,
-        is_tokenizer=_is_tokenizer(content),
+        size=size,
+        special_ids=special_ids,
+        is_tokenizer=is_tokenizer,
+        path=path,
+        sha256=hashlib.sha256(content).hexdigest(),
     )
 
 
-def load_named(path: str) -> tuple[FoundVocabulary, Checked]:
+def load_named(path: str) -> tuple[KnownPieces, Checked]:
     """The vocabulary that a user names for files without a manifest.
 
     Raises:
       UnusableInputError: it cannot be read or used.
     """
     content = _read_named(path)
-    known = KnownPieces()
-    vocabulary, checked = _parsed(path, content, "first", {})
+    vocabulary, checked = _parsed(path, content, "first", ())
     if vocabulary is None:
         raise UnusableInputError(checked.findings[0].message)
-    known = _known(vocabulary, content)
-    digest = hashlib.sha256(content).hexdigest()
-    found = FoundVocabulary(known=known, path=path, sha256=digest, is_tokenizer=_is_tokenizer(content))
-    return found, Checked(findings=checked.findings, looked_at={_CHECK: 1})
+    return _known(vocabulary, path, content, KnownPieces()), looked(_CHECK, *checked.findings)
 
 
 def check_lines(path: str, content: bytes) -> Checked:
@@ -116,17 +96,12 @@ def check_lines(path: str, content: bytes) -> Checked:
     more = f" and {len(named) - _MOST_NAMED:,} more" if len(named) > _MOST_NAMED else ""
     pieces = ", ".join(named[:_MOST_NAMED]) + more
     first = next(iter(twice.values()))
-    note = finding(
-        _CHECK,
-        path,
-        "each piece once",
-        pieces,
-        f"{path}: this vocabulary has pieces on more than one line, {pieces}; programs disagree on the ids of these "
-        "and of the pieces behind them, so use the one that made the examples.",
-        severity="note",
-        record=first[1] + 1,
+    what = (
+        f"this vocabulary has pieces on more than one line, {pieces}; programs disagree on the ids of these and of the "
+        "pieces behind them, so use the one that made the examples"
     )
-    return Checked(findings=(dataclasses.replace(note, count=len(twice)),))
+    at = ("", first[1] + 1)
+    return Checked(findings=[finding(_CHECK, path, "each piece once", pieces, what, "note", at=at, count=len(twice))])
 
 
 def _read_any(
@@ -138,17 +113,10 @@ def _read_any(
     if copied is not None:
         name = copied.get("name") if isinstance(copied, dict) else None
         if not isinstance(name, str) or not is_below(name):
-            path = files.join(directory, "manifest.json")
-            findings.append(
-                Finding(
-                    check="manifest",
-                    file=path,
-                    expected="name, bytes and sha256 of a file",
-                    found=repr(copied)[:60],
-                    message=f"{path}: vocabulary must be name, bytes and sha256 of a file, not {repr(copied)[:60]}; "
-                    "make the directory again, or put back the manifest that was written with it.",
-                )
-            )
+            path, expected = files.join(directory, manifest.MANIFEST), "name, bytes and sha256 of a file"
+            found = repr(copied)[:60]
+            what = f"vocabulary must be {expected}, not {found}; {_OF_MANIFEST}"
+            findings.append(finding("manifest", path, expected, found, what))
         else:
             path = files.join(directory, name)
             content, problem = _read_copy(path, ranges)
@@ -157,8 +125,8 @@ def _read_any(
                 findings += _compare_copy(path, content, copied, said)
                 if not any(finding.severity == "error" for finding in findings):
                     return path, content, findings
-    for other in (named, used if isinstance(used, str) else None):
-        if other is None:
+    for other in (named, used):
+        if not isinstance(other, str):
             continue
         is_named = other == named
         try:
@@ -182,23 +150,23 @@ def _read_copy(path: str, ranges: ByteRanges) -> tuple[bytes | None, list[Findin
     try:
         return ranges.read_all(path), []
     except MissingFileError:
-        message = f"{path}: this copy of the vocabulary is in the manifest, but not there; fetch it, or {_DO}."
-        return None, [finding("missing", path, "a file", "nothing", message)]
+        what = f"this copy of the vocabulary is in the manifest, but not there; fetch it, or {_DO}"
+        return None, [finding("missing", path, "a file", "nothing", what)]
     except (UnusableInputError, RunFailedError) as error:
-        return None, [finding("missing", path, "a file that can be read", str(error), str(error))]
+        return None, [told("missing", path, "a file that can be read", str(error), str(error))]
 
 
 def _compare_copy(path: str, content: bytes, copied: Mapping[str, Any], said: str | None) -> Iterable[Finding]:
     size, digest = copied.get("bytes"), hashlib.sha256(content).hexdigest()
     if size != len(content):
-        message = f"{path}: this vocabulary has {len(content):,} bytes, but the manifest says {size}; {_DO}."
-        yield finding(_CHECK, path, str(size), f"{len(content):,}", message)
+        what = f"this vocabulary has {len(content):,} bytes, but the manifest says {size}; {_DO}"
+        yield finding(_CHECK, path, str(size), f"{len(content):,}", what)
     elif digest not in (copied.get("sha256"), said) or digest != copied.get("sha256"):
-        message = f"{path}: this is not the vocabulary of the manifest (another sha256); {_DO}."
-        yield finding(_CHECK, path, str(copied.get("sha256"))[:64], digest, message)
+        what = f"this is not the vocabulary of the manifest (another sha256); {_DO}"
+        yield finding(_CHECK, path, str(copied.get("sha256"))[:64], digest, what)
     elif said is not None and digest != said:
-        message = f"{path}: the examples were made with another vocabulary (parameters of the manifest); {_DO}."
-        yield finding(_CHECK, path, said, digest, message)
+        what = f"the examples were made with another vocabulary (parameters of the manifest); {_DO}"
+        yield finding(_CHECK, path, said, digest, what)
 
 
 def _read_named(path: str) -> bytes:
@@ -208,14 +176,8 @@ def _read_named(path: str) -> bytes:
         return ranges.read_all(path)
 
 
-def _parsed(
-    path: str, content: bytes, duplicates: Duplicates, special_ids: Mapping[str, int | None]
-) -> tuple[Vocabulary | None, Checked]:
-    return _parsed_once(path, content, duplicates, tuple(special_ids.items()))
-
-
 @functools.lru_cache(maxsize=4)  # parts of a build have copies of one
-def _parsed_once(
+def _parsed(
     path: str, content: bytes, duplicates: Duplicates, special_ids: tuple[tuple[str, int | None], ...]
 ) -> tuple[Vocabulary | None, Checked]:
     try:
@@ -229,20 +191,20 @@ def _parsed_once(
             return tokenizer_vocabulary(path, content, ids), Checked()
         return parse_vocabulary(path, content, duplicates), check_lines(path, content)
     except UnusableInputError as error:
-        return None, Checked(findings=(finding(_CHECK, path, "a vocabulary", "none", str(error)),))
+        return None, Checked(findings=[told(_CHECK, path, "a vocabulary", "none", str(error))])
 
 
 def _compare(vocabulary: Vocabulary, size: Any, special_ids: Any, path: str) -> Checked:
-    """Holds what a manifest says of a vocabulary against the vocabulary; older ones say nothing."""
+    """Compares what a manifest says of a vocabulary with the vocabulary; older ones say nothing."""
     findings = []
     for name, said, is_so in (
         ("vocabulary_size", size, vocabulary.size),
         ("special_ids", special_ids, vocabulary.special_ids),
     ):
         if said is not None and said != is_so:
-            message = f"{path}: {name} must be {is_so}, as the vocabulary has it, not {repr(said)[:200]}; {_DO}."
-            findings.append(finding(_CHECK, path, str(is_so), repr(said)[:200], message))
-    return Checked(findings=tuple(findings))
+            what = f"{name} must be {is_so}, as the vocabulary has it, not {repr(said)[:200]}; {_DO}"
+            findings.append(finding(_CHECK, path, str(is_so), repr(said)[:200], what))
+    return Checked(findings=findings)
 
 
 def _plain_ids(said: Any) -> dict[str, int | None]:

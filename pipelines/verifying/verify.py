@@ -3,27 +3,32 @@
 import dataclasses
 import json
 import os
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from maskmill.errors import UnusableInputError
 from maskmill.storage import files
-from maskmill.verification import comparing, planning, verifying
-from maskmill.verification.conclude import conclude
-from maskmill.verification.findings import Verification
+from maskmill.verification import verifying
+from maskmill.verification.findings import CHECKS, SEVERITIES, Finding, Verification
 from maskmill.verification.options import VerifyOptions
 from maskmill.verification.pieces import PieceResult
-from maskmill.verification.remaking import kernels_of_remaking
-from maskmill.verification.targets import Target, find_targets
+from maskmill.verification.remaking_checks import kernels_of_remaking
+from maskmill.verification.verify_plan import plan
+from maskmill.verification.verify_targets import VerifyPlan, find_targets
+from maskmill.verification.verifying import NOTHING_THERE
 from pipelines.running import interruption
+from pipelines.running.startup import import_beam_for_local_runner
 from pipelines.stages import kernels
 from pipelines.terminal.progress_display import Progress
 from pipelines.terminal.progress_steps import Counter
-from pipelines.verifying import verify_text
 
 RIGHT, WRONG = 0, 1
 
 # Below this much data a second process costs more than it saves.
 _WORTH_BEAM = 1 << 30
+_COLUMNS = 80
+_PLURALS = {"error": "errors", "warning": "warnings", "note": "notes"}
 
 
 @interruption.going_on(interruption.START_ANEW)
@@ -51,13 +56,11 @@ def run(
         return RIGHT
     found = dataclasses.replace(found, paths=tuple(paths))
     if options.json:
-        print(json.dumps(verify_text.as_json(found, options.most_findings), indent=2, ensure_ascii=False))
+        print(json.dumps(as_json(found, options.most_findings), indent=2, ensure_ascii=False))
     elif quiet:
-        print(
-            *verify_text.findings(found.findings, options.most_findings), sep="\n", end="\n" if found.findings else ""
-        )
+        print(*lines_of(found.findings, options.most_findings), sep="\n", end="\n" if found.findings else "")
     else:
-        print(verify_text.described(found, options.most_findings))
+        print(described(found, options.most_findings))
     return RIGHT if found.is_right else WRONG
 
 
@@ -66,22 +69,21 @@ def verify(paths: Sequence[str], options: VerifyOptions, beam_arguments: Sequenc
     is_local = all(argument.startswith("--direct_") for argument in beam_arguments)
     if not is_local and options.scratch is None:
         raise UnusableInputError("--scratch is missing: name a directory that all workers of this runner reach.")
-    if options.against is not None:
-        comparing.check_comparable(options.against, options.vocab_file)
     with verifying.scratch_directory(options) as scratch:
-        targets = planning.plan(find_targets(paths), options, scratch)
-        pieces = [piece for target in targets for piece in target.pieces]
-        size = sum(_size_of(piece.path, piece.expected.size) for piece in pieces)
-        data = [piece for piece in pieces if piece.remake is None]
+        planned = plan(find_targets(paths), options, scratch)
+        size = sum(_size_of(piece.path, piece.expected.size) for piece in planned.pieces)
+        remakes = [piece.remake for piece in planned.pieces if piece.remake is not None]
         if is_local:
-            remade = [name for piece in pieces if piece.kind == "shard" and piece.remake is not None
-                      for name in kernels_of_remaking(piece.remake)]  # fmt: skip
+            remade = [name for remake in remakes if remake.seed is not None for name in kernels_of_remaking(remake)]
             kernels.prepare([*kernels.OF_VERIFY, *remade])
-        if is_local and (len(data) <= 1 or (size < _WORTH_BEAM and not beam_arguments)):
-            return conclude(targets, _in_this_process(targets), options, scratch)
+        is_little = len(planned.pieces) - len(remakes) <= 1 or (size < _WORTH_BEAM and not beam_arguments)
+        if is_local and is_little:
+            return verifying.conclude(planned, _in_this_process(planned))
+        if is_local:
+            import_beam_for_local_runner()
         from pipelines.verifying import verify_graph
 
-        return verify_graph.run(targets, options, scratch, size, beam_arguments)
+        return verify_graph.run(planned, size, beam_arguments)
 
 
 def _size_of(path: str, expected: int | None) -> int:
@@ -90,7 +92,83 @@ def _size_of(path: str, expected: int | None) -> int:
     return os.path.getsize(path) if os.path.isfile(path) else 0
 
 
-def _in_this_process(targets: Sequence[Target]) -> list[PieceResult]:
-    counter = Counter("verify", pieces=sum(len(target.pieces) for target in targets))
+def _in_this_process(plan: VerifyPlan) -> list[PieceResult]:
+    counter = Counter("verify", pieces=len(plan.pieces))
     with Progress([counter], only_long=True):
-        return verifying.verify_targets(targets, lambda result: counter.count(result.size or 0))
+        return verifying.verify_pieces(plan, lambda result: counter.count(result.size or 0))
+
+
+def described(found: Verification, most_findings: int) -> str:
+    """A verification in words: the findings, the worst first, then what was looked at."""
+    lines = list(lines_of(found.findings, most_findings))
+    more = f" and {len(found.paths) - 1:,} more" if found.paths[1:] else ""
+    lines += [f"{_plain(found.paths[0])}{more}: {_verdict(found)}"]
+    lines += [f"  {title}" for title in _looked_at(found)]
+    return "\n".join(lines)
+
+
+def as_json(found: Verification, most_findings: int) -> dict[str, Any]:
+    """A verification as values of JSON."""
+    return {
+        "paths": list(found.paths),
+        "is_right": found.is_right,
+        "counts": {severity: _count(found, severity) for severity in SEVERITIES},
+        "read_bytes": found.read_bytes,
+        "files": sum(result.size is not None for result in found.results),  # type: ignore[attr-defined]
+        "findings": [dataclasses.asdict(finding) for finding in found.findings[:most_findings]],
+        "left_out_findings": max(0, len(found.findings) - most_findings),
+        "checks": [
+            {"check": name, "title": CHECKS[name].title, **dataclasses.asdict(outcome)}
+            for name, outcome in found.outcomes.items()
+        ],
+    }
+
+
+def lines_of(found: Sequence[Finding], most: int) -> Iterator[str]:
+    """A line for each finding, the worst first."""
+    for finding in found[:most]:
+        more = f" ({finding.count - 1:,} more of this kind in this file)" if finding.count > 1 else ""
+        yield f"{finding.severity}: {_plain(finding.message)}{more}"
+    if len(found) > most:
+        yield f"… and {len(found) - most:,} more; --most_findings shows them."
+
+
+def _plain(text: str) -> str:
+    """A text without characters that a terminal would obey."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def _verdict(found: Verification) -> str:
+    counts = {severity: _count(found, severity) for severity in SEVERITIES}
+    told = [f"{n:,} {_PLURALS[s] if n != 1 else s}" for s, n in counts.items() if n]
+    count = sum(result.size is not None for result in found.results)  # type: ignore[attr-defined]
+    read = f"{count:,} {'file' if count == 1 else 'files'}, {found.read_bytes:,} bytes"
+    if found.is_right:
+        return f"all is right ({read}{', ' + ', '.join(told) if told else ''})"
+    return f"{', '.join(told)} ({read})"
+
+
+def _looked_at(found: Verification) -> Iterator[str]:
+    """The checks that found nothing, then those that were not made, together where the reason is the same."""
+    passed = [o.check for o in found.outcomes.values() if o.looked_at and not o.findings and o.skipped is None]
+    if passed:
+        yield from _wrapped("right:", ", ".join(passed))
+    reasons: dict[str, list[str]] = {}
+    for outcome in found.outcomes.values():
+        if outcome.skipped is not None and outcome.skipped != NOTHING_THERE:
+            reasons.setdefault(outcome.skipped, []).append(outcome.check)
+    if reasons:
+        yield "not looked at, or not at all of it:"
+    for reason, names in reasons.items():
+        yield from _wrapped("  " + ", ".join(names) + ":", _plain(reason))
+
+
+def _wrapped(head: str, text: str) -> list[str]:
+    indent = " " * (len(head) - len(head.lstrip()) + 2)
+    return textwrap.wrap(
+        f"{head} {text}", _COLUMNS - 2, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def _count(found: Verification, severity: str) -> int:
+    return sum(finding.count for finding in found.findings if finding.severity == severity)

@@ -1,48 +1,106 @@
-"""Verification of large data sets, and of those in object stores: on Beam."""
+"""Verification of large data sets, and of those in object stores, on Beam: a step for each file, then one across them.
 
+The graph moves numbers of pieces alone: runners limit how large a graph may be. The plan, what each piece gave, hashes
+and what was found of all are files in the scratch directory.
+"""
+
+import dataclasses
+import functools
+import pickle
 from collections.abc import Sequence
 
-from maskmill.storage import files, progress
+import apache_beam as beam
+
+from maskmill.storage import completions, files, progress
 from maskmill.verification.findings import Verification
-from maskmill.verification.options import VerifyOptions
-from maskmill.verification.targets import Target
-from pipelines.running.startup import import_beam_for_local_runner
+from maskmill.verification.pieces import PieceResult
+from maskmill.verification.verify_targets import VerifyPlan
+from maskmill.verification.verifying import conclude, verify_piece
+from pipelines.running import runner
+from pipelines.terminal.progress_steps import ProgressLine
+from transforms.grouping import GroupAll
+
+KIND = "verify"  # of the notes
+_PLAN, _FOUND = "plan.pickle", "verification.pickle"
 
 
-def run(
-    targets: Sequence[Target], options: VerifyOptions, scratch: str, size: int, beam_arguments: Sequence[str]
-) -> Verification | None:
-    """Verifies planned targets on Beam; None where Beam's flags ask only for a description of the job.
+@dataclasses.dataclass(kw_only=True, eq=False)
+class VerifyTargets(beam.PTransform):
+    """Verifies the plan in the scratch directory, and writes the Verification there. Input: the start of a pipeline.
+
+    scratch: the directory of the plan. pieces: how many it has. noted: a directory where each piece that is done is
+    noted for the progress; empty: nowhere.
+    """
+
+    scratch: str
+    pieces: int
+    noted: str = ""
+
+    def expand(self, start: beam.Pipeline) -> beam.PCollection:
+        return (
+            start
+            | "Pieces" >> beam.Create(range(self.pieces))
+            | "Spread" >> beam.Reshuffle()
+            | "VerifyPiece" >> beam.Map(verify_and_note, self.scratch, self.noted)  # int
+            | "AllVerified" >> GroupAll()  # list[int]
+            | "Conclude" >> beam.Map(conclude_all, self.scratch)
+        )
+
+
+@functools.lru_cache(maxsize=1)  # a worker verifies many pieces of one plan
+def _read_plan(scratch: str) -> VerifyPlan:
+    plan: VerifyPlan = pickle.loads(files.read_bytes(files.join(scratch, _PLAN)))
+    return plan
+
+
+def verify_and_note(number: int, scratch: str, noted: str) -> int:
+    """Verifies a piece of the plan, writes what it gave, and notes for the progress that it is done."""
+    result = verify_piece(_read_plan(scratch).pieces[number])
+    files.write_bytes(_result_path(scratch, number), pickle.dumps(result))
+    if noted:
+        completions.store(noted, KIND, f"{number:064x}", {})
+    return number
+
+
+def conclude_all(numbers: Sequence[int], scratch: str) -> None:
+    """Looks across files, and writes what was found."""
+    plan = _read_plan(scratch)
+    results: list[PieceResult] = [
+        pickle.loads(files.read_bytes(_result_path(scratch, number))) for number in sorted(set(numbers))
+    ]
+    found = conclude(plan, results)
+    files.write_bytes(files.join(scratch, _FOUND), pickle.dumps(found))
+
+
+def _result_path(scratch: str, number: int) -> str:
+    return files.join(scratch, f"result-{number}.pickle")
+
+
+def run(plan: VerifyPlan, size: int, beam_arguments: Sequence[str]) -> Verification | None:
+    """Verifies what is planned on Beam; None where Beam's flags ask only for a description of the job.
 
     Args:
-      targets: as `planning.plan` gives them.
-      options: of the verification.
-      scratch: a directory that all workers reach, of this run alone.
+      plan: what `verify_plan.plan` gives.
       size: bytes to read, as far as that is known.
       beam_arguments: flags for Beam.
 
     Raises:
       UnusableInputError, RunFailedError: as the runner says.
     """
-    if all(argument.startswith("--direct_") for argument in beam_arguments):
-        import_beam_for_local_runner()
-    import apache_beam as beam
-
-    from pipelines.running import runner
-    from pipelines.terminal.progress_steps import ProgressLine
-    from pipelines.verifying.steps import KIND, VerifyTargets, read_found, write_plan
-
-    pieces = [piece for target in targets for piece in target.pieces]
-    paths = (*(target.directory for target in targets), scratch)
-    beam_options = runner.pipeline_options(beam_arguments, input_bytes=size, pieces=max(1, len(pieces)), paths=paths)
+    scratch, pieces = plan.scratch, len(plan.pieces)
+    paths = (*(target.directory for target in plan.targets), scratch)
+    beam_options = runner.pipeline_options(beam_arguments, input_bytes=size, pieces=max(1, pieces), paths=paths)
     noted = files.join(scratch, "progress") if files.is_local(scratch) else ""
-    step = VerifyTargets(scratch=scratch, pieces=len(pieces), noted=noted)
-    write_plan(targets, options, scratch)
+    step = VerifyTargets(scratch=scratch, pieces=pieces, noted=noted)
+    files.write_bytes(files.join(scratch, _PLAN), pickle.dumps(plan))
 
     def build_graph(pipeline: beam.Pipeline) -> None:
         _ = pipeline | "Verify" >> step
 
     lines = [ProgressLine(label=KIND, output=noted or scratch, kind=KIND)]
     if noted:
-        progress.announce(noted, KIND, pieces=len(pieces), size=size)
-    return read_found(scratch) if runner.run(build_graph, beam_options, lines) else None
+        progress.announce(noted, KIND, pieces=pieces, size=size)
+    if not runner.run(build_graph, beam_options, lines):
+        return None
+    found: Verification = pickle.loads(files.read_bytes(files.join(scratch, _FOUND)))
+    return found

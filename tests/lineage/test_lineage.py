@@ -16,8 +16,9 @@ from maskmill.lineage.origins import Lineage, lineage_of, page_range
 from maskmill.releases import fingerprints, records
 from maskmill.releases.names import ReleaseName
 from maskmill.releases.records import ReleaseRecord, write_record
-from maskmill.verification.build_checks import check_builds
-from maskmill.verification.targets import find_targets
+from maskmill.verification.manifest_checks import check_builds
+from maskmill.verification.options import VerifyOptions
+from maskmill.verification.verify_targets import VerifyPlan, find_targets
 
 NAME = ReleaseName(wiki="enwiki", date="2016-05-01", digest="0123abcd")
 
@@ -270,7 +271,8 @@ def test_a_release_names_the_inputs_of_its_text(release: Path) -> None:
     )
     assert lineage(release).problems == tuple(f"{problem} ({release}/release.json)." for problem in problems)
     assert tuple(records.check_inputs(str(release), [], digests)) == problems[1:]
-    findings = check_builds(find_targets([str(release)])).findings
+    plan = VerifyPlan(targets=find_targets([str(release)]), options=VerifyOptions(), scratch="")
+    findings = check_builds(plan, []).findings
     assert [finding.message for finding in findings if finding.file == f"{release}/release.json"] == [
         f"{release}/release.json: {problem}; run the build again." for problem in problems
     ]

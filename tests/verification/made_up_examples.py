@@ -9,7 +9,7 @@ import numpy as np
 from oracles import row_checks as oracle
 
 from maskmill.reading.data_set import DataFile, DataSet, ReadColumn
-from maskmill.verification.kernels.rows import CONTINUES
+from maskmill.verification.kernels.row_checking import CONTINUES
 from maskmill.verification.row_reading import checked_columns
 from maskmill.verification.row_rules import RowRules
 

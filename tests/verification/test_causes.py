@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from maskmill.verification.remaking import _cause
+from maskmill.verification.remaking_checks import _cause
 
 ROWS = np.arange(20, dtype=np.uint64).reshape(10, 2)
 MASKED_ELSEWHERE = ROWS + np.array([0, 1000], np.uint64)

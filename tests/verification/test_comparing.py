@@ -16,9 +16,9 @@ from properties import SEEDED, tries
 from maskmill.errors import UnusableInputError
 from maskmill.masking.objective_options import ObjectiveOptions
 from maskmill.reading.byte_ranges import LocalRanges
-from maskmill.verification.comparing import Comparison, compare
+from maskmill.verification.compared_records import documents_of
+from maskmill.verification.comparison_checks import Comparison, compare
 from maskmill.verification.options import VerifyOptions
-from maskmill.verification.record_streams import documents_of
 from maskmill.verification.verifying import verify
 
 
@@ -49,7 +49,7 @@ def test_the_same_rows_in_other_formats_are_the_same(tmp_path: Path, format: str
     comparison = compare(str(one), str(other))
     assert _verdicts(comparison) == ["same_order"]
     assert _severities(comparison) == ["note"]
-    assert comparison.looked_at == comparison.parts[0].there > 0
+    assert comparison.looked_at["same_records"] == comparison.parts[0].there > 0
 
 
 def test_rows_in_another_order_are_the_same_set(built: Path, tmp_path: Path) -> None:
@@ -200,7 +200,7 @@ def test_documents_are_cut_at_blank_lines(tmp_path: Path, texts: Sequence[str], 
         path.write_text(text)
         paths.append(str(path))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("maskmill.verification.record_streams._READ_BYTES", read_bytes)
+        patch.setattr("maskmill.verification.compared_records._READ_BYTES", read_bytes)
         batches = list(documents_of(paths, LocalRanges()))
     assert [d.decode() for batch in batches for d in batch.documents] == [d for text in texts for d in _documents(text)]
     numbers = [batch.first for batch in batches]

@@ -8,7 +8,7 @@ from damaged_copies import BUILDS, GoodBuilds, look_at, serious
 from damages import DAMAGES, Damage, table
 from regenerating import regenerate
 
-from maskmill.verification.findings import CHECKS
+from maskmill.verification.findings import CHECKS, checks_table
 from maskmill.verification.verifying import verify
 
 AS_IT_IS, REGENERATED = "as_it_is", "regenerated"
@@ -105,6 +105,4 @@ def test_the_page_lists_the_damages() -> None:
 
 
 def test_the_page_lists_the_checks() -> None:
-    page = (ROOT / "docs" / "verify.md").read_text()
-    for check in CHECKS.values():
-        assert f"| `{check.name}` | {check.title} |" in page
+    assert checks_table() in (ROOT / "docs" / "verify.md").read_text()

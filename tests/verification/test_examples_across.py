@@ -14,7 +14,7 @@ from data_sets.whole_builds import Made, extract_text, make_build
 from maskmill.errors import UnusableInputError
 from maskmill.records import example_proto
 from maskmill.records.tfrecord import frame, read_records
-from maskmill.verification import contamination
+from maskmill.verification import contamination_checks
 from maskmill.verification.findings import Finding
 from maskmill.verification.kernels import borders
 from maskmill.verification.options import VerifyOptions
@@ -139,7 +139,7 @@ def test_the_own_eval_text_as_a_test_set_is_not_found_in_the_eval_data(build: Ma
 def test_a_test_set_without_thirteen_words_is_refused(tmp_path: Path) -> None:
     (tmp_path / "test.txt").write_text("Too short.\n")
     with pytest.raises(UnusableInputError, match="13 words"):
-        contamination.load_grams((str(tmp_path / "test.txt"),))
+        contamination_checks.load_grams((str(tmp_path / "test.txt"),))
 
 
 # ---- labels

@@ -9,7 +9,7 @@ import pytest
 from data_sets.example_sets import setup_of, texts_of, write_set
 from data_sets.gold_examples import VOCABULARY
 
-from maskmill.verification import published
+from maskmill.verification import published_checks
 from maskmill.verification.findings import Finding
 from maskmill.verification.options import VerifyOptions
 from maskmill.verification.verifying import verify
@@ -50,7 +50,7 @@ def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ],
         "groups": [{"where": "text", "files": 2}, {"where": "examples", "files": 2, "bytes": sum(train)}],
     }
-    monkeypatch.setattr(published, "published", lambda name: known)
+    monkeypatch.setattr(published_checks, "published", lambda name: known)
     return tmp_path
 
 
@@ -100,7 +100,7 @@ def test_chosen_shards_are_not_held_against_totals(build: Path) -> None:
 
 
 def test_the_published_figures_have_sources_and_fit_each_other() -> None:
-    known = published.published("mlperf")
+    known = published_checks.published("mlperf")
     assert known["sources"]
     entries = {(entry["where"], entry["name"]): entry for entry in known["files"]}
     assert entries["text", "eval.md5"]["bytes"] == 33 * entries["text", "eval.md5"]["lines"]

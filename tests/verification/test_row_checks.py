@@ -16,10 +16,10 @@ from maskmill.reading.byte_ranges import LocalRanges
 from maskmill.records.tfrecord import frame, read_records
 from maskmill.storage import manifest
 from maskmill.verification.options import VerifyOptions
-from maskmill.verification.pieces import ExpectedFile, Piece
-from maskmill.verification.planning import plan
-from maskmill.verification.row_checks import RowsResult, check_rows
-from maskmill.verification.targets import find_targets
+from maskmill.verification.pieces import ExpectedFile, Piece, PieceResult
+from maskmill.verification.row_checks import check_rows
+from maskmill.verification.verify_plan import plan
+from maskmill.verification.verify_targets import find_targets
 
 RANGES = LocalRanges()
 
@@ -33,7 +33,7 @@ def pieces(tmp_path_factory: pytest.TempPathFactory) -> Any:
         directory = tmp_path_factory.mktemp("set")
         output = write_set(directory, setup_of(**dict(options)))
         targets = plan(find_targets([output]), VerifyOptions(), str(directory))
-        return tuple(piece for target in targets for piece in target.pieces if piece.kind == "examples")
+        return tuple(piece for piece in targets.pieces if piece.kind == "examples")
 
     return lambda **options: made(*options.items())
 
@@ -48,11 +48,11 @@ def damaged(piece: Piece, tmp_path: Path, content: bytes) -> Piece:
     return dataclasses.replace(piece, path=str(path), rules=rules, scratch=None)
 
 
-def check(piece: Piece) -> RowsResult:
-    return check_rows(piece, RANGES)
+def check(piece: Piece) -> PieceResult:
+    return PieceResult(piece=piece).plus(check_rows(piece, RANGES))
 
 
-def found(result: RowsResult) -> list[tuple[str, int | None, int]]:
+def found(result: PieceResult) -> list[tuple[str, int | None, int]]:
     """The check, the first record and the count of each finding."""
     return sorted((finding.check, finding.record, finding.count) for finding in result.findings)
 
@@ -76,8 +76,8 @@ def test_nothing_is_wrong_with_what_was_written(pieces: Any, options: dict[str, 
         result = check(piece)
         assert result.findings == ()
         assert set(result.skipped) <= {"crc"}
-        assert result.statistics is not None
-        assert result.statistics.rows == result.counts["examples"] == result.looked_at["schema"]
+        assert result.rows is not None
+        assert result.rows.rows == result.counts["examples"] == result.looked_at["schema"]
     made = manifest.parse_manifest("manifest.json", (Path(piece.directory) / "manifest.json").read_bytes())
     totals: dict[str, int] = {}
     for piece in pieces(**options):
@@ -115,8 +115,8 @@ def test_a_damaged_record_is_named_and_the_others_are_read(
         content = b"".join([*frames[:number], flipped(frames[number], place), *frames[number + 1 :]])
         result = check(damaged(piece, tmp_path, gzip.compress(content) if packed else content))
         assert found(result) == [(expected, number + 1, 1)]
-        assert result.statistics is not None
-        assert result.statistics.rows == len(frames) - 1
+        assert result.rows is not None
+        assert result.rows.rows == len(frames) - 1
         assert result.counts["examples"] == len(frames)
         # Behind the last record nothing is left to find.
         assert ("framing" in result.skipped) == (expected == "framing" and number == len(frames) - 1)
@@ -150,8 +150,8 @@ def test_a_file_that_ends_within_a_record(pieces: Any, tmp_path: Path, kept: int
     frames = frames_of(piece)
     result = check(damaged(piece, tmp_path, b"".join(frames[:9]) + frames[9][:kept]))
     assert found(result) == [("framing", 10, 1)]
-    assert result.statistics is not None
-    assert result.statistics.rows == 9
+    assert result.rows is not None
+    assert result.rows.rows == 9
 
 
 def test_records_are_found_across_the_parts_that_are_read(
@@ -198,8 +198,8 @@ def test_values_that_are_not_allowed_are_told_by_their_column(
         result = check(dataclasses.replace(piece, rules=rules, scratch=None))
         assert found(result) == [(check_name, wrong[0], len(wrong))], format
         assert result.findings[0].expected == f"from 0 to {data_set.vocabulary_size - 1 if high > 100 else 31}"
-        assert result.statistics is not None
-        assert result.statistics.rows == len(rows) - len(wrong)
+        assert result.rows is not None
+        assert result.rows.rows == len(rows) - len(wrong)
 
 
 # ---- Parquet and MDS
@@ -235,8 +235,8 @@ def test_a_damaged_sample_of_a_shard_is_named_and_the_others_are_read(pieces: An
     offsets = struct.unpack_from(f"<{count + 1}I", content, 4)
     result = check(damaged(piece, tmp_path, flipped(content, offsets[5] + 1, 2)))
     assert ("schema", 6, 1) in found(result)
-    assert result.statistics is not None
-    assert result.statistics.rows == count - 1
+    assert result.rows is not None
+    assert result.rows.rows == count - 1
 
 
 def test_a_damaged_page_takes_its_row_group(pieces: Any, tmp_path: Path) -> None:

@@ -10,12 +10,10 @@ from made_up_examples import FIRST_WORD, MASK, VOCABULARY, MadeUp, Row, made_up_
 from oracles import row_checks as oracle
 from properties import SEEDED, tries
 
-from maskmill.verification.kernels import rows as kernels
+from maskmill.verification.kernels import row_checking as kernels
 from maskmill.verification.pieces import RowStatistics
 from maskmill.verification.row_checks import RowChecker
-from maskmill.verification.row_faults import Faults
-from maskmill.verification.row_problems import add_problems
-from maskmill.verification.row_statistics import RowCounter, add_statistics
+from maskmill.verification.row_results import Faults, RowCounter, add_statistics
 
 
 def checked(made: MadeUp, rows: list[Row] | None = None) -> tuple[RowCounter, Faults]:
@@ -28,7 +26,7 @@ def checked(made: MadeUp, rows: list[Row] | None = None) -> tuple[RowCounter, Fa
             put(checker, place, row, made)
             checker.read.numbers[place] = 10 + first + place
         checker.check(len(block), faults)
-    add_problems(checker.counter.problems, faults)
+    faults.add_problems(checker.counter.problems)
     return checker.counter, faults
 
 

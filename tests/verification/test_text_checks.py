@@ -12,14 +12,14 @@ from properties import tries
 
 from maskmill.reading.byte_ranges import LocalRanges
 from maskmill.verification.findings import Finding
-from maskmill.verification.pieces import ExpectedFile, Piece
-from maskmill.verification.text_checks import TextResult, check_text, read_articles
+from maskmill.verification.pieces import ExpectedFile, Piece, PieceResult
+from maskmill.verification.text_checks import check_text, read_articles
 from maskmill.verification.verifying import verify
 
 LINE = "It has a bridge over the river and an old town hall with a tower of stone and brick"
 
 
-def check(path: Path, content: bytes, scratch: Path | None = None, split: str = "train") -> TextResult:
+def check(path: Path, content: bytes, scratch: Path | None = None, split: str = "train") -> PieceResult:
     path.write_bytes(content)
     piece = Piece(
         kind="text",
@@ -45,7 +45,7 @@ def test_articles_are_split_as_the_whole_text_is(tmp_path: Path, parts: list[byt
 
 def test_text_is_counted(tmp_path: Path) -> None:
     result = check(tmp_path / "part", f"Ä river.\nA sea.\n\n{LINE}\n{LINE}\n\n\n\n".encode())
-    statistics = result.statistics
+    statistics = result.text
     assert statistics is not None
     assert (statistics.documents, statistics.empty_documents, statistics.lines) == (2, 1, 4)
     assert statistics.words == 2 + 2 + 2 * len(LINE.split())

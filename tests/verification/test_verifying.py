@@ -19,11 +19,11 @@ from servers import cloud, file_server
 
 from maskmill.errors import UnusableInputError
 from maskmill.records.tfrecord import frame, read_records
-from maskmill.verification.build_checks import check_builds
 from maskmill.verification.findings import CHECKS, Verification
+from maskmill.verification.manifest_checks import check_builds
 from maskmill.verification.options import VerifyOptions, shard_numbers
-from maskmill.verification.planning import plan
-from maskmill.verification.targets import find_targets
+from maskmill.verification.verify_plan import plan
+from maskmill.verification.verify_targets import find_targets
 from maskmill.verification.verifying import verify
 from pipelines.verifying import verify as command
 
@@ -226,18 +226,19 @@ EDITS: dict[str, tuple[str, tuple[Any, ...], Any, str]] = {
 def test_an_edited_manifest(damaged: Made, name: str) -> None:
     folder, place, value, check = EDITS[name]
     edit(damaged.root / folder / "manifest.json", place, value)
-    with_work = verify_plan(damaged.root)
+    with_work = plan_of(damaged.root)
     shutil.rmtree(damaged.root / folder / ".maskmill")
     assert any(finding.check == check for finding in with_work)
-    assert any(finding.check == check for finding in verify_plan(damaged.root))
+    assert any(finding.check == check for finding in plan_of(damaged.root))
 
 
-def verify_plan(root: Path) -> list[Any]:
+def plan_of(root: Path) -> list[Any]:
     """The findings of a build that need none of its files read."""
-    with_pieces = plan(find_targets([str(root)]), VerifyOptions(remake=0), str(root / "scratch"))
-    return [finding for target in with_pieces for finding in target.checked.findings] + list(
-        check_builds(with_pieces).findings
-    )
+    planned = plan(find_targets([str(root)]), VerifyOptions(remake=0), str(root / "scratch"))
+    return [
+        *(finding for target in planned.targets for finding in target.checked.findings),
+        *check_builds(planned, []).findings,
+    ]
 
 
 STRANGE = (None, -1, 0, 2**70, 1.5, "", "x", "../x", [], {}, [[]], {"a": 1}, True, "\0", "a" * 300, [None])
@@ -273,7 +274,7 @@ def test_a_manifest_that_was_edited_in_any_way_ends_no_plan(damaged: Made, folde
     generator = random.Random(f"manifest {folder}")
     for _ in range(20):
         path.write_text(json.dumps(strangely(made, generator)))
-        verify_plan(damaged.root)
+        plan_of(damaged.root)
 
 
 @pytest.mark.defects

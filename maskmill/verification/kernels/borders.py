@@ -53,17 +53,21 @@ def hash_borders(ids, count, parts, borders):
 
 
 @kernel
-def fill_set(hashes, table):
-    """Puts hashes that are not 0 into a table, uint64[a power of two], where 0 is empty."""
+def _slot(table, hashed):
+    """Where a hash is in a table, or would be: uint64[a power of two], where 0 is empty."""
     mask = np.uint64(len(table) - 1)
+    at = hashed & mask
+    while table[at] != _ZERO and table[at] != hashed:
+        at = (at + _ONE) & mask
+    return at
+
+
+@kernel
+def fill_set(hashes, table):
+    """Puts hashes that are not 0 into a table."""
     for k in range(len(hashes)):
-        hashed = hashes[k]
-        if hashed == _ZERO:
-            continue
-        at = hashed & mask
-        while table[at] != _ZERO and table[at] != hashed:
-            at = (at + _ONE) & mask
-        table[at] = hashed
+        if hashes[k] != _ZERO:
+            table[_slot(table, hashes[k])] = hashes[k]
 
 
 @kernel
@@ -76,7 +80,6 @@ def mark_insides(ids, count, parts, table, marks):
     lowest = np.uint64(1)
     for _ in range(GRAM):
         lowest *= _FACTOR
-    mask = np.uint64(len(table) - 1)
     for row in range(count):
         for part in range(2):
             start, end = parts[row, 2 * part], parts[row, 2 * part + 1]
@@ -87,9 +90,7 @@ def mark_insides(ids, count, parts, table, marks):
                     hashed -= (np.uint64(ids[row, k - GRAM]) + _ONE) * lowest
                 if k - start >= GRAM - 1:
                     mixed = mix(hashed)
-                    at = mixed & mask
-                    while table[at] != _ZERO and table[at] != mixed:
-                        at = (at + _ONE) & mask
+                    at = _slot(table, mixed)
                     if table[at] == mixed:
                         marks[at] = 1
 
@@ -100,18 +101,14 @@ def count_marked(borders, labels, count, table, marks, found):
 
     found: int64[labels, 3], by label how many borders there are, and how many are found FORWARD and BACKWARD.
     """
-    mask = np.uint64(len(table) - 1)
     for row in range(count):
         if borders[row, FORWARD] == _ZERO:
             continue
         label = labels[row]
         found[label, 0] += 1
         for way in range(2):
-            hashed = borders[row, way]
-            at = hashed & mask
-            while table[at] != _ZERO and table[at] != hashed:
-                at = (at + _ONE) & mask
-            if table[at] == hashed:
+            at = _slot(table, borders[row, way])
+            if table[at] == borders[row, way]:
                 found[label, 1 + way] += marks[at]
 
 

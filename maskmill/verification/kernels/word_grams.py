@@ -129,25 +129,15 @@ def write_pieces(ids_array, lengths_array, count, starts_array, pieces_array, te
     return count
 
 
+def lower_case_arrays() -> CodePointArrays:
+    """What `hash_grams` looks words up in; its scratch memory serves one thread."""
+    points = load(VERSIONS[-1], True)
+    return CodePointArrays(points.pages, points.blocks, points.pool, np.empty(SCRATCH, np.uint8), True)
+
+
 def warm_up() -> None:
     """Compiles the entry kernels of this module."""
-    text = np.full(1 + PADDING, ascii.NEWLINE, np.uint8)
-    points = load(VERSIONS[-1], True)
-    arrays = CodePointArrays(
-        pages=points.pages,
-        blocks=points.blocks,
-        pool=points.pool,
-        scratch=np.empty(SCRATCH, np.uint8),
-        do_lower_case=True,
-    )
-    hash_grams(text, 1, arrays, np.zeros(1, np.uint64), np.zeros(1, np.int64))
-    numbers = np.zeros(1, np.int64)
-    write_pieces(
-        np.zeros((1, 1), np.int32),
-        numbers,
-        1,
-        np.zeros(2, np.int64),
-        text.copy(),
-        np.zeros(64, np.uint8),
-        numbers.copy(),
-    )
+    text, pieces = np.full(1 + PADDING, ascii.NEWLINE, np.uint8), np.zeros(64, np.uint8)
+    hash_grams(text, 1, lower_case_arrays(), np.zeros(1, np.uint64), np.zeros(1, np.int64))
+    lengths, starts, ends = np.zeros(1, np.int64), np.zeros(2, np.int64), np.zeros(1, np.int64)
+    write_pieces(np.zeros((1, 1), np.int32), lengths, 1, starts, text.copy(), pieces, ends)

@@ -1,15 +1,12 @@
 """Are two data sets the same records: in the same order, or as sets; and where do they first differ?
 
 Both are read side by side, whatever formats they are in. Records are compared by hashes. From the first difference on
-the hashes go to scratch files, cut by their first byte, which are compared one after another, so that memory does not
-grow with the data.
+the hashes go to tables in the scratch directory, so that memory does not grow with the data.
 """
 
 import concurrent.futures
 import contextlib
 import dataclasses
-import itertools
-import os
 import tempfile
 from collections.abc import Collection, Iterator, Sequence
 from typing import Literal, TypeVar
@@ -21,12 +18,20 @@ from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.reading.data_set import DataSet
 from maskmill.reading.remote import open_ranges
 from maskmill.storage import files
+from maskmill.verification import scratch as tables
 from maskmill.verification.compared_parts import Part, bare_name, find_parts, paired
-from maskmill.verification.differences import Difference, Shown, row_difference, text_difference
-from maskmill.verification.findings import Checked, Finding, Severity, joined
-from maskmill.verification.options import VerifyOptions
-from maskmill.verification.record_streams import Batch, documents_of, rows_of
-from maskmill.verification.targets import Target
+from maskmill.verification.compared_records import (
+    Batch,
+    Difference,
+    Shown,
+    documents_of,
+    row_difference,
+    rows_of,
+    text_difference,
+)
+from maskmill.verification.findings import Checked, Finding, Severity, joined, makes_check, told
+from maskmill.verification.pieces import PieceResult
+from maskmill.verification.verify_targets import Target, VerifyPlan
 
 # same_order: the same records in the same order. other_order: the same as sets, each as often. different: neither.
 # unreadable: one of them could not be read to its end.
@@ -35,8 +40,6 @@ Verdict = Literal["same_order", "other_order", "different", "unreadable"]
 CHECK = "same_records"
 # Columns that say again what others say; not every format has them.
 _FOLLOWING_COLUMNS = ("input_mask", "special_tokens_mask", "continuation_mask")
-_BUCKETS = 256
-_SHIFT = 56
 _HELD_HASHES = 1 << 20  # of a side in memory, before they are written
 _Item = TypeVar("_Item")
 
@@ -67,70 +70,42 @@ class ComparedPart:
     first: Difference | None = None
     problem: str | None = None
 
-    def sentence(self) -> str:
-        """What came of it, without where."""
-        if self.verdict == "unreadable":
-            return f"{self.name}: not compared to the end: {self.problem}"
-        if self.verdict == "same_order":
-            return f"{self.name}: the same {self.here:,} {self.unit}, in the same order"
-        if self.verdict == "other_order":
-            return f"{self.name}: the same {self.here:,} {self.unit}, in another order"
-        masks = f"; {self.other_masks:,} of them have the same text and other masks" if self.other_masks else ""
-        return (
-            f"{self.name}: {self.only_here:,} of {self.here:,} {self.unit} are only in the first, {self.only_there:,} "
-            f"of {self.there:,} only in the second{masks}"
-        )
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Comparison:
-    """What came of comparing two data sets.
+class Comparison(Checked):
+    """What came of comparing; parts: in the order text, examples, picked examples, training before eval."""
 
-    Attributes:
-      path, against: what was compared.
-      parts: in the order text, examples, picked examples, training before eval.
-      findings: of the check same_records.
-      looked_at: records of the first data set that were compared.
-      skipped: what was not compared, as a clause; None: nothing.
-    """
-
-    path: str
-    against: str
-    parts: tuple[ComparedPart, ...]
-    findings: tuple[Finding, ...]
-    looked_at: int
-    skipped: str | None = None
+    parts: tuple[ComparedPart, ...] = ()
 
 
-def check_against(targets: Sequence[Target], options: VerifyOptions, scratch: str) -> Checked:
-    """Holds what was verified against the data set `options.against`; what is the same is told by a note.
+@makes_check("all")
+def check_against(plan: VerifyPlan, _results: Sequence[PieceResult]) -> Checked:
+    """Compares what was verified with the data set `options.against`; what is the same is told by a note.
 
-    Args:
-      targets: what was verified, each path on its own. Of a target that is not whole only its files are compared.
-      options: of the verification.
-      scratch: for hashes, if it is local.
+    Of a target that is not whole only its files are compared.
 
     Raises:
       UnusableInputError: there is no such data set, or nothing in it that could be compared.
     """
+    options = plan.options
     if options.against is None:
         return Checked()
     parts = []
     by_path: dict[str, list[Target]] = {}
-    for target in targets:
+    for target in plan.targets:
         by_path.setdefault(",".join(target.named) or target.path, []).append(target)
     for path, of_path in by_path.items():
         names = {bare_name(piece.path) for target in of_path for piece in target.pieces}
-        found = compare(
-            path,
-            options.against,
-            scratch=scratch if files.is_local(scratch) else None,
-            vocab_file=options.vocab_file,
-            any_order=options.any_order,
-            names=names if options.shards is not None else None,
+        parts.append(
+            compare(
+                path,
+                options.against,
+                scratch=plan.scratch if files.is_local(plan.scratch) else None,
+                vocab_file=options.vocab_file,
+                any_order=options.any_order,
+                names=names if options.shards is not None else None,
+            )
         )
-        skipped = {} if found.skipped is None else {CHECK: found.skipped}
-        parts.append(Checked(findings=found.findings, looked_at={CHECK: found.looked_at}, skipped=skipped))
     return joined(parts)
 
 
@@ -159,7 +134,7 @@ def compare(
       names: only files with these names, without their suffixes, are compared; None: all are.
 
     Raises:
-      UnusableInputError: one of the two is no data set, or they have nothing that could be compared.
+      UnusableInputError: one of the two is not a data set, or they have nothing that could be compared.
     """
     with contextlib.ExitStack() as stack:
         ranges = [stack.enter_context(contextlib.closing(open_ranges(side, cache_bytes=0))) for side in (path, against)]
@@ -167,10 +142,7 @@ def compare(
         try:
             ours = [part.opened() for part in find_parts(path, ranges[0], vocab_file)]
         except UnusableInputError as error:
-            finding = Finding(
-                check=CHECK, file=path, expected="a data set", found="none that can be read", message=str(error)
-            )
-            return Comparison(path=path, against=against, parts=(), findings=(finding,), looked_at=0)
+            return Comparison(findings=[told(CHECK, path, "a data set", "none that can be read", str(error))])
         pairs = list(paired(ours, theirs))
         if not any(None not in pair for pair in pairs):
             raise UnusableInputError(
@@ -180,7 +152,7 @@ def compare(
         compared: list[ComparedPart] = []
         findings: list[Finding] = []
         left_out = []
-        if len(ours) > 1 and len(theirs) > 1:  # one file or part is held against the one that it belongs to
+        if len(ours) > 1 and len(theirs) > 1:  # one file or part is compared with the one that it belongs to
             left_out = [part.name for part in (*ours, *theirs) if not any(_is_of(part, pair) for pair in pairs)]
         for here, there in pairs:
             if here is None or there is None:
@@ -195,13 +167,12 @@ def compare(
                 part = _Comparing(here, there, directory).run()
             compared.append(part)
             findings += _findings_of(part, here, there, any_order)
+    why = f"only one of the two has {', '.join(dict.fromkeys(left_out))}"
     return Comparison(
-        path=path,
-        against=against,
         parts=tuple(compared),
-        findings=tuple(findings),
-        looked_at=sum(part.here for part in compared),
-        skipped=f"only one of the two has {', '.join(dict.fromkeys(left_out))}" if left_out else None,
+        findings=findings,
+        looked_at={CHECK: sum(part.here for part in compared)},
+        skipped={CHECK: why} if left_out else {},
     )
 
 
@@ -218,13 +189,9 @@ def _missing(here: Part | None, there: Part | None, path: str, against: str) -> 
     part = here or there
     has, lacks = (path, against) if here else (against, path)
     name = "" if part is None else part.name
-    return Finding(
-        check=CHECK,
-        file=path,
-        expected=name if there else f"no {name}",
-        found=name if here else f"no {name}",
-        message=f"{lacks} has no {name}, but {has} has; compare with a data set that has the same splits.",
-    )
+    expected, found = (name if side else f"no {name}" for side in (there, here))
+    message = f"{lacks} has no {name}, but {has} has; compare with a data set that has the same splits."
+    return told(CHECK, path, expected, found, message)
 
 
 def _findings_of(part: ComparedPart, here: Part, there: Part, any_order: bool) -> list[Finding]:
@@ -259,15 +226,8 @@ def _finding(
     here: Part, first: Difference | None, expected: str, found: str, message: str, severity: Severity = "error"
 ) -> Finding:
     shown = None if first is None else first.here
-    return Finding(
-        check=CHECK,
-        severity=severity,
-        file=here.path if shown is None else shown.file,
-        record=None if shown is None else shown.record,
-        expected=expected,
-        found=found,
-        message=message,
-    )
+    path, record = (here.path, None) if shown is None else (shown.file, shown.record)
+    return told(CHECK, path, expected, found, message, severity, record=record)
 
 
 def _findings_of_columns(here: Part, there: Part) -> list[Finding]:
@@ -321,8 +281,8 @@ class _Comparing:
 
     def __init__(self, here: Part, there: Part, scratch: str) -> None:
         self._parts = (here, there)
-        self._spills = [_Spill(os.path.join(scratch, side)) for side in ("here", "there")]
-        self._text_spills = [_Spill(os.path.join(scratch, f"{side}-text")) for side in ("here", "there")]
+        self._spills = [_Spill(files.join(scratch, side)) for side in ("here", "there")]
+        self._text_spills = [_Spill(files.join(scratch, f"{side}-text")) for side in ("here", "there")]
         self._counts = [0, 0]
         self._first: Difference | None = None
 
@@ -456,53 +416,34 @@ def _ahead(items: Iterator[_Item]) -> Iterator[Iterator[_Item]]:
 
 
 class _Spill:
-    """Hashes of a side in files, cut by their first byte."""
+    """Hashes of a side in tables (scratch.py), whose paths have a prefix."""
 
-    def __init__(self, directory: str) -> None:
-        self._directory = directory
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
         self._held: list[npt.NDArray[np.uint64]] = []
-        self._count = 0
+        self._paths: list[str] = []
 
     def add(self, hashes: npt.NDArray[np.uint64]) -> None:
         """Takes hashes."""
         self._held.append(hashes)
-        self._count += len(hashes)
-        if self._count >= _HELD_HASHES:
-            self._write()
+        if sum(map(len, self._held)) >= _HELD_HASHES:
+            self.tables()
 
-    def bucket(self, number: int) -> npt.NDArray[np.uint64]:
-        """The hashes with this first byte, in no order."""
-        self._write()
-        try:
-            return np.fromfile(self._path(number), np.uint64)
-        except FileNotFoundError:
-            return np.zeros(0, np.uint64)
-
-    def _write(self) -> None:
-        if not self._count:
-            return
-        hashes = np.sort(np.concatenate(self._held))
-        self._held, self._count = [], 0
-        os.makedirs(self._directory, exist_ok=True)
-        bounds = np.searchsorted(hashes >> np.uint64(_SHIFT), np.arange(_BUCKETS + 1, dtype=np.uint64)).tolist()
-        for number, (start, end) in enumerate(itertools.pairwise(bounds)):
-            if start < end:
-                with open(self._path(number), "ab") as file:
-                    hashes[start:end].tofile(file)
-
-    def _path(self, number: int) -> str:
-        return os.path.join(self._directory, f"{number:03d}")
+    def tables(self) -> list[str]:
+        """The tables of all hashes, once those are written that are held."""
+        if self._held:
+            self._paths.append(f"{self._prefix}-{len(self._paths)}")
+            tables.write_rows(self._paths[-1], np.concatenate(self._held)[:, None])
+            self._held = []
+        return self._paths
 
 
 def _differences_of_sets(here: _Spill, there: _Spill) -> tuple[int, int]:
     """How many hashes each side has more often than the other."""
-    only_here = only_there = 0
-    for number in range(_BUCKETS):
-        ours, theirs = here.bucket(number), there.bucket(number)
-        values, place = np.unique(np.concatenate([ours, theirs]), return_inverse=True)
-        more = np.bincount(place[: len(ours)], minlength=len(values)) - np.bincount(
-            place[len(ours) :], minlength=len(values)
-        )
+    ours, only_here, only_there = here.tables(), 0, 0
+    for merged in tables.merge_tables([*ours, *there.tables()]):
+        starts, _ = tables.runs_of(merged.table[:, 0])
+        more = np.add.reduceat(np.where(merged.owner < len(ours), 1, -1), starts)
         only_here += int(more[more > 0].sum())
         only_there -= int(more[more < 0].sum())
     return only_here, only_there

@@ -1,4 +1,4 @@
-"""Holds rows against the rules of their data set, and counts and hashes what is in them.
+"""Compares rows with the rules of their data set, and counts and hashes what is in them.
 
 Everything is told by addresses (int64; 0: there is none): no array is handed over, see maskmill/kernels/memory.py.
 The arrays must live as long as they are used. Each kernel goes through a row in linear time, mostly in loops that are
@@ -16,78 +16,37 @@ from maskmill.kernels import lean_kernel, wraps_around
 from maskmill.kernels.counter_random import mix
 from maskmill.kernels.memory import get_i32, get_i64, get_u32, get_u64, load_u8, put_i32, put_i64, put_u64
 
-# Kinds of problems. What the line of each has is said behind it: place, expected, found.
-MASK_GAP = 0  # input_mask is not 1, then 0: place of the first 0
-NOT_PADDED = 1  # behind the last piece stands something else than padding: place, padding, id
-PADDING_WITHIN = 2  # padding stands among the pieces: place, -, id
-NO_PIECES = 3  # the row has no piece
-OTHER_WIDTH = 4  # the row is padded to another width than its file: -, width, width
-OUTSIDE_BIN = 5  # the row has fewer pieces than rows of this bin: -, least, pieces
-NO_START = 6  # the first piece of a sequence is not [CLS]: place, [CLS], id
-NO_END = 7  # the last piece of a sequence is not [SEP]: place, [SEP], id
-NO_MIDDLE = 8  # no [SEP] stands between the parts of a pair: where the pair starts, [SEP], -
-EMPTY_PART = 9  # a part of a pair has no piece: place of the middle [SEP]
-SPECIAL_WITHIN = 10  # [CLS] or [SEP] stands where none belongs: place, -, id
-SPECIAL_MASK = 11  # special_tokens_mask is wrong: place, expected, found
-CONTINUATION = 12  # continuation_mask is 1 at the first [CLS] or behind the last piece: place, 0, 1
-SEGMENT = 13  # a segment id is wrong: place, expected, found
-WEIGHTS = 14  # weights are not 1.0, then 0.0: place in the masks, -, 1000 * weight
-NOT_ASCENDING = 15  # a position is not above the one before: place in the masks, position before, position
-BEHIND_PIECES = 16  # a position is behind the last piece: place in the masks, pieces, position
-BEHIND_MASKS = 17  # behind the last mask stands a position or an id: place in the masks, 0, found
-SPECIAL_MASKED = 18  # a special piece is masked: place, -, id
-MASK_LEFT = 19  # [MASK] stands at a place that is not predicted: place
-OTHER_MASKS = 20  # another number of masks than follows from the length: pieces, expected, found
-MANY_MASKS = 21  # more masks than are allowed: pieces, most, found
-HALF_WORD = 22  # a part of a word is masked: place
-SEQUENCE_ENDS = 23  # cu_seqlens is not 0, then ascending, then the number of pieces: place in it, expected, found
-SEQUENCE_ID = 24  # place, expected, found
-POSITION_ID = 25  # place, expected, found
-LABEL_COUNT = 26  # -, sequences, labels
-BROKEN_WORD = 27  # a piece that goes on a word stands behind one that is a word of its own: place, that one, the piece
+# Kinds of problems; data/row_problems.tsv says what each is. Its place, expected and found stand in its line.
+MASK_GAP, NOT_PADDED, PADDING_WITHIN, NO_PIECES, OTHER_WIDTH, OUTSIDE_BIN = range(6)
+NO_START, NO_END, NO_MIDDLE, EMPTY_PART, SPECIAL_WITHIN, SPECIAL_MASK, CONTINUATION, SEGMENT = range(6, 14)
+WEIGHTS, NOT_ASCENDING, BEHIND_PIECES, BEHIND_MASKS, SPECIAL_MASKED, MASK_LEFT = range(14, 20)
+OTHER_MASKS, MANY_MASKS, HALF_WORD = range(20, 23)  # of the first two the place is the number of pieces
+SEQUENCE_ENDS, SEQUENCE_ID, POSITION_ID, LABEL_COUNT = range(23, 27)
+BROKEN_WORD = 27
 CODES = 28
 
-# What a line of the table of problems has.
-COUNT = 0
-RECORD = 1  # of the first row: its number in the file, from 0
-PLACE = 2
-EXPECTED = 3
-FOUND = 4
-LAST = 5  # the number of the last row counted; -1 at first
-LINE = 6
+# What a line of the table of problems has: RECORD is the number of the first row's record in the file, from 0; LAST the
+# record of the last row counted, -1 at first.
+COUNT, RECORD, PLACE, EXPECTED, FOUND, LAST, LINE = range(7)
 
-# How a sequence is framed.
-UNKNOWN = 0
-PAIR = 1  # [CLS], a first part, [SEP], a second part, [SEP]
-SINGLE = 2  # [CLS], text, [SEP]
-JOINED = 3  # the same, with a [SEP] between documents
-CUT = 4  # documents, each between [CLS] and [SEP], cut anywhere
+# How a sequence is framed. PAIR: [CLS], a first part, [SEP], a second part, [SEP]. SINGLE: [CLS], text, [SEP]. JOINED:
+# the same, with a [SEP] between documents. CUT: documents, each between [CLS] and [SEP], cut anywhere.
+UNKNOWN, PAIR, SINGLE, JOINED, CUT = range(5)
 
 # What is known of the number of masks of a row.
-ANY = 0
-EXACT = 1
-BOUNDED = 2
+ANY, EXACT, BOUNDED = range(3)
 
 # Totals.
-MASKED = 0
-KEPT = 1
-RANDOM = 2
-SECOND_LABELS = 3
-SEQUENCES = 4
+MASKED, KEPT, RANDOM, SECOND_LABELS, SEQUENCES = range(5)
 SPECIAL = 5  # [CLS] and [SEP]
 SKETCHED = 6  # hashes of openings that were written
 PARTS = 7  # 4 of them: pieces of the first and second part of pairs of label 0, then of label 1
-FIRST_HALF = 11  # masks in the first half of their row, and how many of 2**SHARE_BITS there are by chance
-FIRST_EXPECTED = 12
-MIDDLE_HALF = 13  # the same of the second and third quarter
-MIDDLE_EXPECTED = 14
-CONTINUED = 15  # masked pieces that go on a word, and those of them whose neighbour in front is masked, too
-CONTINUED_TOGETHER = 16
-OPENINGS = 17  # texts behind [CLS] or [SEP], and those that start with what ends a sentence
-CLOSED_OPENINGS = 18
+FIRST_HALF, FIRST_EXPECTED = 11, 12  # masks in the first half of their row, and how many of 2**SHARE_BITS by chance
+MIDDLE_HALF, MIDDLE_EXPECTED = 13, 14  # the same of the second and third quarter
+CONTINUED, CONTINUED_TOGETHER = 15, 16  # masked pieces that go on a word, and those whose neighbour in front is masked
+OPENINGS, CLOSED_OPENINGS = 17, 18  # texts behind [CLS] or [SEP], and those that start with what ends a sentence
 ORDER = 19  # of every second row and the one in front: 3 of them, it is longer, shorter, or as long
-SEEN = 22  # rows, and the length of the last one
-LAST_LENGTH = 23
+SEEN, LAST_LENGTH = 22, 23  # rows, and the length of the last one
 REDRAWN = 24  # REDRAWN_PARTS of them: random pieces at masked places by their part of the vocabulary
 REDRAWN_PARTS = 16
 TOTALS = REDRAWN + REDRAWN_PARTS
@@ -149,13 +108,13 @@ class RowPlaces(NamedTuple):
 
 
 class RuleTable(NamedTuple):
-    """What is held against rows.
+    """What rows are compared with.
 
     cls_id, sep_id, mask_id, pad_id: -1 where not known. cls_alone, sep_alone, mask_alone, pad_alone: whether such a
     piece stands only where the writer of the examples puts it, so never in a text. frame: UNKNOWN to CUT. packed:
     whether rows have several sequences. width: of padded rows; 0: any. least: pieces of a row. counts: ANY, EXACT or
     BOUNDED. to_predict: int64[S + 1], masks of rows of so many pieces. whole_words: whether whole words are masked.
-    vocabulary: ids are below it; 0: not known. kinds: uint8[vocabulary], what each piece is; 0: not known.
+    vocabulary: ids are below it; 0: not known. kinds_at: uint8[vocabulary], what each piece is; 0: not known.
     log_factorials: float64[S + 1], to the base 2.
     """
 
@@ -175,7 +134,7 @@ class RuleTable(NamedTuple):
     to_predict: int
     whole_words: int
     vocabulary: int
-    kinds: int
+    kinds_at: int
     log_factorials: int
 
 
@@ -413,12 +372,12 @@ def _check_words(row, n, m, rules, outcome):
         place = get_i32(row.positions, k)
         if place >= n:
             continue
-        if place > 0 and load_u8(rules.kinds, get_i32(outcome.original, place)) & CONTINUES:
+        if place > 0 and load_u8(rules.kinds_at, get_i32(outcome.original, place)) & CONTINUES:
             before = get_i32(outcome.original, place - 1)
             is_first = before == rules.cls_id or before == rules.sep_id
             if not is_first and (k == 0 or get_i32(row.positions, k - 1) != place - 1):
                 _note(outcome.problems, HALF_WORD, row.record, place - 1, np.int64(1), np.int64(0))
-        if place + 1 < n and load_u8(rules.kinds, get_i32(outcome.original, place + 1)) & CONTINUES:
+        if place + 1 < n and load_u8(rules.kinds_at, get_i32(outcome.original, place + 1)) & CONTINUES:
             if k + 1 == m or get_i32(row.positions, k + 1) != place + 1:
                 _note(outcome.problems, HALF_WORD, row.record, place + 1, np.int64(1), np.int64(0))
 
@@ -435,7 +394,7 @@ def _count_places(row, n, m, special, rules, outcome):
         first += place < half
         middle += place >= quarter and place < quarter + half
         piece, found = get_i32(outcome.original, place), get_i32(row.input_ids, place)
-        if rules.kinds and load_u8(rules.kinds, piece) & CONTINUES:
+        if rules.kinds_at and load_u8(rules.kinds_at, piece) & CONTINUES:
             _add(outcome.totals, CONTINUED, 1)
             if k > 0 and get_i32(row.positions, k - 1) == place - 1:
                 _add(outcome.totals, CONTINUED_TOGETHER, 1)
@@ -485,7 +444,7 @@ def _check_segments(row, a, b, rules, outcome):
 def _count_opening(place, rules, outcome):
     """Counts a text that starts at a place."""
     _add(outcome.totals, OPENINGS, 1)
-    if rules.kinds and load_u8(rules.kinds, get_i32(outcome.original, place)) & CLOSES:
+    if rules.kinds_at and load_u8(rules.kinds_at, get_i32(outcome.original, place)) & CLOSES:
         _add(outcome.totals, CLOSED_OPENINGS, 1)
 
 
@@ -606,7 +565,7 @@ def _members(row, n, rules, problems):
 
 @lean_kernel
 def _check_numbers(row, a, b, member, problems):
-    """Holds sequence_ids and position_ids of pieces [a, b) against what they must be: padding has member 0."""
+    """Compares sequence_ids and position_ids of pieces [a, b) with what they must be: padding has member 0."""
     if row.sequence_ids and _count(row.sequence_ids, a, b, member) != b - a:
         k = a
         while get_i32(row.sequence_ids, k) == member:
@@ -652,7 +611,7 @@ def _check_sequences(row, n, rules, outcome, limit):
 
 @lean_kernel
 def _check_marks(row, n, rules, outcome):
-    """Holds columns that mark pieces against the pieces."""
+    """Compares columns that mark pieces with the pieces."""
     original, problems = outcome.original, outcome.problems
     if row.segment_ids and _sum_of_bytes(row.segment_ids, n, row.stored):
         k = n
@@ -682,28 +641,22 @@ def _count_pieces(row, n, rules, outcome):
         piece = get_i32(outcome.original, k)
         if piece < rules.vocabulary:
             _add(outcome.piece_counts, piece, 1)
-            if rules.kinds:
-                kind = load_u8(rules.kinds, piece)
+            if rules.kinds_at:
+                kind = load_u8(rules.kinds_at, piece)
                 broken += kind & CONTINUES and before & ALONE
                 before = kind
     if broken:
         k = np.int64(1)
         while not (_kind(rules, outcome, k) & CONTINUES and _kind(rules, outcome, k - 1) & ALONE):
             k += 1
-        _note(
-            outcome.problems,
-            BROKEN_WORD,
-            row.record,
-            k,
-            get_i32(outcome.original, k - 1),
-            get_i32(outcome.original, k),
-        )
+        before, piece = get_i32(outcome.original, k - 1), get_i32(outcome.original, k)
+        _note(outcome.problems, BROKEN_WORD, row.record, k, before, piece)
 
 
 @lean_kernel
 def _kind(rules, outcome, k):
     piece = get_i32(outcome.original, k)
-    return load_u8(rules.kinds, piece) if piece < rules.vocabulary else np.int64(0)
+    return load_u8(rules.kinds_at, piece) if piece < rules.vocabulary else np.int64(0)
 
 
 @lean_kernel
@@ -833,7 +786,7 @@ def _check_row(row, rules, outcome, hashes, limit):
 
 @lean_kernel
 def check_rows(places, count, rules, outcome, limit):
-    """Holds the first `count` rows of a block against the rules.
+    """Compares the first `count` rows of a block with the rules.
 
     places: RowPlaces. rules: RuleTable. outcome: OutcomePlaces. limit: uint64, openings with a hash below are kept.
     """

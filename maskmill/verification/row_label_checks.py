@@ -5,18 +5,16 @@ second part is the next sentence stand next to each other inside of other rows; 
 of a swapped one do the other way round.
 """
 
-import dataclasses
-
 import numpy as np
 import numpy.typing as npt
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.reading.byte_ranges import ByteRanges
 from maskmill.verification.bounds import is_too_many
-from maskmill.verification.findings import Checked, Finding
+from maskmill.verification.findings import Checked, Finding, finding, makes_check, skipped
 from maskmill.verification.kernels import borders as kernels
 from maskmill.verification.pieces import Piece
-from maskmill.verification.row_blocks import piece_blocks
+from maskmill.verification.row_reading import piece_blocks
 
 _CHECK = "labels"
 _MOST_ROWS = 1 << 15  # that are looked at: rows are shuffled, so any are as good as others
@@ -25,36 +23,19 @@ _DOUBT = 3  # borders that are taken to be found beside those that are
 _MOST_WRONG = 0.25  # share of swapped pairs that text which repeats itself may show the other way round
 
 
-@dataclasses.dataclass(frozen=True)
-class Evidence:
-    """What rows tell of their labels.
-
-    Attributes:
-      pairs: by label, how many borders were looked at.
-      right: by label, how many were found elsewhere as the label says: label 0 in order; of swapped pairs, label 1
-        the other way round.
-      wrong: by label, how many were found as the other label says.
-    """
-
-    pairs: tuple[int, int]
-    right: tuple[int, int]
-    wrong: tuple[int, int]
-
-
+@makes_check("file", "examples")
 def check_labels(piece: Piece, ranges: ByteRanges) -> Checked:
-    """Holds the labels of pairs against the rows of their file."""
+    """Compares the labels of pairs with the rows of their file."""
     rules = piece.rules
-    if rules.objective not in ("nsp", "sop") or rules.is_packed:
+    if rules is None or rules.objective not in ("nsp", "sop") or rules.is_packed:
         return Checked()
     try:
         found = _look(piece, ranges)
     except (UnusableInputError, RunFailedError) as error:
-        return Checked(skipped={_CHECK: str(error).rstrip(".")})
+        return skipped(error, _CHECK)
     if found is None:
-        return Checked(skipped={_CHECK: "it is not known where the parts of a pair are"})
-    evidence = _evidence(found, rules.objective)
-    findings = _findings(piece, evidence, rules.objective)
-    return Checked(findings=tuple(findings))
+        return skipped("it is not known where the parts of a pair are", _CHECK)
+    return Checked(findings=_findings(piece.path, found, rules.objective))
 
 
 def _look(piece: Piece, ranges: ByteRanges) -> npt.NDArray[np.int64] | None:
@@ -100,34 +81,20 @@ def _parts(lengths: npt.NDArray[np.int64], segments: npt.NDArray[np.uint8]) -> n
     return parts
 
 
-def _evidence(found: npt.NDArray[np.int64], objective: str) -> Evidence:
-    pairs, forward, backward = found.T.tolist()
-    if objective == "sop":
-        return Evidence(tuple(pairs), (forward[0], backward[1]), (backward[0], forward[1]))
-    return Evidence(tuple(pairs), (forward[0], 0), (0, forward[1]))
-
-
-def _findings(piece: Piece, evidence: Evidence, objective: str) -> list[Finding]:
+def _findings(path: str, found: npt.NDArray[np.int64], objective: str) -> list[Finding]:
     """Labels that are wrong: of sop, pairs found as the other label says; of nsp, random pairs that go on too often."""
-    if objective == "sop":
-        right, wrong = sum(evidence.right), sum(evidence.wrong)
+    (next_pairs, in_order, next_backward), (other_pairs, other_in_order, other_backward) = found.tolist()
+    if objective == "sop":  # label 1: the other way round
+        right, wrong = in_order + other_backward, next_backward + other_in_order
         if not is_too_many(wrong, right + wrong, _MOST_WRONG):
             return []
         share, names = wrong / (right + wrong), "pairs labelled swapped are in order, and the other way round"
     else:
-        (next_pairs, random_pairs), (in_order, _), (_, random_in_order) = evidence.pairs, evidence.right, evidence.wrong
         # At most as many random pairs go on as others do, even where both parts come from one document, or from texts
         # that are nearly the same.
         rate = (in_order + _DOUBT) / (next_pairs + _DOUBT)
-        if not is_too_many(random_in_order, random_pairs, rate):
+        if not is_too_many(other_in_order, other_pairs, rate):
             return []
-        share, names = random_in_order / random_pairs, "pairs labelled random go on in the text"
-    message = (
-        f"{piece.path}: {share:.0%} of the {names}, so labels are inverted or do not belong to these pairs; make the "
-        "shard again."
-    )
-    return [
-        Finding(
-            check=_CHECK, file=piece.path, expected="labels that fit the text", found=f"{share:.0%}", message=message
-        )
-    ]
+        share, names = other_in_order / other_pairs, "pairs labelled random go on in the text"
+    what = f"{share:.0%} of the {names}, so labels are inverted or do not belong to these pairs; make the shard again"
+    return [finding(_CHECK, path, "labels that fit the text", f"{share:.0%}", what)]

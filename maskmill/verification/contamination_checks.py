@@ -17,11 +17,11 @@ from maskmill.storage import files
 from maskmill.tokenization.byte_level import byte_characters
 from maskmill.tokenization.text_blocks import BLOCK_BYTES
 from maskmill.tokenization.vocabulary import Vocabulary, load_vocabulary
-from maskmill.verification.findings import Checked, Finding
+from maskmill.verification.findings import Checked, Finding, finding, looked, makes_check, skipped
 from maskmill.verification.grams import GramHasher, GramIndex
 from maskmill.verification.kernels import word_grams as kernels
 from maskmill.verification.pieces import Piece
-from maskmill.verification.row_blocks import piece_blocks
+from maskmill.verification.row_reading import piece_blocks
 
 _CHECK = "contamination"
 _SHOWN = 100  # characters of the text that is shown
@@ -101,26 +101,27 @@ class _Hits:
             self.grams.setdefault(file, set()).update(places[grams.files[places] == file].tolist())
 
 
-def check_piece(piece: Piece, ranges: ByteRanges) -> Checked:
+@makes_check("file", "text", "examples")
+def check_contamination(piece: Piece, ranges: ByteRanges) -> Checked:
     """Looks for the test sets of a piece in its text, or in the text of its rows, where these are of the training data.
 
     Raises:
       UnusableInputError: a test set cannot be used.
     """
-    if piece.split == "eval":
-        return Checked()  # nobody trains on it, and it may be the test set itself
+    if not piece.contamination or piece.split == "eval":
+        return Checked()  # nobody trains on eval data, and it may be the test set itself
     grams = load_grams(piece.contamination)
     hits = _Hits()
     try:
         if piece.kind == "text":
             _look_at_text(piece.path, grams, hits)
+        elif piece.rules is None or piece.rules.vocabulary_file is None:
+            return skipped(f"the vocabulary of {piece.path} is not there", _CHECK)
         else:
-            if piece.rules is None or piece.rules.vocabulary_file is None:
-                return Checked(skipped={_CHECK: f"the vocabulary of {piece.path} is not there"})
             _look_at_rows(piece, ranges, grams, hits)
     except (UnusableInputError, RunFailedError) as error:
-        return Checked(looked_at={_CHECK: hits.looked_at}, skipped={_CHECK: str(error).rstrip(".")})
-    return Checked(findings=tuple(_findings(piece, grams, hits)), looked_at={_CHECK: hits.looked_at})
+        return dataclasses.replace(skipped(error, _CHECK), looked_at={_CHECK: hits.looked_at})
+    return looked(_CHECK, *_findings(piece, grams, hits), count=hits.looked_at)
 
 
 def _look_at_text(path: str, grams: TestGrams, hits: _Hits) -> None:
@@ -222,14 +223,9 @@ def _findings(piece: Piece, grams: TestGrams, hits: _Hits) -> Iterator[Finding]:
         for file, found in sorted(hits.grams.items())
     ]
     count = sum(len(found) for found in hits.grams.values())
-    yield Finding(
-        check=_CHECK,
-        severity="warning",
-        file=piece.path,
-        record=number,
-        expected="no text of the test sets",
-        found=f"{count:,} times {kernels.WORDS} words in a row of them",
-        message=f'{piece.path}, {place} {number:,}: "{shown}" is in {test}, too (line {line:,}); the file has '
-        f"{', '.join(shares)}, so leave this text out, or do not test with it.",
-        count=count,
+    what = (
+        f'"{shown}" is in {test}, too (line {line:,}); the file has {", ".join(shares)}, so leave this text out, or do '
+        "not test with it"
     )
+    expected, found = "no text of the test sets", f"{count:,} times {kernels.WORDS} words in a row of them"
+    yield finding(_CHECK, piece.path, expected, found, what, "warning", at=(place, number), count=count)

@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from maskmill.storage import manifest
-from maskmill.verification.findings import Checked, Finding
-from maskmill.verification.known_rules import parameters_of
+from maskmill.verification.findings import Checked, Finding, Severity, finding, makes_check, skipped
 from maskmill.verification.pieces import PieceResult
+from maskmill.verification.row_rules import parameters_of
 from maskmill.verification.scratch import merge_tables, runs_of, unpack_row
-from maskmill.verification.targets import Target
+from maskmill.verification.verify_targets import Target
 
 _UNKNOWN = "it is not known how the examples were made"
 _MOST_LEFT_OUT = 0.8  # a shard of pairs uses less of its text than this share of what the others use
@@ -28,17 +27,19 @@ _SHORT_LINES = 2  # lines of at most half a row on average
 
 @dataclasses.dataclass
 class _Shard:
-    """A shard's files together: pieces of text in its rows, and those that a pass over the text uses up.
+    """A shard: pieces of text in its rows (None: they cannot be told from special ones), those that a pass uses up.
 
-    first: of its files. counts: the manifest's. all: None where text cannot be told from special pieces.
+    path: of its first file. counts: the manifest's.
     """
 
-    first: PieceResult
-    counts: Mapping[str, Any]
-    all: int | None = 0
-    used: int = 0
+    path: str
+    split: str
+    counts: Mapping[str, int]
+    all: int | None
+    used: int
 
 
+@makes_check("data_set", "examples")
 def check_usage(target: Target, results: Sequence[PieceResult]) -> Checked:
     """Compares the pieces of text in the rows of each shard with those that its text has, by the manifest.
 
@@ -46,112 +47,92 @@ def check_usage(target: Target, results: Sequence[PieceResult]) -> Checked:
     is random, use up the text, so each piece is in them dupe_factor times, or less often where a pair was too long.
     """
     if target.made is None:
-        return Checked(skipped=dict.fromkeys(("text_used", "repeated_examples"), _UNKNOWN))
+        return skipped(_UNKNOWN, "text_used", "repeated_examples")
     options = parameters_of(target.made)
     dupes = int(options.get("dupe_factor", 1))
     is_pairs = options.get("objective", "nsp") in ("nsp", "sop")
     shards = _shards(target, results, options)
     width = int(options.get("max_seq_length", 0))
-    found = _used_pairs(shards, dupes, width) if is_pairs else _used_exactly(shards, dupes)
+    found = _used_pairs(target.directory, shards, dupes, width) if is_pairs else _used_exactly(shards, dupes)
     repeated = _repeated_pairs(results, dupes) if is_pairs else _repeated_exactly(results, dupes)
     looked_at = {"text_used": len(shards), "repeated_examples": sum(r.rows.rows for r in results if r.rows is not None)}
-    return Checked(findings=(*found, *repeated), looked_at=looked_at)
+    return Checked(findings=[*found, *repeated], looked_at=looked_at)
 
 
 def _shards(target: Target, results: Sequence[PieceResult], options: Mapping[str, Any]) -> list[_Shard]:
     """The shards whose files are all there, and of whose text the manifest says how many pieces it has."""
-    entries = {}
-    for entry in (target.made or {})["shards"]:
-        for file in entry.get("files", [entry]):
-            entries[file.get("name")] = entry
-    shards: dict[tuple[str, int], _Shard] = {}
-    seen: collections.Counter[tuple[str, int]] = collections.Counter()
-    for result in results:
-        name = result.piece.path[len(target.directory) :].lstrip("/")
-        entry = entries.get(name)
-        if entry is None or result.rows is None or "tokens" not in entry:
+    by_path = {result.piece.path: result for result in results if result.rows is not None}
+    numbers = collections.Counter((shard.kind, shard.number) for shard in target.shards)
+    shards = []
+    for shard in (shard for shard in target.shards if numbers[shard.kind, shard.number] == 1):
+        found = [by_path.get(target.file(file.name)) for file in shard.files]
+        files = [(result, result.rows) for result in found if result is not None and result.rows is not None]
+        if "tokens" not in shard.counts or not files or len(files) < len(found):
             continue
-        key = (result.piece.split, result.piece.shard)
-        shard = shards.setdefault(key, _Shard(result, entry))
-        seen[key] += 1
-        parts = result.rows.part_pieces
-        shard.used += int(parts.sum() - (parts[1, 1] if options.get("objective", "nsp") == "nsp" else 0))
-        pieces = result.counts.get("example_tokens")
-        shard.all = None if shard.all is None or pieces is None else shard.all + pieces
-    return [shard for key, shard in shards.items() if seen[key] == len(manifest.files_of_shard(shard.counts))]
+        parts = np.sum([rows.part_pieces for _, rows in files], axis=0)
+        used = int(parts.sum() - (parts[1, 1] if options.get("objective", "nsp") == "nsp" else 0))
+        pieces = [result.counts["example_tokens"] for result, _ in files if "example_tokens" in result.counts]
+        every = sum(pieces) if len(pieces) == len(files) else None
+        shards.append(_Shard(files[0][0].piece.path, shard.kind, shard.counts, every, used))
+    return shards
 
 
 def _used_exactly(shards: Sequence[_Shard], dupes: int) -> list[Finding]:
     findings = []
     for shard in shards:
-        expected = dupes * (int(shard.counts["tokens"]) - int(shard.counts.get("unused_tokens", 0)))
+        expected = dupes * (shard.counts["tokens"] - shard.counts.get("unused_tokens", 0))
         if shard.all is not None and shard.all != expected:
             findings.append(_other_use(shard, shard.all, expected, "error"))
     return findings
 
 
-def _used_pairs(shards: Sequence[_Shard], dupes: int, width: int) -> list[Finding]:
+def _used_pairs(directory: str, shards: Sequence[_Shard], dupes: int, width: int) -> list[Finding]:
     findings = [
         found
         for split in ("train", "eval")
-        for found in _used_by_halves([shard for shard in shards if shard.first.piece.split == split], dupes, width)
+        for found in _used_by_halves(directory, [shard for shard in shards if shard.split == split], dupes, width)
     ]
-    shares = {id(shard): shard.used / max(1, dupes * int(shard.counts["tokens"])) for shard in shards}
+    shares = {id(shard): shard.used / max(1, dupes * shard.counts["tokens"]) for shard in shards}
     usual = statistics.median(shares.values()) if shares else 0.0
     for shard in shards:
-        expected = dupes * int(shard.counts["tokens"])
+        expected = dupes * shard.counts["tokens"]
         if shard.used > expected:
             findings.append(_other_use(shard, shard.used, expected, "error"))
         elif (
             len(shards) >= _FEW
-            and int(shard.counts["tokens"]) >= _MANY_PIECES
-            and int(shard.counts.get("unused_tokens", 0)) < _FEW_UNUSED * int(shard.counts["tokens"])
+            and shard.counts["tokens"] >= _MANY_PIECES
+            and shard.counts.get("unused_tokens", 0) < _FEW_UNUSED * shard.counts["tokens"]
             and shares[id(shard)] < _MOST_LEFT_OUT * usual
         ):
             findings.append(_other_use(shard, shard.used, round(expected * usual), "warning"))
     return findings
 
 
-def _used_by_halves(shards: Sequence[_Shard], dupes: int, width: int) -> list[Finding]:
+def _used_by_halves(directory: str, shards: Sequence[_Shard], dupes: int, width: int) -> list[Finding]:
     """Pairs that use half of the text or less, in all shards of a split: where lines are short pairs take nearly all.
 
     Pieces that are in no pair do not count; the manifest says how many these are.
     """
     tokens, sentences, unused = (
-        sum(int(shard.counts.get(name, 0)) for shard in shards) for name in ("tokens", "sentences", "unused_tokens")
+        sum(shard.counts.get(name, 0) for shard in shards) for name in ("tokens", "sentences", "unused_tokens")
     )
     used, expected = sum(shard.used for shard in shards), dupes * (tokens - unused)
     if tokens < _MANY_PIECES or tokens * _SHORT_LINES > width * sentences or used >= _LEAST_USED * expected:
         return []
-    first = shards[0].first.piece
-    message = (
-        f"{first.directory}: the pairs use {used:,} pieces of the text, where nearly {expected:,} are expected (its "
-        "text, dupe_factor times): examples are missing in all shards alike; make the examples again."
+    what = (
+        f"the pairs use {used:,} pieces of the text, where nearly {expected:,} are expected (its text, dupe_factor "
+        "times): examples are missing in all shards alike; make the examples again"
     )
-    return [
-        Finding(
-            check="text_used",
-            severity="warning",
-            file=first.directory,
-            expected=f"nearly {expected:,} pieces of the text",
-            found=f"{used:,}",
-            message=message,
-        )
-    ]
+    return [finding("text_used", directory, f"nearly {expected:,} pieces of the text", f"{used:,}", what, "warning")]
 
 
-def _other_use(shard: _Shard, found: int, expected: int, severity: Any) -> Finding:
-    path = shard.first.piece.path
-    about = "about " if severity == "warning" else ""
-    return Finding(
-        check="text_used",
-        severity=severity,
-        file=path,
-        expected=f"{about}{expected:,} pieces of the text",
-        found=f"{found:,}",
-        message=f"{path}: the examples of this shard use {found:,} pieces of the text, where {about}{expected:,} are "
-        "expected (all of its text, dupe_factor times); make the shard again.",
+def _other_use(shard: _Shard, found: int, expected: int, severity: Severity) -> Finding:
+    wanted = f"{'about ' if severity == 'warning' else ''}{expected:,}"
+    what = (
+        f"the examples of this shard use {found:,} pieces of the text, where {wanted} are expected (all of its text, "
+        "dupe_factor times); make the shard again"
     )
+    return finding("text_used", shard.path, f"{wanted} pieces of the text", f"{found:,}", what, severity)
 
 
 def _repeated_exactly(results: Sequence[PieceResult], dupes: int) -> list[Finding]:
@@ -167,19 +148,13 @@ def _repeated_exactly(results: Sequence[PieceResult], dupes: int) -> list[Findin
     findings = []
     for owner, places in sorted(others.items()):
         number, count = min(places)
-        path = tables[owner].piece.path
-        findings.append(
-            Finding(
-                check="repeated_examples",
-                file=path,
-                record=number,
-                expected=f"{dupes:,} times, or a multiple of it",
-                found=f"{count:,} times",
-                message=f"{path}, record {number:,}: the text of this example is in {count:,} examples, where each "
-                f"text is in dupe_factor ({dupes:,}) of them, or in a multiple of that; make the shard again.",
-                count=len(places),
-            )
+        path, wanted = tables[owner].piece.path, f"{dupes:,} times, or a multiple of it"
+        what = (
+            f"the text of this example is in {count:,} examples, where each text is in dupe_factor ({dupes:,}) of "
+            "them, or in a multiple of that; make the shard again"
         )
+        at = ("record", number)
+        findings.append(finding("repeated_examples", path, wanted, f"{count:,} times", what, at=at, count=len(places)))
     return findings
 
 
@@ -210,16 +185,10 @@ def _repeated_pairs(results: Sequence[PieceResult], dupes: int) -> list[Finding]
     path = tables[owner].piece.path
     is_much = repeated > _MANY * rows
     advice = "the same text went in twice, so look for it among the inputs" if is_much else "the text repeats itself"
-    return [
-        Finding(
-            check="repeated_examples",
-            severity="warning" if is_much else "note",
-            file=path,
-            record=number,
-            expected=f"{dupes:,} times or fewer",
-            found=f"{count:,} times",
-            message=f"{path}, record {number:,}: this example is there {count:,} times, whatever its masks, where "
-            f"dupe_factor is {dupes:,} ({repeated / rows:.1%} of all examples are such); {advice}.",
-            count=runs_repeated,
-        )
-    ]
+    severity: Severity = "warning" if is_much else "note"
+    expected, found, at = f"{dupes:,} times or fewer", f"{count:,} times", ("record", number)
+    what = (
+        f"this example is there {count:,} times, whatever its masks, where dupe_factor is {dupes:,} "
+        f"({repeated / rows:.1%} of all examples are such); {advice}"
+    )
+    return [finding("repeated_examples", path, expected, found, what, severity, at=at, count=runs_repeated)]

@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import os
 import posixpath
+import typing
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
@@ -14,25 +15,17 @@ from maskmill.records.file_names import INDEX_SUFFIX, lies_beside
 from maskmill.records.shard_formats import suffixes
 from maskmill.storage import completions, files, manifest
 from maskmill.storage.paths import is_glob, is_web
-from maskmill.verification.findings import Checked, Finding
+from maskmill.verification.findings import Checked, finding, looked, told
 from maskmill.verification.listed_shards import ListedShard
+from maskmill.verification.options import VerifyOptions
 from maskmill.verification.pieces import Piece
+from maskmill.verification.row_rules import KnownPieces
 
 TargetKind = Literal["text", "vocabulary", "examples", "eval"]
 
-# The folders of a build, in order, and the stage that each belongs to.
-_FOLDERS: Mapping[str, TargetKind] = {
-    "text": "text",
-    "vocabulary": "vocabulary",
-    "examples": "examples",
-    "eval": "eval",
-}
-_STAGES: Mapping[str, TargetKind] = {
-    "extract": "text",
-    "vocabulary": "vocabulary",
-    "examples": "examples",
-    "eval": "eval",
-}
+# The folders of a build, in order, and the stages that write them.
+_FOLDERS: Mapping[str, TargetKind] = {name: name for name in typing.get_args(TargetKind)}
+_STAGES: Mapping[str, TargetKind] = {("extract" if name == "text" else name): name for name in _FOLDERS.values()}
 _BESIDE_TEXT = ("eval.md5", "rejected.jsonl", "unknown_templates.tsv", "vocab.txt", "report.html", "README.md")
 
 
@@ -47,12 +40,11 @@ class Target:
       build: the directory of the build that it is part of; None: of none.
       made: its manifest; None: there is none, or it is damaged.
       named: the files that the user named of it, by their paths; empty: all.
-      pieces: what is to be looked at, once `planning.plan` has seen it.
+      pieces: what is to be looked at, once `verify_plan.plan` has seen it.
       is_whole: whether these are all of the data set.
       checked: what was found of its manifest and its directory.
       shards: what its manifest lists; empty without one.
-      vocabulary, vocabulary_sha256: the path of its vocabulary, as it was found, and its checksum; None: it is not
-        there. is_tokenizer: whether that is a tokenizer.json.
+      known: of its vocabulary, but for the vocabulary itself.
     """
 
     path: str
@@ -65,9 +57,36 @@ class Target:
     is_whole: bool = True
     checked: Checked = Checked()
     shards: tuple[ListedShard, ...] = ()
-    vocabulary: str | None = None
-    vocabulary_sha256: str | None = None
-    is_tokenizer: bool = False
+    known: KnownPieces = KnownPieces()
+
+    @property
+    def manifest_path(self) -> str:
+        """Where its manifest is, or would be."""
+        return files.join(self.directory, manifest.MANIFEST)
+
+    @property
+    def inputs(self) -> Mapping[str, str]:
+        """What its manifest says that it was made of: checksums (sha256) by path."""
+        entries = [(entry.get("path"), entry.get("sha256")) for entry in (self.made or {}).get("inputs", ())]
+        return {path: digest for path, digest in entries if isinstance(path, str) and isinstance(digest, str)}
+
+    def file(self, name: str) -> str:
+        """The path of a file, of which the manifest has the name."""
+        return files.join(self.directory, name)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class VerifyPlan:
+    """What is to be verified. scratch: a directory that all workers reach, of this run alone."""
+
+    targets: tuple[Target, ...]
+    options: VerifyOptions
+    scratch: str
+
+    @property
+    def pieces(self) -> list[Piece]:
+        """The pieces of all targets, in order."""
+        return [piece for target in self.targets for piece in target.pieces]
 
 
 def find_targets(paths: Sequence[str]) -> tuple[Target, ...]:
@@ -108,7 +127,7 @@ def _targets_of(path: str) -> list[Target]:
 
 
 def _of_directory(path: str, directory: str, build: str | None, ranges: ByteRanges) -> Target | None:
-    """The data set of a directory that has a manifest, whole or not; None where it has none."""
+    """The data set of a directory that has a manifest, whole or not; None if it has none."""
     file = files.join(directory, manifest.MANIFEST)
     try:
         content = ranges.read_all(file)
@@ -121,8 +140,7 @@ def _of_directory(path: str, directory: str, build: str | None, ranges: ByteRang
         problem = f"{file}: the stage {made['stage']!r} is none of maskmill's; put back the manifest of this directory."
     except UnusableInputError as error:
         problem = str(error)
-    finding = Finding(check="manifest", file=file, expected="a manifest", found="something else", message=problem)
-    checked = Checked(findings=(finding,), looked_at={"manifest": 1})
+    checked = looked("manifest", told("manifest", file, "a manifest", "something else", problem))
     kind = _FOLDERS.get(files.base_name(directory)) or _kind_of_files(_data_files(directory), ranges)
     return Target(path=path, directory=directory, kind=kind, build=build, checked=checked)
 
@@ -135,11 +153,7 @@ def _unfinished_folders(path: str, found: Sequence[Target]) -> list[Target]:
         directory = files.join(path, folder)
         if directory in known or is_web(path) or not _data_files(directory):
             continue
-        file = files.join(directory, manifest.MANIFEST)
-        message = f"{file}: there is no manifest; the build into this directory is not finished, so run it again."
-        finding = Finding(check="manifest", file=file, expected="a file", found="nothing", message=message)
-        checked = Checked(findings=(finding,), looked_at={"manifest": 1})
-        targets.append(Target(path=path, directory=directory, kind=kind, build=path, checked=checked))
+        targets.append(Target(path=path, directory=directory, kind=kind, build=path, checked=_unfinished(directory)))
     return targets
 
 
@@ -174,35 +188,26 @@ def _of_files(path: str, ranges: ByteRanges) -> list[Target]:
             named = [file.path for file in files.match([path]) if may_be_data(file.path)]
             if not named:
                 raise UnusableInputError(f"{path}: this is no file of text or examples; name a data set.")
-    if files.is_local(path) and is_directory and os.path.isdir(files.join(path, completions.WORK_DIRECTORY)):
-        checked = _unfinished(path)
-    else:
-        checked = Checked()
+    has_work = files.is_local(path) and is_directory and os.path.isdir(files.join(path, completions.WORK_DIRECTORY))
+    checked = _unfinished(path) if has_work else Checked()
     targets = list(_by_manifest(path, named, ranges)) if not is_directory else []
     listed = {name for target in targets for name in target.named}
     rest = [name for name in named if name not in listed]
-    for kind in ("text", "examples"):
-        of_kind = tuple(name for name in rest if _kind_of_file(name, ranges) == kind)
-        if of_kind:
+    kinds: tuple[TargetKind, ...] = ("text", "examples")
+    for kind in kinds:
+        named_so = tuple(name for name in rest if _kind_of_file(name, ranges) == kind)
+        if named_so:
+            directory, is_whole = path if is_directory else files.parent(named_so[0]), is_directory or is_glob(path)
             targets.append(
-                Target(
-                    path=path,
-                    directory=path if is_directory else files.parent(of_kind[0]),
-                    kind="text" if kind == "text" else "examples",
-                    named=of_kind,
-                    is_whole=is_directory or is_glob(path),
-                    checked=checked,
-                )
+                Target(path=path, directory=directory, kind=kind, named=named_so, is_whole=is_whole, checked=checked)
             )
             checked = Checked()
     return targets
 
 
 def _unfinished(directory: str) -> Checked:
-    file = files.join(directory, manifest.MANIFEST)
-    message = f"{file}: there is no manifest; the build into this directory is not finished, so run it again."
-    finding = Finding(check="manifest", file=file, expected="a file", found="nothing", message=message)
-    return Checked(findings=(finding,), looked_at={"manifest": 1})
+    what = "there is no manifest; the build into this directory is not finished, so run it again"
+    return looked("manifest", finding("manifest", files.join(directory, manifest.MANIFEST), "a file", "nothing", what))
 
 
 def _by_manifest(path: str, named: Sequence[str], ranges: ByteRanges) -> Iterator[Target]:

@@ -1,26 +1,28 @@
 """Articles of the eval set that are in the training data, and whether eval.md5 lists the eval set."""
 
+import contextlib
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
 from maskmill.reading.byte_ranges import ByteRanges
+from maskmill.reading.remote import open_ranges
 from maskmill.storage import files
 from maskmill.text.text_shards import EVAL_MD5
 from maskmill.verification.bounds import is_too_many, upper_tail
-from maskmill.verification.findings import SEVERITIES, Checked, Finding, Severity, joined
+from maskmill.verification.findings import SEVERITIES, Checked, Finding, Severity, finding, looked, makes_check, skipped
 from maskmill.verification.kernels.word_grams import WORDS
 from maskmill.verification.near_copies import LEAST_SHARE, TABLE, NearCopies, find_near_copies, write_near_copies
 from maskmill.verification.pieces import Piece, PieceResult
 from maskmill.verification.scratch import Merged, merge_tables, runs_of, unpack_row
-from maskmill.verification.targets import Target
+from maskmill.verification.verify_targets import Target, VerifyPlan
 
-# Shorter articles, and rows, may well be written twice: "X is a village in Y."
-_MIN_WORDS = 32
-_MIN_PIECES = 48
+# By what is compared: what it is called, as its place is, what its size counts, and the least size: shorter articles,
+# and rows, may well be written twice ("X is a village in Y.").
+_NOUNS = {"documents": ("article", "document", "words", 32), "rows": ("example", "record", "pieces", 48)}
 _MOST_SHARE = 0.01  # of the eval articles; where more are in the training text, the eval set is of little use
 _SHARES = (LEAST_SHARE, 0.5, 0.75, 0.95)  # of an article that is there in part
 _UNLIKELY = 0.01
@@ -58,38 +60,46 @@ class _Found:
     twins: int
 
 
-def check_documents(results: Sequence[PieceResult]) -> Checked:
-    """Looks for the articles of the eval set among the training articles of text shards."""
-    exact = _check([result for result in results if "documents" in result.hashes], "documents", 1)
-    return joined([exact, Checked(findings=tuple(_describe_near(find_near_copies(results), results)))])
+@makes_check("all")
+def check_leaks(plan: VerifyPlan, results: Sequence[PieceResult]) -> Checked:
+    """Looks for eval articles in the training data: in the text, where it is among the targets, else in the rows."""
+    of_files = [result for result in results if result.piece.kind in ("text", "examples")]
+    text = [result for result in of_files if result.piece.kind == "text"]
+    if text:
+        exact = _check([result for result in text if "documents" in result.hashes], "documents", 1)
+        near = _describe_near(find_near_copies(text), text)
+        return dataclasses.replace(exact, findings=[*exact.findings, *near])
+    if not of_files:
+        return Checked()
+    dupes = max((result.piece.rules.dupe_factor or 1 for result in of_files if result.piece.rules), default=1)
+    return _check([result for result in of_files if "rows" in result.hashes], "rows", dupes)
 
 
-def look_for_articles(piece: Piece, ranges: ByteRanges) -> tuple[Checked, Mapping[str, str]]:
+@makes_check("file", "text")
+def look_for_articles(piece: Piece, ranges: ByteRanges) -> Checked:
     """Looks for the eval articles that a training file has in part, or changed; gives the file of what was found."""
+    if not piece.eval_texts:
+        return Checked()
     try:
         path = write_near_copies(piece, ranges)
     except (UnusableInputError, RunFailedError) as error:
-        return Checked(skipped={"eval_leak": str(error).rstrip(".")}), {}
-    return Checked(), {} if path is None else {TABLE: path}
-
-
-def check_rows(results: Sequence[PieceResult], dupes: int) -> Checked:
-    """Looks for eval examples among the training examples of data whose text is not there."""
-    return _check([result for result in results if "rows" in result.hashes], "rows", dupes)
+        return skipped(error, "eval_leak")
+    return PieceResult(piece=piece, hashes={} if path is None else {TABLE: path})
 
 
 def _check(tables: Sequence[PieceResult], what: str, dupes: int) -> Checked:
     splits = {result.piece.split for result in tables}
     if splits != {"train", "eval"}:
         name = "training" if "train" not in splits else "eval"
-        return Checked(skipped={"eval_leak": f"no {name} data is among what is verified"})
-    found = _find(tables, what, _MIN_WORDS if what == "documents" else _MIN_PIECES, dupes)
+        return skipped(f"no {name} data is among what is verified", "eval_leak")
+    found = _find(tables, what, dupes)
     passages = dupes if what == "rows" else None
-    return Checked(findings=tuple(_describe(found, tables, what, passages)), looked_at={"eval_leak": found.held_out})
+    return looked("eval_leak", *_describe(found, tables, what, passages), count=found.held_out)
 
 
-def _find(tables: Sequence[PieceResult], what: str, least: int, dupes: int) -> _Found:
+def _find(tables: Sequence[PieceResult], what: str, dupes: int) -> _Found:
     """Merges the tables of both splits."""
+    least = _NOUNS[what][-1]
     is_eval = np.array([result.piece.split == "eval" for result in tables])
     leaks: list[_Leak] = []
     held_out = trained = twins = 0
@@ -138,8 +148,7 @@ def _severity(found: _Found, least: int, dupes: int | None) -> Severity:
 
 def _describe(found: _Found, tables: Sequence[PieceResult], what: str, dupes: int | None) -> list[Finding]:
     """A finding for each training file that has eval articles, and one for those that are short in all files."""
-    noun, least = ("article", _MIN_WORDS) if what == "documents" else ("example", _MIN_PIECES)
-    unit = "words" if what == "documents" else "pieces"
+    noun, place, unit, least = _NOUNS[what]
     severity = _severity(found, least, dupes)
     by_file: dict[tuple[int, bool], list[_Leak]] = {}
     for leak in sorted(found.leaks, key=lambda leak: (leak.owner, leak.number)):
@@ -149,22 +158,13 @@ def _describe(found: _Found, tables: Sequence[PieceResult], what: str, dupes: in
     for (_, is_long), leaks in by_file.items():
         first = leaks[0]
         path, eval_path = tables[first.owner].piece.path, tables[first.eval_owner].piece.path
-        place = "document" if what == "documents" else "record"
         more = f" and {len(leaks) - 1:,} more are, too" if len(leaks) > 1 else ""
         advice = _ADVICE if is_long else "it is so short that this may be chance"
-        findings.append(
-            Finding(
-                check="eval_leak",
-                severity=severity if is_long else "note",
-                file=path,
-                record=first.number,
-                expected=f"no {noun} of the eval set",
-                found=f"{place} {first.eval_number:,} of {files.base_name(eval_path)}",
-                message=f"{path}, {place} {first.number:,}: this is eval {noun} {first.eval_number:,} of {eval_path} "
-                f"({first.size:,} {unit}){more}; {advice}.",
-                count=len(leaks),
-            )
-        )
+        told = f"this is eval {noun} {first.eval_number:,} of {eval_path} ({first.size:,} {unit}){more}; {advice}"
+        expected, shown = f"no {noun} of the eval set", f"{place} {first.eval_number:,} of {files.base_name(eval_path)}"
+        how_bad: Severity = severity if is_long else "note"
+        at = (place, first.number)
+        findings.append(finding("eval_leak", path, expected, shown, told, how_bad, at=at, count=len(leaks)))
     return findings
 
 
@@ -204,39 +204,39 @@ def _near_finding(found: NearCopies, severity: Severity, path: str, of_file: Seq
     number, eval_number = int(found.numbers[first]), int(articles.numbers[first])
     eval_path, share = articles.paths[articles.files[first]], f"{found.shares[first]:.0%}"
     more = f", and {len(of_file) - 1:,} more are here in part" if len(of_file) > 1 else ""
-    return Finding(
-        check="eval_leak",
-        severity=severity,
-        file=path,
-        record=number,
-        expected="no article of the eval set",
-        found=f"{share} of document {eval_number:,} of {files.base_name(eval_path)}",
-        message=f"{path}, document {number:,}: {share} of eval article {eval_number:,} of {eval_path} is here, "
-        f"counted by passages of {WORDS} words without case and punctuation{more}; {_ADVICE}.",
-        count=len(of_file),
+    what = (
+        f"{share} of eval article {eval_number:,} of {eval_path} is here, counted by passages of {WORDS} words without "
+        f"case and punctuation{more}; {_ADVICE}"
     )
+    found_is = f"{share} of document {eval_number:,} of {files.base_name(eval_path)}"
+    expected, at = "no article of the eval set", ("document", number)
+    return finding("eval_leak", path, expected, found_is, what, severity, at=at, count=len(of_file))
 
 
-def check_eval_list(target: Target, results: Sequence[PieceResult], ranges: ByteRanges) -> Checked:
+@makes_check("data_set", "text")
+def check_eval_list(target: Target, results: Sequence[PieceResult]) -> Checked:
     """Compares eval.md5 with the articles of the eval text, in their order."""
     held_out = sorted((r for r in results if r.piece.split == "eval"), key=lambda result: result.piece.shard)
     if not held_out:
-        return Checked(skipped={"eval_list": "no eval text is among what is verified"})
-    path = files.join(target.directory, EVAL_MD5)
+        return skipped("no eval text is among what is verified", "eval_list")
+    path = target.file(EVAL_MD5)
     try:
-        listed = ranges.read_all(path).decode("ascii", "replace").split()
+        with contextlib.closing(open_ranges(target.directory, cache_bytes=0)) as ranges:
+            listed = ranges.read_all(path).decode("ascii", "replace").split()
     except MissingFileError:
         if target.made is None:
-            return Checked(skipped={"eval_list": f"there is no {EVAL_MD5}"})
-        message = f"{path}: the list of the eval articles is missing; run the command that made the directory again."
-        finding = Finding(check="eval_list", file=path, expected="a file", found="nothing", message=message)
-        return Checked(findings=(finding,), looked_at={"eval_list": 1})
+            return skipped(f"there is no {EVAL_MD5}", "eval_list")
+        what = "the list of the eval articles is missing; run the command that made the directory again"
+        return looked("eval_list", finding("eval_list", path, "a file", "nothing", what))
     if any("md5" not in result.hashes for result in held_out):
-        return Checked(skipped={"eval_list": "the eval text could not be read"})
-    articles = [(result.piece.path, _md5s(result)) for result in held_out]
-    checked = _compare_lists(path, listed, articles, target.is_whole)
-    notes = [_empty_article(path, listed)] if _EMPTY_MD5 in listed else []
-    return Checked(findings=tuple(checked + notes), looked_at={"eval_list": len(listed)})
+        return skipped("the eval text could not be read", "eval_list")
+    articles = [(result.piece.path, md5) for result in held_out for md5 in _md5s(result)]
+    findings = [*_compare_lists(path, listed, articles, target.is_whole)]
+    if _EMPTY_MD5 in listed:
+        what = "this is the hash of an empty article, as the reference's chain draws some; it gives no example"
+        expected, at, count = "articles with text", ("line", listed.index(_EMPTY_MD5) + 1), listed.count(_EMPTY_MD5)
+        findings.append(finding("eval_list", path, expected, "an empty one", what, "note", at=at, count=count))
+    return looked("eval_list", *findings, count=len(listed))
 
 
 def _md5s(result: PieceResult) -> list[str]:
@@ -244,51 +244,27 @@ def _md5s(result: PieceResult) -> list[str]:
 
 
 def _compare_lists(
-    path: str, listed: Sequence[str], articles: Sequence[tuple[str, Sequence[str]]], is_whole: bool
-) -> list[Finding]:
+    path: str, listed: Sequence[str], articles: Sequence[tuple[str, str]], is_whole: bool
+) -> Iterator[Finding]:
     """What is wrong with eval.md5: the first article that differs or, of a part of the eval text, is not listed."""
     if not is_whole:
         known = set(listed)
-        expected = [(file, md5) for file, md5s in articles for md5 in md5s]
-        number = next((k for k, (_, md5) in enumerate(expected) if md5 not in known), None)
-        if number is None:
-            return []
-        file = expected[number][0]
-        return [_other_article(path, None, file, "a hash of this article", "none")]
-    expected = [(file, md5) for file, md5s in articles for md5 in md5s]
-    for number, ((file, md5), other) in enumerate(zip(expected, listed, strict=False), 1):
+        file = next((file for file, md5 in articles if md5 not in known), None)
+        if file is not None:
+            yield _other_article(path, None, file, "a hash of this article", "none")
+        return
+    for number, ((file, md5), other) in enumerate(zip(articles, listed, strict=False), 1):
         if md5 != other:
-            return [_other_article(path, number, file, md5, other)]
-    if len(expected) == len(listed):
-        return []
-    file = articles[-1][0]
-    number = min(len(expected), len(listed)) + 1
-    return [_other_article(path, number, file, f"{len(expected):,} hashes", f"{len(listed):,}")]
+            yield _other_article(path, number, file, md5, other)
+            return
+    if len(articles) != len(listed):
+        number = min(len(articles), len(listed)) + 1
+        yield _other_article(path, number, articles[-1][0], f"{len(articles):,} hashes", f"{len(listed):,}")
 
 
 def _other_article(path: str, number: int | None, file: str, expected: str, found: str) -> Finding:
-    where = path if number is None else f"{path}, line {number:,}"
-    return Finding(
-        check="eval_list",
-        file=path,
-        record=number,
-        expected=expected,
-        found=found,
-        message=f"{where}: the list does not have the articles of {file} ({expected} expected, {found} found); one of "
-        "the two is damaged or of another build, so make the text again.",
+    what = (
+        f"the list does not have the articles of {file} ({expected} expected, {found} found); one of the two is "
+        "damaged or of another build, so make the text again"
     )
-
-
-def _empty_article(path: str, listed: Sequence[str]) -> Finding:
-    number = listed.index(_EMPTY_MD5) + 1
-    return Finding(
-        check="eval_list",
-        severity="note",
-        file=path,
-        record=number,
-        expected="articles with text",
-        found="an empty one",
-        message=f"{path}, line {number:,}: this is the hash of an empty article, as the reference's chain draws some; "
-        "it gives no example.",
-        count=listed.count(_EMPTY_MD5),
-    )
+    return finding("eval_list", path, expected, found, what, at=None if number is None else ("line", number))

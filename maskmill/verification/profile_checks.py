@@ -7,9 +7,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from maskmill.verification.findings import Checked, Finding, Severity, finding
+from maskmill.verification.findings import Checked, Finding, Severity, finding, looked, makes_check
 from maskmill.verification.pieces import PieceResult, TextStatistics
+from maskmill.verification.repeat_checks import takes_documents_twice
 from maskmill.verification.scratch import merge_tables, runs_of, unpack_row
+from maskmill.verification.verify_targets import Target
 
 _CHECK = "profile"
 _FEW = 4  # shards; of fewer none can be said to be unlike the others
@@ -27,7 +29,7 @@ _WORDS, _CHARACTERS = 1.5, 12
 _LEAST_WORD = 2.5  # characters of a word and the space behind it, on average
 _RARE = 50  # times rarer than usual: not the same kind of text
 _FREQUENT = 0.005  # of all bytes
-_CHARACTER_BYTES = 100_000  # of a shard, that its characters can be held against those of others
+_CHARACTER_BYTES = 100_000  # of a shard, so that its characters can be compared with others'
 _CUT = 0.1  # of the lines have the length of the longest, and end in the middle of a sentence
 _ONE_LINE, _USUAL_ONE_LINE = 0.9, 0.5  # of the documents
 _MANY_DOCUMENTS = 20  # in a shard; then a shard of a single one has lost what stands between documents
@@ -42,22 +44,19 @@ _CHARACTERS_NAMED = (
 )
 
 
-def check_profile(results: Sequence[PieceResult], *, repeats: bool, is_prose: bool) -> Checked:
-    """Looks at what the text of shards was counted to have.
-
-    Args:
-      results: of a data set of text.
-      repeats: whether documents may be there several times, as in a mix that takes a source several times.
-      is_prose: whether it was a wiki's pages, or may have been; other text may be source code or verse.
-    """
+@makes_check("data_set", "text")
+def check_profile(target: Target, results: Sequence[PieceResult]) -> Checked:
+    """Looks at what the text of shards was counted to have."""
     texts = [(result.piece.path, result.text) for result in results if result.text is not None and result.text.lines]
+    # Other text than a wiki's pages may be source code or verse.
+    is_prose = target.made is None or "templates" in target.made.get("counts", {})
     severity: Severity = "warning" if is_prose else "note"
     findings = [found for path, text in texts for found in _of_text(path, text, severity)]
     if len(texts) >= _FEW:
         findings += [*_beside_others(texts), *_characters_beside_others(texts, severity)]
-    if not repeats:
+    if not takes_documents_twice(target):
         findings += _copies(results)
-    return Checked(findings=tuple(findings), looked_at={_CHECK: len(texts)})
+    return looked(_CHECK, *findings, count=len(texts))
 
 
 def _of_text(path: str, text: TextStatistics, severity: Severity) -> list[Finding]:
@@ -95,7 +94,7 @@ def _shape(path: str, text: TextStatistics, severity: Severity) -> Iterator[Find
 
 
 def _lines(path: str, text: TextStatistics, severity: Severity) -> Iterator[Finding]:
-    """Lines that are no sentences, or are there twice."""
+    """Lines that are not sentences, or are there twice."""
     if text.lines < _LINES:
         return
     for count, what, advice in (
@@ -187,17 +186,9 @@ def _copies(results: Sequence[PieceResult]) -> Iterator[Finding]:
             copies[owner] += 1
     for owner, (count, number) in sorted(worst.items()):
         path = tables[owner].piece.path
-        yield Finding(
-            check=_CHECK,
-            severity="warning",
-            file=path,
-            record=number,
-            expected="once, or a few times",
-            found=f"{count:,} times",
-            message=f"{path}, document {number:,}: this document is there {count:,} times among {total:,}; look for it "
-            "among the inputs.",
-            count=copies[owner],
-        )
+        what = f"this document is there {count:,} times among {total:,}; look for it among the inputs"
+        expected, at = "once, or a few times", ("document", number)
+        yield finding(_CHECK, path, expected, f"{count:,} times", what, "warning", at=at, count=copies[owner])
 
 
 def _unlike(path: str, found: str, usual: str, severity: Severity = "warning") -> Finding:
@@ -206,4 +197,4 @@ def _unlike(path: str, found: str, usual: str, severity: Severity = "warning") -
 
 
 def _found(path: str, expected: str, found: str, what: str, advice: str, severity: Severity = "warning") -> Finding:
-    return finding(_CHECK, path, expected, found, f"{path}: {what}; {advice}.", severity=severity)
+    return finding(_CHECK, path, expected, found, f"{what}; {advice}", severity)

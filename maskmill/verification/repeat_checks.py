@@ -1,6 +1,7 @@
-"""Shards that are the same, or nearly, and shards of suspicious size."""
+"""Records that are there more often than they may be, shards that are the same, or nearly, or of suspicious size."""
 
 import collections
+import dataclasses
 import itertools
 import math
 import statistics
@@ -13,11 +14,26 @@ import numpy.typing as npt
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.storage import files, manifest
 from maskmill.text.text_shards import DEFAULT_SHARD_SIZE_MB
-from maskmill.verification.findings import Checked, Finding
+from maskmill.verification.bounds import poisson_tail
+from maskmill.verification.findings import Checked, Finding, Severity, finding, looked, makes_check, skipped
 from maskmill.verification.pieces import PieceResult
-from maskmill.verification.scratch import merge_tables, runs_of
-from maskmill.verification.targets import Target
+from maskmill.verification.row_rules import RowRules
+from maskmill.verification.scratch import Merged, merge_tables, runs_of, unpack_row
+from maskmill.verification.verify_targets import Target
 
+# Where words or spans are masked as a whole, there are fewer ways to mask a row than its pieces alone would allow: the
+# logarithm of their number is at least this part of it, with words of a piece or two, n-grams of up to three words and
+# spans of four on average.
+_PART_OF_WAYS = {"piece": 1.0, "whole_word": 0.3, "word": 0.3, "ngram": 0.15, "span": 0.1}
+# A tokenizer.json may cut words into single characters.
+_PART_OF_WORDS_IN_ANY_PIECES = 0.03
+
+# How likely a false alarm may be, for all records of a class together. It is more than elsewhere, so that a single row
+# of 60 pieces that is there twice is found: two of the same text have the same 10 masks with 2**-42.
+_FALSE_ALARM = 1e-9
+_MUCH = 0.1  # share of the records of a shard
+_CLASSES = 64  # of rows, by in how many ways they can be masked
+_STEP = 4  # bits between two of them
 _SAME = 0.9  # share of what two shards have in common from which on they are the same
 _SIMILAR = 0.4
 _WORTH_A_NOTE = 0.5  # of examples: pages of a bot are alike, too, but not the same
@@ -28,20 +44,130 @@ _MEGABYTE = 1 << 20
 _TEXT = "text"  # folder of a build
 _FACTOR = 8  # how much smaller or larger than the median a shard may be, where nothing says more
 _FEW = 4  # shards; of fewer none can be said to be unlike the others
-
 Pair = tuple[int, int]
 
 
-def check_similar(results: Sequence[PieceResult], *, repeats: bool) -> Checked:
-    """Looks for files of different shards that have the same content, or nearly.
+@dataclasses.dataclass(frozen=True)
+class _Repeat:
+    """A record that is there before.
 
-    Args:
-      results: of one data set: text, or examples.
-      repeats: whether its documents may be in several shards, as in a mix that takes a source several times.
+    ways: its class. owner, number: the place of its file, and its number there. first_owner, first_number: the same of
+    the record that it repeats.
     """
-    whole = [result for result in results if result.size and result.sha256]
+
+    ways: int
+    owner: int
+    number: int
+    first_owner: int
+    first_number: int
+
+
+@dataclasses.dataclass
+class _Repeats:
+    """What repeats in the rows of a data set.
+
+    rows: how many there are. expected, pairs: by class, how many pairs of equal records there would be by chance, and
+    how many there are. found: the records that are there before.
+    """
+
+    rows: int = 0
+    expected: npt.NDArray[np.float64] = dataclasses.field(default_factory=lambda: np.zeros(_CLASSES))
+    pairs: npt.NDArray[np.int64] = dataclasses.field(default_factory=lambda: np.zeros(_CLASSES, np.int64))
+    found: list[_Repeat] = dataclasses.field(default_factory=list)
+
+
+@makes_check("data_set", "examples", "eval")
+def check_repeats(_target: Target, results: Sequence[PieceResult]) -> Checked:
+    """Looks for records that are there twice, masks and all.
+
+    Two rows of the same text have the same masks with a probability that follows from how many ways there are to mask
+    them. So the number of equal records that chance gives is known, whatever the text repeats; it is tested for the
+    rows that can be masked in the most ways, then with those of fewer ways, as far as chance does not explain it.
+    """
+    tables = [result for result in results if "rows" in result.hashes]
+    if not tables:
+        return skipped("no rows could be read", "repeated_records")
+    found = _find(tables)
+    expected = np.cumsum(found.expected[::-1])[::-1].tolist()
+    pairs = np.cumsum(found.pairs[::-1])[::-1].tolist()
+    least = next((k for k in range(_CLASSES) if pairs[k] and poisson_tail(pairs[k], expected[k]) < _FALSE_ALARM), None)
+    repeats = [] if least is None else [repeat for repeat in found.found if repeat.ways >= least]
+    return looked("repeated_records", *_describe(repeats, tables), *_similar_files(repeats, tables), count=found.rows)
+
+
+def _find(tables: Sequence[PieceResult]) -> _Repeats:
+    found = _Repeats()
+    factor = min(_part_of_ways(result.piece.rules) for result in tables)
+    for merged in merge_tables([result.hashes["rows"] for result in tables]):
+        starts, counts = runs_of(merged.table[:, 0])
+        found.rows += len(merged.table)
+        # Rows of the same text can be masked in nearly the same number of ways; those of the first stand for all.
+        bits = unpack_row(merged.table[starts, -1])[2]
+        repeated = np.flatnonzero((counts > 1) & (bits > 0))
+        many, of_repeated = counts[repeated].astype(np.float64), bits[repeated]
+        chance = many * (many - 1) / 2 * np.exp2(-of_repeated * factor)
+        found.expected += np.bincount(of_repeated // _STEP, chance, minlength=_CLASSES)
+        for run in repeated.tolist():
+            _add_run(found, merged, int(starts[run]), int(counts[run]), int(bits[run]) // _STEP)
+    return found
+
+
+def _part_of_ways(rules: RowRules) -> float:
+    unit = rules.mask_unit or "piece"  # the reference masks pieces, unless it is asked for words
+    return _PART_OF_WORDS_IN_ANY_PIECES if rules.is_tokenizer and unit != "piece" else _PART_OF_WAYS[unit]
+
+
+def _add_run(found: _Repeats, merged: Merged, start: int, count: int, ways: int) -> None:
+    """Adds the records of a run of equal texts that are equal themselves."""
+    records = merged.table[start : start + count, 1]
+    order = np.argsort(records, kind="stable")
+    first_of, sizes = runs_of(records[order])
+    for first, size in zip(first_of[sizes > 1].tolist(), sizes[sizes > 1].tolist(), strict=True):
+        members = order[first : first + size] + start
+        found.pairs[ways] += size * (size - 1) // 2
+        numbers = unpack_row(merged.table[members, -1])[0].tolist()
+        (first_owner, first_number), *others = sorted(zip(merged.owner[members].tolist(), numbers, strict=True))
+        found.found += [_Repeat(ways, owner, number, first_owner, first_number) for owner, number in others]
+
+
+def _similar_files(repeats: Sequence[_Repeat], tables: Sequence[PieceResult]) -> list[Finding]:
+    """Files that have much of their records in common with a file of another shard."""
+    findings = []
+    common = collections.Counter((repeat.owner, repeat.first_owner) for repeat in repeats)
+    for (owner, other), count in sorted(common.items()):
+        piece, first, rows = tables[owner].piece, tables[other].piece, tables[owner].rows
+        if (piece.split, piece.shard) == (first.split, first.shard) or rows is None or tables[owner].sha256 is None:
+            continue
+        share = count / max(1, rows.rows)
+        if share >= _MUCH and tables[owner].sha256 != tables[other].sha256:
+            what = f"{share:.0%} of the records of this shard are in {first.path}, too; make it again from its own text"
+            found = f"{share:.0%} as in {first.path}"
+            findings.append(finding("similar_shards", piece.path, "records of its own", found, what))
+    return findings
+
+
+def _describe(repeats: Sequence[_Repeat], tables: Sequence[PieceResult]) -> list[Finding]:
+    by_file: dict[int, list[_Repeat]] = {}
+    for repeat in sorted(repeats, key=lambda repeat: (repeat.owner, repeat.number)):
+        by_file.setdefault(repeat.owner, []).append(repeat)
+    findings = []
+    for owner, of_file in by_file.items():
+        first = of_file[0]
+        path, other = tables[owner].piece.path, tables[first.first_owner].piece.path
+        more = f" ({len(of_file):,} such records in this file)" if len(of_file) > 1 else ""
+        found, at = f"record {first.first_number:,} of {other}", ("record", first.number)
+        what = f"this is {found} once more, with the same masks{more}; make the shard again"
+        count = len(of_file)
+        findings.append(finding("repeated_records", path, "a record of its own", found, what, at=at, count=count))
+    return findings
+
+
+@makes_check("data_set", "text", "examples")
+def check_similar(target: Target, results: Sequence[PieceResult]) -> Checked:
+    """Looks for files of different shards that have the same content, or nearly."""
+    repeats = takes_documents_twice(target)
     same: dict[Pair, float] = {}
-    by_digest: dict[str | None, list[int]] = {}
+    by_digest: dict[str, list[int]] = {}
     for place, result in enumerate(results):
         if result.size and result.sha256:
             by_digest.setdefault(result.sha256, []).append(place)
@@ -54,11 +180,10 @@ def check_similar(results: Sequence[PieceResult], *, repeats: bool) -> Checked:
             # What the splits share is a leak, which another check names.
             if pair not in same and share >= _SIMILAR and one.split == other.split and one.shard != other.shard:
                 same[pair] = share
-    skipped = {}
-    if repeats:
-        skipped["similar_shards"] = "the mix takes documents several times, so only files that are the same are found"
-    findings = tuple(_similar(results, pair, share) for pair, share in sorted(same.items()))
-    return Checked(findings=findings, looked_at={"similar_shards": len(whole)}, skipped=skipped)
+    findings = [_similar(results, pair, share) for pair, share in sorted(same.items())]
+    checked = looked("similar_shards", *findings, count=sum(map(len, by_digest.values())))
+    why = "the mix takes documents several times, so only files that are the same are found"
+    return dataclasses.replace(checked, skipped={"similar_shards": why} if repeats else {})
 
 
 def _may_compare(results: Sequence[PieceResult], one: int, other: int) -> bool:
@@ -139,22 +264,18 @@ def _similar(results: Sequence[PieceResult], pair: Pair, share: float) -> Findin
     is_text = results[pair[0]].piece.kind == "text"
     is_same = share >= _SAME
     advice = "make it again from its own text" if is_text or is_same else "look whether the text repeats itself"
-    return Finding(
-        check="similar_shards",
-        severity="error" if is_same else "warning" if is_text else "note",
-        file=other,
-        expected="text of its own",
-        found=f"{share:.0%} as in {one}",
-        message=f"{other}: this shard {what} {one}; {advice}.",
-    )
+    severity: Severity = "error" if is_same else "warning" if is_text else "note"
+    what = f"this shard {what} {one}; {advice}"
+    return finding("similar_shards", other, "text of its own", f"{share:.0%} as in {one}", what, severity)
 
 
+@makes_check("data_set", "text", "examples")
 def check_sizes(target: Target, results: Sequence[PieceResult]) -> Checked:
     """Looks for shards that are too small or too large beside the others of their split."""
     if not target.is_whole:
-        return Checked(skipped={"shard_size": "only some of the shards are verified"})
+        return skipped("only some of the shards are verified", "shard_size")
     if any(result.size is None for result in results):
-        return Checked(skipped={"shard_size": "a file is not there"})
+        return skipped("a file is not there", "shard_size")
     findings: list[Finding] = []
     made: Mapping[str, object] = target.made["parameters"] if target.made else {}
     for split in ("train", "eval"):
@@ -164,7 +285,7 @@ def check_sizes(target: Target, results: Sequence[PieceResult]) -> Checked:
             findings += _uneven(of_split, float(megabytes or DEFAULT_SHARD_SIZE_MB) * _MEGABYTE)  # type: ignore[arg-type]
         else:
             findings += _outliers(of_split)
-    return Checked(findings=tuple(findings), looked_at={"shard_size": len(results)})
+    return looked("shard_size", *findings, count=len(results))
 
 
 def takes_documents_twice(target: Target) -> bool:
@@ -231,11 +352,5 @@ def _outliers(results: Sequence[PieceResult]) -> Iterable[Finding]:
 
 def _odd_size(result: PieceResult, expected: str, size: int | None = None) -> Finding:
     path, size = result.piece.path, size or result.size or 0
-    return Finding(
-        check="shard_size",
-        severity="warning",
-        file=path,
-        expected=expected,
-        found=f"{size:,} bytes",
-        message=f"{path}: this shard has {size:,} bytes where {expected} are expected; check that it is whole.",
-    )
+    what = f"this shard has {size:,} bytes where {expected} are expected; check that it is whole"
+    return finding("shard_size", path, expected, f"{size:,} bytes", what, "warning")

@@ -1,4 +1,4 @@
-"""Holds data sets against sizes and counts that were published (data/published.toml, each with its source)."""
+"""Compares data sets with sizes and counts that were published (data/published.toml, each with its source)."""
 
 import contextlib
 import dataclasses
@@ -12,12 +12,10 @@ from typing import Any
 from maskmill.errors import MissingFileError
 from maskmill.reading.byte_ranges import ByteRanges
 from maskmill.reading.remote import open_ranges
-from maskmill.storage import files
 from maskmill.verification.compared_parts import bare_name
-from maskmill.verification.findings import Checked, Finding
-from maskmill.verification.options import VerifyOptions
+from maskmill.verification.findings import Checked, Finding, makes_check, told
 from maskmill.verification.pieces import PieceResult
-from maskmill.verification.targets import Target
+from maskmill.verification.verify_targets import Target, VerifyPlan
 
 CHECK = "published"
 _READ_BYTES = 8 << 20
@@ -31,26 +29,24 @@ def published(name: str) -> Mapping[str, Any]:
     return data_set
 
 
-def check_published(targets: Sequence[Target], results: Sequence[PieceResult], options: VerifyOptions) -> Checked:
-    """Holds what was verified against the published data set that `options.published` names.
+@makes_check("all")
+def check_published(plan: VerifyPlan, results: Sequence[PieceResult]) -> Checked:
+    """Compares what was verified with the published data set that `options.published` names.
 
     Only what is there is compared: text, TFRecords, picked examples, the vocabulary, and options in a manifest.
     """
-    if options.published is None:
+    if plan.options.published is None:
         return Checked()
-    comparing = _Comparing(published(options.published))
-    for target in targets:
-        of_target = [result for result in results if any(result.piece is piece for piece in target.pieces)]
-        of_files = [result for result in of_target if result.piece.kind in ("text", "examples")]
+    comparing = _Comparing(published(plan.options.published))
+    for target in plan.targets:
+        places = {piece.path for piece in target.pieces}
+        of_files = [r for r in results if r.piece.kind in ("text", "examples") and r.piece.path in places]
         with contextlib.closing(open_ranges(target.directory, cache_bytes=0)) as ranges:
             comparing.compare_target(target, of_files, ranges)
     if not comparing.looked_at and not comparing.skipped:
         comparing.skipped.append("there is no file of which anything is published")
-    return Checked(
-        findings=tuple(comparing.findings),
-        looked_at={CHECK: comparing.looked_at},
-        skipped={CHECK: "; ".join(dict.fromkeys(comparing.skipped))} if comparing.skipped else {},
-    )
+    why = {CHECK: "; ".join(dict.fromkeys(comparing.skipped))} if comparing.skipped else {}
+    return Checked(findings=comparing.findings, looked_at={CHECK: comparing.looked_at}, skipped=why)
 
 
 @dataclasses.dataclass
@@ -77,30 +73,30 @@ class _Comparing:
             for result in results:
                 kind = "picked" if bare_name(result.piece.path) == "eval_10k" else where
                 if entry["where"] == kind and _is_meant(entry, result):
-                    self._compare_file(entry, result, ranges)
+                    self._compare_file(entry, result.piece.path, result.size, ranges)
+                    if "samples" in entry:
+                        samples = result.counts.get("examples")
+                        self._compare(result.piece.path, "examples", entry["samples"], samples, entry["name"])
         if where == "text":
-            self._compare_md5_list(target, ranges)
+            (listed,) = (entry for entry in self.published["files"] if "lines" in entry)
+            path = target.file(listed["name"])
+            with contextlib.suppress(MissingFileError):
+                self._compare_file(listed, path, ranges.size(path), ranges)
         self._compare_groups(where, target, results)
 
-    def _compare_file(self, entry: Mapping[str, Any], result: PieceResult, ranges: ByteRanges) -> None:
-        path, name = result.piece.path, entry["name"]
-        self._compare(path, "bytes", entry["bytes"], result.size, name)
-        if "samples" in entry:
-            self._compare(path, "examples", entry["samples"], result.counts.get("examples"), name)
-        if "md5" in entry and result.size == entry["bytes"]:
-            self._compare_md5(path, entry["md5"], ranges, name)
-
-    def _compare_md5_list(self, target: Target, ranges: ByteRanges) -> None:
-        """Compares eval.md5, which is no text shard."""
-        (entry,) = (entry for entry in self.published["files"] if "lines" in entry)
-        path = files.join(target.directory, entry["name"])
-        try:
+    def _compare_file(self, entry: Mapping[str, Any], path: str, size: int | None, ranges: ByteRanges) -> None:
+        """Compares the content of a file that is published, if it has its size."""
+        if "lines" in entry:
             content = ranges.read_all(path)
-        except MissingFileError:
-            return
-        self._compare(path, "lines", entry["lines"], content.count(b"\n"), entry["name"])
-        if len(content) == entry["bytes"]:
-            self._compare_md5(path, entry["md5"], ranges, entry["name"])
+            self._compare(path, "lines", entry["lines"], content.count(b"\n"), entry["name"])
+        else:
+            self._compare(path, "bytes", entry["bytes"], size, entry["name"])
+        if "md5" in entry and size == entry["bytes"]:
+            self.looked_at += 1
+            found = _md5_of(path, ranges)
+            if found != entry["md5"]:
+                what = f"has the md5 {found}, but {entry['md5']} is published of {entry['name']}"
+                self._add(path, entry["md5"], found, what)
 
     def _compare_groups(self, where: str, target: Target, results: Sequence[PieceResult]) -> None:
         train = [result for result in results if result.piece.split == "train"]
@@ -127,19 +123,10 @@ class _Comparing:
             if found[name] != wanted[name]:
                 values = f"{wanted[name]}", f"{found[name]}"
                 self._add(target.directory, *values, f"has {name} {found[name]}, but {wanted[name]} is published")
-        if target.vocabulary is not None:
-            with contextlib.closing(open_ranges(target.vocabulary, cache_bytes=0)) as ranges:
-                self._compare_vocabulary(target.vocabulary, ranges)
-
-    def _compare_vocabulary(self, path: str, ranges: ByteRanges) -> None:
-        wanted = self.published["vocabulary"]
-        try:
-            size = ranges.size(path)
-        except MissingFileError:
-            return
-        self._compare(path, "bytes", wanted["bytes"], size, "the vocab.txt")
-        if size == wanted["bytes"]:
-            self._compare_md5(path, wanted["md5"], ranges, "the vocab.txt")
+        if target.known.path is not None:
+            path, of_vocabulary = target.known.path, self.published["vocabulary"] | {"name": "the vocab.txt"}
+            with contextlib.closing(open_ranges(path, cache_bytes=0)) as ranges, contextlib.suppress(MissingFileError):
+                self._compare_file(of_vocabulary, path, ranges.size(path), ranges)
 
     def _compare(self, path: str, unit: str, wanted: int, found: int | None, name: str) -> None:
         """Compares a number. unit: of what; name: what it is published of."""
@@ -149,31 +136,12 @@ class _Comparing:
         if found != wanted:
             share = f"{abs(found - wanted) / wanted:.2%}"
             more = f"{abs(found - wanted):,} ({share}) {'more' if found > wanted else 'fewer'}"
-            self._add(
-                path,
-                f"{wanted:,} {unit}",
-                f"{found:,} {unit}",
-                f"has {found:,} {unit}, {more} than the {wanted:,} published of {name}",
-            )
-
-    def _compare_md5(self, path: str, wanted: str, ranges: ByteRanges, name: str) -> None:
-        self.looked_at += 1
-        found = _md5_of(path, ranges)
-        if found != wanted:
-            self._add(path, wanted, found, f"has the md5 {found}, but {wanted} is published of {name}")
+            what = f"has {found:,} {unit}, {more} than the {wanted:,} published of {name}"
+            self._add(path, f"{wanted:,} {unit}", f"{found:,} {unit}", what)
 
     def _add(self, path: str, wanted: str, found: str, what: str) -> None:
         title = self.published["title"].split(":")[0]
-        self.findings.append(
-            Finding(
-                check=CHECK,
-                severity="warning",
-                file=path,
-                expected=wanted,
-                found=found,
-                message=f"{path} {what} of {title}.",
-            )
-        )
+        self.findings.append(told(CHECK, path, wanted, found, f"{path} {what} of {title}.", "warning"))
 
 
 def _is_meant(entry: Mapping[str, Any], result: PieceResult) -> bool:

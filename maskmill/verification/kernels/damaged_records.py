@@ -22,12 +22,11 @@ MOST_RECORD_BYTES = 1 << 31  # TensorFlow itself reads no larger protocol buffer
 
 
 @kernel
-def _length(base, i, size):
-    """The length that the head of a record tells; -1 if that does not fit its checksum."""
-    if load_u32(base, i + _LENGTH) != masked_crc32c(base, i, i + _LENGTH):
-        return np.int64(-1)
+def _length(base, i):
+    """Whether the length that the head of a record tells fits its checksum, and the length."""
     length = np.int64(load_u64(base, i))
-    return length if length <= MOST_RECORD_BYTES else np.int64(-1)
+    fits = load_u32(base, i + _LENGTH) == masked_crc32c(base, i, i + _LENGTH)
+    return fits and 0 <= length <= MOST_RECORD_BYTES, length
 
 
 @kernel
@@ -36,7 +35,7 @@ def read_run(data, start, record, row, numbers, places, targets):
 
     data: uint8, a part of a file. start: where a record starts in it. record: its number. row: the first row to fill.
     numbers, places: int64[rows], take the number of the record of each row, and where it starts in the data: ~place, if
-    it has features that are no columns. targets: reading/kernels/column_tables.py.
+    it has features that are not columns. targets: reading/kernels/column_tables.py.
 
     Returns how it ended, the place and number of the record that is next, or damaged; the row behind the last; how many
     bytes a damaged or incomplete record has with its frame (at least); of an example the column (-1: none), and why.
@@ -44,8 +43,8 @@ def read_run(data, start, record, row, numbers, places, targets):
     base, table, size, none = address(data), address(targets), len(data), np.int64(-1)
     i = np.int64(start)
     while i + HEAD <= size:
-        length = _length(base, i, size)
-        if length < 0:
+        is_right, length = _length(base, i)
+        if not is_right:
             return BAD_LENGTH, i, record, row, np.int64(HEAD), none, np.int64(0)
         if length > size - i - FRAME:
             return INCOMPLETE, i, record, row, length + FRAME, none, np.int64(0)
@@ -67,13 +66,13 @@ def read_run(data, start, record, row, numbers, places, targets):
 
 @kernel
 def find_record(data, start):
-    """The first place from `start` on where a record may start: a length that fits its checksum; -1: there is none."""
+    """Whether a record may start from `start` on, where a length fits its checksum, and the first such place."""
     base = address(data)
     for i in range(start, len(data) - HEAD + 1):
         # No record has 2**32 bytes: this tells most places apart without a checksum.
-        if load_u32(base, i + 4) == 0 and load_u8(base, i + 3) < 128 and _length(base, i, len(data)) >= 0:
-            return i
-    return -1
+        if load_u32(base, i + 4) == 0 and load_u8(base, i + 3) < 128 and _length(base, i)[0]:
+            return True, i
+    return False, len(data)
 
 
 def warm_up() -> None:

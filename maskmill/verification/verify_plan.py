@@ -18,11 +18,24 @@ from maskmill.storage import files, manifest
 from maskmill.storage.paths import is_web
 from maskmill.text.lookalikes import no_text_shard
 from maskmill.text.text_files import kind_of_text
-from maskmill.verification.directory_checks import check_claim, check_directory, check_names, check_numbers
-from maskmill.verification.findings import Checked, Finding, joined
-from maskmill.verification.index_checks import check_listings
-from maskmill.verification.known_rules import (
+from maskmill.verification.comparison_checks import check_comparable
+from maskmill.verification.directory_checks import (
+    check_claim,
+    check_directory,
+    check_listings,
+    check_names,
+    check_numbers,
+)
+from maskmill.verification.file_checks import check_file
+from maskmill.verification.findings import CHECKS, Checked, finding, import_checks, joined, looked, skipped
+from maskmill.verification.listed_shards import ListedFile, ListedShard, read_listed
+from maskmill.verification.options import VerifyOptions, shard_numbers
+from maskmill.verification.pieces import ExpectedFile, Piece, PieceKind
+from maskmill.verification.remaking_checks import plan_remakes
+from maskmill.verification.row_reading import first_readable_example
+from maskmill.verification.row_rules import (
     KnownPieces,
+    RowRules,
     cleaned,
     parameters_of,
     plan_of,
@@ -31,13 +44,8 @@ from maskmill.verification.known_rules import (
     rules_of_records,
     schema_of,
 )
-from maskmill.verification.listed_shards import ListedFile, ListedShard, read_listed
-from maskmill.verification.options import VerifyOptions, shard_numbers
-from maskmill.verification.pieces import ExpectedFile, Piece
-from maskmill.verification.remake_planning import plan_remakes
-from maskmill.verification.row_rules import RowRules
-from maskmill.verification.targets import Target
-from maskmill.verification.vocabulary_checks import FoundVocabulary, check_lines, find_vocabulary, load_named
+from maskmill.verification.verify_targets import Target, VerifyPlan, may_be_data
+from maskmill.verification.vocabulary_checks import check_lines, find_vocabulary, load_named
 
 _NUMBER = re.compile(r"-(\d+)-of-(\d+)")
 _INDEX_SUFFIX = ".idx"
@@ -48,17 +56,24 @@ _OF_VOCABULARY = ("vocabulary", "vocabulary_size", "special_ids")  # what a mani
 _THREADS = 16  # that look into different files
 
 
-def plan(targets: Sequence[Target], options: VerifyOptions, scratch: str) -> tuple[Target, ...]:
+def plan(targets: Sequence[Target], options: VerifyOptions, scratch: str) -> VerifyPlan:
     """The targets with their pieces, and with what was found of their manifests, directories and vocabularies.
 
     Args:
-      targets: as `targets.find_targets` gives them.
+      targets: as `verify_targets.find_targets` gives them.
       options: of the verification.
       scratch: a directory that all workers reach.
 
     Raises:
-      UnusableInputError: the user named a vocabulary that cannot be used, or shards that there are not.
+      UnusableInputError: the user named a vocabulary that cannot be used, or shards, checks or data to compare that
+        there are not.
     """
+    import_checks()
+    for name in options.checks:
+        if name not in CHECKS:
+            raise UnusableInputError(f"--checks {name}: there is no such check; there are {', '.join(CHECKS)}.")
+    if options.against is not None:
+        check_comparable(options.against, options.vocab_file)
     planned: list[Target] = []
     for target in targets:
         with contextlib.closing(open_ranges(target.directory, cache_bytes=0)) as ranges:
@@ -67,7 +82,8 @@ def plan(targets: Sequence[Target], options: VerifyOptions, scratch: str) -> tup
         raise UnusableInputError(
             f"--shards {options.shards}: there are no such shards; see the numbers in their names."
         )
-    return plan_remakes(_with_other_texts(planned), options, scratch)
+    planned = plan_remakes(_with_other_texts(planned), options, scratch)
+    return VerifyPlan(targets=tuple(planned), options=options, scratch=scratch)
 
 
 def _with_other_texts(targets: Sequence[Target]) -> list[Target]:
@@ -76,18 +92,12 @@ def _with_other_texts(targets: Sequence[Target]) -> list[Target]:
     evals, trained = (tuple(p.path for p in text if p.split == split) for split in ("eval", "train"))
     if not evals:
         return list(targets)
-    return [
-        dataclasses.replace(
-            target,
-            pieces=tuple(
-                dataclasses.replace(piece, eval_texts=evals, train_texts=trained)
-                if (piece.kind, piece.split) == ("text", "train")
-                else piece
-                for piece in target.pieces
-            ),
-        )
-        for target in targets
-    ]
+
+    def told(piece: Piece) -> Piece:
+        is_trained = (piece.kind, piece.split) == ("text", "train")
+        return dataclasses.replace(piece, eval_texts=evals, train_texts=trained) if is_trained else piece
+
+    return [dataclasses.replace(target, pieces=tuple(map(told, target.pieces))) for target in targets]
 
 
 class _Planner:
@@ -104,38 +114,23 @@ class _Planner:
 
     def _plan_made(self, made: Mapping[str, Any]) -> Target:
         target = self._target
-        file = files.join(target.directory, manifest.MANIFEST)
-        shards, checked = read_listed(made, file)
+        shards, checked = read_listed(made, target.manifest_path)
         checks = [target.checked, checked]
-        target = dataclasses.replace(target, shards=shards, made=cleaned(made, shards))
+        target = dataclasses.replace(target, shards=shards, made=cleaned(made))
         if not target.named:
-            checks += [
-                check_directory(target, shards),
-                check_names(target, shards),
-                check_claim(target, self._ranges),
-            ]
+            checks += [check_directory(target, shards), check_names(target, shards), check_claim(target, self._ranges)]
         if target.kind == "vocabulary":
             return dataclasses.replace(target, checked=joined([*checks, self._check_vocabulary_files(shards)]))
         kept = [shard for shard in shards if self._is_chosen(shard.number)]
         is_whole = target.is_whole and len(kept) == len(shards)
         if target.kind == "text":
-            pieces = [self._text_piece(shard, file) for shard in kept for file in shard.files]
-            pieces = self._named_only(pieces)
+            pieces = self._named_only(self._text_piece(shard, file) for shard in kept for file in shard.files)
             return dataclasses.replace(target, pieces=tuple(pieces), is_whole=is_whole, checked=joined(checks))
-        rules, vocabulary, found = self._rules(made, shards)
-        if rules is not None:
-            rules = _with_vocabulary(rules, vocabulary)
+        rules, known, found = self._rules(made, shards)
         checks += [found, check_listings(target, self._ranges) if not target.named else Checked()]
-        pieces = self._named_only([self._examples_piece(shard, file, rules) for shard in kept for file in shard.files])
-        return dataclasses.replace(
-            target,
-            pieces=tuple(pieces),
-            is_whole=is_whole,
-            checked=joined(checks),
-            vocabulary=vocabulary.path,
-            vocabulary_sha256=vocabulary.sha256,
-            is_tokenizer=vocabulary.is_tokenizer,
-        )
+        pieces = self._named_only(self._examples_piece(shard, file, rules) for shard in kept for file in shard.files)
+        known, checked = dataclasses.replace(known, vocabulary=None), joined(checks)
+        return dataclasses.replace(target, pieces=tuple(pieces), is_whole=is_whole, checked=checked, known=known)
 
     def _is_chosen(self, number: int) -> bool:
         return self._chosen is None or any(number in chosen for chosen in self._chosen)
@@ -144,22 +139,25 @@ class _Planner:
         named = {_normal(name) for name in self._target.named}
         return [piece for piece in pieces if not named or _normal(piece.path) in named]
 
-    def _text_piece(self, shard: ListedShard, file: ListedFile) -> Piece:
+    def _piece(self, kind: PieceKind, path: str, split: str, shard: int, expected: ExpectedFile, **more: Any) -> Piece:
         return Piece(
-            kind="text",
-            path=files.join(self._target.directory, file.name),
-            split=shard.kind,
-            shard=shard.number,
+            kind=kind,
+            path=path,
+            split=split,
+            shard=shard,
             directory=self._target.directory,
-            expected=ExpectedFile(size=file.size, sha256=file.sha256, counts=shard.counts),
+            expected=expected,
             contamination=self._options.contamination,
             scratch=self._scratch,
+            **more,
         )
 
+    def _text_piece(self, shard: ListedShard, file: ListedFile) -> Piece:
+        expected = ExpectedFile(size=file.size, sha256=file.sha256, counts=shard.counts)
+        return self._piece("text", self._target.file(file.name), shard.kind, shard.number, expected)
+
     def _examples_piece(self, shard: ListedShard, file: ListedFile, rules: RowRules | None) -> Piece:
-        directory = self._target.directory
-        path = files.join(directory, file.name)
-        index = None if file.index is None else files.join(directory, file.index)
+        path, index = self._target.file(file.name), None if file.index is None else self._target.file(file.index)
         expected = ExpectedFile(
             size=file.size,
             sha256=file.sha256,
@@ -170,45 +168,27 @@ class _Planner:
         )
         own = None
         if rules is not None:
-            data_file = DataFile(
-                path=path,
-                samples=file.examples or 0,
-                size=file.size,
-                sha256=file.sha256,
-                index=index,
-                width=file.width or rules.data_set.width,
-            )
-            own = rules_of_file(rules, data_file)
-        return Piece(
-            kind="examples",
-            path=path,
-            split=shard.kind,
-            shard=shard.number,
-            directory=directory,
-            expected=expected,
-            format=_format_of(self._target.made or {}),
-            rules=own,
-            contamination=self._options.contamination,
-            scratch=self._scratch,
-        )
+            width = file.width or rules.data_set.width
+            own = rules_of_file(rules, _data_file(path, file.examples or 0, width, expected))
+        format = _format_of(self._target.made or {})
+        return self._piece("examples", path, shard.kind, shard.number, expected, format=format, rules=own)
 
     def _rules(
         self, made: Mapping[str, Any], shards: Sequence[ListedShard]
-    ) -> tuple[RowRules | None, FoundVocabulary, Checked]:
-        """How rows must look, by the manifest and the vocabulary; None where the manifest cannot be understood."""
+    ) -> tuple[RowRules | None, KnownPieces, Checked]:
+        """How rows must look, by the manifest and the vocabulary; None if the manifest cannot be understood."""
         told = self._told(made)
         if told is None:
-            skipped = {"vocabulary": _OLDER, "seed": _OLDER}
-            return self._rules_of_first(shards), FoundVocabulary(known=KnownPieces()), Checked(skipped=skipped)
+            return self._rules_of_first(shards), KnownPieces(), skipped(_OLDER, "vocabulary", "seed")
         of_made, directory = told
         file = files.join(directory, manifest.MANIFEST)
-        vocabulary, checked = find_vocabulary(of_made, directory, self._options.vocab_file, self._ranges)
+        known, checked = find_vocabulary(of_made, directory, self._options.vocab_file, self._ranges)
         try:
             plan = plan_of(of_made)
         except UnusableInputError as error:
-            return None, vocabulary, joined([checked, _manifest_problem(file, "options of examples", str(error))])
-        known = vocabulary.known
-        marks_words = not vocabulary.is_tokenizer and (known.vocabulary is None or known.vocabulary.marks_words)
+            return None, known, joined([checked, _manifest_problem(file, "options of examples", str(error))])
+        is_tokenizer = known.path is not None and known.is_tokenizer
+        marks_words = not is_tokenizer and (known.vocabulary is None or known.vocabulary.marks_words)
         schema = schema_of(plan, known.size or _SOME_SIZE, marks_words=marks_words)
         problems = [checked, *_check_widths(plan, shards, file), *_check_options(made, file)]
         if "schema" in made and known.vocabulary is not None:
@@ -220,10 +200,10 @@ class _Planner:
         if together and len(together) < len(_OF_VOCABULARY):
             missing = next(name for name in _OF_VOCABULARY if name not in made)
             problems.append(_manifest_problem(file, "the entries of the vocabulary", f"{missing} is missing"))
-        return rules_of_plan(plan, schema, known, directory), vocabulary, joined(problems)
+        return rules_of_plan(plan, schema, known, directory), known, joined(problems)
 
     def _told(self, made: Mapping[str, Any]) -> tuple[Mapping[str, Any], str] | None:
-        """The manifest that says what examples were made with, and its directory; None where there is none.
+        """The manifest that says what examples were made with, and its directory; None if there is none.
 
         That of picked examples of an older version does not say it, but that of those that they were picked of does.
         """
@@ -236,66 +216,47 @@ class _Planner:
 
     def _rules_of_first(self, shards: Sequence[ListedShard]) -> RowRules | None:
         """The rules of examples of which nothing is told, by the first of them."""
-        for path in (files.join(self._target.directory, file.name) for shard in shards for file in shard.files):
+        for path in (self._target.file(file.name) for shard in shards for file in shard.files):
             features = self._features_of(path)
             if not isinstance(features, str):
                 return rules_of_records(features, self._options, KnownPieces(), path)
         return None
 
     def _check_vocabulary_files(self, shards: Sequence[ListedShard]) -> Checked:
-        """Holds the files of a vocabulary's directory against its manifest; they are small."""
-        from maskmill.verification.file_checks import check_file
-
-        checks = []
+        """Compares the files of a vocabulary's directory with its manifest; they are small."""
+        checks: list[Checked] = []
         for listed in (file for shard in shards for file in shard.files):
-            path = files.join(self._target.directory, listed.name)
-            piece = Piece(
-                kind="text",
-                path=path,
-                split="",
-                shard=0,
-                directory=self._target.directory,
-                expected=ExpectedFile(size=listed.size, sha256=listed.sha256),
-            )
-            checked, _, digest = check_file(piece, self._ranges)
+            path = self._target.file(listed.name)
+            expected = ExpectedFile(size=listed.size, sha256=listed.sha256)
+            checked = check_file(self._piece("text", path, "", 0, expected), self._ranges)
             checks.append(checked)
-            if files.base_name(listed.name) == "vocab.txt" and digest is not None:
+            if files.base_name(listed.name) == "vocab.txt" and checked.sha256 is not None:
                 checks.append(check_lines(path, self._ranges.read_all(path)))
         return joined(checks)
 
     def _plan_files(self) -> list[Target]:
         """Files without a manifest: those whose rows have other columns are targets of their own."""
         target = self._target
-        everything = target.named or _files_in(target.directory)
+        everything = target.named or [path for path in files.list_directory(target.directory) if may_be_data(path)]
         paths = [path for path in everything if self._is_chosen_file(path)]
         checked = joined([target.checked, check_numbers(everything, target)])
-        target = dataclasses.replace(
-            target, is_whole=target.is_whole and len(paths) == len(everything), checked=checked
-        )
+        is_whole = target.is_whole and len(paths) == len(everything)
+        target = dataclasses.replace(target, is_whole=is_whole, checked=checked)
         if target.kind == "text":
             pieces = [self._loose_piece(path, place, None) for place, path in enumerate(paths)]
             return [dataclasses.replace(target, pieces=tuple(pieces))]
-        vocabulary, found = FoundVocabulary(known=KnownPieces()), Checked()
+        known, found = KnownPieces(), skipped("no vocabulary is named with --vocab_file", "vocabulary")
         if self._options.vocab_file is not None:
-            vocabulary, found = load_named(self._options.vocab_file)
-        else:
-            found = Checked(skipped={"vocabulary": "no vocabulary is named with --vocab_file"})
-        groups, problem = self._by_columns(paths, vocabulary.known)
+            known, found = load_named(self._options.vocab_file)
+        groups, problem = self._by_columns(paths, known)
+        target = dataclasses.replace(
+            target, is_whole=target.is_whole and len(groups) == 1, known=dataclasses.replace(known, vocabulary=None)
+        )
+        checks = [joined([target.checked, found, problem]), *[Checked()] * len(groups)]
         planned = []
-        for number, (rules, of_group) in enumerate(groups):
-            known = None if rules is None else _with_vocabulary(rules, vocabulary)
-            pieces = [self._loose_piece(path, place, known) for place, path in enumerate(of_group)]
-            planned.append(
-                dataclasses.replace(
-                    target,
-                    pieces=tuple(pieces),
-                    is_whole=target.is_whole and len(groups) == 1,
-                    checked=joined([target.checked, found, problem]) if number == 0 else Checked(),
-                    vocabulary=vocabulary.path,
-                    vocabulary_sha256=vocabulary.sha256,
-                    is_tokenizer=vocabulary.is_tokenizer,
-                )
-            )
+        for (rules, of_group), checked in zip(groups, checks, strict=False):
+            pieces = [self._loose_piece(path, place, rules) for place, path in enumerate(of_group)]
+            planned.append(dataclasses.replace(target, pieces=tuple(pieces), checked=checked))
         return planned
 
     def _is_chosen_file(self, path: str) -> bool:
@@ -322,7 +283,7 @@ class _Planner:
         listed = list(groups.values())
         checked = _other_columns([paths for _, paths in listed])
         if unknown and listed:
-            listed[0][1].extend(unknown)  # the rows that can be read of them are held against these rules
+            listed[0][1].extend(unknown)  # the rows that can be read of them are compared with these rules
         elif not listed:
             listed = [(None, unknown)]
         return listed, checked
@@ -339,8 +300,6 @@ class _Planner:
             return self._features_behind_damage(path) or str(error)
 
     def _features_behind_damage(self, path: str) -> Mapping[str, tuple[int, str]] | None:
-        from maskmill.verification.row_reading import first_readable_example
-
         try:
             return first_readable_example(path, self._ranges)
         except (UnusableInputError, RunFailedError):
@@ -348,33 +307,26 @@ class _Planner:
 
     def _loose_piece(self, path: str, place: int, rules: RowRules | None) -> Piece:
         found = _NUMBER.search(files.base_name(path))
-        is_text = self._target.kind == "text"
+        split, shard = self._options.split or kind_of_text(path), int(found[1]) if found else place
+        if self._target.kind == "text":
+            return self._piece("text", path, split, shard, ExpectedFile(), unusable=_no_shard(path))
         index = f"{path}{_INDEX_SUFFIX}"
-        has_index = not is_text and _is_there(index, self._ranges)
+        expected = ExpectedFile(index=index if _is_there(index, self._ranges) else None)
         own = None
         if rules is not None:
-            index_path = index if has_index else None
-            own = rules_of_file(
-                rules,
-                DataFile(path=path, samples=-1, size=None, sha256=None, index=index_path, width=rules.data_set.width),
-            )
-        return Piece(
-            kind="text" if is_text else "examples",
-            path=path,
-            split=self._options.split or kind_of_text(path),
-            shard=int(found[1]) if found else place,
-            directory=self._target.directory,
-            expected=ExpectedFile(index=index if has_index else None),
-            format=None if is_text else "tfrecord",
-            rules=own,
-            unusable=_no_shard(path) if is_text else self._unusable.get(path),
-            contamination=self._options.contamination,
-            scratch=self._scratch,
-        )
+            own = rules_of_file(rules, _data_file(path, -1, rules.data_set.width, expected))
+        unusable = self._unusable.get(path)
+        return self._piece("examples", path, split, shard, expected, format="tfrecord", rules=own, unusable=unusable)
+
+
+def _data_file(path: str, samples: int, width: int, expected: ExpectedFile) -> DataFile:
+    return DataFile(
+        path=path, samples=samples, size=expected.size, sha256=expected.sha256, index=expected.index, width=width
+    )
 
 
 def _examples_manifest(directory: str, ranges: ByteRanges) -> dict[str, Any] | None:
-    """The manifest of the examples in a directory; None where there is none."""
+    """The manifest of the examples in a directory; None if there is none."""
     path = files.join(directory, manifest.MANIFEST)
     try:
         made = manifest.parse_manifest(path, ranges.read_all(path))
@@ -384,7 +336,7 @@ def _examples_manifest(directory: str, ranges: ByteRanges) -> dict[str, Any] | N
 
 
 def _no_shard(path: str) -> str | None:
-    """Why a file is no text shard; None where it may be one, or only its own reader can tell."""
+    """Why a file is not a text shard; None if it may be one, or only its own reader can tell."""
     if is_web(path):
         return None
     try:
@@ -404,7 +356,7 @@ def _column_said(entry: Any) -> Any:
 
 
 def _check_options(made: Mapping[str, Any], file: str) -> list[Checked]:
-    """Holds the parameters of a manifest against what it says elsewhere."""
+    """Compares the parameters of a manifest with what it says elsewhere."""
     problems = []
     given, options = made["parameters"].get("format"), parameters_of(made)
     if given is not None and given != made.get("format", given):
@@ -421,7 +373,7 @@ def _check_options(made: Mapping[str, Any], file: str) -> list[Checked]:
 
 
 def _check_widths(plan: ExamplesPlan, shards: Sequence[ListedShard], file: str) -> list[Checked]:
-    """Holds the widths of files against those of the bins."""
+    """Compares the widths of files with those of the bins."""
     widths = [None] if plan.objective.bins is None else plan.widths
     others = [listed for shard in shards for listed in shard.files if listed.width not in widths]
     if not others:
@@ -435,25 +387,12 @@ def _other_columns(groups: Sequence[Sequence[str]]) -> Checked:
     if len(groups) <= 1:
         return Checked()
     first, other = groups[0][0], groups[1][0]
-    message = (
-        f"{other}: the first row has other features, or other numbers of values, than the first of {first}; if these "
-        "are two data sets, verify them apart."
+    what = (
+        f"the first row has other features, or other numbers of values, than the first of {first}; if these are two "
+        "data sets, verify them apart"
     )
-    finding = Finding(
-        check="schema",
-        severity="warning",
-        file=other,
-        expected="the same features in all files",
-        found="others",
-        message=message,
-        count=sum(len(group) for group in groups[1:]),
-    )
-    return Checked(findings=(finding,), looked_at={"schema": 1})
-
-
-def _with_vocabulary(rules: RowRules, vocabulary: FoundVocabulary) -> RowRules:
-    """Rules that name the vocabulary's file."""
-    return dataclasses.replace(rules, vocabulary_file=vocabulary.path, is_tokenizer=vocabulary.is_tokenizer)
+    expected, count = "the same features in all files", sum(len(group) for group in groups[1:])
+    return looked("schema", finding("schema", other, expected, "others", what, "warning", count=count))
 
 
 def _normal(path: str) -> str:
@@ -468,12 +407,6 @@ def _is_there(path: str, ranges: ByteRanges) -> bool:
     return True
 
 
-def _files_in(directory: str) -> list[str]:
-    from maskmill.verification.targets import may_be_data
-
-    return [path for path in files.list_directory(directory) if may_be_data(path)]
-
-
 def _format_of(made: Mapping[str, Any]) -> Any:
     given = made.get("format", "tfrecord")
     return given if given in shard_formats.NAMES else "tfrecord"
@@ -484,6 +417,5 @@ def _shown(value: Any) -> str:
 
 
 def _manifest_problem(file: str, what: str, why: str) -> Checked:
-    message = f"{file}: {what} cannot be ({why.rstrip('.')}); put back the manifest that was written with the data."
-    finding = Finding(check="manifest", file=file, expected="as maskmill writes it", found=why[:200], message=message)
-    return Checked(findings=(finding,))
+    what = f"{what} cannot be ({why.rstrip('.')}); put back the manifest that was written with the data"
+    return Checked(findings=[finding("manifest", file, "as maskmill writes it", why[:200], what)])

@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 
 from maskmill.verification.bounds import is_too_few, is_too_many
-from maskmill.verification.findings import Checked, Finding
-from maskmill.verification.kernels.rows import CLOSES, CONTINUES, SHARE_BITS
-from maskmill.verification.known_rules import parameters_of
+from maskmill.verification.findings import Checked, Finding, finding, makes_check
+from maskmill.verification.kernels.row_checking import CLOSES, CONTINUES, SHARE_BITS
 from maskmill.verification.pieces import PieceResult, RowStatistics
-from maskmill.verification.row_rules import RowRules
-from maskmill.verification.row_statistics import add_statistics
-from maskmill.verification.targets import Target
+from maskmill.verification.row_results import add_statistics
+from maskmill.verification.row_rules import RowRules, parameters_of
+from maskmill.verification.verify_targets import Target
 
 _TESTS = 32  # of a file
 _UNEVEN = 0.1  # how much more or less of the masks may be in a half of a row where words are masked
@@ -27,8 +26,9 @@ _LEAST_SHARE = 0.25  # of the predictions asked for, with masks of words
 _UNKNOWN = "it is not known how the examples were made"
 
 
+@makes_check("data_set", "examples", "eval")
 def check_shares(target: Target, results: Sequence[PieceResult]) -> Checked:
-    """Holds what the rows of files were counted to have against the options, for each file and for all of a split."""
+    """Compares what the rows of files were counted to have with the options, for each file and for all of a split."""
     counted = [r for r in results if r.rows is not None and r.rows.rows and r.piece.rules is not None]
     findings: list[Finding] = []
     looked_at: collections.Counter[str] = collections.Counter()
@@ -54,9 +54,9 @@ def check_shares(target: Target, results: Sequence[PieceResult]) -> Checked:
     if isinstance(lengths, str):
         skipped["length_share"] = lengths
     else:
-        looked_at["length_share"] += len(counted)
+        looked_at["length_share"] = len(counted)
         findings += lengths
-    return Checked(findings=tuple(findings), looked_at=dict(looked_at), skipped=skipped if counted else {})
+    return Checked(findings=findings, looked_at=dict(looked_at), skipped=skipped if counted else {})
 
 
 def _parts(
@@ -99,7 +99,7 @@ def _masks(path: str, rows: RowStatistics, rules: RowRules, tests: int) -> list[
         ("a random piece", rows.masked_random, max(0.0, rules.random_share - 2 * slack), rules.random_share),
     ):
         trials, successes = rows.masked // drawn_together, found // drawn_together
-        if is_too_few(successes, trials, least, tests) or is_too_many(successes, trials, min(1.0, most), tests):
+        if _is_unlikely(successes, trials, least, most, tests):
             findings.append(_share(path, "mask_share", f"masked positions with {name}", found, rows.masked, least))
     return findings + _too_few_masks(path, rows, rules)
 
@@ -219,9 +219,7 @@ def _pairs(
     if rules.objective not in ("nsp", "sop"):
         return "there are no pairs"
     if rules.objective == "sop":
-        if is_too_few(rows.second_label, rows.sequences, _HALF, tests) or is_too_many(
-            rows.second_label, rows.sequences, _HALF, tests
-        ):
+        if _is_unlikely(rows.second_label, rows.sequences, _HALF, _HALF, tests):
             return [_share(path, "pair_share", "swapped pairs", rows.second_label, rows.sequences, _HALF)]
         return []
     if options.get("strict_labels") and (counts.get("single_document_shards") != 0):
@@ -256,26 +254,22 @@ def _lengths(results: Sequence[PieceResult], options: Mapping[str, Any]) -> list
         files.setdefault(shard, result)
         if result.rows is not None:
             short[shard] += int(result.rows.lengths[:width].sum())
-    return [
-        Finding(
-            check="length_share",
-            file=files[shard].piece.path,
-            expected=f"{most:,} rows or fewer below {width:,} pieces",
-            found=f"{count:,}",
-            message=f"{files[shard].piece.path}: {count:,} rows of this shard are shorter than {width:,} pieces, but "
-            f"only the last row of each pass over the text may be ({most:,}); make the shard again.",
-        )
-        for shard, count in short.items()
-        if count > most
-    ]
+    findings = []
+    for shard, count in short.items():
+        if count > most:
+            expected = f"{most:,} rows or fewer below {width:,} pieces"
+            what = (
+                f"{count:,} rows of this shard are shorter than {width:,} pieces, but only the last row of each pass "
+                f"over the text may be ({most:,}); make the shard again"
+            )
+            findings.append(finding("length_share", files[shard].piece.path, expected, f"{count:,}", what))
+    return findings
 
 
 def _share(path: str, check: str, what: str, found: int, trials: int, expected: float) -> Finding:
-    return Finding(
-        check=check,
-        file=path,
-        expected=f"{expected:.2%} {what}",
-        found=f"{found / max(1, trials):.2%}",
-        message=f"{path}: {found / max(1, trials):.2%} are {what} ({found:,} of {trials:,}) where {expected:.2%} are "
-        "expected, which cannot be chance; check the options that the data was made with.",
+    share, wanted = f"{found / max(1, trials):.2%}", f"{expected:.2%}"
+    told = (
+        f"{share} are {what} ({found:,} of {trials:,}) where {wanted} are expected, which cannot be chance; check the "
+        "options that the data was made with"
     )
+    return finding(check, path, f"{wanted} {what}", share, told)

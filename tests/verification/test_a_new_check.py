@@ -1,0 +1,91 @@
+"""A new check is one function in one file: it is made, counted, told of, chosen and listed; nothing else names it."""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from maskmill import verification
+from maskmill.errors import UnusableInputError
+from maskmill.reporting import facts
+from maskmill.verification import findings
+from maskmill.verification.options import VerifyOptions
+from maskmill.verification.verifying import verify
+from pipelines.verifying import verify as command
+
+NEW = '''"""Whether lines have tabs."""
+
+from maskmill.reading.byte_ranges import ByteRanges
+from maskmill.verification.findings import Check, Checked, finding, looked, makes_check
+from maskmill.verification.pieces import Piece
+
+
+@makes_check("file", "text", check=Check("tabs", 10, "no line has a tab"))
+def check_tabs(piece: Piece, ranges: ByteRanges) -> Checked:
+    lines = ranges.read_all(piece.path).split(b"\\n")
+    wrong = [number for number, line in enumerate(lines, 1) if b"\\t" in line]
+    found = []
+    if wrong:
+        what, at = "a tab stands in this line; make the file again", ("line", wrong[0])
+        found.append(finding("tabs", piece.path, "no tab", "one", what, "warning", at=at, count=len(wrong)))
+    return looked("tabs", *found, count=len(lines) - 1)
+'''
+
+
+@pytest.fixture(autouse=True)
+def new_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A file with a check beside those of the package, for one test."""
+    findings.import_checks()
+    checks, made = dict(findings.CHECKS), list(findings._made)
+    (tmp_path / "beside").mkdir()
+    (tmp_path / "beside" / "tab_checks.py").write_text(NEW)
+    monkeypatch.setattr(verification, "__path__", [*verification.__path__, str(tmp_path / "beside")])
+    findings.import_checks.cache_clear()
+    yield
+    findings.import_checks.cache_clear()
+    findings.CHECKS.clear()
+    findings.CHECKS.update(checks)
+    findings._made[:] = made
+    sys.modules.pop("maskmill.verification.tab_checks", None)
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    """A text shard with two tabs."""
+    path = tmp_path / "part-00000-of-00001"
+    path.write_text("A river runs.\nIt\thas a bank.\n\nAnother one.\nIt\tis dry.\n\n")
+    return path
+
+
+def test_it_is_made_and_counted(text: Path) -> None:
+    verification = verify([str(text)])
+    (found,) = [found for found in verification.findings if found.check == "tabs"]
+    assert found.message == f"{text}, line 2: a tab stands in this line; make the file again."
+    assert (found.record, found.count) == (2, 2)
+    assert verification.outcomes["tabs"] == findings.CheckOutcome(check="tabs", looked_at=6, findings=2)
+
+
+def test_it_is_told_of(text: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.run([str(text)], VerifyOptions(json=True)) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert told["counts"]["warning"] == 2
+    expected = {"check": "tabs", "title": "no line has a tab", "looked_at": 6, "findings": 2, "skipped": None}
+    assert told["checks"][-1] == expected
+    line = facts._checked(verify([str(text)])).line("tabs")
+    assert line is not None
+    assert (line.title, line.mark, line.findings) == ("no line has a tab", "warning", 2)
+
+
+def test_it_can_be_chosen(text: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert list(verify([str(text)], VerifyOptions(checks=("tabs",))).outcomes) == ["tabs"]
+    assert command.run([str(text)], VerifyOptions(checks=("tabs",))) == 1
+    assert capsys.readouterr().out.startswith(f"warning: {text}, line 2: a tab stands in this line")
+    assert command.run([str(text)], VerifyOptions(checks=("documents", "profile"))) == 0
+    with pytest.raises(UnusableInputError, match=r"--checks tab: there is no such check; there are manifest, .*, tabs"):
+        verify([str(text)], VerifyOptions(checks=("tab",)))
+
+
+def test_the_table_of_the_page_has_its_line() -> None:
+    assert findings.checks_table().endswith("\n| `tabs` | no line has a tab |\n")
