@@ -200,6 +200,7 @@ def test_the_wheel_has_the_launchers_files_and_a_dry_run_needs_nothing_else(tmp_
     home = tmp_path / "home"
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(home)
+    assert (home / "maskmill" / "py.typed").is_file()
     blocked = "import sys; sys.modules.update(tensorflow=None, keras=None, jax=None)"
     for launcher in ("local", "slurm", "gke", "vertex"):
         flags = ["--launcher", launcher, "--dry_run", *FLAGS]
