@@ -30,17 +30,14 @@ class BeamStore(ObjectStore):
         """Looks at nothing."""
 
     def address(self, path: str) -> str:
-        """The path itself."""
         return path
 
     def find(self, path: str, *, fresh: bool = False) -> FileInfo | None:
-        """Asks Beam for a file's description."""
         with _explained(path):
             found = self._systems.get_filesystem(path).metadata(path) if self._systems.exists(path) else None
         return None if found is None else _described(found)
 
     def read(self, path: str, start: int = 0, end: int | None = None) -> tuple[bytes, str] | None:
-        """Bytes of a file, without a version."""
         if self.find(path) is None:
             return None
         with self.open(path) as file:
@@ -48,13 +45,11 @@ class BeamStore(ObjectStore):
             return file.read(-1 if end is None else end - start), ""
 
     def open(self, path: str) -> io.BufferedReader:
-        """Beam's own file."""
         with _explained(path):
             return io.BufferedReader(self._systems.open(path, compression_type=self._as_it_is))
 
     @contextlib.contextmanager
     def body(self, file: FileInfo, start: int, end: int, *, fresh: bool) -> Iterator[Any]:
-        """Bytes [start, end) of a file."""
         with self.open(file.path) as opened:
             opened.seek(start)
             yield io.BufferedReader(io.BytesIO(opened.read(end - start)))
@@ -69,7 +64,6 @@ class BeamStore(ObjectStore):
         yield (found, []) if deep else ([file for file, name in below if "/" not in name], sorted(folders))
 
     def put(self, path: str, content: bytes, expected: str | None = None) -> str:
-        """Writes a file."""
         if expected is not None:
             _incomparable(path)
         with _explained(path), self._systems.create(path, compression_type=self._as_it_is) as file:
@@ -77,24 +71,20 @@ class BeamStore(ObjectStore):
         return ""
 
     def begin(self, path: str) -> PartedUpload:
-        """Begins to write a file."""
         with _explained(path):
             return _Writing(path, self._systems.create(path, compression_type=self._as_it_is))
 
     def delete(self, paths: Sequence[str]) -> None:
-        """Deletes files."""
         for path in paths:
             self.delete_one(path)
 
     def delete_one(self, path: str, version: str | None = None) -> None:
-        """Deletes a file."""
         if version is not None:
             _incomparable(path)
         with _explained(path):
             self._systems.delete([path])
 
     def copy(self, source: str, target: str) -> None:
-        """Copies a file."""
         with _explained(target):
             self._systems.copy([source], [target])
 

@@ -55,7 +55,6 @@ class CloudStore(ObjectStore):
         self._checked: set[str] = set()
 
     def address(self, path: str) -> str:
-        """The address of an object's description."""
         bucket, name = _split(path)
         return f"{self._endpoint}/storage/v1/b/{bucket}/o/{urllib.parse.quote(name, safe='')}"
 
@@ -83,7 +82,6 @@ class CloudStore(ObjectStore):
         self._checked.add(bucket)
 
     def find(self, path: str, *, fresh: bool = False) -> FileInfo | None:
-        """Asks for an object's description."""
         with contextlib.suppress(MissingFileError), _allowed(path):
             return _described(path, self._ask_json(path, "GET", f"{self.address(path)}?fields={_FIELDS}"))
         return None
@@ -107,7 +105,6 @@ class CloudStore(ObjectStore):
 
     @contextlib.contextmanager
     def body(self, file: FileInfo, start: int, end: int, *, fresh: bool) -> Iterator[Any]:
-        """Bytes [start, end) of an object of this generation."""
         url = f"{self._media(file.path)}?alt=media&ifGenerationMatch={file.version}"
         headers = {"Range": f"bytes={start}-{end - 1}"} | ({"Cache-Control": "no-cache"} if fresh else {})
         try:
@@ -126,7 +123,6 @@ class CloudStore(ObjectStore):
             raise
 
     def pages(self, prefix: str, *, deep: bool) -> Iterator[tuple[list[FileInfo], list[str]]]:
-        """Asks for the objects with a prefix."""
         bucket, name = _split(prefix)
         query = {"prefix": name, "fields": f"items({_FIELDS}),prefixes,nextPageToken"}
         query |= {} if deep else {"delimiter": "/"}
@@ -175,11 +171,9 @@ class CloudStore(ObjectStore):
             )
 
     def begin(self, path: str) -> PartedUpload:
-        """Begins a resumable upload."""
         return _ResumableUpload(self, path)
 
     def delete_one(self, path: str, version: str | None = None) -> None:
-        """Deletes an object."""
         condition = "" if version is None else f"?ifGenerationMatch={version}"
         with contextlib.suppress(MissingFileError), _allowed(path):
             self._ask(path, "DELETE", self.address(path) + condition)

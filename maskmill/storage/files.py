@@ -208,8 +208,7 @@ def open_input(path: str) -> BinaryIO:
     """
     try:
         if is_local(path):
-            raw = open(os.path.expanduser(path), "rb", buffering=0)  # noqa: SIM115 - the caller closes it
-            return io.BufferedReader(_Input(path, raw))
+            return io.BufferedReader(_Input(path))
         return store_of(path).open(path)
     except FileNotFoundError:
         raise UnusableInputError(f"{path}: this input does not exist; check the path.") from None
@@ -219,39 +218,24 @@ def open_input(path: str) -> BinaryIO:
         raise UnusableInputError(f"{path}: this input cannot be read ({paths.why(error)}).") from None
 
 
-class _Input(io.RawIOBase):
+class _Input(io.FileIO):
     """A raw local file that turns errors into one sentence: a disk that fails, a lost network."""
 
-    def __init__(self, path: str, file: BinaryIO) -> None:
+    def __init__(self, path: str) -> None:
+        super().__init__(os.path.expanduser(path))
         self._path = path
-        self._file = file
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
 
     def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
         with self._explained():
-            return self._file.seek(offset, whence)
-
-    def tell(self) -> int:
-        return self._file.tell()
+            return super().seek(offset, whence)
 
     def readinto(self, buffer: Any, /) -> int:
         with self._explained():
-            block = self._file.read(len(buffer))
-        buffer[: len(block)] = block
-        return len(block)
+            return super().readinto(buffer) or 0
 
     def readall(self) -> bytes:
         with self._explained():
-            return self._file.read()
-
-    def close(self) -> None:
-        self._file.close()
-        super().close()
+            return super().readall() or b""
 
     @contextlib.contextmanager
     def _explained(self) -> Iterator[None]:

@@ -68,7 +68,6 @@ class S3Store(ObjectStore):
             self.client.count(request_dict["method"], self._s3.meta.endpoint_url)
 
     def address(self, path: str) -> str:
-        """The path below the endpoint."""
         return f"{self._s3.meta.endpoint_url}/{path.removeprefix(self.scheme)}"
 
     def check(self, path: str) -> None:
@@ -122,7 +121,6 @@ class S3Store(ObjectStore):
             raise UnusableInputError(f"{path}: AWS's settings do not fit ({_plain(error)}); correct them.") from error
 
     def find(self, path: str, *, fresh: bool = False) -> FileInfo | None:
-        """Asks for an object's description."""
         with contextlib.suppress(MissingFileError):
             found = self._ask(path, lambda: self._s3.head_object(**_split(path)))
             return _described(path, found, found["ContentLength"])
@@ -145,14 +143,12 @@ class S3Store(ObjectStore):
 
     @contextlib.contextmanager
     def body(self, file: FileInfo, start: int, end: int, *, fresh: bool) -> Iterator[Any]:
-        """Bytes [start, end) of an object with this entity tag."""
         with self._explained(file.path):
             found = self._s3.get_object(**_split(file.path), Range=f"bytes={start}-{end - 1}", IfMatch=file.version)
             with contextlib.closing(found["Body"]) as body:
                 yield _Body(body)
 
     def pages(self, prefix: str, *, deep: bool) -> Iterator[tuple[list[FileInfo], list[str]]]:
-        """Asks for the objects with a prefix, a thousand at a time."""
         place = _split(prefix)
         query = {"Bucket": place["Bucket"], "Prefix": place["Key"], **({} if deep else {"Delimiter": "/"})}
         root = f"s3://{place['Bucket']}/"
@@ -173,11 +169,9 @@ class S3Store(ObjectStore):
         return str(made["ETag"])
 
     def begin(self, path: str) -> PartedUpload:
-        """Begins a multipart upload."""
         return _MultipartUpload(self, path)
 
     def delete_one(self, path: str, version: str | None = None) -> None:
-        """Deletes an object."""
         if version is not None:
             # Some stores do not know the condition: they are asked before.
             found = self.find(path)

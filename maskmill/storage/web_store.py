@@ -21,11 +21,9 @@ class WebStore(Store):
     """Reads files of web servers. `version` is an entity tag or a time; "" where the server gives none."""
 
     def address(self, path: str) -> str:
-        """The path with its special characters quoted."""
         return urllib.parse.quote(path, safe="%/:=&?~+!$,;'@()*[]")
 
     def find(self, path: str, *, fresh: bool = False) -> FileInfo | None:
-        """Asks a server for a file's size and version."""
         url = self.address(path)
         try:
             return self.client.patiently(path, url, lambda: self._look(path, url, _freshness(fresh)))
@@ -50,7 +48,6 @@ class WebStore(Store):
 
     @contextlib.contextmanager
     def body(self, file: FileInfo, start: int, end: int, *, fresh: bool) -> Iterator[Any]:
-        """Bytes [start, end) of a file."""
         wanted = {"Range": f"bytes={start}-{end - 1}"} | _freshness(fresh)
         with (
             _readable(file.path),
