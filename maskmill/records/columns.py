@@ -161,7 +161,11 @@ def _table(
         return up_to(rows.lengths, width), rows.lengths
     if feature == "special_tokens_mask":
         return _is_special(rows, special_ids, width), rows.lengths
-    return (_sequence_ids if feature == "sequence_ids" else _position_ids)(rows, width), rows.lengths
+    if feature == "sequence_ids":
+        return _sequence_ids(rows, width), rows.lengths
+    if feature == "position_ids":
+        return _position_ids(rows, width), rows.lengths
+    raise KeyError(feature)
 
 
 def up_to(counts: npt.NDArray[np.int32], width: int) -> npt.NDArray[np.bool_]:

@@ -33,7 +33,7 @@ from maskmill.records.kernels.frames import TAIL as FRAME_TAIL
 
 _FRAME_LENGTH = 8  # bytes of a record's length, in front of their checksum
 
-# What a column may be, by the feature of records/columns.py. The values of the first have all the same size: they are
+# What a column may be, by the feature of records/features.py. The values of the first have all the same size: they are
 # 0 or 1, or floats. The others are numbers of variable length.
 OF_ONE_SIZE = (
     "input_mask",
