@@ -126,7 +126,8 @@ def _grams(ids: npt.NDArray[np.int32], gram: int) -> npt.NDArray[np.uint64]:
     rows, width = len(ids), max(0, ids.shape[1] - gram + 1)
     windows = np.lib.stride_tricks.sliding_window_view(ids, gram, axis=1) if width else ids[:, :0]
     hashes = np.zeros(rows * width, np.uint64)
-    add_column(hashes, windows.reshape(rows * width, gram), gram, 0, False)
+    # A copy: a view may be of a type that the kernel is not compiled for.
+    add_column(hashes, np.array(windows).reshape(rows * width, gram), gram, 0, False)
     return hashes.reshape(rows, width)
 
 

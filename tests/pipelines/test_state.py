@@ -47,7 +47,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A folder for a build, and a copy of the folder as the build leaves it."""
     folder = tmp_path_factory.mktemp("build")
     assert Build(folder).run() == [0, 0]
-    return folder, Path(shutil.copytree(folder, folder.with_name("copy")))
+    return folder, Path(shutil.copytree(folder, tmp_path_factory.mktemp("copy") / "build"))
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from typing import Any
 from maskmill.inspection.decoding import DecodedExample, DecodedPiece
 from maskmill.inspection.opened_texts import TextDocument
 from maskmill.inspection.passages import FoundDocument, HoldingRows
+from maskmill.reporting import samples
 from maskmill.reporting.facts import Facts
 from maskmill.reporting.input_documents import Documents, Rejected, SetAside
 from maskmill.reporting.made_from import Input, Option, Step
@@ -66,7 +67,7 @@ def made_up_facts(text: str = "text", **others: Any) -> Facts:
                 pieces=((text,),),
                 rows=HoldingRows(files=(text,), searched=1, count=1, examples=(example,)),
             ),
-            texts=(SampleText(file=text, lines=(text,), more=None),),
+            texts=(SampleText(file=text, lines=samples._first((text,)), more=None),),
             examples=(example,),
         ),
     )

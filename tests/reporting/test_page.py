@@ -192,7 +192,7 @@ def test_a_data_set_beside_itself_and_another(verified: Facts) -> None:
     changed = dataclasses.replace(
         verified,
         figures=(dataclasses.replace(verified.figures[0], value=1.0), *verified.figures[1:]),
-        options=(dataclasses.replace(verified.options[0], value="another"), *verified.options[1:]),
+        options=(verified.options[0]._replace(value="another"), *verified.options[1:]),
     )
     read = check_whole(page.render(verified, changed))
     assert "Options that differ" in read.text
