@@ -124,7 +124,7 @@ test-kernels-bounds: $(VENV)/dev ## small cases with checks of the bounds of all
 	$(PYTEST) -m bounds tests/kernels
 
 test-report: $(VENV)/dev ## the report in a real browser (needs Chromium or Chrome, or MASKMILL_BROWSER=its path)
-	$(PYTEST) -m browser tests/reporting
+	$(PYTEST) -m "browser and not exhaustive" tests/reporting
 
 test-releases: $(VENV)/dev ## releases, mirrors and watches: whole builds, killed and begun again
 	$(PYTEST) -m "releases and not kills and not exhaustive"

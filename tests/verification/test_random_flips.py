@@ -35,7 +35,7 @@ def files_of(root: Path) -> list[Path]:
     )
 
 
-@pytest.mark.exhaustive_but("gzip", "bins")
+@pytest.mark.exhaustive_but("gzip")
 @pytest.mark.parametrize("build", BUILDS)
 def test_any_damage_to_any_file_is_found(build: str, good: GoodBuilds) -> None:
     root = good.copy(build).root
@@ -49,7 +49,7 @@ def test_any_damage_to_any_file_is_found(build: str, good: GoodBuilds) -> None:
         path.write_bytes(before)
 
 
-@pytest.mark.exhaustive_but("parquet", "packed")
+@pytest.mark.exhaustive_but("packed")
 @pytest.mark.parametrize("build", BUILDS)
 def test_any_damage_to_examples_is_found_without_the_manifest(build: str, good: GoodBuilds) -> None:
     root = good.copy(build).root
