@@ -78,7 +78,7 @@ TRAINS := training and not torch
 TRAINED := tests/training tests/vocabularies tests/loading
 
 test-training: $(TRAINING)/ready ## the tests of what needs TensorFlow, JAX, Keras or grain
-	$(TRAINING)/bin/python -m pytest -q -m "$(TRAINS) and not exhaustive" $(TRAINED)
+	$(TRAINING)/bin/python -m pytest -q --numprocesses auto --dist loadfile -m "$(TRAINS) and not exhaustive" $(TRAINED)
 
 # PyTorch has one too: with the CUDA libraries that its wheel brings it is 5 GB.
 TORCH := .venv-torch

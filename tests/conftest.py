@@ -29,11 +29,11 @@ _MARKS_OF_FILE = re.compile(r"^pytestmark = (?:\[\n(?: .*\n)+\]|.*)", re.MULTILI
 collect_ignore_glob = [files for files, package in _NEEDS.items() if importlib.util.find_spec(package) is None]
 
 
-# No deadline: a busy machine takes its time. A property without `tries` has 10 or 33 of Hypothesis's 100 examples
+# No deadline: a busy machine takes its time. A property without `tries` has 10 or 25 of Hypothesis's 100 examples
 # in the smaller profiles.
 hypothesis.settings.register_profile(properties.FULL, deadline=None, derandomize=True)
 hypothesis.settings.register_profile(properties.FAST, deadline=None, derandomize=True, max_examples=10)
-hypothesis.settings.register_profile(properties.PART, deadline=None, derandomize=True, max_examples=33)
+hypothesis.settings.register_profile(properties.PART, deadline=None, derandomize=True, max_examples=25)
 hypothesis.settings.load_profile(properties.FULL)  # unless --hypothesis-profile names another
 
 

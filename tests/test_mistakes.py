@@ -42,9 +42,9 @@ TABLES = {
     for module in pkgutil.iter_modules(mistakes.__path__)
     if module.name != "table"
 }
-# Every fifteenth row of a table is in `make test`, unless it needs a process; of the others every fourth is in
+# Every fifteenth row of a table is in `make test`, unless it needs a process; of the others every sixth is in
 # `make test-builds`, and all are in `make test-exhaustive`.
-_SHARE, _SHARE_OF_BUILDS = 15, 4
+_SHARE, _SHARE_OF_BUILDS = 15, 6
 
 
 def _marks(number: int, row: Mistake) -> list[pytest.MarkDecorator]:

@@ -172,6 +172,7 @@ def test_a_vocabulary_and_its_examples_on_the_cluster(cluster: flink.Cluster, tm
     assert vocabulary_build(tmp_path / "cluster", *cluster.flags(), "--parallelism=4") == here
 
 
+@pytest.mark.exhaustive
 def test_a_verification_on_the_cluster(cluster: flink.Cluster, tmp_path: Path) -> None:
     build(tmp_path, *commands.IN_MEMORY)
     flags = (*cluster.flags(), "--parallelism=2", f"--scratch={tmp_path}")
@@ -234,6 +235,7 @@ def assert_complete(process: subprocess.Popen[bytes], output: Path, expected: di
     assert commands.leftovers(output) == []
 
 
+@pytest.mark.exhaustive
 def test_a_killed_worker(
     cluster: flink.Cluster, texts: Path, expected_examples: dict[str, str], tmp_path: Path
 ) -> None:

@@ -169,6 +169,7 @@ def test_a_watching_process_evaluates_each_checkpoint(settings, small_examples):
     assert [e["step"] for e in lines(settings["output_dir"], "eval", "eval")] == [2, 4]
 
 
+@pytest.mark.exhaustive
 def test_a_watching_process_ends_the_training_beside_it(settings, small_examples):
     # Any accuracy reaches 0. Only the watching process evaluates.
     goal = {"target_masked_lm_accuracy": 0.0}
