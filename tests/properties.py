@@ -5,7 +5,8 @@ from typing import Any
 
 import hypothesis
 
-# `make test` passes --hypothesis-profile=fast, `make test-builds` part; `make test-exhaustive` tries all in full.
+# `make test` passes --hypothesis-profile=fast, `make test-builds` part, for what is marked `builds`; `make
+# test-exhaustive` tries all in full.
 FAST, PART, FULL = "fast", "part", "full"
 _SHARES = {FAST: 10, PART: 4}  # one in so many of the examples is tried
 _LEAST = 10

@@ -249,6 +249,7 @@ def test_a_killed_worker(
         assert_complete(process, output, expected_examples)
 
 
+@pytest.mark.exhaustive
 def test_a_killed_taskmanager(
     cluster: flink.Cluster, texts: Path, expected_examples: dict[str, str], tmp_path: Path
 ) -> None:

@@ -101,7 +101,7 @@ def reused_of(release: Path, folder: str = "text") -> Reused:
 
 
 @pytest.mark.parametrize("name", BUILDS)
-@pytest.mark.exhaustive_but("usual", "expanding")
+@pytest.mark.exhaustive_but("expanding")
 def test_the_next_release_has_the_bytes_of_a_full_build(
     name: str, dumps: list[Path], book: Path, tmp_path: Path
 ) -> None:
