@@ -18,6 +18,7 @@ def whole():
     return run_steps(make_steps(small_config(), clip="none"), BATCHES)
 
 
+@pytest.mark.exhaustive
 def test_four_parts_of_eight_are_a_batch_of_32(whole):
     assert_same(run_steps(make_steps(small_config(), clip="none"), BATCHES, parts=4), whole)
 
