@@ -5,7 +5,7 @@ directory is not listed: its files are looked at one by one, which takes no time
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from maskmill.storage import completions, files
 
@@ -25,12 +25,15 @@ def store(place: str, name: str, key: str, directories: Sequence[str]) -> None:
         completions.store(place, FINISHED, name, {"key": key, "objects": listed})
 
 
-def is_so(place: str, name: str, key: str, directories: Sequence[str]) -> bool:
-    """Whether the same work is finished, and every object below the directories is as it was then."""
+def is_so(place: str, name: str, key: Callable[[], str], directories: Sequence[str]) -> bool:
+    """Whether the same work is finished, and every object below the directories is as it was then.
+
+    key: gives the fingerprint; called last, because it may read all local inputs.
+    """
     if files.is_local(place):
         return False
     record = completions.load(place, FINISHED, name)
-    return record is not None and record["key"] == key and record["objects"] == _digest(directories)
+    return record is not None and record["objects"] == _digest(directories) and record["key"] == key()
 
 
 def _digest(directories: Sequence[str]) -> str:

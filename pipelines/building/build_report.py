@@ -43,7 +43,7 @@ def of_build(output: str, verified: BuildReport, beam_arguments: Sequence[str] =
     path = files.join(output, REPORT)
     place = files.join(output, fingerprints.DATA_STAGES["extract"])
     key = completions.fingerprint(verified, manifest.versions())
-    if verified != "all" and finished.is_so(place, _FINISHED, key, [output]):
+    if verified != "all" and finished.is_so(place, _FINISHED, lambda: key, [output]):
         print(f"report:  {path} ({_became(None)})")
         return
     if not made_stages.has_stages(output):

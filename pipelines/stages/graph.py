@@ -74,7 +74,7 @@ def _are_finished(stages: Sequence[GraphStage[Any]]) -> bool:
     outputs = [stage.output for stage in stages]
     if not stages[0].read_files or any(map(files.is_local, outputs)):
         return False
-    return finished.is_so(outputs[0], _FINISHED, _key_of(stages, {}), outputs)
+    return finished.is_so(outputs[0], _FINISHED, lambda: _key_of(stages, {}), outputs)
 
 
 def _key_of(stages: Sequence[GraphStage[Any]], digests: Mapping[str, str]) -> str:

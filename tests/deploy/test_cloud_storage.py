@@ -21,7 +21,7 @@ from made_up import dump_files
 from servers import cloud
 
 from maskmill.errors import RunFailedError, UnusableInputError
-from maskmill.storage import completions, files
+from maskmill.storage import completions, files, finished
 from pipelines.commands import cli
 
 pytestmark = pytest.mark.long
@@ -50,6 +50,21 @@ def test_an_object_appears_when_it_is_complete(environment: Mapping[str, str]) -
         assert (file.size, file.sha256) == (len(data), hashlib.sha256(data).hexdigest())
         assert files.read_bytes(path) == data
         assert files.size(path) == len(data)
+
+
+def test_inputs_are_read_for_the_key_of_finished_work_only(environment: Mapping[str, str]) -> None:
+    place = f"gs://{BUCKET}/key"
+
+    def key() -> str:
+        raise AssertionError("a local dump was hashed before it was read")
+
+    assert not finished.is_so(place, "stages", key, [place])
+    files.write_bytes(f"{place}/shard", b"one")
+    finished.store(place, "stages", "a key", [place])
+    assert finished.is_so(place, "stages", lambda: "a key", [place])
+    assert not finished.is_so(place, "stages", lambda: "another key", [place])
+    files.write_bytes(f"{place}/shard", b"two")
+    assert not finished.is_so(place, "stages", key, [place])
 
 
 def fail(path: str, data: bytes, error: Exception) -> None:
