@@ -7,7 +7,6 @@ import os
 import socket
 import subprocess
 import sys
-import threading
 import time
 import urllib.error
 import urllib.request
@@ -16,6 +15,8 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
+
+from servers.serving import served
 
 PROJECT = "maskmill-test"
 
@@ -47,14 +48,8 @@ def server(handle: Handler) -> Iterator[str]:
             pass
 
     httpd = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answer)
-    thread = threading.Thread(target=httpd.serve_forever, daemon=True)
-    thread.start()
-    try:
+    with served(httpd):
         yield f"http://127.0.0.1:{httpd.server_address[1]}"
-    finally:
-        httpd.shutdown()
-        thread.join()
-        httpd.server_close()
 
 
 def json_answer(value: object, status: int = 200) -> tuple[int, Mapping[str, str], bytes]:

@@ -5,10 +5,11 @@ import contextlib
 import dataclasses
 import http.server
 import json
-import threading
 import time
 from collections.abc import Iterator
 from typing import Any
+
+from servers.serving import QuietServer, served
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,20 +63,11 @@ def receive() -> Iterator[Receiver]:
         def log_message(self, *_: object) -> None:
             pass
 
-    class Server(http.server.ThreadingHTTPServer):
+    class Server(QuietServer):
         daemon_threads = True
         block_on_close = False  # a delayed answer does not delay the test
 
-        def handle_error(self, request: Any, address: Any) -> None:
-            pass  # clients leave before the answer
-
     server = Server(("127.0.0.1", 0), Answer)
     receiver = Receiver(f"http://127.0.0.1:{server.server_address[1]}/hook")
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    try:
+    with served(server):
         yield receiver
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

@@ -13,7 +13,8 @@ import time
 import urllib.parse
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+
+from servers.serving import QuietServer, served
 
 Handler = http.server.BaseHTTPRequestHandler
 
@@ -190,27 +191,15 @@ def serve(certificate: Path | None = None) -> Iterator[FileServer]:
         def log_message(self, *_: object) -> None:
             pass
 
-    class Server(http.server.ThreadingHTTPServer):
-        request_queue_size = 128
-
-        def handle_error(self, request: Any, address: Any) -> None:
-            pass  # clients leave before the answer ends
-
-    server = Server(("127.0.0.1", 0), Answer)
+    server = QuietServer(("127.0.0.1", 0), Answer)
     if certificate is not None:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificate)
         server.socket = context.wrap_socket(server.socket, server_side=True)
     scheme = "http" if certificate is None else "https"
     files = FileServer(f"{scheme}://127.0.0.1:{server.server_address[1]}")
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    try:
+    with served(server):
         yield files
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def _send(handler: Handler, content: bytes, headers: dict[str, str]) -> None:

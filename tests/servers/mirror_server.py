@@ -19,7 +19,8 @@ import threading
 import time
 import urllib.parse
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+
+from servers.serving import QuietServer, served
 
 Handler = http.server.BaseHTTPRequestHandler
 # Told what a GET would be answered with; answers itself and returns True, or returns False.
@@ -370,22 +371,10 @@ def serve() -> Iterator[Mirror]:
         def log_message(self, *_: object) -> None:
             pass
 
-    class Server(http.server.ThreadingHTTPServer):
-        request_queue_size = 128
-
-        def handle_error(self, request: Any, address: Any) -> None:
-            pass  # clients leave before the answer ends
-
-    server = Server(("127.0.0.1", 0), Answer)
+    server = QuietServer(("127.0.0.1", 0), Answer)
     mirror = Mirror(f"http://127.0.0.1:{server.server_address[1]}")
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    try:
+    with served(server):
         yield mirror
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def _status_of(headers: Mapping[str, str]) -> int:
