@@ -46,8 +46,7 @@ def hide_bigquery_warning() -> None:
 def import_beam_for_local_runner() -> None:
     """Imports Beam without what the local runner does not need: 0.3 s of CPU instead of 1 s if all is installed.
 
-    What is left out can be imported afterwards: maskmill/storage/files.py imports Google's libraries when the first
-    path needs them.
+    What is left out can be imported afterwards.
     """
     with _as_if_missing(UNUSED_BY_BEAM):
         logging.disable(logging.WARNING)  # Beam would warn that it cannot read MongoDB
