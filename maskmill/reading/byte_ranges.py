@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
+from maskmill.storage.range_files import RangeFile
 
 _READ_BYTES = 1 << 20
 _HASHED_BYTES = 8 << 20
@@ -137,37 +138,6 @@ class LocalRanges(ByteRanges):
         return {"bytes_read": self._bytes_read}
 
 
-class _ReadFile(io.RawIOBase):
-    """A file whose bytes a function reads: [start, end) of them, or fewer, but at least one."""
-
-    def __init__(self, size: int, read: Callable[[int, int], Any], most: int) -> None:
-        self._size, self._read, self._most = size, read, most
-        self._at = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
-        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence]
-        if base + offset < 0:
-            raise OSError(f"there is no byte {base + offset}")
-        self._at = base + offset
-        return self._at
-
-    def readinto(self, buffer: Any, /) -> int:
-        view = memoryview(buffer).cast("B")
-        count = max(0, min(len(view), self._most, self._size - self._at))
-        if count:
-            block = memoryview(self._read(self._at, self._at + count))
-            count = len(block)
-            view[:count] = block
-        self._at += count
-        return count
-
-
 def open_bytes(size: int, read: Callable[[int, int], Any], read_bytes: int, most: int = 1 << 62) -> BinaryIO:
     """Bytes as a file.
 
@@ -177,7 +147,13 @@ def open_bytes(size: int, read: Callable[[int, int], Any], read_bytes: int, most
       read_bytes: how many are read at a time.
       most: never more than so many.
     """
-    return cast(BinaryIO, io.BufferedReader(_ReadFile(size, read, most), read_bytes))
+
+    def fill(start: int, view: memoryview) -> int:
+        block = memoryview(read(start, start + min(len(view), most)))
+        view[: len(block)] = block
+        return len(block)
+
+    return cast(BinaryIO, io.BufferedReader(RangeFile(size, fill), read_bytes))
 
 
 def open_range_file(path: str, ranges: ByteRanges, read_bytes: int = _READ_BYTES) -> BinaryIO:

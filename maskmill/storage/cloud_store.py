@@ -22,8 +22,8 @@ import urllib3
 from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
 from maskmill.storage import network
 from maskmill.storage.files import ChangedError, FileInfo
-from maskmill.storage.stores import FAILING, ObjectStore, PartedUpload, missing
-from maskmill.storage.web_client import DeniedError, RefusedError, TransientError, WebClient, status_of
+from maskmill.storage.stores import FAILING, ObjectStore, PartedUpload, microseconds, missing
+from maskmill.storage.web_client import INCOMPLETE, DeniedError, RefusedError, TransientError, WebClient, status_of
 from maskmill.storage.web_store import check_range
 
 _ENDPOINT = "https://storage.googleapis.com"
@@ -31,8 +31,6 @@ _SCOPE = "https://www.googleapis.com/auth/devstorage.read_write"
 _CONNECT_SECONDS = 5.0
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _FIELDS = "name,size,updated,generation,crc32c"
-_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-_INCOMPLETE = 308  # of an upload in parts
 _RANGE_LAST = "bytes=0-"
 
 
@@ -279,12 +277,12 @@ class _ResumableUpload(PartedUpload):
             nonlocal start, is_first
             if not is_first:
                 status, received, content = self._exchange(b"", f"bytes */{total}")
-                if status != _INCOMPLETE:
+                if status != INCOMPLETE:
                     return content
                 start = max(self._sent, received)
             is_first = False
             status, received, content = self._exchange(part[start - self._sent :], f"bytes {start}-{end - 1}/{total}")
-            if status == _INCOMPLETE and (total != "*" or received < end):
+            if status == INCOMPLETE and (total != "*" or received < end):
                 raise TransientError("it did not take all of a part", progressed=received > start)
             return content
 
@@ -340,11 +338,10 @@ def _reason(response: urllib3.BaseHTTPResponse) -> str:
 
 
 def _described(path: str, found: Mapping[str, Any]) -> FileInfo:
-    changed = datetime.datetime.fromisoformat(found["updated"]) - _EPOCH
     return FileInfo(
         path=path,
         size=int(found["size"]),
-        changed=changed // datetime.timedelta(microseconds=1),
+        changed=microseconds(datetime.datetime.fromisoformat(found["updated"])),
         version=str(found["generation"]),
         checksum=found.get("crc32c") or "",
     )

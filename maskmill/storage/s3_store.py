@@ -6,18 +6,16 @@ If-None-Match and If-Match: https://docs.aws.amazon.com/AmazonS3/latest/userguid
 """
 
 import contextlib
-import datetime
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from maskmill.errors import MissingFileError, UnusableInputError
 from maskmill.storage.files import ChangedError, FileInfo
-from maskmill.storage.stores import FAILING, PART_BYTES, ObjectStore, ObjectWriter, PartedUpload, missing
+from maskmill.storage.stores import FAILING, PART_BYTES, ObjectStore, ObjectWriter, PartedUpload, microseconds, missing
 from maskmill.storage.web_client import FIRST_PATIENCE, SILENCE, TransientError, WebClient
 
 T = TypeVar("T")
 
-_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MOST_CONNECTIONS = 64
 _MOST_COPIED = 5 << 30  # bytes
 _MISSING = {"404", "NoSuchKey", "NoSuchBucket", "NotFound"}
@@ -244,7 +242,7 @@ def _split(path: str) -> dict[str, str]:
 
 
 def _described(path: str, found: Any, size: int) -> FileInfo:
-    changed = (found["LastModified"] - _EPOCH) // datetime.timedelta(microseconds=1)
+    changed = microseconds(found["LastModified"])
     return FileInfo(path=path, size=size, changed=changed, version=found["ETag"], checksum=found["ETag"])
 
 

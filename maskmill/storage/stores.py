@@ -7,6 +7,7 @@ versions before they change an object. All share the client's patience, its erro
 import abc
 import concurrent.futures
 import contextlib
+import datetime
 import functools
 import io
 import os
@@ -16,6 +17,7 @@ from typing import Any, NoReturn
 
 from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
 from maskmill.storage.files import FileInfo
+from maskmill.storage.range_files import RangeFile
 from maskmill.storage.web_client import TransientError, WebClient
 
 PART_BYTES = 16 << 20  # of a large upload, that are sent at a time
@@ -23,6 +25,7 @@ READ_AHEAD = 8 << 20  # bytes: a request takes some 50 ms, so many small ones wo
 _THREADS = 16
 FAILING = "the object store does not answer any more ({error}); once it does, run the same command again."
 _BLOCK = 1 << 20
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _WILDCARD = re.compile(r"[*?[]")
 _PATTERN_PARTS = re.compile(r"\*\*|\*|\?|\[!?\]?[^\]]*\]|.", re.DOTALL)
 _PATTERN = {"**": ".*", "*": "[^/]*", "?": "[^/]"}
@@ -187,7 +190,12 @@ class ObjectStore(Store):
         file = self.find(path)
         if file is None:
             missing(path)
-        return io.BufferedReader(_ObjectReader(self, file), READ_AHEAD)
+
+        def fill(start: int, view: memoryview) -> int:
+            self.fill(file, start, view)
+            return len(view)
+
+        return io.BufferedReader(RangeFile(file.size, fill), READ_AHEAD)
 
 
 def missing(path: str) -> NoReturn:
@@ -195,33 +203,9 @@ def missing(path: str) -> NoReturn:
     raise MissingFileError(f"{path}: there is no such object.")
 
 
-class _ObjectReader(io.RawIOBase):
-    """An object as a raw file."""
-
-    def __init__(self, store: Store, file: FileInfo) -> None:
-        self._store = store
-        self._file = file
-        self._at = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
-        self._at = offset + {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._file.size}[whence]
-        return self._at
-
-    def tell(self) -> int:
-        return self._at
-
-    def readinto(self, buffer: Any, /) -> int:
-        count = max(0, min(len(buffer), self._file.size - self._at))
-        if count:
-            self._store.fill(self._file, self._at, memoryview(buffer).cast("B")[:count])
-        self._at += count
-        return count
+def microseconds(moment: datetime.datetime) -> int:
+    """A time with its zone as FileInfo has it: microseconds since 1970."""
+    return (moment - _EPOCH) // datetime.timedelta(microseconds=1)
 
 
 class PartedUpload(abc.ABC):

@@ -43,7 +43,7 @@ _TRY_AGAIN = {408, 425, 429, 500, 502, 503, 504}
 _DENIED = {401, 403}
 _MISSING = {404, 410}
 _USER_AGENT = "maskmill"
-_INCOMPLETE = 308  # of an upload in parts to Cloud Storage: the same number as a redirect, without a place
+INCOMPLETE = 308  # of an upload in parts to Cloud Storage: the same number as a redirect, without a place
 _FAILING = (
     "{host} does not deliver this file ({error}); check the network, and once the server answers, run the same command "
     "again."
@@ -268,7 +268,7 @@ class WebClient:
 
     def _check_status(self, path: str, server: Server, response: urllib3.BaseHTTPResponse) -> None:
         """Raises what a status means that is no success."""
-        if response.status < HTTPStatus.MULTIPLE_CHOICES or response.status == _INCOMPLETE:
+        if response.status < HTTPStatus.MULTIPLE_CHOICES or response.status == INCOMPLETE:
             return
         text = self._reason(response)
         if response.status in _TRY_AGAIN:
