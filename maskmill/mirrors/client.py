@@ -84,7 +84,8 @@ class MirrorClient:
                 yield response
         except DeniedError as error:
             raise UnusableInputError(
-                f"{url}: access is refused ({error}); check the address, and whether watch.contact says who you are."
+                f"{url}: access is refused ({error.status}); check the address, and whether watch.contact says who you "
+                "are."
             ) from error
 
     def read(self, place: str) -> bytes | None:

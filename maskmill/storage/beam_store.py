@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.storage.files import FileInfo
-from maskmill.storage.stores import ObjectStore, PartedUpload
+from maskmill.storage.stores import ObjectStore, PartedUpload, missing
 from maskmill.storage.web_client import WebClient
 
 _MICROSECONDS = 1_000_000
@@ -26,9 +26,6 @@ class BeamStore(ObjectStore):
         self._systems: Any = FileSystems
         self._as_it_is = CompressionTypes.UNCOMPRESSED
 
-    def check(self, path: str) -> None:
-        """Looks at nothing."""
-
     def address(self, path: str) -> str:
         return path
 
@@ -37,9 +34,9 @@ class BeamStore(ObjectStore):
             found = self._systems.get_filesystem(path).metadata(path) if self._systems.exists(path) else None
         return None if found is None else _described(found)
 
-    def read(self, path: str, start: int = 0, end: int | None = None) -> tuple[bytes, str] | None:
+    def content(self, path: str, start: int, end: int | None) -> tuple[bytes, str]:
         if self.find(path) is None:
-            return None
+            missing(path)
         with self.open(path) as file:
             file.seek(start)
             return file.read(-1 if end is None else end - start), ""

@@ -14,7 +14,6 @@ import threading
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator, Mapping
-from http import HTTPStatus
 from typing import Any
 
 import urllib3
@@ -22,9 +21,18 @@ import urllib3
 from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
 from maskmill.storage import network
 from maskmill.storage.files import ChangedError, FileInfo
-from maskmill.storage.stores import FAILING, ObjectStore, PartedUpload, microseconds, missing
+from maskmill.storage.stores import (
+    DENIED,
+    FAILING,
+    MISSING,
+    ObjectStore,
+    PartedUpload,
+    microseconds,
+    missing,
+    range_header,
+)
 from maskmill.storage.web_client import INCOMPLETE, DeniedError, RefusedError, TransientError, WebClient, status_of
-from maskmill.storage.web_store import check_range
+from maskmill.storage.web_store import check_range, freshness
 
 _ENDPOINT = "https://storage.googleapis.com"
 _SCOPE = "https://www.googleapis.com/auth/devstorage.read_write"
@@ -32,6 +40,7 @@ _CONNECT_SECONDS = 5.0
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _FIELDS = "name,size,updated,generation,crc32c"
 _RANGE_LAST = "bytes=0-"
+_Sent = tuple[Mapping[str, str], bytes | None]  # the headers and the body of a request
 
 
 class CloudStore(ObjectStore):
@@ -45,57 +54,38 @@ class CloudStore(ObjectStore):
 
     def __init__(self) -> None:
         """Asks nothing yet."""
-        super().__init__(WebClient(failing=FAILING, reason=_reason))
+        super().__init__(WebClient(failing=FAILING, denied=DENIED, missing=MISSING, reason=_reason))
         endpoint = os.environ.get("STORAGE_EMULATOR_HOST") or _ENDPOINT
         self._named = endpoint
         self._endpoint = (endpoint if "://" in endpoint else f"http://{endpoint}").rstrip("/")
         self._account = CloudAccount()
-        self._checked: set[str] = set()
 
     def address(self, path: str) -> str:
         bucket, name = _split(path)
         return f"{self._endpoint}/storage/v1/b/{bucket}/o/{urllib.parse.quote(name, safe='')}"
 
-    def check(self, path: str) -> None:
+    def ask_for_bucket(self, name: str, bucket: str) -> None:
         """Asks for one object of the bucket."""
-        bucket = _split(path)[0]
-        if bucket in self._checked:
-            return
-        name = f"gs://{bucket}"
         _check_service(name, self._named)
         url = f"{self._endpoint}/storage/v1/b/{bucket}/o?maxResults=1&fields=items(name)"
         quick = WebClient(patience=_CONNECT_SECONDS, failing="{error}", reason=_reason)
         try:
             with contextlib.closing(quick):
                 self._ask(name, "GET", url, client=quick)
-        except MissingFileError:
-            raise UnusableInputError(f"{name}: there is no such bucket; correct its name, or create it.") from None
         except RunFailedError as error:
             cause = str(error).removeprefix(f"{name}: ")
             raise RunFailedError(
                 f"{name}: Cloud Storage does not answer as it should ({cause}); run the same command again later."
             ) from error
-        except DeniedError:
-            pass  # an account that may not list a bucket may still read or write in it: the use itself will tell
-        self._checked.add(bucket)
 
     def find(self, path: str, *, fresh: bool = False) -> FileInfo | None:
-        with contextlib.suppress(MissingFileError), _allowed(path):
+        with contextlib.suppress(MissingFileError):
             return _described(path, self._ask_json(path, "GET", f"{self.address(path)}?fields={_FIELDS}"))
         return None
 
-    def read(self, path: str, start: int = 0, end: int | None = None) -> tuple[bytes, str] | None:
+    def content(self, path: str, start: int, end: int | None) -> tuple[bytes, str]:
         """The generation comes with the content."""
-        wanted = {} if end is None else {"Range": f"bytes={start}-{end - 1}"}
-        try:
-            with _allowed(path):
-                headers, content = self._ask(path, "GET", f"{self._media(path)}?alt=media", wanted)
-        except MissingFileError:
-            return None
-        except RefusedError as error:
-            if error.status != HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
-                raise
-            return b"", ""
+        headers, content = self._ask(path, "GET", f"{self._media(path)}?alt=media", (range_header(start, end), None))
         return content, headers.get("x-goog-generation", "")
 
     def _media(self, path: str) -> str:
@@ -104,13 +94,9 @@ class CloudStore(ObjectStore):
     @contextlib.contextmanager
     def body(self, file: FileInfo, start: int, end: int, *, fresh: bool) -> Iterator[Any]:
         url = f"{self._media(file.path)}?alt=media&ifGenerationMatch={file.version}"
-        headers = {"Range": f"bytes={start}-{end - 1}"} | ({"Cache-Control": "no-cache"} if fresh else {})
+        headers = range_header(start, end) | freshness(fresh)
         try:
-            with (
-                _allowed(file.path),
-                self._missing_object(file.path),
-                self._answer(self.client, file.path, "GET", url, headers) as response,
-            ):
+            with self._answer(self.client, file.path, "GET", url, headers) as response:
                 check_range(file, response, start, end)
                 if response.headers.get("x-goog-generation", file.version) != file.version:
                     raise ChangedError(file.path)
@@ -126,8 +112,7 @@ class CloudStore(ObjectStore):
         query |= {} if deep else {"delimiter": "/"}
         while True:
             url = f"{self._endpoint}/storage/v1/b/{bucket}/o?{urllib.parse.urlencode(query)}"
-            with _allowed(prefix):
-                page = self._ask_json(prefix, "GET", url)
+            page = self._ask_json(prefix, "GET", url)
             root = f"gs://{bucket}/"
             yield (
                 [_described(root + item["name"], item) for item in page.get("items", ())],
@@ -153,8 +138,7 @@ class CloudStore(ObjectStore):
         ).encode()
         body += content + f"\r\n--{boundary}--".encode()
         headers = {"Content-Type": f"multipart/related; boundary={boundary}"}
-        with _allowed(path), self._missing_object(path):
-            made = self._ask_json(path, "POST", self._upload_url(path, "multipart") + condition, headers, body)
+        made = self._ask_json(path, "POST", self._upload_url(path, "multipart") + condition, (headers, body))
         self._check_received(path, made, Crc32c(content))
         return str(made["generation"])
 
@@ -173,47 +157,34 @@ class CloudStore(ObjectStore):
 
     def delete_one(self, path: str, version: str | None = None) -> None:
         condition = "" if version is None else f"?ifGenerationMatch={version}"
-        with contextlib.suppress(MissingFileError), _allowed(path):
+        with contextlib.suppress(MissingFileError):
             self._ask(path, "DELETE", self.address(path) + condition)
 
     def copy(self, source: str, target: str) -> None:
         """Asks the store to rewrite an object, as often as it takes."""
         url = f"{self.address(source)}/rewriteTo/{self.address(target).removeprefix(f'{self._endpoint}/storage/v1/')}"
-        token = ""
-        with _allowed(target), self._missing_object(source):
-            while True:
+        done: dict[str, Any] = {"done": False}
+        while not done.get("done", True):
+            token = urllib.parse.quote(done.get("rewriteToken", ""), safe="")
+            try:
                 done = self._ask_json(target, "POST", url + (f"?rewriteToken={token}" if token else ""))
-                if done.get("done", True):
-                    return
-                token = urllib.parse.quote(done["rewriteToken"], safe="")
+            except MissingFileError:
+                missing(source)
 
     def _ask(
-        self,
-        path: str,
-        method: str,
-        url: str,
-        headers: Mapping[str, str] | None = None,
-        body: bytes | None = None,
-        client: WebClient | None = None,
+        self, path: str, method: str, url: str, sent: _Sent = ({}, None), client: WebClient | None = None
     ) -> tuple[Mapping[str, str], bytes]:
         """The headers and the content of a successful answer; asks as often as it takes."""
         client = client or self.client
 
         def attempt() -> tuple[Mapping[str, str], bytes]:
-            with self._answer(client, path, method, url, headers or {}, body) as response:
+            with self._answer(client, path, method, url, *sent) as response:
                 return response.headers, response.read()
 
         return client.patiently(path, url, attempt)
 
-    def _ask_json(
-        self,
-        path: str,
-        method: str,
-        url: str,
-        headers: Mapping[str, str] | None = None,
-        body: bytes | None = None,
-    ) -> dict[str, Any]:
-        _, content = self._ask(path, method, url, headers, body)
+    def _ask_json(self, path: str, method: str, url: str, sent: _Sent = ({}, None)) -> dict[str, Any]:
+        _, content = self._ask(path, method, url, sent)
         try:
             found: dict[str, Any] = json.loads(content)
         except ValueError as error:
@@ -222,13 +193,7 @@ class CloudStore(ObjectStore):
 
     @contextlib.contextmanager
     def _answer(
-        self,
-        client: WebClient,
-        path: str,
-        method: str,
-        url: str,
-        headers: Mapping[str, str],
-        body: bytes | None = None,
+        self, client: WebClient, path: str, method: str, url: str, headers: Mapping[str, str], body: bytes | None = None
     ) -> Iterator[Any]:
         """The answer to one request, as WebClient.answer; looks for an account where access without is refused."""
         account = self._account.headers(path, url)
@@ -241,13 +206,6 @@ class CloudStore(ObjectStore):
             self._account.look_for(path)
             raise TransientError("it wants credentials", progressed=True) from error
 
-    @contextlib.contextmanager
-    def _missing_object(self, path: str) -> Iterator[None]:
-        try:
-            yield
-        except MissingFileError:
-            missing(path)
-
 
 class _ResumableUpload(PartedUpload):
     """https://cloud.google.com/storage/docs/performing-resumable-uploads"""
@@ -255,10 +213,8 @@ class _ResumableUpload(PartedUpload):
     def __init__(self, store: CloudStore, path: str) -> None:
         self._store, self._path, self._sent, self._checksum = store, path, 0, Crc32c()
         named = json.dumps({"name": _split(path)[1]}).encode()
-        with _allowed(path), store._missing_object(path):
-            headers, _ = store._ask(
-                path, "POST", store._upload_url(path, "resumable"), {"Content-Type": "application/json"}, named
-            )
+        sent = {"Content-Type": "application/json"}, named
+        headers, _ = store._ask(path, "POST", store._upload_url(path, "resumable"), sent)
         self._url = headers["Location"]
 
     def send(self, part: bytes) -> None:
@@ -286,8 +242,7 @@ class _ResumableUpload(PartedUpload):
                 raise TransientError("it did not take all of a part", progressed=received > start)
             return content
 
-        with _allowed(self._path), self._store._missing_object(self._path):
-            content = self._store.client.patiently(self._path, self._url, attempt)
+        content = self._store.client.patiently(self._path, self._url, attempt)
         self._sent = end
         return content
 
@@ -345,14 +300,6 @@ def _described(path: str, found: Mapping[str, Any]) -> FileInfo:
         version=str(found["generation"]),
         checksum=found.get("crc32c") or "",
     )
-
-
-@contextlib.contextmanager
-def _allowed(path: str) -> Iterator[None]:
-    try:
-        yield
-    except DeniedError as error:
-        raise UnusableInputError(f"{path}: access is refused; check the credentials ({error}).") from error
 
 
 def _check_service(name: str, endpoint: str) -> None:

@@ -11,8 +11,18 @@ from typing import Any, TypeVar
 
 from maskmill.errors import MissingFileError, UnusableInputError
 from maskmill.storage.files import ChangedError, FileInfo
-from maskmill.storage.stores import FAILING, PART_BYTES, ObjectStore, ObjectWriter, PartedUpload, microseconds, missing
-from maskmill.storage.web_client import FIRST_PATIENCE, SILENCE, TransientError, WebClient
+from maskmill.storage.stores import (
+    DENIED,
+    FAILING,
+    PART_BYTES,
+    ObjectStore,
+    ObjectWriter,
+    PartedUpload,
+    microseconds,
+    missing,
+    range_header,
+)
+from maskmill.storage.web_client import FIRST_PATIENCE, SILENCE, DeniedError, RefusedError, TransientError, WebClient
 
 T = TypeVar("T")
 
@@ -24,14 +34,6 @@ _CHANGED = {"412", "PreconditionFailed"}
 # 409: another conditional write of the same object is under way.
 _TRY_AGAIN = {408, 409, 425, 429}
 _SERVER_ERROR = 500
-
-
-class DeniedError(UnusableInputError):
-    """The store wants other credentials."""
-
-
-class NoRangeError(UnusableInputError):
-    """The object ends before the range that was asked for."""
 
 
 class S3Store(ObjectStore):
@@ -59,7 +61,6 @@ class S3Store(ObjectStore):
         region = session.get_config_variable("region") or "us-east-1"
         self._s3 = session.create_client("s3", region_name=region, config=settings)
         self._s3.meta.events.register("needs-retry.s3", self._count)
-        self._checked: set[str] = set()
 
     def _count(self, request_dict: dict[str, Any], response: Any, **_: Any) -> None:
         if response is not None:
@@ -68,19 +69,8 @@ class S3Store(ObjectStore):
     def address(self, path: str) -> str:
         return f"{self._s3.meta.endpoint_url}/{path.removeprefix(self.scheme)}"
 
-    def check(self, path: str) -> None:
-        """Asks whether there is a bucket."""
-        bucket = _split(path)["Bucket"]
-        if bucket in self._checked:
-            return
-        name = f"s3://{bucket}"
-        try:
-            self._ask(name, lambda: self._s3.head_bucket(Bucket=bucket))
-        except DeniedError:
-            pass  # an account that may not look at a bucket may still use it
-        except MissingFileError:
-            raise UnusableInputError(f"{name}: there is no such bucket; correct its name, or create it.") from None
-        self._checked.add(bucket)
+    def ask_for_bucket(self, name: str, bucket: str) -> None:
+        self._ask(name, lambda: self._s3.head_bucket(Bucket=bucket))
 
     def _ask(self, path: str, ask: Callable[[], T]) -> T:
         """What a call of botocore gives; makes it as often as it takes."""
@@ -108,11 +98,10 @@ class S3Store(ObjectStore):
             if codes & _CHANGED:
                 raise ChangedError(path) from error
             if codes & _DENIED:
-                raise DeniedError(f"{path}: access is refused; check the credentials ({text}).") from error
+                raise DeniedError(f"{path}: {DENIED.format(error=text)}", text) from error
             if status in _TRY_AGAIN or status >= _SERVER_ERROR:
                 raise TransientError(text) from error
-            kind = NoRangeError if "InvalidRange" in codes else UnusableInputError
-            raise kind(f"{path}: the object store refuses this ({text}).") from error
+            raise RefusedError(f"{path}: the object store refuses this ({text}).", status) from error
         except (exceptions.HTTPClientError, exceptions.ConnectionError, exceptions.IncompleteReadError) as error:
             raise TransientError(_plain(error)) from error
         except exceptions.BotoCoreError as error:
@@ -124,25 +113,19 @@ class S3Store(ObjectStore):
             return _described(path, found, found["ContentLength"])
         return None
 
-    def read(self, path: str, start: int = 0, end: int | None = None) -> tuple[bytes, str] | None:
+    def content(self, path: str, start: int, end: int | None) -> tuple[bytes, str]:
         """The entity tag comes with the content."""
-        wanted = {} if end is None else {"Range": f"bytes={start}-{end - 1}"}
 
         def ask() -> tuple[bytes, str]:
-            found = self._s3.get_object(**_split(path), **wanted)
+            found = self._s3.get_object(**_split(path), **range_header(start, end))
             return found["Body"].read(), found["ETag"]
 
-        try:
-            return self._ask(path, ask)
-        except MissingFileError:
-            return None
-        except NoRangeError:
-            return b"", ""
+        return self._ask(path, ask)
 
     @contextlib.contextmanager
     def body(self, file: FileInfo, start: int, end: int, *, fresh: bool) -> Iterator[Any]:
         with self._explained(file.path):
-            found = self._s3.get_object(**_split(file.path), Range=f"bytes={start}-{end - 1}", IfMatch=file.version)
+            found = self._s3.get_object(**_split(file.path), **range_header(start, end), IfMatch=file.version)
             with contextlib.closing(found["Body"]) as body:
                 yield _Body(body)
 

@@ -13,17 +13,19 @@ import io
 import os
 import re
 from collections.abc import Iterator, Sequence
+from http import HTTPStatus
 from typing import Any, NoReturn
 
 from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
 from maskmill.storage.files import FileInfo
 from maskmill.storage.range_files import RangeFile
-from maskmill.storage.web_client import TransientError, WebClient
+from maskmill.storage.web_client import DeniedError, RefusedError, TransientError, WebClient
 
 PART_BYTES = 16 << 20  # of a large upload, that are sent at a time
 READ_AHEAD = 8 << 20  # bytes: a request takes some 50 ms, so many small ones would take minutes
 _THREADS = 16
 FAILING = "the object store does not answer any more ({error}); once it does, run the same command again."
+DENIED, MISSING = "access is refused; check the credentials ({error}).", "there is no such object."
 _BLOCK = 1 << 20
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _WILDCARD = re.compile(r"[*?[]")
@@ -110,7 +112,11 @@ class ObjectStore(Store):
 
     scheme: str
 
-    @abc.abstractmethod
+    def __init__(self, client: WebClient) -> None:
+        """See Store."""
+        super().__init__(client)
+        self._checked: set[str] = set()
+
     def check(self, path: str) -> None:
         """Looks, once for each bucket, whether the bucket of a path can be used.
 
@@ -118,13 +124,38 @@ class ObjectStore(Store):
           UnusableInputError: there is no such bucket, there are no credentials, or the service cannot be reached.
           RunFailedError: the service fails.
         """
+        bucket = path.removeprefix(self.scheme).partition("/")[0]
+        if bucket in self._checked:
+            return
+        name = f"{self.scheme}{bucket}"
+        try:
+            self.ask_for_bucket(name, bucket)
+        except DeniedError:
+            pass  # an account that may not look at a bucket may still read or write in it: the use itself will tell
+        except MissingFileError:
+            raise UnusableInputError(f"{name}: there is no such bucket; correct its name, or create it.") from None
+        self._checked.add(bucket)
 
-    @abc.abstractmethod
+    def ask_for_bucket(self, name: str, bucket: str) -> None:
+        """Makes a request that fails where there is no such bucket; none in stores that know no buckets."""
+
     def read(self, path: str, start: int = 0, end: int | None = None) -> tuple[bytes, str] | None:
         """Bytes [start, end) of an object, as far as there are, and its version; None where there is none.
 
         Makes one request. end: None: all that there is.
         """
+        try:
+            return self.content(path, start, end)
+        except MissingFileError:
+            return None
+        except RefusedError as error:
+            if error.status != HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+                raise
+            return b"", ""
+
+    @abc.abstractmethod
+    def content(self, path: str, start: int, end: int | None) -> tuple[bytes, str]:
+        """As `read`, but raises MissingFileError and RefusedError, as requests do."""
 
     @abc.abstractmethod
     def pages(self, prefix: str, *, deep: bool) -> Iterator[tuple[list[FileInfo], list[str]]]:
@@ -198,9 +229,14 @@ class ObjectStore(Store):
         return io.BufferedReader(RangeFile(file.size, fill), READ_AHEAD)
 
 
+def range_header(start: int, end: int | None) -> dict[str, str]:
+    """The header that asks for bytes [start, end); none if all are wanted."""
+    return {} if end is None else {"Range": f"bytes={start}-{end - 1}"}
+
+
 def missing(path: str) -> NoReturn:
     """Raises MissingFileError for an object."""
-    raise MissingFileError(f"{path}: there is no such object.")
+    raise MissingFileError(f"{path}: {MISSING}")
 
 
 def microseconds(moment: datetime.datetime) -> int:

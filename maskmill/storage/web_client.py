@@ -48,6 +48,10 @@ _FAILING = (
     "{host} does not deliver this file ({error}); check the network, and once the server answers, run the same command "
     "again."
 )
+_DENIED_ACCESS = (
+    "the server refuses access to this file ({error}); check the address, or download the data set and open the copy."
+)
+_MISSING_FILE = "there is no such file; check the address."
 
 
 class TransientError(Exception):
@@ -68,8 +72,12 @@ class TransientError(Exception):
         self.server = server
 
 
-class DeniedError(Exception):
-    """The server wants credentials, or other ones: HTTP statuses 401 and 403. The text is the status."""
+class DeniedError(UnusableInputError):
+    """The server wants credentials, or other ones: HTTP statuses 401 and 403. status: that, as part of a sentence."""
+
+    def __init__(self, message: str, status: str) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class RefusedError(UnusableInputError):
@@ -108,6 +116,8 @@ class WebClient:
         silence: float = SILENCE,
         longest_wait: float = _LONGEST_WAIT,
         failing: str = _FAILING,
+        denied: str = _DENIED_ACCESS,
+        missing: str = _MISSING_FILE,
         reason: Callable[[urllib3.BaseHTTPResponse], str] = status_of,
     ) -> None:
         """Connects to nothing yet.
@@ -117,13 +127,14 @@ class WebClient:
           silence: after how many seconds without a byte a request is made again.
           longest_wait: seconds for which a server is left alone, at most, where it asks for that.
           failing: what a user reads of a {host} that has failed for too long, with the last {error}.
+          denied, missing: what a user reads of a file to which access is refused ({error}), or which is not there.
           reason: says, of an answer that is no success, why.
         """
         self.requests: collections.Counter[str] = collections.Counter()
         self._patience = patience
         self._silence = silence
         self._longest_wait = longest_wait
-        self._failing = failing
+        self._failing, self._denied, self._missing = failing, denied, missing
         self._reason = reason
         self._lock = threading.Lock()
         self._pools: dict[tuple[int, str, str], urllib3.PoolManager] = {}  # by process, scheme and proxy
@@ -274,9 +285,9 @@ class WebClient:
         if response.status in _TRY_AGAIN:
             raise TransientError(text, wait=seconds_of(response.headers.get("Retry-After", "")))
         if response.status in _DENIED:
-            raise DeniedError(text)
+            raise DeniedError(f"{path}: {self._denied.format(error=text)}", text)
         if response.status in _MISSING:
-            raise MissingFileError(f"{path}: there is no such file; check the address.")
+            raise MissingFileError(f"{path}: {self._missing}")
         if response.status == HTTPStatus.PRECONDITION_FAILED:
             raise ChangedError(path)
         raise RefusedError(

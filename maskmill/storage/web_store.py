@@ -11,7 +11,7 @@ import urllib3
 
 from maskmill.errors import MissingFileError, UnusableInputError
 from maskmill.storage.files import ChangedError, FileInfo
-from maskmill.storage.stores import Store
+from maskmill.storage.stores import Store, range_header
 from maskmill.storage.web_client import DeniedError, RefusedError, TransientError
 
 _CONTENT_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)")
@@ -26,7 +26,7 @@ class WebStore(Store):
     def find(self, path: str, *, fresh: bool = False) -> FileInfo | None:
         url = self.address(path)
         try:
-            return self.client.patiently(path, url, lambda: self._look(path, url, _freshness(fresh)))
+            return self.client.patiently(path, url, lambda: self._look(path, url, freshness(fresh)))
         except MissingFileError:
             return None
 
@@ -39,7 +39,7 @@ class WebStore(Store):
             size = response.headers.get("Content-Length", "")
             if response.status == HTTPStatus.OK and size.isdecimal():
                 return FileInfo(path=path, size=int(size), version=_version(response))
-        with _readable(path), self.client.answer(path, "GET", url, {"Range": "bytes=0-0", **headers}) as response:
+        with self.client.answer(path, "GET", url, {"Range": "bytes=0-0", **headers}) as response:
             total = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
             size = total[3] if total else response.headers.get("Content-Length", "")
             if not size.isdecimal():
@@ -48,11 +48,8 @@ class WebStore(Store):
 
     @contextlib.contextmanager
     def body(self, file: FileInfo, start: int, end: int, *, fresh: bool) -> Iterator[Any]:
-        wanted = {"Range": f"bytes={start}-{end - 1}"} | _freshness(fresh)
-        with (
-            _readable(file.path),
-            self.client.answer(file.path, "GET", self.address(file.path), wanted) as response,
-        ):
+        wanted = range_header(start, end) | freshness(fresh)
+        with self.client.answer(file.path, "GET", self.address(file.path), wanted) as response:
             check_range(file, response, start, end)
             if _version(response) != file.version:
                 raise ChangedError(file.path)
@@ -67,24 +64,13 @@ class WebStore(Store):
         return [FileInfo(path=pattern, size=0)]
 
 
-def _freshness(fresh: bool) -> dict[str, str]:
+def freshness(fresh: bool) -> dict[str, str]:
     """The header that says that copies of a file may be damaged, if they may."""
     return {"Cache-Control": "no-cache"} if fresh else {}
 
 
 def _version(response: urllib3.BaseHTTPResponse) -> str:
     return response.headers.get("ETag") or response.headers.get("Last-Modified") or ""
-
-
-@contextlib.contextmanager
-def _readable(path: str) -> Iterator[None]:
-    try:
-        yield
-    except DeniedError as error:
-        raise UnusableInputError(
-            f"{path}: the server refuses access to this file ({error}); check the address, or download the data set "
-            "and open the copy."
-        ) from error
 
 
 def check_range(file: FileInfo, response: urllib3.BaseHTTPResponse, start: int, end: int) -> None:
