@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from maskmill.errors import UnusableInputError
-from maskmill.reading.data_set import ReadColumn
+from maskmill.reading.byte_ranges import ByteRanges
+from maskmill.reading.data_set import DataSet, ReadColumn
 
 
 class Rows:
@@ -116,6 +117,9 @@ class BlockReader(abc.ABC):
 
     block_samples: int
 
+    def __init__(self, data_set: DataSet, ranges: ByteRanges) -> None:  # noqa: B027 - each keeps what it needs
+        """Opens the files of a data set, which are read through ranges."""
+
     @abc.abstractmethod
     def fetch(self, block: Block) -> Any:
         """Reads the bytes of a block. Several threads may call this at the same time.
@@ -164,3 +168,18 @@ class BlockReader(abc.ABC):
 
     def close(self) -> None:  # noqa: B027 - most have nothing to close
         """Closes files and connections."""
+
+    @staticmethod
+    @abc.abstractmethod
+    def count_samples(path: str, ranges: ByteRanges) -> int:
+        """How many samples a file of the format says it has.
+
+        Raises:
+          UnusableInputError: it says nothing that can be.
+          RunFailedError: it cannot be read.
+        """
+
+    @staticmethod
+    def why_unchecked(path: str, ranges: ByteRanges) -> str | None:
+        """Why a file's records cannot be compared with checksums, as a clause; None: they can, and readers do."""
+        return "this format has no checksums of records"

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from maskmill.errors import UnusableInputError
 from maskmill.reading.block_reader import Block, BlockReader, DamagedBlockError, OtherColumnsError, Rows
 from maskmill.reading.byte_ranges import ByteRanges
 from maskmill.reading.column_tables import TargetTable, is_float, wrong_count, wrong_value
@@ -94,6 +95,16 @@ class MdsReader(BlockReader):
         with self._locks[block.file]:
             self._heads.pop(block.file, None)
         return self._ranges.forget(self._files[block.file].path)
+
+    @staticmethod
+    def count_samples(path: str, ranges: ByteRanges) -> int:
+        if ranges.size(path) < _WORD:
+            raise UnusableInputError(f"{path}: this shard is too short; make or fetch it again.")
+        return int(ranges.read(path, 0, _WORD).view("<u4")[0])
+
+    @staticmethod
+    def why_unchecked(path: str, ranges: ByteRanges) -> str | None:
+        return "MDS has no checksums of records"
 
     def _fill_missing(self, parts: npt.NDArray[np.int64], rows: npt.NDArray[np.int64], into: Rows) -> None:
         """Writes zeros for the optional columns that a shard lacks."""

@@ -15,12 +15,13 @@ from maskmill.masking.kernels.row_masks import RowMaskRules
 from maskmill.reading.block_reader import BlockReader
 from maskmill.reading.byte_ranges import ByteRanges
 from maskmill.reading.data_set import DIGEST_DIGITS, DataFile, DataSet, ReadColumn
+from maskmill.reading.formats import reader_of_format
 from maskmill.reading.made_examples import MadeExamples, parse_examples
 from maskmill.reading.read_columns import RowLimits, SchemaColumn, columns_of_example, columns_of_schema
 from maskmill.reading.read_vocabulary import UNKNOWN, NamedVocabulary, load_known, mask_rules
-from maskmill.reading.record_indexes import count_samples, first_example
+from maskmill.reading.record_indexes import first_example, index_blocks
 from maskmill.records.file_names import INDEX_SUFFIX, lies_beside
-from maskmill.records.shard_formats import format_of, needs_manifest
+from maskmill.records.shard_formats import needs_manifest
 from maskmill.storage import files, manifest
 
 _EXAMPLES = "examples"  # the folder of a build that has its examples
@@ -98,8 +99,7 @@ def open_data_set(
 
 def reader_of(data_set: DataSet, ranges: ByteRanges) -> BlockReader:
     """Reads the files of a data set, through ranges."""
-    reader: BlockReader = format_of(data_set.format).reader(data_set, ranges)
-    return reader
+    return reader_of_format(data_set.format)(data_set, ranges)
 
 
 def find_manifest(path: str, ranges: ByteRanges) -> tuple[dict[str, Any], str] | None:
@@ -219,7 +219,7 @@ def _matching_files(path: str, ranges: ByteRanges) -> list[str]:
 def _counted_file(path: str, ranges: ByteRanges) -> DataFile:
     """A TFRecord without a manifest."""
     index = f"{path}{INDEX_SUFFIX}" if ranges.exists(f"{path}{INDEX_SUFFIX}") else None
-    size, samples = ranges.size(path), count_samples(path, ranges, index)
+    size, samples = ranges.size(path), index_blocks(path, ranges, index).samples
     digest = _digest_of_ends(path, size, samples, ranges)
     return DataFile(path=path, samples=samples, size=size, sha256=None, index=index, width=0, digest=digest)
 

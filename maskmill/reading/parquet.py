@@ -153,6 +153,16 @@ class ParquetReader(BlockReader):
         self._files.pop(block.file, None)
         return self._ranges.forget(self._data_files[block.file].path)
 
+    @staticmethod
+    def count_samples(path: str, ranges: ByteRanges) -> int:
+        return _rows(_open_file(path, ranges, []))
+
+    @staticmethod
+    def why_unchecked(path: str, ranges: ByteRanges) -> str | None:
+        if isinstance(_open_file(path, ranges, []), ForeignFile):
+            return "another program wrote this Parquet file again; its pages need no checksums"
+        return None
+
     def _first_group(self, number: int) -> int:
         """The rows of a file's first row group. A footer that arrives damaged is fetched once more."""
         try:
@@ -172,7 +182,7 @@ class ParquetReader(BlockReader):
     def _read_file(self, number: int) -> Layout | ForeignFile:
         file = self._data_files[number]
         found = _open_file(file.path, self._ranges, [column.name for column in self._columns], file.size)
-        rows = found.rows if isinstance(found, ForeignFile) else int(found.rows[-1])
+        rows = _rows(found)
         if rows != file.samples:
             raise DamagedBlockError(
                 f"{file.path}: this file has {rows:,} examples, but the manifest says {file.samples:,}; "
@@ -186,23 +196,8 @@ class ParquetReader(BlockReader):
         return found
 
 
-def count_rows(path: str, ranges: ByteRanges) -> int:
-    """How many rows a file has, by its footer.
-
-    Raises:
-      DamagedBlockError: it is no Parquet, or damaged.
-      RunFailedError: it cannot be read.
-    """
-    found = _open_file(path, ranges, [])
-    return found.rows if isinstance(found, ForeignFile) else int(found.rows[-1])
-
-
-def is_foreign(path: str, ranges: ByteRanges) -> bool:
-    """Whether another program wrote a file that can be read, so that its pages may be as that program likes.
-
-    Raises: see `count_rows`.
-    """
-    return isinstance(_open_file(path, ranges, []), ForeignFile)
+def _rows(file: Layout | ForeignFile) -> int:
+    return file.rows if isinstance(file, ForeignFile) else int(file.rows[-1])
 
 
 def _block_rows(file: Layout | ForeignFile) -> int:

@@ -80,11 +80,6 @@ def index_blocks(path: str, ranges: ByteRanges, index: str | None = None) -> Blo
     return find_records(unpacked(open_range_file(path, ranges), path), path)
 
 
-def count_samples(path: str, ranges: ByteRanges, index: str | None = None) -> int:
-    """How many records a TFRecord file has; see `index_blocks`."""
-    return index_blocks(path, ranges, index).samples
-
-
 def first_example(path: str, ranges: ByteRanges) -> dict[str, tuple[int, str]]:
     """The features of a file's first example: by name, how many values each has, and "int64", "float" or "bytes".
 

@@ -18,7 +18,7 @@ from maskmill.reading.column_tables import TargetTable, is_float, wrong_count, w
 from maskmill.reading.data_set import DataFile, DataSet, ReadColumn
 from maskmill.reading.kernels import column_tables
 from maskmill.reading.kernels import examples as kernels
-from maskmill.reading.record_indexes import BLOCK_RECORDS, BlockIndex, find_records, read_index
+from maskmill.reading.record_indexes import BLOCK_RECORDS, BlockIndex, find_records, index_blocks, read_index
 from maskmill.reading.unpacked_files import UnpackedFiles
 from maskmill.records import example_proto
 from maskmill.records.kernels.frames import HEAD
@@ -97,6 +97,14 @@ class TfRecordReader(BlockReader):
 
     def close(self) -> None:
         self._unpacked.close()
+
+    @staticmethod
+    def count_samples(path: str, ranges: ByteRanges) -> int:
+        return index_blocks(path, ranges).samples
+
+    @staticmethod
+    def why_unchecked(path: str, ranges: ByteRanges) -> str | None:
+        return None
 
     def _find(self, number: int) -> _Found:
         """Finds the blocks of a file: by its index, if that fits, else by reading the file once."""

@@ -1,15 +1,17 @@
-"""The formats that shards of examples are written in and read from: a class for each, found here by its name.
+"""The formats that shards of examples are written in: a class for each, found here by its name.
 
-To add one, write a class over `ShardFormat` and `register` it. maskmill's own are in reading/formats.py, which stands
-over this room and is imported when one of them is first asked for.
+To add one, write a class over `ShardFormat` and one over BlockReader, and `register` both (reading/formats.py). What
+writes a format is imported only where it is needed: Arrow takes a moment.
 """
 
 import abc
-import importlib
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from maskmill.errors import UnusableInputError
+from maskmill.records.file_names import DATASET_CARD, MDS_INDEX, SPLITS
+from maskmill.storage import files
 
 if TYPE_CHECKING:
     from maskmill.records.columns import Column
@@ -27,7 +29,7 @@ class ListedFile(NamedTuple):
 
 
 class ShardFormat(abc.ABC):
-    """A format of shards: what its files are called, how rows become files, and files rows again.
+    """A format of shards: what its files are called, and how rows become files.
 
     Attributes:
       name: as --format, manifests and messages have it; the names of its files end with it.
@@ -70,23 +72,6 @@ class ShardFormat(abc.ABC):
           RunFailedError: a file cannot be written.
         """
 
-    @abc.abstractmethod
-    def reader(self, data_set: Any, ranges: Any) -> Any:
-        """The BlockReader (reading/block_reader.py) of a DataSet in this format, which reads through ByteRanges."""
-
-    @abc.abstractmethod
-    def count_samples(self, path: str, ranges: Any) -> int:
-        """How many samples a file says it has.
-
-        Raises:
-          UnusableInputError: it says nothing that can be.
-          RunFailedError: it cannot be read.
-        """
-
-    def why_unchecked(self, path: str, ranges: Any) -> str | None:
-        """Why a file's records cannot be compared with checksums, as a clause; None: they can, and readers do."""
-        return "this format has no checksums of records"
-
     def listings(self, listed: Sequence[ListedFile], columns: ColumnsOfWidth) -> Mapping[str, bytes]:
         """What lies beside the files of a data set and lists them for other programs: contents by name.
 
@@ -97,11 +82,74 @@ class ShardFormat(abc.ABC):
         return {}
 
 
-_known: dict[str, ShardFormat | str] = {
-    "tfrecord": "maskmill.reading.formats:TfRecord",
-    "parquet": "maskmill.reading.formats:Parquet",
-    "mds": "maskmill.reading.formats:Mds",
-}
+class TfRecord(ShardFormat):
+    """Records of tf.train.Example, gzipped or with DALI's index."""
+
+    name = "tfrecord"
+    others = ("*.tfrecord.idx", "*.tfrecord.gz")
+    is_padded = True
+    integers = "int64"  # a tf.train.Feature has integers of one size only
+
+    def write(self, prefix: str, blocks: "Blocks", writing: "Writing") -> "Sequence[ExampleFile]":
+        from maskmill.records.examples import write_records
+
+        path = f"{prefix}{self.suffix}{'.gz' if writing.packed else ''}"
+        file, *indexes = write_records(path, blocks, writing)
+        return [writing.file(file, index=indexes[0] if indexes else None)]
+
+
+class Parquet(ShardFormat):
+    """Columns of lists, and a card that tells Hugging Face's datasets which files are of which split."""
+
+    name = "parquet"
+    version = 2
+
+    def write(self, prefix: str, blocks: "Blocks", writing: "Writing") -> "Sequence[ExampleFile]":
+        from maskmill.records.parquet import write_parquet
+
+        path, columns, checksum = f"{prefix}{self.suffix}", writing.columns, writing.checksum
+        (file,) = write_parquet(path, blocks, columns, writing.special_ids, writing.width, checksum=checksum)
+        return [writing.file(file)]
+
+    def listings(self, listed: Sequence[ListedFile], columns: ColumnsOfWidth) -> Mapping[str, bytes]:
+        """The card; it names the files of each split that there is in JSON, which YAML reads."""
+        splits = []
+        for kind, split in SPLITS.items():
+            names = [one.name for one in listed if one.kind == kind]
+            if names:
+                splits.append({"split": split, "path": names})
+        configs = json.dumps([{"config_name": "default", "data_files": splits}], ensure_ascii=False, indent=1)
+        return {DATASET_CARD: f"---\nconfigs: {configs}\n---\n".encode()}
+
+
+class Mds(ShardFormat):
+    """The shards of mosaicml-streaming, in a folder for each split and bin, which has an index of its own."""
+
+    name = "mds"
+    others = (MDS_INDEX,)
+    in_folders = True
+    kernels = ("records.kernels.mds",)
+
+    def write(self, prefix: str, blocks: "Blocks", writing: "Writing") -> "Sequence[ExampleFile]":
+        from maskmill.records.mds import write_mds
+
+        columns, checksum = writing.columns, writing.checksum
+        written = write_mds(prefix, blocks, columns, writing.special_ids, writing.width, checksum=checksum)
+        return [writing.file(shard, examples=shard.samples) for shard in written]
+
+    def listings(self, listed: Sequence[ListedFile], columns: ColumnsOfWidth) -> Mapping[str, bytes]:
+        """The index.json of each folder, with its shards in order."""
+        from maskmill.records import mds
+
+        entries: dict[str, list[dict[str, Any]]] = {}
+        for _, name, file in listed:
+            folder, _, base = name.rpartition("/")
+            entry = mds.mds_shard_entry(columns(file.width), base, file.size, file.sha256, file.examples)
+            entries.setdefault(folder, []).append(entry)
+        return {files.join(folder, MDS_INDEX): mds.mds_index(of_folder) for folder, of_folder in entries.items()}
+
+
+_known: dict[str, ShardFormat] = {format.name: format for format in (TfRecord(), Parquet(), Mds())}
 NAMES = _known.keys()  # those of all formats, also of such as are registered later
 
 
@@ -116,7 +164,7 @@ def needs_manifest(path: str) -> bool:
 
 
 def register(format: ShardFormat) -> None:
-    """Makes a format known to all that writes, reads, opens and checks data sets in this process."""
+    """Makes a format known to all that writes data sets in this process."""
     _known[format.name] = format
 
 
@@ -129,12 +177,9 @@ def format_of(name: str) -> ShardFormat:
     found = _known.get(name)
     if found is None:
         raise UnusableInputError(f"{name!r} is not a format of examples; there are {', '.join(_known)}.")
-    if isinstance(found, str):
-        module, _, kind = found.partition(":")
-        found = _known[name] = getattr(importlib.import_module(module), kind)()
     return found
 
 
 def all_formats() -> list[ShardFormat]:
     """Every format that is known."""
-    return [format_of(name) for name in list(_known)]
+    return list(_known.values())

@@ -52,12 +52,12 @@ def _written_columns(columns: Sequence[ReadColumn]) -> tuple[Column, ...]:
 
 def _wrong_in_parquet(data_set: DataSet, ranges: ByteRanges) -> str | None:
     from maskmill.reading import parquet_pages
-    from maskmill.reading.parquet import is_foreign
+    from maskmill.reading.parquet import ParquetReader
     from maskmill.records import parquet_format as format
     from maskmill.records.thrift import read_struct
 
     path = data_set.files[0].path
-    if is_foreign(path, ranges):
+    if ParquetReader.why_unchecked(path, ranges) is not None:
         return None  # its metadata are another program's matter
     size = ranges.size(path)
     if ranges.read(path, 0, len(format.MAGIC)).tobytes() != format.MAGIC:

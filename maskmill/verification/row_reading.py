@@ -16,11 +16,12 @@ from maskmill.reading.block_reader import Block, DamagedBlockError, Rows, WrongC
 from maskmill.reading.byte_ranges import ByteRanges
 from maskmill.reading.column_tables import TargetTable
 from maskmill.reading.data_set import DataSet, ReadColumn
+from maskmill.reading.formats import reader_of_format
 from maskmill.reading.kernels import column_tables
+from maskmill.reading.opening import reader_of
 from maskmill.reading.record_indexes import features_of_record
 from maskmill.records.features import FEATURES, FLAGS
 from maskmill.records.kernels.frames import FRAME, HEAD, TAIL
-from maskmill.records.shard_formats import format_of
 from maskmill.verification.kernels import damaged_records as kernels
 from maskmill.verification.pieces import Piece
 from maskmill.verification.row_results import Faults
@@ -309,12 +310,12 @@ class _BlockRows(RowSource):
 
     def __init__(self, data_set: DataSet, ranges: ByteRanges, faults: Faults) -> None:
         self._faults, self._path = faults, data_set.files[0].path
-        format = format_of(data_set.format)
-        self._samples = self.records = format.count_samples(self._path, ranges)
+        reader = reader_of_format(data_set.format)
+        self._samples = self.records = reader.count_samples(self._path, ranges)
         file = dataclasses.replace(data_set.files[0], samples=self._samples, size=None)
-        self._reader = format.reader(dataclasses.replace(data_set, files=(file,)), ranges)
+        self._reader = reader_of(dataclasses.replace(data_set, files=(file,)), ranges)
         self.room = self._reader.block_samples
-        self.checksums = format.why_unchecked(self._path, ranges)
+        self.checksums = reader.why_unchecked(self._path, ranges)
 
     def blocks(self, into: ReadRows) -> Iterator[int]:
         for first in range(0, self._samples, self.room):

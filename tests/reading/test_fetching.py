@@ -16,6 +16,7 @@ from properties import SEEDED, tries
 
 from maskmill.errors import RunFailedError
 from maskmill.reading.block_reader import Block, BlockReader, DamagedBlockError, Rows
+from maskmill.reading.byte_ranges import ByteRanges
 from maskmill.reading.data_set import DataSet
 from maskmill.reading.fetching import BlockFetcher
 
@@ -41,6 +42,10 @@ class FakeReader(BlockReader):
         self.fetching: Callable[[Block, int], object] = lambda block, before: None
         self.decoding: Callable[[Block, int], object] = lambda block, before: None
         self.may_forget = True
+
+    @staticmethod
+    def count_samples(path: str, ranges: ByteRanges) -> int:
+        raise NotImplementedError
 
     def fetch(self, block: Block) -> Any:
         with self.lock:

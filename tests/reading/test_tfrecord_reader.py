@@ -39,7 +39,7 @@ from maskmill.reading.block_reader import Block, DamagedBlockError
 from maskmill.reading.byte_ranges import LocalRanges
 from maskmill.reading.data_set import DataSet
 from maskmill.reading.kernels import examples, indexes
-from maskmill.reading.record_indexes import count_samples, find_records, first_example, index_blocks, read_index
+from maskmill.reading.record_indexes import find_records, first_example, index_blocks, read_index
 from maskmill.reading.tfrecords import TfRecordReader
 from maskmill.records import tfrecord
 from maskmill.records.example_proto import Feature, count_values, encode_example, parse_example
@@ -205,7 +205,7 @@ def test_the_records_of_a_file_are_found_with_and_without_its_index(
         assert_numbered(*reader_of({path: count}, index=index))
         blocks = index_blocks(path, LocalRanges(), f"{path}.idx" if index else None)
         told = read_index(f"{path}.idx", LocalRanges())
-        assert blocks.samples == count == count_samples(path, LocalRanges())
+        assert blocks.samples == count == TfRecordReader.count_samples(path, LocalRanges())
         assert told is not None
         assert blocks.starts.tolist() == told.starts.tolist()
     said = [record.getMessage() for record in caplog.records]

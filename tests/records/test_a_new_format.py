@@ -1,4 +1,4 @@
-"""A format of shards is one class: this one stores each row as a line of JSON, and everything else knows it then."""
+"""A format of shards is a class that writes and one that reads: these store each row as a line of JSON."""
 
 import contextlib
 import json
@@ -15,6 +15,7 @@ import maskmill
 from maskmill.errors import UnusableInputError
 from maskmill.masking.kernels.rows import RowArrays
 from maskmill.masking.objective_options import ObjectiveOptions
+from maskmill.reading import formats
 from maskmill.reading.block_reader import Block, BlockReader, DamagedBlockError, Rows
 from maskmill.reading.byte_ranges import ByteRanges
 from maskmill.reading.data_set import DataSet
@@ -46,12 +47,6 @@ class Lines(shard_formats.ShardFormat):
                     }
                     file.write(json.dumps(line).encode() + b"\n")
         return [writing.file(WrittenFile(path=file.path, size=file.size, sha256=file.sha256))]
-
-    def reader(self, data_set: DataSet, ranges: ByteRanges) -> BlockReader:
-        return LinesReader(data_set, ranges)
-
-    def count_samples(self, path: str, ranges: ByteRanges) -> int:
-        return ranges.read_all(path).count(b"\n")
 
 
 class LinesReader(BlockReader):
@@ -88,15 +83,18 @@ class LinesReader(BlockReader):
     def forget(self, block: Block) -> bool:
         return self._ranges.forget(self._data_set.files[block.file].path)
 
+    @staticmethod
+    def count_samples(path: str, ranges: ByteRanges) -> int:
+        return ranges.read_all(path).count(b"\n")
+
 
 @pytest.fixture(autouse=True)
 def lines(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Makes the format known."""
-    known = dict(shard_formats._known)
-    shard_formats.register(Lines())
+    formats.register(Lines(), LinesReader)
     yield
-    shard_formats._known.clear()
-    shard_formats._known.update(known)
+    for known in (formats._known, shard_formats._known):
+        del known[Lines.name]
 
 
 def batches_of(path: Path) -> list[dict[str, npt.NDArray[Any]]]:
