@@ -1,6 +1,5 @@
 """The steps from inputs to text shards: of extract, of the reference's chain, and of a mix of sources."""
 
-import dataclasses
 import operator
 from collections.abc import Mapping, Sequence
 
@@ -11,6 +10,7 @@ from pipelines.settings.source_options import MixOptions, SourceOptions
 from pipelines.settings.stage_options import ExtractOptions
 from transforms.extraction import template_library
 from transforms.extraction.template_library import CollectTemplates
+from transforms.grouping import step
 from transforms.inputs.batches import CutIntoBatches, FindInputs
 from transforms.shards import fragments as fragment_step
 from transforms.shards.assembling import AssembleTextShards
@@ -57,20 +57,15 @@ def extract_documents(
     return batches | "ExtractDocuments" >> ExtractDocuments(options=extraction, output=output)  # Fragment
 
 
-@dataclasses.dataclass(kw_only=True, eq=False)
-class ExtractSource(beam.PTransform):
+@step
+def ExtractSource(found: beam.PCollection, *, source: SourceOptions, output: str) -> beam.PCollection:
     """Extracts a source of a mix by its own options.
 
     Input: one mapping, from each source's name to its inputs. Output: Fragment.
     """
-
-    source: SourceOptions
-    output: str
-
-    def expand(self, found: beam.PCollection) -> beam.PCollection:
-        of_source = found | "Inputs" >> beam.Map(operator.itemgetter(self.source.name))  # sequence of FileInfo
-        inputs = find_inputs(of_source, self.source.extract)  # list of InputFile
-        return extract_documents(inputs, self.source.extract, self.output, self.source.name)
+    of_source = found | "Inputs" >> beam.Map(operator.itemgetter(source.name))  # sequence of FileInfo
+    inputs = find_inputs(of_source, source.extract)  # list of InputFile
+    return extract_documents(inputs, source.extract, output, source.name)
 
 
 def _assembled(

@@ -1,7 +1,6 @@
 """Runs checked stages as one graph of Beam's."""
 
 import contextlib
-import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,24 +11,20 @@ from pipelines.running import environments, runner
 from pipelines.stages import kernels
 from pipelines.stages.stage import GraphStage
 from pipelines.terminal.progress_steps import ProgressLine
-from transforms.grouping import GroupAll
+from transforms.grouping import GroupAll, step
 
 _FINISHED = "stages"
 
 
-@dataclasses.dataclass(kw_only=True, eq=False)
-class RunStage(beam.PTransform):
+@step
+def RunStage(elements: beam.PCollection, *, stage: GraphStage[Any]) -> beam.PCollection:
     """A stage's steps, and its closing step behind all of them.
 
     Input: what the stage reads. Output: what the next one reads.
     """
-
-    stage: GraphStage[Any]
-
-    def expand(self, elements: beam.PCollection) -> beam.PCollection:
-        made, finished = self.stage.expand(elements)
-        _ = finished | beam.Flatten() | "AllFinished" >> GroupAll() | "Close" >> beam.Map(self.stage.close)
-        return made
+    made, finished = stage.expand(elements)
+    _ = finished | beam.Flatten() | "AllFinished" >> GroupAll() | "Close" >> beam.Map(stage.close)
+    return made
 
 
 def run_stages(

@@ -4,7 +4,6 @@ The graph moves numbers of pieces alone: runners limit how large a graph may be.
 and what was found of all are files in the scratch directory.
 """
 
-import dataclasses
 import functools
 import pickle
 from collections.abc import Sequence
@@ -18,33 +17,27 @@ from maskmill.verification.verify_targets import VerifyPlan
 from maskmill.verification.verifying import conclude, verify_piece
 from pipelines.running import runner
 from pipelines.terminal.progress_steps import ProgressLine
-from transforms.grouping import GroupAll
+from transforms.grouping import GroupAll, step
 
 KIND = "verify"  # of the notes
 _PLAN, _FOUND = "plan.pickle", "verification.pickle"
 
 
-@dataclasses.dataclass(kw_only=True, eq=False)
-class VerifyTargets(beam.PTransform):
+@step
+def VerifyTargets(start: beam.PCollection, *, scratch: str, pieces: int, noted: str = "") -> beam.PCollection:
     """Verifies the plan in the scratch directory, and writes the Verification there. Input: the start of a pipeline.
 
     scratch: the directory of the plan. pieces: how many it has. noted: a directory where each piece that is done is
     noted for the progress; empty: nowhere.
     """
-
-    scratch: str
-    pieces: int
-    noted: str = ""
-
-    def expand(self, start: beam.Pipeline) -> beam.PCollection:
-        return (
-            start
-            | "Pieces" >> beam.Create(range(self.pieces))
-            | "Spread" >> beam.Reshuffle()
-            | "VerifyPiece" >> beam.Map(verify_and_note, self.scratch, self.noted)  # int
-            | "AllVerified" >> GroupAll()  # list[int]
-            | "Conclude" >> beam.Map(conclude_all, self.scratch)
-        )
+    return (
+        start
+        | "Pieces" >> beam.Create(range(pieces))
+        | "Spread" >> beam.Reshuffle()
+        | "VerifyPiece" >> beam.Map(verify_and_note, scratch, noted)  # int
+        | "AllVerified" >> GroupAll()  # list[int]
+        | "Conclude" >> beam.Map(conclude_all, scratch)
+    )
 
 
 @functools.lru_cache(maxsize=1)  # a worker verifies many pieces of one plan

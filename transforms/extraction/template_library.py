@@ -16,7 +16,7 @@ import numpy as np
 
 from maskmill.storage import completions, files
 from transforms.extraction.template_expansion import TEMPLATE_NAMESPACE
-from transforms.grouping import GroupAll
+from transforms.grouping import GroupAll, step
 from transforms.inputs.mediawiki import Page, read_header, site_base
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.units import UnitBatch, read_unit
@@ -147,21 +147,16 @@ class TemplateLibrary:
         return files.read_range(self._texts[piece], offset, offset + size)
 
 
-@dataclasses.dataclass(kw_only=True, eq=False)
-class CollectTemplates(beam.PTransform):
+@step
+def CollectTemplates(batches: beam.PCollection, *, reading: ReadOptions, output: str) -> beam.PCollection:
     """Collects the templates of all batches before the first page is extracted.
 
     Input: UnitBatch. Output: UnitBatch, the same batches with the key of the library in `templates`.
     """
-
-    reading: ReadOptions
-    output: str
-
-    def expand(self, batches: beam.PCollection) -> beam.PCollection:
-        return (
-            batches
-            | "Spread" >> beam.Reshuffle()
-            | "Collect" >> beam.Map(collect_templates, self.reading, self.output)  # Piece
-            | "Together" >> GroupAll()
-            | "BindLibrary" >> beam.FlatMap(bind_library, self.output)  # UnitBatch
-        )
+    return (
+        batches
+        | "Spread" >> beam.Reshuffle()
+        | "Collect" >> beam.Map(collect_templates, reading, output)  # Piece
+        | "Together" >> GroupAll()
+        | "BindLibrary" >> beam.FlatMap(bind_library, output)  # UnitBatch
+    )

@@ -7,7 +7,7 @@ import apache_beam as beam
 
 from maskmill.storage import files, progress
 from maskmill.storage.found_files import check_same, check_unchanged
-from transforms.grouping import GroupAll
+from transforms.grouping import GroupAll, step
 from transforms.inputs.bzip2 import Bzip2Streams
 from transforms.inputs.found_inputs import DateEvidence, date_evidence, decide_dates, find_inputs
 from transforms.inputs.options import ReadOptions
@@ -116,43 +116,41 @@ def announce_batches(
     return [dataclasses.replace(batch, source=source) for batch in batches]
 
 
-@dataclasses.dataclass(kw_only=True, eq=False)
-class FindInputs(beam.PTransform):
+@step
+def FindInputs(
+    found: beam.PCollection, *, patterns: Sequence[str], dump_date: str | None, input_format: str = "auto"
+) -> beam.PCollection:
     """Adds checksums and dates to the inputs that were found before the run, if they are still what there is.
 
     Input: one sequence of FileInfo. Output: one list of InputFile, in the same order.
     """
-
-    patterns: Sequence[str]
-    dump_date: str | None
-    input_format: str = "auto"
-
-    def expand(self, found: beam.PCollection) -> beam.PCollection:
-        return (
-            found
-            | "Match" >> beam.FlatMap(_numbered_inputs, self.patterns, self.input_format)  # (number, FileInfo)
-            | "Spread" >> beam.Reshuffle()
-            | "Digest" >> beam.Map(digest_input, self.dump_date)  # (number, InputFile, DateEvidence)
-            | "Together" >> GroupAll()
-            | "InOrder" >> beam.Map(inputs_in_order)  # list[InputFile]
-        )
+    return (
+        found
+        | "Match" >> beam.FlatMap(_numbered_inputs, patterns, input_format)  # (number, FileInfo)
+        | "Spread" >> beam.Reshuffle()
+        | "Digest" >> beam.Map(digest_input, dump_date)  # (number, InputFile, DateEvidence)
+        | "Together" >> GroupAll()
+        | "InOrder" >> beam.Map(inputs_in_order)  # list[InputFile]
+    )
 
 
-@dataclasses.dataclass(kw_only=True, eq=False)
-class CutIntoBatches(beam.PTransform):
+@step
+def CutIntoBatches(
+    inputs: beam.PCollection,
+    *,
+    input_format: str,
+    reading: ReadOptions,
+    limit: int | None,
+    output: str,
+    kinds: tuple[str, ...],
+    source: str = "",
+) -> beam.PCollection:
     """Cuts the inputs into batches of units, and announces how many there are.
 
     Input: one list of InputFile. Output: UnitBatch.
+
+    kinds: of the steps that take a batch each. source: its name, in a build that mixes several.
     """
-
-    input_format: str
-    reading: ReadOptions
-    limit: int | None
-    output: str
-    kinds: tuple[str, ...]  # the steps that take a batch each
-    source: str = ""  # in a build that mixes several
-
-    def expand(self, inputs: beam.PCollection) -> beam.PCollection:
-        return inputs | "Cut" >> beam.FlatMap(
-            announce_batches, self.input_format, self.reading, self.limit, self.output, self.kinds, self.source
-        )  # UnitBatch
+    return inputs | "Cut" >> beam.FlatMap(
+        announce_batches, input_format, reading, limit, output, kinds, source
+    )  # UnitBatch

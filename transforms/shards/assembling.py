@@ -1,6 +1,5 @@
 """The plan of a text shard → the shard: byte ranges of fragments, copied one after another."""
 
-import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,7 +7,7 @@ import apache_beam as beam
 
 from maskmill.storage import files
 from maskmill.text.text_shards import TextShard, article_md5, write_once
-from transforms.grouping import spread
+from transforms.grouping import spread, step
 from transforms.shards.fragments import read_ranges
 from transforms.shards.options import ExtractionOptions
 from transforms.shards.planning import ShardPlan
@@ -47,15 +46,10 @@ def _write_shard(path: str, plan: ShardPlan, extractions: Extractions, output: s
     return {"size": file.size, "sha256": file.sha256, "md5": [article_md5(article) for article in articles]}
 
 
-@dataclasses.dataclass(kw_only=True, eq=False)
-class AssembleTextShards(beam.PTransform):
+@step
+def AssembleTextShards(plans: beam.PCollection, *, extractions: Extractions, output: str) -> beam.PCollection:
     """Writes planned shards.
 
     Input: ShardPlan. Output: TextShard, the description of the file written.
     """
-
-    extractions: Extractions
-    output: str
-
-    def expand(self, plans: beam.PCollection) -> beam.PCollection:
-        return spread(plans, "Assemble", assemble_text_shard, self.extractions, self.output)  # TextShard
+    return spread(plans, "Assemble", assemble_text_shard, extractions, output)  # TextShard

@@ -27,7 +27,7 @@ from maskmill.storage import completions, files
 from maskmill.storage.reuse import read_reuse
 from transforms.extraction import unknown_templates
 from transforms.extraction.unknown_templates import UnknownTemplate
-from transforms.grouping import spread
+from transforms.grouping import spread, step
 from transforms.inputs.items import CutOff, Document, RejectedPage
 from transforms.inputs.mediawiki import Page
 from transforms.inputs.units import InputFile, Unit, UnitBatch, read_unit
@@ -418,15 +418,10 @@ def drop_texts(fragments: Iterable[Fragment], output: str) -> None:
     files.delete([path for path in paths if files.exists(path)])
 
 
-@dataclasses.dataclass(kw_only=True, eq=False)
-class ExtractDocuments(beam.PTransform):
+@step
+def ExtractDocuments(batches: beam.PCollection, *, options: ExtractionOptions, output: str) -> beam.PCollection:
     """Extracts batches of units.
 
     Input: UnitBatch. Output: Fragment, the description of the text written.
     """
-
-    options: ExtractionOptions
-    output: str
-
-    def expand(self, batches: beam.PCollection) -> beam.PCollection:
-        return spread(batches, "ExtractBatch", extract_batch, self.options, self.output)  # Fragment
+    return spread(batches, "ExtractBatch", extract_batch, options, output)  # Fragment

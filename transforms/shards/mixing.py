@@ -12,7 +12,6 @@ their sources, and the sizes are divided as fractions, so neither workers, conta
 the build's file change a byte.
 """
 
-import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -24,7 +23,7 @@ import numpy.typing as npt
 from maskmill.errors import UnusableInputError
 from maskmill.masking.seeds import hash_of
 from maskmill.storage import completions
-from transforms.grouping import together
+from transforms.grouping import step, together
 from transforms.shards.eval_membership import choose_eval
 from transforms.shards.fragments import Fragment, in_order
 from transforms.shards.options import Source, SplitOptions
@@ -184,16 +183,12 @@ def mix_counts(output: str) -> Mapping[str, Mapping[str, Any]]:
     return completions.finished(output, KIND, KIND)
 
 
-@dataclasses.dataclass(kw_only=True, eq=False)
-class PlanMix(beam.PTransform):
+@step
+def PlanMix(
+    fragments: beam.PCollection, *, split: SplitOptions, sources: Sequence[Source], output: str
+) -> beam.PCollection:
     """Plans the shards of a mix once the fragments of all sources are known.
 
     Input: Fragment. Output: ShardPlan.
     """
-
-    split: SplitOptions
-    sources: Sequence[Source]
-    output: str
-
-    def expand(self, fragments: beam.PCollection) -> beam.PCollection:
-        return together(fragments, "Plan", plan_mix, self.split, self.sources, self.output)  # ShardPlan
+    return together(fragments, "Plan", plan_mix, split, sources, output)  # ShardPlan

@@ -23,7 +23,7 @@ from maskmill.text.text_shards import KIND as TEXT
 from maskmill.text.text_shards import ShardKind, TextShard, article_md5, shard_name, write_once
 from transforms.compat import mlperf_cleanup
 from transforms.compat.wikiextractor import pack_files
-from transforms.grouping import spread, together
+from transforms.grouping import spread, step, together
 from transforms.inputs.units import InputFile
 from transforms.sentences.choice import named_choice
 from transforms.shards.fragments import Fragment, in_order, ranges_by_fragment, read_ranges, read_tables
@@ -262,45 +262,33 @@ def drop_texts(cleaned: Iterable[CleanedFile], output: str) -> None:
     files.delete([path for path in paths if files.exists(path)])
 
 
-@dataclasses.dataclass(kw_only=True, eq=False)
-class PackRawFiles(beam.PTransform):
+@step
+def PackRawFiles(fragments: beam.PCollection, *, output: str) -> beam.PCollection:
     """Packs the documents of fragments as WikiExtractor packs its files, once all fragments are known.
 
     Input: Fragment. Output: RawFile.
     """
-
-    output: str
-
-    def expand(self, fragments: beam.PCollection) -> beam.PCollection:
-        return together(fragments, "Pack", raw_files_of_fragments, self.output)  # RawFile
+    return together(fragments, "Pack", raw_files_of_fragments, output)  # RawFile
 
 
-@dataclasses.dataclass(kw_only=True, eq=False)
-class CleanRawFiles(beam.PTransform):
+@step
+def CleanRawFiles(
+    raw_files: beam.PCollection, *, options: MlperfOptions, extraction: ExtractionOptions, output: str
+) -> beam.PCollection:
     """Cleans raw files.
 
     Input: RawFile. Output: CleanedFile.
     """
-
-    options: MlperfOptions
-    extraction: ExtractionOptions
-    output: str
-
-    def expand(self, raw_files: beam.PCollection) -> beam.PCollection:
-        return spread(raw_files, "Clean", clean_raw_file, self.options, self.extraction, self.output)  # CleanedFile
+    return spread(raw_files, "Clean", clean_raw_file, options, extraction, output)  # CleanedFile
 
 
-@dataclasses.dataclass(kw_only=True, eq=False)
-class GatherParts(beam.PTransform):
+@step
+def GatherParts(
+    cleaned: beam.PCollection, *, options: MlperfOptions, extraction: ExtractionOptions, output: str
+) -> beam.PCollection:
     """Packs cleaned files into shards and writes them.
 
     Input: CleanedFile. Output: TextShard, the description of the file written.
     """
-
-    options: MlperfOptions
-    extraction: ExtractionOptions
-    output: str
-
-    def expand(self, cleaned: beam.PCollection) -> beam.PCollection:
-        plans = together(cleaned, "Plan", plan_parts, self.options, self.output)  # PartPlan
-        return spread(plans, "Gather", gather_part, self.options, self.extraction, self.output)  # TextShard
+    plans = together(cleaned, "Plan", plan_parts, options, output)  # PartPlan
+    return spread(plans, "Gather", gather_part, options, extraction, output)  # TextShard

@@ -18,7 +18,7 @@ from maskmill.errors import UnusableInputError
 from maskmill.storage import progress
 from maskmill.storage.counts import sum_counts
 from maskmill.text.text_shards import DEFAULT_SHARD_SIZE_MB, KIND, ShardKind, shard_name
-from transforms.grouping import together
+from transforms.grouping import step, together
 from transforms.shards.byte_ranges import Ranges, cut_out, ranges_of
 from transforms.shards.duplicates import DROPPED, find_duplicates
 from transforms.shards.eval_membership import choose_eval
@@ -259,16 +259,12 @@ def no_article(fragments: Sequence[Fragment], output: str) -> UnusableInputError
     )
 
 
-@dataclasses.dataclass(kw_only=True, eq=False)
-class PlanTextShards(beam.PTransform):
+@step
+def PlanTextShards(
+    fragments: beam.PCollection, *, split: SplitOptions, extraction: ExtractionOptions, output: str
+) -> beam.PCollection:
     """Plans the shards once all fragments are known.
 
     Input: Fragment. Output: ShardPlan.
     """
-
-    split: SplitOptions
-    extraction: ExtractionOptions
-    output: str
-
-    def expand(self, fragments: beam.PCollection) -> beam.PCollection:
-        return together(fragments, "Plan", plan_text_shards, self.split, self.extraction, self.output)  # ShardPlan
+    return together(fragments, "Plan", plan_text_shards, split, extraction, output)  # ShardPlan

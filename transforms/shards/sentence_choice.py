@@ -14,6 +14,7 @@ import apache_beam as beam
 
 from maskmill.storage import completions, files, progress
 from maskmill.storage.found_files import check_unchanged
+from transforms.grouping import step
 from transforms.inputs.items import CutOff
 from transforms.inputs.mediawiki import read_header
 from transforms.inputs.site import Site
@@ -244,19 +245,12 @@ def doubts_of(choice: SentenceChoice, lines: Mapping[str, int], scripts: Mapping
     return doubts
 
 
-@dataclasses.dataclass(kw_only=True, eq=False)
-class ChooseSentences(beam.PTransform):
+@step
+def ChooseSentences(
+    inputs: beam.PCollection, *, extraction: ExtractionOptions, input_format: str, output: str, source: str = ""
+) -> beam.PCollection:
     """Decides how the sentences of each input are split, before the first page is extracted.
 
     Input: one list of InputFile. Output: the same list, with `sentences`.
     """
-
-    extraction: ExtractionOptions
-    input_format: str
-    output: str
-    source: str = ""  # in a build that mixes several
-
-    def expand(self, inputs: beam.PCollection) -> beam.PCollection:
-        return inputs | "Choose" >> beam.Map(
-            choose_sentences, self.extraction, self.input_format, self.output, self.source
-        )  # list[InputFile]
+    return inputs | "Choose" >> beam.Map(choose_sentences, extraction, input_format, output, source)  # list[InputFile]

@@ -19,7 +19,7 @@ from maskmill.tokenization import pre_token_classes, unicode_tables
 from maskmill.tokenization.kernels import wordpiece as wordpiece_kernels
 from maskmill.tokenization.kernels.word_hashes import CodePointArrays
 from maskmill.tokenization.text_blocks import PaddedText, TextBlock, not_utf8, read_blocks
-from transforms.grouping import spread
+from transforms.grouping import spread, step
 from transforms.vocabularies.kernels import word_counts as kernels
 from transforms.vocabularies.options import VocabularyKind, VocabularyOptions
 from transforms.vocabularies.word_tables import WordTable
@@ -218,15 +218,10 @@ def drop_runs(shards: Iterable[CountedShard], output: str) -> None:
     files.delete([path for path in paths if files.exists(path)])
 
 
-@dataclasses.dataclass(kw_only=True, eq=False)
-class CountWords(beam.PTransform):
+@step
+def CountWords(shards: beam.PCollection, *, options: VocabularyOptions, output: str) -> beam.PCollection:
     """Counts the words of text shards.
 
     Input: TextShard. Output: CountedShard, the description of the runs written.
     """
-
-    options: VocabularyOptions
-    output: str
-
-    def expand(self, shards: beam.PCollection) -> beam.PCollection:
-        return spread(shards, "CountShard", count_shard, WordRules.of(self.options), self.output)  # CountedShard
+    return spread(shards, "CountShard", count_shard, WordRules.of(options), output)  # CountedShard

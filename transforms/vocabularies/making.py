@@ -12,6 +12,7 @@ from maskmill.records.file_names import REPORT, REPORT_TABLE
 from maskmill.storage import completions, files, progress
 from maskmill.storage.completions import PieceFiles
 from maskmill.text.text_shards import TextShard
+from transforms.grouping import step
 from transforms.vocabularies import report
 from transforms.vocabularies.learning import learn_vocabulary
 from transforms.vocabularies.merging import MergedWords, read_words
@@ -136,21 +137,15 @@ def write_model_directory(options: VocabularyOptions, output: str, model_dir: st
     return _written(model_files(vocabulary, options), model_dir)
 
 
-@dataclasses.dataclass(kw_only=True, eq=False)
-class MakeVocabulary(beam.PTransform):
+@step
+def MakeVocabulary(
+    merged: beam.PCollection, *, setup: VocabularySetup, texts: tuple[str, ...], output: str
+) -> beam.PCollection:
     """Learns a vocabulary and writes its files.
 
     Input: one list of MergedWords. Output: MadeVocabulary, the description of the files.
     """
-
-    setup: VocabularySetup
-    texts: tuple[str, ...]
-    output: str
-
-    def expand(self, merged: beam.PCollection) -> beam.PCollection:
-        return merged | "LearnAndWrite" >> beam.Map(
-            make_vocabulary, self.setup, self.texts, self.output
-        )  # MadeVocabulary
+    return merged | "LearnAndWrite" >> beam.Map(make_vocabulary, setup, texts, output)  # MadeVocabulary
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -210,16 +205,12 @@ def report_vocabulary(
     return MadeReport(files=tuple(_files_of(record).written), measured=measured, key=key)
 
 
-@dataclasses.dataclass(kw_only=True, eq=False)
-class ReportVocabulary(beam.PTransform):
+@step
+def ReportVocabulary(
+    together: beam.PCollection, *, setup: VocabularySetup, compare: tuple[str, ...], output: str
+) -> beam.PCollection:
     """Measures a vocabulary on held-out text.
 
     Input: one list of MadeVocabulary and TextShard. Output: MadeReport, the description of the report's files.
     """
-
-    setup: VocabularySetup
-    compare: tuple[str, ...]
-    output: str
-
-    def expand(self, together: beam.PCollection) -> beam.PCollection:
-        return together | "Measure" >> beam.Map(report_vocabulary, self.setup, self.compare, self.output)  # MadeReport
+    return together | "Measure" >> beam.Map(report_vocabulary, setup, compare, output)  # MadeReport

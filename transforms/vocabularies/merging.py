@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from maskmill.storage import completions, files, progress
 from maskmill.tokenization.text_blocks import PADDING
-from transforms.grouping import spread, together
+from transforms.grouping import spread, step, together
 from transforms.vocabularies.counting import CountedShard, WordRules, read_run, write_table
 from transforms.vocabularies.kernels import word_counts as kernels
 from transforms.vocabularies.learning import WordCounts
@@ -245,15 +245,11 @@ def _read_sorted(merged: Sequence[MergedWords], output: str, threshold: int, *, 
     return sorted_words(read.text, read.ends, read.counts)
 
 
-@dataclasses.dataclass(kw_only=True, eq=False)
-class MergeCounts(beam.PTransform):
+@step
+def MergeCounts(shards: beam.PCollection, *, output: str) -> beam.PCollection:
     """Adds up the counts of all text shards.
 
     Input: CountedShard. Output: MergedWords, the descriptions of tables that have no word in common.
     """
-
-    output: str
-
-    def expand(self, shards: beam.PCollection) -> beam.PCollection:
-        plans = together(shards, "Plan", announce_merges, self.output)  # MergePlan
-        return spread(plans, "MergeRuns", merge_runs, self.output)  # MergedWords
+    plans = together(shards, "Plan", announce_merges, output)  # MergePlan
+    return spread(plans, "MergeRuns", merge_runs, output)  # MergedWords
