@@ -14,6 +14,7 @@ from pipelines.settings.stage_options import ExamplesOptions
 from pipelines.stages import examples_stage, kernels
 from pipelines.stages.eval_stage import EvalStage
 from pipelines.stages.examples_stage import ExamplesStage
+from pipelines.stages.registry import STAGES
 from pipelines.stages.stage import GraphStage, Stage
 from pipelines.stages.vocabulary_stage import VocabularyStage
 
@@ -109,3 +110,15 @@ def run_chosen(
 
     stages = [stage for stage in checked if isinstance(stage, GraphStage)]
     return graph.run_stages(stages, beam_arguments, later_kernels)
+
+
+def run_alone(options: Any, beam_arguments: Sequence[str] = ()) -> None:
+    """Runs the stage that these options are of, and prints its summary and what may follow; raises as `run_chosen`."""
+    from pipelines.building import next_step
+    from pipelines.terminal import printed_summary
+
+    stage = next(stage for stage in STAGES if stage.options_class is type(options))
+    manifests = run_chosen([(stage, options)], beam_arguments)
+    printed_summary.report(options.output, manifests.get(stage.name, {}))
+    if manifests:
+        next_step.report([options.output], next_step.of({stage: options}))

@@ -91,13 +91,12 @@ def _run(name: str | None, arguments: list[str], prints: console.Console, versio
     line = flags.parse(
         arguments, command.flags, beam_flags.read if command.beam else None, takes_names=command.takes_names
     )
-    run = command.load()[1]
     common = options.from_flags(CommonOptions, line.values)
     keeps_output = command.prints_result or any(line.values.get(flag) for flag in command.prints_with)
     with prints.listening(quiet=common.quiet, level=common.log_level, keeps_output=keeps_output):
         # What runs stages says more exactly what it runs.
         compilation.before_first(_compile_what_reads)
-        return run(line) or DONE
+        return command.run(line) or DONE
 
 
 def _shortage(error: OSError | ImportError) -> str:

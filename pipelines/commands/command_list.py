@@ -1,25 +1,28 @@
 """The commands of `maskmill`, in the order of its help.
 
-Each function imports what a command needs when that command is called, its options included, so that `--help` and a
-mistake are answered at once; a stage, and Beam with it, is imported only to run it.
+A command names its options and what runs it as `module:name`. They are imported when the command is called, so that
+`--help` and a mistake are answered at once; a stage, and Beam with it, is imported only to run it.
 """
 
 import dataclasses
+import importlib
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from maskmill.errors import UnusableInputError
 
 if TYPE_CHECKING:
     from pipelines.settings.flags import CommandLine
     from pipelines.settings.options import Option
-    from pipelines.stages.stage import Stage
 
-    _Loaded = tuple[dict[str, Option], Callable[[CommandLine], int | None]]
+_COMMAND_OPTIONS = "pipelines.settings.command_options"
+_STAGE_OPTIONS = "pipelines.settings.stage_options"
 
-T = TypeVar("T")
 
-COMMANDS: "dict[str, Command]" = {}
+def _named(place: str) -> Any:
+    """What a text `module:name` names."""
+    module, _, name = place.partition(":")
+    return getattr(importlib.import_module(module), name)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -29,9 +32,11 @@ class Command:
     Attributes:
       help: its line in --help.
       example: a whole command line.
-      load: imports the declarations of its own flags and gives them by name, with the function that runs it; called
-        only for this command. The function may return an exit code of its own (128 + the signal that ended a training,
-        as shells do).
+      options: the class of its own flags, as `module:Class`, or a function that gives them by name; empty if it has
+        none.
+      work: what runs it: a function of the command line, or `module:function`, which is called with the names if it
+        takes any, with its options, and with Beam's flags if it runs on Beam. Either may return an exit code of its own
+        (128 + the signal that ended a training, as shells do).
       usage: what follows its name in a command line; empty if its required flags do.
       beam: whether it runs on Beam: Beam's flags go through.
       prints_result: whether what it prints is what it is called for, which --quiet leaves.
@@ -41,7 +46,8 @@ class Command:
 
     help: str
     example: str
-    load: "Callable[[], _Loaded]"
+    options: "str | Callable[[], dict[str, Option]]" = ""
+    work: "str | Callable[[CommandLine], int | None]"
     usage: str = ""
     beam: bool = False
     prints_result: bool = False
@@ -53,19 +59,21 @@ class Command:
         """All flags of ours by name."""
         from pipelines.settings.command_options import CommonOptions, WorkerOptions
 
+        own = self.options() if callable(self.options) else _options(*map(_named, filter(None, [self.options])))
         shared = _options(WorkerOptions, CommonOptions) if self.beam else _options(CommonOptions)
-        return self.load()[0] | {
-            name: dataclasses.replace(known, group="how the command runs") for name, known in shared.items()
-        }
+        return own | {name: dataclasses.replace(known, group="how the command runs") for name, known in shared.items()}
 
-
-def _command(name: str, help: str, example: str, **more: Any) -> "Callable[[Callable[[], _Loaded]], None]":
-    """Lists a function that loads a command; `more` are further attributes of Command."""
-
-    def add(load: "Callable[[], _Loaded]") -> None:
-        COMMANDS[name] = Command(help=help, example=example, load=load, **more)
-
-    return add
+    def run(self, line: "CommandLine") -> int | None:
+        """Runs the command; returns an exit code, or None for 0."""
+        if callable(self.work):
+            return self.work(line)
+        arguments: list[Any] = [line.names] if self.takes_names else []
+        if isinstance(self.options, str) and self.options:
+            arguments.append(_made(self.options, line))
+        if self.beam:
+            arguments.append(_beam_arguments(line))
+        code: int | None = _named(self.work)(*arguments)
+        return code
 
 
 def _options(*classes: type) -> "dict[str, Option]":
@@ -75,11 +83,11 @@ def _options(*classes: type) -> "dict[str, Option]":
     return {name: known for options_class in classes for name, known in options_of(options_class).items()}
 
 
-def _loaded(options_class: type[T], run: "Callable[[CommandLine, T], int | None]") -> "_Loaded":
-    """A command with the flags of one class, which `run` gets made of the command line."""
+def _made(options_class: str, line: "CommandLine", **more: Any) -> Any:
+    """The options of a class, as `module:Class`, that a command line gives; `more` are further values."""
     from pipelines.settings import options
 
-    return _options(options_class), lambda line: run(line, options.from_flags(options_class, line.values))
+    return options.from_flags(_named(options_class), {**line.values, **more})
 
 
 def _beam_arguments(line: "CommandLine") -> list[str]:
@@ -89,6 +97,21 @@ def _beam_arguments(line: "CommandLine") -> list[str]:
 
 
 # ---- commands that take a build's file
+
+_CHOICES = "pipelines.building.build_options:BuildChoices"
+
+
+def _build_flags(*places: str, without: tuple[str, ...] = ()) -> "dict[str, Option]":
+    """The flags of classes of options, as `module:Class`, and those of a build."""
+    from pipelines.building import build_options
+
+    own = _options(*map(_named, places))
+    return {name: known for name, known in own.items() if name not in without} | build_options.flags()
+
+
+def _watch_flags() -> "dict[str, Option]":
+    """A watch builds releases, and looks (--check) where a build plans (--dry_run)."""
+    return _build_flags(f"{_COMMAND_OPTIONS}:WatchFlags", _CHOICES, without=_named(_CHOICES).NOT_OF_A_WATCH)
 
 
 def _overrides(line: "CommandLine") -> dict[str, Any]:
@@ -108,312 +131,181 @@ def _config(line: "CommandLine", whose: str, what_to_do: str) -> str:
     return line.names[0]
 
 
-@_command(
-    "build",
-    "run all stages from one YAML file",
-    "maskmill build build.yaml --examples.dupe_factor 3 --workers 4",
-    usage="CONFIG.yaml [--SECTION.OPTION VALUE …]",
-    beam=True,
-    takes_names=True,
-    prints_with=("dry_run",),
-)
-def _build() -> "_Loaded":
+def _build(line: "CommandLine") -> int:
     from pipelines.building import build_options
-    from pipelines.building.build_options import BuildChoices
-    from pipelines.settings import options
 
-    def run(line: "CommandLine") -> int:
-        prints = line.values.get("print_config")
-        config = ""
-        if line.names or not prints:
-            config = _config(line, "a build has", "`maskmill build --print_config` prints one to start from")
-        overrides, beam_arguments = _overrides(line), _beam_arguments(line)
-        if prints:
-            read = build_options.read_build(config, overrides) if config else None
-            print(build_options.print_config(read, overrides.get("preset")))
-            return 0
-        choices = options.from_flags(BuildChoices, line.values)
-        chosen = build_options.read_build(config, overrides)
-        from pipelines.releasing import releases
+    prints = line.values.get("print_config")
+    config = ""
+    if line.names or not prints:
+        config = _config(line, "a build has", "`maskmill build --print_config` prints one to start from")
+    overrides, beam_arguments = _overrides(line), _beam_arguments(line)
+    if prints:
+        read = build_options.read_build(config, overrides) if config else None
+        print(build_options.print_config(read, overrides.get("preset")))
+        return 0
+    choices = _made(_CHOICES, line)
+    chosen = build_options.read_build(config, overrides)
+    from pipelines.releasing import releases
 
-        return releases.run(chosen, choices, beam_arguments, config=config)
-
-    return _options(BuildChoices) | build_options.flags(), run
+    return releases.run(chosen, choices, beam_arguments, config=config)
 
 
-@_command(
-    "watch",
-    "build a release of the newest dump, if it is new",
-    "maskmill watch build.yaml --keep 3 --quiet",
-    usage="CONFIG.yaml [--check] [--SECTION.OPTION VALUE …]",
-    beam=True,
-    prints_with=("check",),
-    takes_names=True,
-)
-def _watch() -> "_Loaded":
+def _watch(line: "CommandLine") -> int:
     from pipelines.building import build_options
-    from pipelines.building.build_options import BuildChoices
-    from pipelines.settings import options
-    from pipelines.settings.command_options import WatchFlags
 
-    def run(line: "CommandLine") -> int:
-        config = _config(line, "a watch has", "name the YAML file of a build with a section watch")
-        if any(argument.startswith("--dry_run") for argument in line.beam):
-            raise UnusableInputError("--dry_run: a watch only looks with --check.")
-        flags_of_watch = options.from_flags(WatchFlags, line.values)
-        choices = options.from_flags(BuildChoices, {**line.values, "release": True})
-        beam_arguments = _beam_arguments(line)
-        chosen = build_options.read_build(config, _overrides(line))
-        from pipelines.releasing import watch
+    config = _config(line, "a watch has", "name the YAML file of a build with a section watch")
+    if any(argument.startswith("--dry_run") for argument in line.beam):
+        raise UnusableInputError("--dry_run: a watch only looks with --check.")
+    flags_of_watch = _made(f"{_COMMAND_OPTIONS}:WatchFlags", line)
+    choices = _made(_CHOICES, line, release=True)
+    beam_arguments = _beam_arguments(line)
+    chosen = build_options.read_build(config, _overrides(line))
+    from pipelines.releasing import watch
 
-        return watch.watch(chosen, flags_of_watch, choices, beam_arguments, config=config)
-
-    # A watch builds releases, and looks (--check) where a build plans (--dry_run).
-    choices = {name: known for name, known in _options(BuildChoices).items() if name not in BuildChoices.NOT_OF_A_WATCH}
-    return _options(WatchFlags) | choices | build_options.flags(), run
+    return watch.watch(chosen, flags_of_watch, choices, beam_arguments, config=config)
 
 
-@_command(
-    "estimate",
-    "tell from a sample what a build will give and take",
-    "maskmill estimate build.yaml --examples.dupe_factor 3 --cores 32",
-    usage="CONFIG.yaml [--SECTION.OPTION VALUE …]",
-    takes_names=True,
-)
-def _estimate() -> "_Loaded":
+def _estimate(line: "CommandLine") -> None:
     from pipelines.building import build_options
-    from pipelines.settings import options
-    from pipelines.settings.command_options import EstimateOptions
 
-    def run(line: "CommandLine") -> None:
-        config = _config(line, "an estimate is of", "name the YAML file of a build")
-        chosen = options.from_flags(EstimateOptions, line.values)
-        build = build_options.read_build(config, _overrides(line))
-        from pipelines.commands import estimate
-        from pipelines.releasing import release_inputs
-
-        estimate.run(release_inputs.with_input(build)[0], chosen)
-
-    return _options(EstimateOptions) | build_options.flags(), run
-
-
-# ---- commands that run one stage
-
-
-def _loaded_stage(stage: "type[Stage[Any]]") -> "_Loaded":
-    def run(line: "CommandLine", chosen: Any) -> None:
-        beam_arguments = _beam_arguments(line)
-        from pipelines.building import build, next_step
-        from pipelines.terminal import printed_summary
-
-        manifests = build.run_chosen([(stage, chosen)], beam_arguments)
-        printed_summary.report(chosen.output, manifests.get(stage.name, {}))
-        if manifests:
-            next_step.report([chosen.output], next_step.of({stage: chosen}))
-
-    return _loaded(stage.options_class, run)
-
-
-@_command(
-    "extract",
-    "dump or corpus → text shards and eval set",
-    "maskmill extract --input enwiki-latest-pages-articles.xml.bz2 --output text",
-    beam=True,
-)
-def _extract() -> "_Loaded":
-    from pipelines.stages.extract_stage import ExtractStage
-
-    return _loaded_stage(ExtractStage)
-
-
-@_command(
-    "vocabulary",
-    "text shards → a vocabulary for them: WordPiece or byte-level BPE",
-    "maskmill vocabulary --input text --output vocabulary --kind bpe --size 32000",
-    beam=True,
-)
-def _vocabulary() -> "_Loaded":
-    from pipelines.stages.vocabulary_stage import VocabularyStage
-
-    return _loaded_stage(VocabularyStage)
-
-
-@_command(
-    "examples",
-    "text shards → training examples: TFRecords, Parquet or MDS",
-    "maskmill examples --input text --output examples --vocab_file vocab.txt",
-    beam=True,
-)
-def _examples() -> "_Loaded":
-    from pipelines.stages.examples_stage import ExamplesStage
-
-    return _loaded_stage(ExamplesStage)
-
-
-# ---- all other commands
-
-
-@_command(
-    "create-pretraining-data",
-    "drop-in for create_pretraining_data.py",
-    "maskmill create-pretraining-data --input_file text/part-00000-of-00500 --output_file part-0.tfrecord "
-    "--vocab_file vocab.txt",
-)
-def _create_pretraining_data() -> "_Loaded":
-    from pipelines.settings.command_options import CreatePretrainingDataOptions
-
-    def run(line: "CommandLine", chosen: CreatePretrainingDataOptions) -> None:
-        from pipelines.commands import record_files
-
-        record_files.create(chosen)
-
-    return _loaded(CreatePretrainingDataOptions, run)
-
-
-@_command(
-    "pick-eval",
-    "pick eval examples at even distance",
-    "maskmill pick-eval --input_tfrecord eval-all.tfrecord --output_tfrecord eval.tfrecord",
-)
-def _pick_eval() -> "_Loaded":
-    from pipelines.settings.command_options import PickEvalOptions
-
-    def run(line: "CommandLine", chosen: PickEvalOptions) -> None:
-        from pipelines.commands import record_files
-
-        record_files.pick(chosen)
-
-    return _loaded(PickEvalOptions, run)
-
-
-@_command("warm-up", "compile everything at once, for an image", "maskmill warm-up", usage="[--quiet]")
-def _warm_up() -> "_Loaded":
-    def run(line: "CommandLine") -> None:
-        from pipelines.stages import kernels
-
-        kernels.warm_up()
-
-    return {}, run
-
-
-@_command(
-    "index",
-    "write DALI's index of TFRecord files",
-    "maskmill index examples/part-*.tfrecord",
-    usage="FILE … [--output INDEX]",
-    takes_names=True,
-)
-def _index() -> "_Loaded":
-    from pipelines.settings.command_options import IndexOptions
-
-    def run(line: "CommandLine", chosen: IndexOptions) -> None:
-        if not line.names:
-            raise UnusableInputError("FILE is missing: name TFRecord files (globs and comma lists too).")
-        from pipelines.commands import record_files
-
-        record_files.index(line.names, chosen.output)
-
-    return _loaded(IndexOptions, run)
-
-
-@_command(
-    "inspect",
-    "show what is in data, a vocabulary or a checkpoint",
-    "maskmill inspect examples --example search fox",
-    usage="PATH [--example N|random|search WORD] [--flag VALUE …]",
-    prints_result=True,
-    takes_names=True,
-)
-def _inspect() -> "_Loaded":
-    from pipelines.settings.command_options import InspectOptions
-
-    def run(line: "CommandLine", chosen: InspectOptions) -> None:
-        from pipelines.commands import inspect
-
-        inspect.run(line.names, chosen)
-
-    return _loaded(InspectOptions, run)
-
-
-@_command(
-    "lineage",
-    "follow data back to the dump, and forward to checkpoints",
-    "maskmill lineage run/step-0000001000.safetensors",
-    usage="CHECKPOINT|SHARD|RELEASE|BUILD|DUMP [--root DIR]",
-    prints_result=True,
-    takes_names=True,
-)
-def _lineage() -> "_Loaded":
-    from pipelines.settings.command_options import LineageOptions
-
-    def run(line: "CommandLine", chosen: LineageOptions) -> int:
-        from pipelines.commands import print_lineage
-
-        return print_lineage.run(line.names, chosen)
-
-    return _loaded(LineageOptions, run)
-
-
-@_command(
-    "verify",
-    "find out whether a data set is right",
-    "maskmill verify build --contamination test.txt",
-    usage="PATH … [--flag VALUE …]",
-    beam=True,
-    prints_result=True,
-    takes_names=True,
-)
-def _verify() -> "_Loaded":
-    from maskmill.verification.options import VerifyOptions
-
-    def run(line: "CommandLine", chosen: VerifyOptions) -> int:
-        from maskmill.storage import paths
-
-        beam_arguments = _beam_arguments(line)
-        for name in line.names:
-            paths.refuse_missing(name)  # before kernels are imported
-        from pipelines.verifying import verify
-
-        return verify.run(line.names, chosen, beam_arguments, quiet=bool(line.values.get("quiet")))
-
-    return _loaded(VerifyOptions, run)
-
-
-@_command(
-    "train",
-    "pre-train or fine-tune an encoder on the examples",
-    "maskmill train --input_file examples --output_dir run --preset base",
-)
-def _train() -> "_Loaded":
-    from training.options import TrainOptions
-
-    def run(line: "CommandLine", chosen: TrainOptions) -> int:
-        from pipelines.stages.train_stage import TrainStage
-
-        TrainStage.check(chosen, is_first=True)
-        from training import command
-
-        return command.run(chosen)
-
-    return _loaded(TrainOptions, run)
-
-
-@_command(
-    "convert-checkpoint",
-    "convert checkpoints: TensorFlow 1 and 2, Hugging Face",
-    "maskmill convert-checkpoint --input run --output bert --format huggingface",
-)
-def _convert_checkpoint() -> "_Loaded":
-    from training.options import ConvertOptions
-
-    def run(line: "CommandLine", chosen: ConvertOptions) -> int:
-        from pipelines.stages import train_stage
-        from training import preflight
-
-        preflight.check_conversion(chosen)
-        train_stage.check_training_installed()
-        from training import command
-
-        return command.convert_checkpoint(chosen)
-
-    return _loaded(ConvertOptions, run)
+    config = _config(line, "an estimate is of", "name the YAML file of a build")
+    chosen = _made(f"{_COMMAND_OPTIONS}:EstimateOptions", line)
+    build = build_options.read_build(config, _overrides(line))
+    from pipelines.commands import estimate
+    from pipelines.releasing import release_inputs
+
+    estimate.run(release_inputs.with_input(build)[0], chosen)
+
+
+_VERIFY_OPTIONS = "maskmill.verification.options:VerifyOptions"
+
+
+def _verify(line: "CommandLine") -> int:
+    from maskmill.storage import paths
+
+    chosen, beam_arguments = _made(_VERIFY_OPTIONS, line), _beam_arguments(line)
+    for name in line.names:
+        paths.refuse_missing(name)  # before kernels are imported
+    from pipelines.verifying import verify
+
+    return verify.run(line.names, chosen, beam_arguments, quiet=bool(line.values.get("quiet")))
+
+
+COMMANDS = {
+    "build": Command(
+        help="run all stages from one YAML file",
+        example="maskmill build build.yaml --examples.dupe_factor 3 --workers 4",
+        options=lambda: _build_flags(_CHOICES),
+        work=_build,
+        usage="CONFIG.yaml [--SECTION.OPTION VALUE …]",
+        beam=True,
+        takes_names=True,
+        prints_with=("dry_run",),
+    ),
+    "watch": Command(
+        help="build a release of the newest dump, if it is new",
+        example="maskmill watch build.yaml --keep 3 --quiet",
+        options=_watch_flags,
+        work=_watch,
+        usage="CONFIG.yaml [--check] [--SECTION.OPTION VALUE …]",
+        beam=True,
+        takes_names=True,
+        prints_with=("check",),
+    ),
+    "estimate": Command(
+        help="tell from a sample what a build will give and take",
+        example="maskmill estimate build.yaml --examples.dupe_factor 3 --cores 32",
+        options=lambda: _build_flags(f"{_COMMAND_OPTIONS}:EstimateOptions"),
+        work=_estimate,
+        usage="CONFIG.yaml [--SECTION.OPTION VALUE …]",
+        takes_names=True,
+    ),
+    "extract": Command(
+        help="dump or corpus → text shards and eval set",
+        example="maskmill extract --input enwiki-latest-pages-articles.xml.bz2 --output text",
+        options=f"{_STAGE_OPTIONS}:ExtractOptions",
+        work="pipelines.building.build:run_alone",
+        beam=True,
+    ),
+    "vocabulary": Command(
+        help="text shards → a vocabulary for them: WordPiece or byte-level BPE",
+        example="maskmill vocabulary --input text --output vocabulary --kind bpe --size 32000",
+        options=f"{_STAGE_OPTIONS}:VocabularyStageOptions",
+        work="pipelines.building.build:run_alone",
+        beam=True,
+    ),
+    "examples": Command(
+        help="text shards → training examples: TFRecords, Parquet or MDS",
+        example="maskmill examples --input text --output examples --vocab_file vocab.txt",
+        options=f"{_STAGE_OPTIONS}:ExamplesOptions",
+        work="pipelines.building.build:run_alone",
+        beam=True,
+    ),
+    "create-pretraining-data": Command(
+        help="drop-in for create_pretraining_data.py",
+        example="maskmill create-pretraining-data --input_file text/part-00000-of-00500 --output_file part-0.tfrecord "
+        "--vocab_file vocab.txt",
+        options=f"{_COMMAND_OPTIONS}:CreatePretrainingDataOptions",
+        work="pipelines.commands.record_files:create",
+    ),
+    "pick-eval": Command(
+        help="pick eval examples at even distance",
+        example="maskmill pick-eval --input_tfrecord eval-all.tfrecord --output_tfrecord eval.tfrecord",
+        options=f"{_COMMAND_OPTIONS}:PickEvalOptions",
+        work="pipelines.commands.record_files:pick",
+    ),
+    "warm-up": Command(
+        help="compile everything at once, for an image",
+        example="maskmill warm-up",
+        work="pipelines.stages.kernels:warm_up",
+        usage="[--quiet]",
+    ),
+    "index": Command(
+        help="write DALI's index of TFRecord files",
+        example="maskmill index examples/part-*.tfrecord",
+        options=f"{_COMMAND_OPTIONS}:IndexOptions",
+        work="pipelines.commands.record_files:index",
+        usage="FILE … [--output INDEX]",
+        takes_names=True,
+    ),
+    "inspect": Command(
+        help="show what is in data, a vocabulary or a checkpoint",
+        example="maskmill inspect examples --example search fox",
+        options=f"{_COMMAND_OPTIONS}:InspectOptions",
+        work="pipelines.commands.inspect:run",
+        usage="PATH [--example N|random|search WORD] [--flag VALUE …]",
+        prints_result=True,
+        takes_names=True,
+    ),
+    "lineage": Command(
+        help="follow data back to the dump, and forward to checkpoints",
+        example="maskmill lineage run/step-0000001000.safetensors",
+        options=f"{_COMMAND_OPTIONS}:LineageOptions",
+        work="pipelines.commands.print_lineage:run",
+        usage="CHECKPOINT|SHARD|RELEASE|BUILD|DUMP [--root DIR]",
+        prints_result=True,
+        takes_names=True,
+    ),
+    "verify": Command(
+        help="find out whether a data set is right",
+        example="maskmill verify build --contamination test.txt",
+        options=_VERIFY_OPTIONS,
+        work=_verify,
+        usage="PATH … [--flag VALUE …]",
+        beam=True,
+        prints_result=True,
+        takes_names=True,
+    ),
+    "train": Command(
+        help="pre-train or fine-tune an encoder on the examples",
+        example="maskmill train --input_file examples --output_dir run --preset base",
+        options="training.options:TrainOptions",
+        work="pipelines.stages.train_stage:train",
+    ),
+    "convert-checkpoint": Command(
+        help="convert checkpoints: TensorFlow 1 and 2, Hugging Face",
+        example="maskmill convert-checkpoint --input run --output bert --format huggingface",
+        options="training.options:ConvertOptions",
+        work="pipelines.stages.train_stage:convert",
+    ),
+}

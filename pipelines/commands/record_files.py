@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from maskmill.errors import UnusableInputError
 from maskmill.storage import files
 from pipelines.running import interruption
-from pipelines.settings.command_options import CreatePretrainingDataOptions, PickEvalOptions
+from pipelines.settings.command_options import CreatePretrainingDataOptions, IndexOptions, PickEvalOptions
 from pipelines.settings.stage_options import decided_masking
 from pipelines.stages import kernels
 from pipelines.terminal import data_warnings, summary
@@ -72,9 +72,11 @@ def pick(options: PickEvalOptions) -> None:
 
 
 @interruption.going_on(interruption.START_ANEW)
-def index(patterns: Sequence[str], output: str | None) -> None:
-    """Writes an index beside each TFRecord, or under `output` for a single one."""
-    found = files.match(patterns)
+def index(patterns: Sequence[str], options: IndexOptions) -> None:
+    """Writes an index beside each TFRecord, or under the name that the options give for a single one."""
+    if not patterns:
+        raise UnusableInputError("FILE is missing: name TFRecord files (globs and comma lists too).")
+    found, output = files.match(patterns), options.output
     if output is not None and len(found) > 1:
         raise UnusableInputError(f"--output names one index, and there are {len(found)} files; leave it out.")
     indexes = [f"{file.path}.idx" if output is None else output for file in found]

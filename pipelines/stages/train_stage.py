@@ -9,7 +9,7 @@ from pipelines.settings.stage_options import ExamplesOptions
 from pipelines.stages.eval_stage import EVAL_NAME, EvalStage
 from pipelines.stages.examples_stage import ExamplesStage
 from pipelines.stages.stage import Build, Stage, check_tensorflow
-from training.options import TrainOptions, deciding_options
+from training.options import ConvertOptions, TrainOptions, deciding_options
 
 # Options of a training, beside those that decide the weights, of which its result depends.
 _SHAPING = (
@@ -112,3 +112,22 @@ def eval_examples(build: Build) -> tuple[str, ...]:
 def check_training_installed() -> None:
     """Raises UnusableInputError if the libraries of a training are missing."""
     check_tensorflow("Training", "tensorflow", "keras", "keras_hub")
+
+
+def train(options: TrainOptions) -> int:
+    """Runs `maskmill train`; returns its exit code."""
+    TrainStage.check(options, is_first=True)
+    from training import command
+
+    return command.run(options)
+
+
+def convert(options: ConvertOptions) -> int:
+    """Runs `maskmill convert-checkpoint`; returns its exit code."""
+    from training import preflight
+
+    preflight.check_conversion(options)
+    check_training_installed()
+    from training import command
+
+    return command.convert_checkpoint(options)
