@@ -5,7 +5,6 @@ collector reads half of it. What a run does not know stays as an earlier one wro
 time of the last success is still there.
 """
 
-import dataclasses
 import datetime
 import re
 from collections.abc import Mapping
@@ -13,7 +12,7 @@ from typing import Any
 
 from maskmill.errors import UnusableInputError
 from maskmill.storage import files
-from pipelines.events.event_summary import Ended
+from pipelines.events.event_summary import Ended, Told
 
 _PREFIX = "maskmill_"
 # The metrics in the order of the file, with what they are. All are gauges: none only ever grows.
@@ -34,92 +33,81 @@ METRICS = {
     "build_info": "1; its labels name the last successful release.",
     "last_check_timestamp_seconds": "When it was last found that nothing is new, or that something is.",
 }
-_LINE = re.compile(r"(?P<name>[a-z_:][a-z0-9_:]*)\{(?P<labels>.*)\} (?P<value>\S+)")
+_LINE = re.compile(r"maskmill_(\w+)\{.*\} \S+")
 _OF_STAGES = ("build_stage_duration_seconds", "build_bytes", "build_shards", "build_reused_shards")
 _OF_SUCCESS = (*_OF_STAGES, "build_info", "build_documents", "build_examples", "build_pages", "build_reused_pages")
 
-
-@dataclasses.dataclass(frozen=True, kw_only=True, order=True)
-class Series:
-    """A metric's name without its prefix, and its labels as they stand in the file."""
-
-    name: str
-    labels: str
+# A metric with its labels, as they stand in the file, and its value.
+Values = dict[str, str]
 
 
-Values = dict[Series, str]
-
-
-def series(name: str, **labels: str) -> Series:
+def _series(name: str, **labels: str) -> str:
     """A metric with labels in the order in which they are given."""
-    return Series(name=name, labels=",".join(f'{label}="{_escaped(value)}"' for label, value in labels.items()))
+    return f"{_PREFIX}{name}{{{_labels(**labels)}}}"
+
+
+def _labels(**labels: str) -> str:
+    return ",".join(f'{label}="{_escaped(value)}"' for label, value in labels.items())
 
 
 def _escaped(value: str) -> str:
     return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
 
 
-def of_build(output: str, summary: Mapping[str, Any], ended: Ended, *, began: float, now: float) -> Values:
+def of_build(output: str, told: Told, ended: Ended) -> Values:
     """The values after a build.
 
-    Args:
-      output: the directory of the build file, which tells data sets apart.
-      summary: of the build.
-      ended: how it ended.
-      began, now: seconds since the epoch.
+    output: the directory of the build file, which tells data sets apart. told: of the build. ended: how it ended.
     """
-    values = {
-        series("build_last_run_timestamp_seconds", output=output): _number(now),
-        series("build_exit_status", output=output): str(ended.exit_status),
-        series("build_duration_seconds", output=output): _number(now - began),
-        series("last_check_timestamp_seconds", output=output): _number(now),
+    summary, now = told.summary, _number(told.time)
+    values = of_check(output, told.time) | {
+        _series("build_last_run_timestamp_seconds", output=output): now,
+        _series("build_exit_status", output=output): str(ended.exit_status),
+        _series("build_duration_seconds", output=output): _number(told.time - told.began),
     }
     if ended.exit_status or not summary["complete"]:
         return values  # one stage of several is no success yet
-    values[series("build_last_success_timestamp_seconds", output=output)] = _number(now)
+    values[_series("build_last_success_timestamp_seconds", output=output)] = now
     for name, stage in summary["stages"].items():
         values |= _of_stage(output, name, stage)
     release, version = str(summary["release"] or ""), str(summary["maskmill"])
-    values[series("build_info", output=output, release=release, version=version)] = "1"
+    values[_series("build_info", output=output, release=release, version=version)] = "1"
     date = str(summary["dump"].get("date", ""))
     if date:
         try:
             day = datetime.datetime.fromisoformat(date).replace(tzinfo=datetime.UTC)
         except ValueError:
             return values  # of a corpus whose date is a name
-        values[series("build_dump_timestamp_seconds", output=output)] = _number(day.timestamp())
+        values[_series("build_dump_timestamp_seconds", output=output)] = _number(day.timestamp())
     return values
 
 
 def of_check(output: str, now: float) -> Values:
     """The values after a look that found nothing new."""
-    return {series("last_check_timestamp_seconds", output=output): _number(now)}
+    return {_series("last_check_timestamp_seconds", output=output): _number(now)}
 
 
 def _of_stage(output: str, name: str, stage: Mapping[str, Any]) -> Values:
-    if "counts" not in stage:
-        return {series("build_stage_duration_seconds", output=output, stage=name): _number(stage["seconds"])}
-    taken = stage["reused"] or {}
-    values = {
-        series("build_stage_duration_seconds", output=output, stage=name): _number(stage["seconds"]),
-        series("build_bytes", output=output, stage=name): str(stage["bytes"]),
-        series("build_shards", output=output, stage=name): str(stage["shards"]),
-    }
-    if taken:
-        values[series("build_reused_shards", output=output, stage=name)] = str(taken["reused_shards"])
-    counts = stage["counts"]
-    if name == "extract":
-        values[series("build_documents", output=output)] = str(_total(counts, "documents"))
+    of_stage = {"build_stage_duration_seconds": _number(stage["seconds"])}
+    of_build = {}
+    if "counts" in stage:
+        counts, taken = stage["counts"], stage["reused"] or {}
+        of_stage |= {"build_bytes": str(stage["bytes"]), "build_shards": str(stage["shards"])}
         if taken:
-            values[series("build_pages", output=output)] = str(taken["pages"])
-            values[series("build_reused_pages", output=output)] = str(taken["reused_pages"])
-    if name == "examples":
-        values[series("build_examples", output=output)] = str(_total(counts, "examples"))
-    return values
+            of_stage["build_reused_shards"] = str(taken["reused_shards"])
+        if name == "extract":
+            of_build["build_documents"] = _total(counts, "documents")
+        if name == "extract" and taken:
+            of_build |= {f"build_{what}": str(taken[what]) for what in ("pages", "reused_pages")}
+        if name == "examples":
+            of_build["build_examples"] = _total(counts, "examples")
+    return {_series(metric, output=output, stage=name): value for metric, value in of_stage.items()} | {
+        _series(metric, output=output): value for metric, value in of_build.items()
+    }
 
 
-def _total(counts: Mapping[str, Mapping[str, int]], what: str) -> int:
-    return sum(counts.get(split, {}).get(what, 0) for split in ("train", "eval"))
+def _total(counts: Mapping[str, Mapping[str, int]], what: str) -> str:
+    return str(sum(counts.get(split, {}).get(what, 0) for split in ("train", "eval")))
 
 
 def _number(value: float) -> str:
@@ -133,19 +121,16 @@ def update(path: str, output: str, values: Values) -> None:
       UnusableInputError, RunFailedError: it cannot be read or written.
     """
     kept = read(path)
-    if any(one.name in _OF_SUCCESS for one in values):
+    of_success = tuple(f"{_PREFIX}{name}{{" for name in _OF_SUCCESS)
+    if any(one.startswith(of_success) for one in values):
         # A stage, or a release, that is no more.
-        kept = {one: v for one, v in kept.items() if one.name not in _OF_SUCCESS or not _is_of(one, output)}
+        own = tuple(f"{name}{_labels(output=output)}{end}" for name in of_success for end in ",}")
+        kept = {one: value for one, value in kept.items() if not one.startswith(own)}
     files.write_bytes(path, render(kept | values).encode())
 
 
-def _is_of(one: Series, output: str) -> bool:
-    own = series("", output=output).labels
-    return one.labels == own or one.labels.startswith(f"{own},")
-
-
 def read(path: str) -> Values:
-    """The values in a file; none where there is no such file.
+    """The values in a file; none if there is no such file.
 
     Raises:
       UnusableInputError: it is a file of something else.
@@ -157,12 +142,12 @@ def read(path: str) -> Values:
         if not line or line.startswith("#"):
             continue
         match = _LINE.fullmatch(line)
-        name = match["name"].removeprefix(_PREFIX) if match else ""
-        if match is None or name not in METRICS:
+        if match is None or match[1] not in METRICS:
             raise UnusableInputError(
                 f"{path}: this file holds something else than maskmill's metrics; name another one."
             )
-        values[Series(name=name, labels=match["labels"])] = match["value"]
+        one, _, value = line.rpartition(" ")
+        values[one] = value
     return values
 
 
@@ -170,8 +155,8 @@ def render(values: Values) -> str:
     """The file of these values."""
     lines = []
     for name, help in METRICS.items():
-        own = sorted(one for one in values if one.name == name)
+        own = sorted(one for one in values if one.startswith(f"{_PREFIX}{name}{{"))
         if own:
             lines += [f"# HELP {_PREFIX}{name} {help}", f"# TYPE {_PREFIX}{name} gauge"]
-            lines += [f"{_PREFIX}{name}{{{one.labels}}} {values[one]}" for one in own]
+            lines += [f"{one} {values[one]}" for one in own]
     return "\n".join([*lines, ""])

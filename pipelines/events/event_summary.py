@@ -8,7 +8,6 @@ import datetime
 from collections.abc import Mapping
 from typing import Any
 
-from maskmill.errors import UnusableInputError
 from maskmill.releases import fingerprints
 from maskmill.storage import completions, files, manifest, outcomes, reuse, timings
 
@@ -150,15 +149,3 @@ def write(path: str, summary: Mapping[str, Any]) -> None:
       UnusableInputError, RunFailedError: it cannot be written.
     """
     files.write_bytes(path, (completions.canonical_json(summary, indent=1) + "\n").encode())
-
-
-def read(path: str) -> dict[str, Any] | None:
-    """A summary that was written; None where there is none, or one that is damaged or of a later version."""
-    import json
-
-    try:
-        content = files.read_if_there(path)
-        found = None if content is None else json.loads(content)
-    except (ValueError, UnusableInputError):
-        return None
-    return found if isinstance(found, dict) and found.get("schema_version") == SCHEMA_VERSION else None

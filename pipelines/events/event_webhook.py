@@ -10,85 +10,97 @@ The timestamp is signed: a receiver that refuses old ones cannot be told the sam
 """
 
 import contextlib
-import dataclasses
 import hashlib
 import hmac
+import json
 import urllib.parse
+import uuid
 from collections.abc import Callable
 from http import HTTPStatus
+from typing import Any
 
-from maskmill.errors import RunFailedError
+from maskmill.errors import RunFailedError, UnusableInputError
+from maskmill.storage import files
 from maskmill.storage.web_client import WebClient, seconds_of, status_of
-from pipelines.events.event_delivery import refuse
+from pipelines.events.event_delivery import Delivery, refuse
+from pipelines.events.event_summary import Told, iso
 
 _SILENCE = 10.0  # seconds without a byte after which a try has failed
 _MOST_WAIT = 60.0  # of what a server asks for
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Post:
-    """An event on its way. id: of the event. event: its name. body: JSON."""
-
-    id: str
-    event: str
-    body: bytes
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class Webhook:
-    """Where events are sent.
+    """Sends each event.
 
-    Attributes:
-      url: http:// or https://. It may hold a secret, so it is never printed.
-      secret: that signs what is sent; None: nothing is signed.
-      clock: gives seconds since the epoch.
+    url: http:// or https://. It may hold a secret, so it is never printed. secret_file: has what signs the events;
+    None: nothing is signed. clock: gives seconds since the epoch.
+
+    Raises:
+      UnusableInputError: the file cannot be read, or is empty.
     """
 
-    url: str = dataclasses.field(repr=False)
-    secret: bytes | None = dataclasses.field(repr=False)
-    clock: Callable[[], float]
+    def __init__(self, url: str, secret_file: str | None, clock: Callable[[], float]) -> None:
+        self._url = url
+        self._secret = _secret(secret_file)
+        self._clock = clock
+        self._delivery: Delivery[tuple[str, str, bytes]] = Delivery(self._send)  # id, event, body
 
-    @property
-    def host(self) -> str:
-        """The server's name."""
-        return urllib.parse.urlsplit(self.url).hostname or ""
+    def tell(self, told: Told) -> None:
+        """Sends an event with the summary of the build so far, or of a stage what became of it, in a thread."""
+        id = str(uuid.uuid4())
+        content: dict[str, Any] = {"id": id, "event": told.event, "time": iso(told.time), "output": told.output}
+        if told.stage is not None:
+            content |= {name: told.summary[name] for name in ("run", "release", "directory")} | {"stage": told.stage}
+        elif told.run is not None:
+            content["summary"] = told.summary
+        self._delivery.give((id, told.event, json.dumps(content, sort_keys=True, default=str).encode()))
 
-    def send(self, post: Post) -> None:
-        """Makes one try.
+    def close(self, seconds: float) -> str | None:
+        """Waits for what is still being sent; returns what was not."""
+        failure = self._delivery.close(seconds)
+        # The address itself may be a secret.
+        return None if failure is None else f"{urllib.parse.urlsplit(self._url).hostname or ''}: {failure}"
 
-        Raises:
-          TransientError: another one may succeed.
-          RunFailedError: the server does not take it.
-        """
-        timestamp = str(int(self.clock()))
+    def _send(self, post: tuple[str, str, bytes]) -> None:
+        """Makes one try; raises as `refuse`."""
+        id, event, body = post
+        timestamp = str(int(self._clock()))
         headers = {
             "Content-Type": "application/json",
             "User-Agent": "maskmill",
-            "Idempotency-Key": post.id,
-            "X-Maskmill-Event": post.event,
+            "Idempotency-Key": id,
+            "X-Maskmill-Event": event,
             "X-Maskmill-Timestamp": timestamp,
         }
-        if self.secret is not None:
-            headers["X-Maskmill-Signature-256"] = signature(self.secret, timestamp, post.body)
-        _check_address(self.url)
-        client = WebClient()
+        if self._secret is not None:
+            signature = hmac.new(self._secret, timestamp.encode() + b"." + body, hashlib.sha256).hexdigest()
+            headers["X-Maskmill-Signature-256"] = f"sha256={signature}"
+        _check_address(self._url)
+        host = urllib.parse.urlsplit(self._url).hostname or ""
         # Redirects are not followed: a POST would become a GET without its body, and a signed one may go to others.
         with (
-            contextlib.closing(client),
-            client.exchange(self.host, "POST", self.url, headers, post.body, silence=_SILENCE) as response,
+            contextlib.closing(WebClient()) as client,
+            client.exchange(host, "POST", self._url, headers, body, silence=_SILENCE) as response,
         ):
             wait = seconds_of(response.headers.get("Retry-After", ""))
             if response.status >= HTTPStatus.MULTIPLE_CHOICES:
                 refuse(response.status, status_of(response), min(wait, _MOST_WAIT))
 
 
-def signature(secret: bytes, timestamp: str, body: bytes) -> str:
-    """What X-Maskmill-Signature-256 is for a body that is sent at this time."""
-    return f"sha256={hmac.new(secret, timestamp.encode() + b'.' + body, hashlib.sha256).hexdigest()}"
+def _secret(path: str | None) -> bytes | None:
+    """The secret in a file, without the end of its line; raises UnusableInputError if there is none."""
+    if path is None:
+        return None
+    if not files.exists(path):
+        raise UnusableInputError(f"events.webhook_secret_file {path}: this file does not exist; check the path.")
+    secret = files.read_bytes(path).strip()
+    if not secret:
+        raise UnusableInputError(f"events.webhook_secret_file {path}: this file is empty; write the secret into it.")
+    return secret
 
 
 def _check_address(url: str) -> None:
-    """Raises RunFailedError where an address is none."""
+    """Raises RunFailedError if an address is not one."""
     try:
         is_one = url.isascii() and url.isprintable() and " " not in url and urllib.parse.urlsplit(url).port != 0
     except ValueError:

@@ -5,7 +5,6 @@ for a server: that is one line of warning at the end.
 """
 
 import dataclasses
-import json
 import os
 import sys
 import time
@@ -17,9 +16,8 @@ from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.releases import fingerprints, names
 from maskmill.storage import files, manifest
 from pipelines.events import event_metrics, event_summary
-from pipelines.events.event_delivery import Delivery
 from pipelines.events.event_summary import Ended, Run, Told
-from pipelines.events.event_webhook import Post, Webhook
+from pipelines.events.event_webhook import Webhook
 from pipelines.settings.release_options import EventsOptions
 
 LAST_SECONDS = 10.0  # for which a command that is done waits for what is still being sent
@@ -236,28 +234,12 @@ def _listeners(options: EventsOptions, clock: Callable[[], float]) -> dict[str, 
     if options.metrics is not None:
         found["metrics"] = _Metrics(options.metrics)
     if options.webhook is not None:
-        found["webhook"] = _Webhook(options.webhook, _secret(options.webhook_secret_file), clock)
+        found["webhook"] = Webhook(options.webhook, options.webhook_secret_file, clock)
     if options.openlineage is not None:
         from pipelines.events import event_openlineage
 
         found["openlineage"] = event_openlineage.listener(options.openlineage, options.openlineage_namespace)
     return found
-
-
-def _secret(path: str | None) -> bytes | None:
-    """The secret in a file, without the end of its line.
-
-    Raises:
-      UnusableInputError: the file cannot be read, or is empty.
-    """
-    if path is None:
-        return None
-    if not files.exists(path):
-        raise UnusableInputError(f"events.webhook_secret_file {path}: this file does not exist; check the path.")
-    secret = files.read_bytes(path).strip()
-    if not secret:
-        raise UnusableInputError(f"events.webhook_secret_file {path}: this file is empty; write the secret into it.")
-    return secret
 
 
 class _Summaries(Listener):
@@ -288,40 +270,7 @@ class _Metrics(Listener):
         if told.event == NOTHING_NEW:
             values = event_metrics.of_check(output, told.time)
         elif told.ended is not None:
-            values = event_metrics.of_build(output, told.summary, told.ended, began=told.began, now=told.time)
+            values = event_metrics.of_build(output, told, told.ended)
         else:
             return
         event_metrics.update(self._path, output, values)
-
-
-class _Webhook(Listener):
-    """Sends each event."""
-
-    def __init__(self, url: str, secret: bytes | None, clock: Callable[[], float]) -> None:
-        self._webhook = Webhook(url=url, secret=secret, clock=clock)
-        self._delivery = Delivery(self._webhook.send)
-
-    def tell(self, told: Told) -> None:
-        self._delivery.give(post_of(told))
-
-    def close(self, seconds: float) -> str | None:
-        failure = self._delivery.close(seconds)
-        # The address itself may be a secret.
-        return None if failure is None else f"{self._webhook.host}: {failure}"
-
-
-def post_of(told: Told) -> Post:
-    """What is sent to a webhook: the event with the summary of the build so far; of a stage only what became of it."""
-    id = str(uuid.uuid4())
-    content: dict[str, Any] = {
-        "id": id,
-        "event": told.event,
-        "time": event_summary.iso(told.time),
-        "output": told.output,
-    }
-    if told.stage is not None:
-        run = {name: told.summary[name] for name in ("run", "release", "directory")}
-        content |= run | {"stage": told.stage}
-    elif told.run is not None:
-        content["summary"] = told.summary
-    return Post(id=id, event=told.event, body=json.dumps(content, sort_keys=True, default=str).encode())
