@@ -26,27 +26,6 @@ _PARENT = "OPENLINEAGE_PARENT_ID"
 _MOST_FILES = 100  # of a data set whose checksums one event lists
 
 
-def listener(place: str, namespace: str) -> "OpenLineage":
-    """Sends events to a server, or appends them to a file, a JSON object a line.
-
-    Args:
-      place: http://, https://, or a path.
-      namespace: of the jobs.
-
-    Raises:
-      UnusableInputError: the client is not installed, or the place is none.
-    """
-    if importlib.util.find_spec("openlineage") is None:
-        raise UnusableInputError(
-            "events.openlineage needs OpenLineage's client; install it: pip install 'maskmill[events]'."
-        )
-    if not files.is_local(place) and not is_web(place):
-        raise UnusableInputError(
-            f"events.openlineage is {place!r}; it must be an http:// or https:// address, or a path of this machine."
-        )
-    return OpenLineage(_client(place), namespace, _parent(os.environ.get(_PARENT, "")))
-
-
 def _parent(text: str) -> tuple[str, str, str] | None:
     """The namespace, the job and the run id of a parent; None without one.
 
@@ -82,24 +61,32 @@ def _client(place: str) -> Any:
 
 
 class OpenLineage:
-    """Tells of builds as OpenLineage does."""
+    """Tells of builds as OpenLineage does: sends events to a server, or appends them to a file, a JSON object a line.
 
-    def __init__(self, client: Any, namespace: str, parent: tuple[str, str, str] | None = None) -> None:
-        """Sends nothing yet.
+    place: http://, https://, or a path. namespace: of the jobs.
 
-        Args:
-          client: OpenLineage's.
-          namespace: of the jobs.
-          parent: namespace, job and run id of what has started the build; None: nobody says.
-        """
-        self._client = client
+    Raises:
+      UnusableInputError: the client is not installed, the place is none, or the environment names a parent wrongly.
+    """
+
+    def __init__(self, place: str, namespace: str) -> None:
+        if importlib.util.find_spec("openlineage") is None:
+            raise UnusableInputError(
+                "events.openlineage needs OpenLineage's client; install it: pip install 'maskmill[events]'."
+            )
+        if not files.is_local(place) and not is_web(place):
+            raise UnusableInputError(
+                f"events.openlineage is {place!r}; it must be an http:// or https:// address, or a path of this "
+                "machine."
+            )
+        self._client = _client(place)
         self._namespace = namespace
-        self._parent = parent
+        self._parent = _parent(os.environ.get(_PARENT, ""))
         self._delivery: Delivery[Any] = Delivery(self._send)
 
     def tell(self, told: Told) -> None:
         """Sends what there is to tell of an event, in a thread."""
-        for event in events_of(told, self._namespace, self._parent):
+        for event in self._events_of(told):
             self._delivery.give(event)
 
     def close(self, seconds: float) -> str | None:
@@ -129,95 +116,66 @@ class OpenLineage:
             # The client's transports have no exception of their own.
             raise RunFailedError(" ".join(str(error).split())) from error
 
+    def _events_of(self, told: Told) -> Iterator[Any]:
+        """OpenLineage's events of an event of ours; none of a look that found nothing new."""
+        run = told.run
+        if run is None or told.event == "nothing.new":
+            return
+        if told.event == "build.started":
+            yield self._of_build(told, run, "START")
+            for name in run.stages:
+                yield self._of_stage(told, run, name, "START")
+        elif told.stage is not None:
+            yield self._of_stage(told, run, told.stage["name"], "COMPLETE")
+        elif told.ended is not None:
+            failed = bool(told.ended.exit_status)
+            for name in told.summary["missing_stages"] if failed else ():
+                yield self._of_stage(told, run, name, "FAIL")
+            yield self._of_build(told, run, "FAIL" if failed else "COMPLETE")
 
-def events_of(told: Told, namespace: str, parent: tuple[str, str, str] | None = None) -> Iterator[Any]:
-    """OpenLineage's events of an event of ours; none of a look that found nothing new.
+    def _of_build(self, told: Told, run: Run, state: str) -> Any:
+        summary = told.summary
+        facets = {
+            "maskmill_build": _facet(
+                release=run.release or None, fingerprint=summary["fingerprint"], config=summary["config"]
+            )
+        }
+        if self._parent is not None:
+            facets["parent"] = _parent_facet(*self._parent)
+        return self._event(told, state, run.id, facets, job_name(run.output), "BUILD")
 
-    Args:
-      told: our event.
-      namespace: of the jobs.
-      parent: namespace, job and run id of what has started the build.
-    """
-    run = told.run
-    if run is None or told.event == "nothing.new":
-        return
-    if told.event == "build.started":
-        yield _of_build(told, run, namespace, "START", parent)
-        for name in run.stages:
-            yield _of_stage(told, run, namespace, name, "START")
-    elif told.stage is not None:
-        name = told.stage["name"]
-        inputs, outputs = data_sets(run, name, told.stage, told.made)
-        yield _of_stage(told, run, namespace, name, "COMPLETE", inputs, outputs)
-    elif told.ended is not None:
-        failed = bool(told.ended.exit_status)
-        for name in told.summary["missing_stages"] if failed else ():
-            yield _of_stage(told, run, namespace, name, "FAIL")
-        yield _of_build(told, run, namespace, "FAIL" if failed else "COMPLETE", parent)
+    def _of_stage(self, told: Told, run: Run, name: str, state: str) -> Any:
+        job = job_name(run.output)
+        facets = {"parent": _parent_facet(self._namespace, job, run.id)}
+        if told.stage is not None:
+            stage = {key: told.stage.get(key) for key in ("seconds", "pieces", "reused", "counts", "manifest_sha256")}
+            facets["maskmill_stage"] = _facet(**stage, parameters=told.made.get("parameters", {}))
+        # The id of a stage's run follows from that of the build.
+        run_id = str(uuid.uuid5(uuid.UUID(run.id), name))
+        return self._event(told, state, run_id, facets, f"{job}.{name}", "STAGE")
+
+    def _event(self, told: Told, state: str, run_id: str, facets: dict[str, Any], name: str, kind: str) -> Any:
+        """An event of a run. facets: those that not every run has. name, kind: of the job."""
+        from openlineage.client.event_v2 import Job, RunEvent, RunState
+        from openlineage.client.event_v2 import Run as LineageRun
+        from openlineage.client.facet_v2 import job_type_job
+
+        job_type = job_type_job.JobTypeJobFacet(processingType="BATCH", integration="MASKMILL", jobType=kind)
+        inputs, outputs = data_sets(told.run, told.stage, told.made) if told.run and told.stage else ([], [])
+        return RunEvent(
+            eventType=RunState[state],
+            eventTime=iso(told.time),
+            run=LineageRun(runId=run_id, facets=_run_facets(told, state) | facets),
+            job=Job(namespace=self._namespace, name=name, facets={"jobType": job_type}),
+            inputs=inputs,
+            outputs=outputs,
+            producer=PRODUCER,
+        )
 
 
 def job_name(output: str) -> str:
     """The job of a build: all builds of one data set are runs of it."""
     return f"build.{files.base_name(output.rstrip('/')) or 'root'}"
-
-
-def stage_run_id(run_id: str, stage: str) -> str:
-    """The id of a stage's run, which follows from that of the build."""
-    return str(uuid.uuid5(uuid.UUID(run_id), stage))
-
-
-def _of_build(told: Told, run: Run, namespace: str, state: str, parent: tuple[str, str, str] | None) -> Any:
-    facets = _run_facets(told, state) | {
-        "maskmill_build": _facet(
-            release=run.release or None, fingerprint=told.summary["fingerprint"], config=told.summary["config"]
-        )
-    }
-    if parent is not None:
-        facets["parent"] = _parent_facet(*parent)
-    return _event(told, state, run.id, facets, (namespace, job_name(run.output), "BUILD"))
-
-
-def _of_stage(
-    told: Told,
-    run: Run,
-    namespace: str,
-    name: str,
-    state: str,
-    inputs: Sequence[Any] = (),
-    outputs: Sequence[Any] = (),
-) -> Any:
-    parent = job_name(run.output)
-    facets = _run_facets(told, state) | {"parent": _parent_facet(namespace, parent, run.id)}
-    if told.stage is not None:
-        stage = {key: told.stage.get(key) for key in ("seconds", "pieces", "reused", "counts", "manifest_sha256")}
-        facets["maskmill_stage"] = _facet(**stage, parameters=told.made.get("parameters", {}))
-    job = (namespace, f"{parent}.{name}", "STAGE")
-    return _event(told, state, stage_run_id(run.id, name), facets, job, inputs, outputs)
-
-
-def _event(
-    told: Told,
-    state: str,
-    run_id: str,
-    facets: dict[str, Any],
-    job: tuple[str, str, str],
-    inputs: Sequence[Any] = (),
-    outputs: Sequence[Any] = (),
-) -> Any:
-    """An event of a run; job: its namespace, its name and its kind."""
-    from openlineage.client.event_v2 import Job, RunEvent, RunState
-    from openlineage.client.event_v2 import Run as LineageRun
-
-    namespace, name, kind = job
-    return RunEvent(
-        eventType=RunState[state],
-        eventTime=iso(told.time),
-        run=LineageRun(runId=run_id, facets=facets),
-        job=Job(namespace=namespace, name=name, facets=_job_facets(kind)),
-        inputs=list(inputs),
-        outputs=list(outputs),
-        producer=PRODUCER,
-    )
 
 
 def _parent_facet(namespace: str, job: str, run_id: str) -> Any:
@@ -246,15 +204,7 @@ def _run_facets(told: Told, state: str) -> dict[str, Any]:
     return facets
 
 
-def _job_facets(kind: str) -> dict[str, Any]:
-    from openlineage.client.facet_v2 import job_type_job
-
-    return {
-        "jobType": job_type_job.JobTypeJobFacet(processingType="BATCH", integration="MASKMILL", jobType=kind),
-    }
-
-
-def data_sets(run: Run, name: str, stage: Mapping[str, Any], made: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
+def data_sets(run: Run, stage: Mapping[str, Any], made: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
     """The input and output data sets of a finished stage.
 
     Files that lie in a directory of the build are the data set that this directory is; others are one each.
@@ -271,7 +221,7 @@ def data_sets(run: Run, name: str, stage: Mapping[str, Any], made: Mapping[str, 
             continue
         namespace, named = data_set_name(path)
         inputs.append(InputDataset(namespace=namespace, name=named, facets={"maskmill_checksums": _checksums([entry])}))
-    if name == "train":
+    if stage["name"] == "train":
         inside[folder_of(run.directory, "examples")] = []
     for directory, entries in inside.items():
         namespace, named = data_set_name(directory)

@@ -238,7 +238,7 @@ def _listeners(options: EventsOptions, clock: Callable[[], float]) -> dict[str, 
     if options.openlineage is not None:
         from pipelines.events import event_openlineage
 
-        found["openlineage"] = event_openlineage.listener(options.openlineage, options.openlineage_namespace)
+        found["openlineage"] = event_openlineage.OpenLineage(options.openlineage, options.openlineage_namespace)
     return found
 
 
