@@ -23,25 +23,21 @@ if TYPE_CHECKING:
 # Of examples, whatever their options are.
 KERNELS = ("kernels", "tokenization.kernels", "masking.kernels", "records.kernels")
 
-# A shard grows about 18-fold at dupe 10: count it as that much work.
-_WORK_A_BYTE = 10
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ExamplesStage(GraphStage[ExamplesOptions]):
     """Input: TextShard. Output: ExampleShard.
 
-    tokenizer_kernels: the compiled code that the tokenizer needs, see LoadedTokenizer. texts: the text shards, if
-    they were there before the run.
+    tokenizer_kernels: the compiled code that the tokenizer needs, see LoadedTokenizer.
     """
 
     name = "examples"
     options_class = ExamplesOptions
     after = VocabularyStage
     decides = ("input", "output", "compat", "preset")
+    work = 10  # a shard grows about 18-fold at dupe 10
 
     tokenizer_kernels: tuple[str, ...] = ()
-    texts: Sequence[files.FileInfo] = ()
 
     @classmethod
     def decisions(cls, build: Build) -> dict[str, Any]:
@@ -79,16 +75,13 @@ class ExamplesStage(GraphStage[ExamplesOptions]):
         )
         if skipped:
             data_warnings.warn("examples", [f"{', '.join(skipped)}: skipped, because they are not text shards."])
-        size = sum(text.size for text in texts)
         return cls(
             options=options,
-            input_bytes=_WORK_A_BYTE * size,
+            read_files=texts,
             pieces=len(texts) if is_first else None,
             paths=(*(options.input if is_first else ()), path),
             contents=contents,
             tokenizer_kernels=loaded.kernels,
-            texts=texts,
-            reads=(len(texts), size),
         )
 
     @classmethod
@@ -138,11 +131,6 @@ class ExamplesStage(GraphStage[ExamplesOptions]):
         )
 
     @property
-    def read_files(self) -> Sequence[files.FileInfo]:
-        """The text shards."""
-        return self.texts
-
-    @property
     def kernels(self) -> Sequence[str]:
         """Those of the steps from sentences to records."""
         from maskmill.records.examples import kernels_of
@@ -164,7 +152,7 @@ class ExamplesStage(GraphStage[ExamplesOptions]):
         """The text shards that `input` names."""
         from pipelines.stages.text_steps import describe_texts
 
-        return describe_texts(pipeline, self.texts, self.options.input)
+        return describe_texts(pipeline, self.read_files, self.options.input)
 
     def expand(self, elements: "beam.PCollection") -> "tuple[beam.PCollection, Sequence[beam.PCollection]]":
         """Adds the masking step."""

@@ -18,6 +18,8 @@ from transforms.shards.options import Source
 if TYPE_CHECKING:
     import apache_beam as beam
 
+DUMP, DOC_FILES = "mediawiki", "wikiextractor"  # formats of inputs
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TextStage(GraphStage[Options]):
@@ -64,33 +66,26 @@ class TextStage(GraphStage[Options]):
 class ExtractStage(TextStage[ExtractOptions]):
     """Input: one sequence, the inputs. Output: TextShard, the description of each shard with text.
 
-    inputs: as the checks have found them: from then on none may vanish, change or be added.
-    from_doc_files: whether the inputs are WikiExtractor's files, which the reference's chain takes as they are.
-    reads_pages: whether one of the inputs is a dump.
+    No input may vanish, change or be added once the checks have found them. formats: those of the inputs, in order.
     """
 
     options_class = ExtractOptions
     instead = TextsOptions
 
-    inputs: Sequence[files.FileInfo]
-    from_doc_files: bool
-    reads_pages: bool
+    formats: Sequence[str]
 
     @classmethod
     def check(cls, options: ExtractOptions, *, is_first: bool) -> Self:
         """Checks the inputs: that they are there, and that they can be read in this way; raises as Stage.check."""
         checked = check_extraction(options)
         cls.check_output(checked.options, checked.contents)
-        inputs = check_inputs(checked.options)
+        inputs, formats = check_inputs(checked.options)
         return cls(
             options=checked.options,
-            input_bytes=inputs.size,
+            read_files=inputs,
             paths=(*options.input, *checked.folder),
             contents=checked.contents,
-            inputs=inputs.files,
-            from_doc_files=inputs.from_doc_files,
-            reads_pages=inputs.reads_pages,
-            reads=(len(inputs.files), inputs.size),
+            formats=formats,
         )
 
     @classmethod
@@ -99,14 +94,9 @@ class ExtractStage(TextStage[ExtractOptions]):
         return kernels_of(options)
 
     @property
-    def read_files(self) -> Sequence[files.FileInfo]:
-        """The inputs."""
-        return self.inputs
-
-    @property
     def kernels(self) -> Sequence[str]:
         """Those of the inputs."""
-        return kernels_of(self.options, reads_pages=self.reads_pages)
+        return kernels_of(self.options, self.formats)
 
     @property
     def sources(self) -> Sequence[Source]:
@@ -117,21 +107,22 @@ class ExtractStage(TextStage[ExtractOptions]):
         """The inputs."""
         import apache_beam as beam
 
-        return pipeline | "Inputs" >> beam.Create([self.inputs])
+        return pipeline | "Inputs" >> beam.Create([self.read_files])
 
     def expand(self, elements: "beam.PCollection") -> "tuple[beam.PCollection, Sequence[beam.PCollection]]":
         """Adds the steps of the default mode, or of the reference's chain."""
         from pipelines.stages import extract_steps
 
         if self.options.compat == "mlperf":
-            return extract_steps.expand_mlperf(elements, self.options, self.output, from_doc_files=self.from_doc_files)
+            from_doc_files = self.formats[0] == DOC_FILES
+            return extract_steps.expand_mlperf(elements, self.options, self.output, from_doc_files=from_doc_files)
         return extract_steps.expand_extract(elements, self.options, self.output)
 
 
-def kernels_of(options: ExtractOptions, *, reads_pages: bool = True) -> Sequence[str]:
+def kernels_of(options: ExtractOptions, formats: Sequence[str] = (DUMP,)) -> Sequence[str]:
     """The kernels of a dump's pages, if one is read, and those of sentences."""
     of_text = ("characters", "sentences")
-    if not reads_pages:
+    if DUMP not in formats:
         return of_text
     ours = options.decided_extraction.extractor == "maskmill"
     return (*of_text, "inputs", "extraction.kernels.wikitext" if ours else "compat")
@@ -221,22 +212,11 @@ def check_extraction(options: ExtractOptions) -> Extraction:
     return Extraction(options=options, contents=contents | rules, folder=folder)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Inputs:
-    """The inputs of extract, and what they are."""
-
-    files: Sequence[files.FileInfo]
-    from_doc_files: bool
-    reads_pages: bool
-
-    @property
-    def size(self) -> int:
-        """The bytes of all."""
-        return sum(file.size for file in self.files)
-
-
-def check_inputs(options: ExtractOptions) -> Inputs:
+def check_inputs(options: ExtractOptions) -> tuple[Sequence[files.FileInfo], list[str]]:
     """Checks that the inputs of extract can be read in the way that its options say.
+
+    Returns:
+      The inputs, and their formats.
 
     Raises:
       UnusableInputError: they cannot.
@@ -249,20 +229,16 @@ def check_inputs(options: ExtractOptions) -> Inputs:
     inputs = found.files
     units = plan_units(inputs, input_format=options.input_format, reading=reading, allow_empty=len(inputs) > 1)
     formats = _formats({unit.path: unit.format for unit in units})
-    from_doc_files = formats[0] == "wikiextractor"
-    if options.compat == "mlperf" and options.split.max_documents is not None and (from_doc_files or len(inputs) > 1):
+    is_one_dump = formats[0] != DOC_FILES and len(inputs) == 1
+    if options.compat == "mlperf" and options.split.max_documents is not None and not is_one_dump:
         raise UnusableInputError("--max_documents with --compat mlperf takes one dump, not several files.")
     if options.dump_date is None:
         refuse_two_dates([file.path for file in inputs])
-    _check_templates(options, [file.path for file in inputs], has_others=formats != ["mediawiki"])
+    _check_templates(options, [file.path for file in inputs], has_others=formats != [DUMP])
     if found.skipped:
         data_warnings.warn("extract", [found.skipped_text])
-    data_warnings.warn("extract", _other_projects(dict.fromkeys(u.path for u in units if u.format == "mediawiki")))
-    return Inputs(
-        files=inputs,
-        from_doc_files=from_doc_files,
-        reads_pages="mediawiki" in formats,
-    )
+    data_warnings.warn("extract", _other_projects(dict.fromkeys(u.path for u in units if u.format == DUMP)))
+    return inputs, formats
 
 
 def _formats(format_of: Mapping[str, str]) -> list[str]:
@@ -277,7 +253,7 @@ def _formats(format_of: Mapping[str, str]) -> list[str]:
     empty = [path for path, name in format_of.items() if name == EMPTY]
     if empty and not formats:
         raise UnusableInputError(f"{empty[0]}: this input is empty, and so are all others.")
-    if empty and "mediawiki" in formats:
+    if empty and DUMP in formats:
         raise UnusableInputError(
             f"{empty[0]}: this input is empty, and a dump is among the others: fetch it again if it is a part of that, "
             "or leave it out."

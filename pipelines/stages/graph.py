@@ -44,7 +44,7 @@ def run_stages(
     """
     first, paths = stages[0], dict.fromkeys(path for stage in stages for path in (*stage.paths, stage.output))
     beam_options = runner.pipeline_options(
-        beam_arguments, input_bytes=first.input_bytes, pieces=first.pieces, paths=list(paths)
+        beam_arguments, input_bytes=int(first.work * first.input_bytes), pieces=first.pieces, paths=list(paths)
     )
     before: dict[str, outcomes.Before] = {}
     claims: list[manifest.Claim] = []

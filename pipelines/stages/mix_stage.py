@@ -13,7 +13,6 @@ from pipelines.settings.stage_options import ExtractOptions
 from pipelines.stages.extract_stage import (
     Extraction,
     ExtractStage,
-    Inputs,
     TextStage,
     check_extraction,
     check_inputs,
@@ -30,14 +29,14 @@ if TYPE_CHECKING:
 class MixStage(TextStage[MixOptions]):
     """Input: one mapping, from each source's name to its inputs. Output: TextShard, the description of each shard.
 
-    For each source by its name: inputs, those that the checks have found; reads_pages, whether one of them is a dump.
+    For each source by its name: inputs, those that the checks have found; formats, what they are.
     """
 
     options_class = MixOptions
     stands_for = ExtractStage
 
     inputs: Mapping[str, Sequence[files.FileInfo]]
-    reads_pages: Mapping[str, bool]
+    formats: Mapping[str, Sequence[str]]
 
     @classmethod
     def check(cls, options: MixOptions, *, is_first: bool) -> Self:
@@ -52,22 +51,20 @@ class MixStage(TextStage[MixOptions]):
             f"sources.{name}.{key}": value for name, one in checked.items() for key, value in one.contents.items()
         }
         cls.check_output(options, contents)
-        inputs: dict[str, Inputs] = {}
+        inputs: dict[str, Sequence[files.FileInfo]] = {}
+        formats: dict[str, Sequence[str]] = {}
         for source in sources:
             with _of_source(source.name):
-                inputs[source.name] = check_inputs(source.extract)
+                inputs[source.name], formats[source.name] = check_inputs(source.extract)
         _refuse_common_inputs(inputs)
-        size = sum(of_source.size for of_source in inputs.values())
-        number = sum(len(of_source.files) for of_source in inputs.values())
         paths = [path for source in sources for path in (*source.extract.input, *checked[source.name].folder)]
         return cls(
             options=options,
-            input_bytes=size,
+            read_files=[file for of_source in inputs.values() for file in of_source],
             paths=tuple(paths),
             contents=contents,
-            inputs={name: of_source.files for name, of_source in inputs.items()},
-            reads_pages={name: of_source.reads_pages for name, of_source in inputs.items()},
-            reads=(number, size),
+            inputs=inputs,
+            formats=formats,
         )
 
     @classmethod
@@ -85,14 +82,9 @@ class MixStage(TextStage[MixOptions]):
         return [kernel for source in options.sources for kernel in kernels_of(source.extract)]
 
     @property
-    def read_files(self) -> Sequence[files.FileInfo]:
-        """The inputs of all sources."""
-        return [file for found in self.inputs.values() for file in found]
-
-    @property
     def kernels(self) -> Sequence[str]:
         """Those of all sources."""
-        of_sources = [kernels_of(s.extract, reads_pages=self.reads_pages[s.name]) for s in self.options.sources]
+        of_sources = [kernels_of(s.extract, self.formats[s.name]) for s in self.options.sources]
         return list(dict.fromkeys(kernel for of_source in of_sources for kernel in of_source))
 
     @property
@@ -130,11 +122,11 @@ def _of_source(name: str) -> Iterator[None]:
         raise UnusableInputError(f"sources.{name}: {error}") from None
 
 
-def _refuse_common_inputs(inputs: Mapping[str, Inputs]) -> None:
+def _refuse_common_inputs(inputs: Mapping[str, Sequence[files.FileInfo]]) -> None:
     """Raises UnusableInputError if two sources, by their names, have an input in common."""
     seen: dict[str, str] = {}
     for name, of_source in inputs.items():
-        for path in (file.path for file in of_source.files):
+        for path in (file.path for file in of_source):
             other = seen.setdefault(os.path.realpath(path) if files.is_local(path) else path, name)
             if other != name:
                 raise UnusableInputError(

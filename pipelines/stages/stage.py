@@ -43,15 +43,16 @@ class Stage(abc.ABC, Generic[Options]):
       instead: the class of the options that a build's section may hold instead of the stage's own; the stage is not run
         then, because what it would make is there.
       places: the names of the options that say where the output lies; no others are left out of the manifest.
+      work: how much work a byte of its input is, in bytes of a dump.
 
     Attributes:
       options: the stage's options.
       paths: every input, and every output but that of `output`.
-      input_bytes, pieces: how much the stage has to read, and of how many pieces its work is, if that is known; they
-        decide on how many processes a graph runs that it begins.
+      read_files: the files that it reads if it is the first, as the checks have found them. Their bytes decide on how
+        many processes the graph runs.
+      pieces: of how many pieces its work is, if that is known: more processes than those are of no use.
       contents: the sha256 of what an option X names, as `X_sha256`: the content shapes the data, and the name does not.
       unclaimed: the options, and those of `contents`, with which the output directory may be run again at other values.
-      reads: how many files there are to read, and their bytes; None if that is not told when it begins.
     """
 
     name: ClassVar[str]
@@ -65,14 +66,14 @@ class Stage(abc.ABC, Generic[Options]):
     purpose: ClassVar[str] = ""
     instead: ClassVar[type | None] = None
     places: ClassVar[Sequence[str]] = ("output",)
+    work: ClassVar[float] = 1
 
     options: Options
     paths: tuple[str, ...] = ()
-    input_bytes: int = 0
+    read_files: Sequence[files.FileInfo] = ()
     pieces: int | None = None
     contents: Mapping[str, str] = dataclasses.field(default_factory=dict)
     unclaimed: Sequence[str] = ()
-    reads: tuple[int, int] | None = None
 
     @classmethod
     @abc.abstractmethod
@@ -176,9 +177,19 @@ class Stage(abc.ABC, Generic[Options]):
         return self.output_of(self.options)
 
     @property
+    def input_bytes(self) -> int:
+        """The bytes of the files that it reads."""
+        return sum(file.size for file in self.read_files)
+
+    @property
     def announcement(self) -> str:
-        """A line that says at once what the stage reads; empty if that is not told."""
-        return "" if self.reads is None else first_line(self.name, self.reads, self.output)
+        """A line that says before Beam is imported what the stage reads, so that something is seen at once.
+
+        `extract: 1 file, 29.4 MB, into out`; empty if it reads no files.
+        """
+        count = len(self.read_files)
+        found = f"{count:,} file{'' if count == 1 else 's'}, {bytes_text(self.input_bytes)}"
+        return f"{self.name}: {found}, into {self.output}" if count else ""
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -193,16 +204,6 @@ def check_tensorflow(what: str, *modules: str) -> None:
         raise UnusableInputError(f"{what} needs {missing[0]}; install it: pip install 'maskmill[tensorflow]'.")
 
 
-def first_line(name: str, reads: tuple[int, int], output: str) -> str:
-    """What a stage that reads so many files and bytes says before Beam is imported, so that something is seen at once.
-
-    >>> first_line("extract", (1, 29_386_698), "out")
-    'extract: 1 file, 29.4 MB, into out'
-    """
-    files, size = reads
-    return f"{name}: {files:,} file{'' if files == 1 else 's'}, {bytes_text(size)}, into {output}"
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class GraphStage(Stage[Options]):
     """A stage of Beam's graph. It is pickled with the graph.
@@ -211,11 +212,6 @@ class GraphStage(Stage[Options]):
     of each on what the one before it gave, `close` of each on the workers. What `check` finds are further fields of a
     stage.
     """
-
-    @property
-    def read_files(self) -> Sequence[files.FileInfo]:
-        """The files that `source` gives, as the checks have found them; none if it gives something else."""
-        return ()
 
     @property
     def kernels(self) -> Sequence[str]:

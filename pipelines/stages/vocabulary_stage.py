@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 KERNELS = ("vocabularies.kernels", "tokenization.kernels")
 
-# Counting words is so quick, 110 MB a second, that it takes much text to make up for the start of a second process.
-_BYTES_OF_COUNTING = 16
 # Matrix units take multiples of this at full speed.
 _SIZE_MULTIPLE = 64
 
@@ -34,10 +32,7 @@ def is_training_text(shard: "TextShard") -> bool:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class VocabularyStage(GraphStage[VocabularyStageOptions]):
-    """Input: TextShard. Output: MadeVocabulary.
-
-    texts: the text shards, if they were there before the run.
-    """
+    """Input: TextShard. Output: MadeVocabulary."""
 
     name = "vocabulary"
     options_class = VocabularyStageOptions
@@ -47,8 +42,8 @@ class VocabularyStage(GraphStage[VocabularyStageOptions]):
     ends_graph = True
     purpose = "With this section the build makes its vocabulary from its text, and examples names none."
     places = ("output", "model_dir")
-
-    texts: Sequence[files.FileInfo] = ()
+    # Counting words is so quick, 110 MB a second, that it takes much text to make up for the start of a second process.
+    work = 1 / 16
 
     @classmethod
     def clash(cls, build: Build) -> str | None:
@@ -79,17 +74,14 @@ class VocabularyStage(GraphStage[VocabularyStageOptions]):
         skipped = beside_texts(options.input) if is_first else []
         if skipped:
             data_warnings.warn("vocabulary", [f"{', '.join(skipped)}: skipped, because they are not text shards."])
-        size = sum(text.size for text in texts)
         model_dir = () if options.model_dir is None else (options.model_dir,)
         read = options.input if is_first else ()
         return cls(
             options=options,
-            input_bytes=size // _BYTES_OF_COUNTING,
+            read_files=texts,
             pieces=len(texts) if is_first else None,
             paths=(*read, *options.compare, *model_dir),
             unclaimed=options.ADDITIONS,
-            texts=texts,
-            reads=(len(texts), size),
         )
 
     @classmethod
@@ -103,11 +95,6 @@ class VocabularyStage(GraphStage[VocabularyStageOptions]):
         from transforms.vocabularies.making import VocabularySetup
 
         return VocabularySetup(options=self.options.vocabulary.decided, transform_fn=self.options.transform_fn)
-
-    @property
-    def read_files(self) -> Sequence[files.FileInfo]:
-        """The text shards."""
-        return self.texts
 
     @property
     def kernels(self) -> Sequence[str]:
@@ -131,7 +118,7 @@ class VocabularyStage(GraphStage[VocabularyStageOptions]):
         """The text shards that `input` names."""
         from pipelines.stages.text_steps import describe_texts
 
-        return describe_texts(pipeline, self.texts, self.options.input)
+        return describe_texts(pipeline, self.read_files, self.options.input)
 
     def expand(self, elements: "beam.PCollection") -> "tuple[beam.PCollection, Sequence[beam.PCollection]]":
         """Adds the steps from text to the report."""

@@ -17,8 +17,10 @@ import pytest
 from command_runs.commands import IN_MEMORY, ROOT, TWO_PROCESSES
 
 from maskmill.errors import RunFailedError, UnusableInputError
+from maskmill.storage.files import FileInfo
 from pipelines.running import local_runner, local_worker, runner
-from pipelines.stages.stage import first_line
+from pipelines.settings.stage_options import ExtractOptions
+from pipelines.stages.extract_stage import ExtractStage
 
 pytestmark = pytest.mark.long
 
@@ -124,7 +126,9 @@ def test_without_room_for_temporary_files_a_run_ends_with_one_sentence(monkeypat
     ],
 )
 def test_the_first_line_of_a_command(files: int, size: int, line: str) -> None:
-    assert first_line("extract", (files, size), "out") == line
+    found = [FileInfo(path="x", size=0)] * (files - 1) + [FileInfo(path="y", size=size)]
+    stage = ExtractStage(options=ExtractOptions(input=("x",), output="out"), read_files=found, formats=["text"])
+    assert stage.announcement == line
 
 
 # A worker that takes a minute to end, and like every ending Python has no handler for signals any more.
