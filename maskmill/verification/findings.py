@@ -38,7 +38,7 @@ class Check:
     of: str = ""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True)
 class Finding:
     """One thing that is wrong, or worth knowing.
 
@@ -53,9 +53,9 @@ class Finding:
     """
 
     check: str
-    severity: Severity = "error"
+    severity: Severity
     file: str
-    record: int | None = None
+    record: int | None
     expected: str
     found: str
     message: str
@@ -97,16 +97,7 @@ def told(
     count: int = 1,
 ) -> Finding:
     """A finding with a message of its own, as that of an error; its fields as in Finding."""
-    return Finding(
-        check=check,
-        severity=severity,
-        file=path,
-        record=record,
-        expected=expected,
-        found=found,
-        message=message,
-        count=count,
-    )
+    return Finding(check, severity, path, record, expected, found, message, count)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

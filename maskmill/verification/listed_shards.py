@@ -27,15 +27,17 @@ class ListedFile:
       index, index_sha256: its DALI index; None: it has none.
       examples: how many it has; None: not said.
       width: of its bin; None: it is in none.
+      counts: of the shard, if it has this one file.
     """
 
-    name: str
-    size: int | None
-    sha256: str | None
+    name: str = ""
+    size: int | None = None
+    sha256: str | None = None
     index: str | None = None
     index_sha256: str | None = None
     examples: int | None = None
     width: int | None = None
+    counts: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -188,14 +190,16 @@ def _read_shard(
         )
         for file in listed
     ]
-    in_name = _NUMBER.search(name)
+    in_name, counts = _NUMBER.search(name), _counts(entry)
+    if len(listed) == 1:
+        described = [file and dataclasses.replace(file, counts=counts) for file in described]
     return ListedShard(
         name=name,
         kind=kind,
         number=numbers[kind] if in_name is None else int(in_name[1]),
         has_number=in_name is not None,
         files=tuple(file for file in described if file is not None),
-        counts=_counts(entry),
+        counts=counts,
         seed=entries.number(entry, "random_seed", name, needed=stage == "examples"),
         inputs=_inputs(entry, name, entries),
     )

@@ -22,8 +22,8 @@ def check_counts(plan: VerifyPlan, results: Sequence[PieceResult]) -> Checked:
     looked_at = 0
     for result in results:
         expected = dict(result.piece.expected.counts)
-        if result.piece.expected.samples is not None:
-            expected["examples"] = result.piece.expected.samples
+        if result.piece.expected.examples is not None:
+            expected["examples"] = result.piece.expected.examples
         if _is_damaged(result):
             # What else was counted follows from what is wrong with the records.
             expected = {name: count for name, count in expected.items() if name == "examples"}

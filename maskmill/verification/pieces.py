@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from maskmill.verification.findings import Checked, joined
+from maskmill.verification.listed_shards import ListedFile
 
 # text: a text shard or eval.txt. examples: a file of examples, picked ones too. shard: the files of a shard, which is
 # made again and compared. picked: a file of picked eval examples, which are picked again and compared.
@@ -17,18 +18,6 @@ Counts = npt.NDArray[np.int64]
 
 def _zeros(*shape: int) -> Any:
     return dataclasses.field(default_factory=lambda: np.zeros(shape, np.int64))
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class ExpectedFile:
-    """What a manifest says of a file; None if it says nothing, or there is no manifest."""
-
-    size: int | None = None
-    sha256: str | None = None
-    index: str | None = None  # path of the DALI index
-    index_sha256: str | None = None
-    samples: int | None = None  # of examples
-    counts: Mapping[str, int] = dataclasses.field(default_factory=dict)  # of the shard, where it is this one file
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -67,7 +56,7 @@ class Piece:
       split: "train" or "eval".
       shard: its number in its split, from 0.
       directory: of the data set that it belongs to; of several files without a manifest, what the user named.
-      expected: what is known of it beforehand.
+      expected: what its manifest says of it, but with the path of its index; nothing without a manifest.
       format: of examples.
       rules: how its rows must look (row_rules.RowRules); None for text. The files of its data set are this one alone.
       unusable: why nothing of it can be looked at, as a clause; None: it may be.
@@ -82,7 +71,7 @@ class Piece:
     split: str
     shard: int
     directory: str
-    expected: ExpectedFile
+    expected: ListedFile
     format: str | None = None
     rules: Any = None
     unusable: str | None = None
@@ -138,14 +127,13 @@ class RowStatistics:
     order: Counts = _zeros(3)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(kw_only=True)
 class TextStatistics:
-    """What the text of a file looks like. Two can be added.
+    """What the text of a file looks like.
 
     Attributes:
-      documents, empty_documents, lines, characters, words, size: counts; size in bytes.
+      documents, lines, characters, words, size: counts; size in bytes.
       document_lines: int64[64], documents by the logarithm (base 2) of their lines.
-      longest_line: bytes.
       repeated_lines: the lines of ten words and more that are there most often: [(count, beginning of the line)].
       replaced, garbled: characters U+FFFD, and what UTF-8 becomes that is read as Latin-1. markup: marks of wikitext
         and HTML.
@@ -156,15 +144,13 @@ class TextStatistics:
       bytes: int64[256], how often each byte is there.
     """
 
-    documents: int
-    empty_documents: int
-    lines: int
-    characters: int
-    words: int
-    size: int
-    document_lines: Counts
-    longest_line: int
-    repeated_lines: tuple[tuple[int, str], ...]
+    documents: int = 0
+    lines: int = 0
+    characters: int = 0
+    words: int = 0
+    size: int = 0
+    document_lines: Counts = _zeros(64)
+    repeated_lines: tuple[tuple[int, str], ...] = ()
     replaced: int = 0
     garbled: int = 0
     markup: int = 0

@@ -32,9 +32,9 @@ from maskmill.storage import completions, files
 from maskmill.storage.paths import is_glob
 from maskmill.tokenization.tokenized_text import LoadedTokenizer
 from maskmill.verification.findings import Checked, Finding, finding, joined, looked, makes_check, skipped
-from maskmill.verification.listed_shards import ListedShard
+from maskmill.verification.listed_shards import ListedFile, ListedShard
 from maskmill.verification.options import VerifyOptions
-from maskmill.verification.pieces import ExpectedFile, Piece, PieceKind, Remake
+from maskmill.verification.pieces import Piece, PieceKind, Remake
 from maskmill.verification.row_checks import hash_rows
 from maskmill.verification.row_rules import (
     KnownPieces,
@@ -345,7 +345,7 @@ def _piece(kind: PieceKind, target: Target, shard: ListedShard, remake: Remake, 
         split=shard.kind,
         shard=shard.number,
         directory=target.directory,
-        expected=ExpectedFile(counts=shard.counts),
+        expected=ListedFile(counts=shard.counts),
         format=remake.format,
         remake=remake,
         scratch=scratch,

@@ -79,7 +79,7 @@ def check_rows(piece: Piece, ranges: ByteRanges) -> Checked:
         findings=faults.findings(),
         looked_at=_looked_at(rules, source, statistics),
         skipped=_skipped(rules, unread, source),
-        counts=_counts(rules, source, checker),
+        counts=_counts(rules, source, checker, statistics),
         rows=statistics,
         hashes=_write_hashes(piece, checker.counter.hashes, numbers),
         starts=source.starts,
@@ -321,9 +321,8 @@ def _skipped(rules: RowRules, unread: str | None, source: RowSource) -> dict[str
     return why if unread is None else why | dict.fromkeys(_made_checks(rules), unread)
 
 
-def _counts(rules: RowRules, source: RowSource, checker: RowChecker) -> dict[str, int]:
+def _counts(rules: RowRules, source: RowSource, checker: RowChecker, statistics: RowStatistics) -> dict[str, int]:
     """What was counted, by the names of the manifest."""
-    statistics = checker.counter.statistics()
     features, table = _features_of(rules), checker._made.table
     pieces = int(statistics.pieces_at.sum())
     counts = {"examples": source.records}

@@ -1,6 +1,7 @@
 """Checks of a text shard by itself: its characters, and what it is counted to have, article by article."""
 
 import collections
+import dataclasses
 import hashlib
 import unicodedata
 from collections.abc import Iterator
@@ -25,8 +26,6 @@ _NEIGHBOUR = 20  # bytes of a line that is the same as the one before; shorter o
 _CHUNK = 1 << 16  # bytes that are counted at a time: np.bincount makes eight of each
 _LEAD, _FIRST_LEAD = 0xC3, 0xC0  # the first byte of À to ÿ, and the first that starts a character beyond ASCII
 _CONTINUING, _CONTINUING_BITS = 0x80, 0xC0  # what other bytes of it have in common
-_SIZES = 64  # of document_lines
-_LENGTHS = 1024  # of unended
 _BEGINNING = 200  # characters of a document whose letters are counted
 _MARKS = (b"[[", b"]]", b"{{", b"}}", b"'''", b"</", b"&amp;", b"&quot;", b"&nbsp;", b"&lt;", b"&gt;", b"&#")
 _REPLACEMENT = "\ufffd".encode()
@@ -35,12 +34,6 @@ _LEADS = (0x82, 0x83, 0x90, 0x91)  # of Â, Ã, Ð and Ñ the second byte; behin
 _EURO = "â€".encode()  # a quotation mark or a dash, read as Windows-1252
 _ENDS = np.frombuffer(b".!?:;,)]}\"'*-", np.uint8)
 
-_SUMS = (
-    *("documents", "lines", "characters", "words", "replaced", "garbled", "markup"),
-    *("letters", "capitals", "unbroken", "doubled"),
-)
-
-Counts = npt.NDArray[np.int64]
 _BLOCK_BYTES = 1 << 23
 _SEPARATOR = b"\n\n"  # between two articles
 _HOLE = bytes(512)  # so many NULs in a row are what a full disk leaves, or a crash
@@ -55,13 +48,8 @@ class TextCounter:
     """
 
     def __init__(self) -> None:
-        self._sums: collections.Counter[str] = collections.Counter()
-        self._document_lines = np.zeros(_SIZES, np.int64)
-        self._longest_line = 0
+        self._counted = TextStatistics()
         self._lines: collections.Counter[bytes] = collections.Counter()
-        self._longest_characters = 0
-        self._unended = np.zeros(_LENGTHS, np.int64)
-        self._bytes = np.zeros(256, np.int64)
 
     def add(self, articles: list[bytes], characters: int) -> None:
         """Adds articles, as they stand between blank lines; `characters` is how many they have, newlines aside."""
@@ -80,40 +68,40 @@ class TextCounter:
         lengths = ends - starts
         unbroken = np.flatnonzero((words == 1) & (lengths >= _UNBROKEN)).tolist()
         same_length = np.flatnonzero((lengths[1:] == lengths[:-1]) & (lengths[1:] >= _NEIGHBOUR)).tolist()
-        self._sums.update(
-            unbroken=sum(lines[line].isascii() for line in unbroken),
-            doubled=sum(lines[line] == lines[line + 1] for line in same_length),
-        )
+        counted = self._counted
+        counted.unbroken += sum(lines[line].isascii() for line in unbroken)
+        counted.doubled += sum(lines[line] == lines[line + 1] for line in same_length)
         sizes = np.array([sum(map(bool, article.split(b"\n"))) for article in articles], np.int64)
         sizes = sizes[sizes > 0]
-        self._document_lines += np.bincount(np.log2(sizes).astype(np.int64), minlength=_SIZES)
-        self._longest_line = max(self._longest_line, int(lengths.max(initial=0)))
+        counted.document_lines += np.bincount(np.log2(sizes).astype(np.int64), minlength=len(counted.document_lines))
         self._count_characters(text, data)
         self._count_letters(articles)
         self._count_lines(data, starts[is_line], ends[is_line])
-        self._sums.update(documents=len(sizes), lines=int(is_line.sum()), characters=characters, words=int(words.sum()))
+        counted.documents += len(sizes)
+        counted.lines += int(is_line.sum())
+        counted.characters += characters
+        counted.words += int(words.sum())
 
     def _count_characters(self, text: bytes, data: npt.NDArray[np.uint8]) -> None:
         """Counts bytes, characters that are broken, and marks."""
         for start in range(0, len(data), _CHUNK):
-            self._bytes += np.bincount(data[start : start + _CHUNK], minlength=256)
+            self._counted.bytes += np.bincount(data[start : start + _CHUNK], minlength=256)
         first, low, high = _C1
         garbled = np.count_nonzero((data[:-1] == first) & (data[1:] >= low) & (data[1:] <= high))
         places = np.flatnonzero(data[:-3] == _LEAD)
         behind = data[places + 1], data[places + 2], data[places + 3]
         garbled += np.count_nonzero(np.isin(behind[0], _LEADS) & (behind[1] == first) & (behind[2] > high))
-        self._sums.update(
-            replaced=text.count(_REPLACEMENT),
-            garbled=int(garbled) + text.count(_EURO),
-            markup=sum(map(text.count, _MARKS)),
-        )
+        self._counted.replaced += text.count(_REPLACEMENT)
+        self._counted.garbled += int(garbled) + text.count(_EURO)
+        self._counted.markup += sum(map(text.count, _MARKS))
 
     def _count_letters(self, articles: list[bytes]) -> None:
         """Counts letters at the beginnings of documents, of scripts that have capitals."""
         for article in articles:
             beginning = article[:_BEGINNING].decode("utf-8", "ignore")
             capitals = sum(map(str.isupper, beginning))
-            self._sums.update(capitals=capitals, letters=capitals + sum(map(str.islower, beginning)))
+            self._counted.capitals += capitals
+            self._counted.letters += capitals + sum(map(str.islower, beginning))
 
     def _count_lines(
         self, data: npt.NDArray[np.uint8], starts: npt.NDArray[np.intp], ends: npt.NDArray[np.intp]
@@ -123,13 +111,13 @@ class TextCounter:
             return
         before = np.concatenate([[0], np.cumsum((data & _CONTINUING_BITS) != _CONTINUING)])
         lengths = before[ends] - before[starts]
-        last = data[ends - 1]
-        is_within = ~np.isin(last, _ENDS) & (lengths < _LENGTHS)
+        last, unended = data[ends - 1], self._counted.unended
+        is_within = ~np.isin(last, _ENDS) & (lengths < len(unended))
         for line in np.flatnonzero(is_within & (last >= _CONTINUING)).tolist():
             character = data[ends[line] - min(4, ends[line]) : ends[line]].tobytes().decode("utf-8", "ignore")[-1:]
             is_within[line] = not character or unicodedata.category(character)[0] != "P"
-        self._unended += np.bincount(lengths[is_within], minlength=_LENGTHS)
-        self._longest_characters = max(self._longest_characters, int(lengths.max()))
+        unended += np.bincount(lengths[is_within], minlength=len(unended))
+        self._counted.longest_characters = max(self._counted.longest_characters, int(lengths.max()))
 
     def _forget(self) -> None:
         """Forgets lines that were there once, where there are too many."""
@@ -138,21 +126,12 @@ class TextCounter:
             if len(self._lines) > _MOST_LINES:
                 self._lines = collections.Counter(dict(self._lines.most_common(_MOST_LINES // 2)))
 
-    def statistics(self, *, empty: int, size: int) -> TextStatistics:
-        """What was counted so far, of `size` bytes with so many empty documents."""
+    def statistics(self, size: int) -> TextStatistics:
+        """What was counted so far, of `size` bytes."""
         repeated = [(count, line) for line, count in self._lines.items() if count > 1]
         repeated.sort(key=lambda entry: (-entry[0], entry[1]))
-        return TextStatistics(
-            empty_documents=empty,
-            size=size,
-            document_lines=self._document_lines.copy(),
-            longest_line=self._longest_line,
-            repeated_lines=tuple((count, line.decode("utf-8", "ignore")) for count, line in repeated[:_REPEATED]),
-            longest_characters=self._longest_characters,
-            unended=self._unended.copy(),
-            bytes=self._bytes.copy(),
-            **{name: self._sums[name] for name in _SUMS},
-        )
+        shown = tuple((count, line.decode("utf-8", "ignore")) for count, line in repeated[:_REPEATED])
+        return dataclasses.replace(self._counted, size=size, repeated_lines=shown)
 
 
 @makes_check("file", "text")
@@ -173,7 +152,7 @@ def check_text(piece: Piece, ranges: ByteRanges) -> PieceResult:
     except (UnusableInputError, RunFailedError):
         # Whoever looked at the file's size has said what is wrong with it.
         skipped["documents"] = f"{piece.path} cannot be read to its end"
-    statistics = reading.counter.statistics(empty=reading.empty, size=reading.size)
+    statistics = reading.counter.statistics(reading.size)
     return PieceResult(
         piece=piece,
         findings=tuple(reading.findings()),

@@ -30,7 +30,7 @@ from maskmill.verification.file_checks import check_file
 from maskmill.verification.findings import CHECKS, Checked, finding, import_checks, joined, looked, skipped
 from maskmill.verification.listed_shards import ListedFile, ListedShard, read_listed
 from maskmill.verification.options import VerifyOptions, shard_numbers
-from maskmill.verification.pieces import ExpectedFile, Piece, PieceKind
+from maskmill.verification.pieces import Piece, PieceKind
 from maskmill.verification.remaking_checks import plan_remakes
 from maskmill.verification.row_reading import first_readable_example
 from maskmill.verification.row_rules import (
@@ -124,7 +124,11 @@ class _Planner:
         kept = [shard for shard in shards if self._is_chosen(shard.number)]
         is_whole = target.is_whole and len(kept) == len(shards)
         if target.kind == "text":
-            pieces = self._named_only(self._text_piece(shard, file) for shard in kept for file in shard.files)
+            pieces = self._named_only(
+                self._piece("text", target.file(file.name), shard.kind, shard.number, file)
+                for shard in kept
+                for file in shard.files
+            )
             return dataclasses.replace(target, pieces=tuple(pieces), is_whole=is_whole, checked=joined(checks))
         rules, known, found = self._rules(made, shards)
         checks += [found, check_listings(target, self._ranges) if not target.named else Checked()]
@@ -139,7 +143,7 @@ class _Planner:
         named = {_normal(name) for name in self._target.named}
         return [piece for piece in pieces if not named or _normal(piece.path) in named]
 
-    def _piece(self, kind: PieceKind, path: str, split: str, shard: int, expected: ExpectedFile, **more: Any) -> Piece:
+    def _piece(self, kind: PieceKind, path: str, split: str, shard: int, expected: ListedFile, **more: Any) -> Piece:
         return Piece(
             kind=kind,
             path=path,
@@ -152,24 +156,10 @@ class _Planner:
             **more,
         )
 
-    def _text_piece(self, shard: ListedShard, file: ListedFile) -> Piece:
-        expected = ExpectedFile(size=file.size, sha256=file.sha256, counts=shard.counts)
-        return self._piece("text", self._target.file(file.name), shard.kind, shard.number, expected)
-
     def _examples_piece(self, shard: ListedShard, file: ListedFile, rules: RowRules | None) -> Piece:
-        path, index = self._target.file(file.name), None if file.index is None else self._target.file(file.index)
-        expected = ExpectedFile(
-            size=file.size,
-            sha256=file.sha256,
-            index=index,
-            index_sha256=file.index_sha256,
-            samples=file.examples,
-            counts=shard.counts if len(shard.files) == 1 else {},
-        )
-        own = None
-        if rules is not None:
-            width = file.width or rules.data_set.width
-            own = rules_of_file(rules, _data_file(path, file.examples or 0, width, expected))
+        path = self._target.file(file.name)
+        expected = dataclasses.replace(file, index=file.index and self._target.file(file.index))
+        own = None if rules is None else rules_of_file(rules, _data_file(path, expected, rules.data_set.width))
         format = _format_of(self._target.made or {})
         return self._piece("examples", path, shard.kind, shard.number, expected, format=format, rules=own)
 
@@ -227,8 +217,7 @@ class _Planner:
         checks: list[Checked] = []
         for listed in (file for shard in shards for file in shard.files):
             path = self._target.file(listed.name)
-            expected = ExpectedFile(size=listed.size, sha256=listed.sha256)
-            checked = check_file(self._piece("text", path, "", 0, expected), self._ranges)
+            checked = check_file(self._piece("text", path, "", 0, listed), self._ranges)
             checks.append(checked)
             if files.base_name(listed.name) == "vocab.txt" and checked.sha256 is not None:
                 checks.append(check_lines(path, self._ranges.read_all(path)))
@@ -309,19 +298,23 @@ class _Planner:
         found = _NUMBER.search(files.base_name(path))
         split, shard = self._options.split or kind_of_text(path), int(found[1]) if found else place
         if self._target.kind == "text":
-            return self._piece("text", path, split, shard, ExpectedFile(), unusable=_no_shard(path))
+            return self._piece("text", path, split, shard, ListedFile(), unusable=_no_shard(path))
         index = f"{path}{_INDEX_SUFFIX}"
-        expected = ExpectedFile(index=index if _is_there(index, self._ranges) else None)
-        own = None
-        if rules is not None:
-            own = rules_of_file(rules, _data_file(path, -1, rules.data_set.width, expected))
+        expected = ListedFile(index=index if _is_there(index, self._ranges) else None)
+        own = None if rules is None else rules_of_file(rules, _data_file(path, expected, rules.data_set.width))
         unusable = self._unusable.get(path)
         return self._piece("examples", path, split, shard, expected, format="tfrecord", rules=own, unusable=unusable)
 
 
-def _data_file(path: str, samples: int, width: int, expected: ExpectedFile) -> DataFile:
+def _data_file(path: str, file: ListedFile, width: int) -> DataFile:
+    """A file as readers take it, who count its samples themselves; width: of rows that are in no bin."""
     return DataFile(
-        path=path, samples=samples, size=expected.size, sha256=expected.sha256, index=expected.index, width=width
+        path=path,
+        samples=file.examples or 0,
+        size=file.size,
+        sha256=file.sha256,
+        index=file.index,
+        width=file.width or width,
     )
 
 

@@ -11,7 +11,8 @@ from maskmill.reporting.figures import figures_of
 from maskmill.reporting.input_documents import Documents, SetAside, flow_of
 from maskmill.reporting.made_stages import MadeStage
 from maskmill.reporting.measured import row_facts_of
-from maskmill.verification.pieces import ExpectedFile, Piece, PieceResult, RowStatistics
+from maskmill.verification.listed_shards import ListedFile
+from maskmill.verification.pieces import Piece, PieceResult, RowStatistics
 
 
 @pytest.mark.parametrize(
@@ -100,7 +101,7 @@ def _result(rows: list[list[int]], width: int, vocabulary: int) -> PieceResult:
         piece_counts=np.bincount([id for row in rows for id in row], minlength=vocabulary),
         sketch=np.zeros(0, np.uint64),
     )
-    piece = Piece(kind="examples", path="f", split="train", shard=0, directory="d", expected=ExpectedFile())
+    piece = Piece(kind="examples", path="f", split="train", shard=0, directory="d", expected=ListedFile())
     return PieceResult(piece=piece, rows=statistics)
 
 

@@ -15,8 +15,9 @@ from data_sets.example_sets import setup_of, write_set
 from maskmill.reading.byte_ranges import LocalRanges
 from maskmill.records.tfrecord import frame, read_records
 from maskmill.storage import manifest
+from maskmill.verification.listed_shards import ListedFile
 from maskmill.verification.options import VerifyOptions
-from maskmill.verification.pieces import ExpectedFile, Piece, PieceResult
+from maskmill.verification.pieces import Piece, PieceResult
 from maskmill.verification.row_checks import check_rows
 from maskmill.verification.verify_plan import plan
 from maskmill.verification.verify_targets import find_targets
@@ -141,7 +142,7 @@ def test_a_feature_that_no_column_has_is_found_where_a_manifest_lists_the_column
     frames[3] = frame(record)
     changed = damaged(piece, tmp_path, b"".join(frames))
     assert found(check(changed)) == [("schema", 4, 1)]
-    assert found(check(dataclasses.replace(changed, expected=ExpectedFile()))) == []
+    assert found(check(dataclasses.replace(changed, expected=ListedFile()))) == []
 
 
 @pytest.mark.parametrize("kept", [5, 14, -1], ids=["in its head", "in its data", "in its checksum"])

@@ -8,7 +8,8 @@ import numpy as np
 from hypothesis import strategies as st
 from properties import tries
 
-from maskmill.verification.pieces import ExpectedFile, Piece
+from maskmill.verification.listed_shards import ListedFile
+from maskmill.verification.pieces import Piece
 from maskmill.verification.scratch import merge_tables, pack_row, runs_of, unpack_row, write_table
 
 
@@ -19,7 +20,7 @@ def piece_of(name: str, scratch: Path | None) -> Piece:
         split="train",
         shard=0,
         directory="data",
-        expected=ExpectedFile(),
+        expected=ListedFile(),
         scratch=None if scratch is None else str(scratch),
     )
 

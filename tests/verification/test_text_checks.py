@@ -12,7 +12,8 @@ from properties import tries
 
 from maskmill.reading.byte_ranges import LocalRanges
 from maskmill.verification.findings import Finding
-from maskmill.verification.pieces import ExpectedFile, Piece, PieceResult
+from maskmill.verification.listed_shards import ListedFile
+from maskmill.verification.pieces import Piece, PieceResult
 from maskmill.verification.text_checks import check_text, read_articles
 from maskmill.verification.verifying import verify
 
@@ -27,7 +28,7 @@ def check(path: Path, content: bytes, scratch: Path | None = None, split: str = 
         split=split,
         shard=0,
         directory=str(path.parent),
-        expected=ExpectedFile(),
+        expected=ListedFile(),
         scratch=None if scratch is None else str(scratch),
     )
     return check_text(piece, LocalRanges())
@@ -47,11 +48,10 @@ def test_text_is_counted(tmp_path: Path) -> None:
     result = check(tmp_path / "part", f"Ä river.\nA sea.\n\n{LINE}\n{LINE}\n\n\n\n".encode())
     statistics = result.text
     assert statistics is not None
-    assert (statistics.documents, statistics.empty_documents, statistics.lines) == (2, 1, 4)
+    assert (statistics.documents, statistics.lines) == (2, 4)
     assert statistics.words == 2 + 2 + 2 * len(LINE.split())
     assert statistics.characters == len("Ä river.") + len("A sea.") + 2 * len(LINE)
     assert statistics.repeated_lines == ((2, LINE),)
-    assert statistics.longest_line == len(LINE)
     assert result.counts == {"sentences": 4}
     assert [(finding.severity, finding.record) for finding in result.findings] == [("note", 3)]
 
