@@ -15,11 +15,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from google.protobuf.message import DecodeError
+
 from maskmill.arguments import checked
 from maskmill.errors import MissingFileError, UnusableInputError
 from maskmill.inspection.kinds import plain
 from maskmill.reading.byte_ranges import ByteRanges
 from maskmill.reading.remote import open_ranges
+from maskmill.records.example_proto import BundleEntry
 from maskmill.records.thrift import read_varint
 from maskmill.storage import files
 
@@ -30,7 +33,6 @@ _FOOTER = 48  # bytes at the end of a table
 _MAGIC = (0xDB4775248B80FB57).to_bytes(8, "little")
 _TRAILER = 5  # bytes behind a block: how it is packed, and a checksum
 _PLAIN = 0
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5  # wire types of protocol buffers
 # tensorflow/core/framework/types.proto, under safetensors' names.
 _TENSORFLOW_TYPES = {
     1: "F32", 2: "F64", 3: "I32", 4: "U8", 6: "I8", 7: "STRING", 9: "I64", 10: "BOOL", 14: "BF16", 19: "F16",
@@ -226,7 +228,7 @@ def _of_table(path: str, ranges: ByteRanges) -> list[StoredArray]:
         entries = [entry for start, size in blocks for entry in _entries(_block(content, start, size))]
         # The empty name has the header of the bundle.
         return [_of_entry(name.decode(), value) for name, value in entries if name]
-    except (ValueError, IndexError):
+    except (ValueError, IndexError, DecodeError):
         raise _damaged(path) from None
 
 
@@ -256,40 +258,11 @@ def _handle(data: bytes, at: int) -> tuple[int, int, int]:
     return start, size, at
 
 
-def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """The fields of a protocol buffer: their numbers and values."""
-    at = 0
-    while at < len(data):
-        tag, at = read_varint(data, at)
-        wire = tag & 7
-        value: int | bytes
-        if wire == _VARINT:
-            value, at = read_varint(data, at)
-        elif wire == _BYTES:
-            length, at = read_varint(data, at)
-            value, at = data[at : at + length], at + length
-        elif wire in (_FIXED32, _FIXED64):
-            width = 4 if wire == _FIXED32 else 8
-            value, at = int.from_bytes(data[at : at + width], "little"), at + width
-        else:
-            raise ValueError("an unknown kind of field")
-        yield tag >> 3, value
-
-
-def _of_entry(name: str, entry: bytes) -> StoredArray:
-    """An array from its BundleEntryProto: field 1 is the type, 2 the shape, whose field 2 are its sizes."""
-    dtype, shape = 0, list[int]()
-    for number, value in _fields(entry):
-        if number == 1 and isinstance(value, int):
-            dtype = value
-        elif number == 2 and isinstance(value, bytes):
-            sizes = [
-                dict(_fields(inner)).get(1, 0)
-                for field, inner in _fields(value)
-                if field == 2 and isinstance(inner, bytes)
-            ]
-            shape = [size for size in sizes if isinstance(size, int)]
-    return _array(name, _TENSORFLOW_TYPES.get(dtype, f"type {dtype}"), shape)
+def _of_entry(name: str, encoded: bytes) -> StoredArray:
+    """An array from its BundleEntryProto."""
+    entry: Any = BundleEntry.FromString(encoded)
+    dtype = _TENSORFLOW_TYPES.get(entry.dtype, f"type {entry.dtype}")
+    return _array(name, dtype, [dimension.size for dimension in entry.shape.dim])
 
 
 def _config(path: str, metadata: Mapping[str, str], ranges: ByteRanges) -> dict[str, Any]:

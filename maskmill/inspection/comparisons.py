@@ -14,6 +14,7 @@ from maskmill.inspection.opened_examples import Split
 from maskmill.inspection.summaries import Fact, Summary, Table, Unit, Value, listed
 from maskmill.inspection.summarizing import explained, summarize
 from maskmill.inspection.vocabularies import open_vocabulary
+from maskmill.reading.made_examples import manifest_in
 from maskmill.reading.remote import open_ranges
 from maskmill.storage import files, manifest
 
@@ -114,7 +115,7 @@ def _manifests(path: str) -> dict[str, dict[str, Any]]:
         if kinds.kind_of(path, ranges) == "build":
             return stages_of(path, ranges)
         directory = files.parent(path) if files.base_name(path) == manifest.MANIFEST else path
-        made = kinds.manifest_in(directory, ranges)
+        made = manifest_in(directory, ranges)
         return {} if made is None else {made["stage"]: made}
 
 

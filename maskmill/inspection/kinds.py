@@ -3,14 +3,13 @@
 import os
 import re
 import struct
-from typing import Any, Literal
+from typing import Literal
 
-import numpy as np
-
-from maskmill.errors import MissingFileError, UnusableInputError
-from maskmill.kernels.crc32c import masked_crc32c
+from maskmill.errors import UnusableInputError
 from maskmill.reading.byte_ranges import ByteRanges
-from maskmill.storage import files, manifest
+from maskmill.reading.made_examples import manifest_in
+from maskmill.records.tfrecord import begins_record
+from maskmill.storage import files
 from maskmill.storage.paths import is_glob
 
 PathKind = Literal["build", "text", "vocabulary", "examples", "checkpoint", "manifest"]
@@ -43,7 +42,6 @@ _IN_DIRECTORY: tuple[tuple[str, PathKind], ...] = (
 _MAGIC_OF_EXAMPLES = (b"PAR1", b"\x1f\x8b\x08")  # Parquet, gzip
 _SNIFFED = 1 << 16
 _SAFETENSORS_HEAD = 8
-_RECORD_HEAD = 12
 _MOST_HEADER = 100 << 20  # bytes of a safetensors header; the library's own limit
 
 
@@ -83,19 +81,6 @@ def kind_of(path: str, ranges: ByteRanges) -> PathKind:
     return _sniffed(first, ranges)
 
 
-def manifest_in(directory: str, ranges: ByteRanges) -> dict[str, Any] | None:
-    """The manifest in a directory; None if there is none.
-
-    Raises:
-      UnusableInputError: it is damaged.
-    """
-    file = files.join(directory, manifest.MANIFEST)
-    try:
-        return manifest.parse_manifest(file, ranges.read_all(file))
-    except MissingFileError:
-        return None
-
-
 def _stage_of(directory: str, ranges: ByteRanges) -> str | None:
     """The stage of a directory's manifest; None if there is none."""
     made = None if is_glob(directory) else manifest_in(directory, ranges)
@@ -133,7 +118,7 @@ def _sniffed(path: str, ranges: ByteRanges) -> PathKind:
     """What a file is by its first bytes."""
     size = ranges.size(path)
     head = ranges.read(path, 0, min(size, _SNIFFED)).tobytes()
-    if head.startswith(_MAGIC_OF_EXAMPLES) or _is_record(head):
+    if head.startswith(_MAGIC_OF_EXAMPLES) or begins_record(head):
         return "examples"
     if _is_safetensors(head, size) or head.startswith(b"PK\x03\x04"):
         return "checkpoint"
@@ -148,14 +133,6 @@ def _sniffed(path: str, ranges: ByteRanges) -> PathKind:
             "checkpoint); name another one."
         )
     return "text"
-
-
-def _is_record(head: bytes) -> bool:
-    """Whether bytes begin as a TFRecord does: with a length that fits its checksum."""
-    if len(head) < _RECORD_HEAD:
-        return False
-    length = np.frombuffer(bytearray(head[:8]), np.uint8)
-    return bool(masked_crc32c(length, 0, len(length)) == struct.unpack_from("<I", head, len(length))[0])
 
 
 def _is_safetensors(head: bytes, size: int) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 from maskmill.inspection import kinds
 from maskmill.inspection.summaries import DIGEST, Fact, Section, Summary, Table, Unit, Value, known, listed
 from maskmill.reading.byte_ranges import ByteRanges
+from maskmill.reading.made_examples import manifest_in
 from maskmill.storage import files, manifest, timings
 
 TIMINGS = "last run"  # the title of the table of how long that took
@@ -37,7 +38,7 @@ _PIECES = ("example_tokens", "special_tokens", "padding_tokens")
 
 def stages_of(path: str, ranges: ByteRanges) -> dict[str, dict[str, Any]]:
     """The manifests of a build by the folders of its stages, in their order."""
-    found = {folder: kinds.manifest_in(files.join(path, folder), ranges) for folder in kinds.STAGE_FOLDERS}
+    found = {folder: manifest_in(files.join(path, folder), ranges) for folder in kinds.STAGE_FOLDERS}
     return {folder: made for folder, made in found.items() if made is not None}
 
 

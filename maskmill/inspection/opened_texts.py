@@ -8,8 +8,9 @@ from typing import Any, Self
 
 from maskmill.arguments import checked
 from maskmill.errors import UnusableInputError
-from maskmill.inspection.kinds import manifest_in, plain
+from maskmill.inspection.kinds import plain
 from maskmill.reading.byte_ranges import ByteRanges, open_range_file
+from maskmill.reading.made_examples import manifest_in
 from maskmill.reading.remote import open_ranges
 from maskmill.records.shard_formats import suffixes
 from maskmill.storage import files, manifest

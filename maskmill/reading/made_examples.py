@@ -4,7 +4,8 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from maskmill.errors import UnusableInputError
+from maskmill.errors import MissingFileError, UnusableInputError
+from maskmill.reading.byte_ranges import ByteRanges
 from maskmill.reading.data_set import DIGEST_DIGITS, DataFile
 from maskmill.reading.read_columns import SchemaColumn
 from maskmill.reading.read_vocabulary import KnownVocabulary
@@ -40,6 +41,19 @@ class MadeExamples:
     def predictions(self) -> int:
         """Most masks of a row; 0: not known."""
         return int(self.options.get("max_predictions_per_seq", 0))
+
+
+def manifest_in(directory: str, ranges: ByteRanges) -> dict[str, Any] | None:
+    """The manifest in a directory; None if there is none.
+
+    Raises:
+      UnusableInputError: it is damaged.
+    """
+    file = files.join(directory, manifest.MANIFEST)
+    try:
+        return manifest.parse_manifest(file, ranges.read_all(file))
+    except MissingFileError:
+        return None
 
 
 def parse_examples(made: Mapping[str, Any], split: str, directory: str) -> MadeExamples:

@@ -10,19 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from maskmill.errors import MissingFileError, UnusableInputError
+from maskmill.errors import UnusableInputError
 from maskmill.masking.kernels.row_masks import RowMaskRules
 from maskmill.reading.block_reader import BlockReader
 from maskmill.reading.byte_ranges import ByteRanges
 from maskmill.reading.data_set import DIGEST_DIGITS, DataFile, DataSet, ReadColumn
 from maskmill.reading.formats import reader_of_format
-from maskmill.reading.made_examples import MadeExamples, parse_examples
+from maskmill.reading.made_examples import MadeExamples, manifest_in, parse_examples
 from maskmill.reading.read_columns import RowLimits, SchemaColumn, columns_of_example, columns_of_schema
 from maskmill.reading.read_vocabulary import UNKNOWN, NamedVocabulary, load_known, mask_rules
 from maskmill.reading.record_indexes import first_example, index_blocks
 from maskmill.records.file_names import INDEX_SUFFIX, lies_beside
 from maskmill.records.shard_formats import needs_manifest
-from maskmill.storage import files, manifest
+from maskmill.storage import files
 
 _EXAMPLES = "examples"  # the folder of a build that has its examples
 _STAGES = ("examples", "eval")
@@ -109,18 +109,14 @@ def find_manifest(path: str, ranges: ByteRanges) -> tuple[dict[str, Any], str] |
       UnusableInputError: it is damaged, or not of examples.
     """
     for directory in (path, files.join(path, _EXAMPLES)):
-        file = files.join(directory, manifest.MANIFEST)
-        try:
-            content = ranges.read_all(file)
-        except MissingFileError:
-            continue
-        made = manifest.parse_manifest(file, content)
-        if made["stage"] not in _STAGES:
+        made = manifest_in(directory, ranges)
+        if made is not None and made["stage"] not in _STAGES:
             raise UnusableInputError(
                 f"{directory}: this directory belongs to {made['stage']!r} and has no examples; name the directory "
                 "of the examples."
             )
-        return made, directory
+        if made is not None:
+            return made, directory
     return None
 
 

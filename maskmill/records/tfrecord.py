@@ -242,6 +242,12 @@ def _check_record(where: str, end: int, needs: int) -> None:
         raise UnusableInputError(f"{where} has {needs:,} bytes; no reader takes so large a record.")
 
 
+def begins_record(head: bytes) -> bool:
+    """Whether the beginning of a file is that of a TFRecord: a length and its checksum."""
+    length, checksum = struct.unpack("<8sI", head[: kernels.HEAD].ljust(kernels.HEAD))
+    return bool(checksum == masked_crc32c(np.frombuffer(bytearray(length), np.uint8), 0, len(length)))
+
+
 def unpacked(raw: BinaryIO, path: str) -> BinaryIO:
     """The file's content, unpacked where it is gzipped: told by its first bytes, unless they are a valid record.
 
@@ -253,8 +259,7 @@ def unpacked(raw: BinaryIO, path: str) -> BinaryIO:
     packing = next((name for magic, name in _OTHER_PACKINGS.items() if head.startswith(magic)), None)
     if packing is None and not head.startswith(_GZIP_MAGIC):
         return raw
-    length, checksum = struct.unpack("<8sI", head.ljust(kernels.HEAD))
-    if checksum == masked_crc32c(np.frombuffer(bytearray(length), np.uint8), 0, len(length)):
+    if begins_record(head):
         return raw
     if packing is not None:
         raise UnusableInputError(

@@ -5,22 +5,21 @@ import dataclasses
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
+from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.inspection.decoding import RowDecoder
 from maskmill.inspection.opened_examples import vocabulary_of
 from maskmill.reading.byte_ranges import ByteRanges, open_range_file
 from maskmill.reading.data_set import DataSet
-from maskmill.reading.made_examples import parse_examples
+from maskmill.reading.made_examples import manifest_in, parse_examples
 from maskmill.reading.opening import open_data_set
 from maskmill.reading.read_vocabulary import UNKNOWN, KnownVocabulary
 from maskmill.records.file_names import lies_beside
 from maskmill.records.kernels.frames import HEAD
 from maskmill.records.shard_formats import suffixes
-from maskmill.records.tfrecord import unpacked
-from maskmill.storage import files, manifest
+from maskmill.records.tfrecord import begins_record, unpacked
+from maskmill.storage import files
 from maskmill.text.text_files import kind_of_text
 from maskmill.tokenization.vocabulary import Vocabulary
-from maskmill.verification.row_reading import begins_record
 
 PartKind = Literal["text", "examples"]
 _SPLITS = ("train", "eval")
@@ -116,12 +115,12 @@ def find_parts(path: str, ranges: ByteRanges, vocab_file: str | None = None) -> 
     Raises:
       UnusableInputError: there is nothing of this kind.
     """
-    made = _manifest_of(path, ranges)
+    made = manifest_in(path, ranges)
     if made is not None:
         return list(_parts_of_stage(path, made, ranges, vocab_file))
     parts: list[Part] = []
     for folder in (files.join(path, name) for name in _FOLDERS):
-        if (below := _manifest_of(folder, ranges)) is not None:
+        if (below := manifest_in(folder, ranges)) is not None:
             parts += _parts_of_stage(folder, below, ranges, vocab_file)
     return parts or _parts_of_files(path, ranges, vocab_file)
 
@@ -176,14 +175,6 @@ def bare_name(path: str) -> str:
     for suffix in (".gz", *suffixes()):
         name = name.removesuffix(suffix)
     return name
-
-
-def _manifest_of(directory: str, ranges: ByteRanges) -> dict[str, Any] | None:
-    path = files.join(directory, manifest.MANIFEST)
-    try:
-        return manifest.parse_manifest(path, ranges.read_all(path))
-    except MissingFileError:
-        return None
 
 
 def _parts_of_stage(
@@ -257,7 +248,7 @@ def _parts_of_files(path: str, ranges: ByteRanges, vocab_file: str | None) -> li
 def _parts_by_manifest(found: Sequence[str], ranges: ByteRanges, vocab_file: str | None) -> Iterator[Part]:
     """Of files that a user names, those that a manifest beside them lists."""
     for directory in dict.fromkeys(files.parent(file) for file in found):
-        made = _manifest_of(directory, ranges)
+        made = manifest_in(directory, ranges)
         for part in () if made is None else _parts_of_stage(directory, made, ranges, vocab_file):
             chosen = part.only(found)
             if chosen.files:

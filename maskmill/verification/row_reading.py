@@ -13,15 +13,17 @@ import numpy as np
 import numpy.typing as npt
 
 from maskmill.reading.block_reader import Block, DamagedBlockError, Rows, WrongChecksumError
-from maskmill.reading.byte_ranges import ByteRanges
+from maskmill.reading.byte_ranges import ByteRanges, open_range_file
 from maskmill.reading.column_tables import TargetTable
 from maskmill.reading.data_set import DataSet, ReadColumn
 from maskmill.reading.formats import reader_of_format
 from maskmill.reading.kernels import column_tables
 from maskmill.reading.opening import reader_of
 from maskmill.reading.record_indexes import features_of_record
+from maskmill.reading.tfrecords import explain_example
 from maskmill.records.features import FEATURES, FLAGS
 from maskmill.records.kernels.frames import FRAME, HEAD, TAIL
+from maskmill.records.tfrecord import begins_record, read_part, unpacked
 from maskmill.verification.kernels import damaged_records as kernels
 from maskmill.verification.pieces import Piece
 from maskmill.verification.row_results import Faults
@@ -129,9 +131,6 @@ class _Unpacked:
     part = _READ_BYTES
 
     def __init__(self, path: str, ranges: ByteRanges) -> None:
-        from maskmill.reading.byte_ranges import open_range_file
-        from maskmill.records.tfrecord import unpacked
-
         self._path, self._start, self._data = path, 0, b""
         self._file = unpacked(open_range_file(path, ranges), path)
 
@@ -141,8 +140,6 @@ class _Unpacked:
         Raises:
           UnusableInputError: the file is truncated or damaged.
         """
-        from maskmill.records.tfrecord import read_part
-
         self._data = self._data[start - self._start :]
         self._start = start
         while len(self._data) < size and (more := read_part(self._file, self._path, size - len(self._data))):
@@ -266,15 +263,8 @@ class _TfRecordRows(RowSource):
         kind = f"{feature} {why}"
         if self._faults.counts_again(check, kind):
             return
-        from maskmill.reading.tfrecords import explain_example
-
         reason = explain_example(record.tobytes(), self._columns, column, why)
         _add_value_fault(self._faults, check, kind, self.records, reason)
-
-
-def begins_record(head: bytes) -> bool:
-    """Whether the beginning of a file is that of a TFRecord: a length and its checksum."""
-    return bool(kernels.find_record(np.frombuffer(bytearray(head), np.uint8), 0) == (True, 0))
 
 
 def _is_packed(path: str, ranges: ByteRanges) -> bool:
@@ -286,9 +276,6 @@ def _is_packed(path: str, ranges: ByteRanges) -> bool:
     head = ranges.read(path, 0, min(ranges.size(path), HEAD))
     if len(head) < HEAD or begins_record(head.tobytes()):
         return False
-    from maskmill.reading.byte_ranges import open_range_file
-    from maskmill.records.tfrecord import unpacked
-
     raw = open_range_file(path, ranges, HEAD)
     return unpacked(raw, path) is not raw
 

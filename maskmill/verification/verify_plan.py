@@ -10,6 +10,7 @@ from typing import Any
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.reading.byte_ranges import ByteRanges
 from maskmill.reading.data_set import DataFile
+from maskmill.reading.made_examples import manifest_in
 from maskmill.reading.record_indexes import first_example
 from maskmill.reading.remote import open_ranges
 from maskmill.records import shard_formats
@@ -320,12 +321,10 @@ def _data_file(path: str, file: ListedFile, width: int) -> DataFile:
 
 def _examples_manifest(directory: str, ranges: ByteRanges) -> dict[str, Any] | None:
     """The manifest of the examples in a directory; None if there is none."""
-    path = files.join(directory, manifest.MANIFEST)
-    try:
-        made = manifest.parse_manifest(path, ranges.read_all(path))
-    except (UnusableInputError, RunFailedError):
-        return None
-    return made if made["stage"] == "examples" else None
+    with contextlib.suppress(UnusableInputError, RunFailedError):
+        made = manifest_in(directory, ranges)
+        return made if made is not None and made["stage"] == "examples" else None
+    return None
 
 
 def _no_shard(path: str) -> str | None:
