@@ -16,6 +16,10 @@ LINE_END = re.compile(rb"\r?\n")
 MARK = re.compile(rb"<>")
 
 
+def beginning_of_mark(data: bytes) -> int:
+    return len(data) - 1
+
+
 def test_it_slides_over_all_bytes(tmp_path: Path) -> None:
     text = bytes(range(256)) * 4
     path = write_file(tmp_path, tiny_blocks(100)(text))
@@ -66,7 +70,7 @@ def test_it_finds_the_end_of_a_record(text: bytes, largest: int, line: bytes | i
         window = Window(source)
         while len(window.data) < 7:
             assert window.slide(0)
-        end, start = window.find_end(7, LINE_END, longest_mark=2, largest=largest)
+        end, start = window.find_end(7, LINE_END, unsure=beginning_of_mark, largest=largest)
         assert (window.data[start:end] if end >= 0 else end) == line
         if end >= 0:
             assert LINE_END.match(window.data, end)
@@ -81,8 +85,8 @@ def test_lines_of_any_length_in_chunks_of_any_size(tmp_path: Path, lengths: list
     with Source(path, "bz2", 0, Path(path).stat().st_size) as source:
         window = Window(source)
         assert window.slide(0)
-        end, start = window.find_end(0, MARK, longest_mark=2, largest=100)
+        end, start = window.find_end(0, MARK, unsure=beginning_of_mark, largest=100)
         while end != END_OF_FILE:
             found.append(window.data[start + 2 : end])
-            end, start = window.find_end(end, MARK, longest_mark=2, largest=100)
+            end, start = window.find_end(end, MARK, unsure=beginning_of_mark, largest=100)
     assert found == lines

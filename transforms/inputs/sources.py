@@ -188,6 +188,18 @@ END_OF_FILE = -1
 TOO_LARGE = -2
 
 
+class Marks(NamedTuple):
+    """What divides records.
+
+    start: what stands before a record, which begins with the last byte of this. end: what ends a record. unsure: gives
+    the first index from which on data may be the beginning of either, cut off by the end of the data.
+    """
+
+    start: re.Pattern[bytes]
+    end: re.Pattern[bytes]
+    unsure: Callable[[bytes], int]
+
+
 class Window:
     """A sliding window over the plain bytes of a source.
 
@@ -234,12 +246,15 @@ class Window:
         self.data = self.data[:start] + self.data[end:]
         self._base += end - start
 
-    def find_end(self, start: int, mark: re.Pattern[bytes], *, longest_mark: int, largest: int) -> tuple[int, int]:
+    def find_end(
+        self, start: int, mark: re.Pattern[bytes], *, unsure: Callable[[bytes], int], largest: int
+    ) -> tuple[int, int]:
         """Looks for the mark that ends the record at data[start], and reads more where it must.
 
         Args:
           start: where the record starts; the mark starts behind it.
-          mark: matches at most `longest_mark` bytes.
+          mark: what ends it.
+          unsure: as in Marks.
           largest: the most bytes that a record may have.
 
         Returns:
@@ -248,12 +263,29 @@ class Window:
         """
         match = mark.search(self.data, start + 1)
         while match is None:
-            size = len(self.data) - start
-            if size > largest:
+            if len(self.data) - start > largest:
                 return TOO_LARGE, start
+            searched = unsure(self.data) - start
             if not self.slide(start):
                 return END_OF_FILE, 0
             start = 0
-            match = mark.search(self.data, max(1, size - longest_mark + 1))
+            match = mark.search(self.data, max(1, searched))
         end = match.start()
         return (end if end - start <= largest else TOO_LARGE), start
+
+    def records(self, marks: Marks, largest: int) -> Iterator[tuple[int, int]]:
+        """The records whose mark the source's range owns: the index of each, and what `find_end` says of its end."""
+        at = 0
+        while True:
+            found = marks.start.search(self.data, at)
+            if found is None:
+                keep = max(at, marks.unsure(self.data))
+                if not self.is_own(keep) or not self.slide(keep):
+                    return
+                at = 0
+                continue
+            if not self.is_own(found.start()):
+                return
+            end, start = self.find_end(found.end() - 1, marks.end, unsure=marks.unsure, largest=largest)
+            yield start, end
+            at = {END_OF_FILE: len(self.data), TOO_LARGE: start + 1}.get(end, end)

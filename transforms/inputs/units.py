@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from maskmill.storage import files
 from maskmill.storage.found_files import check_unchanged
 from maskmill.text.file_kinds import InputFormat
-from transforms.inputs import doc_elements, json_lines, mediawiki, parquet, plain_text
+from transforms.inputs import mediawiki, parquet, text_formats
 from transforms.inputs.formats import EmptyInputError, detect
 from transforms.inputs.items import CutOff, Document, RejectedPage
 from transforms.inputs.mediawiki import Page
@@ -32,9 +32,9 @@ EMPTY = "empty"  # the format of a file without content, which may lie among man
 _Reader = Callable[[Source, str, bool, ReadOptions], Iterator[Page | Document | RejectedPage | CutOff]]
 _READERS: Mapping[str, _Reader] = {
     "mediawiki": mediawiki.read_pages,
-    "wikiextractor": doc_elements.read_documents,
-    "text": plain_text.read_documents,
-    "jsonl": json_lines.read_documents,
+    "wikiextractor": text_formats.read_doc_elements,
+    "text": text_formats.read_texts,
+    "jsonl": text_formats.read_json_lines,
 }
 
 
@@ -140,7 +140,7 @@ def _bounds(
     """The byte offsets at which a file is cut: 0, …, its size."""
     packed_bytes = unit_bytes or min(max(file.size // _UNITS_A_FILE, _SMALLEST_UNIT), _LARGEST_UNIT)
     if found_format == "jsonl" and reading is not None:
-        json_lines.check_columns(file.path, container, file.size, reading)
+        text_formats.check_columns(file.path, container, file.size, reading)
     if found_format == "parquet":
         return parquet.unit_bounds(file.path, file.size, reading, packed_bytes)
     keep_truncated = reading is not None and reading.keep_truncated
