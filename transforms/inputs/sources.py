@@ -288,4 +288,4 @@ class Window:
                 return
             end, start = self.find_end(found.end() - 1, marks.end, unsure=marks.unsure, largest=largest)
             yield start, end
-            at = {END_OF_FILE: len(self.data), TOO_LARGE: start + 1}.get(end, end)
+            at = end if end >= 0 else start + 1 if end == TOO_LARGE else len(self.data)
