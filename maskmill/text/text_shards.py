@@ -1,6 +1,6 @@
 """What a text shard is: its description, its name, and the hashes of the eval set's articles beside it.
 
-`planning` decides which documents go into which shard, `assembling` writes the shards; with `--compat mlperf` both is
+`planning` decides which documents go into which shard, and writes the shards; with `--compat mlperf` both is
 done by `mlperf_shards`.
 """
 

@@ -115,10 +115,10 @@ def run_chosen(
 def run_alone(options: Any, beam_arguments: Sequence[str] = ()) -> None:
     """Runs the stage that these options are of, and prints its summary and what may follow; raises as `run_chosen`."""
     from pipelines.building import next_step
-    from pipelines.terminal import printed_summary
+    from pipelines.terminal import summary
 
     stage = next(stage for stage in STAGES if stage.options_class is type(options))
     manifests = run_chosen([(stage, options)], beam_arguments)
-    printed_summary.report(options.output, manifests.get(stage.name, {}))
+    summary.report(options.output, manifests.get(stage.name, {}))
     if manifests:
         next_step.report([options.output], next_step.of({stage: options}))

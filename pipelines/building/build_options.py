@@ -147,12 +147,7 @@ def make_build(content: dict[str, Any], *, where: str, overrides: Mapping[str, A
             hint = option_tools.nearest(str(key), known)
             raise UnusableInputError(f"{where}{line}: there is no section {option_tools.shown(key)}{hint}")
     keys = _keys(content, overrides, where)
-    build = BuildOptions(
-        output=keys.output,
-        compat=keys.compat,
-        preset=keys.preset,
-        report=keys.report,
-    )
+    build = BuildOptions(output=keys.output, compat=keys.compat, preset=keys.preset, report=keys.report)
     has_watch = "watch" in content or any(name.startswith("watch.") for name in overrides)
     for stage in STAGES:
         given = _of_section(overrides, stage.name)

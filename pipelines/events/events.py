@@ -46,11 +46,7 @@ class Events:
     """Tells those whom the section `events` names."""
 
     def __init__(
-        self,
-        options: EventsOptions,
-        *,
-        clock: Callable[[], float] = time.time,
-        last_seconds: float = LAST_SECONDS,
+        self, options: EventsOptions, *, clock: Callable[[], float] = time.time, last_seconds: float = LAST_SECONDS
     ) -> None:
         """Says whom to tell; nobody is told yet.
 

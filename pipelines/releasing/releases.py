@@ -23,7 +23,7 @@ from pipelines.releasing import dry_run, release_inputs
 from pipelines.releasing.release_plan import ReleasePlan, made_by, make_plan
 from pipelines.settings import beam_flags
 from pipelines.stages.train_stage import TrainStage
-from pipelines.terminal import console, printed_summary
+from pipelines.terminal import console, summary
 
 DONE = 0
 _SECONDS_A_MINUTE = 60
@@ -259,10 +259,10 @@ class _Work:
 
         manifests: Mapping[str, Any] = build.run(self.options, self.beam_arguments, self.run.stages)
         if not manifests:
-            printed_summary.report(self.options.output, {})
+            summary.report(self.options.output, {})
             return False
         for name, made in manifests.items():
-            printed_summary.report(stage_states.directory_of(self.options, name), made)
+            summary.report(stage_states.directory_of(self.options, name), made)
             told.stage_finished(self.run, name, made)
         return True
 

@@ -15,11 +15,7 @@ from typing import Any
 
 import apache_beam as beam
 import psutil
-from apache_beam.options.pipeline_options import (
-    DirectOptions,
-    PipelineOptions,
-    StandardOptions,
-)
+from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions, StandardOptions
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.storage import files
@@ -83,9 +79,7 @@ def is_local(options: PipelineOptions) -> bool:
 
 
 def run(
-    build_graph: Callable[[beam.Pipeline], Any],
-    options: PipelineOptions,
-    lines: Sequence[ProgressLine] = (),
+    build_graph: Callable[[beam.Pipeline], Any], options: PipelineOptions, lines: Sequence[ProgressLine] = ()
 ) -> bool:
     """Builds the graph and runs it to its end; returns False if the options ask only for the job's description.
 
@@ -98,11 +92,7 @@ def run(
         logging.getLogger("apache_beam").setLevel(logging.CRITICAL)
     is_watched = bool(lines) and all(files.is_local(line.output) for line in lines)
     watched = Progress(lines, is_local=is_local(options)) if is_watched else None
-    with (
-        _scratch_directory() as scratch,
-        _one_sentence(scratch),
-        watched or contextlib.nullcontext(),
-    ):
+    with _scratch_directory() as scratch, _one_sentence(scratch), watched or contextlib.nullcontext():
         runner: Any = local_runner(options, scratch) if is_local(options) else None
         pipeline = beam.Pipeline(runner=runner, options=options)
         # Beam's own directory would stay behind when the command is interrupted.

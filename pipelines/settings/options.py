@@ -290,12 +290,7 @@ def from_flags(options_class: type[T], given: Mapping[str, Any]) -> T:
 
 
 def from_mapping(
-    options_class: type[T],
-    mapping: Any,
-    *,
-    where: str,
-    label: Callable[[str], str] | None = None,
-    **fixed: Any,
+    options_class: type[T], mapping: Any, *, where: str, label: Callable[[str], str] | None = None, **fixed: Any
 ) -> T:
     """Makes the options from a section of a build's file.
 

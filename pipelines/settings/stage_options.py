@@ -106,9 +106,7 @@ class ExtractOptions:
         split = self.split.decided
         if self.compat == "mlperf":
             split = dataclasses.replace(
-                self.split,
-                num_eval_articles=self.mlperf.num_eval_articles,
-                shard_size_mb=self.mlperf.shard_size_mb,
+                self.split, num_eval_articles=self.mlperf.num_eval_articles, shard_size_mb=self.mlperf.shard_size_mb
             )
         return dataclasses.replace(self, extraction=self.decided_extraction, split=split)
 

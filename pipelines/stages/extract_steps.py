@@ -13,12 +13,11 @@ from transforms.extraction.template_library import CollectTemplates
 from transforms.grouping import step
 from transforms.inputs.batches import CutIntoBatches, FindInputs
 from transforms.shards import fragments as fragment_step
-from transforms.shards.assembling import AssembleTextShards
 from transforms.shards.fragments import ExtractDocuments
 from transforms.shards.mixing import PlanMix
 from transforms.shards.mlperf_shards import CleanRawFiles, GatherParts, PackRawFiles, raw_files_of_inputs
 from transforms.shards.options import ExtractionOptions
-from transforms.shards.planning import PlanTextShards
+from transforms.shards.planning import AssembleTextShards, PlanTextShards
 from transforms.shards.sentence_choice import ChooseSentences
 
 

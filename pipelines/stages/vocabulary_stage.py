@@ -102,11 +102,7 @@ class VocabularyStage(GraphStage[VocabularyStageOptions]):
         from transforms.vocabularies import counting, learning, making
 
         options = self.setup.options
-        return (
-            *counting.KERNELS,
-            *learning.KERNELS,
-            *making.kernels_of(options, self.options.compare),
-        )
+        return (*counting.KERNELS, *learning.KERNELS, *making.kernels_of(options, self.options.compare))
 
     @property
     def decided(self) -> dict[str, Any]:
@@ -150,9 +146,9 @@ class VocabularyStage(GraphStage[VocabularyStageOptions]):
 
     def close(self, elements: Sequence[Any]) -> None:
         """Writes the model's directory and the manifest, and sweeps."""
-        from transforms.vocabularies import close_vocabulary
+        from transforms.vocabularies import making
 
-        close_vocabulary.close_vocabulary(
+        making.close_vocabulary(
             elements,
             parameters=self.parameters,
             decided=self.decided,

@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import psutil
 
@@ -155,19 +155,7 @@ class Progress:
         )
 
 
-class _Display(Protocol):
-    @property
-    def has_shown(self) -> bool:
-        """Whether anything was shown yet."""
-
-    def show(self, steps: Sequence[Shown], *, is_last: bool) -> None:
-        """Shows how far the steps are."""
-
-    def end(self) -> None:
-        """Leaves what was shown."""
-
-
-def _display(stream: Stream) -> _Display:
+def _display(stream: Stream) -> "_Bars | _Lines":
     """The display that fits a stream."""
     if stream.isatty() and not stream.as_json and os.environ.get("TERM") != "dumb":
         return _Bars(stream)
@@ -185,9 +173,11 @@ class _Lines:
 
     @property
     def has_shown(self) -> bool:
+        """Whether anything was shown yet."""
         return bool(self._shown)
 
     def show(self, steps: Sequence[Shown], *, is_last: bool) -> None:
+        """Shows how far the steps are."""
         now, states = time.monotonic(), [step.state for step in steps]
         if not (is_last or now >= self._next) or not steps or _same(states, self._shown):
             return
@@ -195,7 +185,7 @@ class _Lines:
         self._write(steps)
 
     def end(self) -> None:
-        pass
+        """Leaves what was shown."""
 
     def _write(self, steps: Sequence[Shown]) -> None:
         texts = [step_text(step) for step in steps]

@@ -19,11 +19,10 @@ from transforms.examples.example_shards import write_example_shard
 from transforms.extraction.options import WikitextOptions
 from transforms.extraction.template_library import bind_library, collect_templates
 from transforms.inputs.units import UnitBatch
-from transforms.shards.assembling import assemble_text_shard
 from transforms.shards.fragments import extract_batch
 from transforms.shards.mlperf_shards import clean_raw_file, gather_part, plan_parts, raw_files_of_fragments
 from transforms.shards.options import ExtractionOptions, QualityOptions, SplitOptions
-from transforms.shards.planning import MEGABYTE, plan_text_shards
+from transforms.shards.planning import MEGABYTE, assemble_text_shard, plan_text_shards
 
 UNIT_BYTES = 700
 

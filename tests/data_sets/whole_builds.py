@@ -20,10 +20,9 @@ from pipelines.stages.eval_stage import EvalStage
 from pipelines.stages.examples_stage import ExamplesStage
 from pipelines.stages.extract_stage import ExtractStage
 from transforms.examples.example_shards import ExampleShard, ExamplesSetup, pick_eval, write_example_shard
-from transforms.shards.assembling import assemble_text_shard
 from transforms.shards.fragments import extract_batch
 from transforms.shards.options import ExtractionOptions, SplitOptions
-from transforms.shards.planning import plan_text_shards
+from transforms.shards.planning import assemble_text_shard, plan_text_shards
 
 PICKED = 40
 _UNIT_BYTES = 1 << 20

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from pipelines.terminal import printed_summary
+from pipelines.terminal import summary
 from pipelines.terminal.summary import Figure, Summary
 
 TRAIN = {"shards": 5, "documents": 90, "bytes": 46_371_329}
@@ -31,7 +31,7 @@ def shown(monkeypatch: pytest.MonkeyPatch, columns: int, **counts: dict[str, int
     figures = {
         step: [Figure(name=name, value=f"{count:,}") for name, count in found.items()] for step, found in counts.items()
     }
-    printed_summary.show_table(
+    summary.show_table(
         Summary(
             stage="extract",
             output="demo/text",
@@ -78,10 +78,10 @@ def test_it_fits_into_any_width(columns: int, monkeypatch: pytest.MonkeyPatch) -
 def test_only_a_terminal_gets_a_table(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     counts = {"eval": {"available": 907, "picked": 300}}
     manifest = {"stage": "eval", "parameters": {"num_examples_to_pick": 300}, "counts": counts}
-    printed_summary.report("out", manifest)
+    summary.report("out", manifest)
     assert capsys.readouterr().out == "eval: out\n  eval     907 available, 300 picked\n"
     monkeypatch.setattr(sys, "stdout", stream := Terminal())
     monkeypatch.setenv("NO_COLOR", "1")
-    printed_summary.report("out", manifest)
+    summary.report("out", manifest)
     assert "eval: out" not in stream.getvalue()
     assert "907" in stream.getvalue()

@@ -9,10 +9,9 @@ from data_sets.shard_builds import PLAIN, article, equal_sorted, make_fragments,
 
 from maskmill.storage import completions
 from maskmill.text.text_shards import KIND, TextShard, article_md5, write_eval_md5
-from transforms.shards.assembling import AssembleTextShards, assemble_text_shard
 from transforms.shards.fragments import drop_texts
 from transforms.shards.options import ExtractionOptions, QualityOptions, SplitOptions
-from transforms.shards.planning import MEGABYTE, ShardPlan, plan_text_shards
+from transforms.shards.planning import MEGABYTE, AssembleTextShards, ShardPlan, assemble_text_shard, plan_text_shards
 
 UNIQUE = dataclasses.replace(PLAIN, quality=QualityOptions(drop_duplicates=True, min_duplicate_words=4))
 SPLIT = SplitOptions(num_eval_articles=5, shard_size_mb=300 / MEGABYTE)

@@ -23,12 +23,11 @@ from made_up import dump_files
 from maskmill.text.text_shards import TextShard
 from transforms.extraction.options import WikitextOptions
 from transforms.extraction.template_library import bind_library, collect_templates
-from transforms.shards.assembling import assemble_text_shard
 from transforms.shards.close_text import close_text_shards
 from transforms.shards.fragments import Fragment, extract_batch
 from transforms.shards.mlperf_shards import CleanedFile, clean_raw_file, gather_part, plan_parts, raw_files_of_inputs
 from transforms.shards.options import ExtractionOptions, MlperfOptions, QualityOptions, Source, SplitOptions
-from transforms.shards.planning import MEGABYTE, plan_text_shards
+from transforms.shards.planning import MEGABYTE, assemble_text_shard, plan_text_shards
 
 SPLIT = SplitOptions(num_eval_articles=4, shard_size_mb=200 / MEGABYTE)
 PAGES = [

@@ -17,10 +17,9 @@ from pipelines.stages.extract_stage import ExtractStage
 from transforms.extraction.options import WikitextOptions
 from transforms.extraction.template_library import bind_library, collect_templates
 from transforms.shards import fragments, page_store
-from transforms.shards.assembling import assemble_text_shard
 from transforms.shards.fragments import extract_batch
 from transforms.shards.options import ExtractionOptions, QualityOptions, SplitOptions
-from transforms.shards.planning import plan_text_shards
+from transforms.shards.planning import assemble_text_shard, plan_text_shards
 
 EXPANDING = dataclasses.replace(PLAIN, wikitext=WikitextOptions(expand_templates=True))
 REPORTING = dataclasses.replace(PLAIN, wikitext=WikitextOptions(report_templates=True))

@@ -67,10 +67,7 @@ def close_examples(
     in_output = [pattern for format in all_formats() if not format.in_folders for pattern in format.patterns]
     in_folders = [f"{folder}/{name}" for folder in setup.plan.folders for name in setup.plan.shard_format.patterns]
     manifest.sweep(
-        output,
-        keep=names,
-        patterns=(*in_output, *in_folders),
-        records={example_shards.KIND: [s.key for s in ordered]},
+        output, keep=names, patterns=(*in_output, *in_folders), records={example_shards.KIND: [s.key for s in ordered]}
     )
     reuse.account(output, example_shards.KIND, [s.key for s in ordered])
 

@@ -20,8 +20,7 @@ from maskmill.characters.kernels.characters import first_invalid
 from maskmill.errors import UnusableInputError
 from transforms.sentences.kernels import boundaries, confirmed, punkt
 from transforms.sentences.kernels import words as words_kernels
-from transforms.sentences.rule_tables import Words, character_classes, words_of
-from transforms.sentences.rules import TRAINED, SentenceRules
+from transforms.sentences.rules import TRAINED, SentenceRules, Words, character_classes, words_of
 
 # The files of NLTK's `punkt_tab` for a language; bundles have them in this order.
 PARAMETER_FILES = ("collocations.tab", "ortho_context.tab", "abbrev_types.txt", "sent_starters.txt")

@@ -1,4 +1,4 @@
-"""Fragments → the plan of all text shards and the eval set, from the documents' tables alone.
+"""Fragments → the plan of all text shards and the eval set, from the documents' tables alone; the plan → the shards.
 
 Shard boundaries count text bytes and eval membership depends on a document's id, so neither the container of the
 input nor the way it was cut into units changes a byte of a shard. Where duplicate paragraphs are dropped, the plan
@@ -7,7 +7,7 @@ decides on them first, and then counts without them.
 
 import dataclasses
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -15,14 +15,22 @@ import numpy as np
 import numpy.typing as npt
 
 from maskmill.errors import UnusableInputError
-from maskmill.storage import progress
+from maskmill.storage import files, progress
 from maskmill.storage.counts import sum_counts
-from maskmill.text.text_shards import DEFAULT_SHARD_SIZE_MB, KIND, ShardKind, shard_name
-from transforms.grouping import step, together
+from maskmill.text.text_shards import (
+    DEFAULT_SHARD_SIZE_MB,
+    KIND,
+    ShardKind,
+    TextShard,
+    article_md5,
+    shard_name,
+    write_once,
+)
+from transforms.grouping import spread, step, together
 from transforms.shards.byte_ranges import Ranges, cut_out, ranges_of
 from transforms.shards.duplicates import DROPPED, find_duplicates
 from transforms.shards.eval_membership import choose_eval
-from transforms.shards.fragments import Fragment, in_order, ranges_by_fragment, read_rejected, read_tables
+from transforms.shards.fragments import Fragment, in_order, ranges_by_fragment, read_ranges, read_rejected, read_tables
 from transforms.shards.options import ExtractionOptions, SplitOptions
 
 Rows = npt.NDArray[Any]
@@ -268,3 +276,46 @@ def PlanTextShards(
     Input: Fragment. Output: ShardPlan.
     """
     return together(fragments, "Plan", plan_text_shards, split, extraction, output)  # ShardPlan
+
+
+# What decides the documents of each source, by its name; the name is empty in a build without sources.
+Extractions = Mapping[str, ExtractionOptions]
+
+
+def assemble_text_shard(plan: ShardPlan, extractions: Extractions, output: str) -> TextShard:
+    """Writes a shard from its fragments, unless it is there already with the same content."""
+    pieces = [(fragment.key, ranges) for fragment, ranges in plan.pieces]
+    key, record = write_once(plan.name, pieces, output, lambda path: _write_shard(path, plan, extractions, output))
+    return TextShard(
+        path=files.join(output, plan.name),
+        kind=plan.kind,
+        number=plan.number,
+        size=record["size"],
+        sha256=record["sha256"],
+        documents=plan.documents,
+        sentences=plan.sentences,
+        inputs=plan.inputs,
+        key=key,
+    )
+
+
+def _write_shard(path: str, plan: ShardPlan, extractions: Extractions, output: str) -> dict[str, Any]:
+    """Writes the file of a shard, and returns its completion record."""
+    eval_blocks: list[bytes] = []
+    with files.new_file(path) as file:
+        for fragment, ranges in plan.pieces:
+            for block in read_ranges(fragment, ranges, extractions[fragment.batch.source], output):
+                file.write(block)
+                if plan.kind == "eval":
+                    eval_blocks.append(block)
+    articles = [article for article in b"".join(eval_blocks).split(b"\n\n") if article]
+    return {"size": file.size, "sha256": file.sha256, "md5": [article_md5(article) for article in articles]}
+
+
+@step
+def AssembleTextShards(plans: beam.PCollection, *, extractions: Extractions, output: str) -> beam.PCollection:
+    """Writes planned shards.
+
+    Input: ShardPlan. Output: TextShard, the description of the file written.
+    """
+    return spread(plans, "Assemble", assemble_text_shard, extractions, output)  # TextShard

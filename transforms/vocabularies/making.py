@@ -1,4 +1,4 @@
-"""Merged counts → a vocabulary's files → the report on them: one piece of work each."""
+"""Merged counts → a vocabulary's files → the report on them → the manifest: one piece of work each."""
 
 import dataclasses
 import hashlib
@@ -9,11 +9,13 @@ import apache_beam as beam
 
 from maskmill.errors import UnusableInputError
 from maskmill.records.file_names import REPORT, REPORT_TABLE
-from maskmill.storage import completions, files, progress
+from maskmill.storage import completions, files, manifest, progress, reuse
 from maskmill.storage.completions import PieceFiles
+from maskmill.storage.counts import sum_counts
 from maskmill.text.text_shards import TextShard
 from transforms.grouping import step
-from transforms.vocabularies import report
+from transforms.vocabularies import counting, merging, report
+from transforms.vocabularies.counting import CountedShard
 from transforms.vocabularies.learning import learn_vocabulary
 from transforms.vocabularies.merging import MergedWords, read_words
 from transforms.vocabularies.options import VocabularyKind, VocabularyOptions
@@ -214,3 +216,64 @@ def ReportVocabulary(
     Input: one list of MadeVocabulary and TextShard. Output: MadeReport, the description of the report's files.
     """
     return together | "Measure" >> beam.Map(report_vocabulary, setup, compare, output)  # MadeReport
+
+
+# The names that the files of any vocabulary have; files that fit and are not of this one are swept.
+OUTPUT_PATTERNS = (
+    *(name for names in VOCABULARY_FILES.values() for name in names),
+    REPORT,
+    REPORT_TABLE,
+    *transform_fn.PATTERNS,
+)
+
+
+def close_vocabulary(
+    elements: Sequence[CountedShard | MergedWords | MadeVocabulary | MadeReport],
+    *,
+    parameters: Mapping[str, Any],
+    decided: Mapping[str, Any],
+    setup: VocabularySetup,
+    model_dir: str | None,
+    output: str,
+) -> None:
+    """Writes the files of a model's directory and the manifest; deletes what older builds left over.
+
+    Args:
+      elements: everything that the steps gave, in any order.
+      parameters, decided: all options, and what was decided where they leave it open, for the manifest.
+      model_dir: the directory of a model; None: there is none to write.
+    """
+    counted = sorted((e for e in elements if isinstance(e, CountedShard)), key=lambda shard: shard.path)
+    merged = [e for e in elements if isinstance(e, MergedWords)]
+    (made,) = (e for e in elements if isinstance(e, MadeVocabulary))
+    (measured,) = (e for e in elements if isinstance(e, MadeReport))
+    model = [] if model_dir is None else write_model_directory(setup.options, output, model_dir)
+    read = {shard.path: shard.sha256 for shard in counted} | dict(measured.measured)
+    listed = [*made.files, *measured.files]
+    manifest.write_manifest(
+        output,
+        stage="vocabulary",
+        parameters=parameters,
+        decided=decided,
+        inputs=[{"path": path, "bytes": files.size(path), "sha256": sha256} for path, sha256 in read.items()],
+        shards=_entries(listed),
+        counts={"text": {"shards": len(counted), **sum_counts(s.counts for s in counted)}, "vocabulary": made.counts},
+        data={"model_files": _entries(model)} if model else {},
+    )
+    counting.drop_runs(counted, output)
+    manifest.sweep(
+        output,
+        keep=[name for name, *_ in listed],
+        patterns=OUTPUT_PATTERNS,
+        records={
+            counting.KIND: [shard.key for shard in counted],
+            merging.KIND: [part.key for part in merged],
+            KIND: [made.key],
+            REPORT_KIND: [measured.key],
+        },
+    )
+    reuse.account(output, KIND, [made.key])
+
+
+def _entries(listed: Sequence[Listed]) -> list[dict[str, Any]]:
+    return [{"name": name, "bytes": size, "sha256": sha256} for name, size, sha256 in listed]

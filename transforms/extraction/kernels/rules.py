@@ -50,13 +50,7 @@ BRACKET_DISTANCE = 200  # bytes before a call in which an open bracket is looked
 # An argument of a call: where its value stands in the output, where its name does (-1: it has none), and its number,
 # which is what its name says or its place among those without a name (-1: the name is not a number).
 ARGUMENT = np.dtype(
-    [
-        ("start", np.int32),
-        ("end", np.int32),
-        ("name_start", np.int32),
-        ("name_end", np.int32),
-        ("number", np.int32),
-    ]
+    [("start", np.int32), ("end", np.int32), ("name_start", np.int32), ("name_end", np.int32), ("number", np.int32)]
 )
 
 # Digits, and characters beyond ASCII: other scripts have their own digits.
