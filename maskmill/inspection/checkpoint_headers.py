@@ -111,8 +111,8 @@ def _header(path: str, ranges: ByteRanges) -> CheckpointHeader:
     if path.endswith(_SAFETENSORS_INDEX):
         arrays, size = _of_several(path, ranges)
     elif ranges.exists(f"{path}.index"):
-        arrays, size = _of_table(f"{path}.index", ranges), _size_of_data(path, ranges)
-        format = "TensorFlow"
+        arrays, format = _of_table(f"{path}.index", ranges), "TensorFlow"
+        size = sum(ranges.sizes([f"{path}.index", *ranges.glob(f"{path}.data-?????-of-?????")]))
     else:
         arrays, metadata = _of_safetensors(path, ranges)
         size = ranges.size(path)
@@ -209,10 +209,6 @@ def _of_several(index: str, ranges: ByteRanges) -> tuple[list[StoredArray], int]
     paths = [files.join(files.parent(index), str(name)) for name in names]
     arrays = [array for path in paths for array in _of_safetensors(path, ranges)[0]]
     return arrays, sum(ranges.sizes(paths))
-
-
-def _size_of_data(prefix: str, ranges: ByteRanges) -> int:
-    return sum(ranges.sizes([f"{prefix}.index", *ranges.glob(f"{prefix}.data-?????-of-?????")]))
 
 
 def _of_table(path: str, ranges: ByteRanges) -> list[StoredArray]:

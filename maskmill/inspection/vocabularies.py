@@ -90,7 +90,7 @@ def open_vocabulary(path: str | os.PathLike[str]) -> VocabularyFile:
     ids = dict(zip(reversed(texts), reversed([id for id, _ in pieces]), strict=True))
     words = [piece for piece in texts if not _RESERVED.fullmatch(piece)]
     mark = _mark(texts)
-    bare = [_without_mark(piece, mark) for piece in words]
+    bare = [piece.removeprefix(mark) if mark and len(piece) > len(mark) else piece for piece in words]
     continuing = sum(piece.startswith(mark) != (mark in (_BYTES, _SENTENCEPIECE)) for piece in words) if mark else 0
     return VocabularyFile(
         named=named,
@@ -167,10 +167,6 @@ def _mark(pieces: Sequence[str]) -> str:
         if any(piece.startswith(mark) and piece != mark for piece in pieces):
             return mark
     return ""
-
-
-def _without_mark(piece: str, mark: str) -> str:
-    return piece.removeprefix(mark) if mark and len(piece) > len(mark) else piece
 
 
 def _script(piece: str) -> str:

@@ -296,8 +296,10 @@ class _Chain:
     def followed(self, path: str, kind: str) -> Lineage:
         """Follows all that is wanted to its sources."""
         for stage in _BACKWARD:
-            for directory in [d for d in self._wanted if self._stage_of(d) == stage]:
-                self._follow(directory, self._wanted[directory])
+            for directory in list(self._wanted):
+                made = self._read(directory)
+                if made is not None and made[0]["stage"] == stage:
+                    self._follow(directory, self._wanted[directory], *made)
         release = self._release()
         found = (tuple(self._stages), tuple(_with_urls(self._sources.values(), release)))
         return Lineage(path, kind, self._checkpoint, release, *found, tuple(self._problems), tuple(self._gaps))
@@ -320,16 +322,8 @@ class _Chain:
                 self._manifests[directory] = made, hashlib.sha256(content).hexdigest()
         return self._manifests[directory]
 
-    def _stage_of(self, directory: str) -> str:
-        found = self._read(directory)
-        return "" if found is None else str(found[0]["stage"])
-
-    def _follow(self, directory: str, names: set[str] | None) -> None:
+    def _follow(self, directory: str, names: set[str] | None, made: Mapping[str, Any], digest: str) -> None:
         """Looks at shards of a stage, and wants what they were made of."""
-        found = self._read(directory)
-        if found is None:
-            return
-        made, digest = found
         entries = [entry for entry in made["shards"] if names is None or entry["name"] in names]
         for entry in entries:
             self._check_files(directory, entry)

@@ -81,9 +81,9 @@ def load_known(known: KnownVocabulary, named: NamedVocabulary, *, is_needed: boo
     if named.vocab_file is not None:
         content = named.read(named.vocab_file)
         if _is_known(known, content):
-            return _parsed(named.vocab_file, content, known)
+            return vocabulary_in(named.vocab_file, content, known.duplicates, known.special_ids)
         # Training may name a file of the other kind with the same pieces; then what the data set says counts.
-        is_other_kind = _is_tokenizer(content) != known.is_tokenizer
+        is_other_kind = is_tokenizer(content) != known.is_tokenizer
         if not is_other_kind or (is_needed and known.copy is None):
             raise UnusableInputError(
                 f"{named.vocab_file}: the examples of {named.path} were made with another vocabulary, whose sha256 is "
@@ -103,7 +103,7 @@ def load_known(known: KnownVocabulary, named: NamedVocabulary, *, is_needed: boo
             f"{known.copy}: this copy of the vocabulary is not what was written (another sha256 than in the manifest); "
             "fetch the file again, or run the command that made it again."
         )
-    return _parsed(known.copy, content, known)
+    return vocabulary_in(known.copy, content, known.duplicates, known.special_ids)
 
 
 def _is_known(known: KnownVocabulary, content: bytes) -> bool:
@@ -111,27 +111,34 @@ def _is_known(known: KnownVocabulary, content: bytes) -> bool:
     return known.sha256 is None or hashlib.sha256(content).hexdigest() == known.sha256
 
 
-def _is_tokenizer(content: bytes) -> bool:
+def is_tokenizer(content: bytes) -> bool:
+    """Whether a vocabulary's file is a tokenizer.json."""
     # A vocab.txt may have a piece "{", but hardly on its first line.
     return content.lstrip().startswith(b"{")
 
 
-def _parsed(file: str, content: bytes, known: KnownVocabulary) -> Vocabulary:
-    if _is_tokenizer(content):
-        return _tokenizer_vocabulary(file, content, known)
-    return parse_vocabulary(file, content, "last" if known.duplicates == "last" else "first")
+def vocabulary_in(file: str, content: bytes, duplicates: Any, special_ids: Mapping[str, int | None]) -> Vocabulary:
+    """The vocabulary in the content of a file; the data set says which tokens of a tokenizer.json are special.
 
+    Args:
+      file: for messages.
+      content: of a vocab.txt or a tokenizer.json.
+      duplicates: KnownVocabulary.duplicates.
+      special_ids: Vocabulary.special_ids; empty: not known.
 
-def _tokenizer_vocabulary(file: str, content: bytes, known: KnownVocabulary) -> Vocabulary:
-    """The vocabulary of a tokenizer.json; the data set says which of its tokens are special."""
+    Raises:
+      UnusableInputError: it cannot be used.
+    """
+    if not is_tokenizer(content):
+        return parse_vocabulary(file, content, "last" if duplicates == "last" else "first")
     # The library is imported only where it is needed: it takes a moment.
     from maskmill.tokenization.tokenizers import parse_tokenizer
     from maskmill.tokenization.vocabulary import tokenizer_vocabulary, vocabulary_of_ids
 
     ids = parse_tokenizer(file, content).get_vocab(with_added_tokens=True)
-    if not known.special_ids:
+    if not special_ids:
         return tokenizer_vocabulary(file, content, ids)
-    return vocabulary_of_ids(file, content, ids, known.special_ids)
+    return vocabulary_of_ids(file, content, ids, dict(special_ids))
 
 
 def mask_rules(options: Mapping[str, Any], vocabulary: Vocabulary) -> RowMaskRules:

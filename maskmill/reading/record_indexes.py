@@ -5,7 +5,6 @@ from typing import BinaryIO
 
 import numpy as np
 import numpy.typing as npt
-from google.protobuf.message import Message
 
 from maskmill.errors import UnusableInputError
 from maskmill.reading.byte_ranges import ByteRanges, open_range_file
@@ -104,8 +103,7 @@ def features_of_record(record: bytes) -> dict[str, tuple[int, str]] | None:
         features = example_proto.parse_example(record, strict=False)
     except ValueError:
         return None
-    return {name: (example_proto.count_values(feature), _kind(feature)) for name, feature in features.items()}
-
-
-def _kind(feature: Message) -> str:
-    return str(feature.WhichOneof("kind") or "int64_list").removesuffix("_list")
+    return {
+        name: (example_proto.count_values(feature), str(feature.WhichOneof("kind") or "int64_list")[: -len("_list")])
+        for name, feature in features.items()
+    }

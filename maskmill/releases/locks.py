@@ -115,17 +115,14 @@ def _try(path: str, what: str, holder: Holder) -> tuple[Lock | None, Holder | No
     """The lock, if it can be taken now, or else who holds it."""
     found = read_holder(path)
     other, version = found if found is not None else (None, None)
-    if other is not None and other.is_live() and not _is_same_owner(other, holder):
+    is_same_owner = other is not None and other.owner == holder.owner and holder.owner != default_owner()
+    if other is not None and other.is_live() and not is_same_owner:
         return None, other
     try:
         return Hold(path, holder, conditional.write(path, holder.encode(), expected=version), what), None
     except conditional.ChangedMeanwhileError:
         found = read_holder(path)  # another was faster; the sentence names it
         return None, found[0] if found is not None else None
-
-
-def _is_same_owner(other: Holder, holder: Holder) -> bool:
-    return other.owner == holder.owner and holder.owner != default_owner()
 
 
 def is_locked(root: str, name: ReleaseName) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.releases import fingerprints
 from maskmill.releases.names import RECORD, RELEASES, STATE, ReleaseName, release_path, state_path
-from maskmill.storage import conditional, files, manifest
+from maskmill.storage import completions, conditional, files, manifest
 
 _CHECKSUM = "record_sha256"
 
@@ -52,28 +52,14 @@ class ReleaseRecord:
         """The content of release.json, with a checksum over it."""
         fields: dict[str, Any] = {
             "release": str(self.name),
-            **{f.name: _plain(getattr(self, f.name)) for f in dataclasses.fields(self) if f.name != "name"},
+            **{f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "name"},
             "fingerprint": fingerprint(self),
         }
-        return (_json({**fields, _CHECKSUM: _digest(fields)}) + "\n").encode()
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return _plain(dataclasses.asdict(value))
-    return value
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, ensure_ascii=False, indent=1)
+        return (completions.canonical_json({**fields, _CHECKSUM: _digest(fields)}, indent=1) + "\n").encode()
 
 
 def _digest(fields: Mapping[str, Any]) -> str:
-    return hashlib.sha256(_json(dict(fields)).encode()).hexdigest()
+    return hashlib.sha256(completions.canonical_json(fields, indent=1).encode()).hexdigest()
 
 
 def fingerprint(record: ReleaseRecord) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 
 from maskmill.reporting import shown
 from maskmill.verification.pieces import PieceResult, RowStatistics, TextStatistics
+from maskmill.verification.row_results import add_statistics
 
 _BINS = 64  # of lengths and positions: as many as a chart of a phone's width can show
 _MOST_FREQUENT = 12
@@ -75,11 +76,8 @@ def row_facts_of(results: Iterable[Any], *, directory: str | None) -> dict[str, 
 
 
 def _row_facts(statistics: Sequence[RowStatistics]) -> RowFacts:
-    lengths, pieces_at, masks_at, masks, counts = (
-        _summed([getattr(one, name) for one in statistics])
-        for name in ("lengths", "pieces_at", "masks_at", "masks", "piece_counts")
-    )
-    rows = sum(one.rows for one in statistics)
+    whole = add_statistics(statistics)
+    lengths, pieces_at, counts, rows = whole.lengths, whole.pieces_at, whole.piece_counts, whole.rows
     width = len(pieces_at)
     pieces = int((lengths * np.arange(len(lengths))).sum())
     sorted_counts = np.sort(counts[counts > 0])[::-1]
@@ -91,11 +89,11 @@ def _row_facts(statistics: Sequence[RowStatistics]) -> RowFacts:
         full_rows=int(lengths[width]) if len(lengths) > width else 0,
         mean_length=pieces / rows if rows else 0.0,
         pieces_at=_ratios(pieces_at, np.full(width, rows), _edges(0, width - 1)),
-        masks_at=_ratios(masks_at, pieces_at, _edges(0, width - 1)),
-        masked=sum(one.masked for one in statistics),
-        masked_kept=sum(one.masked_kept for one in statistics),
-        masked_random=sum(one.masked_random for one in statistics),
-        masks=_sums(masks, _edges(0, len(masks) - 1)),
+        masks_at=_ratios(whole.masks_at, pieces_at, _edges(0, width - 1)),
+        masked=whole.masked,
+        masked_kept=whole.masked_kept,
+        masked_random=whole.masked_random,
+        masks=_sums(whole.masks, _edges(0, len(whole.masks) - 1)),
         vocabulary=len(counts),
         used=len(sorted_counts),
         ranks=_of_ranks(sorted_counts),
@@ -104,14 +102,6 @@ def _row_facts(statistics: Sequence[RowStatistics]) -> RowFacts:
             (int(i), int(counts[i])) for i in np.argsort(-counts, kind="stable")[:_MOST_FREQUENT] if counts[i]
         ),
     )
-
-
-def _summed(arrays: Sequence[Any]) -> Any:
-    """The sum of arrays of counts, which may have several lengths."""
-    total = np.zeros(max((len(array) for array in arrays), default=0), np.int64)
-    for array in arrays:
-        total[: len(array)] += array
-    return total
 
 
 def _edges(first: int, last: int) -> list[tuple[int, int]]:

@@ -62,7 +62,7 @@ def _environment() -> jinja2.Environment:
         "percent": shown.percent,
         "number": shown.number,
         "duration": shown.duration,
-        "piece": _piece,
+        "piece": lambda piece: piece.surface or piece.text,  # what it adds to the text, without the vocabulary's marks
         "beginning": shown.beginning,
     }
     return environment
@@ -88,8 +88,3 @@ def parts_of(example: DecodedExample) -> list[Part]:
         title = ", ".join(named)
         parts.append(Part(title=title, first=tuple(group[:cut]), others=tuple(group[cut:])))
     return parts
-
-
-def _piece(piece: DecodedPiece) -> str:
-    """What a piece adds to the text, without the vocabulary's marks."""
-    return piece.surface or piece.text

@@ -246,23 +246,15 @@ class PieceFiles:
     has_table: bool = False
 
 
-def _no_files(record: dict[str, Any]) -> PieceFiles:
-    return PieceFiles()
-
-
-def _fits_always(record: dict[str, Any]) -> bool:
-    return True
-
-
 def once(
     output: str,
     kind: str,
     key: str,
     make: Callable[[], dict[str, Any]],
-    files_of: Callable[[dict[str, Any]], PieceFiles] = _no_files,
+    files_of: Callable[[dict[str, Any]], PieceFiles] = lambda record: PieceFiles(),
     *,
     name: str = "",
-    fits: Callable[[dict[str, Any]], bool] = _fits_always,
+    fits: Callable[[dict[str, Any]], bool] = lambda record: True,
 ) -> dict[str, Any]:
     """The record of a piece that is finished, that the release before has, or that is made now.
 

@@ -134,8 +134,9 @@ def check_output(
         parameters.
     """
     files.check_directory(output)
-    wanted = _plain({"stage": stage, "parameters": dict(parameters), "defaults": dict(defaults or {})})
-    path = _claim_path(output)
+    claim = {"stage": stage, "parameters": dict(parameters), "defaults": dict(defaults or {})}
+    wanted = json.loads(completions.canonical_json(claim))  # as it comes back
+    path = completions.work_path(output, "", f"{_CLAIM}.json")
     if files.is_local(path) or not conditional.is_possible(path):
         content, version = files.read_if_there(path), None
     else:
@@ -157,15 +158,6 @@ def check_output(
         version=version,
         was_free=was_free,
     )
-
-
-def _plain(value: Any) -> Any:
-    """A value as it comes back from JSON."""
-    return json.loads(completions.canonical_json(value))
-
-
-def _claim_path(output: str) -> str:
-    return completions.work_path(output, "", f"{_CLAIM}.json")
 
 
 def _find_claim(
@@ -191,7 +183,8 @@ def _find_claim(
         # A claim of another stage than the manifest's was copied here.
         if claim is not None and (made is None or made["stage"] == claim["stage"]):
             return claim, None
-    if content is None and (made is None or made["stage"] != wanted["stage"]) and not _has_records(output):
+    is_of_another = content is None and (made is None or made["stage"] != wanted["stage"])
+    if is_of_another and not any(completions.all_keys(output).values()):
         places = (output, *(files.join(output, folder) for folder in folders))
         other_files = [
             path
@@ -208,7 +201,9 @@ def _find_claim(
     problem = "it was gone" if content is None else "it was damaged"
     if made is None:
         return None, problem
-    return _claim_of_manifest(made, wanted), f"{problem} and was made from {MANIFEST}"
+    parameters = {name: value for name, value in made["parameters"].items() if name in wanted["parameters"]}
+    claim = {"stage": made["stage"], "parameters": parameters, "defaults": wanted["defaults"]}
+    return claim, f"{problem} and was made from {MANIFEST}"
 
 
 def _is_free(output: str, claim: str) -> bool:
@@ -235,16 +230,6 @@ def _read_older_claim(content: bytes) -> dict[str, Any] | None:
     except (ValueError, TypeError, RecursionError):
         return None
     return claim | {"defaults": {}} if is_one else None
-
-
-def _has_records(output: str) -> bool:
-    return any(completions.all_keys(output).values())
-
-
-def _claim_of_manifest(made: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """What a directory's manifest says that it was claimed for."""
-    parameters = {name: value for name, value in made["parameters"].items() if name in wanted["parameters"]}
-    return {"stage": made["stage"], "parameters": parameters, "defaults": wanted["defaults"]}
 
 
 def _compare_claims(output: str, claimed: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:

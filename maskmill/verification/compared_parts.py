@@ -216,7 +216,8 @@ def _parts_of_files(path: str, ranges: ByteRanges, vocab_file: str | None) -> li
     found = [file for pattern in path.split(",") for file in ranges.glob(pattern.strip()) if not lies_beside(file)]
     if not found:
         patterns = [files.join(path, pattern) for pattern in ("part-*", "eval*")]
-        found = [file for pattern in patterns for file in ranges.glob(pattern) if _may_be_data(file)]
+        found = [file for pattern in patterns for file in ranges.glob(pattern) if not lies_beside(file)]
+        found = [file for file in found if not file.endswith((".md5", files.TEMPORARY_SUFFIX))]
     if not found:
         raise UnusableInputError(
             f"{path}: this is neither a build, nor the directory of a stage, nor a file or glob of text shards or "
@@ -228,7 +229,8 @@ def _parts_of_files(path: str, ranges: ByteRanges, vocab_file: str | None) -> li
         of_split = tuple(file for file in found if kind_of_text(file) == split and file not in listed)
         if not of_split:
             continue
-        kind: PartKind = "examples" if _has_records(of_split[0], ranges) else "text"
+        first = unpacked(open_range_file(of_split[0], ranges), of_split[0])
+        kind: PartKind = "examples" if begins_record(first.read(HEAD)) else "text"
         name = _NAMES["examples" if kind == "examples" else "extract", split]
         parts.append(
             Part(
@@ -253,12 +255,3 @@ def _parts_by_manifest(found: Sequence[str], ranges: ByteRanges, vocab_file: str
             chosen = part.only(found)
             if chosen.files:
                 yield chosen
-
-
-def _may_be_data(file: str) -> bool:
-    return not lies_beside(file) and not file.endswith((".md5", files.TEMPORARY_SUFFIX))
-
-
-def _has_records(file: str, ranges: ByteRanges) -> bool:
-    """Whether a file, gzipped or not, begins as a TFRecord does."""
-    return begins_record(unpacked(open_range_file(file, ranges), file).read(HEAD))

@@ -153,7 +153,8 @@ def compare(
         findings: list[Finding] = []
         left_out = []
         if len(ours) > 1 and len(theirs) > 1:  # one file or part is compared with the one that it belongs to
-            left_out = [part.name for part in (*ours, *theirs) if not any(_is_of(part, pair) for pair in pairs)]
+            of_pairs = {(part.name, part.path) for pair in pairs for part in pair if part is not None}
+            left_out = [part.name for part in (*ours, *theirs) if (part.name, part.path) not in of_pairs]
         for here, there in pairs:
             if here is None or there is None:
                 findings.append(_missing(here, there, path, against))
@@ -178,10 +179,6 @@ def compare(
 
 def _names(parts: Sequence[Part]) -> str:
     return ", ".join(part.name for part in parts) or "nothing"
-
-
-def _is_of(part: Part, pair: tuple[Part | None, Part | None]) -> bool:
-    return any(other is not None and other.name == part.name and other.path == part.path for other in pair)
 
 
 def _missing(here: Part | None, there: Part | None, path: str, against: str) -> Finding:

@@ -230,17 +230,17 @@ def check_eval_list(target: Target, results: Sequence[PieceResult]) -> Checked:
         return looked("eval_list", finding("eval_list", path, "a file", "nothing", what))
     if any("md5" not in result.hashes for result in held_out):
         return skipped("the eval text could not be read", "eval_list")
-    articles = [(result.piece.path, md5) for result in held_out for md5 in _md5s(result)]
+    articles = [
+        (result.piece.path, md5)
+        for result in held_out
+        for md5 in files.read_bytes(result.hashes["md5"]).decode().split()
+    ]
     findings = [*_compare_lists(path, listed, articles, target.is_whole)]
     if _EMPTY_MD5 in listed:
         what = "this is the hash of an empty article, as the reference's chain draws some; it gives no example"
         expected, at, count = "articles with text", ("line", listed.index(_EMPTY_MD5) + 1), listed.count(_EMPTY_MD5)
         findings.append(finding("eval_list", path, expected, "an empty one", what, "note", at=at, count=count))
     return looked("eval_list", *findings, count=len(listed))
-
-
-def _md5s(result: PieceResult) -> list[str]:
-    return files.read_bytes(result.hashes["md5"]).decode().split()
 
 
 def _compare_lists(

@@ -51,16 +51,14 @@ def check_profile(target: Target, results: Sequence[PieceResult]) -> Checked:
     # Other text than a wiki's pages may be source code or verse.
     is_prose = target.made is None or "templates" in target.made.get("counts", {})
     severity: Severity = "warning" if is_prose else "note"
-    findings = [found for path, text in texts for found in _of_text(path, text, severity)]
+    findings: list[Finding] = []
+    for path, text in texts:
+        findings += [*_encoding(path, text), *_shape(path, text, severity), *_lines(path, text, severity)]
     if len(texts) >= _FEW:
         findings += [*_beside_others(texts), *_characters_beside_others(texts, severity)]
     if not takes_documents_twice(target):
         findings += _copies(results)
     return looked(_CHECK, *findings, count=len(texts))
-
-
-def _of_text(path: str, text: TextStatistics, severity: Severity) -> list[Finding]:
-    return [*_encoding(path, text), *_shape(path, text, severity), *_lines(path, text, severity)]
 
 
 def _encoding(path: str, text: TextStatistics) -> Iterator[Finding]:

@@ -72,7 +72,8 @@ class _Comparing:
         for entry in self.published["files"]:
             for result in results:
                 kind = "picked" if bare_name(result.piece.path) == "eval_10k" else where
-                if entry["where"] == kind and _is_meant(entry, result):
+                names = entry["name"], entry.get("ours", entry["name"])
+                if entry["where"] == kind and bare_name(result.piece.path) in names:
                     self._compare_file(entry, result.piece.path, result.size, ranges)
                     if "samples" in entry:
                         samples = result.counts.get("examples")
@@ -142,10 +143,6 @@ class _Comparing:
     def _add(self, path: str, wanted: str, found: str, what: str) -> None:
         title = self.published["title"].split(":")[0]
         self.findings.append(told(CHECK, path, wanted, found, f"{path} {what} of {title}.", "warning"))
-
-
-def _is_meant(entry: Mapping[str, Any], result: PieceResult) -> bool:
-    return bare_name(result.piece.path) in (entry["name"], entry.get("ours", entry["name"]))
 
 
 def _md5_of(path: str, ranges: ByteRanges) -> str:

@@ -265,7 +265,8 @@ def _shard_pieces(target: Target, options: VerifyOptions, scratch: str) -> tuple
     pieces: list[Piece] = []
     missing: list[str] = []
     wanted = _how_many(shards, options)
-    for shard in _in_order_of_choice(shards):
+    # In an order that depends on their content alone, as good as random.
+    for shard in sorted(shards, key=lambda shard: [file.sha256 or "" for file in shard.files]):
         if len(pieces) == wanted:
             break
         found = _input_of(shard, target, options)
@@ -293,11 +294,6 @@ def _how_many(shards: Sequence[ListedShard], options: VerifyOptions) -> int:
     if options.remake is not None:
         return min(options.remake, len(shards))
     return len(shards) if sum(shard.counts.get("text_bytes", _LITTLE_TEXT) for shard in shards) < _LITTLE_TEXT else 1
-
-
-def _in_order_of_choice(shards: Sequence[ListedShard]) -> list[ListedShard]:
-    """Shards in an order that depends on their content alone, as good as random."""
-    return sorted(shards, key=lambda shard: [file.sha256 or "" for file in shard.files])
 
 
 def _check_seeds(target: Target, shards: Sequence[ListedShard]) -> Checked:
@@ -356,7 +352,8 @@ def _picked_pieces(target: Target, options: VerifyOptions, scratch: str) -> tupl
     """The picked eval examples, which are picked again of the eval shards."""
     if not _is_of_this_version(target.made or {}):
         return [], skipped(_OTHER_VERSION, "shard_inputs")
-    found = [_found(path, target, _EXAMPLES, ()) for path in target.inputs]
+    places = [_candidates(path, target, _EXAMPLES, ()) for path in target.inputs]
+    found = [next((path for path in of_one if _digest_of(path) is not None), None) for of_one in places]
     inputs = tuple(path for path in found if path is not None)
     if len(inputs) < len(found) or not found:
         return [], skipped("the eval shards that the examples were picked of are not there", "shard_inputs")
@@ -373,10 +370,6 @@ def _input_of(shard: ListedShard, target: Target, options: VerifyOptions) -> str
         if _digest_of(candidate) == digest:
             return candidate
     return None
-
-
-def _found(path: str, target: Target, folder: str, elsewhere: Sequence[str]) -> str | None:
-    return next((p for p in _candidates(path, target, folder, elsewhere) if _digest_of(p) is not None), None)
 
 
 def _candidates(path: str, target: Target, folder: str, elsewhere: Sequence[str]) -> Iterator[str]:

@@ -226,7 +226,7 @@ def _count_shared(
 
 def _sketched(results: Sequence[PieceResult]) -> dict[Pair, float]:
     """By pair of files of examples: the share of their text that is in both, of all of it (Jaccard's), estimated."""
-    sketches = [_sketch_of(result) for result in results]
+    sketches = [np.zeros(0, np.uint64) if result.rows is None else result.rows.sketch for result in results]
     owner = np.repeat(np.arange(len(sketches)), [len(sketch) for sketch in sketches])
     hashes = np.concatenate([*sketches, np.zeros(0, np.uint64)])
     order = np.argsort(hashes, kind="stable")
@@ -237,10 +237,6 @@ def _sketched(results: Sequence[PieceResult]) -> dict[Pair, float]:
         for pair, count in common.items()
         if count >= _LEAST and (share := _resemblance(sketches[pair[0]], sketches[pair[1]])) >= _WORTH_A_NOTE
     }
-
-
-def _sketch_of(result: PieceResult) -> npt.NDArray[np.uint64]:
-    return np.zeros(0, np.uint64) if result.rows is None else result.rows.sketch
 
 
 def _resemblance(one: npt.NDArray[np.uint64], other: npt.NDArray[np.uint64]) -> float:

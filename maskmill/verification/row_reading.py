@@ -330,7 +330,8 @@ class _BlockRows(RowSource):
 
     def _note(self, record: int, error: DamagedBlockError) -> None:
         """Notes what a reader says of a record."""
-        check = "crc" if self._is_checksum(error) else _check_of(error.feature or "")
+        is_checksum = isinstance(error.__cause__, WrongChecksumError)
+        check = "crc" if is_checksum else _check_of(error.feature or "")
         # Of a damaged row group there is one finding; of values one for each column.
         kind = error.feature or str(error).removeprefix(f"{self._path}, record {record + 1:,}: ")
         if self._faults.counts_again(check, kind):
@@ -338,9 +339,6 @@ class _BlockRows(RowSource):
         reason = str(error).removeprefix(f"{self._path}, record {record + 1:,}: ").removeprefix(f"{self._path}: ")
         reason = reason.partition("; make or fetch")[0]
         _add_value_fault(self._faults, check, kind, record, reason)
-
-    def _is_checksum(self, error: DamagedBlockError) -> bool:
-        return isinstance(error.__cause__, WrongChecksumError)
 
 
 # ---- once more

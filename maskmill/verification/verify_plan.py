@@ -161,7 +161,8 @@ class _Planner:
         path = self._target.file(file.name)
         expected = dataclasses.replace(file, index=file.index and self._target.file(file.index))
         own = None if rules is None else rules_of_file(rules, _data_file(path, expected, rules.data_set.width))
-        format = _format_of(self._target.made or {})
+        said = (self._target.made or {}).get("format")
+        format: Any = said if said in shard_formats.NAMES else "tfrecord"
         return self._piece("examples", path, shard.kind, shard.number, expected, format=format, rules=own)
 
     def _rules(
@@ -184,7 +185,8 @@ class _Planner:
         problems = [checked, *_check_widths(plan, shards, file), *_check_options(made, file)]
         if "schema" in made and known.vocabulary is not None:
             wanted = [tuple(entry.values()) for entry in schema]
-            said = [_column_said(entry) for entry in _as_list(made["schema"])]
+            listed = made["schema"] if isinstance(made["schema"], list) else [made["schema"]]
+            said = [_column_said(entry) for entry in listed]
             if said != wanted:
                 problems.append(_manifest_problem(file, "the schema", f"{_shown(said)}, not {_shown(wanted)}"))
         together = [name for name in _OF_VOCABULARY if name in made]
@@ -228,7 +230,8 @@ class _Planner:
         """Files without a manifest: those whose rows have other columns are targets of their own."""
         target = self._target
         everything = target.named or [path for path in files.list_directory(target.directory) if may_be_data(path)]
-        paths = [path for path in everything if self._is_chosen_file(path)]
+        numbered = [(path, _NUMBER.search(files.base_name(path))) for path in everything]
+        paths = [path for path, found in numbered if self._is_chosen(int(found[1]) if found else 0)]
         checked = joined([target.checked, check_numbers(everything, target)])
         is_whole = target.is_whole and len(paths) == len(everything)
         target = dataclasses.replace(target, is_whole=is_whole, checked=checked)
@@ -248,10 +251,6 @@ class _Planner:
             pieces = [self._loose_piece(path, place, rules) for place, path in enumerate(of_group)]
             planned.append(dataclasses.replace(target, pieces=tuple(pieces), checked=checked))
         return planned
-
-    def _is_chosen_file(self, path: str) -> bool:
-        found = _NUMBER.search(files.base_name(path))
-        return self._is_chosen(int(found[1]) if found else 0)
 
     def _by_columns(
         self, paths: Sequence[str], known: KnownPieces
@@ -338,10 +337,6 @@ def _no_shard(path: str) -> str | None:
     return None if what is None else f"this is {what}, but no text shard; name text shards or examples"
 
 
-def _as_list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
-
-
 def _column_said(entry: Any) -> Any:
     """A column that a manifest lists, or what stands there instead."""
     return (entry.get("name"), entry.get("dtype"), entry.get("shape")) if isinstance(entry, dict) else _shown(entry)
@@ -397,11 +392,6 @@ def _is_there(path: str, ranges: ByteRanges) -> bool:
     except (UnusableInputError, RunFailedError):
         return False
     return True
-
-
-def _format_of(made: Mapping[str, Any]) -> Any:
-    given = made.get("format", "tfrecord")
-    return given if given in shard_formats.NAMES else "tfrecord"
 
 
 def _shown(value: Any) -> str:

@@ -141,7 +141,10 @@ def _of_directory(path: str, directory: str, build: str | None, ranges: ByteRang
     except UnusableInputError as error:
         problem = str(error)
     checked = looked("manifest", told("manifest", file, "a manifest", "something else", problem))
-    kind = _FOLDERS.get(files.base_name(directory)) or _kind_of_files(_data_files(directory), ranges)
+    kind = _FOLDERS.get(files.base_name(directory))
+    if kind is None:
+        data = _data_files(directory)
+        kind = _kind_of_file(data[0], ranges) if data else "examples"
     return Target(path=path, directory=directory, kind=kind, build=build, checked=checked)
 
 
@@ -228,10 +231,6 @@ def _by_manifest(path: str, named: Sequence[str], ranges: ByteRanges) -> Iterato
         of_target = tuple(name for name in names if posixpath.normpath(name) in listed)
         if of_target:
             yield dataclasses.replace(target, named=of_target, is_whole=False)
-
-
-def _kind_of_files(paths: Sequence[str], ranges: ByteRanges) -> TargetKind:
-    return _kind_of_file(paths[0], ranges) if paths else "examples"
 
 
 def _kind_of_file(path: str, ranges: ByteRanges) -> Literal["text", "examples"]:

@@ -160,7 +160,10 @@ def conclude(plan: VerifyPlan, results: Sequence[PieceResult]) -> Verification:
     parts += [check(plan, ordered) for check in functions_of("all")]
     everything = joined([*parts, _nothing_read(plan, parts)])
     counting = plan.options.checks or CHECKS
-    findings = sorted((found for found in _merged(everything.findings) if found.check in counting), key=_weight)
+    findings = sorted(
+        (found for found in _merged(everything.findings) if found.check in counting),
+        key=lambda found: (SEVERITIES.index(found.severity), -CHECKS[found.check].weight),
+    )
     return Verification(
         paths=tuple(dict.fromkeys(target.path for target in plan.targets)),
         findings=tuple(findings),
@@ -193,10 +196,6 @@ def _merged(findings: Iterable[Finding]) -> list[Finding]:
     for found in findings:
         seen.setdefault((found.check, found.file, found.record, found.message), found)
     return list(seen.values())
-
-
-def _weight(finding: Finding) -> tuple[int, int]:
-    return SEVERITIES.index(finding.severity), -CHECKS[finding.check].weight
 
 
 def _outcomes(everything: Checked, findings: Sequence[Finding]) -> dict[str, CheckOutcome]:

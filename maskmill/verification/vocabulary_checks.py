@@ -1,15 +1,17 @@
 """Finds the vocabulary of a data set, and checks that it is the one that its manifest means."""
 
 import contextlib
+import dataclasses
 import functools
 import hashlib
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from typing import Any
 
 from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
 from maskmill.reading.byte_ranges import ByteRanges
+from maskmill.reading.read_vocabulary import is_tokenizer, vocabulary_in
 from maskmill.storage import files, manifest
-from maskmill.tokenization.vocabulary import Vocabulary, parse_vocabulary
+from maskmill.tokenization.vocabulary import Vocabulary
 from maskmill.verification.findings import Checked, Finding, finding, joined, looked, skipped, told
 from maskmill.verification.listed_shards import is_below
 from maskmill.verification.row_rules import KnownPieces, parameters_of
@@ -18,7 +20,6 @@ _CHECK = "vocabulary"
 _MOST_NAMED = 5  # of duplicate pieces
 _OF_MANIFEST = "make the directory again, or put back the manifest that was written with it"
 _DO = "put back the vocabulary that the examples were made with, or make them again"
-Duplicates = Literal["first", "last"]
 
 
 def find_vocabulary(
@@ -47,8 +48,8 @@ def find_vocabulary(
     if path is None or content is None:
         missing = skipped("the vocabulary is not there; name it with --vocab_file", _CHECK)
         return known, Checked(findings=findings) if findings else missing
-    duplicates: Duplicates = "last" if options.get("duplicate_pieces") == "last" else "first"
-    vocabulary, more = _parsed(path, content, duplicates, tuple(known.special_ids.items()))
+    is_last = options.get("duplicate_pieces") == "last"
+    vocabulary, more = _parsed(path, content, "last" if is_last else "first", tuple(known.special_ids.items()))
     if vocabulary is not None:
         more = joined([more, _compare(vocabulary, said_size, said_ids, files.join(directory, manifest.MANIFEST))])
     return _known(vocabulary, path, content, known), joined([looked(_CHECK, *findings), more])
@@ -56,16 +57,15 @@ def find_vocabulary(
 
 def _known(vocabulary: Vocabulary | None, path: str, content: bytes, said: KnownPieces) -> KnownPieces:
     """What is known of a vocabulary: what a manifest says of it, if its file cannot be used."""
-    is_tokenizer, size, special_ids = said.is_tokenizer, said.size, said.special_ids
-    if vocabulary is not None:
-        is_tokenizer, size, special_ids = _is_tokenizer(content), vocabulary.size, vocabulary.special_ids
-    return KnownPieces(
+    known = dataclasses.replace(said, path=path, sha256=hashlib.sha256(content).hexdigest())
+    if vocabulary is None:
+        return known
+    return dataclasses.replace(
+        known,
         vocabulary=vocabulary,
-        size=size,
-        special_ids=special_ids,
-        is_tokenizer=is_tokenizer,
-        path=path,
-        sha256=hashlib.sha256(content).hexdigest(),
+        size=vocabulary.size,
+        special_ids=vocabulary.special_ids,
+        is_tokenizer=is_tokenizer(content),
     )
 
 
@@ -84,7 +84,7 @@ def load_named(path: str) -> tuple[KnownPieces, Checked]:
 
 def check_lines(path: str, content: bytes) -> Checked:
     """Names the pieces that a vocab.txt has twice: the reference's tokenizers give them other ids."""
-    if _is_tokenizer(content):
+    if is_tokenizer(content):
         return Checked()
     lines: dict[str, list[int]] = {}
     for number, line in enumerate(content.replace(b"\r", b"").decode(errors="replace").removesuffix("\n").split("\n")):
@@ -178,18 +178,10 @@ def _read_named(path: str) -> bytes:
 
 @functools.lru_cache(maxsize=4)  # parts of a build have copies of one
 def _parsed(
-    path: str, content: bytes, duplicates: Duplicates, special_ids: tuple[tuple[str, int | None], ...]
+    path: str, content: bytes, duplicates: str, special_ids: tuple[tuple[str, int | None], ...]
 ) -> tuple[Vocabulary | None, Checked]:
     try:
-        if _is_tokenizer(content):
-            from maskmill.tokenization.tokenizers import parse_tokenizer
-            from maskmill.tokenization.vocabulary import tokenizer_vocabulary, vocabulary_of_ids
-
-            ids = parse_tokenizer(path, content).get_vocab(with_added_tokens=True)
-            if special_ids:
-                return vocabulary_of_ids(path, content, ids, dict(special_ids)), Checked()
-            return tokenizer_vocabulary(path, content, ids), Checked()
-        return parse_vocabulary(path, content, duplicates), check_lines(path, content)
+        return vocabulary_in(path, content, duplicates, dict(special_ids)), check_lines(path, content)
     except UnusableInputError as error:
         return None, Checked(findings=[told(_CHECK, path, "a vocabulary", "none", str(error))])
 
@@ -213,7 +205,3 @@ def _plain_ids(said: Any) -> dict[str, int | None]:
     if not all(value is None or (isinstance(value, int) and not isinstance(value, bool)) for value in said.values()):
         return {}
     return dict(said)
-
-
-def _is_tokenizer(content: bytes) -> bool:
-    return content.lstrip().startswith(b"{")
