@@ -18,7 +18,7 @@ from maskmill.options import nested, option
 from maskmill.records.options import FormatOptions
 from maskmill.storage import files
 from pipelines.settings import presets
-from transforms.shards.options import ExtractionOptions, MlperfOptions, SplitOptions
+from transforms.shards.options import ExtractionOptions, SplitOptions
 from transforms.vocabularies.options import VocabularyOptions
 
 Compat = Literal["none", "mlperf", "google"]
@@ -103,23 +103,8 @@ class ExtractOptions:
     @property
     def decided(self) -> "ExtractOptions":
         """These options with the values that were decided for what was left open, the date of the dump aside."""
-        split = self.split.decided
-        if self.compat == "mlperf":
-            split = dataclasses.replace(
-                self.split, num_eval_articles=self.mlperf.num_eval_articles, shard_size_mb=self.mlperf.shard_size_mb
-            )
+        split = self.split.decided_by_mlperf if self.compat == "mlperf" else self.split.decided
         return dataclasses.replace(self, extraction=self.decided_extraction, split=split)
-
-    @property
-    def mlperf(self) -> MlperfOptions:
-        """The parameters of the reference's chain."""
-        articles, size = self.split.num_eval_articles, self.split.shard_size_mb
-        return MlperfOptions(
-            num_eval_articles=10000 if articles is None else articles,
-            shard_size_mb=26.92 if size is None else size,
-            seed=self.extraction.random_seed,
-            language=self.decided_extraction.language,
-        )
 
 
 def decided_masking(masking: MaskingOptions, compat: str) -> MaskingOptions:

@@ -205,8 +205,6 @@ def check_extraction(options: ExtractOptions) -> Extraction:
         from transforms.shards.signatures import import_datasketch
 
         import_datasketch()
-    if options.compat == "mlperf":
-        _ = options.mlperf  # its own checks
     folder, contents = check_language(extraction.language, options.compat)
     options, rules = _read_rules(options)
     return Extraction(options=options, contents=contents | rules, folder=folder)

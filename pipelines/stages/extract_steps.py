@@ -91,7 +91,7 @@ def expand_mlperf(
     found: beam.PCollection, options: ExtractOptions, output: str, *, from_doc_files: bool
 ) -> tuple[beam.PCollection, Sequence[beam.PCollection]]:
     """Adds the steps of the reference's chain, from the inputs that the checks have found; returns as Stage.expand."""
-    inputs, mlperf, extraction = find_inputs(found, options), options.mlperf, options.decided_extraction
+    inputs, split, extraction = find_inputs(found, options), options.decided.split, options.decided_extraction
     finished = []
     if from_doc_files:
         raw_files = inputs | "TakeRawFiles" >> beam.FlatMap(raw_files_of_inputs)  # RawFile
@@ -99,8 +99,8 @@ def expand_mlperf(
         fragments = extract_documents(inputs, options, output)
         finished.append(fragments)
         raw_files = fragments | "PackRawFiles" >> PackRawFiles(output=output)
-    cleaned = raw_files | "CleanRawFiles" >> CleanRawFiles(options=mlperf, extraction=extraction, output=output)
-    shards = cleaned | "GatherParts" >> GatherParts(options=mlperf, extraction=extraction, output=output)
+    cleaned = raw_files | "CleanRawFiles" >> CleanRawFiles(split=split, extraction=extraction, output=output)
+    shards = cleaned | "GatherParts" >> GatherParts(split=split, extraction=extraction, output=output)
     return shards | "HasText" >> beam.Filter(has_text), [*finished, cleaned, shards]
 
 

@@ -113,7 +113,7 @@ def build_mlperf(dump: Path, output: Path) -> None:
     stage = ExtractStage.check(options, is_first=True)
     before = outcomes.look(stage.output)
     stage.claim().write()
-    extraction, mlperf = options.decided_extraction, options.mlperf
+    extraction, mlperf = options.decided_extraction, options.decided.split
     fragments = [extract_batch(batch, extraction, stage.output) for batch in cut_batches(dump, UNIT_BYTES)]
     raw_files = raw_files_of_fragments(fragments, stage.output)
     cleaned = [clean_raw_file(raw, mlperf, extraction, stage.output) for raw in raw_files]

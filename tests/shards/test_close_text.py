@@ -26,7 +26,7 @@ from transforms.extraction.template_library import bind_library, collect_templat
 from transforms.shards.close_text import close_text_shards
 from transforms.shards.fragments import Fragment, extract_batch
 from transforms.shards.mlperf_shards import CleanedFile, clean_raw_file, gather_part, plan_parts, raw_files_of_inputs
-from transforms.shards.options import ExtractionOptions, MlperfOptions, QualityOptions, Source, SplitOptions
+from transforms.shards.options import ExtractionOptions, QualityOptions, Source, SplitOptions
 from transforms.shards.planning import MEGABYTE, assemble_text_shard, plan_text_shards
 
 SPLIT = SplitOptions(num_eval_articles=4, shard_size_mb=200 / MEGABYTE)
@@ -184,9 +184,10 @@ def test_templates_are_counted_and_kept(tmp_path: Path) -> None:
 
 def test_cleaned_files_are_counted_and_their_texts_dropped(tmp_path: Path) -> None:
     inputs = write_wiki_files(tmp_path, 3)
-    options, output = MlperfOptions(num_eval_articles=4, shard_size_mb=1), str(tmp_path / "out")
-    cleaned = [clean_raw_file(raw, options, PLAIN, output) for raw in raw_files_of_inputs(inputs)]
-    shards = [gather_part(plan, options, PLAIN, output) for plan in plan_parts(cleaned, options, output)]
+    options, output = SplitOptions(num_eval_articles=4, shard_size_mb=1), str(tmp_path / "out")
+    english = dataclasses.replace(PLAIN, language="english")
+    cleaned = [clean_raw_file(raw, options, english, output) for raw in raw_files_of_inputs(inputs)]
+    shards = [gather_part(plan, options, english, output) for plan in plan_parts(cleaned, options, output)]
     manifest = close([*cleaned, *shards], tmp_path / "out")
     assert manifest["counts"]["clean"] == {"documents": 15, "eval_articles": 4}
     assert "extract" not in manifest["counts"]

@@ -41,16 +41,16 @@ from transforms.shards.mlperf_shards import (
     raw_files_of_fragments,
     raw_files_of_inputs,
 )
-from transforms.shards.options import ExtractionOptions, MlperfOptions
+from transforms.shards.options import ExtractionOptions, SplitOptions
 
 pytestmark = pytest.mark.long
 
 GOLD = DATA / "gold"
-OPTIONS = MlperfOptions(num_eval_articles=7, shard_size_mb=1.5)
-EXTRACTION = ExtractionOptions(extractor="wikiextractor", doc_blocks=True)
+OPTIONS = SplitOptions(num_eval_articles=7, shard_size_mb=1.5)
+EXTRACTION = ExtractionOptions(extractor="wikiextractor", language="english", doc_blocks=True)
 
 # Of the files of the tests that are not the reference's.
-SMALL = MlperfOptions(num_eval_articles=2, shard_size_mb=1)
+SMALL = SplitOptions(num_eval_articles=2, shard_size_mb=1)
 
 
 @pytest.fixture(scope="module")
@@ -68,11 +68,11 @@ def small_files(tmp_path_factory: pytest.TempPathFactory) -> list[InputFile]:
     return write_wiki_files(tmp_path_factory.mktemp("small"), 4)
 
 
-def clean(raw_files: list[RawFile], output: Path, options: MlperfOptions = OPTIONS) -> list[CleanedFile]:
+def clean(raw_files: list[RawFile], output: Path, options: SplitOptions = OPTIONS) -> list[CleanedFile]:
     return [clean_raw_file(raw, options, EXTRACTION, str(output)) for raw in raw_files]
 
 
-def gather(cleaned: list[CleanedFile], output: Path, options: MlperfOptions = OPTIONS) -> list[TextShard]:
+def gather(cleaned: list[CleanedFile], output: Path, options: SplitOptions = OPTIONS) -> list[TextShard]:
     plans = plan_parts(cleaned, options, str(output))
     return [gather_part(plan, options, EXTRACTION, str(output)) for plan in plans]
 
@@ -144,7 +144,7 @@ def test_messages_name_the_file(small_files: list[InputFile], tmp_path: Path) ->
     with pytest.raises(UnusableInputError, match="wiki_00 is not valid UTF-8 at byte 2"):
         clean(raw_files_of_inputs([input_file(bad)]), tmp_path / "out")
     bad.write_bytes(b'<doc id="1" url="u" title="T">\nT\n\nOne.\n\n</doc>\n')
-    everything = MlperfOptions(num_eval_articles=2, shard_size_mb=1)
+    everything = SplitOptions(num_eval_articles=2, shard_size_mb=1)
     cleaned = clean(raw_files_of_inputs([input_file(bad)]), tmp_path / "out", everything)
     with pytest.raises(UnusableInputError, match="wiki_00 has no article left for training"):
         gather(cleaned, tmp_path / "out", everything)
@@ -180,13 +180,13 @@ def test_a_lost_record_does_not_shorten_eval_md5(small_files: list[InputFile], t
 def test_the_key_is_of_the_content_the_place_and_the_options(small_files: list[InputFile], tmp_path: Path) -> None:
     raw = raw_files_of_inputs(small_files)[0]
     others = [
-        (raw, SMALL),
-        (dataclasses.replace(raw, number=1), SMALL),
-        (dataclasses.replace(raw, num_files=9), SMALL),
-        (raw, dataclasses.replace(SMALL, num_eval_articles=3)),
-        (raw, dataclasses.replace(SMALL, seed=1)),
+        (raw, SMALL, EXTRACTION),
+        (dataclasses.replace(raw, number=1), SMALL, EXTRACTION),
+        (dataclasses.replace(raw, num_files=9), SMALL, EXTRACTION),
+        (raw, dataclasses.replace(SMALL, num_eval_articles=3), EXTRACTION),
+        (raw, SMALL, dataclasses.replace(EXTRACTION, random_seed=1)),
     ]
-    keys = [clean_raw_file(file, options, EXTRACTION, str(tmp_path)).key for file, options in others]
+    keys = [clean_raw_file(*arguments, str(tmp_path)).key for arguments in others]
     assert len(set(keys)) == len(keys)
     larger_shards = dataclasses.replace(SMALL, shard_size_mb=9)
     assert clean_raw_file(raw, larger_shards, EXTRACTION, str(tmp_path)).key == keys[0]
@@ -229,7 +229,7 @@ def work_files(output: Path) -> dict[str, bytes]:
 def test_cleaning_raw_files_in_any_order(small_files: list[InputFile], tmp_path: Path) -> None:
     raw_files = raw_files_of_inputs(small_files)
     expected = clean(raw_files, tmp_path / "expected", SMALL)
-    step = CleanRawFiles(options=SMALL, extraction=EXTRACTION, output=str(tmp_path / "beam"))
+    step = CleanRawFiles(split=SMALL, extraction=EXTRACTION, output=str(tmp_path / "beam"))
     run_step(shuffled(raw_files), step, equal_sorted(expected, lambda cleaned: cleaned.raw.number))
     assert work_files(tmp_path / "beam") == work_files(tmp_path / "expected")
     assert len(work_files(tmp_path / "beam")) == 3 * len(expected)
@@ -243,6 +243,6 @@ def test_gathering_cleaned_files_in_any_order(small_files: list[InputFile], tmp_
     contents = {shard.path: Path(shard.path).read_bytes() for shard in shards}
     for path in contents:
         Path(path).unlink()
-    step = GatherParts(options=options, extraction=EXTRACTION, output=str(tmp_path))
+    step = GatherParts(split=options, extraction=EXTRACTION, output=str(tmp_path))
     run_step(shuffled(cleaned), step, equal_sorted(shards, lambda shard: (shard.kind != "train", shard.number)))
     assert {path: Path(path).read_bytes() for path in contents} == contents

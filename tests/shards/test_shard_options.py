@@ -3,7 +3,7 @@
 import pytest
 
 from maskmill.errors import UnusableInputError
-from transforms.shards.options import DEFAULT_EVAL_FRACTION, MlperfOptions, QualityOptions, SplitOptions
+from transforms.shards.options import DEFAULT_EVAL_FRACTION, QualityOptions, SplitOptions
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,8 @@ def test_quality_options_are_checked(wrong: dict[str, float], message: str) -> N
         ({"shard_size_mb": float("nan")}, "--shard_size_mb must be positive, a finite number of MB, not nan"),
         ({"shard_size_mb": float("inf")}, "--shard_size_mb must be positive, a finite number of MB, not inf"),
         ({"shard_size_mb": 1e-300}, "--shard_size_mb must be positive"),
-        ({"num_eval_articles": -1}, "--num_eval_articles must be 0 or more"),
+        ({"shard_size_mb": 0}, "--shard_size_mb must be positive, a finite number of MB, not 0."),
+        ({"num_eval_articles": -1}, "--num_eval_articles must be 0 or more, not -1."),
         ({"eval_fraction": 1.0}, "--eval_fraction must be at least 0 and below 1"),
         ({"eval_fraction": -0.1}, "--eval_fraction must be at least 0 and below 1, not -0.1."),
         ({"eval_fraction": 0.1, "num_eval_articles": 3}, "exclude each other"),
@@ -42,22 +43,10 @@ def test_split_options_are_checked(wrong: dict[str, float], message: str) -> Non
         SplitOptions(**wrong)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"num_eval_articles": -1}, "--num_eval_articles must be 0 or more, not -1."),
-        ({"shard_size_mb": 0}, "--shard_size_mb must be positive, a finite number of MB, not 0."),
-    ],
-)
-def test_mlperf_options_are_checked(wrong: dict[str, float], message: str) -> None:
-    with pytest.raises(UnusableInputError, match=message):
-        MlperfOptions(**wrong)  # type: ignore[arg-type]
-
-
 def test_the_ends_of_the_ranges_are_allowed() -> None:
     QualityOptions(min_letter_share=0, max_repeated_share=1, near_duplicate_threshold=1, min_duplicate_words=1)
     SplitOptions(eval_fraction=0, max_documents=1)
-    MlperfOptions(num_eval_articles=0)
+    SplitOptions(num_eval_articles=0)
 
 
 @pytest.mark.parametrize(
@@ -87,3 +76,5 @@ def test_defaults_stand_in_for_what_is_not_given() -> None:
     counted = SplitOptions(num_eval_articles=5, shard_size_mb=1, max_documents=9).decided
     assert counted == SplitOptions(num_eval_articles=5, shard_size_mb=1, max_documents=9)
     assert SplitOptions(eval_fraction=0.2).decided.eval_fraction == 0.2
+    assert counted.decided_by_mlperf == counted
+    assert SplitOptions().decided_by_mlperf == SplitOptions(num_eval_articles=10000, shard_size_mb=26.92)

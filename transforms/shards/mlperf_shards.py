@@ -27,7 +27,7 @@ from transforms.grouping import spread, step, together
 from transforms.inputs.units import InputFile
 from transforms.sentences.choice import named_choice
 from transforms.shards.fragments import Fragment, in_order, ranges_by_fragment, read_ranges, read_tables
-from transforms.shards.options import ExtractionOptions, MlperfOptions
+from transforms.shards.options import ExtractionOptions, SplitOptions
 
 KIND = "clean"
 
@@ -118,7 +118,7 @@ def raw_files_of_fragments(fragments: Iterable[Fragment], output: str) -> list[R
     return raw_files
 
 
-def clean_raw_file(raw: RawFile, options: MlperfOptions, extraction: ExtractionOptions, output: str) -> CleanedFile:
+def clean_raw_file(raw: RawFile, split: SplitOptions, extraction: ExtractionOptions, output: str) -> CleanedFile:
     """Cleans a raw file, splits its sentences and draws its eval articles, unless that is done already.
 
     Raises:
@@ -126,13 +126,13 @@ def clean_raw_file(raw: RawFile, options: MlperfOptions, extraction: ExtractionO
     """
     source: Any = raw.file.sha256 if raw.file else [(fragment.key, ranges) for fragment, ranges in raw.pieces]
     place = (raw.number, raw.num_files)
-    parameters = (options.num_eval_articles, options.seed, options.language)
+    parameters = (split.num_eval_articles, extraction.random_seed, extraction.language)
     key = completions.fingerprint(KIND, completions.FORMAT_VERSIONS["clean"], source, place, parameters)
     record = completions.once(
         output,
         KIND,
         key,
-        lambda: _write_cleaned(raw, options, extraction, output, key),
+        lambda: _write_cleaned(raw, split, extraction, output, key),
         lambda record: completions.PieceFiles(cached=[tuple(cache) for cache in record["caches"]]),
         name=raw.name,
     )
@@ -140,20 +140,20 @@ def clean_raw_file(raw: RawFile, options: MlperfOptions, extraction: ExtractionO
 
 
 def _write_cleaned(
-    raw: RawFile, options: MlperfOptions, extraction: ExtractionOptions, output: str, key: str
+    raw: RawFile, split: SplitOptions, extraction: ExtractionOptions, output: str, key: str
 ) -> dict[str, Any]:
     """Writes the files of a cleaned file, and returns its completion record."""
     content = _read_raw(raw, extraction, output)
     text = mlperf_cleanup.clean_markup(mlperf_cleanup.remove_doc_tags(content, raw.name))
     text = mlperf_cleanup.split_sentences(
-        text, named_choice(options.language).by_punkt_alone.splitter(rules="nltk-3.4")
+        text, named_choice(extraction.language).by_punkt_alone.splitter(rules="nltk-3.4")
     )
     separated = mlperf_cleanup.separate_eval(
         text,
         file_number=raw.number,
         num_files=raw.num_files,
-        num_eval_articles=options.num_eval_articles,
-        seed=options.seed,
+        num_eval_articles=split.num_eval_articles or 0,
+        seed=extraction.random_seed,
     )
     caches = []
     for path, text in (
@@ -182,14 +182,14 @@ def _path(output: str, key: str, kind: ShardKind) -> str:
     return completions.work_path(output, KIND, f"{key}.{kind}")
 
 
-def plan_parts(cleaned: Iterable[CleanedFile], options: MlperfOptions, output: str) -> list[PartPlan]:
+def plan_parts(cleaned: Iterable[CleanedFile], split: SplitOptions, output: str) -> list[PartPlan]:
     """Packs the files into shards by their raw sizes; the last plan is the eval set.
 
     Raises:
       UnusableInputError: the first file is larger than a shard.
     """
     ordered = tuple(sorted(cleaned, key=lambda file: file.raw.number))
-    packed = mlperf_cleanup.pack_shards([file.raw.size for file in ordered], options.shard_size_mb)
+    packed = mlperf_cleanup.pack_shards([file.raw.size for file in ordered], split.shard_size_mb or 0)
     plans = [
         PartPlan(
             name=shard_name("train", number, _SHARDS_IN_NAME),
@@ -204,14 +204,14 @@ def plan_parts(cleaned: Iterable[CleanedFile], options: MlperfOptions, output: s
     return plans
 
 
-def gather_part(plan: PartPlan, options: MlperfOptions, extraction: ExtractionOptions, output: str) -> TextShard:
+def gather_part(plan: PartPlan, split: SplitOptions, extraction: ExtractionOptions, output: str) -> TextShard:
     """Writes a shard from its cleaned files, unless it is there already with the same content.
 
     Raises:
       UnusableInputError: a file has no article left for training.
     """
     keys = [cleaned.key for cleaned in plan.cleaned]
-    key, record = write_once(plan.name, keys, output, lambda path: _write_part(path, plan, options, extraction, output))
+    key, record = write_once(plan.name, keys, output, lambda path: _write_part(path, plan, split, extraction, output))
     return TextShard(
         path=files.join(output, plan.name),
         kind=plan.kind,
@@ -226,7 +226,7 @@ def gather_part(plan: PartPlan, options: MlperfOptions, extraction: ExtractionOp
 
 
 def _write_part(
-    path: str, plan: PartPlan, options: MlperfOptions, extraction: ExtractionOptions, output: str
+    path: str, plan: PartPlan, split: SplitOptions, extraction: ExtractionOptions, output: str
 ) -> dict[str, Any]:
     """Writes the file of a shard, and returns its completion record."""
     sentences = 0
@@ -234,7 +234,7 @@ def _write_part(
         for cleaned in plan.cleaned:
             cached = _path(output, cleaned.key, plan.kind)
             if not files.exists(cached):
-                _write_cleaned(cleaned.raw, options, extraction, output, cleaned.key)
+                _write_cleaned(cleaned.raw, split, extraction, output, cleaned.key)
             text = files.read_bytes(cached)
             if plan.kind == "train":
                 text = mlperf_cleanup.gather(text, cleaned.raw.name)
@@ -273,22 +273,22 @@ def PackRawFiles(fragments: beam.PCollection, *, output: str) -> beam.PCollectio
 
 @step
 def CleanRawFiles(
-    raw_files: beam.PCollection, *, options: MlperfOptions, extraction: ExtractionOptions, output: str
+    raw_files: beam.PCollection, *, split: SplitOptions, extraction: ExtractionOptions, output: str
 ) -> beam.PCollection:
     """Cleans raw files.
 
     Input: RawFile. Output: CleanedFile.
     """
-    return spread(raw_files, "Clean", clean_raw_file, options, extraction, output)  # CleanedFile
+    return spread(raw_files, "Clean", clean_raw_file, split, extraction, output)  # CleanedFile
 
 
 @step
 def GatherParts(
-    cleaned: beam.PCollection, *, options: MlperfOptions, extraction: ExtractionOptions, output: str
+    cleaned: beam.PCollection, *, split: SplitOptions, extraction: ExtractionOptions, output: str
 ) -> beam.PCollection:
     """Packs cleaned files into shards and writes them.
 
     Input: CleanedFile. Output: TextShard, the description of the file written.
     """
-    plans = together(cleaned, "Plan", plan_parts, options, output)  # PartPlan
-    return spread(plans, "Gather", gather_part, options, extraction, output)  # TextShard
+    plans = together(cleaned, "Plan", plan_parts, split, output)  # PartPlan
+    return spread(plans, "Gather", gather_part, split, extraction, output)  # TextShard

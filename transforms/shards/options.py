@@ -15,6 +15,8 @@ from transforms.inputs.options import ReadOptions
 _SMALLEST_SHARD_MB = 2.0**-20  # a byte
 # At the size of the English Wikipedia, 35,000 articles.
 DEFAULT_EVAL_FRACTION = 0.005
+# The values of MLPerf's process_wiki.sh. Its shards are so many MiB of raw WikiExtractor files.
+_MLPERF_EVAL_ARTICLES, _MLPERF_SHARD_MB = 10000, 26.92
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -111,11 +113,6 @@ class ExtractionOptions:
     }
 
 
-def _check_shard_size(megabytes: float) -> None:
-    if not _SMALLEST_SHARD_MB <= megabytes < math.inf:
-        raise UnusableInputError(f"--shard_size_mb must be positive, a finite number of MB, not {megabytes}.")
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SplitOptions:
     """How documents become shards and the eval set.
@@ -149,9 +146,19 @@ class SplitOptions:
             shard_size_mb=DEFAULT_SHARD_SIZE_MB if self.shard_size_mb is None else self.shard_size_mb,
         )
 
+    @property
+    def decided_by_mlperf(self) -> "SplitOptions":
+        """These options with the reference's values in place of what was not given."""
+        return dataclasses.replace(
+            self,
+            num_eval_articles=_MLPERF_EVAL_ARTICLES if self.num_eval_articles is None else self.num_eval_articles,
+            shard_size_mb=_MLPERF_SHARD_MB if self.shard_size_mb is None else self.shard_size_mb,
+        )
+
     def __post_init__(self) -> None:
-        if self.shard_size_mb is not None:
-            _check_shard_size(self.shard_size_mb)
+        size = self.shard_size_mb
+        if size is not None and not _SMALLEST_SHARD_MB <= size < math.inf:
+            raise UnusableInputError(f"--shard_size_mb must be positive, a finite number of MB, not {size}.")
         if self.num_eval_articles is not None and self.eval_fraction is not None:
             raise UnusableInputError("--num_eval_articles and --eval_fraction exclude each other; give one of them.")
         check_at_least(0, self, "num_eval_articles")
@@ -174,24 +181,3 @@ class Source:
     max_documents: int | None = None
     weight: float | None = None
     max_epochs: float = 1.0
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class MlperfOptions:
-    """The parameters of MLPerf's chain, at the values of its process_wiki.sh.
-
-    num_eval_articles: how many articles are held out. shard_size_mb: MiB of raw WikiExtractor files in a shard. seed:
-    of the eval set. language: of the Punkt parameters that split sentences.
-
-    Raises:
-      UnusableInputError: a value is out of its range.
-    """
-
-    num_eval_articles: int = 10000
-    shard_size_mb: float = 26.92
-    seed: int = 12345
-    language: str = "english"
-
-    def __post_init__(self) -> None:
-        check_at_least(0, self, "num_eval_articles")
-        _check_shard_size(self.shard_size_mb)
