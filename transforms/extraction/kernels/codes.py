@@ -30,11 +30,7 @@ TAG_LITERAL = 2  # nowiki
 TAG_REFERENCE = 3
 TAG_MATH = 4
 LAST_RAW_TAG = TAG_MATH  # the content of those up to here is not wikitext
-TAG_TABLE = 5
-TAG_INLINE = 6
-TAG_BLOCK = 7
-TAG_BREAK = 8
-TAG_SUPERSCRIPT = 9
+TAG_TABLE, TAG_INLINE, TAG_BLOCK, TAG_BREAK, TAG_SUPERSCRIPT = range(5, 10)
 
 # What a TeX command does, when it does not stand for a text.
 TEX_IGNORED = -1
@@ -43,16 +39,10 @@ TEX_FRACTION = -3
 TEX_DELIMITER = -4  # \left and \right: the dot that stands for no delimiter does not show
 TEX_TEXT = -5  # its argument is text, spaces included
 
-NAMESPACE_FILE = 1
-NAMESPACE_CATEGORY = 2
-NAMESPACE_LANGUAGE = 3
-NAMESPACE_OTHER = 4
-NAMESPACE_TEMPLATE = 5
+NAMESPACE_FILE, NAMESPACE_CATEGORY, NAMESPACE_LANGUAGE, NAMESPACE_OTHER, NAMESPACE_TEMPLATE = range(1, 6)
 NAMESPACE_SITE = 6  # another wiki: its prefix does not show
 
-LISTS_DROP = 0
-LISTS_KEEP = 1
-LISTS_SENTENCES = 2
+LISTS_DROP, LISTS_KEEP, LISTS_SENTENCES = range(3)
 
 SETTING_KEEP_HEADINGS = 0
 SETTING_LISTS = 1  # LISTS_*
@@ -100,12 +90,7 @@ FLAG_BRACKET = 2  # a bracket is open before it
 FLAG_DIGIT = 8  # a digit stands before it
 FLAG_GLUED = 4  # it follows a word or punctuation without a space, and no word follows it so: a footnote does
 
-FORMAT_PLAIN = 0
-FORMAT_NUMBER = 1
-FORMAT_LOWER = 2
-FORMAT_UPPER = 3
-FORMAT_FIRST_UPPER = 4
-FORMAT_FIRST_LOWER = 5
+FORMAT_PLAIN, FORMAT_NUMBER, FORMAT_LOWER, FORMAT_UPPER, FORMAT_FIRST_UPPER, FORMAT_FIRST_LOWER = range(6)
 FORMAT_SUPERSCRIPT = 6
 FORMAT_INTEGER = 7  # without leading zeros
 FORMAT_CHEMISTRY = 8  # a formula as {{chem2}} takes it
@@ -117,22 +102,14 @@ FORMAT_TABLES = 16  # + i: through table i, the value itself if the table has no
 CASED = 0x600  # code points from here on have no case that rules change: Latin, Greek, Cyrillic and Armenian are below
 
 # What a line of a page is.
-LINE_PROSE = 0
-LINE_BLANK = 1
+LINE_PROSE, LINE_BLANK = 0, 1
 LINE_ALONE = 2  # a line that is never joined with its neighbours
-LINE_LIST = 3
-LINE_HEADING = 4
-LINE_DROPPED = 5
+LINE_LIST, LINE_HEADING, LINE_DROPPED = 3, 4, 5
 LINE_QUOTED = 7  # starts with a colon: a quotation, a poem, a formula, or a list of results
 LINE_INDENTED = 6  # starts with a space: preformatted, so mostly code and tables drawn with characters
 
 # EVENT.kind. Braces and brackets of a run get theirs when they are closed.
-EVENT_OPEN = 0
-EVENT_TEMPLATE = 1
-EVENT_PARAMETER = 2
-EVENT_LINK = 3
-EVENT_EXTERNAL = 4
+EVENT_OPEN, EVENT_TEMPLATE, EVENT_PARAMETER, EVENT_LINK, EVENT_EXTERNAL = range(5)
 EVENT_TABLE = 5  # a table, or another element that is dropped with its content
 EVENT_RAW = 6  # an extension tag, whose content is not wikitext
-EVENT_COMMENT = 7
-EVENT_VARIANT = 8
+EVENT_COMMENT, EVENT_VARIANT = 7, 8

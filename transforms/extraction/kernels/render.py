@@ -40,7 +40,7 @@ from transforms.extraction.kernels.rules import (
     open_argument,
     where_called,
 )
-from transforms.extraction.kernels.tables import find
+from transforms.extraction.kernels.tables import find, record
 from transforms.extraction.kernels.tags import put_tag
 from transforms.extraction.kernels.text import (
     BRACKET_MARK,
@@ -93,20 +93,7 @@ BEHIND_FORMULA = byte_set(b" ,.:;")  # what may stand between a formula and the 
 # where its text starts in the output, its program, its first argument, the argument that is being written (-1 before
 # the first `|`), the number that the next argument without a name gets, its row in `calls` (-1: it is not there), and
 # where the call starts in the page.
-FRAME = np.dtype(
-    [
-        ("kind", np.int64),
-        ("end", np.int64),
-        ("resume", np.int64),
-        ("output", np.int64),
-        ("program", np.int64),
-        ("first_argument", np.int64),
-        ("argument", np.int64),
-        ("position", np.int64),
-        ("call", np.int64),
-        ("start", np.int64),
-    ]
-)
+FRAME = record(np.int64, "kind end resume output program first_argument argument position call start")
 
 # What stands for the program of a template without a rule.
 PROGRAM_NONE = -1  # it is dropped

@@ -16,7 +16,7 @@ from maskmill.characters.kernels.characters import code_at, put_code_point
 from maskmill.kernels import ascii, inlined_kernel, lean_kernel
 from transforms.extraction.kernels import codes
 from transforms.extraction.kernels.chemistry import put_chemistry
-from transforms.extraction.kernels.tables import Tables, find, find_in_table
+from transforms.extraction.kernels.tables import Tables, find, find_in_table, record
 from transforms.extraction.kernels.text import (
     MINUS_SIGN,
     SUPERSCRIPT_MINUS,
@@ -49,9 +49,7 @@ BRACKET_DISTANCE = 200  # bytes before a call in which an open bracket is looked
 
 # An argument of a call: where its value stands in the output, where its name does (-1: it has none), and its number,
 # which is what its name says or its place among those without a name (-1: the name is not a number).
-ARGUMENT = np.dtype(
-    [("start", np.int32), ("end", np.int32), ("name_start", np.int32), ("name_end", np.int32), ("number", np.int32)]
-)
+ARGUMENT = record(np.int32, "start end name_start name_end number")
 
 # Digits, and characters beyond ASCII: other scripts have their own digits.
 DIGITS = byte_set(b"0123456789" + bytes(range(ascii.NOT_ASCII, 256)))

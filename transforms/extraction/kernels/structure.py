@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from maskmill.kernels import ascii, inlined_kernel, lean_kernel
 from transforms.extraction.kernels import codes
 from transforms.extraction.kernels.links import namespace_of
-from transforms.extraction.kernels.tables import find
+from transforms.extraction.kernels.tables import find, record
 from transforms.extraction.kernels.tags import (
     closing_tag,
     comment_end,
@@ -36,37 +36,14 @@ COLON_OR_END = byte_set(b":\n")
 
 # One possible construct: [start, end) are its bytes, with its marks; `end` is -1 while it is not closed. What it
 # contains is [inner_start, inner_end); comments and tables have none. `tag` is TAG_*, of tables and raw elements.
-EVENT = np.dtype(
-    [
-        ("start", np.int32),
-        ("end", np.int32),
-        ("kind", np.int32),
-        ("inner_start", np.int32),
-        ("inner_end", np.int32),
-        ("tag", np.int32),
-    ]
-)
+EVENT = record(np.int32, "start end kind inner_start inner_end tag")
 
 # An opener on the stack: STACK_*, its first byte, how many marks of its run are left, the last row of `events` that
 # belongs to it. Of brackets also how many blank lines and items came since. Of elements also the number of their tag,
 # and of those that hide their content (and of those of the same tag inside them) STATE_HIDDEN as it was before.
-OPENER = np.dtype(
-    [
-        ("kind", np.int32),
-        ("start", np.int32),
-        ("run", np.int32),
-        ("event", np.int32),
-        ("tag", np.int32),
-        ("hidden_before", np.int32),
-        ("breaks", np.int32),
-    ]
-)
+OPENER = record(np.int32, "kind start run event tag hidden_before breaks")
 
-STACK_BRACE = 0
-STACK_BRACKET = 1
-STACK_EXTERNAL = 2
-STACK_TABLE = 3
-STACK_VARIANT = 4
+STACK_BRACE, STACK_BRACKET, STACK_EXTERNAL, STACK_TABLE, STACK_VARIANT = range(5)
 STACK_TABLE_TAG = 5  # the kinds from here on are elements
 STACK_HIDDEN = 6
 STACK_NESTED = 7  # an element of the same tag inside a hidden one

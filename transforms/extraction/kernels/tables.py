@@ -8,7 +8,7 @@ transforms.extraction.wikitext and transforms.extraction.template_rules fill the
 - Tables.code: int32, the programs of the template rules, one behind another: OP_*, each followed by its operands.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,21 +16,18 @@ from numpy.typing import NDArray
 from maskmill.kernels import inlined_kernel, kernel, lean_kernel
 from transforms.extraction.kernels import codes
 
+
+def record(kind: type[np.signedinteger[Any]], names: str) -> np.dtype[np.void]:
+    """The type of rows whose fields all are of one kind."""
+    return np.dtype([(name, kind) for name in names.split()])
+
+
 # A row of Tables.words. `domain` is 0 in an empty row. The key lies in the pool. What the two values are depends on the
 # domain; a name that stands for a text has the text's place in the pool and its length.
-WORD = np.dtype(
-    [
-        ("hash", np.int32),
-        ("domain", np.int32),
-        ("key", np.int32),
-        ("key_length", np.int32),
-        ("value", np.int32),
-        ("second", np.int32),
-    ]
-)
+WORD = record(np.int32, "hash domain key key_length value second")
 
 # A call of a template without a rule: its bytes in the page, braces and all, and whether it gave its argument.
-CALL = np.dtype([("start", np.int32), ("end", np.int32), ("kept", np.int32)])
+CALL = record(np.int32, "start end kept")
 
 FNV_OFFSET = 2166136261
 FNV_PRIME = 16777619
