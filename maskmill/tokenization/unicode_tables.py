@@ -79,11 +79,7 @@ class CodePoints:
 
 @functools.cache
 def load(version: str, do_lower_case: bool) -> CodePoints:
-    """Reads a table that comes with the package.
-
-    Raises:
-      UnusableInputError: there is no table for this version.
-    """
+    """Reads a table that comes with the package; raises UnusableInputError if there is no table for this version."""
     if version not in VERSIONS:
         raise UnusableInputError(f"unicode {version}: no such tables; there are {' and '.join(VERSIONS)}.")
     packed = resources.files("maskmill.tokenization").joinpath("data", f"unicode-{version}.bin.gz").read_bytes()

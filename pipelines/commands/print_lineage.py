@@ -63,11 +63,7 @@ def _latest(path: str) -> str:
 
 
 def _show_source(source: str, root: str | None, options: LineageOptions) -> int:
-    """Prints what was made of a file that is not data of ours.
-
-    Raises:
-      UnusableInputError: nothing was.
-    """
+    """Prints what was made of a file that is not data of ours; raises UnusableInputError if nothing was."""
     if root is None:
         raise UnusableInputError(
             f"{source}: this is not a checkpoint, shard, release or build; to see what was made of a file of a dump, "

@@ -143,9 +143,5 @@ def summary_path(output: str, release: str) -> str:
 
 
 def write(path: str, summary: Mapping[str, Any]) -> None:
-    """Writes a summary, whole or not at all.
-
-    Raises:
-      UnusableInputError, RunFailedError: it cannot be written.
-    """
+    """Writes a summary, whole or not at all; raises UnusableInputError or RunFailedError if it cannot be written."""
     files.write_bytes(path, (completions.canonical_json(summary, indent=1) + "\n").encode())

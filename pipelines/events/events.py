@@ -30,11 +30,7 @@ class Listener(Protocol):
     """Somebody who is told."""
 
     def tell(self, told: Told) -> None:
-        """Tells of an event, or begins to.
-
-        Raises:
-          UnusableInputError, RunFailedError: that cannot be.
-        """
+        """Tells of an event, or begins to; raises UnusableInputError or RunFailedError if that cannot be."""
 
     def close(self, seconds: float) -> str | None:
         """Ends what `tell` began, in so many seconds; returns what of it failed, as part of a sentence."""

@@ -11,11 +11,7 @@ from maskmill.storage.paths import is_web
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ReleaseOptions:
-    """The section `release`.
-
-    Raises:
-      UnusableInputError: a value is out of its range.
-    """
+    """The section `release`; raises UnusableInputError if a value is out of its range."""
 
     wiki: str | None = option(
         None, help="what the names of releases begin with, as enwiki; null: the wiki in the dump's name"
@@ -36,11 +32,7 @@ class ReleaseOptions:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class WatchOptions:
-    """The section `watch`.
-
-    Raises:
-      UnusableInputError: a value is out of its range.
-    """
+    """The section `watch`; raises UnusableInputError if a value is out of its range."""
 
     source: str = option(
         "https://dumps.wikimedia.org", help="the mirror: its address, or a directory, gs:// or http listing of dumps"
@@ -67,11 +59,7 @@ class WatchOptions:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class EventsOptions:
-    """The section `events`.
-
-    Raises:
-      UnusableInputError: values that do not go together.
-    """
+    """The section `events`; raises UnusableInputError if values do not go together."""
 
     summary: str | None = option(
         None, help="file of the JSON summary of the last build; null: only the release has one"

@@ -118,11 +118,7 @@ def decided_masking(masking: MaskingOptions, compat: str) -> MaskingOptions:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ExamplesOptions:
-    """The options of `maskmill examples`.
-
-    Raises:
-      UnusableInputError: options that do not go together.
-    """
+    """The options of `maskmill examples`; raises UnusableInputError if some do not go together."""
 
     input: tuple[str, ...] = option(help="text shards: paths, globs, comma lists; or the directory that extract made")
     output: str = option(help="directory of the example shards")
@@ -270,11 +266,7 @@ def _problems_of_formats(options: ExamplesOptions) -> Iterator[str]:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class VocabularyStageOptions:
-    """The options of `maskmill vocabulary`.
-
-    Raises:
-      UnusableInputError: options that do not go together.
-    """
+    """The options of `maskmill vocabulary`; raises UnusableInputError if some do not go together."""
 
     input: tuple[str, ...] = option(help="text shards: paths, globs, comma lists; or the directory that extract made")
     output: str = option(help="directory of the vocabulary")

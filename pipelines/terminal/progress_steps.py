@@ -2,7 +2,6 @@
 
 import dataclasses
 import time
-from typing import Protocol
 
 from maskmill.storage import progress
 
@@ -49,17 +48,6 @@ class State:
         return self.seconds / self.made * (self.pieces - self.done)
 
 
-class Step(Protocol):
-    """What the display follows."""
-
-    @property
-    def label(self) -> str:
-        """What a user calls the step."""
-
-    def look(self, began: float) -> State | None:
-        """How far the step is in a run that began at this time (epoch seconds); None before there is work."""
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ProgressLine:
     """A step of a stage: the finished pieces of a kind below an output directory."""
@@ -69,7 +57,10 @@ class ProgressLine:
     kind: str
 
     def look(self, began: float) -> State | None:
-        """How far the step is, by what it has announced and by its completion records."""
+        """How far the step is, by what it has announced and by its completion records; None before there is work.
+
+        began: when the run began, in seconds of the epoch.
+        """
         announced = progress.announced(self.output, self.kind)
         if announced is None or not announced.pieces or announced.time < began - _CLOCK_SLACK_SECONDS:
             return None  # no work, or that of an earlier run
@@ -105,3 +96,6 @@ class Counter:
         """How far the step is."""
         now = self._last if self._made == self._pieces else time.time()
         return State(pieces=self._pieces, made=self._made, found=0, bytes=self._bytes, seconds=now - self._began)
+
+
+Step = ProgressLine | Counter  # what the display follows

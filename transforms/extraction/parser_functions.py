@@ -9,10 +9,13 @@ import datetime
 import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from transforms.extraction.expressions import ExpressionError, evaluate, format_number
 from transforms.extraction.preprocessor import Node, Separator
+
+if TYPE_CHECKING:
+    from transforms.extraction.template_expansion import PageExpansion
 
 _ERROR = '<strong class="error"></strong>'
 _ERROR_MARK = 'class="error"'  # by which #iferror knows an error
@@ -21,26 +24,14 @@ _DAY_SECONDS = 24 * 60 * 60
 _EPOCH = datetime.date(1970, 1, 1)
 
 
-class Page(Protocol):
-    """The page in which a parser function is called."""
-
-    def use_date(self) -> datetime.date:
-        """The dump's date; the page is noted to depend on it."""
-
-    def expand_nodes(self, nodes: list[Node], frame: Any) -> str:
-        """The text of nodes that stand in the call of a template, which is the frame."""
-
-    def work(self, characters: int = 0) -> None:
-        """Counts a step, and characters that are about to be written, against the limits of the page."""
-
-
 class Arguments:
     """A parser function's arguments, which are expanded when it asks for them. Argument 0 follows the colon.
 
-    first: argument 0, expanded. parts: the nodes of the others.
+    page: in which the function is called. frame: the template's call that it stands in. first: argument 0, expanded.
+    parts: the nodes of the others.
     """
 
-    def __init__(self, page: Page, frame: Any, first: str, parts: list[list[Node]]) -> None:
+    def __init__(self, page: "PageExpansion", frame: Any, first: str, parts: list[list[Node]]) -> None:
         self.page = page
         self._frame = frame
         self._first = first
@@ -119,18 +110,6 @@ def _are_same(a: str, b: str) -> bool:
         return Decimal(a) == Decimal(b)
     except InvalidOperation:
         return False
-
-
-def _if(arguments: Arguments) -> str:
-    return arguments(1) if arguments(0) else arguments(2)
-
-
-def _if_equal(arguments: Arguments) -> str:
-    return arguments(2) if _are_same(arguments(0), arguments(1)) else arguments(3)
-
-
-def _if_error(arguments: Arguments) -> str:
-    return arguments(1) if _ERROR_MARK in arguments(0) else (arguments(2) or arguments(0))
 
 
 def _if_expression(arguments: Arguments) -> str:
@@ -235,10 +214,6 @@ def _title_parts(arguments: Arguments) -> str:
     return "/".join(parts[:count] if count else parts)
 
 
-def _namespace_name(arguments: Arguments) -> str:
-    return "" if arguments(0) in ("", "0") else arguments(0)
-
-
 # Text
 
 
@@ -261,10 +236,6 @@ def _substring(arguments: Arguments) -> str:
     return text[:length] if length else text
 
 
-def _position(arguments: Arguments) -> str:
-    return str(arguments(0).find(arguments(1))) if arguments(1) in arguments(0) else ""
-
-
 def _replace(arguments: Arguments) -> str:
     text, old, new = arguments(0), arguments(1), arguments(2)
     if not old:
@@ -272,15 +243,6 @@ def _replace(arguments: Arguments) -> str:
     # Counted before it is made: every letter of a long text could become a long text.
     arguments.page.work(len(text) + text.count(old) * len(new))
     return text.replace(old, new)
-
-
-def _tag(arguments: Arguments) -> str:
-    return f"<{arguments(0)}>{arguments(1)}</{arguments(0)}>"
-
-
-def _plural(arguments: Arguments) -> str:
-    # With one form alone, that form is for every number.
-    return arguments(1) if _are_same(arguments(0), "1") or len(arguments) <= 2 else arguments(2)
 
 
 def _format_number(arguments: Arguments) -> str:
@@ -299,9 +261,9 @@ _FIRST = "#rel2abs urlencode anchorencode pagename fullpagename pagenamee fullpa
 
 # By name in lower case, with its # if it has one.
 FUNCTIONS: Mapping[str, Function] = {
-    "#if": _if,
-    "#ifeq": _if_equal,
-    "#iferror": _if_error,
+    "#if": lambda a: a(1) if a(0) else a(2),
+    "#ifeq": lambda a: a(2) if _are_same(a(0), a(1)) else a(3),
+    "#iferror": lambda a: a(1) if _ERROR_MARK in a(0) else (a(2) or a(0)),
     "#ifexist": lambda a: a(1),
     "#ifexpr": _if_expression,
     "#expr": _expression,
@@ -309,9 +271,9 @@ FUNCTIONS: Mapping[str, Function] = {
     "#time": _time,
     "#timel": _time,
     "#titleparts": _title_parts,
-    "#tag": _tag,
+    "#tag": lambda a: f"<{a(0)}>{a(1)}</{a(0)}>",
     "#len": lambda a: str(len(a(0))),
-    "#pos": _position,
+    "#pos": lambda a: str(a(0).find(a(1))) if a(1) in a(0) else "",
     "#sub": _substring,
     "#replace": _replace,
     "lc": lambda a: a(0).lower(),
@@ -321,11 +283,11 @@ FUNCTIONS: Mapping[str, Function] = {
     "formatnum": _format_number,
     "padleft": lambda a: _padding(a(0), a(2) or "0", a(1)) + a(0),
     "padright": lambda a: a(0) + _padding(a(0), a(2) or "0", a(1)),
-    "plural": _plural,
+    # With one form alone, that form is for every number.
+    "plural": lambda a: a(1) if _are_same(a(0), "1") or len(a) <= 2 else a(2),
     "grammar": lambda a: a(1),
     "gender": lambda a: a(3) or a(1),
-    "ns": _namespace_name,
-    "nse": _namespace_name,
+    **dict.fromkeys(("ns", "nse"), lambda a: "" if a(0) in ("", "0") else a(0)),
     "basepagename": lambda a: _base_page(a(0)),
     "subpagename": lambda a: _subpage(a(0)),
     "pagesincategory": lambda a: "0",

@@ -103,7 +103,7 @@ class TemplateExpander:
         """The wikitext of a page with its templates expanded."""
         self.used_date = False
         self.used_templates = {}
-        page = _PageExpansion(self, title)
+        page = PageExpansion(self, title)
         expanded = page.expand(text)
         self.limited += page.met_limit
         return expanded
@@ -202,7 +202,7 @@ class _Frame:
     values: dict[str, str] = field(default_factory=dict)
 
 
-class _PageExpansion:
+class PageExpansion:
     """The expansion of one page, with what it has used of its limits.
 
     Calls nest up to `expansion_depth`, and a runner's stack may be deep already: each level takes at most five

@@ -145,11 +145,7 @@ def _parse(folder: str, contents: dict[str, bytes]) -> PunktParameters:
 
 
 def read_parameters(folder: str) -> PunktParameters:
-    """The parameters in a folder.
-
-    Raises:
-      UnusableInputError: a file is missing, or is not one of Punkt's.
-    """
+    """The parameters in a folder; raises UnusableInputError if a file is missing, or is not one of Punkt's."""
     return _parse(folder, _read_files(folder))
 
 

@@ -23,11 +23,7 @@ BYTES = 256
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class VocabularyOptions:
-    """What decides a vocabulary, its text aside.
-
-    Raises:
-      UnusableInputError: a value that cannot be meant.
-    """
+    """What decides a vocabulary, its text aside; raises UnusableInputError if a value cannot be meant."""
 
     kind: VocabularyKind = option("wordpiece", help="wordpiece: as BERT's; bpe: byte-level, as RoBERTa's")
     size: int | None = option(
