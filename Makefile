@@ -5,7 +5,7 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do command 
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help venv demo test test-fast test-builds test-docs test-training test-torch test-readers test-defects test-exhaustive test-kernels-in-python test-kernels-bounds test-report test-releases test-kills test-airflow test-slow test-flink lint wheel bench lock clean
+.PHONY: help venv demo test test-fast test-heavy test-builds test-docs test-training test-torch test-readers test-defects test-exhaustive test-kernels-in-python test-kernels-bounds test-report test-releases test-kills test-airflow test-slow test-flink lint wheel bench lock clean
 
 help:
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -40,9 +40,10 @@ demo: $(VENV)/base ## build a data set from the bundled sample dump
 	$(BIN)/maskmill build examples/demo.yaml
 	@echo; echo "The data set is in demo/:"; ls -l demo/text demo/examples demo/eval | grep -v '^total'
 
-# What has an environment or a target of its own.
-APART := not docs and not training and not torch and not flink and not slow and not readers and not browser and not airflow \
-  and not defects and not releases and not kills and not in_python and not bounds and not exhaustive
+# What has an environment of its own, cannot run beside others, or takes too long; and what has a target of its own.
+ELSEWHERE := not docs and not training and not torch and not flink and not slow and not readers and not airflow \
+  and not kills and not in_python and not bounds and not exhaustive
+APART := $(ELSEWHERE) and not browser and not defects and not releases
 LIGHT := $(APART) and not builds
 
 # A process for each core. It goes on with the tests of its files, for they share what their fixtures make, and takes
@@ -62,6 +63,9 @@ test-fast: $(VENV)/test ## a first signal, in under a minute
 test-builds: $(VENV)/dev ## whole commands in their variants
 	$(PYTEST) --hypothesis-profile=part -m "$(APART) and builds"
 
+test-heavy: $(VENV)/dev ## test-builds, test-defects, test-releases and test-report in one run, which imports and builds less
+	$(PYTEST) --hypothesis-profile=part -m "$(ELSEWHERE) and (builds or defects or releases or browser)"
+
 test-docs: $(VENV)/dev ## the commands and programs of the pages in docs/
 	$(PYTEST) -m docs tests/test_docs.py tests/reporting
 
@@ -77,8 +81,10 @@ $(TRAINING)/ready: requirements-training.lock setup.py
 TRAINS := training and not torch
 TRAINED := tests/training tests/vocabularies tests/loading
 
+# Most of its time is XLA's compiling, of which the optimizations are the larger part: only test-exhaustive has them.
 test-training: $(TRAINING)/ready ## the tests of what needs TensorFlow, JAX, Keras or grain
-	$(TRAINING)/bin/python -m pytest -q --numprocesses auto --dist loadfile -m "$(TRAINS) and not exhaustive" $(TRAINED)
+	XLA_FLAGS=--xla_backend_optimization_level=0 \
+	  $(TRAINING)/bin/python -m pytest -q --numprocesses auto --dist worksteal -m "$(TRAINS) and not exhaustive" $(TRAINED)
 
 # PyTorch has one too: with the CUDA libraries that its wheel brings it is 5 GB.
 TORCH := .venv-torch
@@ -110,18 +116,19 @@ test-defects: $(VENV)/dev ## maskmill verify finds every damage of a list, and n
 
 test-exhaustive: $(VENV)/dev $(TRAINING)/ready ## the cases that the other targets leave out: every damage in every build, all properties in full (50 minutes)
 	$(PYTEST) -m "exhaustive and not training and not flink"
-	$(PYTEST) -m "$(APART) and hypothesis"
+	$(PYTEST) -m "$(ELSEWHERE) and hypothesis"
 	$(BIN)/python -m pytest -q -m "flink and exhaustive"
 	$(TRAINING)/bin/python -m pytest -q -m "$(TRAINS) and exhaustive" $(TRAINED)
 
+# A process each: the tests of a target share what takes a minute to make.
 test-kernels-in-python: $(VENV)/dev ## small cases of every step without the compiler, beside the compiled kernels
-	$(PYTEST) -m in_python tests/kernels
-	NUMBA_DISABLE_JIT=1 $(PYTEST) tests/extraction/test_kernels_*.py
-	NUMBA_DISABLE_JIT=1 $(PYTEST) -k "cut_off_anywhere or (does_not_fit and huge)" \
-	  tests/inputs/test_xml_kernels.py tests/reading/test_tfrecord_reader.py
+	$(BIN)/python -m pytest -q -m in_python tests/kernels
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests/extraction/test_kernels_*.py \
+	  tests/inputs/test_xml_kernels.py::test_a_page_that_is_cut_off_anywhere_needs_more \
+	  "tests/reading/test_tfrecord_reader.py::test_an_index_that_does_not_fit_is_not_used[huge]"
 
 test-kernels-bounds: $(VENV)/dev ## small cases with checks of the bounds of all arrays
-	$(PYTEST) -m bounds tests/kernels
+	$(BIN)/python -m pytest -q -m bounds tests/kernels
 
 test-report: $(VENV)/dev ## the report in a real browser (needs Chromium or Chrome, or MASKMILL_BROWSER=its path)
 	$(PYTEST) -m "browser and not exhaustive" tests/reporting

@@ -6,6 +6,7 @@ files they are known by the names that BERT's and RoBERTa's tokenizers have for 
 """
 
 import dataclasses
+import functools
 import hashlib
 import json
 import re
@@ -98,6 +99,7 @@ def load_vocabulary(path: str, duplicates: DuplicatePieces = "first") -> Vocabul
     return parse_vocabulary(path, files.read_bytes(path), duplicates)
 
 
+@functools.lru_cache(maxsize=2)  # verify makes many shards again with one vocabulary
 def parse_vocabulary(path: str, content: bytes, duplicates: DuplicatePieces = "first") -> Vocabulary:
     """A vocab.txt, read as the reference does: every carriage return dropped, white space around a piece stripped.
 

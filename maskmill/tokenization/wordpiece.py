@@ -1,5 +1,6 @@
 """Text files to pieces of a vocabulary, as tokenization.py of the reference splits them (kernels/wordpiece.py)."""
 
+import functools
 from collections.abc import Iterable
 
 import numpy as np
@@ -66,6 +67,7 @@ class Tokenizer(TextTokenizer):
         return parts.joined()
 
 
+@functools.lru_cache(maxsize=1)
 def _trie_of(vocabulary: Vocabulary) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int32]]:
     """The arrays `slots` and `node_ids` of kernels/wordpiece.py."""
     pieces = [piece.encode() for piece in vocabulary.pieces]

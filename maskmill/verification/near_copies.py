@@ -105,14 +105,17 @@ def _add_documents(
 ) -> None:
     """Adds documents, of which the first has a number, to the best of each article."""
     found, grams = articles.index.find(hashes)
-    grams_of_documents = np.unique(np.stack([documents[found], grams], axis=1), axis=0)
-    counts = np.diff(articles.starts)[grams_of_documents[:, 1]]
-    places = np.repeat(articles.starts[grams_of_documents[:, 1]] - np.cumsum(counts) + counts, counts)
+    # Pairs as one number each: numpy sorts rows of two ten times as slowly.
+    grams_of_documents = np.unique(documents[found] * len(articles.starts) + grams)
+    having, grams = np.divmod(grams_of_documents, len(articles.starts))
+    counts = np.diff(articles.starts)[grams]
+    places = np.repeat(articles.starts[grams] - np.cumsum(counts) + counts, counts)
     owners = articles.owners[places + np.arange(counts.sum())]
-    pairs = np.stack([np.repeat(grams_of_documents[:, 0], counts), owners], axis=1)
-    pairs, hits = np.unique(pairs, axis=0, return_counts=True)
-    is_much = (hits >= LEAST_SHARE * articles.sizes[pairs[:, 1]]) & articles.are_long[pairs[:, 1]]
-    for (document, article), count in zip(pairs[is_much].tolist(), hits[is_much].tolist(), strict=True):
+    pairs, hits = np.unique(np.repeat(having, counts) * len(articles.sizes) + owners, return_counts=True)
+    having, owners = np.divmod(pairs, len(articles.sizes))
+    is_much = (hits >= LEAST_SHARE * articles.sizes[owners]) & articles.are_long[owners]
+    much = zip(having[is_much].tolist(), owners[is_much].tolist(), hits[is_much].tolist(), strict=True)
+    for document, article, count in much:
         number = first + document
         if count <= best[1, article] or number == own[article]:
             continue

@@ -86,12 +86,14 @@ def check_lines(path: str, content: bytes) -> Checked:
     """Names the pieces that a vocab.txt has twice: the reference's tokenizers give them other ids."""
     if is_tokenizer(content):
         return Checked()
-    lines: dict[str, list[int]] = {}
-    for number, line in enumerate(content.replace(b"\r", b"").decode(errors="replace").removesuffix("\n").split("\n")):
-        lines.setdefault(line.strip(), []).append(number)
-    twice = {piece: numbers for piece, numbers in lines.items() if len(numbers) > 1}
-    if not twice:
+    text = content.replace(b"\r", b"").decode(errors="replace").removesuffix("\n")
+    pieces_of_lines = [line.strip() for line in text.split("\n")]
+    if len(set(pieces_of_lines)) == len(pieces_of_lines):
         return Checked()
+    lines: dict[str, list[int]] = {}
+    for number, piece in enumerate(pieces_of_lines):
+        lines.setdefault(piece, []).append(number)
+    twice = {piece: numbers for piece, numbers in lines.items() if len(numbers) > 1}
     named = [f"{piece!r} (ids {', '.join(map(str, numbers))})" for piece, numbers in twice.items()]
     more = f" and {len(named) - _MOST_NAMED:,} more" if len(named) > _MOST_NAMED else ""
     pieces = ", ".join(named[:_MOST_NAMED]) + more

@@ -1,5 +1,6 @@
 """A command runs only kernels that it compiles before it starts: nobody waits twice, and no worker compiles."""
 
+import functools
 import hashlib
 import json
 import os
@@ -16,50 +17,83 @@ from made_up.trained_tokenizers import trained
 
 pytestmark = [pytest.mark.builds, pytest.mark.long]
 
-# Runs a command, and notes what it had compiled beforehand, or would have, and which machine code it looked for. All
-# of it is compiled already, so that this takes no time.
+# Imports what commands import, and runs each command that it is told of in a fork of itself, so that none finds what
+# another has loaded. It notes what a command had compiled beforehand, or would have, and which machine code it looked
+# for. All of it is compiled already, so that this takes no time.
 PROGRAM = """
-import json, sys
+import contextlib, json, os, sys, traceback
+import maskmill
 from maskmill import compilation
 from maskmill.kernels import cache, compiler
+from pipelines.commands import cli
+import pipelines.building.build, pipelines.commands.estimate, pipelines.commands.inspect, pipelines.running.local_runner
+import pipelines.releasing.watch, pipelines.verifying.verify_graph, transforms.examples.example_shards
 
-prepared = set()
-real = compiler.prepare
+def run(arguments):
+    prepared = set()
+    real = compiler.prepare
 
-def prepare(only=None, progress=None):
-    prepared.update(compiler.chosen_modules(only))
-    return real(only, progress)
+    def prepare(only=None, progress=None):
+        prepared.update(compiler.chosen_modules(only))
+        return real(only, progress)
 
-compiler.prepare = prepare
-report, *arguments = sys.argv[1:]
-if arguments[0] == "open":
-    import maskmill
-    batches = maskmill.open(arguments[1], batch_size=4)
-    next(iter(batches))
-    batches.close()
-    code = 0
-else:
-    from pipelines.commands import cli
-    code = cli.main(arguments)
-used = {name for name in cache._used if name.startswith(("maskmill.", "transforms."))}
-compilation.begin()  # what it would have compiled, if a check had run a kernel
-ready = {name for module in prepared for name in cache.ready_files(module)}
-json.dump({"code": code, "used": sorted(used), "missing": sorted(used - ready)}, open(report, "w"))
+    compiler.prepare = prepare
+    if arguments[0] == "open":
+        batches = maskmill.open(arguments[1], batch_size=4)
+        next(iter(batches))
+        batches.close()
+        code = 0
+    else:
+        code = cli.main(arguments)
+    used = {name for name in cache._used if name.startswith(("maskmill.", "transforms."))}
+    compilation.begin()  # what it would have compiled, if a check had run a kernel
+    ready = {name for module in prepared for name in cache.ready_files(module)}
+    return {"code": code, "used": sorted(used), "missing": sorted(used - ready)}
+
+if cache._used:
+    sys.exit("what commands import runs kernels")
+for line in sys.stdin:
+    folder, printed, *arguments = json.loads(line)
+    child = os.fork()
+    if child == 0:
+        with open(printed, "wb") as file:
+            os.dup2(file.fileno(), 1)
+            os.dup2(file.fileno(), 2)
+        os.chdir(folder)
+        try:
+            with open("kernels.json", "w") as report:
+                json.dump(run(arguments), report)
+            sys.stdout.flush()
+            os._exit(0)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
+
+
+@functools.cache
+def runner() -> subprocess.Popen[str]:
+    """The process that runs commands; it ends with this one, which closes what it reads."""
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    return subprocess.Popen(
+        [sys.executable, "-c", PROGRAM], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
 
 
 def run(folder: Path, *arguments: object) -> None:
     """Runs a command in `folder`; fails where it runs a kernel that was not compiled beforehand."""
     words = [str(argument) for argument in arguments]
-    report = folder / "kernels.json"
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, report, *words], cwd=folder, env=environment, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    found = json.loads(report.read_text())
+    printed = folder / "printed.txt"
+    process = runner()
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(json.dumps([str(folder), str(printed), *words]) + "\n")
+    process.stdin.flush()
+    assert process.stdout.readline() == "0\n", printed.read_text()
+    found = json.loads((folder / "kernels.json").read_text())
     # verify may find something in data as odd as this.
-    assert found["code"] == 0 or words[0] == "verify", done.stdout + done.stderr
+    assert found["code"] == 0 or words[0] == "verify", printed.read_text()
     assert not found["missing"], words
 
 

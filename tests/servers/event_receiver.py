@@ -50,6 +50,7 @@ def receive() -> Iterator[Receiver]:
 
     class Answer(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # a body would wait for the client's word that it has the headers
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))

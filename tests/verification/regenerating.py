@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from data_sets.mds_reader import read_shard
 from sample_files import FRAME, Row, frames, read_rows
@@ -153,7 +152,7 @@ def _counts_of(row: Row) -> dict[str, int]:
         masked = row["masked_lm_weights"] > 0
         ids[row["masked_lm_positions"][masked]] = row["masked_lm_ids"][masked]
         counts["masked_positions"] = int(masked.sum())
-    special = int(np.isin(ids[:pieces], _SPECIAL).sum())
+    special = sum(int((ids[:pieces] == piece).sum()) for piece in _SPECIAL)
     counts |= {"special_tokens": special, "example_tokens": pieces - special}
     if "input_mask" in row:
         counts["padding_tokens"] = len(ids) - pieces
