@@ -4,7 +4,7 @@ Every format is written from these, so that the same rows read from any of them 
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -141,31 +141,10 @@ def _table(
     feature: str, rows: RowArrays, special_ids: Sequence[int], width: int
 ) -> tuple[npt.NDArray[np.generic], npt.NDArray[np.int32]]:
     """The values of a feature as an array with a line for each row, padded; and how many of a line are not padding."""
-    if feature == "next_sentence_labels":
-        return rows.next_sentence_labels, rows.members
-    if feature == "cu_seqlens":
-        return rows.sequence_starts, rows.members + 1
-    if feature == "masked_lm_positions":
-        return rows.positions, rows.masked
-    if feature == "masked_lm_ids":
-        return rows.labels, rows.masked
-    if feature == "masked_lm_weights":
-        return up_to(rows.masked, rows.labels.shape[1]).astype(np.float32), rows.masked
-    if feature == "input_ids":
-        return rows.input_ids[:, :width], rows.lengths
-    if feature == "segment_ids":
-        return rows.segment_ids[:, :width], rows.lengths
-    if feature == "continuation_mask":
-        return rows.continues[:, :width], rows.lengths
-    if feature == "input_mask":
-        return up_to(rows.lengths, width), rows.lengths
+    used = {"piece": rows.lengths, "sequence": rows.members, "border": rows.members + 1, "mask": rows.masked}
     if feature == "special_tokens_mask":
         return _is_special(rows, special_ids, width), rows.lengths
-    if feature == "sequence_ids":
-        return _sequence_ids(rows, width), rows.lengths
-    if feature == "position_ids":
-        return _position_ids(rows, width), rows.lengths
-    raise KeyError(feature)
+    return _TABLES[feature](rows, width), used[FEATURES[feature].per]
 
 
 def up_to(counts: npt.NDArray[np.int32], width: int) -> npt.NDArray[np.bool_]:
@@ -209,6 +188,22 @@ def _spread(values: npt.NDArray[np.int32], rows: RowArrays, width: int) -> npt.N
     sizes = np.diff(starts)
     sizes[np.cumsum(rows.members + 1) - 1] = width - rows.lengths
     return np.repeat(values[is_run], sizes).reshape(count, width)
+
+
+# By feature, the array with a line for each row; special_tokens_mask needs the special ids, too.
+_TABLES: dict[str, Callable[[RowArrays, int], npt.NDArray[np.generic]]] = {
+    "input_ids": lambda rows, width: rows.input_ids[:, :width],
+    "input_mask": lambda rows, width: up_to(rows.lengths, width),
+    "segment_ids": lambda rows, width: rows.segment_ids[:, :width],
+    "continuation_mask": lambda rows, width: rows.continues[:, :width],
+    "sequence_ids": _sequence_ids,
+    "position_ids": _position_ids,
+    "next_sentence_labels": lambda rows, width: rows.next_sentence_labels,
+    "cu_seqlens": lambda rows, width: rows.sequence_starts,
+    "masked_lm_positions": lambda rows, width: rows.positions,
+    "masked_lm_ids": lambda rows, width: rows.labels,
+    "masked_lm_weights": lambda rows, width: up_to(rows.masked, rows.labels.shape[1]).astype(np.float32),
+}
 
 
 def schema(columns: Sequence[Column], format: str) -> list[dict[str, Any]]:

@@ -14,6 +14,7 @@ import contextlib
 import random
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from maskmill.errors import RunFailedError
 from maskmill.releases.holders import Hold, Holder, default_owner, new_holder, read_holder, show_time
@@ -36,21 +37,26 @@ class LockedError(RunFailedError):
         self.holder = holder
 
 
+def hold(root: str, name: ReleaseName, **how: Any) -> contextlib.AbstractContextManager[Lock]:
+    """Holds the lock of a release below a root while the block runs, as `hold_file` does."""
+    return hold_file(state_path(root, name, "lock"), f"The lock of release {name}", **how)
+
+
 @contextlib.contextmanager
-def hold(
-    root: str,
-    name: ReleaseName,
+def hold_file(
+    path: str,
+    what: str,
     *,
     owner: str = "",
     wait: float = 0,
     lifetime: float = LIFETIME,
     say: Callable[[str], None] = lambda line: None,
 ) -> Iterator[Lock]:
-    """Holds the lock of a release while the block runs.
+    """Holds a lock that is any file while the block runs.
 
     Args:
-      root: the directory above all releases.
-      name: of the release.
+      path: of the file.
+      what: what is locked; begins the sentences about it, as "The lock of …".
       owner: who holds it, as a scheduler names its run; a later hold of the same owner takes it over. Empty: this
         process, user@host:pid, which nobody takes over while it lives.
       wait: seconds to wait for a lock that somebody else holds.
@@ -64,22 +70,6 @@ def hold(
       LockedError: somebody else holds it still.
       UnusableInputError: it cannot be written, or the store has no conditional writes.
     """
-    path = state_path(root, name, "lock")
-    with hold_file(path, f"The lock of release {name}", owner=owner, wait=wait, lifetime=lifetime, say=say) as lock:
-        yield lock
-
-
-@contextlib.contextmanager
-def hold_file(
-    path: str,
-    what: str,
-    *,
-    owner: str = "",
-    wait: float = 0,
-    lifetime: float = LIFETIME,
-    say: Callable[[str], None] = lambda line: None,
-) -> Iterator[Lock]:
-    """Holds a lock that is any file; `what` begins the sentences about it, as "The lock of …". See `hold`."""
     lock = _take(path, what, new_holder(owner, lifetime), wait, say)
     with lock.renewed():
         yield lock

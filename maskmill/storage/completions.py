@@ -19,13 +19,13 @@ import hashlib
 import io
 import json
 import os
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from maskmill.errors import RunFailedError
 from maskmill.storage import files
-from maskmill.storage.limits import one_shard_at_a_time, refuse_nesting
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -47,6 +47,9 @@ REMADE = "remade"
 TAKEN = "taken"
 # Where storage/reuse.py says which release that is.
 RUN, REUSE = "run", "reuse"
+
+_slot = threading.Lock()
+_thread = threading.local()  # `holds_slot`: whether this thread is inside one_shard_at_a_time
 
 
 def fingerprint(*parts: Any) -> str:
@@ -244,6 +247,34 @@ class PieceFiles:
     written: Sequence[tuple[str, int, str]] = ()
     cached: Sequence[tuple[str, int, str]] = ()
     has_table: bool = False
+
+
+def refuse_nesting() -> None:
+    """Raises RuntimeError where this thread works on a shard already: it would wait for itself for ever."""
+    if getattr(_thread, "holds_slot", False):
+        raise RuntimeError(
+            "This thread already makes a piece of work and starts another inside it; it would wait for itself for "
+            "ever. Finish one piece before the next: call completions.once from no function that completions.once "
+            "calls."
+        )
+
+
+@contextlib.contextmanager
+def one_shard_at_a_time() -> Iterator[None]:
+    """Waits until no other thread of this process works on a shard: they would share the memory of one.
+
+    Harness threads on Dataflow and task slots on Flink are threads of one process.
+
+    Raises:
+      RuntimeError: this thread is inside it already; it is not re-entrant.
+    """
+    refuse_nesting()
+    with _slot:
+        _thread.holds_slot = True
+        try:
+            yield
+        finally:
+            _thread.holds_slot = False
 
 
 def once(

@@ -375,6 +375,15 @@ def _is_manifest(value: Any) -> bool:
     )
 
 
+def sum_counts(all_counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """Adds up counts by name; the names of the sum are sorted."""
+    total: dict[str, int] = {}
+    for counts in all_counts:
+        for name, value in counts.items():
+            total[name] = total.get(name, 0) + value
+    return dict(sorted(total.items()))
+
+
 def files_of_shard(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The files of a shard that a manifest lists: each has its name (below the directory), its bytes and its sha256.
 

@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from maskmill.storage import completions, counts, files, manifest
+from maskmill.storage import completions, files, manifest
 
 _LAST_RUN, _OUTCOME = "run", "last"
 
@@ -87,7 +87,7 @@ def find_all_made(output: str) -> None:
     _all_made.pop(output, None)
     last = last_outcome(output)
     if last is not None:
-        found = counts.sum_counts((last.reused, last.taken, last.made))
+        found = manifest.sum_counts((last.reused, last.taken, last.made))
         _all_made[output] = Outcome(is_first=False, reused=found, taken={}, made={}, remade=(), changed_inputs=())
 
 

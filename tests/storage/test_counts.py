@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maskmill.storage.counts import sum_counts
+from maskmill.storage.manifest import sum_counts
 
 COUNTS = st.dictionaries(st.sampled_from(["read", "documents", "empty", "redirects"]), st.integers(0, 100))
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from maskmill.storage import completions
-from maskmill.storage.limits import one_shard_at_a_time
+from maskmill.storage.completions import one_shard_at_a_time
 
 
 def outcome(work: Callable[[], Any]) -> Any:

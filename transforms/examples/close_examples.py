@@ -10,7 +10,7 @@ from maskmill.records.examples import ExampleFile
 from maskmill.records.file_names import TOKENIZER_FILE, VOCAB_FILE
 from maskmill.records.shard_formats import ListedFile, all_formats
 from maskmill.storage import files, manifest, reuse
-from maskmill.storage.counts import sum_counts
+from maskmill.storage.manifest import sum_counts
 from maskmill.text.text_shards import ShardKind
 from transforms.examples import example_shards
 from transforms.examples.example_shards import ExampleShard, ExamplesSetup, PickedExamples, name_below

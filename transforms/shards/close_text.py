@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from maskmill.storage import files, manifest, reuse
-from maskmill.storage.counts import sum_counts
+from maskmill.storage.manifest import sum_counts
 from maskmill.text import text_shards
 from maskmill.text.text_shards import TextShard
 from transforms.extraction import template_library, unknown_templates

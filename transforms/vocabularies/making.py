@@ -11,7 +11,7 @@ from maskmill.errors import UnusableInputError
 from maskmill.records.file_names import REPORT, REPORT_TABLE
 from maskmill.storage import completions, files, manifest, progress, reuse
 from maskmill.storage.completions import PieceFiles
-from maskmill.storage.counts import sum_counts
+from maskmill.storage.manifest import sum_counts
 from maskmill.text.text_shards import TextShard
 from transforms.grouping import step
 from transforms.vocabularies import counting, merging, report
