@@ -6,11 +6,10 @@ run sees a removal that was killed and finishes it.
 """
 
 import contextlib
-import dataclasses
 import errno
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from maskmill.errors import RunFailedError
 from maskmill.releases import holders, leases, locks
@@ -21,19 +20,6 @@ from maskmill.releases.records import all_names, complete_releases, unfinished_r
 from maskmill.storage import conditional, files
 
 _ATTEMPTS = 100  # to delete a directory to which files are added meanwhile
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Removal:
-    """What a clean-up did, or would do.
-
-    Attributes:
-      removed: the releases that were removed, unfinished ones and those of killed removals among them.
-      in_use: those that would have been, and why they were not: "it is read by …", "it is locked by …".
-    """
-
-    removed: Sequence[ReleaseName] = ()
-    in_use: Sequence[tuple[ReleaseName, str]] = ()
 
 
 def removable(root: str, keep: int) -> list[ReleaseName]:
@@ -52,7 +38,7 @@ def removable(root: str, keep: int) -> list[ReleaseName]:
     return old + abandoned
 
 
-def remove_old(root: str, keep: int, *, say: Callable[[str], None] = lambda line: None) -> Removal:
+def remove_old(root: str, keep: int, *, say: Callable[[str], None] = lambda line: None) -> dict[ReleaseName, str]:
     """Removes old releases: of the complete ones all but the newest `keep` and the latest, and abandoned ones.
 
     A release that is not complete is abandoned when the latest one has a newer dump and nobody builds it. Removals that
@@ -63,23 +49,22 @@ def remove_old(root: str, keep: int, *, say: Callable[[str], None] = lambda line
       keep: how many complete releases stay, the newest ones.
       say: is told of each release that is removed, or is not although it is old.
 
+    Returns:
+      For each of these releases why it was not removed: "it is read by …", "it is locked by …"; empty: it was.
+
     Raises:
       UnusableInputError: latest.json or a record is damaged, or something cannot be deleted.
       RunFailedError: something cannot be deleted.
     """
-    removed: list[ReleaseName] = []
-    in_use: list[tuple[ReleaseName, str]] = []
+    found: dict[ReleaseName, str] = {}
     for remove, names in ((_finish, _begun(root)), (_remove, removable(root, keep))):
         for name in names:
-            if name in removed:
+            if found.get(name) == "":
                 continue
             reason = _with_lock(root, name, remove)
-            if reason is None:
-                removed.append(name)
-                say(f"{release_path(root, name)}: removed")
-            elif reason != _STAYS:
-                in_use.append((name, reason))
-                say(f"{release_path(root, name)}: not removed, {reason}")
+            if reason != _STAYS:
+                found[name] = reason or ""
+                say(f"{release_path(root, name)}: {f'not removed, {reason}' if reason else 'removed'}")
     for name in all_names(root):
         leases.sweep(root, name)
     for path in _state_files(root, ".lock"):
@@ -87,7 +72,7 @@ def remove_old(root: str, keep: int, *, say: Callable[[str], None] = lambda line
     if files.is_local(root):
         for directory in (root, files.join(root, f"{RELEASES}/{STATE}")):
             files.delete_abandoned(directory)
-    return Removal(removed=tuple(removed), in_use=tuple(in_use))
+    return found
 
 
 # The reason for a release that was not to be removed after all.

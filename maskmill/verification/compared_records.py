@@ -33,25 +33,34 @@ _MOST_CHARACTERS = 160
 
 @dataclasses.dataclass(kw_only=True, eq=False)
 class Batch(abc.ABC):
-    """Neighbouring records.
+    """Neighbouring records; a slice of a batch is one, too.
 
     Attributes:
       first: the number of the first one in the stream, from 0.
       hashes: uint64[records].
       file: where they are.
+      skip: how many records that were read with them stand in front of the first one.
     """
 
     first: int
     hashes: npt.NDArray[np.uint64]
     file: str
+    skip: int = 0
+
+    def __len__(self) -> int:
+        return len(self.hashes)
+
+    def __getitem__(self, part: slice) -> "Batch":
+        start, _, _ = part.indices(len(self))
+        return dataclasses.replace(self, first=self.first + start, hashes=self.hashes[part], skip=self.skip + start)
 
     @abc.abstractmethod
     def place(self, record: int) -> int:
         """Where record `record` of the batch, from 0, is in its file: as people count, from 1."""
 
     @abc.abstractmethod
-    def text_hashes(self, start: int, stop: int) -> npt.NDArray[np.uint64]:
-        """Of records [start, stop) of the batch the hashes of their text alone, masks undone."""
+    def text_hashes(self) -> npt.NDArray[np.uint64]:
+        """The hashes of the records' text alone, masks undone."""
 
 
 @dataclasses.dataclass(kw_only=True, eq=False)
@@ -64,22 +73,22 @@ class RowBatch(Batch):
     shared: Mapping[str, int]
 
     def place(self, record: int) -> int:
-        return self.block.first + record + 1
+        return self.block.first + self.skip + record + 1
 
-    def text_hashes(self, start: int, stop: int) -> npt.NDArray[np.uint64]:
-        hashes = np.zeros(stop - start, np.uint64)
+    def text_hashes(self) -> npt.NDArray[np.uint64]:
+        hashes, which = np.zeros(len(self), np.uint64), slice(self.skip, self.skip + len(self))
         for feature in ("input_ids", "segment_ids", "next_sentence_labels"):
             if feature in self.shared:
                 if feature == "input_ids":
-                    values = self.rows.original_pieces(slice(start, stop))
+                    values = self.rows.original_pieces(which)
                 else:
-                    values = _integers(self.rows.arrays[feature][start:stop])
+                    values = _integers(self.rows.arrays[feature][which])
                 _add(hashes, values, self.columns[feature], self.shared[feature])
         return hashes
 
     def values(self, record: int, feature: str) -> npt.NDArray[Any]:
         """The values of a record's column, filled up to the width in the comparison."""
-        column, values = self.columns[feature], self.rows.arrays[feature][record]
+        column, values = self.columns[feature], self.rows.arrays[feature][self.skip + record]
         fill: Any = values[-1] if column.fill is None and len(values) else column.fill or 0
         return np.concatenate([values, np.full(self.shared[feature] - len(values), fill, values.dtype)])
 
@@ -135,10 +144,10 @@ class DocumentBatch(Batch):
     line: int
 
     def place(self, record: int) -> int:
-        return self.line + sum(map(_lines_of, self.documents[:record]))
+        return self.line + sum(map(_lines_of, self.documents[: self.skip + record]))
 
-    def text_hashes(self, start: int, stop: int) -> npt.NDArray[np.uint64]:
-        return self.hashes[start:stop]
+    def text_hashes(self) -> npt.NDArray[np.uint64]:
+        return self.hashes
 
 
 def _lines_of(document: bytes) -> int:
@@ -250,7 +259,7 @@ def _common(here: bytes | None, there: bytes | None) -> int:
 def _document(batch: Batch, record: int) -> bytes:
     if not isinstance(batch, DocumentBatch):
         raise TypeError("these are no documents")
-    return batch.documents[record]
+    return batch.documents[batch.skip + record]
 
 
 def _around(document: bytes, at: int) -> str:
@@ -276,7 +285,7 @@ def row_difference(
             return None
         batch, record = _row(place)
         own, other = vocabularies if part is parts[0] else vocabularies[::-1]
-        decoded = part.decoder(own or other).decode(batch.rows, record, batch.first + record)
+        decoded = part.decoder(own or other).decode(batch.rows, batch.skip + record, batch.first + record)
         near = [piece for piece in decoded.pieces if at - _BESIDE <= piece.position <= at + _BESIDE]
         label = f" ({decoded.label})" if "next_sentence_labels" in columns else ""
         words = _quoted(_sentence_of(near)) + label if near else "padding"

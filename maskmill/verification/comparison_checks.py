@@ -317,70 +317,43 @@ class _Comparing:
     def _read(self) -> None:
         with contextlib.ExitStack() as stack:
             streams = [stack.enter_context(_ahead(stream)) for stream in _streams(*self._parts)]
-            for here, there in _side_by_side(*streams):
-                self._compare(here, there)
-                for side, piece in enumerate((here, there)):
-                    if piece is not None:
-                        self._counts[side] += len(piece.hashes)
+            for sides in _side_by_side(streams):
+                self._first = self._first or self._difference(*sides)
+                for side, batch in enumerate(sides):
+                    if batch is not None:
+                        self._counts[side] += len(batch)
                         if self._first is not None:
-                            self._spill(side, piece)
+                            self._spill(side, batch)
 
-    def _compare(self, here: "_Piece | None", there: "_Piece | None") -> None:
-        """Compares as many records of each side; one is None once it has ended."""
-        if here is None or there is None:
-            self._first = self._first or self._difference(here, there, 0)
-            return
-        differs = here.hashes != there.hashes
-        if self._first is None and differs.any():
-            self._first = self._difference(here, there, int(differs.argmax()))
-
-    def _spill(self, side: int, piece: "_Piece") -> None:
-        self._spills[side].add(piece.hashes)
+    def _spill(self, side: int, batch: Batch) -> None:
+        self._spills[side].add(batch.hashes)
         if self._parts[0].kind == "examples":
-            self._text_spills[side].add(piece.text_hashes())
+            self._text_spills[side].add(batch.text_hashes())
 
-    def _difference(self, here: "_Piece | None", there: "_Piece | None", record: int) -> Difference:
+    def _difference(self, here: Batch | None, there: Batch | None) -> Difference | None:
+        """Where as many records of each side first differ, if they do; one is None once it has ended."""
+        record = 0
+        if here is not None and there is not None:
+            differs = here.hashes != there.hashes
+            if not differs.any():
+                return None
+            record = int(differs.argmax())
         number = self._counts[0 if here is not None else 1] + record + 1
-        ours, theirs = (None if piece is None else (piece.batch, piece.start + record) for piece in (here, there))
+        ours, theirs = (None if batch is None else (batch, record) for batch in (here, there))
         if self._parts[0].kind == "text":
             return text_difference(number, ours, theirs)
         return row_difference(number, ours, theirs, self._parts)
 
 
-@dataclasses.dataclass(frozen=True)
-class _Piece:
-    """Records [start, stop) of a batch."""
-
-    batch: Batch
-    start: int
-    stop: int
-
-    @property
-    def hashes(self) -> npt.NDArray[np.uint64]:
-        return self.batch.hashes[self.start : self.stop]
-
-    def text_hashes(self) -> npt.NDArray[np.uint64]:
-        return self.batch.text_hashes(self.start, self.stop)
-
-
-def _side_by_side(here: Iterator[Batch], there: Iterator[Batch]) -> Iterator[tuple[_Piece | None, _Piece | None]]:
+def _side_by_side(streams: Sequence[Iterator[Batch]]) -> Iterator[list[Batch | None]]:
     """As many records of each stream at a time; once one has ended, the other's alone."""
-    streams, rest = (here, there), list[_Piece | None]([None, None])
-    while True:
-        for side in (0, 1):
-            if rest[side] is None and (batch := next(streams[side], None)) is not None:
-                rest[side] = _Piece(batch, 0, len(batch.hashes))
-        present = [piece for piece in rest if piece is not None]
-        if not present:
-            return
-        count = min(piece.stop - piece.start for piece in present)
-        heads = [None if piece is None else _Piece(piece.batch, piece.start, piece.start + count) for piece in rest]
-        if count:
-            yield heads[0], heads[1]
-        for side, piece in enumerate(rest):
-            if piece is not None:
-                start = piece.start + count
-                rest[side] = _Piece(piece.batch, start, piece.stop) if start < piece.stop else None
+    batches = [next(stream, None) for stream in streams]
+    while present := [len(batch) for batch in batches if batch is not None]:
+        count = min(present)
+        yield [None if batch is None else batch[:count] for batch in batches]
+        for side, batch in enumerate(batches):
+            if batch is not None:
+                batches[side] = batch[count:] if len(batch) > count else next(streams[side], None)
 
 
 def _streams(here: Part, there: Part) -> list[Iterator[Batch]]:

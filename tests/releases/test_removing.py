@@ -38,19 +38,18 @@ def test_the_newest_stay(root: str) -> None:
     assert removing.removable(root, 2) == names[:3]
     said: list[str] = []
     removal = removing.remove_old(root, 2, say=said.append)
-    assert list(removal.removed) == names[:3]
-    assert removal.in_use == ()
+    assert list(removal.items()) == [(name, "") for name in names[:3]]
     assert said == [f"{release_path(root, name)}: removed" for name in names[:3]]
     assert present(root) == records.all_names(root) == names[3:]
     assert state_files(root) == []
-    assert removing.remove_old(root, 2).removed == ()
+    assert removing.remove_old(root, 2) == {}
     assert removing.removable(root, 2) == []
 
 
 def test_the_latest_stays_whatever_its_date(root: str) -> None:
     names = make_some(root, 2)
     newer = [make_release(root, f"2027-{month:02}-01") for month in (1, 2)]  # complete, but not switched to
-    assert list(removing.remove_old(root, 1).removed) == [names[0], newer[0]]
+    assert list(removing.remove_old(root, 1).items()) == [(names[0], ""), (newer[0], "")]
     assert present(root) == [names[1], newer[1]]
 
 
@@ -58,7 +57,7 @@ def test_without_a_latest_one(root: str) -> None:
     names = [make_release(root, f"2026-{month:02}-01") for month in (1, 2)]
     begun = name_of("2025-01-01")
     release_roots.make_files(root, begun)
-    assert list(removing.remove_old(root, 1).removed) == names[:1]
+    assert removing.remove_old(root, 1) == {names[0]: ""}
     assert records.unfinished_releases(root) == [begun]
 
 
@@ -68,8 +67,8 @@ def test_what_is_read_or_locked_stays(root: str) -> None:
     with leases.hold(release_path(root, names[0]), owner="training"), locks.hold(root, names[1], owner="build"):
         removal = removing.remove_old(root, 1, say=said.append)
         assert present(root) == [names[0], names[1], names[4]]
-    assert list(removal.removed) == names[2:4]
-    assert removal.in_use == ((names[0], "it is read by training"), (names[1], "it is locked by build"))
+    in_use = {names[0]: "it is read by training", names[1]: "it is locked by build"}
+    assert removal == in_use | dict.fromkeys(names[2:4], "")
     assert f"{release_path(root, names[0])}: not removed, it is read by training" in said
     with leases.hold(release_path(root, names[0])):
         pass  # the attempt left no marker
@@ -86,8 +85,7 @@ def test_abandoned_builds_go(root: str) -> None:
         release_roots.make_files(root, name)
     with locks.hold(root, built, owner="build"):
         removal = removing.remove_old(root, 2)
-    assert removal.removed == (old,)
-    assert removal.in_use == ((built, "it is locked by build"),)
+    assert removal == {old: "", built: "it is locked by build"}
     assert records.unfinished_releases(root) == [built, same, new]
     assert present(root) == names
 
@@ -159,7 +157,7 @@ def test_a_removal_that_was_killed_before_it_began_is_forgotten(root: str) -> No
         release_roots.killed_before(operation, lambda: removing.remove_old(root, 1))
         operation += 1
     assert present(root) == names
-    assert removing.remove_old(root, 2).removed == ()
+    assert removing.remove_old(root, 2) == {}
     assert present(root) == names
     assert state_files(root) == []
 
