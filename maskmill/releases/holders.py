@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterator
 
 from maskmill.errors import RunFailedError
-from maskmill.storage import conditional
+from maskmill.storage import conditional, files
 
 # A holder moves its expiry on after this part of its lifetime.
 _RENEWALS = 4
@@ -180,7 +180,7 @@ class Hold:
         holder = dataclasses.replace(self.holder, expires=time.time() + self.lifetime)
         try:
             self._version = conditional.write(self.path, holder.encode(), expected=self._version)
-        except conditional.ChangedMeanwhileError:
+        except files.ChangedError:
             self._lost = (
                 f"{self._what} was taken over from this process ({self.holder.owner}), or deleted ({self.path}); run "
                 "the same command again."
@@ -192,7 +192,7 @@ class Hold:
         """Ends the hold: deletes its file, unless it is somebody else's by now."""
         with self._mutex:
             if not self._lost:
-                with contextlib.suppress(conditional.ChangedMeanwhileError):
+                with contextlib.suppress(files.ChangedError):
                     conditional.delete(self.path, expected=self._version)
 
     @contextlib.contextmanager
@@ -243,7 +243,7 @@ def sweep(path: str) -> None:
     if found is None or found[0] is None:
         return
     if found[0].is_dead() or found[0].expires < time.time() - _FORGOTTEN:
-        with contextlib.suppress(conditional.ChangedMeanwhileError):
+        with contextlib.suppress(files.ChangedError):
             conditional.delete(path, expected=found[1])
 
 

@@ -19,7 +19,7 @@ from typing import Any
 from maskmill.errors import RunFailedError
 from maskmill.releases.holders import Hold, Holder, default_owner, new_holder, read_holder, show_time
 from maskmill.releases.names import ReleaseName, state_path
-from maskmill.storage import conditional
+from maskmill.storage import conditional, files
 from maskmill.storage.network import delays
 
 LIFETIME = 120.0  # seconds
@@ -110,7 +110,7 @@ def _try(path: str, what: str, holder: Holder) -> tuple[Lock | None, Holder | No
         return None, other
     try:
         return Hold(path, holder, conditional.write(path, holder.encode(), expected=version), what), None
-    except conditional.ChangedMeanwhileError:
+    except files.ChangedError:
         found = read_holder(path)  # another was faster; the sentence names it
         return None, found[0] if found is not None else None
 

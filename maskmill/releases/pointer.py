@@ -91,7 +91,7 @@ def switch_latest(root: str, name: ReleaseName, fingerprint: str) -> bool:
         is_newer = present is not None and present.name.date > name.date
         if is_newer or present == latest:
             break
-        with contextlib.suppress(conditional.ChangedMeanwhileError):
+        with contextlib.suppress(files.ChangedError):
             conditional.write(path, latest.encode(), expected=None if found is None else found[1])
             break
     repair_link(root)

@@ -88,7 +88,7 @@ def write_record(root: str, record: ReleaseRecord) -> ReleaseRecord:
         # A release holds nothing but its data.
         guard = state_path(root, record.name, "record")
         conditional.write(files.join(directory, RECORD), record.encode(), expected=None, guard=guard)
-    except conditional.ChangedMeanwhileError:
+    except files.ChangedError:
         standing = read_record(directory)
         if standing is None or fingerprint(standing) != fingerprint(record):
             raise RunFailedError(

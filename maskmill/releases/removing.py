@@ -106,7 +106,7 @@ def finish_removal(root: str, name: ReleaseName) -> bool:
     if is_begun:
         _delete_tree(release_path(root, name))
         _delete_tree(leases.lease_folder(root, name))
-    with contextlib.suppress(conditional.ChangedMeanwhileError):
+    with contextlib.suppress(files.ChangedError):
         conditional.delete(marker, expected=found[1])
     return is_begun
 
@@ -136,7 +136,7 @@ def _remove(root: str, name: ReleaseName, lock: locks.Lock) -> str | None:
     holder = new_holder("", locks.LIFETIME)
     try:
         version = conditional.write(marker, holder.encode(), expected=None)
-    except conditional.ChangedMeanwhileError:
+    except files.ChangedError:
         return "another process removes it"  # which has lost its lock and does not know yet
     readers = leases.active(root, name)
     if readers:
@@ -149,7 +149,7 @@ def _remove(root: str, name: ReleaseName, lock: locks.Lock) -> str | None:
     files.delete([files.join(directory, RECORD)])
     _delete_tree(directory)
     _delete_tree(leases.lease_folder(root, name))
-    with contextlib.suppress(conditional.ChangedMeanwhileError):
+    with contextlib.suppress(files.ChangedError):
         conditional.delete(marker, expected=version)
     return None
 

@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from maskmill.reporting import shown
 from maskmill.reporting.facts import Facts
-from maskmill.reporting.input_documents import MixedSource
 from maskmill.reporting.made_from import day
 from maskmill.reporting.shown import plural
 from maskmill.storage import files
@@ -34,7 +33,10 @@ def _inputs(facts: Facts) -> _Answers:
     if not facts.inputs:
         return
     if facts.documents is not None and facts.documents.sources:
-        named = [_source(source) for source in facts.documents.sources]
+        named = []
+        for source in facts.documents.sources:
+            dump = f", the dump of {day(source.dump_date)}" if source.dump_date else ""
+            named.append(f"{source.name}{dump}, {shown.percent(source.share)} of the text")
         yield "What was it made from?", f"{plural(len(named), 'source')}: {'; '.join(named)}.", "documents"
         return
     first, *others = facts.inputs
@@ -48,11 +50,6 @@ def _inputs(facts: Facts) -> _Answers:
     if len(others) == 1:
         more = f"; and {files.base_name(others[0].path)}"
     yield "Which dump?" if facts.dump_date else "What was it made from?", f"{', '.join(parts)}{more}.", "made"
-
-
-def _source(source: MixedSource) -> str:
-    dump = f", the dump of {day(source.dump_date)}" if source.dump_date else ""
-    return f"{source.name}{dump}, {shown.percent(source.share)} of the text"
 
 
 def _language(facts: Facts) -> _Answers:

@@ -209,7 +209,7 @@ def collect(
         rows=rows,
         frequent=frequent,
         texts=text_facts_of(results),
-        timings=tuple(_timings(stages)),
+        timings=tuple(StageTimings(stage.title, steps) for stage in stages if (steps := timings.read(stage.directory))),
         reused=tuple(_reused(stages)),
         checked=None if verification is None else Checked(verification, shards),
         samples=samples_of(stages, directory, unread, follow) if with_samples else Samples(unread=tuple(unread)),
@@ -222,11 +222,6 @@ def _shards(stages: Sequence[MadeStage]) -> Iterator[Shard]:
             counts = {name: value for name, value in entry.items() if type(value) is int and name != "random_seed"}
             size = made_stages.bytes_of_shard(entry)
             yield Shard(stage.title, str(entry.get("kind", "train")), str(entry["name"]), size, counts)
-
-
-def _timings(stages: Sequence[MadeStage]) -> list[StageTimings]:
-    found = [StageTimings(stage.title, timings.read(stage.directory)) for stage in stages]
-    return [timed for timed in found if timed.steps]
 
 
 def _reused(stages: Sequence[MadeStage]) -> Iterator[StageReused]:

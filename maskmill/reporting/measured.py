@@ -81,6 +81,7 @@ def _row_facts(statistics: Sequence[RowStatistics]) -> RowFacts:
     width = len(pieces_at)
     pieces = int((lengths * np.arange(len(lengths))).sum())
     sorted_counts = np.sort(counts[counts > 0])[::-1]
+    sums = np.cumsum(sorted_counts)
     return RowFacts(
         rows=rows,
         width=width,
@@ -97,7 +98,7 @@ def _row_facts(statistics: Sequence[RowStatistics]) -> RowFacts:
         vocabulary=len(counts),
         used=len(sorted_counts),
         ranks=_of_ranks(sorted_counts),
-        coverage=_coverage(sorted_counts),
+        coverage=tuple(Bin(1, end, float(sums[end - 1] / sums[-1])) for end in _rank_ends(len(sums))),
         frequent=tuple(
             (int(i), int(counts[i])) for i in np.argsort(-counts, kind="stable")[:_MOST_FREQUENT] if counts[i]
         ),
@@ -133,11 +134,6 @@ def _of_ranks(counts: Any) -> tuple[Bin, ...]:
         bins.append(Bin(before + 1, end, float(counts[before:end].mean())))
         before = end
     return tuple(bins)
-
-
-def _coverage(counts: Any) -> tuple[Bin, ...]:
-    sums = np.cumsum(counts)
-    return tuple(Bin(1, end, float(sums[end - 1] / sums[-1])) for end in _rank_ends(len(counts)))
 
 
 def named(facts: Mapping[str, RowFacts]) -> list[tuple[str, RowFacts]]:

@@ -23,10 +23,6 @@ GUARD = ".maskmill-guard"
 Version = str
 
 
-class ChangedMeanwhileError(Exception):
-    """The file is not as it was expected to be: somebody else has written or deleted it."""
-
-
 def is_possible(path: str) -> bool:
     """Whether a path is where files can be changed conditionally: on a local disk, gs:// or s3://."""
     return files.is_local(path) or path.startswith(COMPARING)
@@ -76,7 +72,7 @@ def write(path: str, content: bytes, *, expected: Version | None, guard: str | N
       the version of what was written.
 
     Raises:
-      ChangedMeanwhileError: the file has another version. Nothing was written.
+      ChangedError: the file has another version. Nothing was written.
       UnusableInputError, RunFailedError: the file cannot be written.
     """
     check_store(path)
@@ -92,18 +88,17 @@ def delete(path: str, *, expected: Version) -> None:
     """Deletes a file if its version is still the expected one; one that is gone is no error.
 
     Raises:
-      ChangedMeanwhileError: the file has another version. It stays.
+      ChangedError: the file has another version. It stays.
       UnusableInputError, RunFailedError: the file cannot be deleted.
     """
     check_store(path)
     if not files.is_local(path):
         store = files.store_of(path)
-        with _compared(path):
-            try:
-                store.delete_one(path, expected)
-            except ChangedError:
-                if store.find(path) is not None:
-                    raise
+        try:
+            store.delete_one(path, expected)
+        except ChangedError:
+            if store.find(path) is not None:
+                raise
         return
     with guarded(path):
         if os.path.exists(path):
@@ -147,10 +142,10 @@ def _locked_guard(guard: str) -> int:
 
 
 def _compare(path: str, expected: Version | None) -> None:
-    """Raises ChangedMeanwhileError if a local file has not the expected version."""
+    """Raises ChangedError if a local file has not the expected version."""
     found = _read_local(path)
     if (None if found is None else found[1]) != expected:
-        raise ChangedMeanwhileError(path)
+        raise ChangedError(path)
 
 
 def _read_local(path: str) -> tuple[bytes, Version] | None:
@@ -174,20 +169,11 @@ def _read_again(path: str) -> Version:
 
 def _write_object(path: str, content: bytes, expected: Version | None) -> Version:
     store = files.store_of(path)
-    with _compared(path):
-        try:
-            return store.put(path, content, expected or "")
-        except ChangedError:
-            # A request is made again when its answer gets lost; then it may be its own first attempt that it met.
-            found = store.read(path)
-            if found is None or found[0] != content or found[1] == expected:
-                raise
-            return found[1]
-
-
-@contextlib.contextmanager
-def _compared(path: str) -> Iterator[None]:
     try:
-        yield
+        return store.put(path, content, expected or "")
     except ChangedError:
-        raise ChangedMeanwhileError(path) from None
+        # A request is made again when its answer gets lost; then it may be its own first attempt that it met.
+        found = store.read(path)
+        if found is None or found[0] != content or found[1] == expected:
+            raise
+        return found[1]

@@ -58,7 +58,7 @@ class Claim:
             return
         try:
             conditional.write(self.path, self.content, expected=self.version)
-        except conditional.ChangedMeanwhileError:
+        except files.ChangedError:
             if files.read_if_there(self.path) != self.content:
                 raise self._just_claimed() from None
 

@@ -14,7 +14,6 @@ from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.inspection.decoding import Words
 from maskmill.reading.byte_ranges import ByteRanges
 from maskmill.storage import files
-from maskmill.tokenization.byte_level import byte_characters
 from maskmill.tokenization.text_blocks import BLOCK_BYTES
 from maskmill.tokenization.vocabulary import Vocabulary, load_vocabulary
 from maskmill.verification.findings import Checked, Finding, finding, looked, makes_check, skipped
@@ -187,17 +186,9 @@ def _load(path: str, is_tokenizer: bool) -> Vocabulary:
 
 def _texts_of(vocabulary: Vocabulary) -> list[bytes]:
     """What each id adds to a text, with the blank before it."""
-    texts = [b" "] * vocabulary.size
-    characters = byte_characters()
-    byte_of = {character: byte for byte, character in enumerate(characters)}
-    words = Words(vocabulary)
-    is_bytes = not vocabulary.marks_words and set(vocabulary.pieces).issuperset(characters)
-    for piece, id in zip(vocabulary.pieces, vocabulary.ids.tolist(), strict=True):
-        if is_bytes and all(character in byte_of for character in piece):
-            texts[id] = bytes(byte_of[character] for character in piece)
-        else:
-            blank = "" if words.goes_on(id) else " "
-            texts[id] = (blank + words.surfaces([id], [False])[0]).encode(errors="replace")
+    texts, words = [b" "] * vocabulary.size, Words(vocabulary)
+    for id in vocabulary.ids.tolist():
+        texts[id] = words.joint(id)
     for id in (vocabulary.cls_id, vocabulary.sep_id):
         texts[id] = b"\n"
     return texts

@@ -166,13 +166,15 @@ def _describe(repeats: Sequence[_Repeat], tables: Sequence[PieceResult]) -> list
 def check_similar(target: Target, results: Sequence[PieceResult]) -> Checked:
     """Looks for files of different shards that have the same content, or nearly."""
     repeats = takes_documents_twice(target)
+    shards = [(result.piece.split, result.piece.shard) for result in results]
     same: dict[Pair, float] = {}
     by_digest: dict[str, list[int]] = {}
     for place, result in enumerate(results):
         if result.size and result.sha256:
             by_digest.setdefault(result.sha256, []).append(place)
     for places in by_digest.values():
-        same |= {(places[0], place): 1.0 for place in places[1:] if _may_compare(results, places[0], place)}
+        first, *others = places  # the bins of a shard, or its MDS files, have the same text
+        same |= {(first, place): 1.0 for place in others if shards[place] != shards[first]}
     if not repeats:
         shared = _shared_documents(results) if any(r.piece.kind == "text" for r in results) else _sketched(results)
         for pair, share in shared.items():
@@ -184,12 +186,6 @@ def check_similar(target: Target, results: Sequence[PieceResult]) -> Checked:
     checked = looked("similar_shards", *findings, count=sum(map(len, by_digest.values())))
     why = "the mix takes documents several times, so only files that are the same are found"
     return dataclasses.replace(checked, skipped={"similar_shards": why} if repeats else {})
-
-
-def _may_compare(results: Sequence[PieceResult], one: int, other: int) -> bool:
-    """Whether two files are of different shards: the bins of a shard, or its MDS files, have the same text."""
-    first, second = results[one].piece, results[other].piece
-    return (first.split, first.shard) != (second.split, second.shard)
 
 
 def _shared_documents(results: Sequence[PieceResult]) -> dict[Pair, float]:

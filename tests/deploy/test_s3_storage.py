@@ -92,7 +92,7 @@ def test_an_object_that_is_replaced_while_it_is_read_is_noticed(service: s3.Serv
 def test_writes_compare_versions(service: s3.Service) -> None:
     path = f"{ROOT}/compared"
     first = conditional.write(path, b"1", expected=None)
-    with pytest.raises(conditional.ChangedMeanwhileError):
+    with pytest.raises(files.ChangedError):
         conditional.write(path, b"2", expected=None)
     second = conditional.write(path, b"2", expected=first)
     assert conditional.read(path) == (b"2", second)
@@ -100,7 +100,7 @@ def test_writes_compare_versions(service: s3.Service) -> None:
         lambda: conditional.write(path, b"3", expected=first),
         lambda: conditional.delete(path, expected=first),
     ):
-        with pytest.raises(conditional.ChangedMeanwhileError):
+        with pytest.raises(files.ChangedError):
             attempt()
     conditional.delete(path, expected=second)
     conditional.delete(path, expected=second)
@@ -111,7 +111,7 @@ def test_of_first_writers_one_wins(service: s3.Service) -> None:
     def claim(number: int) -> bool:
         try:
             conditional.write(f"{ROOT}/won", str(number).encode(), expected=None)
-        except conditional.ChangedMeanwhileError:
+        except files.ChangedError:
             return False
         return True
 

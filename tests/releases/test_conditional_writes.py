@@ -21,12 +21,12 @@ def test_a_file_is_written_only_if_it_is_as_expected(root: str) -> None:
     first = conditional.write(path, b"1", expected=None)
     assert conditional.exists(path)
     assert conditional.read(path) == (b"1", first)
-    with pytest.raises(conditional.ChangedMeanwhileError):
+    with pytest.raises(files.ChangedError):
         conditional.write(path, b"2", expected=None)
     second = conditional.write(path, b"2", expected=first)
-    with pytest.raises(conditional.ChangedMeanwhileError):
+    with pytest.raises(files.ChangedError):
         conditional.write(path, b"3", expected=first)
-    with pytest.raises(conditional.ChangedMeanwhileError):
+    with pytest.raises(files.ChangedError):
         conditional.delete(path, expected=first)
     assert conditional.read(path) == (b"2", second)
     conditional.delete(path, expected=second)
@@ -44,7 +44,7 @@ def test_a_file_that_is_gone_is_not_written_over(root: str) -> None:
     path = files.join(root, "a.json")
     version = conditional.write(path, b"1", expected=None)
     conditional.delete(path, expected=version)
-    with pytest.raises(conditional.ChangedMeanwhileError):
+    with pytest.raises(files.ChangedError):
         conditional.write(path, b"2", expected=version)
 
 
@@ -59,7 +59,7 @@ while times:
     content, version = found or (b"0", None)
     try:
         conditional.write(path, str(int(content) + 1).encode(), expected=version)
-    except conditional.ChangedMeanwhileError:
+    except files.ChangedError:
         continue
     times -= 1
 """
@@ -96,7 +96,7 @@ def test_a_write_whose_answer_got_lost_is_no_conflict(emulator: str) -> None:
         assert len(lost) == 1
         assert conditional.read(f"{emulator}/lost/a.json") == (b"1", version)
         conditional.write(f"{emulator}/lost/a.json", b"2", expected=version)
-        with pytest.raises(conditional.ChangedMeanwhileError):
+        with pytest.raises(files.ChangedError):
             conditional.write(f"{emulator}/lost/a.json", b"3", expected=version)
 
 
