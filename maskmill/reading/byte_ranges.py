@@ -39,9 +39,9 @@ class ByteRanges(abc.ABC):
           RunFailedError: it cannot be read.
         """
 
-    @abc.abstractmethod
     def read_all(self, path: str) -> bytes:
         """The whole content of a small file."""
+        return self.read(path, 0, self.size(path)).tobytes()
 
     @abc.abstractmethod
     def size(self, path: str) -> int:
@@ -74,9 +74,9 @@ class ByteRanges(abc.ABC):
         """
         raise UnusableInputError(f"{pattern}: files cannot be listed here; name a data set's directory.")
 
-    @abc.abstractmethod
     def forget(self, path: str) -> bool:
         """Drops what is kept of a file; returns whether reading it again may give other bytes."""
+        return False
 
     def stats(self) -> dict[str, int]:
         """How much was read: `bytes_read`; where there is a cache, `cache_hits`, `cache_misses` and `bytes_fetched`."""
@@ -115,9 +115,6 @@ class LocalRanges(ByteRanges):
             self._bytes_read += len(data)
         return data
 
-    def read_all(self, path: str) -> bytes:
-        return self.read(path, 0, self.size(path)).tobytes()
-
     def size(self, path: str) -> int:
         try:
             return os.path.getsize(path)
@@ -130,9 +127,6 @@ class LocalRanges(ByteRanges):
         if os.path.isfile(pattern):
             return [pattern]
         return sorted(path for path in glob.glob(os.path.expanduser(pattern)) if os.path.isfile(path))
-
-    def forget(self, path: str) -> bool:
-        return False
 
     def stats(self) -> dict[str, int]:
         return {"bytes_read": self._bytes_read}

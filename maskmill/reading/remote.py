@@ -92,9 +92,6 @@ class RemoteRanges(ByteRanges):
             self._bytes_read += end - start
         return data
 
-    def read_all(self, path: str) -> bytes:
-        return self.read(path, 0, self.size(path)).tobytes()
-
     def size(self, path: str) -> int:
         return self._file(path).size
 

@@ -139,14 +139,14 @@ class CloudStore(ObjectStore):
         body += content + f"\r\n--{boundary}--".encode()
         headers = {"Content-Type": f"multipart/related; boundary={boundary}"}
         made = self._ask_json(path, "POST", self._upload_url(path, "multipart") + condition, (headers, body))
-        self._check_received(path, made, Crc32c(content))
+        self._check_received(path, made, _checksum(content))
         return str(made["generation"])
 
     def _upload_url(self, path: str, kind: str) -> str:
         return f"{self._endpoint}/upload/storage/v1/b/{_split(path)[0]}/o?uploadType={kind}"
 
-    def _check_received(self, path: str, made: Mapping[str, Any], sent: "Crc32c") -> None:
-        if made.get("crc32c") != sent.text:
+    def _check_received(self, path: str, made: Mapping[str, Any], sent: Any) -> None:
+        if made.get("crc32c") != base64.b64encode(sent.digest()).decode():
             self.delete_one(path)
             raise RunFailedError(
                 f"{path}: the object store received other bytes than were sent; the object was deleted, run again."
@@ -211,7 +211,7 @@ class _ResumableUpload(PartedUpload):
     """https://cloud.google.com/storage/docs/performing-resumable-uploads"""
 
     def __init__(self, store: CloudStore, path: str) -> None:
-        self._store, self._path, self._sent, self._checksum = store, path, 0, Crc32c()
+        self._store, self._path, self._sent, self._checksum = store, path, 0, _checksum()
         named = json.dumps({"name": _split(path)[1]}).encode()
         sent = {"Content-Type": "application/json"}, named
         headers, _ = store._ask(path, "POST", store._upload_url(path, "resumable"), sent)
@@ -258,23 +258,12 @@ class _ResumableUpload(PartedUpload):
             self._store._ask(self._path, "DELETE", self._url)
 
 
-class Crc32c:
+def _checksum(content: bytes = b"") -> Any:
     """The checksum that Cloud Storage keeps of an object."""
+    import google_crc32c
 
-    def __init__(self, content: bytes = b"") -> None:
-        import google_crc32c
-
-        checksum: Any = google_crc32c.Checksum
-        self._sum: Any = checksum(content)
-
-    def update(self, content: bytes) -> None:
-        """Adds bytes."""
-        self._sum.update(content)
-
-    @property
-    def text(self) -> str:
-        """As the store writes it: base 64 of four bytes."""
-        return base64.b64encode(self._sum.digest()).decode()
+    checksum: Any = google_crc32c.Checksum
+    return checksum(content)
 
 
 def _split(path: str) -> tuple[str, str]:

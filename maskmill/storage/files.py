@@ -17,6 +17,7 @@ import os
 import posixpath
 import stat
 import threading
+import types
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
@@ -478,21 +479,8 @@ def _gzip_into(file: OutputFile) -> "gzip.GzipFile":
     """A gzip file whose bytes go on to `file`; with neither time nor name the same content gives the same bytes."""
     import gzip
 
-    return gzip.GzipFile(filename="", mode="wb", fileobj=cast(Any, _Tee(file)), mtime=0, compresslevel=6)
-
-
-class _Tee:
-    """The file object that gzip writes to: it passes the bytes on to the output file."""
-
-    def __init__(self, output: OutputFile) -> None:
-        self._output = output
-
-    def write(self, block: bytes) -> int:
-        self._output._write_raw(block)
-        return len(block)
-
-    def flush(self) -> None:
-        """Does nothing; gzip calls it when it closes."""
+    passed_on: Any = types.SimpleNamespace(write=file._write_raw, flush=lambda: None)
+    return gzip.GzipFile(filename="", mode="wb", fileobj=passed_on, mtime=0, compresslevel=6)
 
 
 @contextlib.contextmanager

@@ -6,6 +6,7 @@ If-None-Match and If-Match: https://docs.aws.amazon.com/AmazonS3/latest/userguid
 """
 
 import contextlib
+import types
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
@@ -127,7 +128,7 @@ class S3Store(ObjectStore):
         with self._explained(file.path):
             found = self._s3.get_object(**_split(file.path), **range_header(start, end), IfMatch=file.version)
             with contextlib.closing(found["Body"]) as body:
-                yield _Body(body)
+                yield types.SimpleNamespace(read1=body.read)
 
     def pages(self, prefix: str, *, deep: bool) -> Iterator[tuple[list[FileInfo], list[str]]]:
         place = _split(prefix)
@@ -175,18 +176,6 @@ class S3Store(ObjectStore):
             while block := content.read(PART_BYTES):
                 writer.write(block)
         writer.finish()
-
-
-class _Body:
-    """What comes of an object."""
-
-    def __init__(self, body: Any) -> None:
-        self._body = body
-
-    def read1(self, size: int) -> bytes:
-        """Some bytes; none at the end."""
-        content: bytes = self._body.read(size)
-        return content
 
 
 class _MultipartUpload(PartedUpload):

@@ -132,17 +132,11 @@ class CopiedFile(ByteRanges):
         copy.flush()
         return copy
 
-    def read_all(self, path: str) -> bytes:
-        return self.read(path, 0, self.size(path)).tobytes()
-
     def size(self, path: str) -> int:
         return self._ranges.size(path)
 
     def glob(self, pattern: str) -> list[str]:
         return self._ranges.glob(pattern)
-
-    def forget(self, path: str) -> bool:
-        return False
 
     def close(self) -> None:
         if self._copy is not None:
