@@ -87,20 +87,25 @@ class CheckLine(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """What was found, and the numbers of the shards of each split that were verified, as "0-9"; empty: all."""
+    """What was verified, and what was found.
 
-    found: Verification
+    Attributes:
+      lines: a line for each check, in the order of CHECKS.
+      findings: the worst first, 50 at most.
+      all_findings: how many there are.
+      read_bytes: how much was read.
+      shards: the numbers of the shards of each split that were verified, as "0-9"; empty: all.
+      files: how many were read.
+      is_right: whether there is nothing but notes.
+    """
+
+    lines: tuple[CheckLine, ...]
+    findings: tuple[Finding, ...]
+    all_findings: int
+    read_bytes: int
     shards: str
-
-    @property
-    def lines(self) -> list[CheckLine]:
-        """A line for each check, in the order of CHECKS."""
-        return [_check_line(name, self.found) for name in CHECKS if name in self.found.outcomes]
-
-    @property
-    def findings(self) -> Sequence[Finding]:
-        """The worst first, 50 at most."""
-        return self.found.findings[:_MOST_FINDINGS]
+    files: int
+    is_right: bool
 
     @property
     def marks(self) -> Mapping[str, int]:
@@ -211,7 +216,7 @@ def collect(
         texts=text_facts_of(results),
         timings=tuple(StageTimings(stage.title, steps) for stage in stages if (steps := timings.read(stage.directory))),
         reused=tuple(_reused(stages)),
-        checked=None if verification is None else Checked(verification, shards),
+        checked=None if verification is None else _checked(verification, shards),
         samples=samples_of(stages, directory, unread, follow) if with_samples else Samples(unread=tuple(unread)),
     )
 
@@ -240,6 +245,19 @@ def _places(stage: MadeStage) -> Iterator[Places]:
             predicted = counts.get("masked_positions") or 0
             special, padding = counts["special_tokens"], counts["padding_tokens"]
             yield Places(name, counts["example_tokens"] - predicted, predicted, special, padding)
+
+
+def _checked(verification: Verification, shards: str = "") -> Checked:
+    """What a verification found; `shards` are the numbers of those that were verified, empty: all."""
+    return Checked(
+        lines=tuple(_check_line(name, verification) for name in CHECKS if name in verification.outcomes),
+        findings=tuple(verification.findings[:_MOST_FINDINGS]),
+        all_findings=len(verification.findings),
+        read_bytes=verification.read_bytes,
+        shards=shards,
+        files=len(verification.results),
+        is_right=verification.is_right,
+    )
 
 
 def _check_line(name: str, verification: Verification) -> CheckLine:
