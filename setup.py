@@ -55,7 +55,6 @@ TENSORFLOW = [
     "tensorflow>=2.19,<3",
     "tensorflow-transform>=1.17,<2",  # brings tensorflow-metadata and tfx-bsl, each in the version that fits
     "keras>=3.8,<4",
-    "keras-hub>=0.20,<1",
     "jax>=0.5",
     "safetensors>=0.4",
 ]

@@ -4,10 +4,12 @@
     .venv-training/bin/python benchmarks/training.py --torch_python PATH      # also Hugging Face, with that Python
     .venv-training/bin/python benchmarks/training.py --models tiny --lengths 64 --batch 8 --dtype float32   # on a CPU
 
-The systems run in turn, each in a process of its own, `--rounds` times; the median counts. Both train BERT with both
-losses and AdamW, on random tokens that fill every position, in `--dtype`. Hugging Face runs with
-`attn_implementation="sdpa"` and `torch.compile`. The output gives tokens a second, and the model's FLOP/s as a share of
-`--peak_tflops`, the chip's dense bfloat16 peak (H100 SXM 989, H200 989, A100 312, TPU v5e 197, v5p 459).
+The systems run in turn, each in a process of its own, `--rounds` times; the median counts, as does the median of three
+runs of `--steps` steps in a process. Both train BERT with both losses, AdamW and `--dropout`, on random tokens in
+`--dtype`. Hugging Face runs with `attn_implementation="sdpa"`, `torch.compile` and a fused AdamW. The output gives rows
+and real tokens a second, the most memory that arrays took on a GPU, and the model's FLOP/s as a share of
+`--peak_tflops`, the chip's dense bfloat16 peak (H100 SXM 989, H200 989, A100 312, TPU v5e 197, v5p 459). With
+`--shortest 0.25`, rows have between a quarter and all of the length; padding counts neither as tokens nor as FLOPs.
 """
 
 import argparse
@@ -32,28 +34,33 @@ def flops_per_token(layers: int, width: int, inner: int, vocab: int, length: int
     return 3.0 * (layers * layer + head)
 
 
-def random_batch(count: int, length: int, vocab: int) -> dict[str, Any]:
+def random_batch(count: int, length: int, vocab: int, shortest: float = 1.0) -> dict[str, Any]:
     """Features of `count` examples of random tokens, under the names of create_pretraining_data.py's records.
 
-    Shapes are [count, length], [count, predictions] and [count]; all are int32, but `masked_lm_weights` is float32.
+    Shapes are [count, length], [count, predictions] and [count]; all are int32, but `masked_lm_weights` is float32. An
+    example has from `shortest` * `length` to `length` tokens.
     """
     import numpy as np
 
     draw = np.random.default_rng(0)
     predictions = round(0.15 * length)
+    lengths = draw.integers(round(shortest * length), length + 1, (count, 1))
+    positions = np.sort(draw.permuted(np.tile(np.arange(length, dtype=np.int32), (count, 1)), axis=1)[:, :predictions])
     return {
         "input_ids": draw.integers(0, vocab, (count, length), np.int32),
-        "input_mask": np.ones((count, length), np.int32),
+        "input_mask": (np.arange(length) < lengths).astype(np.int32),
         "segment_ids": draw.integers(0, 2, (count, length), np.int32),
-        "masked_lm_positions": np.sort(draw.permuted(np.tile(np.arange(length), (count, 1)), axis=1)[:, :predictions]),
+        "masked_lm_positions": positions % lengths.astype(np.int32),
         "masked_lm_ids": draw.integers(0, vocab, (count, predictions), np.int32),
         "masked_lm_weights": np.ones((count, predictions), np.float32),
         "next_sentence_labels": draw.integers(0, 2, count, np.int32),
     }
 
 
-def measure_maskmill(model: dict[str, Any], length: int, batch: int, steps: int, dtype: str) -> float:
-    """Seconds that a training step of maskmill takes on JAX."""
+def measure_maskmill(
+    model: dict[str, Any], length: int, batch: int, steps: int, dtype: str, shortest: float
+) -> tuple[float, int]:
+    """Seconds that a training step of maskmill takes on JAX, and the most bytes that a GPU's arrays took."""
     from training import devices
     from training.options import TrainOptions
 
@@ -66,13 +73,17 @@ def measure_maskmill(model: dict[str, Any], length: int, batch: int, steps: int,
 
     task = tasks.PretrainingTask(pretraining_model(ModelConfig(**model)))
     made = training_steps.make_steps(task, optimizers.AdamW(1e-4), used)
-    arrays = {k: v[None].astype("int32") if v.dtype.kind == "i" else v[None] for k, v in random_batch(
-        batch, length, model["vocab_size"]).items()}  # fmt: skip
-    return _timed(lambda: float(made.train(arrays)["loss"]), lambda: made.train(arrays), steps)
+    import jax
+
+    arrays = {k: v[None] for k, v in random_batch(batch, length, model["vocab_size"], shortest).items()}
+    seconds = _timed(lambda: float(made.train(arrays)["loss"]), lambda: made.train(arrays), steps)
+    return seconds, (jax.local_devices()[0].memory_stats() or {}).get("peak_bytes_in_use", 0)
 
 
-def measure_hugging_face(model: dict[str, Any], length: int, batch: int, steps: int, dtype: str) -> float:
-    """Seconds that a training step of Hugging Face's BertForPreTraining takes on PyTorch."""
+def measure_hugging_face(
+    model: dict[str, Any], length: int, batch: int, steps: int, dtype: str, shortest: float
+) -> tuple[float, int]:
+    """Seconds that a step of Hugging Face's BertForPreTraining takes on PyTorch, and the most bytes on a GPU."""
     import torch
     from transformers import BertConfig, BertForPreTraining
 
@@ -80,17 +91,19 @@ def measure_hugging_face(model: dict[str, Any], length: int, batch: int, steps: 
     torch.set_float32_matmul_precision("high")
     config = BertConfig(**(model | {"hidden_act": "gelu_new"}))
     config._attn_implementation = "sdpa"
-    network: Any = torch.compile(BertForPreTraining(config).to(device).train())
+    network: Any = torch.compile(BertForPreTraining(config).to(device).train(), dynamic=False)
     optimizer = torch.optim.AdamW(network.parameters(), lr=1e-4, fused=device == "cuda")
-    arrays = random_batch(batch, length, model["vocab_size"])
+    arrays = random_batch(batch, length, model["vocab_size"], shortest)
     labels = torch.full((batch, length), -100)
-    labels.scatter_(1, torch.tensor(arrays["masked_lm_positions"]), torch.tensor(arrays["masked_lm_ids"]).long())
+    labels.scatter_(1, torch.tensor(arrays["masked_lm_positions"]).long(), torch.tensor(arrays["masked_lm_ids"]).long())
     inputs = {
         "input_ids": torch.tensor(arrays["input_ids"]).long(),
         "token_type_ids": torch.tensor(arrays["segment_ids"]).long(),
         "labels": labels,
         "next_sentence_label": torch.tensor(arrays["next_sentence_labels"]).long(),
     }
+    if shortest < 1:
+        inputs["attention_mask"] = torch.tensor(arrays["input_mask"]).long()
     inputs = {name: value.to(device) for name, value in inputs.items()}
 
     def step() -> Any:
@@ -102,17 +115,21 @@ def measure_hugging_face(model: dict[str, Any], length: int, batch: int, steps: 
         optimizer.zero_grad(set_to_none=True)
         return loss
 
-    return _timed(lambda: float(step()), step, steps)
+    seconds = _timed(lambda: float(step().detach()), step, steps)
+    return seconds, torch.cuda.max_memory_allocated() if device == "cuda" else 0
 
 
 def _timed(wait: Any, step: Any, steps: int) -> float:
-    """Seconds a step. `step` starts one; `wait` runs one and waits for its loss."""
+    """Seconds a step, the median of three runs. `step` starts one; `wait` runs one and waits for its loss."""
     wait(), wait()  # these compile
-    start = time.perf_counter()
-    for _ in range(steps - 1):
-        step()
-    wait()
-    return (time.perf_counter() - start) / steps
+    measured = []
+    for _ in range(3):
+        start = time.perf_counter()
+        for _ in range(steps - 1):
+            step()
+        wait()
+        measured.append((time.perf_counter() - start) / steps)
+    return statistics.median(measured)
 
 
 def main() -> None:
@@ -127,9 +144,9 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=20, help="steps that are timed")
     parser.add_argument("--rounds", type=int, default=3, help="how often each system is measured")
     parser.add_argument("--dtype", default="bfloat16", choices=("bfloat16", "float32"))
-    parser.add_argument(
-        "--dropout", type=float, default=0.1, help="dropout of hidden states; neither system drops attention weights"
-    )
+    parser.add_argument("--dropout", type=float, default=0.1, help="of hidden states")
+    parser.add_argument("--attention_dropout", type=float, default=0.1, help="of attention's probabilities")
+    parser.add_argument("--shortest", type=float, default=1.0, help="the shortest row as a share of the length")
     parser.add_argument("--peak_tflops", type=float, help="the chip's dense bfloat16 peak")
     parser.add_argument("--torch_python", help="a Python with torch and transformers; without it, maskmill alone")
     parser.add_argument("--measure", help=argparse.SUPPRESS)
@@ -150,31 +167,36 @@ def main() -> None:
         for length in map(int, options.lengths.split(",")):
             model = PRESETS[name] | {
                 "hidden_dropout_prob": options.dropout,
-                "attention_probs_dropout_prob": 0.0,
+                "attention_probs_dropout_prob": options.attention_dropout,
                 "max_position_embeddings": max(512, length),
             }
             batch = options.batch or max(1, 16384 // length)
-            common = {"model": model, "length": length, "batch": batch, "steps": options.steps, "dtype": options.dtype}
-            seconds: dict[str, list[float]] = {system: [] for system in systems}
+            common = {
+                "model": model, "length": length, "batch": batch, "steps": options.steps, "dtype": options.dtype,
+                "shortest": options.shortest,
+            }  # fmt: skip
+            share_of_tokens = float(random_batch(batch, length, 2, options.shortest)["input_mask"].mean())
+            results: dict[str, list[tuple[float, int]]] = {system: [] for system in systems}
             for _ in range(options.rounds):
                 for system, python in systems.items():
                     task = json.dumps({"system": system, **common})
                     line = subprocess.run(
                         [python, __file__, "--measure", task], stdout=subprocess.PIPE, text=True, check=True
                     ).stdout
-                    seconds[system].append(float(line.splitlines()[-1]))
+                    results[system].append(json.loads(line.splitlines()[-1]))
             work = flops_per_token(
                 model["num_hidden_layers"], model["hidden_size"], model["intermediate_size"], model["vocab_size"],
                 length, round(0.15 * length),
             )  # fmt: skip
-            for system, measured in seconds.items():
-                speed = batch * length / statistics.median(measured)
-                share = (
-                    f", {100 * speed * work / (options.peak_tflops * 1e12):.1f} % of peak"
-                    if options.peak_tflops
-                    else ""
-                )
-                print(f"{name} {length} x {batch} {options.dtype}: {system} {speed:,.0f} tokens/s{share}", flush=True)
+            for system, measured in results.items():
+                seconds = statistics.median(second for second, _ in measured)
+                speed = batch * length * share_of_tokens / seconds
+                told = f"{batch / seconds:,.0f} rows/s, {speed:,.0f} tokens/s"
+                if memory := max(memory for _, memory in measured):
+                    told += f", {memory / 2**30:.1f} GiB"
+                if options.peak_tflops:
+                    told += f", {100 * speed * work / (options.peak_tflops * 1e12):.1f} % of peak"
+                print(f"{name} {length} x {batch} {options.dtype}: {system} {told}", flush=True)
 
 
 if __name__ == "__main__":

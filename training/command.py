@@ -149,6 +149,7 @@ def _train(session: "Session", data: dict[str, Any]) -> None:
     start = {
         "examples": trainer.input.data_set.samples,
         "device": session.devices.kind,
+        "attention": "fused, cuDNN" if session.task.built.is_fused else "not fused",
         "options": settings.given_options(options),
         "data": data,
     }

@@ -152,11 +152,11 @@ class Trainer:
         checkpoint = checkpoints.read(newest)
         checkpoints.check_same_run(newest, checkpoint.run, self.settings)
         moments = list(self._moments())
-        names = [weight.name for weight in self.weights] + [name for name, _, _ in moments]
+        names = [weight.name for weight in self.weights] + [name for name, _ in moments]
         checkpoints.check_complete(newest, checkpoint.arrays, names)
         self.steps.task.built.load(checkpoint.arrays, where=newest)
-        for name, weight, moment in moments:
-            moment.assign(weight.from_reference(checkpoint.arrays[name]))
+        for name, moment in moments:
+            moment.assign(checkpoint.arrays[name])
         self.steps.optimizer.iterations.assign(checkpoint.step)
         self.steps.load()
         self.step = self._saved_step = checkpoint.step
@@ -259,18 +259,17 @@ class Trainer:
         self.log.flush()
         raise Stopped(signal_number)
 
-    def _moments(self) -> Iterator[tuple[str, Weight, Any]]:
-        """(name in a checkpoint, weight, variable) of each of the optimizer's moments."""
+    def _moments(self) -> Iterator[tuple[str, Any]]:
+        """(name in a checkpoint, variable) of each of the optimizer's moments."""
         optimizer = self.steps.optimizer
         for weight, *moments in zip(self.weights, optimizer.m, optimizer.v, strict=True):
             for suffix, moment in zip(checkpoints.MOMENTS, moments, strict=True):
-                yield f"{weight.name}{suffix}", weight, moment
+                yield f"{weight.name}{suffix}", moment
 
     def _checkpoint(self) -> checkpoints.Checkpoint:
         """The state in the Keras variables, as a checkpoint."""
         arrays = {weight.name: weight.read() for weight in self.weights}
-        for name, weight, moment in self._moments():
-            arrays[name] = weight.to_reference(_numpy(moment))
+        arrays |= {name: _numpy(moment) for name, moment in self._moments()}
         return checkpoints.Checkpoint(step=self.step, run=self.settings, arrays=arrays, data=self.data)
 
     def _read_losses(self) -> None:

@@ -1,79 +1,90 @@
-"""The models: keras-hub's BERT and RoBERTa backbones with the heads for pre-training and for classification.
+"""The models: BERT's and RoBERTa's encoders with the heads for pre-training and for classification.
 
-A model takes the examples' features by name (`input_ids`, `input_mask`, `segment_ids`, `masked_lm_positions`: int32)
-and gives logits. Each of its weights has the name and the layout that it has in google-research/bert. Checkpoints and
-exports use these names only.
-
-The private attributes of keras-hub's layers that are read and set here are listed in maskmill/data/private_names.toml.
+A model is a function of its weights and of the examples' features by name (`input_ids`, `input_mask`, `segment_ids`,
+`masked_lm_positions`: int32) that gives logits. Each weight has the name and the layout that it has in
+google-research/bert; checkpoints and exports use these names only.
 """
 
 import dataclasses
 import hashlib
 import math
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import keras
-import keras_hub
 import numpy as np
+from keras import ops
 
 from maskmill.errors import UnusableInputError
+from training.backend_ops import Draws, attention, is_fused, layer_norm, matmul_float32, recomputed
 from training.config import ModelConfig
 
 # Initial weights are drawn within so many standard deviations.
 _TRUNCATION = 2
 
+_ALIGNED = 64
+
+# Arrays of a backend by name.
+Tensors = Mapping[str, Any]
+# The weights, the features of examples and the draws of dropout (None: nothing is dropped) → the outputs by name.
+Forward = Callable[[Tensors, Tensors, Draws | None], dict[str, Any]]
+
 
 @dataclasses.dataclass(frozen=True)
 class Weight:
-    """A weight of a Keras model, with its name and layout in google-research/bert.
-
-    Keras stores attention kernels as [width, heads, size] and dense kernels as [in, out]. The reference stores
-    attention kernels as [width, width], and two output kernels transposed (`transposed`).
-    """
+    """A weight of a model (float32), with its name and layout in google-research/bert."""
 
     name: str
     variable: Any
-    transposed: bool = False
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape in the reference's layout."""
-        shape = tuple(self.variable.shape)
-        if "/attention/self/" in self.name:
-            # query, key and value: kernel [width, heads, size], bias [heads, size].
-            return (*shape[:-2], shape[-2] * shape[-1])
-        if self.name.endswith("/attention/output/dense/kernel"):
-            return (shape[0] * shape[1], shape[2])
-        return shape[::-1] if self.transposed else shape
-
-    def to_reference(self, array: np.ndarray) -> np.ndarray:
-        """An array in Keras's layout → the reference's."""
-        return np.ascontiguousarray(array.T) if self.transposed else array.reshape(self.shape)
-
-    def from_reference(self, array: np.ndarray) -> np.ndarray:
-        """An array in the reference's layout → Keras's."""
-        return np.ascontiguousarray(array.T) if self.transposed else array.reshape(self.variable.shape)
+        """The shape."""
+        return tuple(self.variable.shape)
 
     def read(self) -> np.ndarray:
-        """The value (float32) in the reference's layout."""
-        return self.to_reference(np.asarray(keras.ops.convert_to_numpy(self.variable.value)))
+        """The value."""
+        return np.asarray(keras.ops.convert_to_numpy(self.variable.value))
 
     def write(self, array: np.ndarray) -> None:
-        """Sets the value from an array in the reference's layout."""
-        self.variable.assign(self.from_reference(np.asarray(array, np.float32)))
+        """Sets the value."""
+        self.variable.assign(np.asarray(array, np.float32))
 
 
 @dataclasses.dataclass(frozen=True)
 class BuiltModel:
-    """A Keras model with its configuration and its weights, in the order of the model's trainable variables."""
+    """A model: its configuration, its weights, the features that it reads and what it computes of them.
 
-    model: Any
+    The model computes in the dtype policy of Keras at the time when it was built; its outputs are float32.
+    """
+
     config: ModelConfig
     weights: tuple[Weight, ...]
+    features: tuple[str, ...]
+    forward: Forward
+    compute_dtype: str
+
+    @property
+    def is_fused(self) -> bool:
+        """Whether attention is one call of a library for the device (training/backend_ops.py)."""
+        return is_fused(self.compute_dtype, self.config.hidden_size // self.config.num_attention_heads)
+
+    @property
+    def variables(self) -> list[Any]:
+        """The Keras variables of all weights."""
+        return [weight.variable for weight in self.weights]
+
+    def outputs(self, values: Sequence[Any], batch: Tensors, draws: Draws | None = None) -> dict[str, Any]:
+        """The outputs by name for the values of all weights. With `draws` values are dropped, as in training."""
+        weights = _Cast({w.name: v for w, v in zip(self.weights, values, strict=True)}, self.compute_dtype)
+        return self.forward(weights, {name: batch[name] for name in self.features}, draws)
+
+    def __call__(self, batch: Tensors) -> dict[str, Any]:
+        """The outputs by name for the values that the weights have now; nothing is dropped."""
+        return self.outputs([v.value for v in self.variables], batch)
 
     def values(self) -> dict[str, np.ndarray]:
-        """All weights by name, in the reference's layout."""
+        """All weights by name."""
         return {w.name: w.read() for w in self.weights}
 
     def load(self, values: Mapping[str, np.ndarray], *, where: str) -> list[str]:
@@ -104,167 +115,208 @@ class BuiltModel:
         return missing
 
 
+class _Cast(Mapping[str, Any]):
+    """Weights in the dtype that a model computes in, each cast when it is first needed; `full` has them in float32."""
+
+    def __init__(self, full: Tensors, dtype: str) -> None:
+        self.full = full
+        self.dtype = dtype
+        self._cast: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._cast:
+            self._cast[name] = ops.cast(self.full[name], self.dtype)
+        return self._cast[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.full)
+
+    def __len__(self) -> int:
+        return len(self.full)
+
+
 def pretraining_model(config: ModelConfig, *, next_sentence: bool = True, seed: int = 0) -> BuiltModel:
     """The encoder with the masked-LM head, tied to the word embeddings, and optionally the next-sentence head.
 
-    Inputs: `input_ids`, `input_mask`, `segment_ids` [B, S], `masked_lm_positions` [B, P], int32.
+    Features: `input_ids`, `input_mask`, `segment_ids` [B, S], `masked_lm_positions` [B, P], int32.
     Outputs: `masked_lm_logits` [B, P, vocab_size], `next_sentence_logits` [B, 2], `pooled_output` [B, hidden_size]; the
     last two only with the next-sentence head. The seed gives the initial weights (see `initial_value`), which are the
     same on every backend. Source: google-research/bert run_pretraining.py, get_masked_lm_output and
     get_next_sentence_output.
     """
-    encoder = _encoder(config)
-    positions = keras.Input((None,), dtype="int32", name="masked_lm_positions")
-    head = keras_hub.layers.MaskedLMHead(
-        token_embedding=encoder.backbone.token_embedding,
-        intermediate_activation=_activation(config),
-        layer_norm_epsilon=config.layer_norm_eps,
-        name="masked_lm",
-    )
-    outputs = {"masked_lm_logits": head(encoder.sequence, positions)}
-    transform = "cls/predictions/transform"
-    encoder.weights.update(_layer_weights(f"{transform}/dense", head._intermediate_dense))
-    encoder.weights.update(_layer_weights(f"{transform}/LayerNorm", head._intermediate_layer_norm))
-    encoder.weights["cls/predictions/output_bias"] = head._bias
+    width, words = config.hidden_size, f"{config.model_type}/embeddings/word_embeddings"
+    transform, bias, head = "cls/predictions/transform", "cls/predictions/output_bias", "cls/seq_relationship"
+
+    def forward(weights: _Cast, batch: Tensors, draws: Draws | None) -> dict[str, Any]:
+        sequence = _encode(config, weights, batch, draws)
+        positions, length = batch["masked_lm_positions"], batch["input_ids"].shape[1]
+        masked = _activated(config, _dense(weights, f"{transform}/dense", _at(sequence, positions, length)))
+        masked = _layer_norm(config, weights, f"{transform}/LayerNorm", masked)
+        table = weights[words]
+        if weights.dtype != "float32":
+            # Matrix units want widths that are multiples of 64. What is added here is cut off below.
+            table = ops.pad(table, ((0, -config.vocab_size % _ALIGNED), (0, 0)))
+        logits = matmul_float32(masked, table)[..., : config.vocab_size] + weights.full[bias]
+        outputs = {"masked_lm_logits": logits}
+        if next_sentence:
+            pooled = _pooled(config, weights, _at(sequence, positions[:, :1] * 0, length)[:, 0])
+            logits = ops.matmul(pooled, ops.transpose(weights[f"{head}/output_weights"]))
+            outputs["next_sentence_logits"] = ops.cast(logits + weights[f"{head}/output_bias"], "float32")
+            outputs["pooled_output"] = ops.cast(pooled, "float32")
+        return outputs
+
+    shapes = _encoder_shapes(config) | {
+        **_dense_shapes(f"{transform}/dense", width, width),
+        **_layer_norm_shapes(f"{transform}/LayerNorm", width),
+        bias: (config.vocab_size,),
+    }
     if next_sentence:
-        pooled = _pooled(config, encoder)
-        dense = keras.layers.Dense(2, name="next_sentence")
-        outputs |= {"next_sentence_logits": dense(pooled), "pooled_output": pooled}
-        encoder.weights["cls/seq_relationship/output_weights"] = dense.kernel
-        encoder.weights["cls/seq_relationship/output_bias"] = dense.bias
-    return _built(config, {**encoder.inputs, "masked_lm_positions": positions}, outputs, encoder.weights, seed)
+        shapes |= _pooler_shapes(config) | {f"{head}/output_weights": (2, width), f"{head}/output_bias": (2,)}
+    return _built(config, (*_features(config), "masked_lm_positions"), forward, shapes, seed)
 
 
 def classification_model(config: ModelConfig, *, num_labels: int, seed: int = 0) -> BuiltModel:
     """The encoder with a classifier on the pooled output.
 
-    Inputs: `input_ids`, `input_mask`, `segment_ids` [B, S], int32. Output: `logits` [B, num_labels].
+    Features: `input_ids`, `input_mask`, `segment_ids` [B, S], int32. Output: `logits` [B, num_labels].
     Source: google-research/bert run_classifier.py, create_model.
     """
-    encoder = _encoder(config)
-    pooled = _pooled(config, encoder)
-    dense = keras.layers.Dense(num_labels, name="classifier")
-    outputs = {"logits": dense(keras.layers.Dropout(config.hidden_dropout_prob)(pooled))}
-    encoder.weights.update({"output_weights": dense.kernel, "output_bias": dense.bias})
-    return _built(config, encoder.inputs, outputs, encoder.weights, seed)
+
+    def forward(weights: _Cast, batch: Tensors, draws: Draws | None) -> dict[str, Any]:
+        ids = batch["input_ids"]
+        first = _at(_encode(config, weights, batch, draws), ids[:, :1] * 0, ids.shape[1])[:, 0]
+        pooled = _pooled(config, weights, first)
+        pooled = _dropped(draws, pooled, config.hidden_dropout_prob)
+        logits = ops.matmul(pooled, ops.transpose(weights["output_weights"])) + weights["output_bias"]
+        return {"logits": ops.cast(logits, "float32")}
+
+    classifier = {"output_weights": (num_labels, config.hidden_size), "output_bias": (num_labels,)}
+    shapes = _encoder_shapes(config) | _pooler_shapes(config) | classifier
+    return _built(config, _features(config), forward, shapes, seed)
 
 
-def _activation(config: ModelConfig) -> Any:
-    if config.hidden_act == "gelu":
-        return lambda x: keras.activations.gelu(x, approximate=True)
-    return keras.activations.get("gelu" if config.hidden_act == "gelu_erf" else config.hidden_act)
+def _features(config: ModelConfig) -> tuple[str, ...]:
+    """The features that an encoder reads."""
+    return ("input_ids", "input_mask") + (("segment_ids",) if config.model_type == "bert" else ())
 
 
-class _Encoder(NamedTuple):
-    """A model's encoder: its inputs by feature, keras-hub's backbone, its output [B, S, hidden_size] and its weights.
+def _encode(config: ModelConfig, weights: _Cast, batch: Tensors, draws: Draws | None) -> Any:
+    """The encoder's output, a matrix [B * S, hidden_size] (google-research/bert modeling.py, BertModel).
 
-    `weights` are Keras variables by our names. Whoever adds a head adds the head's weights.
+    It is a matrix all along: if XLA sees [B, S, hidden_size], it may lay out the whole encoder by columns, because that
+    suits a small product at its end. A step took a third longer on an H100.
     """
+    embeddings, ids = f"{config.model_type}/embeddings", batch["input_ids"]
+    shape = ops.shape(ids)
+    heads, size = config.num_attention_heads, config.hidden_size // config.num_attention_heads
+    rate = config.hidden_dropout_prob
+    # Rows are looked up in float32: casting the whole table would take longer.
+    x = ops.take(weights.full[f"{embeddings}/word_embeddings"], ids, axis=0)
+    x = x + weights.full[f"{embeddings}/position_embeddings"][: ids.shape[1]]
+    if "segment_ids" in batch:
+        # A product, because the gradients of a look-up would all be added to the same few rows.
+        segments = ops.one_hot(batch["segment_ids"], config.type_vocab_size, dtype="float32")
+        x = x + ops.matmul(segments, weights.full[f"{embeddings}/token_type_embeddings"])
+    x = ops.reshape(x, (-1, config.hidden_size))
+    x = _dropped(draws, _layer_norm(config, weights, f"{embeddings}/LayerNorm", x), rate)
+    for i in range(config.num_hidden_layers):
+        layer = f"{config.model_type}/encoder/layer_{i}"
+        query, key, value = (
+            ops.reshape(_dense(weights, f"{layer}/attention/self/{part}", x), (*shape, heads, size))
+            for part in ("query", "key", "value")
+        )
+        drop = config.attention_probs_dropout_prob
+        y = attention(query, key, value, batch["input_mask"], rate=drop, draws=draws)
+        y = _dense(weights, f"{layer}/attention/output/dense", ops.reshape(y, (-1, config.hidden_size)))
+        x = _layer_norm(config, weights, f"{layer}/attention/output/LayerNorm", x + _dropped(draws, y, rate))
+        y = _activated(config, _dense(weights, f"{layer}/intermediate/dense", x))
+        y = _dense(weights, f"{layer}/output/dense", y)
+        x = _layer_norm(config, weights, f"{layer}/output/LayerNorm", x + _dropped(draws, y, rate))
+    return x
 
-    inputs: dict[str, Any]
-    backbone: Any
-    sequence: Any
-    weights: dict[str, Any]
+
+def _at(sequence: Any, positions: Any, length: int) -> Any:
+    """The rows [B, P, N] of a sequence [B * length, N] at positions [B, P] of each example."""
+    starts = ops.arange(ops.shape(positions)[0], dtype=positions.dtype) * length
+    return ops.take(sequence, positions + ops.expand_dims(starts, -1), axis=0)
 
 
-def _encoder(config: ModelConfig) -> _Encoder:
-    """Builds the encoder, without a pooler."""
-    sizes = {
-        "vocabulary_size": config.vocab_size,
-        "num_layers": config.num_hidden_layers,
-        "num_heads": config.num_attention_heads,
-        "hidden_dim": config.hidden_size,
-        "intermediate_dim": config.intermediate_size,
-        # keras-hub has one rate for all dropout; _configure sets two.
-        "dropout": max(config.hidden_dropout_prob, config.attention_probs_dropout_prob),
-        "max_sequence_length": config.max_position_embeddings,
+def _pooled(config: ModelConfig, weights: _Cast, first: Any) -> Any:
+    """The pooled output [B, hidden_size] of each example's first row of the sequence, [B, hidden_size]."""
+    return ops.tanh(_dense(weights, f"{config.model_type}/pooler/dense", first))
+
+
+def _dense(weights: Tensors, name: str, x: Any) -> Any:
+    return ops.matmul(x, weights[f"{name}/kernel"]) + weights[f"{name}/bias"]
+
+
+def _layer_norm(config: ModelConfig, weights: _Cast, name: str, x: Any) -> Any:
+    """Layer normalisation over the last axis, computed in float32; the result has the model's dtype."""
+    gamma, beta = weights.full[f"{name}/gamma"], weights.full[f"{name}/beta"]
+    return ops.cast(layer_norm(x, gamma, beta, config.layer_norm_eps), weights.dtype)
+
+
+def _dropped(draws: Draws | None, x: Any, rate: float) -> Any:
+    return x if draws is None else draws.dropout(x, rate)
+
+
+def _activated(config: ModelConfig, x: Any) -> Any:
+    """The model's activation, computed in float32; the result has the dtype of x."""
+
+    def activation(x: Any) -> Any:
+        y = ops.cast(x, "float32")
+        if config.hidden_act in ("gelu", "gelu_erf"):
+            return ops.cast(ops.gelu(y, approximate=config.hidden_act == "gelu"), x.dtype)
+        return ops.cast(keras.activations.get(config.hidden_act)(y), x.dtype)
+
+    return recomputed(activation, x)
+
+
+Shapes = dict[str, tuple[int, ...]]
+
+
+def _encoder_shapes(config: ModelConfig) -> Shapes:
+    """The encoder's weights without the pooler: their shapes by name."""
+    width, inner, embeddings = config.hidden_size, config.intermediate_size, f"{config.model_type}/embeddings"
+    shapes: Shapes = {
+        f"{embeddings}/word_embeddings": (config.vocab_size, width),
+        f"{embeddings}/position_embeddings": (config.max_position_embeddings, width),
     }
-    features = ("input_ids", "input_mask") + (("segment_ids",) if config.model_type == "bert" else ())
-    inputs = {n: keras.Input((None,), dtype="int32", name=n) for n in features}
-    tokens = {"token_ids": inputs["input_ids"], "padding_mask": inputs["input_mask"]}
-    prefix = config.model_type
-    if config.model_type == "roberta":
-        backbone = keras_hub.models.RobertaBackbone(**sizes)
-        sequence = backbone(tokens)
-        positions = backbone.embeddings.position_embedding.position_embeddings
-        weights = {}
-    else:
-        backbone = keras_hub.models.BertBackbone(**sizes, num_segments=config.type_vocab_size)
-        # The backbone's pooler is left out; _pooled adds it to the models that need it.
-        without_pooler = keras.Model(backbone.input, backbone.output["sequence_output"])
-        sequence = without_pooler(tokens | {"segment_ids": inputs["segment_ids"]})
-        positions = backbone.position_embedding.position_embeddings
-        weights = {f"{prefix}/embeddings/token_type_embeddings": backbone.segment_embedding.embeddings}
-    _configure(backbone, config)
-    weights |= {
-        f"{prefix}/embeddings/word_embeddings": backbone.token_embedding.embeddings,
-        f"{prefix}/embeddings/position_embeddings": positions,
-        **_layer_weights(f"{prefix}/embeddings/LayerNorm", backbone.embeddings_layer_norm),
-    }
-    for i, layer in enumerate(backbone.transformer_layers):
-        attention = layer._self_attention_layer
-        parts = {
-            "attention/self/query": attention.query_dense,
-            "attention/self/key": attention.key_dense,
-            "attention/self/value": attention.value_dense,
-            "attention/output/dense": attention.output_dense,
-            "attention/output/LayerNorm": layer._self_attention_layer_norm,
-            "intermediate/dense": layer._feedforward_intermediate_dense,
-            "output/dense": layer._feedforward_output_dense,
-            "output/LayerNorm": layer._feedforward_layer_norm,
-        }
-        for part, sublayer in parts.items():
-            weights |= _layer_weights(f"{prefix}/encoder/layer_{i}/{part}", sublayer)
-    return _Encoder(inputs, backbone, sequence, weights)
+    if config.model_type == "bert":
+        shapes[f"{embeddings}/token_type_embeddings"] = (config.type_vocab_size, width)
+    shapes |= _layer_norm_shapes(f"{embeddings}/LayerNorm", width)
+    for i in range(config.num_hidden_layers):
+        layer = f"{config.model_type}/encoder/layer_{i}"
+        for part in ("self/query", "self/key", "self/value", "output/dense"):
+            shapes |= _dense_shapes(f"{layer}/attention/{part}", width, width)
+        shapes |= _layer_norm_shapes(f"{layer}/attention/output/LayerNorm", width)
+        shapes |= _dense_shapes(f"{layer}/intermediate/dense", width, inner)
+        shapes |= _dense_shapes(f"{layer}/output/dense", inner, width)
+        shapes |= _layer_norm_shapes(f"{layer}/output/LayerNorm", width)
+    return shapes
 
 
-def _layer_weights(name: str, layer: Any) -> dict[str, Any]:
-    """The weights of a dense layer or a layer normalisation of ours by our names."""
-    kinds = ("beta", "gamma") if name.endswith("LayerNorm") else ("kernel", "bias")
-    return {f"{name}/{kind}": getattr(layer, kind) for kind in kinds}
+def _pooler_shapes(config: ModelConfig) -> Shapes:
+    return _dense_shapes(f"{config.model_type}/pooler/dense", config.hidden_size, config.hidden_size)
 
 
-def _configure(backbone: Any, config: ModelConfig) -> None:
-    """Sets what keras-hub's backbones do not let a caller choose: activation, layer norm's epsilon, two dropout rates.
-
-    The backbone is built with the larger of the two rates, so that every dropout layer has a seed generator. Either
-    rate may be set to 0 afterwards.
-    """
-    backbone.embeddings_layer_norm.epsilon = config.layer_norm_eps
-    backbone.embeddings_dropout.rate = config.hidden_dropout_prob
-    for layer in backbone.transformer_layers:
-        layer._feedforward_intermediate_dense.activation = _activation(config)
-        layer._self_attention_layer_norm.epsilon = config.layer_norm_eps
-        layer._feedforward_layer_norm.epsilon = config.layer_norm_eps
-        layer._self_attention_dropout.rate = config.hidden_dropout_prob
-        layer._feedforward_dropout.rate = config.hidden_dropout_prob
-        attention = layer._self_attention_layer
-        # Keras reads the first to choose how attention is computed, and the second to draw the dropout.
-        attention._dropout = attention._dropout_layer.rate = config.attention_probs_dropout_prob
+def _dense_shapes(name: str, inputs: int, outputs: int) -> Shapes:
+    return {f"{name}/kernel": (inputs, outputs), f"{name}/bias": (outputs,)}
 
 
-def _pooled(config: ModelConfig, encoder: _Encoder) -> Any:
-    """The pooled output [B, hidden_size]: a dense layer with tanh on the first token. Its weights are added."""
-    if config.model_type == "roberta":
-        dense = keras.layers.Dense(config.hidden_size, activation="tanh", name="pooled_dense")
-    else:
-        dense = encoder.backbone.pooled_dense
-    pooled = dense(encoder.sequence[:, 0, :])
-    encoder.weights.update(_layer_weights(f"{config.model_type}/pooler/dense", dense))
-    return pooled
+def _layer_norm_shapes(name: str, width: int) -> Shapes:
+    return {f"{name}/gamma": (width,), f"{name}/beta": (width,)}
 
 
-def _built(
-    config: ModelConfig, inputs: dict[str, Any], outputs: dict[str, Any], variables: dict[str, Any], seed: int
-) -> BuiltModel:
-    """The model from inputs to outputs, with initial weights. `variables` are the Keras variables by weight name."""
-    model = keras.Model(inputs=inputs, outputs=outputs)
-    names = {id(variable): name for name, variable in variables.items()}
-    transposed = ("cls/seq_relationship/output_weights", "output_weights")
-    weights = tuple(Weight(names[id(v)], v, transposed=names[id(v)] in transposed) for v in model.trainable_variables)
-    for weight in weights:
-        weight.write(initial_value(weight.name, weight.shape, config.initializer_range, seed))
-    return BuiltModel(model=model, config=config, weights=weights)
+def _built(config: ModelConfig, features: tuple[str, ...], forward: Any, shapes: Shapes, seed: int) -> BuiltModel:
+    """The model with initial weights of these shapes."""
+
+    def weight(name: str, shape: tuple[int, ...]) -> Weight:
+        value = initial_value(name, shape, config.initializer_range, seed)
+        return Weight(name, keras.Variable(value, dtype="float32", name=name.replace("/", ".")))
+
+    weights = tuple(weight(name, shape) for name, shape in shapes.items())
+    return BuiltModel(config, weights, features, forward, keras.config.dtype_policy().compute_dtype)
 
 
 def initial_value(name: str, shape: tuple[int, ...], deviation: float, seed: int) -> np.ndarray:

@@ -14,9 +14,8 @@ import keras
 from keras import ops
 
 # The reference (optimization.py) neither decays layer normalisations and biases nor, in LAMB, scales them by the trust
-# ratio. The pattern fits the reference's names and Keras's paths: keras-hub names every layer normalisation of its
-# encoders `…layer_norm`.
-EXCLUDED = re.compile("LayerNorm|layer_norm|bias")
+# ratio.
+EXCLUDED = re.compile("LayerNorm|bias")
 
 
 class _Moments(keras.optimizers.Optimizer):

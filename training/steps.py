@@ -17,14 +17,12 @@ import keras
 import numpy as np
 from keras import ops
 
+from maskmill.errors import UnusableInputError
+from training.backend_ops import Draws
 from training.devices import Devices
 from training.tasks import Task
 
 CLIP_NORM = 1.0
-# Knuth's multiplier and a second odd constant spread the seeds of runs and of layers over the seeds' 31 bits.
-_SEED_STRIDE = 2654435761
-_LAYER_STRIDE = 40503
-_SEEDS = 2**31
 
 Clip = Literal["after", "before", "none"]
 Batch = Mapping[str, Any]
@@ -41,13 +39,13 @@ class Steps(abc.ABC):
 
     def __init__(self, task: Task, optimizer: Any, devices: Devices, *, clip: Clip = "after", seed: int = 0) -> None:
         self.task = task
-        self.model = task.built.model
+        self.built = task.built
         self.optimizer = optimizer
         self.devices = devices
         self.clip = clip
         self.seed = seed
         if not optimizer.built:
-            optimizer.build(self.model.trainable_variables)
+            optimizer.build(self.built.variables)
 
     @abc.abstractmethod
     def load(self) -> None:
@@ -73,19 +71,9 @@ class Steps(abc.ABC):
     def any_host(self, value: bool) -> bool:
         """Whether `value` is true on any host. Every host must call this at the same step."""
 
-    def _seeds(self, counter: Any) -> list[Any]:
-        """The states of the model's seed generators, [seed, counter] each."""
-        seeds = []
-        for i, variable in enumerate(self.model.non_trainable_variables):
-            seed = ((self.seed + 1) * _SEED_STRIDE + i * _LAYER_STRIDE) % _SEEDS
-            state = ops.stack([ops.cast(seed, "int32"), ops.cast(counter, "int32")])
-            seeds.append(ops.cast(state, variable.dtype))
-        return seeds
-
     def _losses(self, weights: Sequence[Any], counter: Any, part: Batch, divisors: Batch) -> tuple[Any, Any]:
         """The total loss of a part, and each loss by name. `counter` numbers the draw of dropout."""
-        inputs = {name: part[name] for name in self.model.input}
-        outputs, _ = self.model.stateless_call(weights, self._seeds(counter), inputs, training=True)
+        outputs = self.built.outputs(weights, part, Draws(self.seed, counter))
         losses = {name: total / divisors[name] for name, total in self.task.sums(outputs, part).items()}
         return sum(losses.values()), losses
 
@@ -94,9 +82,7 @@ class Steps(abc.ABC):
         return {name: weight + self.task.epsilon(name) for name, weight in weights.items()}
 
     def _evaluation(self, weights: Sequence[Any], batch: Batch) -> dict[str, Any]:
-        inputs = {name: batch[name] for name in self.model.input}
-        outputs, _ = self.model.stateless_call(weights, self._seeds(0), inputs, training=False)
-        return self.task.evaluation(outputs, batch)
+        return self.task.evaluation(self.built.outputs(weights, batch), batch)
 
     def _clipped_after(self, gradients: list[Any]) -> tuple[list[Any], Any]:
         """The averaged gradients, clipped if that is asked for, and the norm that they had before."""
@@ -123,7 +109,11 @@ def _clipped(gradients: list[Any]) -> tuple[list[Any], Any]:
 
 
 class JaxSteps(Steps):
-    """Compiled steps on JAX. The state is kept in arrays here; `store` puts it back into the Keras variables."""
+    """Compiled steps on JAX. The state is kept in arrays here; `store` puts it back into the Keras variables.
+
+    The Keras variables have the same arrays, so that the state is in memory once. A step frees the arrays that it is
+    given; until the next `store`, the Keras variables cannot be read.
+    """
 
     def __init__(self, task: Task, optimizer: Any, devices: Devices, *, clip: Clip = "after", seed: int = 0) -> None:
         super().__init__(task, optimizer, devices, clip=clip, seed=seed)
@@ -144,28 +134,27 @@ class JaxSteps(Steps):
 
     def load(self) -> None:
         """Takes the state from the Keras variables."""
-        # Each step donates its arrays, which frees them; the Keras variables must keep their own copies.
-        copy = self._jax.numpy.copy
-        self._weights = [copy(v.value) for v in self.model.trainable_variables]
-        self._state = [copy(v.value) for v in self.optimizer.variables]
+        self._weights = [v.value for v in self.built.variables]
+        self._state = [v.value for v in self.optimizer.variables]
 
     def store(self) -> None:
         """Puts the state into the Keras variables."""
-        copy = self._jax.numpy.copy
-        for variable, value in zip(self.model.trainable_variables, self._weights, strict=True):
-            variable.assign(copy(value))
+        for variable, value in zip(self.built.variables, self._weights, strict=True):
+            variable.assign(value)
         for variable, value in zip(self.optimizer.variables, self._state, strict=True):
-            variable.assign(copy(value))
+            variable.assign(value)
 
     def train(self, batch: Mapping[str, np.ndarray]) -> dict[str, Any]:
         """Updates once; see Steps.train."""
         losses: dict[str, Any]
+        self._check_padding(batch)
         placed = self._placed(batch, self._by_parts)
         self._weights, self._state, losses = self._train(self._weights, self._state, placed)
         return losses
 
     def evaluate(self, batch: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """What the task's `evaluation` gives for a batch; see Steps.evaluate."""
+        self._check_padding(batch)
         evaluation = self._evaluate(self._weights, self._placed(batch, self._by_examples))
         return {name: np.asarray(value) for name, value in evaluation.items()}
 
@@ -174,6 +163,19 @@ class JaxSteps(Steps):
         from jax.experimental import multihost_utils
 
         return bool(multihost_utils.process_allgather(np.array(value)).any())
+
+    def _check_padding(self, batch: Mapping[str, np.ndarray]) -> None:
+        """Checks that padding is at the end of each example: fused attention is told lengths, not masks.
+
+        Raises:
+          UnusableInputError: a token follows padding.
+        """
+        mask = batch["input_mask"]
+        if self.built.is_fused and (mask[..., 1:] > mask[..., :-1]).any():
+            raise UnusableInputError(
+                "input_mask of an example has a 1 after a 0, and fused attention on this device takes padding at the "
+                "end only; make the examples with the padding at their end, or train with --dtype float32."
+            )
 
     def _placed(self, batch: Mapping[str, np.ndarray], sharding: Any) -> Any:
         """A host's batch on its devices."""
@@ -300,7 +302,7 @@ class TensorFlowSteps(Steps):
         """What each device does. All devices end with the same gradients, and so with the same weights."""
         gradients, losses, norm = self._gradients(batch)
         results = self._results(losses, norm, self.optimizer.iterations)
-        self.optimizer.apply(gradients, self.model.trainable_variables)
+        self.optimizer.apply(gradients, self.built.variables)
         return results
 
     def _gradients(self, batch: Batch) -> tuple[list[Any], dict[str, Any], Any]:
@@ -308,7 +310,7 @@ class TensorFlowSteps(Steps):
         tf = self._tf
         context = tf.distribute.get_replica_context()
         replicas = context.num_replicas_in_sync
-        weights = [tf.convert_to_tensor(v.value) for v in self.model.trainable_variables]
+        weights = [tf.convert_to_tensor(v.value) for v in self.built.variables]
         step = tf.cast(self.optimizer.iterations.value, tf.int32)
         parts = next(iter(batch.values())).shape[0]
         clips_each_device = self.clip == "before"
@@ -346,7 +348,7 @@ class TensorFlowSteps(Steps):
 
     def _evaluate_step(self, batch: Batch) -> dict[str, Any]:
         def of_device(batch: Batch) -> dict[str, Any]:
-            weights = [self._tf.convert_to_tensor(v.value) for v in self.model.trainable_variables]
+            weights = [self._tf.convert_to_tensor(v.value) for v in self.built.variables]
             return self._evaluation(weights, batch)
 
         evaluation = self._strategy.run(of_device, args=(batch,))

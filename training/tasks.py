@@ -6,6 +6,7 @@ from typing import Any, Protocol
 import numpy as np
 from keras import ops
 
+from training.checkpoints import NEXT_SENTENCE_WEIGHT
 from training.model import BuiltModel
 
 Tensors = Mapping[str, Any]
@@ -51,7 +52,7 @@ class PretrainingTask:
 
     def __init__(self, built: BuiltModel) -> None:
         self.built = built
-        self.next_sentence = "next_sentence_logits" in built.model.output
+        self.next_sentence = NEXT_SENTENCE_WEIGHT in {weight.name for weight in built.weights}
 
     def weights(self, batch: Tensors) -> dict[str, Any]:
         weights = {"masked_lm_loss": ops.sum(batch["masked_lm_weights"])}

@@ -111,7 +111,7 @@ def eval_examples(build: Build) -> tuple[str, ...]:
 
 def check_training_installed() -> None:
     """Raises UnusableInputError if the libraries of a training are missing."""
-    check_tensorflow("Training", "tensorflow", "keras", "keras_hub")
+    check_tensorflow("Training", "tensorflow", "keras")
 
 
 def train(options: TrainOptions) -> int:

@@ -37,7 +37,7 @@ LIGHT = {
 # If a private name of Keras is gone, its test says so before other tests fail because of it.
 FIRST = "test_training_private_names.py"
 
-HAS_TRAINING = all(importlib.util.find_spec(name) is not None for name in ("tensorflow", "keras_hub"))
+HAS_TRAINING = all(importlib.util.find_spec(name) is not None for name in ("tensorflow", "keras"))
 if not HAS_TRAINING:
     collect_ignore = [path.name for path in HERE.glob("test_*.py") if path.name not in LIGHT]
 

@@ -56,7 +56,7 @@ def test_the_exported_bert_gives_the_same_logits(config, examples_path, tmp_path
     built.load(convert.read(str(CHECKPOINT), config), where="gold")
     hugging_face.write_directory(str(tmp_path / "model"), built.values(), config, tokenizer={})
     batch = batch_of(examples_path, 0, 8)
-    ours = built.model({name: batch[name] for name in built.model.input})
+    ours = built(batch)
     inputs = {
         "input_ids": batch["input_ids"],
         "attention_mask": batch["input_mask"],
@@ -117,7 +117,7 @@ def test_the_exported_classifier_opens_with_its_labels_and_words(tmp_path, kind)
     assert made["class"] == f"{kind.capitalize()}ForSequenceClassification"
     assert made["labels"] == {"0": "no", "1": "yes", "2": "maybe"}
     assert made["words"] == ["[CLS]", "good", "[UNK]", "film", "[SEP]"]
-    ours = built.model({name: batch[name] for name in built.model.input} | {"input_ids": ids})
+    ours = built(batch | {"input_ids": ids})
     np.testing.assert_allclose(np.asarray(ours["logits"]), made["logits"], atol=2e-5)
 
 
@@ -171,7 +171,7 @@ def test_the_exported_roberta_gives_the_same_logits(tmp_path, padding):
     batch = random_batch(8)
     # Hugging Face counts RoBERTa's positions over the tokens that are no padding, so no word may have its id.
     ids = np.where(batch["input_mask"], np.maximum(batch["input_ids"], 8), padding)
-    ours = built.model({name: batch[name] for name in built.model.input} | {"input_ids": ids})
+    ours = built(batch | {"input_ids": ids})
     got = theirs(
         "RobertaForMaskedLM", tmp_path / "model", {"input_ids": ids, "attention_mask": batch["input_mask"]}, tmp_path
     )

@@ -77,7 +77,7 @@ def test_thirty_updates_give_the_references_losses(name, config, data, expected)
 def test_the_pooled_output_is_the_references(config, data, expected):
     built = loaded(config)
     batch = rows(data, 0, 32)
-    outputs = built.model({name: batch[name] for name in built.model.input})
+    outputs = built(batch)
     pooled = np.asarray(outputs["pooled_output"])[0, :8]
     np.testing.assert_allclose(pooled, expected["pooled_first_batch_row0_first8"], atol=1e-5)
 

@@ -14,8 +14,8 @@ VOCABULARY = 7
 
 
 def pretraining_task(*, next_sentence=True):
-    outputs = {"masked_lm_logits": None} | ({"next_sentence_logits": None} if next_sentence else {})
-    built = SimpleNamespace(model=SimpleNamespace(output=outputs), config=small_config(vocab_size=VOCABULARY))
+    weights = [SimpleNamespace(name=tasks.NEXT_SENTENCE_WEIGHT)] if next_sentence else []
+    built = SimpleNamespace(weights=weights, config=small_config(vocab_size=VOCABULARY))
     return tasks.PretrainingTask(built)
 
 

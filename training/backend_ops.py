@@ -1,0 +1,185 @@
+"""What JAX and TensorFlow do each in its own way: dropout, attention, and a product with float32 sums.
+
+Everything else of the models is `keras.ops` (training/model.py). Attention is one fused call where cuDNN has it, and
+nothing of the size [B, heads, S, S] is then in memory.
+"""
+
+import functools
+from typing import Any
+
+import keras
+from keras import ops
+
+# Knuth's multiplier and a second odd constant spread the seeds of runs and of places over the seeds' 31 bits.
+_SEED_STRIDE = 2654435761
+_PLACE_STRIDE = 40503
+_SEEDS = 2**31
+# A share that is dropped is a multiple of 1 / _BITS: 0.1 is 0.100006.
+_BITS = 2**16
+# Head sizes that cuDNN's kernels take: multiples of 8 up to this one.
+_LARGEST_HEAD = 128
+
+
+class Draws:
+    """The dropout of one pass through a model.
+
+    It depends on the run's seed, on `counter` (an int32 scalar that numbers the pass) and on how many draws came before
+    it in the pass. A resumed run therefore draws what a run that was never stopped would, and no state is saved. The
+    exception is fused attention: cuDNN numbers its own draws, from the start of the process.
+    """
+
+    def __init__(self, seed: int, counter: Any) -> None:
+        self._seed = seed
+        self._counter = ops.cast(counter, "int32")
+        self._places = 0
+
+    def dropout(self, x: Any, rate: float) -> Any:
+        """`x` [...] with a share `rate` of its values set to 0 and the others divided by 1 - rate."""
+        if not rate:
+            return x
+        kept = self._bits(x.shape if keras.backend.backend() == "jax" else ops.shape(x)) >= round(rate * _BITS)
+        return ops.where(kept, x * ops.cast(1 / (1 - round(rate * _BITS) / _BITS), x.dtype), ops.zeros((), x.dtype))
+
+    def place_seed(self) -> int:
+        """A seed (31 bits) for the next place of the pass."""
+        self._places += 1
+        return ((self._seed + 1) * _SEED_STRIDE + self._places * _PLACE_STRIDE) % _SEEDS
+
+    def _bits(self, shape: tuple[int, ...]) -> Any:
+        """Whole numbers from 0 to _BITS - 1."""
+        seed = self.place_seed()
+        if keras.backend.backend() == "tensorflow":
+            import tensorflow as tf
+
+            return tf.random.stateless_uniform(shape, tf.stack([seed, self._counter]), 0, _BITS, tf.int32)
+        import jax
+
+        return jax.random.bits(jax.random.fold_in(jax.random.key(seed), self._counter), shape, "uint16")
+
+
+def matmul_float32(x: Any, table: Any) -> Any:
+    """The product of x [..., N] and the transposed table [M, N] with float32 sums, as float32 [..., M].
+
+    The gradients are products of the dtype of x.
+    """
+    if keras.backend.backend() != "jax":
+        return ops.cast(ops.matmul(x, ops.transpose(table)), "float32")
+    return _jax_matmul_float32()(x, table)
+
+
+@functools.cache
+def _jax_matmul_float32() -> Any:
+    import jax
+    import jax.numpy as jnp
+
+    def forward(x: Any, table: Any) -> Any:
+        return jnp.einsum("...n,mn->...m", x, table, preferred_element_type="float32")
+
+    def backward(saved: tuple[Any, Any], gradient: Any) -> tuple[Any, Any]:
+        x, table = saved
+        gradient = gradient.astype(x.dtype)
+        return jnp.einsum("...m,mn->...n", gradient, table), jnp.einsum("...m,...n->mn", gradient, x)
+
+    product = jax.custom_vjp(forward)
+    product.defvjp(lambda x, table: (forward(x, table), (x, table)), backward)
+    return product
+
+
+def recomputed(function: Any, x: Any) -> Any:
+    """function(x); on JAX its gradient is computed from x alone, so that nothing else has to be kept in memory."""
+    if keras.backend.backend() != "jax":
+        return function(x)
+    import jax
+
+    return jax.checkpoint(function)(x)
+
+
+def layer_norm(x: Any, gamma: Any, beta: Any, epsilon: float) -> Any:
+    """Layer normalisation of x [..., N] over its last axis with gamma and beta [N], computed in float32."""
+    if keras.backend.backend() == "jax":
+        return _jax_layer_norm()(x, gamma, beta, epsilon)
+    x = ops.cast(x, "float32")
+    x = x - ops.mean(x, -1, keepdims=True)
+    return x * ops.rsqrt(ops.mean(ops.square(x), -1, keepdims=True) + epsilon) * gamma + beta
+
+
+@functools.cache
+def _jax_layer_norm() -> Any:
+    """Layer normalisation that keeps x, its mean and its deviation for the gradients.
+
+    Left to itself, XLA computes mean and deviation anew and writes what gamma's gradient adds up to memory first.
+    """
+    import jax
+    import jax.numpy as jnp
+
+    def forward(x: Any, gamma: Any, beta: Any, epsilon: float) -> tuple[Any, tuple[Any, ...]]:
+        wide = x.astype("float32")
+        mean = wide.mean(-1, keepdims=True)
+        scale = jax.lax.rsqrt(jnp.square(wide - mean).mean(-1, keepdims=True) + epsilon)
+        return (wide - mean) * scale * gamma + beta, (x, *jax.lax.optimization_barrier((mean, scale)), gamma)
+
+    def backward(epsilon: float, saved: tuple[Any, ...], gradient: Any) -> tuple[Any, Any, Any]:
+        x, mean, scale, gamma = saved
+        normal = (x.astype("float32") - mean) * scale
+        inner = gradient * gamma
+        inner = inner - inner.mean(-1, keepdims=True) - normal * (inner * normal).mean(-1, keepdims=True)
+        examples = tuple(range(x.ndim - 1))
+        return (inner * scale).astype(x.dtype), (gradient * normal).sum(examples), gradient.sum(examples)
+
+    norm = jax.custom_vjp(lambda x, gamma, beta, epsilon: forward(x, gamma, beta, epsilon)[0], nondiff_argnums=(3,))
+    norm.defvjp(forward, backward)
+    return norm
+
+
+def attention(query: Any, key: Any, value: Any, mask: Any, *, rate: float, draws: Draws | None) -> Any:
+    """softmax(query key' / sqrt(D)) value for each head, where keys whose mask is 0 are left out.
+
+    `query`, `key` and `value` are [B, S, heads, D], `mask` is [B, S] with 1 for a token. A share `rate` of the
+    probabilities is dropped if there are `draws`. Where attention is fused, a mask must be ones and then zeros.
+    Source: google-research/bert modeling.py, attention_layer.
+    """
+    rate = rate if draws is not None else 0.0
+    if is_fused(query.dtype, query.shape[-1]):
+        return _cudnn_attention(query, key, value, mask, rate, 0 if draws is None else draws.place_seed())
+    scores = ops.einsum("bqnd,bknd->bnqk", query, key)
+    scores = ops.cast(scores, "float32") * query.shape[-1] ** -0.5
+    scores = scores + (ops.cast(mask, "float32")[:, None, None, :] - 1) * 1e9
+    probabilities = ops.softmax(scores)
+    if rate and draws is not None:
+        probabilities = draws.dropout(probabilities, rate)
+    return ops.einsum("bnqk,bknd->bqnd", ops.cast(probabilities, value.dtype), value)
+
+
+def is_fused(dtype: Any, head: int) -> bool:
+    """Whether attention is one call of cuDNN: on JAX and an NVIDIA GPU, with values of 16 bits."""
+    if keras.backend.backend() != "jax":
+        return False
+    fits = str(dtype) in ("bfloat16", "float16") and head % 8 == 0 and head <= _LARGEST_HEAD
+    return fits and _has_cudnn()
+
+
+@functools.cache
+def _has_cudnn() -> bool:
+    """Whether JAX computes on an NVIDIA GPU and finds cuDNN."""
+    import jax
+    from jax._src.cudnn import fused_attention_stablehlo as cudnn
+
+    if jax.default_backend() != "gpu":
+        return False
+    try:
+        cudnn.check_cudnn_version()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _cudnn_attention(query: Any, key: Any, value: Any, mask: Any, rate: float, seed: int) -> Any:
+    """Attention as cuDNN computes it. `jax.nn.dot_product_attention` calls the same function, without dropout."""
+    from jax._src.cudnn import fused_attention_stablehlo as cudnn
+
+    # An example that only fills up a batch has no token; one key keeps its result finite.
+    lengths = ops.maximum(ops.sum(ops.cast(mask, "int32"), -1), 1)
+    return cudnn.dot_product_attention(
+        query, key, value, q_seqlen=lengths, kv_seqlen=lengths, mask_type=cudnn.MaskType.PADDING,
+        scale=query.shape[-1] ** -0.5, dropout_rate=rate, seed=seed,
+    )  # fmt: skip
