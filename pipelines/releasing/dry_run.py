@@ -1,5 +1,6 @@
 """`maskmill build --dry_run`: what would run, what is there, and why. Beam is not imported, and nothing is written."""
 
+import dataclasses
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -39,7 +40,7 @@ def of_build(options: BuildOptions, choices: BuildChoices) -> dict[str, Any]:
         "directory": options.output,
         "dump": release_inputs.described(dump),
         "inputs": [file.path for file in inputs],
-        "stages": _plain(states),
+        "stages": list(map(dataclasses.asdict, states)),
     }
 
 
@@ -59,7 +60,7 @@ def of_release(options: BuildOptions, choices: BuildChoices) -> dict[str, Any]:
         "locked": _locked_by(plan),
         "dump": dump,
         "inputs": _paths(plan),
-        "stages": _plain(_states(plan, names)),
+        "stages": list(map(dataclasses.asdict, _states(plan, names))),
         "removes": [str(name) for name in _removed(plan, keep)],
     }
 
@@ -118,10 +119,6 @@ def _locked_by(plan: ReleasePlan) -> str | None:
 
 def _text(name: ReleaseName | None) -> str | None:
     return None if name is None else str(name)
-
-
-def _plain(states: Sequence[StageState]) -> list[dict[str, Any]]:
-    return [{"name": s.name, "directory": s.directory, "action": s.action, "reason": s.reason} for s in states]
 
 
 def _lines(told: Mapping[str, Any]) -> list[str]:

@@ -51,32 +51,34 @@ def run(options: BuildOptions, choices: BuildChoices, beam_arguments: Sequence[s
     if choices.dry_run:
         dry_run.report(options, choices)
         return DONE
-    return (
-        _release(options, choices, beam_arguments, config)
-        if choices.release
-        else _plain(options, choices, beam_arguments, config)
-    )
+    work = _release if choices.release else _plain
+    with contextlib.closing(Events(options.events)) as told:
+        return work(options, choices, beam_arguments, config, told)
 
 
-def _plain(options: BuildOptions, choices: BuildChoices, beam_arguments: Sequence[str], config: str) -> int:
-    with _planning_told(options, config):
+def _plain(
+    options: BuildOptions, choices: BuildChoices, beam_arguments: Sequence[str], config: str, told: Events
+) -> int:
+    with telling_failures(told, options.output, config):
         options, dump = release_inputs.with_input(options, choices.dump)
     names = stage_states.selected(options, choices.from_, choices.until)
     run = _run_of(options, names, config, dump=release_inputs.described(dump))
-    with _telling(options, run) as told:
+    with _telling(told, run, BaseException):
         told.started(run)
         return _ended(_Work(options, run, beam_arguments).do(told), told, run)
 
 
-def _release(options: BuildOptions, choices: BuildChoices, beam_arguments: Sequence[str], config: str) -> int:
-    with _planning_told(options, config):
+def _release(
+    options: BuildOptions, choices: BuildChoices, beam_arguments: Sequence[str], config: str, told: Events
+) -> int:
+    with telling_failures(told, options.output, config):
         plan = make_plan(options, choices.dump)
     keep = choices.keep if choices.keep is not None else options.release.keep
     names = stage_states.selected(plan.options, choices.from_, choices.until)
     dump = release_inputs.described(plan.dump)
     run = _run_of(plan.options, names, config, root=plan.root, release=str(plan.name), dump=dump)
     wait = options.release.wait * _SECONDS_A_MINUTE
-    with _telling(options, run) as told:
+    with _telling(told, run, BaseException):
         with locks.hold(plan.root, plan.name, owner=choices.owner or "", wait=wait, say=console.tell) as lock:
             # Whoever held the lock before may have completed the release, or begun to remove it.
             removing.finish_removal(plan.root, plan.name)
@@ -309,39 +311,19 @@ def _run_of(
     )
 
 
-@contextlib.contextmanager
-def _planning_told(options: BuildOptions, config: str) -> Iterator[None]:
-    """As `telling_failures`, to listeners of its own."""
-    told = Events(options.events)
-    try:
-        with telling_failures(told, options.output, config):
-            yield
-    except (UnusableInputError, RunFailedError):
-        told.close()
-        raise
-
-
-@contextlib.contextmanager
-def telling_failures(told: Events, output: str, config: str) -> Iterator[None]:
+def telling_failures(told: Events, output: str, config: str) -> contextlib.AbstractContextManager[None]:
     """Tells of what fails in the block, before it is known what is to be built.
 
     output: the build file's. config: the path of that file.
     """
-    try:
-        yield
-    except (UnusableInputError, RunFailedError) as error:
-        told.failed(Run(id=new_run_id(), output=output, directory=output, config=config), error)
-        raise
+    run = Run(id=new_run_id(), output=output, directory=output, config=config)
+    return _telling(told, run, UnusableInputError, RunFailedError)
 
 
 @contextlib.contextmanager
-def _telling(options: BuildOptions, run: Run) -> Iterator[Events]:
-    """Whom to tell of a build; they are told if the block fails."""
-    told = Events(options.events)
+def _telling(told: Events, run: Run, *failures: type[BaseException]) -> Iterator[None]:
     try:
-        yield told
-    except BaseException as error:
+        yield
+    except failures as error:
         told.failed(run, error)
         raise
-    finally:
-        told.close()
