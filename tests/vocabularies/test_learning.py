@@ -149,14 +149,6 @@ def test_words_with_a_character_that_is_left_out_teach_nothing() -> None:
 # ---- what cannot be learnt from
 
 
-@pytest.mark.parametrize("kind", ["wordpiece", "bpe"])
-@pytest.mark.parametrize(("words", "said"), [({}, "no words"), ({"abc": 99}, "only 1 word")])
-def test_fewer_than_two_words_are_refused(kind: VocabularyKind, words: dict[str, int], said: str) -> None:
-    with pytest.raises(UnusableInputError) as error:
-        learn_vocabulary(table(words), VocabularyOptions(kind=kind))
-    assert str(error.value) == f"the input has {said} to learn a vocabulary from; name more text with --input."
-
-
 def test_words_without_frequent_characters_are_refused() -> None:
     with pytest.raises(UnusableInputError, match="no character of the input occurs 2 times; name more text"):
         learn_vocabulary(table({"ab": 1, "cd": 1}), VocabularyOptions())

@@ -16,10 +16,11 @@ from oracles.word_counts import ALL_RULES, BPE, WORDPIECE, Counts, as_dict, coun
 from properties import SEEDED, tries
 from test_counting import added, shard_of, small_tables
 
-from maskmill.errors import RunFailedError
+from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.text.text_shards import TextShard
 from transforms.vocabularies import merging
 from transforms.vocabularies.counting import CountWords, WordRules, count_shard, drop_runs
+from transforms.vocabularies.making import VocabularySetup, make_vocabulary
 from transforms.vocabularies.merging import (
     CountedWords,
     MergeCounts,
@@ -219,3 +220,15 @@ def test_the_steps_write_the_same_files_whatever_the_order_of_shards(
         run_both(order, tmp_path / name, check)
         assert contents(tmp_path / name) == contents(tmp_path / "functions")
     assert len(expected) > 1
+
+
+@pytest.mark.parametrize("rules", [WORDPIECE, BPE])
+@pytest.mark.parametrize(("text", "said"), [(b"\n", "there is no word"), (b"abc\nabc\n", "there is one word only")])
+def test_fewer_than_two_words_are_refused(rules: WordRules, text: bytes, said: str, tmp_path: Path) -> None:
+    merged = merged_of(shards_of(tmp_path, [text]), rules, tmp_path)
+    setup = VocabularySetup(options=VocabularyOptions(kind=rules.kind).decided)
+    with pytest.raises(UnusableInputError) as error:
+        make_vocabulary(merged, setup, ["text"], str(tmp_path))
+    assert str(error.value) == (
+        f"text: {said} in this text to learn a vocabulary from; name text shards with sentences."
+    )

@@ -13,7 +13,6 @@ from transforms.vocabularies.options import VocabularyKind, VocabularyOptions
 
 KERNELS = ("vocabularies.kernels.characters", "vocabularies.kernels.merges")
 _INSIDE = "##"
-_FEWEST_WORDS = 2
 _LEFT_OUT = 10_000  # without --limit_alphabet, one of so many characters of the text may be left out
 
 
@@ -139,7 +138,7 @@ def _most_frequent(counts: npt.NDArray[np.int64], limit: int | None, least: int)
 
 
 def learn_vocabulary(words: WordCounts, options: VocabularyOptions) -> LearnedVocabulary:
-    """Learns a vocabulary. The same words and options give the same one on any machine.
+    """Learns a vocabulary from two words or more. The same words and options give the same one on any machine.
 
     The pieces of one character come first. Then the most frequent pair of neighbouring pieces becomes a
     piece, again and again; of equally frequent pairs the one with the smaller left id is first, then the one with the
@@ -155,12 +154,9 @@ def learn_vocabulary(words: WordCounts, options: VocabularyOptions) -> LearnedVo
     MB) take 1.3 GB.
 
     Raises:
-      UnusableInputError: there are fewer than two words, none of their characters is frequent enough, the alphabet
-        alone is larger than the vocabulary may be, or a special token is also a piece of the text.
+      UnusableInputError: none of the words' characters is frequent enough, the alphabet alone is larger than the
+        vocabulary may be, or a special token is also a piece of the text.
     """
-    if len(words) < _FEWEST_WORDS:
-        only = f"only {len(words)} word" if len(words) else "no words"
-        raise UnusableInputError(f"the input has {only} to learn a vocabulary from; name more text with --input.")
     words = WordCounts(_writable(words.text), _writable(words.ends), _writable(words.counts))
     alphabet = (bytes_alphabet if options.kind == "bpe" else characters_alphabet)(words, options)
     pieces = list(alphabet.pieces)

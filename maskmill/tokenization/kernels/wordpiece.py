@@ -245,23 +245,8 @@ def _entry_of(low, high):
 
 
 @kernel
-def _is_cached(words, at, low, high):
-    """Whether the entry at `at` is that of a word of up to 16 bytes, given as two numbers."""
-    return get_u64(words.cache, at) == low and get_u64(words.cache, at + 1) == high
-
-
-@kernel
-def _cached_word(words, at, n):
-    """Writes the pieces of the word whose entry is at `at`; returns where they end, and 1 if the word is unknown."""
-    last = get_u64(words.cache, at + 3)
-    store_u64(words.ids, 4 * n, get_u64(words.cache, at + 2))
-    store_u64(words.ids, 4 * n + 8, last & _PIECES)
-    return n + np.int64(last >> _COUNT_SHIFT), np.int64(last >> _MARK_SHIFT) & 1
-
-
-@kernel
 def _new_word(words, low, high, n):
-    """Writes the pieces of a word of up to 16 bytes that is not in the cache, and puts it there; see _cached_word."""
+    """Writes the pieces of a word of up to 16 bytes that is not in the cache, and puts it there; see _short_word."""
     store_u64(words.word, 0, low)
     store_u64(words.word, 8, high)
     size = 16 - (leading_zeros(high) >> 3) if high != 0 else 8 - (leading_zeros(low) >> 3)
@@ -279,6 +264,18 @@ def _new_word(words, low, high, n):
         put_u64(words.cache, at + 2, first | second << _HALF)
         put_u64(words.cache, at + 3, third | fourth << _HALF | np.uint64(mark) << _MARK_SHIFT)
     return end, unknown
+
+
+@kernel
+def _short_word(words, low, high, n):
+    """Writes the pieces of a word of up to 16 bytes, given as two numbers; returns as _split_word."""
+    at = _entry_of(low, high)
+    if get_u64(words.cache, at) != low or get_u64(words.cache, at + 1) != high:
+        return _new_word(words, low, high, n)
+    last = get_u64(words.cache, at + 3)
+    store_u64(words.ids, 4 * n, get_u64(words.cache, at + 2))
+    store_u64(words.ids, 4 * n + 8, last & _PIECES)
+    return n + np.int64(last >> _COUNT_SHIFT), np.int64(last >> _MARK_SHIFT) & 1
 
 
 @kernel
@@ -382,16 +379,10 @@ def _insert_mark(word, record, size, run):
 
 
 @kernel
-def _end_word(words, size, points, n):
-    """Writes the pieces of word[:size], if it has any; returns where they end, and 1 if the word is unknown."""
+def _write_word(words, size, points, n):
+    """Writes the pieces of word[:size], if it has any; returns as _split_word."""
     if points == 0:
         return n, np.int64(0)
-    return _write_word(words, size, points, n)
-
-
-@kernel
-def _write_word(words, size, points, n):
-    """Writes the pieces of word[:size]; see _end_word."""
     if points > MAX_WORD:
         put_i32(words.ids, n, words.unknown_id)
         return n + 1, np.int64(1)
@@ -403,10 +394,7 @@ def _write_word(words, size, points, n):
             high = _ZERO
         else:
             high &= _ONES >> np.uint64(128 - size * 8)
-        at = _entry_of(low, high)
-        if _is_cached(words, at, low, high):
-            return _cached_word(words, at, n)
-        return _new_word(words, low, high, n)
+        return _short_word(words, low, high, n)
     return _split_word(words, size, n)
 
 
@@ -482,7 +470,7 @@ def _careful_word(table, words, text, i, n):
     whether there was anything but white space.
     """
     i, decoded, entry, size, points, seen = read_word(table, words.word, text, i)
-    n, unknown = _end_word(words, size, points, n)
+    n, unknown = _write_word(words, size, points, n)
     count = np.int64(points > 0)
     if entry == 0:
         return (-1 - i if decoded < 0 else i), n, count, unknown, seen
@@ -595,11 +583,7 @@ def tokenize_block(text_array, size, arrays, block):
                 i += 1
                 continue
         elif length < _MOST_CACHED_BYTES and ((byte >= SPACE and byte < DELETE) or byte == NEWLINE):
-            at = _entry_of(low, high)
-            if _is_cached(words, at, low, high):
-                n, more = _cached_word(words, at, n)
-            else:
-                n, more = _new_word(words, low, high, n)
+            n, more = _short_word(words, low, high, n)
             read += 1
             unknown += more
             i += length + (byte == SPACE)
