@@ -1,0 +1,98 @@
+"""Counts what a build asks of an object store, and compares its time with that of a local disk.
+
+    python -m benchmarks.object_store [DUMP] [--delay 0.05] [--shard_size_mb 4] [--workers 2] [--compat mlperf]
+
+DUMP (default: the sample) is built on a local disk, then into a Cloud Storage emulator on this machine, behind a server
+that answers each request after a delay, any number at a time; then the finished build is run again. For each folder of
+the build the rows give the requests by kind, the bytes of both directions, and the chain: the most requests that followed
+one upon another, which times the delay is what the store costs at least, however many workers there are. The dump itself
+is local: a mirror or a bucket of dumps is another store.
+"""
+
+import argparse
+import collections
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks.build import SAMPLE
+from benchmarks.measure import Usage, measure, print_machine
+from benchmarks.reference import VOCABULARY
+
+if TYPE_CHECKING:
+    from servers.slow_store import Asked
+
+ROOT = Path(__file__).parent.parent
+BUCKET = "maskmill-benchmark"
+LENGTHS = ["--examples.max_seq_length=512", "--examples.max_predictions_per_seq=76"]
+KINDS = ("list", "look", "read", "write", "copy", "delete", "bucket")
+
+
+def build(arguments: argparse.Namespace, output: str, environment: dict[str, str], config: Path) -> Usage:
+    """Runs a build and gives what it took; ends the benchmark if it fails."""
+    config.write_text(
+        f"output: {output}\nextract:\n  input: {arguments.dump}\n  shard_size_mb: {arguments.shard_size_mb}\n"
+        f"  compat: {arguments.compat}\nexamples:\n  vocab_file: {VOCABULARY}\neval:\n  num_examples_to_pick: 100\n"
+    )
+    command = [sys.executable, "-m", "maskmill", "build", str(config), *LENGTHS, f"--workers={arguments.workers}"]
+    usage = measure(command, cwd=str(ROOT), env=os.environ | environment)
+    if usage.exit_code:
+        sys.exit(f"the build ended with exit code {usage.exit_code}:\n{usage.output[-2000:]}")
+    return usage
+
+
+def print_requests(asked: "list[Asked]") -> None:
+    """A row for each folder of the build, and one of all."""
+    from servers.slow_store import chain
+
+    folders = collections.defaultdict(list)
+    for request in asked:
+        folders[request.name.removeprefix("build/").partition("/")[0] or "(build)"].append(request)
+    print(
+        f"  {'':16}{''.join(f'{kind:>8}' for kind in KINDS)}{'all':>8}{'chain':>8}{'MB up':>9}{'MB down':>9}{'again':>8}"
+    )
+    for name, requests in [*sorted(folders.items()), ("all", asked)]:
+        counts = collections.Counter(request.kind for request in requests)
+        same = collections.Counter((r.kind, r.name) for r in requests if r.kind in ("list", "look", "bucket"))
+        print(
+            f"  {name:16}{''.join(f'{counts[kind]:8}' for kind in KINDS)}{len(requests):8}{chain(requests):8}"
+            f"{sum(r.sent for r in requests) / 1e6:9.1f}{sum(r.received for r in requests) / 1e6:9.1f}"
+            f"{sum(count - 1 for count in same.values()):8}"
+        )
+
+
+def main() -> None:
+    """Prints the machine, the wall time of the builds, and the requests."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("dump", nargs="?", default=str(SAMPLE))
+    parser.add_argument("--delay", type=float, default=0.05, help="seconds before each answer")
+    parser.add_argument("--shard_size_mb", type=float, default=4)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--compat", default="none", choices=("none", "mlperf"))
+    arguments = parser.parse_args()
+    arguments.dump = os.path.abspath(arguments.dump)
+    sys.path.insert(0, str(ROOT / "tests"))
+    from servers import cloud
+    from servers.slow_store import slow_store
+
+    print_machine()
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        config = folder / "build.yaml"
+        local = build(arguments, str(folder / "local"), {}, config)
+        print(local.row("local disk"))
+        with (
+            cloud.storage(folder, BUCKET) as environment,
+            slow_store(environment, delay=arguments.delay) as (slow, store),
+        ):
+            for label in ("object store", "again"):
+                usage = build(arguments, f"gs://{BUCKET}/build", slow, config)
+                print(f"{usage.row(label)}   {usage.wall / local.wall:.2f} times the local disk's time")
+                print_requests(store.asked)
+                store.asked.clear()
+
+
+if __name__ == "__main__":
+    main()

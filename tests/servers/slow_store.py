@@ -1,0 +1,95 @@
+"""A server before the Cloud Storage emulator that answers each request after a delay, notes it, and can fail some."""
+
+import contextlib
+import dataclasses
+import http.server
+import re
+import threading
+import time
+import urllib.parse
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from servers import cloud
+
+# A request's number, from 0 → the status that it is answered with instead, as 429 or 503; None: it is passed on.
+Fault = Callable[[int], int | None]
+
+
+@dataclasses.dataclass(frozen=True)
+class Asked:
+    """A request: what was asked of which object (or prefix), when it began and ended, the bytes of both bodies."""
+
+    kind: str
+    name: str
+    start: float
+    end: float
+    sent: int
+    received: int
+
+
+class SlowStore:
+    """The requests so far."""
+
+    def __init__(self) -> None:
+        self.asked: list[Asked] = []
+        self._lock = threading.Lock()
+        self._count = 0
+
+    def number(self) -> int:
+        """The number of the next request, from 0."""
+        with self._lock:
+            self._count += 1
+            return self._count - 1
+
+    def note(self, asked: Asked) -> None:
+        """Adds a request."""
+        with self._lock:
+            self.asked.append(asked)
+
+
+def chain(asked: Sequence[Asked]) -> int:
+    """The most requests that followed one upon another, each begun after the one before had ended."""
+    length, free = 0, 0.0
+    for request in sorted(asked, key=lambda a: a.end):
+        if request.start >= free:
+            length, free = length + 1, request.end
+    return length
+
+
+def kind_of(method: str, path: str, body: bytes = b"") -> tuple[str, str]:
+    """What a request of Cloud Storage's JSON or XML protocol asks for, and the object's name or the prefix."""
+    address = urllib.parse.urlsplit(path)
+    query = dict(urllib.parse.parse_qsl(address.query))
+    parts = address.path.split("/o/", 1)
+    if address.path.startswith("/upload/"):
+        told = re.search(rb'"name": ?"([^"]+)"', body[:4096])  # an upload's description comes first
+        return "write", query.get("name", "") or (told[1].decode() if told else "")
+    if method == "DELETE":
+        return "delete", urllib.parse.unquote(parts[-1])
+    if len(parts) == 2:
+        kind = "copy" if method == "POST" else "read" if query.get("alt") == "media" else "look"
+        return kind, urllib.parse.unquote(parts[1])
+    if address.path.endswith("/o"):
+        return "list", query.get("prefix", "")
+    if address.path.startswith("/storage/"):
+        return "bucket", ""
+    return "read", urllib.parse.unquote(address.path.lstrip("/").partition("/")[2])
+
+
+@contextlib.contextmanager
+def slow_store(
+    environment: Mapping[str, str], *, delay: float = 0.05, fault: Fault = lambda number: None
+) -> Iterator[tuple[dict[str, str], SlowStore]]:
+    """Runs the server before an emulator; gives the environment in which it is found, and the requests."""
+    store, emulator = SlowStore(), environment["STORAGE_EMULATOR_HOST"]
+
+    def answer(request: http.server.BaseHTTPRequestHandler, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
+        start, status = time.monotonic(), fault(store.number())
+        time.sleep(delay)
+        result = cloud.forward(request, body, emulator) if status is None else cloud.json_answer({}, status)
+        kind, name = kind_of(request.command, request.path, body)
+        store.note(Asked(kind, name, start, time.monotonic(), len(body), len(result[2])))
+        return result
+
+    with cloud.server(answer) as url:
+        yield {**environment, "STORAGE_EMULATOR_HOST": url}, store
