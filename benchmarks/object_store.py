@@ -2,11 +2,11 @@
 
     python -m benchmarks.object_store [DUMP] [--delay 0.05] [--shard_size_mb 4] [--workers 2] [--compat mlperf]
 
-DUMP (default: the sample) is built on a local disk, then into a Cloud Storage emulator on this machine, behind a server
-that answers each request after a delay, any number at a time; then the finished build is run again. For each folder of
-the build the rows give the requests by kind, the bytes of both directions, and the chain: the most requests that followed
-one upon another, which times the delay is what the store costs at least, however many workers there are. The dump itself
-is local: a mirror or a bucket of dumps is another store.
+DUMP (default: the sample) is built on a local disk, then into a Cloud Storage emulator on this machine, behind a
+server that answers each request after a delay, any number at a time; then the finished build is run again. For each
+folder of the build the rows give the requests by kind, the bytes of both directions, and the chain: the most requests
+that followed one upon another, which times the delay is what the store costs at least, however many workers there are;
+and how many asked again for what was asked before. The dump itself is local: a bucket of dumps is another store.
 """
 
 import argparse
@@ -50,17 +50,15 @@ def print_requests(asked: "list[Asked]") -> None:
     folders = collections.defaultdict(list)
     for request in asked:
         folders[request.name.removeprefix("build/").partition("/")[0] or "(build)"].append(request)
-    print(
-        f"  {'':16}{''.join(f'{kind:>8}' for kind in KINDS)}{'all':>8}{'chain':>8}{'MB up':>9}{'MB down':>9}{'again':>8}"
-    )
+    titles = (*KINDS, "all", "chain", "MB up", "MB down", "again")
+    print(f"  {'':16}{''.join(f'{title:>9}' for title in titles)}")
     for name, requests in [*sorted(folders.items()), ("all", asked)]:
         counts = collections.Counter(request.kind for request in requests)
         same = collections.Counter((r.kind, r.name) for r in requests if r.kind in ("list", "look", "bucket"))
-        print(
-            f"  {name:16}{''.join(f'{counts[kind]:8}' for kind in KINDS)}{len(requests):8}{chain(requests):8}"
-            f"{sum(r.sent for r in requests) / 1e6:9.1f}{sum(r.received for r in requests) / 1e6:9.1f}"
-            f"{sum(count - 1 for count in same.values()):8}"
-        )
+        sent, received = (sum(getattr(r, way) for r in requests) / 1e6 for way in ("sent", "received"))
+        row = [*(counts[kind] for kind in KINDS), len(requests), chain(requests)]
+        again = sum(count - 1 for count in same.values())
+        print(f"  {name:16}{''.join(f'{number:9}' for number in row)}{sent:9.1f}{received:9.1f}{again:9}")
 
 
 def main() -> None:
