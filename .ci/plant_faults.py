@@ -96,18 +96,18 @@ def read_targets() -> list[Target]:
     light, apart = subprocess.run(show, check=True, capture_output=True, text=True).stdout.splitlines()
     targets = [
         Target(name="test", marks=light, profile="fast"),
-        Target(name="test-builds", marks=f"{apart} and (builds or hypothesis)"),
+        Target(name="test-builds", marks=f"{apart} and builds", profile="part"),
         Target(name="test-docs", marks="docs", places=("tests/test_docs.py",)),
-        Target(name="test-defects", marks="defects", places=("tests/verification", "tests/kernels")),
+        Target(name="test-defects", marks="defects and not exhaustive", places=("tests/verification", "tests/kernels")),
         Target(name="test-kernels-in-python", marks="in_python", places=("tests/kernels",)),
         Target(name="test-kernels-bounds", marks="bounds", places=("tests/kernels",)),
-        Target(name="test-releases", marks="releases and not kills"),
-        Target(name="test-report", marks="browser", places=("tests/reporting",)),
-        Target(name="test-flink", marks="flink"),
+        Target(name="test-releases", marks="releases and not kills and not exhaustive"),
+        Target(name="test-report", marks="browser and not exhaustive", places=("tests/reporting",)),
+        Target(name="test-flink", marks="flink and not exhaustive"),
     ]
     if importlib.util.find_spec("tensorflow") is not None:
         places = ("tests/training", "tests/vocabularies", "tests/loading")
-        targets.append(Target(name="test-training", marks="training and not torch", places=places))
+        targets.append(Target(name="test-training", marks="training and not torch and not exhaustive", places=places))
     return targets
 
 

@@ -155,7 +155,7 @@ def load_articles(
                 numbers += range(first, first + len(texts))
                 digests += map(_digest, texts)
                 held_out += len(texts) * is_eval
-    grams = np.unique(np.concatenate(found), axis=0) if found else np.zeros((0, 2), np.uint64)
+    grams = _unique_pairs(np.concatenate(found)) if found else np.zeros((0, 2), np.uint64)
     starts, counts = runs_of(grams[:, 0])
     grams = grams[np.repeat(counts <= _MOST_OWNERS, counts)]
     if not len(grams):
@@ -173,6 +173,14 @@ def load_articles(
         digests=digests,
         held_out=held_out,
     )
+
+
+def _unique_pairs(pairs: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Each of pairs[n, 2] once, ascending: np.unique over rows takes several times as long."""
+    ordered = pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
+    is_first = np.ones(len(ordered), np.bool_)
+    is_first[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    return ordered[is_first]
 
 
 def _blocks(

@@ -85,15 +85,15 @@ def test_a_whole_dump_has_no_cut(tmp_path: Path) -> None:
 
 
 @pytest.mark.builds
-@pytest.mark.parametrize("pack", [bz2.compress, lambda c: gzip.compress(c, mtime=0), lzma.compress])
-def test_the_sample_dump_cut_in_every_container(pack: Callable[[bytes], bytes], data: Path, tmp_path: Path) -> None:
+def test_the_sample_dump_cut_in_every_container(data: Path, tmp_path: Path) -> None:
     multistream = (data / "dump" / "enwiki-sample-multistream.xml.bz2").read_bytes()
     xml = bz2.decompress(multistream)
     pages = oracle_dump.read_pages(xml)
-    for packed in (pack(xml), multistream, xml):
+    one_stream = bz2.compress(xml)
+    for packed in (one_stream, gzip.compress(xml, mtime=0), lzma.compress(xml), multistream, xml):
         found, cuts = read(write_file(tmp_path, packed[: len(packed) * 4 // 5]))
         assert found == pages[: len(found)]
-        assert len(found) > 1 or packed == bz2.compress(xml)  # its only block is cut
+        assert len(found) > 1 or packed is one_stream  # its only block is cut
         assert len(cuts) == 1
 
 

@@ -32,7 +32,7 @@ def arguments_of(text: Path, output: Path, flags: tuple[str, ...]) -> list[str]:
 
 
 @pytest.mark.parametrize("flags", CASES.values(), ids=CASES)
-@pytest.mark.exhaustive_but("packed", "order")
+@pytest.mark.exhaustive_but("packed")
 def test_two_processes_give_the_same_bytes_as_one(flags: tuple[str, ...], text: Path, tmp_path: Path) -> None:
     assert cli.main([*arguments_of(text, tmp_path / "one", flags), *IN_MEMORY]) == cli.DONE
     done = maskmill(*arguments_of(text, tmp_path / "two", flags), *TWO_PROCESSES)

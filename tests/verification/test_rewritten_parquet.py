@@ -77,6 +77,7 @@ def rows_of(root: Path) -> dict[str, Any]:
     return {name: np.concatenate([part[name] for part in arrays]).tolist() for name in sorted(arrays[0])}
 
 
+@pytest.mark.exhaustive_but(*(f"{way}-pairs" for way in WAYS), "pages_of_version_2-packed")
 @pytest.mark.defects
 @pytest.mark.parametrize("made", BUILDS, indirect=True)
 @pytest.mark.parametrize("way", WAYS)
