@@ -15,6 +15,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from command_runs import forked_commands
 from command_runs.commands import DUMP, VOCAB
 from conftest import ROOT, SHARED
 
@@ -65,17 +66,17 @@ def run_page(name: str, folder: Path, *, compare: bool = True) -> None:
     (folder / "tests").symlink_to(ROOT / "tests")
     commands = steps((ROOT / "docs" / name).read_text())
     assert commands
-    functions = "".join(
-        f'{command}() {{ {shlex.quote(sys.executable)} {module} "$@"; }}\n'
-        for command, module in (("maskmill", "-m maskmill"), ("python", ""))
-    )
+    python = shlex.quote(sys.executable)
+    forks = f"-S {shlex.quote(forked_commands.__file__)} {shlex.quote(forked_commands.start())}"
+    functions = f'maskmill() {{ {python} {forks} "$@"; }}\npython() {{ {python} "$@"; }}\n'
     for step in commands:
         if step.command.startswith(_NEEDS_KERAS) and not importlib.util.find_spec("keras"):
             continue
         done = subprocess.run(
             ["bash", "-c", functions + step.command],
             cwd=folder,
-            env=os.environ | {"PYTHONPATH": str(ROOT)},
+            # Both standard files go into one, in the order in which they are written, as on a terminal.
+            env=os.environ | {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

@@ -3,13 +3,14 @@
 import hashlib
 import os
 import subprocess
-import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from conftest import DATA, ROOT
 
+from command_runs import forked_commands
 from maskmill.storage import manifest
 
 DUMP = DATA / "dump" / "enwiki-sample-multistream.xml.bz2"
@@ -21,14 +22,13 @@ TWO_PROCESSES = ("--direct_running_mode=multi_processing", "--direct_num_workers
 
 def maskmill(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
     """Runs the command `maskmill` in a process of its own; `environment` is added to this process's variables."""
-    return subprocess.run(
-        [sys.executable, "-m", "maskmill", *map(str, arguments)],
-        cwd=ROOT,
-        env=os.environ | environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    words = [*map(str, arguments)]
+    with open(os.devnull) as nothing, tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+        files = [file.fileno() for file in (nothing, out, err)]
+        code = forked_commands.run(forked_commands.start(), str(ROOT), os.environ | environment, words, files)
+        for file in (out, err):
+            file.seek(0)
+        return subprocess.CompletedProcess(["maskmill", *words], code, out.read(), err.read())
 
 
 def digests(directory: Path, *, manifests: bool = True) -> dict[str, str]:
