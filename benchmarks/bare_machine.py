@@ -8,6 +8,7 @@ of all processes, and what was compiled:
 
 - `make demo` and `make test` in the clone;
 - a wheel of the clone, built where the kernels are compiled already and where they are not, and its size;
+- the base install in an environment of its own, with its size and the number of packages;
 - the wheel, installed: its first commands, each beside the same command again.
 
 `--ci` runs `.ci/run` in the clone, too, which makes another clone itself.
@@ -86,6 +87,10 @@ def main() -> None:
         pip = machine.folder / "installed" / "bin" / "pip"
         machine.run("its packages", pip, "install", "--quiet", "--no-compile", "--requirement", "requirements.lock")
         machine.run("the wheel, installed", pip, "install", "--quiet", "--no-deps", wheel)
+        environment = pip.parent.parent
+        packages = len(list(environment.glob("lib/python3*/site-packages/*.dist-info")))
+        size = sum(path.stat().st_size for path in environment.rglob("*") if not path.is_symlink() and path.is_file())
+        print(f"{'the environment':<34} {size / 1e6:7.0f} MB {packages:7} packages, pip and maskmill counted")
         (machine.clone / "text.txt").write_text(TEXT)
         maskmill, vocabulary = machine.folder / "installed" / "bin" / "maskmill", "--vocab_file=tests/data/vocab.txt"
         machine.forget("home-of-user")
