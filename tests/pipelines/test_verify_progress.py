@@ -26,7 +26,8 @@ def test_on_beam_each_file_counts(text: Path, tmp_path: Path, capfd: pytest.Capt
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     cli.main(["verify", str(text), f"--scratch={scratch}", "--log_format=json", *TWO_PROCESSES])
-    *_, last = [json.loads(line) for line in capfd.readouterr().err.splitlines()]
+    events = [json.loads(line) for line in capfd.readouterr().err.splitlines()]
+    *_, last = [event for event in events if "step" in event]  # a warning of any library is an event, too
     assert (last["step"], last["done"], last["pieces"]) == ("verify", 3, 3)
     assert last["memory_bytes"] > 1_000_000
     assert list(scratch.glob("progress-*")) == []
