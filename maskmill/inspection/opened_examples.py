@@ -15,7 +15,7 @@ from maskmill.errors import MissingFileError, UnusableInputError
 from maskmill.inspection.decoding import DecodedExample, RowDecoder, place_of
 from maskmill.inspection.kinds import plain
 from maskmill.reading.block_reader import Block, BlockReader, Rows
-from maskmill.reading.byte_ranges import ByteRanges
+from maskmill.reading.byte_ranges import ByteRanges, forward
 from maskmill.reading.data_set import DataSet
 from maskmill.reading.fetching import BlockFetcher
 from maskmill.reading.made_examples import parse_examples
@@ -161,7 +161,7 @@ def open_examples(
             count=len(span),
             decoder=RowDecoder(data_set=data_set, vocabulary=vocabulary, objective=objective, seed=seed, epoch=epoch),
             why_no_words=why,
-            reader=reader_of(data_set, ranges),
+            reader=reader_of(data_set, forward(ranges)),
             ranges=ranges,
         )
 

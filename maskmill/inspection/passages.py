@@ -10,6 +10,7 @@ import numpy.typing as npt
 from maskmill.inspection.decoding import DecodedExample
 from maskmill.inspection.opened_examples import OpenedExamples
 from maskmill.inspection.opened_texts import OpenedTexts, TextDocument
+from maskmill.reading.byte_ranges import forward
 from maskmill.reading.kernels.row_hashes import add_column
 
 _PROBES = 8  # lines of a document that are looked for
@@ -29,7 +30,7 @@ def find_text(opened: OpenedTexts, lines: Sequence[bytes]) -> TextDocument | Non
     wanted = tuple(_text(line) for line in lines)
     best, best_votes = None, min(_FEWEST, len(probes)) - 1
     for file in opened.files:
-        content = bytes(opened.ranges.read(file.path, 0, file.size).data)
+        content = bytes(forward(opened.ranges).read(file.path, 0, file.size).data)
         votes = collections.Counter(start for probe in probes for start in _documents_with(content, probe))
         for start, count in votes.most_common(_PLACES):
             document = _document(file.path, content, start)

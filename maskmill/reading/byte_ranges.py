@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
 from maskmill.storage.range_files import RangeFile
+from maskmill.storage.read_ahead import LOOK_BYTES, ReadAhead
 
 _READ_BYTES = 1 << 20
 _HASHED_BYTES = 8 << 20
@@ -151,5 +152,63 @@ def open_bytes(size: int, read: Callable[[int, int], Any], read_bytes: int, most
 
 
 def open_range_file(path: str, ranges: ByteRanges, read_bytes: int = _READ_BYTES) -> BinaryIO:
-    """A file to read from its start on, or from anywhere; it is read `read_bytes` at a time."""
+    """A file to read from its start on, or from anywhere; it is read `read_bytes` at a time, ahead of use if remote."""
+    if ranges.parallel_reads:
+        ranges, read_bytes = ForwardRanges(ranges), min(read_bytes, LOOK_BYTES)
     return open_bytes(ranges.size(path), functools.partial(ranges.read, path), read_bytes)
+
+
+def forward(ranges: ByteRanges) -> ByteRanges:
+    """What reads files of which much is read in one go: remote ones ahead of use."""
+    return ForwardRanges(ranges) if ranges.parallel_reads else ranges
+
+
+class ForwardRanges(ByteRanges):
+    """Reads remote files ahead of a reader that goes forward (ReadAhead), a file at a time."""
+
+    def __init__(self, ranges: ByteRanges) -> None:
+        """ranges: reads the files; it stays open when this is closed."""
+        self._ranges = ranges
+        self._lock = threading.Lock()
+        self._ahead: dict[str, ReadAhead] = {}
+
+    def read(self, path: str, start: int, end: int) -> npt.NDArray[np.uint8]:
+        if not 0 <= start < end <= self._ranges.size(path):
+            return self._ranges.read(path, start, end)  # which says what is wrong
+        data = np.empty(end - start, np.uint8)
+        with self._lock:
+            self._of(path).read(start, data.data)
+        return data
+
+    def _of(self, path: str) -> ReadAhead:
+        if path not in self._ahead:
+            self._ahead.clear()
+            self._ahead[path] = ReadAhead(self._ranges.size(path), functools.partial(_fill, self._ranges, path))
+        return self._ahead[path]
+
+    def read_all(self, path: str) -> bytes:
+        return self._ranges.read_all(path)
+
+    def size(self, path: str) -> int:
+        return self._ranges.size(path)
+
+    def sizes(self, paths: Sequence[str]) -> list[int]:
+        return self._ranges.sizes(paths)
+
+    def glob(self, pattern: str) -> list[str]:
+        return self._ranges.glob(pattern)
+
+    def forget(self, path: str) -> bool:
+        with self._lock:
+            self._ahead.pop(path, None)
+        return self._ranges.forget(path)
+
+    def stats(self) -> dict[str, int]:
+        return self._ranges.stats()
+
+    def close(self) -> None:
+        self._ahead.clear()
+
+
+def _fill(ranges: ByteRanges, path: str, start: int, view: memoryview) -> None:
+    view[:] = ranges.read(path, start, start + len(view)).data

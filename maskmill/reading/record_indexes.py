@@ -32,7 +32,12 @@ class BlockIndex:
 
 def read_index(index: str, ranges: ByteRanges, block_records: int = BLOCK_RECORDS) -> BlockIndex | None:
     """What DALI's index says of a file's blocks; None if it is none, or its records do not lie one behind the other."""
-    text = np.frombuffer(bytearray(ranges.read_all(index)), np.uint8)
+    return parse_index(ranges.read_all(index), block_records)
+
+
+def parse_index(content: bytes, block_records: int = BLOCK_RECORDS) -> BlockIndex | None:
+    """What the content of an index says; see `read_index`."""
+    text = np.frombuffer(bytearray(content), np.uint8)
     starts = np.empty(len(text) // (_SHORTEST_LINE * block_records) + 2, np.int64)
     is_index, records, end = kernels.read_index(text, block_records, starts)
     if not is_index:

@@ -3,10 +3,11 @@
 import collections
 import contextlib
 import dataclasses
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from maskmill.errors import RunFailedError, UnusableInputError
+from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
 from maskmill.inspection.decoding import DecodedExample, Words
 from maskmill.inspection.opened_examples import OpenedExamples, open_examples
 from maskmill.inspection.passages import FoundDocument
@@ -112,10 +113,16 @@ def samples_of(
             with noting(reasons):
                 texts.extend(_texts(stage))
         elif stage.name == "examples":
-            with noting(reasons):
-                examples.extend(_examples(stage))
-            with noting(reasons):
-                word_pieces.extend(_word_pieces(stage))
+            with contextlib.ExitStack() as stack:
+
+                @functools.cache
+                def opened(split: str, stage: MadeStage = stage, stack: contextlib.ExitStack = stack) -> OpenedExamples:
+                    return stack.enter_context(contextlib.closing(_opened(stage.directory, split)))
+
+                with noting(reasons):
+                    examples.extend(_examples(stage, opened))
+                with noting(reasons):
+                    word_pieces.extend(_word_pieces(stage, opened))
     return Samples(article, tuple(texts), tuple(examples), tuple(word_pieces), tuple(dict.fromkeys(reasons)))
 
 
@@ -145,35 +152,34 @@ def _texts(stage: MadeStage) -> Iterator[SampleText]:
         if shard.get("documents", 1):
             first.setdefault(str(shard.get("kind")), str(shard["name"]))
     for name in list(first.values())[:_TEXTS]:
-        path = files.join(stage.directory, name)
-        if files.exists(path):
-            yield _first_document(path)
+        with contextlib.suppress(MissingFileError):
+            yield _first_document(files.join(stage.directory, name))
 
 
 def _first_document(path: str) -> SampleText:
-    content = files.read_range(path, 0, min(_MOST_BYTES, files.size(path)))
+    content = files.read_range(path, 0, _MOST_BYTES)
     document, end, _ = content.lstrip(b"\n").partition(b"\n\n")
     lines = document.decode("utf-8", "replace").split("\n")
     return SampleText(path, _first(lines), max(0, len(lines) - _MOST_LINES) if end else None)
 
 
-def _examples(stage: MadeStage) -> Iterator[DecodedExample]:
+def _examples(stage: MadeStage, opened_of: Callable[[str], OpenedExamples]) -> Iterator[DecodedExample]:
     """The first and the middle row of training, and the first of eval."""
     for split, most in _EXAMPLES.items():
         if stage.counted(split, "examples"):
-            with contextlib.closing(_opened(stage.directory, split)) as opened:
-                for sample in (0, opened.count // 2)[:most]:
-                    yield opened.decoded(sample)
+            opened = opened_of(split)
+            for sample in (0, opened.count // 2)[:most]:
+                yield opened.decoded(sample)
 
 
-def _word_pieces(stage: MadeStage) -> list[tuple[int, int]]:
+def _word_pieces(stage: MadeStage, opened_of: Callable[[str], OpenedExamples]) -> list[tuple[int, int]]:
     """How many words of the first training rows have so many pieces."""
     if not stage.counted("train", "examples"):
         return []
-    with contextlib.closing(_opened(stage.directory, "train")) as opened:
-        if opened.vocabulary is None:
-            return []
-        examples = list(opened.all_decoded(0, min(_COUNTED_EXAMPLES, opened.count)))
+    opened = opened_of("train")
+    if opened.vocabulary is None:
+        return []
+    examples = list(opened.all_decoded(0, min(_COUNTED_EXAMPLES, opened.count)))
     sizes: list[int] = []
     for example in examples:
         in_word = False

@@ -34,14 +34,15 @@ class BeamStore(ObjectStore):
             found = self._systems.get_filesystem(path).metadata(path) if self._systems.exists(path) else None
         return None if found is None else _described(found)
 
-    def content(self, path: str, start: int, end: int | None) -> tuple[bytes, str]:
-        if self.find(path) is None:
+    def content(self, path: str, start: int, end: int | None) -> tuple[bytes, FileInfo]:
+        found = self.find(path)
+        if found is None:
             missing(path)
         with self.open(path) as file:
             file.seek(start)
-            return file.read(-1 if end is None else end - start), ""
+            return file.read(-1 if end is None else end - start), found
 
-    def open(self, path: str) -> io.BufferedReader:
+    def open(self, path: str, start: int = 0, end: int | None = None) -> io.BufferedReader:
         with _explained(path):
             return io.BufferedReader(self._systems.open(path, compression_type=self._as_it_is))
 

@@ -30,6 +30,7 @@ from maskmill.storage.stores import (
     microseconds,
     missing,
     range_header,
+    whole_size,
 )
 from maskmill.storage.web_client import INCOMPLETE, DeniedError, RefusedError, TransientError, WebClient, status_of
 from maskmill.storage.web_store import check_range, freshness
@@ -83,10 +84,11 @@ class CloudStore(ObjectStore):
             return _described(path, self._ask_json(path, "GET", f"{self.address(path)}?fields={_FIELDS}"))
         return None
 
-    def content(self, path: str, start: int, end: int | None) -> tuple[bytes, str]:
+    def content(self, path: str, start: int, end: int | None) -> tuple[bytes, FileInfo]:
         """The generation comes with the content."""
         headers, content = self._ask(path, "GET", f"{self._media(path)}?alt=media", (range_header(start, end), None))
-        return content, headers.get("x-goog-generation", "")
+        size = whole_size(headers.get("Content-Range", ""), content)
+        return content, FileInfo(path=path, size=size, version=headers.get("x-goog-generation", ""))
 
     def _media(self, path: str) -> str:
         return self.address(path).replace("/storage/v1/", "/download/storage/v1/", 1)

@@ -199,10 +199,15 @@ def size(path: str) -> int:
     return match([path])[0].size
 
 
-def open_input(path: str) -> BinaryIO:
+def open_input(path: str, start: int = 0, end: int | None = None) -> BinaryIO:
     """Opens a file to read its raw bytes, still packed where they are; the file object can seek.
 
-    Its methods raise RunFailedError where the machine cannot read on.
+    Its methods raise RunFailedError where the machine cannot read on. Of an object, parts are fetched ahead of use, up
+    to 48 MiB (read_ahead.py).
+
+    Args:
+      path: the file.
+      start, end: which part of it will be read, for stores; the file is at its start all the same.
 
     Raises:
       UnusableInputError: the file cannot be opened.
@@ -210,9 +215,9 @@ def open_input(path: str) -> BinaryIO:
     try:
         if is_local(path):
             return io.BufferedReader(_Input(path))
-        return store_of(path).open(path)
+        return store_of(path).open(path, start, end)
     except FileNotFoundError:
-        raise UnusableInputError(f"{path}: this input does not exist; check the path.") from None
+        raise MissingFileError(f"{path}: this input does not exist; check the path.") from None
     except OSError as error:
         if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM):
             raise  # the machine's fault, and not the file's

@@ -26,12 +26,23 @@ class RangeFile(io.RawIOBase):
     def seekable(self) -> bool:
         return True
 
+    def close(self) -> None:
+        self._fill = _nothing  # what was fetched ahead goes with it
+        super().close()
+
     def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
         at = offset + {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence]
         if at < 0:
             raise OSError(f"there is no byte {at}")
         self._at = at
         return at
+
+    def readall(self) -> bytes:
+        rest = bytearray(max(0, self._size - self._at))
+        view, filled = memoryview(rest), 0
+        while count := self.readinto(view[filled:]):
+            filled += count
+        return bytes(view[:filled])
 
     def readinto(self, buffer: Any, /) -> int:
         view = memoryview(buffer).cast("B")
@@ -40,3 +51,7 @@ class RangeFile(io.RawIOBase):
             count = self._fill(self._at, view[:count])
         self._at += count
         return count
+
+
+def _nothing(start: int, view: memoryview) -> int:
+    return 0

@@ -22,6 +22,7 @@ from maskmill.storage.stores import (
     microseconds,
     missing,
     range_header,
+    whole_size,
 )
 from maskmill.storage.web_client import FIRST_PATIENCE, SILENCE, DeniedError, RefusedError, TransientError, WebClient
 
@@ -114,12 +115,13 @@ class S3Store(ObjectStore):
             return _described(path, found, found["ContentLength"])
         return None
 
-    def content(self, path: str, start: int, end: int | None) -> tuple[bytes, str]:
+    def content(self, path: str, start: int, end: int | None) -> tuple[bytes, FileInfo]:
         """The entity tag comes with the content."""
 
-        def ask() -> tuple[bytes, str]:
+        def ask() -> tuple[bytes, FileInfo]:
             found = self._s3.get_object(**_split(path), **range_header(start, end))
-            return found["Body"].read(), found["ETag"]
+            content = found["Body"].read()
+            return content, _described(path, found, whole_size(found.get("ContentRange", ""), content))
 
         return self._ask(path, ask)
 

@@ -19,10 +19,10 @@ from typing import Any, NoReturn
 from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
 from maskmill.storage.files import FileInfo
 from maskmill.storage.range_files import RangeFile
+from maskmill.storage.read_ahead import LOOK_BYTES, ReadAhead
 from maskmill.storage.web_client import DeniedError, RefusedError, TransientError, WebClient
 
 PART_BYTES = 16 << 20  # of a large upload, that are sent at a time
-READ_AHEAD = 8 << 20  # bytes: a request takes some 50 ms, so many small ones would take minutes
 _THREADS = 16
 FAILING = "the object store does not answer any more ({error}); once it does, run the same command again."
 DENIED, MISSING = "access is refused; check the credentials ({error}).", "there is no such object."
@@ -80,6 +80,13 @@ class Store(abc.ABC):
     def identity(self, file: FileInfo) -> str:
         """Tells a file from others, and from itself with other content."""
         return f"{self.address(file.path)} {file.version} {file.size}"
+
+    def read_unseen(self, path: str, start: int, end: int) -> tuple[bytes, FileInfo] | None:
+        """Bytes [start, end) of a file, as far as there are, and what the same answer says of the file.
+
+        None where a file has to be looked at first. Raises MissingFileError where there is none.
+        """
+        return None
 
     def fill(self, file: FileInfo, start: int, buffer: memoryview, *, fresh: bool = False) -> None:
         """Fills a buffer with the bytes of a file from `start` on. A request that is cut is made again for the rest."""
@@ -145,7 +152,8 @@ class ObjectStore(Store):
         Makes one request. end: None: all that there is.
         """
         try:
-            return self.content(path, start, end)
+            content, file = self.content(path, start, end)
+            return content, file.version
         except MissingFileError:
             return None
         except RefusedError as error:
@@ -154,8 +162,18 @@ class ObjectStore(Store):
             return b"", ""
 
     @abc.abstractmethod
-    def content(self, path: str, start: int, end: int | None) -> tuple[bytes, str]:
-        """As `read`, but raises MissingFileError and RefusedError, as requests do."""
+    def content(self, path: str, start: int, end: int | None) -> tuple[bytes, FileInfo]:
+        """As `read`, but with the object's size, and raises MissingFileError and RefusedError, as requests do."""
+
+    def read_unseen(self, path: str, start: int, end: int) -> tuple[bytes, FileInfo] | None:
+        """One request, which names no version: what it gives has one."""
+        try:
+            content, file = self.content(path, start, end)
+        except RefusedError as error:
+            if error.status != HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+                raise
+            return None
+        return (content, file) if file.version and len(content) == min(end, file.size) - start else None
 
     @abc.abstractmethod
     def pages(self, prefix: str, *, deep: bool) -> Iterator[tuple[list[FileInfo], list[str]]]:
@@ -212,26 +230,36 @@ class ObjectStore(Store):
         with concurrent.futures.ThreadPoolExecutor(_THREADS) as threads:
             list(threads.map(self.delete_one, paths))
 
-    def open(self, path: str) -> io.BufferedReader:
-        """Opens an object for reading from any place.
+    def open(self, path: str, start: int = 0, end: int | None = None) -> io.BufferedReader:
+        """Opens an object for reading from any place, and reads some of it; parts are fetched ahead of use.
+
+        start, end: what will be read at first, and behind what nothing is fetched ahead.
 
         Raises:
           MissingFileError: there is none.
         """
-        file = self.find(path)
+        content, file = self.read_unseen(path, start, start + LOOK_BYTES) or (b"", self.find(path))
         if file is None:
             missing(path)
+        ahead = ReadAhead(file.size, functools.partial(self.fill, file), end)
+        ahead.keep(start, memoryview(content))
 
         def fill(start: int, view: memoryview) -> int:
-            self.fill(file, start, view)
+            ahead.read(start, view)
             return len(view)
 
-        return io.BufferedReader(RangeFile(file.size, fill), READ_AHEAD)
+        return io.BufferedReader(RangeFile(file.size, fill), LOOK_BYTES)
 
 
 def range_header(start: int, end: int | None) -> dict[str, str]:
     """The header that asks for bytes [start, end); none if all are wanted."""
     return {} if end is None else {"Range": f"bytes={start}-{end - 1}"}
+
+
+def whole_size(content_range: str, content: bytes) -> int:
+    """The size of a file of which an answer has a part, by its Content-Range; without, the answer has all of it."""
+    size = content_range.rpartition("/")[2]
+    return int(size) if size.isdecimal() else len(content)
 
 
 def missing(path: str) -> NoReturn:

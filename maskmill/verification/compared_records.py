@@ -17,7 +17,7 @@ import numpy.typing as npt
 from maskmill.inspection.decoding import DecodedPiece
 from maskmill.inspection.shown_text import shown
 from maskmill.reading.block_reader import Block, Rows
-from maskmill.reading.byte_ranges import ByteRanges, open_range_file
+from maskmill.reading.byte_ranges import ByteRanges, forward, open_range_file
 from maskmill.reading.data_set import DataSet, ReadColumn
 from maskmill.reading.kernels.row_hashes import add_column
 from maskmill.reading.opening import reader_of
@@ -117,7 +117,7 @@ def rows_of(data_set: DataSet, ranges: ByteRanges, shared: Mapping[str, int]) ->
       RunFailedError: a file cannot be read.
     """
     columns = {column.feature: column for column in data_set.columns}
-    reader, first = reader_of(data_set, ranges), 0
+    reader, first = reader_of(data_set, forward(ranges)), 0
     try:
         for number, file in enumerate(data_set.files):
             for at in range(0, file.samples, reader.block_samples):

@@ -1,6 +1,7 @@
 """Compares a file with what its manifest says: that it is there, its size, its checksum, its index."""
 
 import dataclasses
+import hashlib
 import tempfile
 from typing import BinaryIO, cast
 
@@ -8,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
-from maskmill.reading.byte_ranges import ByteRanges, open_range_file
-from maskmill.reading.record_indexes import find_records, read_index
+from maskmill.reading.byte_ranges import ByteRanges, ForwardRanges, open_range_file
+from maskmill.reading.record_indexes import find_records, parse_index
 from maskmill.records.tfrecord import unpacked
 from maskmill.verification.findings import Checked, finding, joined, looked, skipped, told
 from maskmill.verification.pieces import Piece, PieceResult
@@ -64,8 +65,8 @@ def check_index(piece: Piece, ranges: ByteRanges, starts: npt.NDArray[np.int64] 
         return Checked()
     path, do = piece.path, f"run `maskmill index {piece.path}`"
     try:
-        digest = ranges.sha256_of(index)
-        told_starts = read_index(index, ranges, 1)
+        content = ranges.read_all(index)
+        told_starts = parse_index(content, 1)
     except MissingFileError:
         what = f"this index is in the manifest, but it is not there; {do}"
         return looked("missing", finding("missing", index, "a file", "nothing", what))
@@ -73,7 +74,7 @@ def check_index(piece: Piece, ranges: ByteRanges, starts: npt.NDArray[np.int64] 
         return looked("index", told("index", index, "an index", "an error", str(error)))
     findings = []
     wanted = piece.expected.index_sha256
-    if wanted is not None and digest != wanted:
+    if wanted is not None and (digest := hashlib.sha256(content).hexdigest()) != wanted:
         what = f"this index is not the one of the manifest (another sha256); {do}"
         findings.append(finding("index", index, wanted, digest, what))
     try:
@@ -96,7 +97,7 @@ def check_index(piece: Piece, ranges: ByteRanges, starts: npt.NDArray[np.int64] 
     return looked("index", *findings)
 
 
-class CopiedFile(ByteRanges):
+class CopiedFile(ForwardRanges):
     """Reads one remote file from a temporary copy of it, and all others from where they are.
 
     The copy is made at the first read, and deleted when this is closed.
@@ -109,15 +110,14 @@ class CopiedFile(ByteRanges):
           path: of the file that is copied.
           ranges: reads it and the others; it stays open when this is closed.
         """
-        self._path, self._ranges = path, ranges
+        super().__init__(ranges)
+        self._path = path
         self._copy: BinaryIO | None = None
 
     def read(self, path: str, start: int, end: int) -> npt.NDArray[np.uint8]:
-        if path != self._path:
-            return self._ranges.read(path, start, end)
-        size = self._ranges.size(path)
+        size = self.size(path) if path == self._path else 0
         if end > size:
-            return self._ranges.read(path, start, end)  # which says what is wrong
+            return super().read(path, start, end)
         if self._copy is None:
             self._copy = self._fetched(size)
         data = np.empty(end - start, np.uint8)
@@ -128,16 +128,14 @@ class CopiedFile(ByteRanges):
     def _fetched(self, size: int) -> BinaryIO:
         copy = cast(BinaryIO, tempfile.TemporaryFile(prefix="maskmill-verify-"))  # noqa: SIM115 - close() closes it
         for start in range(0, size, _READ_BYTES):
-            copy.write(self._ranges.read(self._path, start, min(size, start + _READ_BYTES)).data)
+            copy.write(super().read(self._path, start, min(size, start + _READ_BYTES)).data)
         copy.flush()
         return copy
 
-    def size(self, path: str) -> int:
-        return self._ranges.size(path)
-
-    def glob(self, pattern: str) -> list[str]:
-        return self._ranges.glob(pattern)
+    def read_all(self, path: str) -> bytes:
+        return self.read(path, 0, self.size(path)).tobytes() if path == self._path else super().read_all(path)
 
     def close(self) -> None:
+        super().close()
         if self._copy is not None:
             self._copy.close()

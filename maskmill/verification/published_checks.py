@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from maskmill.errors import MissingFileError
-from maskmill.reading.byte_ranges import ByteRanges
+from maskmill.reading.byte_ranges import ByteRanges, forward
 from maskmill.reading.remote import open_ranges
 from maskmill.verification.compared_parts import bare_name
 from maskmill.verification.findings import Checked, Finding, makes_check, told
@@ -146,7 +146,7 @@ class _Comparing:
 
 
 def _md5_of(path: str, ranges: ByteRanges) -> str:
-    digest, size = hashlib.md5(), ranges.size(path)
+    digest, size, ranges = hashlib.md5(), ranges.size(path), forward(ranges)
     for start in range(0, size, _READ_BYTES):
         digest.update(ranges.read(path, start, min(size, start + _READ_BYTES)).data)
     return digest.hexdigest()

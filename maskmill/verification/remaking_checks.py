@@ -18,7 +18,7 @@ from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.masking.objective_options import ObjectiveOptions
 from maskmill.masking.options import MaskingOptions
 from maskmill.masking.seeds import shard_seed
-from maskmill.reading.byte_ranges import ByteRanges, LocalRanges
+from maskmill.reading.byte_ranges import ByteRanges, LocalRanges, forward
 from maskmill.reading.data_set import DataFile
 from maskmill.reading.remote import open_ranges
 from maskmill.records.eval_picking import pick_examples
@@ -201,7 +201,7 @@ def check_picked(piece: Piece, ranges: ByteRanges) -> Checked:
         raise ValueError(f"{piece.path}: this piece does not say what its examples were picked of")
     try:
         for path, digest in zip(remake.inputs, remake.sha256, strict=True):
-            if ranges.sha256_of(path) != digest:
+            if forward(ranges).sha256_of(path) != digest:
                 return skipped(f"{path} is not the file that eval examples were picked of", "shard_inputs")
         count = piece.expected.counts.get("examples", 0)
         with tempfile.TemporaryDirectory(prefix=files.scratch_prefix()) as directory:
@@ -390,6 +390,6 @@ def _digest_of(path: str) -> str | None:
     """The sha256 of a file; None if it cannot be read."""
     try:
         with contextlib.closing(open_ranges(path, cache_bytes=0)) as ranges:
-            return ranges.sha256_of(path)
+            return forward(ranges).sha256_of(path)
     except (UnusableInputError, RunFailedError, ValueError):
         return None

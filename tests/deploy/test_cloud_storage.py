@@ -148,7 +148,7 @@ def test_a_missing_object_or_bucket_is_reported_in_one_sentence(environment: Map
 
 def test_an_object_that_is_deleted_while_it_is_read_is_reported_in_one_sentence(environment: Mapping[str, str]) -> None:
     path = f"gs://{BUCKET}/deleted"
-    files.write_bytes(path, b"content")
+    files.write_bytes(path, bytes(LARGE))
     with files.open_input(path) as file:
         files.delete([path])
         with pytest.raises(UnusableInputError, match=rf"^{path}: there is no such object\.$"):

@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from servers import cloud
 
 # A request's number, from 0 → the status that it is answered with instead, as 429 or 503; None: it is passed on.
+# CUT: it is passed on, and the connection is closed after half of the answer.
 Fault = Callable[[int], int | None]
+CUT = 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,7 +88,10 @@ def slow_store(
     def answer(request: http.server.BaseHTTPRequestHandler, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
         start, status = time.monotonic(), fault(store.number())
         time.sleep(delay)
-        result = cloud.forward(request, body, emulator) if status is None else cloud.json_answer({}, status)
+        result = cloud.json_answer({}, status) if status else cloud.forward(request, body, emulator)
+        if status == CUT:
+            result = result[0], result[1], result[2][: len(result[2]) // 2]
+            request.close_connection = True
         kind, name = kind_of(request.command, request.path, body)
         store.note(Asked(kind, name, start, time.monotonic(), len(body), len(result[2])))
         return result

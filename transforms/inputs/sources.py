@@ -53,7 +53,7 @@ class Source:
         self.is_truncated = False
         self._keep_truncated = keep_truncated
         self._bytes_read = 0
-        self._raw = files.open_input(path)
+        self._raw = files.open_input(path, start, end)
         self._blocks: Bzip2Blocks | None = None
         try:
             self._raw.seek(start)
