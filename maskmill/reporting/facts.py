@@ -6,13 +6,13 @@ from typing import Literal, NamedTuple, get_args
 
 from maskmill.reporting import figures, made_from, made_stages, shown
 from maskmill.reporting.figures import Figure, StageCounts
-from maskmill.reporting.input_documents import Documents, documents_of
+from maskmill.reporting.input_documents import Documents, documents_of, titles_of
 from maskmill.reporting.made_from import Input, Option, Step
 from maskmill.reporting.made_stages import MadeStage
 from maskmill.reporting.measured import RowFacts, TextFacts, row_facts_of, text_facts_of
 from maskmill.reporting.samples import Follow, FrequentPiece, Samples, frequent_pieces, noting, samples_of
-from maskmill.storage import files, timings
-from maskmill.storage.reuse import Reused, read_reused
+from maskmill.storage import files, outcomes, timings
+from maskmill.storage.reuse import Reused
 from maskmill.storage.timings import Timing
 from maskmill.verification.findings import CHECKS, Finding, Verification
 
@@ -173,6 +173,7 @@ def collect(
     shards: str = "",
     with_samples: bool = True,
     follow: Follow | None = None,
+    stages: Sequence[MadeStage] | None = None,
 ) -> Facts:
     """Collects what there is to tell of a data set.
 
@@ -182,6 +183,7 @@ def collect(
       shards: the numbers of the shards that were verified, as --shards takes them; empty: all.
       with_samples: whether to show how the data looks, for which the beginning of some files is read.
       follow: finds what became of an article; None: no article is shown.
+      stages: those at the path, if they were just read.
 
     Raises:
       UnusableInputError: there is no manifest, or it is damaged.
@@ -189,10 +191,14 @@ def collect(
     directory = path.rstrip("/") or path
     unread: list[str] = []
     frequent: tuple[FrequentPiece, ...] = ()
-    stages = made_stages.find_stages(directory)
+    stages = stages or made_stages.find_stages(directory)
     by_name = {stage.name: stage for stage in stages}
     examples = by_name.get("examples") or by_name.get("eval")
     text = by_name.get("extract")
+    titles = {} if text is None else titles_of(text)
+    directories = [stage.directory for stage in stages]
+    timed = files.each(directory, timings.read, directories)
+    reused = files.each(directory, outcomes.last_reused, directories)
     results = () if verification is None else verification.results
     rows = row_facts_of(results, directory=None if examples is None else examples.directory)
     if examples is not None:
@@ -208,16 +214,18 @@ def collect(
         options=made_from.options_of(stages),
         versions=made_from.versions_of(stages),
         dump_date=made_from.dump_date(stages),
-        documents=None if text is None else documents_of(text),
+        documents=None if text is None else documents_of(text, titles),
         shards=tuple(_shards(stages)),
         places=tuple(_places(by_name["examples"])) if "examples" in by_name else (),
         rows=rows,
         frequent=frequent,
         texts=text_facts_of(results),
-        timings=tuple(StageTimings(stage.title, steps) for stage in stages if (steps := timings.read(stage.directory))),
-        reused=tuple(_reused(stages)),
+        timings=tuple(StageTimings(stage.title, steps) for stage, steps in zip(stages, timed, strict=True) if steps),
+        reused=tuple(_reused(stages, reused)),
         checked=None if verification is None else _checked(verification, shards),
-        samples=samples_of(stages, directory, unread, follow) if with_samples else Samples(unread=tuple(unread)),
+        samples=samples_of(stages, directory, unread, follow, titles)
+        if with_samples
+        else Samples(unread=tuple(unread)),
     )
 
 
@@ -229,9 +237,8 @@ def _shards(stages: Sequence[MadeStage]) -> Iterator[Shard]:
             yield Shard(stage.title, str(entry.get("kind", "train")), str(entry["name"]), size, counts)
 
 
-def _reused(stages: Sequence[MadeStage]) -> Iterator[StageReused]:
-    for stage in stages:
-        reused = read_reused(stage.directory)
+def _reused(stages: Sequence[MadeStage], accounts: Sequence[Reused | None]) -> Iterator[StageReused]:
+    for stage, reused in zip(stages, accounts, strict=True):
         if reused is not None and reused.previous:
             name = shown.text(files.base_name(files.parent(reused.previous)))
             yield StageReused(stage.title, name, reused)

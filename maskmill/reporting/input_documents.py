@@ -18,6 +18,8 @@ _MOST_REJECTED = 25
 _MOST_BRANCHES = 7
 _LEAST_THICKNESS = 0.012
 
+Titles = Mapping[str, Sequence[str]]  # of the first documents, by the name under which they are counted
+
 # Why a page or document is not in the text, by the name of its count, in the order in which it is decided.
 _REASONS: Mapping[str, str] = {
     "other_namespaces": "pages of other namespaces",
@@ -110,18 +112,17 @@ class Documents:
         return sum(reason.count for reason in self.set_aside)
 
 
-def documents_of(stage: MadeStage) -> Documents:
-    """What became of the documents of the stage extract."""
+def documents_of(stage: MadeStage, titles: Titles) -> Documents:
+    """What became of the documents of the stage extract; titles: its own."""
     extract, clean = stage.counts.get("extract", {}), stage.counts.get("clean", {})
     counts = {name: int(value) for name, value in extract.items() if name not in _NOT_REASONS and value}
     if emptied := stage.counted("paragraphs", "emptied_documents"):
         counts["emptied_documents"] = emptied
     order = [*_REASONS, *sorted(counts)]
-    titles = _titles(stage)
     return Documents(
         read=int(extract.get("read") or clean.get("documents") or 0),
         set_aside=tuple(
-            SetAside(name, _REASONS.get(name, name.replace("_", " ")), counts[name], titles.get(name, ()))
+            SetAside(name, _REASONS.get(name, name.replace("_", " ")), counts[name], _shown(titles.get(name, ())))
             for name in sorted(counts, key=order.index)
         ),
         train=stage.counted("train", "documents"),
@@ -146,29 +147,26 @@ def _records(stage: MadeStage) -> list[Mapping[str, Any]]:
     """The records of the fragments of a stage, in the order of the inputs."""
     places = {str(entry["path"]): place for place, entry in enumerate(stage.made["inputs"])}
     found = []
-    for key in completions.keys(stage.directory, _FRAGMENTS):
-        record = completions.load(stage.directory, _FRAGMENTS, key) or {}
+    keys = completions.keys(stage.directory, _FRAGMENTS)
+    records = files.each(stage.directory, lambda key: completions.load(stage.directory, _FRAGMENTS, key) or {}, keys)
+    for key, record in zip(keys, records, strict=True):
         # Those of older versions say neither where they begin nor any titles.
         for path, start in record.get("first_unit", ()):
             found.append((places.get(path, len(places)), start, key, record))
     return [record for *_, record in sorted(found, key=lambda one: one[:3])]
 
 
-def _titles(stage: MadeStage) -> dict[str, tuple[str, ...]]:
-    """Titles of the first documents, by the name under which they are counted."""
+def titles_of(stage: MadeStage) -> Titles:
+    """Titles of the first documents of the stage extract, in order, by the name under which they are counted."""
     titles: dict[str, list[str]] = {}
     for record in _records(stage):
         for name, some in record["titles"].items():
             titles.setdefault(name, []).extend(some)
-    return {
-        name: tuple(shown.beginning(title, _MOST_TITLE) for title in dict.fromkeys(some))[:MOST_EXAMPLES]
-        for name, some in titles.items()
-    }
+    return titles
 
 
-def first_title(stage: MadeStage) -> str | None:
-    """The title of the first document that stays; None if documents have none, or it is not known."""
-    return next((title for record in _records(stage) for title in record["titles"].get("documents", ())), None)
+def _shown(titles: Sequence[str]) -> tuple[str, ...]:
+    return tuple(shown.beginning(title, _MOST_TITLE) for title in dict.fromkeys(titles))[:MOST_EXAMPLES]
 
 
 def _rejected(directory: str) -> Iterator[Rejected]:

@@ -88,28 +88,23 @@ def find_stages(path: str) -> tuple[MadeStage, ...]:
     Raises:
       UnusableInputError: there is none.
     """
-    found = _found(path)
+    found = stages_of(path)
     if not found:
         raise UnusableInputError(
             f"{path}: there is no {manifest.MANIFEST} here, nor in {', '.join(FOLDERS)} below it, to report on; name "
             "the directory of a build or of one of its stages."
         )
-    order = list(TITLES)
-    return tuple(sorted(found.values(), key=lambda stage: order.index(stage.name) if stage.name in order else 9))
+    return found
 
 
-def has_stages(path: str) -> bool:
-    """Whether there is anything to report on: a build may be of other stages alone."""
-    return bool(_found(path))
-
-
-def _found(path: str) -> dict[str, MadeStage]:
-    """The stages below a directory, or of it, by their names."""
+def stages_of(path: str) -> tuple[MadeStage, ...]:
+    """As `find_stages`; none if there is nothing to report on: a build may be of other stages alone."""
     found = {}
-    for directory in (path, *(files.join(path, folder) for folder in FOLDERS)):
-        made = manifest.find_manifest(directory)
+    directories = [path, *(files.join(path, folder) for folder in FOLDERS)]
+    for directory, made in zip(directories, files.each(path, manifest.find_manifest, directories), strict=True):
         if made is not None:
             found[made["stage"]] = MadeStage(name=made["stage"], directory=directory, made=made)
         if made is not None and directory == path:
             break
-    return found
+    order = list(TITLES)
+    return tuple(sorted(found.values(), key=lambda stage: order.index(stage.name) if stage.name in order else 9))

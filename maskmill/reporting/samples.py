@@ -12,7 +12,7 @@ from maskmill.inspection.decoding import DecodedExample, Words
 from maskmill.inspection.opened_examples import OpenedExamples, open_examples
 from maskmill.inspection.passages import FoundDocument
 from maskmill.reporting import shown
-from maskmill.reporting.input_documents import first_title
+from maskmill.reporting.input_documents import Titles
 from maskmill.reporting.made_stages import MadeStage
 from maskmill.reporting.measured import RowFacts
 from maskmill.storage import files
@@ -91,7 +91,7 @@ def noting(unread: list[str]) -> Iterator[None]:
 
 
 def samples_of(
-    stages: Sequence[MadeStage], path: str, unread: Sequence[str] = (), follow: Follow | None = None
+    stages: Sequence[MadeStage], path: str, unread: Sequence[str], follow: Follow | None, titles: Titles
 ) -> Samples:
     """How the data of stages looks, as far as it can be read.
 
@@ -100,6 +100,7 @@ def samples_of(
       path: the build's directory, or that of the one stage.
       unread: why something else cannot be read.
       follow: finds what became of an article; None: no article is followed.
+      titles: of the first documents.
     """
     article: FoundDocument | None = None
     texts: list[SampleText] = []
@@ -109,7 +110,7 @@ def samples_of(
     for stage in stages:
         if stage.name == "extract":
             with noting(reasons):
-                article = article or (None if follow is None else _article(stage, path, follow))
+                article = article or (None if follow is None else _article(stage, path, follow, titles))
             with noting(reasons):
                 texts.extend(_texts(stage))
         elif stage.name == "examples":
@@ -126,11 +127,11 @@ def samples_of(
     return Samples(article, tuple(texts), tuple(examples), tuple(word_pieces), tuple(dict.fromkeys(reasons)))
 
 
-def _article(stage: MadeStage, path: str, follow: Follow) -> FoundDocument | None:
+def _article(stage: MadeStage, path: str, follow: Follow, titles: Titles) -> FoundDocument | None:
     """The first article at every stage; None if the inputs are gone or have no titles, or if it may be anywhere in a
     lot of text, because sources are mixed or MLPerf's chain shuffled it.
     """
-    title = first_title(stage)
+    title = next(iter(titles.get("documents", ())), None)
     is_in_order = not stage.made.get("decided", {}).get("sources") and stage.parameters.get("compat") != "mlperf"
     if title is None or not (is_in_order or stage.bytes_of() < _SEARCHED_BYTES):
         return None

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.storage.files import FileInfo
-from maskmill.storage.stores import ObjectStore, PartedUpload, missing
+from maskmill.storage.stores import ObjectStore, PartedUpload, Stored, missing
 from maskmill.storage.web_client import WebClient
 
 _MICROSECONDS = 1_000_000
@@ -61,12 +61,12 @@ class BeamStore(ObjectStore):
         folders = {f"{prefix}{name.partition('/')[0]}/" for _, name in below if "/" in name}
         yield (found, []) if deep else ([file for file, name in below if "/" not in name], sorted(folders))
 
-    def put(self, path: str, content: bytes, expected: str | None = None) -> str:
+    def put(self, path: str, content: bytes, expected: str | None = None) -> Stored:
         if expected is not None:
             _incomparable(path)
         with _explained(path), self._systems.create(path, compression_type=self._as_it_is) as file:
             file.write(content)
-        return ""
+        return Stored()
 
     def begin(self, path: str) -> PartedUpload:
         with _explained(path):
@@ -95,10 +95,11 @@ class _Writing(PartedUpload):
         with _explained(self._path):
             self._raw.write(part)
 
-    def finish(self, part: bytes) -> None:
+    def finish(self, part: bytes) -> Stored:
         self.send(part)
         with _explained(self._path):
             self._raw.close()
+        return Stored()
 
     def abandon(self) -> None:
         # Closing makes the file visible, and the garbage collector would close the writer.

@@ -27,6 +27,7 @@ from maskmill.storage.stores import (
     MISSING,
     ObjectStore,
     PartedUpload,
+    Stored,
     microseconds,
     missing,
     range_header,
@@ -124,7 +125,7 @@ class CloudStore(ObjectStore):
                 return
             query["pageToken"] = page["nextPageToken"]
 
-    def put(self, path: str, content: bytes, expected: str | None = None) -> str:
+    def put(self, path: str, content: bytes, expected: str | None = None) -> Stored:
         """Uploads description and content together."""
         described: dict[str, str] = {"name": _split(path)[1]}
         condition = ""
@@ -141,18 +142,19 @@ class CloudStore(ObjectStore):
         body += content + f"\r\n--{boundary}--".encode()
         headers = {"Content-Type": f"multipart/related; boundary={boundary}"}
         made = self._ask_json(path, "POST", self._upload_url(path, "multipart") + condition, (headers, body))
-        self._check_received(path, made, _checksum(content))
-        return str(made["generation"])
+        return self._received(path, made, _checksum(content))
 
     def _upload_url(self, path: str, kind: str) -> str:
         return f"{self._endpoint}/upload/storage/v1/b/{_split(path)[0]}/o?uploadType={kind}"
 
-    def _check_received(self, path: str, made: Mapping[str, Any], sent: Any) -> None:
-        if made.get("crc32c") != base64.b64encode(sent.digest()).decode():
+    def _received(self, path: str, made: Mapping[str, Any], sent: Any) -> Stored:
+        checksum = base64.b64encode(sent.digest()).decode()
+        if made.get("crc32c") != checksum:
             self.delete_one(path)
             raise RunFailedError(
                 f"{path}: the object store received other bytes than were sent; the object was deleted, run again."
             )
+        return Stored(str(made["generation"]), checksum)
 
     def begin(self, path: str) -> PartedUpload:
         return _ResumableUpload(self, path)
@@ -222,9 +224,9 @@ class _ResumableUpload(PartedUpload):
     def send(self, part: bytes) -> None:
         self._send(part, "*")
 
-    def finish(self, part: bytes) -> None:
+    def finish(self, part: bytes) -> Stored:
         made = json.loads(self._send(part, str(self._sent + len(part))))
-        self._store._check_received(self._path, made, self._checksum)
+        return self._store._received(self._path, made, self._checksum)
 
     def _send(self, part: bytes, total: str) -> bytes:
         """Sends a part; what is missing of it is sent again after a failure."""

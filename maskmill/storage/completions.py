@@ -21,7 +21,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from maskmill.errors import RunFailedError
@@ -154,28 +154,22 @@ def lost_meanwhile(path: str) -> RunFailedError:
     )
 
 
-def load(output: str, kind: str, key: str) -> dict[str, Any] | None:
-    """The record of a piece; None if the piece is not finished or its record is damaged."""
-    content = _read(work_path(output, kind, f"{key}.json"))
+def load(output: str, kind: str, key: str, there: files.Listing | None = None) -> dict[str, Any] | None:
+    """The record of a piece; None if the piece is not finished or its record is damaged; `there` as in `keys`."""
+    content = (_read if there is None else there.read)(work_path(output, kind, f"{key}.json"))
     return None if content is None else unsealed_json(kind, key, content)
 
 
-def keys(output: str, kind: str) -> list[str]:
-    """The keys of all records of a kind that are there, damaged ones too."""
+def keys(output: str, kind: str, there: files.Listing | None = None) -> list[str]:
+    """The keys of all records of a kind that are there, damaged ones too; `there`: what lies below `output`."""
     folder = work_path(output, kind, "").rstrip("/")
-    return [files.base_name(path).removesuffix(".json") for path in files.list_directory(folder, "*.json")]
+    found = files.list_directory(folder, "*.json") if there is None else there.names(folder, "*.json")
+    return [files.base_name(path).removesuffix(".json") for path in found]
 
 
-def all_keys(output: str) -> dict[str, list[str]]:
-    """The keys of the records of all kinds of pieces, as `keys` gives them. A store is listed once."""
-    if files.is_local(output):
-        return {kind: keys(output, kind) for kind in FORMAT_VERSIONS}
-    found: dict[str, list[str]] = {kind: [] for kind in FORMAT_VERSIONS}
-    for path in files.list_below(files.join(output, WORK_DIRECTORY)):
-        kind = files.base_name(files.parent(path))
-        if kind in found and path.endswith(".json"):
-            found[kind].append(files.base_name(path).removesuffix(".json"))
-    return found
+def all_keys(output: str, there: files.Listing) -> dict[str, list[str]]:
+    """The keys of the records of all kinds of pieces, as `keys` gives them."""
+    return {kind: keys(output, kind, there) for kind in FORMAT_VERSIONS}
 
 
 def finished(output: str, kind: str, key: str) -> dict[str, Any]:
@@ -188,6 +182,11 @@ def finished(output: str, kind: str, key: str) -> dict[str, Any]:
     if record is None:
         raise lost_meanwhile(work_path(output, kind, f"{key}.json"))
     return record
+
+
+def all_finished(output: str, kind: str, wanted: Iterable[str]) -> list[dict[str, Any]]:
+    """The records of pieces, as `finished` gives them, by their keys in order."""
+    return files.each(output, lambda key: finished(output, kind, key), wanted)
 
 
 def store(output: str, kind: str, key: str, record: Mapping[str, Any]) -> None:
@@ -306,7 +305,9 @@ def once(
       RuntimeError: it is called inside the `make` of another piece, which holds the process's only slot.
     """
     refuse_nesting()
-    content = _read(work_path(output, kind, f"{key}.json"))
+    # In a store the second request takes no time of its own.
+    paths = [work_path(output, kind, f"{key}.json"), work_path(output, RUN, f"{REUSE}.json")]
+    content, reuse = files.each(output, _read, paths)
     if content is not None:
         record = unsealed_json(kind, key, content)
         reason = (
@@ -319,12 +320,16 @@ def once(
         note_remade(output, kind, key, name or key, reason)
         files.delete([path for path in [work_path(output, TAKEN, f"{kind}-{key}.json")] if files.exists(path)])
     with one_shard_at_a_time():
-        taken = _take(output, kind, key, files_of, fits)
+        taken = _take(output, kind, key, reuse, files_of, fits)
         if taken is not None:
             return taken
-        record = make()
+        with files.noting_checksums() as noted:
+            record = make()
     made = files_of(record)
-    checksums = {file: files.stored_checksum(files.join(output, file)) for file, *_ in (*made.written, *made.cached)}
+    checksums = {}
+    for file, *_ in (*made.written, *made.cached):
+        path = files.join(output, file)
+        checksums[file] = noted.get(path) or files.stored_checksum(path)
     if any(checksums.values()):
         record |= {"stored": checksums}
     store(output, kind, key, record)
@@ -335,12 +340,16 @@ def _take(
     output: str,
     kind: str,
     key: str,
+    reuse: bytes | None,
     files_of: Callable[[dict[str, Any]], PieceFiles],
     fits: Callable[[dict[str, Any]], bool],
 ) -> dict[str, Any] | None:
-    """Takes a piece from the release before; returns its record, or None where it is not there, or not intact."""
-    reuse = load(output, RUN, REUSE)
-    previous = "" if reuse is None else reuse["previous"]
+    """Takes a piece from the release before; returns its record, or None where it is not there, or not intact.
+
+    reuse: the content of the record that names that release.
+    """
+    allowed = None if reuse is None else unsealed_json(RUN, REUSE, reuse)
+    previous = "" if allowed is None else allowed["previous"]
     if not previous:
         return None
     record = load(previous, kind, key)
@@ -362,10 +371,10 @@ def _take(
     return record
 
 
-def taken_keys(output: str, kind: str) -> frozenset[str]:
-    """The keys of the pieces of a kind that were taken from the release before."""
+def taken_keys(output: str, kind: str, there: files.Listing | None = None) -> frozenset[str]:
+    """The keys of the pieces of a kind that were taken from the release before; `there` as in `keys`."""
     prefix = f"{kind}-"
-    return frozenset(key.removeprefix(prefix) for key in keys(output, TAKEN) if key.startswith(prefix))
+    return frozenset(key.removeprefix(prefix) for key in keys(output, TAKEN, there) if key.startswith(prefix))
 
 
 def _unfit(output: str, kind: str, key: str, record: Mapping[str, Any], piece: PieceFiles, name: str) -> str | None:

@@ -6,6 +6,7 @@ only when its upload is complete. Only paths that are not local import a store.
 """
 
 import contextlib
+import contextvars
 import dataclasses
 import errno
 import fcntl
@@ -18,8 +19,8 @@ import posixpath
 import stat
 import threading
 import types
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
 
 from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
 from maskmill.storage import paths
@@ -29,7 +30,10 @@ if TYPE_CHECKING:
 
     from maskmill.storage.stores import ObjectStore
 
+T = TypeVar("T")
+
 TEMPORARY_SUFFIX = ".maskmill-tmp"
+_MOST_AT_ONCE = 16  # requests that wait for a store at the same time
 _COPY_BYTES = 4 << 20
 _ATTEMPT_BYTES = 8
 
@@ -406,6 +410,53 @@ def list_below(directory: str) -> list[str]:
     return [file.path for file in store_of(directory).entries(join(directory, ""))[0]]
 
 
+class Listing:
+    """What lies below a directory: in a store what one listing told when this was made, on this machine what is there.
+
+    It spares further requests to those who look at the directory at the same moment; nobody keeps it any longer.
+    """
+
+    def __init__(self, directory: str) -> None:
+        self._found: dict[str, FileInfo] | None = None
+        if not is_local(directory):
+            self._found = {file.path: file for file in store_of(directory).entries(join(directory, ""))[0]}
+
+    @property
+    def objects(self) -> Iterable[FileInfo]:
+        """All files, sorted; none of a local directory."""
+        return (self._found or {}).values()
+
+    def has(self, path: str) -> bool:
+        """Whether there is a file of exactly this name."""
+        return exists(path) if self._found is None else path in self._found
+
+    def read(self, path: str) -> bytes | None:
+        """The content of a small file; None if there is none."""
+        return read_if_there(path) if self._found is None or path in self._found else None
+
+    def names(self, directory: str, pattern: str = "*") -> list[str]:
+        """The paths of the files in a directory, as `list_directory` gives them."""
+        if self._found is None:
+            return list_directory(directory, pattern)
+        start = len(join(directory, ""))
+        below = (path for path in self._found if path.startswith(join(directory, "")) and "/" not in path[start:])
+        return [path for path in below if fnmatch.fnmatchcase(path[start:], pattern)]
+
+
+def each(place: str, function: Callable[..., T], *arguments: Iterable[Any]) -> list[T]:
+    """What `map` gives: one call after the other, or many at once, which wait for a store.
+
+    place: a path, local or not, which tells which. As many calls are made as each of the arguments has items.
+    """
+    calls = list(zip(*arguments, strict=True))
+    if is_local(place) or len(calls) <= 1:
+        return [function(*call) for call in calls]
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(min(_MOST_AT_ONCE, len(calls))) as threads:
+        return list(threads.map(lambda call: function(*call), calls))
+
+
 def sizes_in(directory: str) -> dict[str, int]:
     """The size in bytes of each file in a directory (not below it), by path; empty without directory."""
     if is_local(directory):
@@ -433,6 +484,20 @@ def delete_abandoned(directory: str) -> None:
         with contextlib.suppress(FileNotFoundError, BlockingIOError), open(path, "rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             os.unlink(path)
+
+
+_written: contextvars.ContextVar[dict[str, str] | None] = contextvars.ContextVar("_written", default=None)
+
+
+@contextlib.contextmanager
+def noting_checksums() -> Iterator[dict[str, str]]:
+    """Gives the store's checksum, by path, of each object that this thread writes in the block, as its store tells."""
+    noted: dict[str, str] = {}
+    token = _written.set(noted)
+    try:
+        yield noted
+    finally:
+        _written.reset(token)
 
 
 class OutputFile:
@@ -512,10 +577,12 @@ def new_file(path: str, *, checksum: bool = True, packed: bool = False) -> Itera
     try:
         yield output
         output.finish()
-        raw.finish()
+        made = raw.finish()
     except BaseException:
         raw.abandon()
         raise
+    if made.checksum and (noted := _written.get()) is not None:
+        noted[path] = made.checksum
 
 
 @contextlib.contextmanager

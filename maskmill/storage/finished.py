@@ -5,7 +5,7 @@ directory is not listed: its files are looked at one by one, which takes no time
 """
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from maskmill.storage import completions, files
 
@@ -21,26 +21,32 @@ def store(place: str, name: str, key: str, directories: Sequence[str]) -> None:
       key: a fingerprint of all that it depends on.
       directories: of what was made.
     """
-    if not files.is_local(place) and (listed := _digest(directories)):
+    if not files.is_local(place) and (listed := _digest(files.each(place, files.Listing, directories))):
         completions.store(place, FINISHED, name, {"key": key, "objects": listed})
 
 
-def is_so(place: str, name: str, key: Callable[[], str], directories: Sequence[str]) -> bool:
+def may_be_so(place: str, name: str, there: files.Listing) -> bool:
+    """Whether there is a record of finished work, as a listing of `place` tells."""
+    return there.has(completions.work_path(place, FINISHED, f"{name}.json"))
+
+
+def is_so(place: str, name: str, key: Callable[[], str], there: Iterable[files.Listing]) -> bool:
     """Whether the same work is finished, and every object below the directories is as it was then.
 
+    there: what lies below them; looked at only if there is a record.
     key: gives the fingerprint; called last, because it may read all local inputs.
     """
     if files.is_local(place):
         return False
     record = completions.load(place, FINISHED, name)
-    return record is not None and record["objects"] == _digest(directories) and record["key"] == key()
+    return record is not None and record["objects"] == _digest(there) and record["key"] == key()
 
 
-def _digest(directories: Sequence[str]) -> str:
+def _digest(there: Iterable[files.Listing]) -> str:
     """A checksum over the paths and checksums of all objects below directories; "" where a store tells none."""
     digest = hashlib.sha256()
-    for directory in directories:
-        for file in files.store_of(directory).entries(files.join(directory, ""))[0]:
+    for listing in there:
+        for file in listing.objects:
             if not file.checksum:
                 return ""
             if f"/{completions.work_name(FINISHED, '')}" not in file.path:

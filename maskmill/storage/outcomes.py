@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from maskmill.storage import completions, files, manifest
+from maskmill.storage.reuse import Reused, read_reused
 
 _LAST_RUN, _OUTCOME = "run", "last"
 
@@ -44,26 +45,32 @@ class Outcome:
     changed_inputs: tuple[str, ...]
 
 
-# What became of stages of which this process has only found that all is made: no run says so in their directories.
-_all_made: dict[str, Outcome] = {}
+# What became of stages that this process has run, or of which it has found that all is made: that no run says in their
+# directories.
+_known: dict[str, tuple[Outcome, Reused | None]] = {}
 
 
-def look(output: str) -> Before:
-    """What an output directory holds now; call it before the run."""
-    _all_made.pop(output, None)
-    return Before(keys=_keys(output), inputs=_inputs(output))
+def look(output: str, there: files.Listing | None = None) -> Before:
+    """What an output directory holds now; call it before the run. there: what lies below it, if it was just listed."""
+    _known.pop(output, None)
+    there = there or files.Listing(output)
+    return Before(keys=_keys(output, there), inputs=_inputs(manifest.find_manifest(output, there)))
 
 
-def conclude(output: str, before: Before) -> Outcome:
+def conclude(output: str, before: Before, found: Mapping[str, Any] | None = None) -> Outcome:
     """Compares an output directory with what it held before; call it once the run is over.
 
     The outcome is kept for `last_outcome`; the notes of what was made again are deleted.
+
+    found: the manifest that the run has written, if the caller has read it.
     """
-    after = _keys(output)
-    notes = _take_notes(output)
+    there = files.Listing(output)
+    inputs = _inputs(manifest.find_manifest(output, there) if found is None else found)
+    after = _keys(output, there)
+    notes = _take_notes(output, there)
     remade = {(note["kind"], note["key"]) for note in notes}
     reused = {kind: sum((kind, key) not in remade for key in keys & before.keys[kind]) for kind, keys in after.items()}
-    notes_of_taken = frozenset(completions.keys(output, completions.TAKEN))
+    notes_of_taken = frozenset(completions.keys(output, completions.TAKEN, there))
     taken = {
         kind: sum(f"{kind}-{key}" in notes_of_taken for key in keys - before.keys[kind]) for kind, keys in after.items()
     }
@@ -74,27 +81,36 @@ def conclude(output: str, before: Before) -> Outcome:
         taken={kind: number for kind, number in taken.items() if number},
         made={kind: number for kind, number in made.items() if number},
         remade=tuple(sorted(f"{note['name']}: {note['reason']}" for note in notes)),
-        changed_inputs=tuple(
-            path for path, sha256 in _inputs(output).items() if before.inputs.get(path, sha256) != sha256
-        ),
+        changed_inputs=tuple(path for path, sha256 in inputs.items() if before.inputs.get(path, sha256) != sha256),
     )
     completions.store(output, _LAST_RUN, _OUTCOME, dataclasses.asdict(outcome))
+    if not files.is_local(output):
+        _known[output] = outcome, read_reused(output, there)
     return outcome
 
 
-def find_all_made(output: str) -> None:
-    """Notes for `last_outcome` that all pieces were found finished, without a run; writes nothing."""
-    _all_made.pop(output, None)
+def find_all_made(output: str, there: files.Listing) -> None:
+    """Notes for `last_outcome` that all pieces were found finished, without a run; writes nothing.
+
+    there: what lies below the directory.
+    """
+    _known.pop(output, None)
     last = last_outcome(output)
     if last is not None:
         found = manifest.sum_counts((last.reused, last.taken, last.made))
-        _all_made[output] = Outcome(is_first=False, reused=found, taken={}, made={}, remade=(), changed_inputs=())
+        outcome = Outcome(is_first=False, reused=found, taken={}, made={}, remade=(), changed_inputs=())
+        _known[output] = outcome, read_reused(output, there)
+
+
+def last_reused(output: str) -> Reused | None:
+    """What the stage took from the release before, as `reuse.read_reused` tells it."""
+    return _known[output][1] if output in _known else read_reused(output)
 
 
 def last_outcome(output: str) -> Outcome | None:
     """What became of the pieces of the last run that was finished; None where there was none."""
-    if output in _all_made:
-        return _all_made[output]
+    if output in _known:
+        return _known[output][0]
     record = completions.load(output, _LAST_RUN, _OUTCOME)
     if record is None:
         return None
@@ -108,24 +124,23 @@ def last_outcome(output: str) -> Outcome | None:
     )
 
 
-def _keys(output: str) -> dict[str, frozenset[str]]:
+def _keys(output: str, there: files.Listing) -> dict[str, frozenset[str]]:
     """The keys of the records of each kind of piece."""
-    return {kind: frozenset(keys) for kind, keys in completions.all_keys(output).items()}
+    return {kind: frozenset(keys) for kind, keys in completions.all_keys(output, there).items()}
 
 
-def _inputs(output: str) -> dict[str, str]:
-    made = manifest.find_manifest(output)
+def _inputs(made: Mapping[str, Any] | None) -> dict[str, str]:
     return {} if made is None else {entry["path"]: entry["sha256"] for entry in made["inputs"]}
 
 
-def _take_notes(output: str) -> list[dict[str, Any]]:
+def _take_notes(output: str, there: files.Listing) -> list[dict[str, Any]]:
     """The notes of what was made again, which are deleted."""
     notes = []
-    for key in completions.keys(output, completions.REMADE):
+    for key in completions.keys(output, completions.REMADE, there):
         note = completions.load(output, completions.REMADE, key)
         kind, _, piece = key.partition("-")
         # A note can be damaged like any other file; what it is about stands in its name.
         notes.append(note or {"kind": kind, "key": piece, "name": f"{kind} {piece}", "reason": "it was damaged"})
     folder = completions.work_path(output, completions.REMADE, "").rstrip("/")
-    files.delete(files.list_directory(folder, "*.json"))
+    files.delete(there.names(folder, "*.json"))
     return notes

@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Iterator
 
-from maskmill.storage import completions
+from maskmill.storage import completions, files
 
 _ANNOUNCED = "plan"  # the kind of the records of announcements
 _CLOCK_SLACK_SECONDS = 1  # a file system may round the times of files down
@@ -40,8 +40,11 @@ class Finished:
 def announce(output: str, kind: str, *, pieces: int, size: int, part: str = "") -> None:
     """Records the work of the step of a kind: its number of pieces, which together read `size` bytes.
 
-    A step that a build has more than once, for a source each, announces each part under a name of its own.
+    A step that a build has more than once, for a source each, announces each part under a name of its own. No display
+    looks into a store, so nothing is written there.
     """
+    if not files.is_local(output):
+        return
     completions.store(output, _ANNOUNCED, f"{kind}-{part}" if part else kind, {"pieces": pieces, "bytes": size})
 
 

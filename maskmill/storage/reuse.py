@@ -6,7 +6,7 @@ Both are kept in the work directory of a stage, beside the data: the same data c
 import dataclasses
 from collections.abc import Collection
 
-from maskmill.storage import completions
+from maskmill.storage import completions, files
 
 _REUSED = "reused"
 
@@ -51,9 +51,12 @@ def write_reuse(output: str, reuse: Reuse) -> None:
     completions.store(output, completions.RUN, completions.REUSE, dataclasses.asdict(reuse))
 
 
-def read_reuse(output: str) -> Reuse:
-    """What the workers of a stage may take; nothing where nobody has said."""
-    record = completions.load(output, completions.RUN, completions.REUSE)
+def read_reuse(output: str, there: files.Listing | None = None) -> Reuse:
+    """What the workers of a stage may take; nothing where nobody has said.
+
+    there: what lies below `output`, if that was just listed.
+    """
+    record = completions.load(output, completions.RUN, completions.REUSE, there)
     return Reuse() if record is None else Reuse(**record)
 
 
@@ -62,18 +65,26 @@ def write_reused(output: str, reused: Reused) -> None:
     completions.store(output, completions.RUN, _REUSED, dataclasses.asdict(reused))
 
 
-def account(output: str, kind: str, keys: Collection[str], *, pages: int = 0, reused_pages: int = 0) -> None:
+def account(
+    output: str,
+    kind: str,
+    keys: Collection[str],
+    there: files.Listing,
+    *,
+    pages: int = 0,
+    reused_pages: int = 0,
+) -> None:
     """Keeps what a stage took, once its shards are there; nothing in a build that is no release.
 
     Args:
-      output: the directory of the stage.
+      output: the directory of the stage. there: what lies below it.
       kind, keys: of the records of its shards.
       pages, reused_pages: how many pages were extracted or taken, and how many of them were taken.
     """
-    reuse = read_reuse(output)
+    reuse = read_reuse(output, there)
     if not reuse.exchanges:
         return
-    taken = completions.taken_keys(output, kind)
+    taken = completions.taken_keys(output, kind, there)
     reused = Reused(
         previous=reuse.previous,
         pages=pages,
@@ -84,7 +95,7 @@ def account(output: str, kind: str, keys: Collection[str], *, pages: int = 0, re
     write_reused(output, reused)
 
 
-def read_reused(output: str) -> Reused | None:
-    """What the stage in a directory took; None where its build kept no account."""
-    record = completions.load(output, completions.RUN, _REUSED)
+def read_reused(output: str, there: files.Listing | None = None) -> Reused | None:
+    """What the stage in a directory took; None where its build kept no account. there: as in `read_reuse`."""
+    record = completions.load(output, completions.RUN, _REUSED, there)
     return None if record is None else Reused(**record)

@@ -19,6 +19,7 @@ from maskmill.storage.stores import (
     ObjectStore,
     ObjectWriter,
     PartedUpload,
+    Stored,
     microseconds,
     missing,
     range_header,
@@ -146,11 +147,11 @@ class S3Store(ObjectStore):
                 return
             query["ContinuationToken"] = page["NextContinuationToken"]
 
-    def put(self, path: str, content: bytes, expected: str | None = None) -> str:
+    def put(self, path: str, content: bytes, expected: str | None = None) -> Stored:
         """Writes an object; the store compares a checksum of what it gets."""
         condition = _condition(expected)
         made = self._ask(path, lambda: self._s3.put_object(**_split(path), Body=content, **condition))
-        return str(made["ETag"])
+        return Stored(made["ETag"], made["ETag"])
 
     def begin(self, path: str) -> PartedUpload:
         return _MultipartUpload(self, path)
@@ -193,11 +194,12 @@ class _MultipartUpload(PartedUpload):
         sums = {name: value for name, value in made.items() if name.startswith("Checksum") and name != "ChecksumType"}
         self._tags.append({"PartNumber": number, "ETag": made["ETag"], **sums})
 
-    def finish(self, part: bytes) -> None:
+    def finish(self, part: bytes) -> Stored:
         self.send(part)
         parts = {"Parts": self._tags}
         s3 = self._store._s3
-        self._store._ask(self._path, lambda: s3.complete_multipart_upload(**self._place, MultipartUpload=parts))
+        made = self._store._ask(self._path, lambda: s3.complete_multipart_upload(**self._place, MultipartUpload=parts))
+        return Stored(made["ETag"], made["ETag"])
 
     def abandon(self) -> None:
         self._store._ask(self._path, lambda: self._store._s3.abort_multipart_upload(**self._place))

@@ -5,25 +5,25 @@ versions before they change an object. All share the client's patience, its erro
 """
 
 import abc
-import concurrent.futures
 import contextlib
 import datetime
 import functools
 import io
 import os
 import re
+import threading
 from collections.abc import Iterator, Sequence
 from http import HTTPStatus
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
+from maskmill.storage import files
 from maskmill.storage.files import FileInfo
 from maskmill.storage.range_files import RangeFile
 from maskmill.storage.read_ahead import LOOK_BYTES, ReadAhead
 from maskmill.storage.web_client import DeniedError, RefusedError, TransientError, WebClient
 
 PART_BYTES = 16 << 20  # of a large upload, that are sent at a time
-_THREADS = 16
 FAILING = "the object store does not answer any more ({error}); once it does, run the same command again."
 DENIED, MISSING = "access is refused; check the credentials ({error}).", "there is no such object."
 _BLOCK = 1 << 20
@@ -123,6 +123,7 @@ class ObjectStore(Store):
         """See Store."""
         super().__init__(client)
         self._checked: set[str] = set()
+        self._checking = threading.Lock()
 
     def check(self, path: str) -> None:
         """Looks, once for each bucket, whether the bucket of a path can be used.
@@ -135,13 +136,16 @@ class ObjectStore(Store):
         if bucket in self._checked:
             return
         name = f"{self.scheme}{bucket}"
-        try:
-            self.ask_for_bucket(name, bucket)
-        except DeniedError:
-            pass  # an account that may not look at a bucket may still read or write in it: the use itself will tell
-        except MissingFileError:
-            raise UnusableInputError(f"{name}: there is no such bucket; correct its name, or create it.") from None
-        self._checked.add(bucket)
+        with self._checking:  # a thread that waits here looks no second time
+            if bucket in self._checked:
+                return
+            try:
+                self.ask_for_bucket(name, bucket)
+            except DeniedError:
+                pass  # an account that may not look at a bucket may still read or write in it: the use itself will tell
+            except MissingFileError:
+                raise UnusableInputError(f"{name}: there is no such bucket; correct its name, or create it.") from None
+            self._checked.add(bucket)
 
     def ask_for_bucket(self, name: str, bucket: str) -> None:
         """Makes a request that fails where there is no such bucket; none in stores that know no buckets."""
@@ -180,8 +184,8 @@ class ObjectStore(Store):
         """The objects whose paths begin so, and unless it is deep, the folders (with a slash), a page at a time."""
 
     @abc.abstractmethod
-    def put(self, path: str, content: bytes, expected: str | None = None) -> str:
-        """Writes an object with one request; returns its version.
+    def put(self, path: str, content: bytes, expected: str | None = None) -> "Stored":
+        """Writes an object with one request.
 
         expected: the version that it must have; "": it must not be there; None: whatever it is.
 
@@ -227,8 +231,7 @@ class ObjectStore(Store):
 
     def delete(self, paths: Sequence[str]) -> None:
         """Deletes objects, many at a time."""
-        with concurrent.futures.ThreadPoolExecutor(_THREADS) as threads:
-            list(threads.map(self.delete_one, paths))
+        files.each(self.scheme, self.delete_one, paths)
 
     def open(self, path: str, start: int = 0, end: int | None = None) -> io.BufferedReader:
         """Opens an object for reading from any place, and reads some of it; parts are fetched ahead of use.
@@ -272,6 +275,13 @@ def microseconds(moment: datetime.datetime) -> int:
     return (moment - _EPOCH) // datetime.timedelta(microseconds=1)
 
 
+class Stored(NamedTuple):
+    """What a store says of an object that it has just taken, as in FileInfo."""
+
+    version: str = ""
+    checksum: str = ""
+
+
 class PartedUpload(abc.ABC):
     """An upload in parts, each PART_BYTES long but the last."""
 
@@ -280,7 +290,7 @@ class PartedUpload(abc.ABC):
         """Sends a part that is not the last one."""
 
     @abc.abstractmethod
-    def finish(self, part: bytes) -> None:
+    def finish(self, part: bytes) -> "Stored":
         """Sends the last part, which makes the object visible."""
 
     @abc.abstractmethod
@@ -309,12 +319,11 @@ class ObjectWriter:
             del self._buffer[:PART_BYTES]
         return len(block)
 
-    def finish(self) -> None:
+    def finish(self) -> "Stored":
         """Makes the object visible."""
         if self._parts is None:
-            self._store.put(self._path, bytes(self._buffer))
-        else:
-            self._parts.finish(bytes(self._buffer))
+            return self._store.put(self._path, bytes(self._buffer))
+        return self._parts.finish(bytes(self._buffer))
 
     def abandon(self) -> None:
         """Drops what was sent; if that fails, the store drops it by itself later."""

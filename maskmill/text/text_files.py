@@ -129,7 +129,7 @@ def check_texts(texts: Sequence[files.FileInfo], patterns: Sequence[str]) -> Non
     """
     from maskmill.text.lookalikes import no_text_shard
 
-    listed = listed_shards(patterns)
+    listed = listed_shards(patterns) if texts else {}
     for text in texts:
         if text.path in listed:
             refuse_unlisted(text.path, f"{text.size:,} bytes", f"{listed[text.path]['bytes']:,} bytes")

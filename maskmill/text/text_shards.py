@@ -85,5 +85,6 @@ def article_md5(article: bytes) -> str:
 def write_eval_md5(shards: Iterable[TextShard], output: str) -> None:
     """Writes eval.md5, one hash an article in the order of the eval text."""
     eval_shards = sorted((shard for shard in shards if shard.kind == "eval"), key=lambda shard: shard.number)
-    hashes = [md5 for shard in eval_shards for md5 in completions.finished(output, KIND, shard.key)["md5"]]
+    records = completions.all_finished(output, KIND, [shard.key for shard in eval_shards])
+    hashes = [md5 for record in records for md5 in record["md5"]]
     files.write_bytes(files.join(output, EVAL_MD5), "".join(f"{md5}\n" for md5 in hashes).encode())

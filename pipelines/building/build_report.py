@@ -43,13 +43,14 @@ def of_build(output: str, verified: BuildReport, beam_arguments: Sequence[str] =
     path = files.join(output, REPORT)
     place = files.join(output, fingerprints.DATA_STAGES["extract"])
     key = completions.fingerprint(verified, manifest.versions())
-    if verified != "all" and finished.is_so(place, _FINISHED, lambda: key, [output]):
+    if verified != "all" and finished.is_so(place, _FINISHED, lambda: key, map(files.Listing, [output])):
         print(f"report:  {path} ({_became(None)})")
         return
-    if not made_stages.has_stages(output):
+    stages = made_stages.stages_of(output)
+    if not stages:
         return
 
-    facts, verification = collect(output, verified, beam_arguments)
+    facts, verification = collect(output, verified, beam_arguments, stages)
     files.write_bytes(path, page.render(facts).encode())
     if verification is None:
         finished.store(place, _FINISHED, key, [output])
@@ -68,11 +69,16 @@ def of_build(output: str, verified: BuildReport, beam_arguments: Sequence[str] =
         )
 
 
-def collect(path: str, verified: Verified, beam_arguments: Sequence[str] = ()) -> tuple["Facts", "Verification | None"]:
+def collect(
+    path: str,
+    verified: Verified,
+    beam_arguments: Sequence[str] = (),
+    stages: "Sequence[MadeStage] | None" = None,
+) -> tuple["Facts", "Verification | None"]:
     """What there is to tell of a data set, and what was verified for it.
 
     path: the directory of a build, or of one of its stages. beam_arguments: those of another runner than the local one
-    are not used, because a report is made where the command runs.
+    are not used, because a report is made where the command runs. stages: those at the path, if they were just read.
 
     Raises:
       UnusableInputError: there is no such data set.
@@ -80,17 +86,18 @@ def collect(path: str, verified: Verified, beam_arguments: Sequence[str] = ()) -
     """
     from maskmill.reporting import facts, made_stages
 
-    stages = made_stages.find_stages(path)
+    stages = stages or made_stages.find_stages(path)
     shards = shards_to_verify(stages, verified, is_local=files.is_local(path))
     if shards is None:
-        return facts.collect(path, follow=follow_article), None
+        return facts.collect(path, follow=follow_article, stages=stages), None
     from maskmill.verification.options import VerifyOptions
     from pipelines.verifying import verify
 
     is_local_runner = all(argument.startswith("--direct_") for argument in beam_arguments)
     options = VerifyOptions(shards=shards or None)
     verification = verify.verify([path], options, beam_arguments if is_local_runner else ())
-    return facts.collect(path, verification=verification, shards=shards, follow=follow_article), verification
+    found = facts.collect(path, verification=verification, shards=shards, follow=follow_article, stages=stages)
+    return found, verification
 
 
 def follow_article(path: str, title: str) -> "FoundDocument":

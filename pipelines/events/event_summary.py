@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from maskmill.releases import fingerprints
-from maskmill.storage import completions, files, manifest, outcomes, reuse, timings
+from maskmill.storage import completions, files, manifest, outcomes, timings
 
 SCHEMA_VERSION = 1
 SUMMARIES = "summaries"  # the folder beside releases
@@ -96,7 +96,7 @@ def describe_stage(directory: str, name: str, made: Mapping[str, Any]) -> dict[s
     output = folder_of(directory, name)
     if name == _TRAIN:
         return {"directory": output, **_describe_training(output)}
-    outcome, taken = outcomes.last_outcome(output), reuse.read_reused(output)
+    outcome, taken = outcomes.last_outcome(output), outcomes.last_reused(output)
     steps = [dataclasses.asdict(timing) for timing in timings.read(output)]
     # A stage that made nothing has the timings of the run that did.
     has_worked = outcome is None or bool(outcome.made)

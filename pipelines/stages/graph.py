@@ -42,34 +42,40 @@ def run_stages(
     Raises:
       UnusableInputError, RunFailedError: as the stages and the runner say.
     """
-    first, paths = stages[0], dict.fromkeys(path for stage in stages for path in (*stage.paths, stage.output))
+    first, outputs = stages[0], [stage.output for stage in stages]
+    names = [stage.name for stage in stages]
+    paths = dict.fromkeys(path for stage in stages for path in (*stage.paths, stage.output))
     beam_options = runner.pipeline_options(
         beam_arguments, input_bytes=int(first.work * first.input_bytes), pieces=first.pieces, paths=list(paths)
     )
     before: dict[str, outcomes.Before] = {}
     claims: list[manifest.Claim] = []
     is_real = not environments.is_dry_run(beam_options)
-    if is_real and runner.is_local(beam_options) and _are_finished(stages):
-        for stage in stages:
-            outcomes.find_all_made(stage.output)
-        return {stage.name: manifest.read_manifest(stage.output) for stage in stages}
+    there = files.each(first.output, files.Listing, outputs) if is_real else []
+    if is_real and runner.is_local(beam_options) and _are_finished(stages, there):
+        files.each(first.output, outcomes.find_all_made, outputs, there)
+        return dict(zip(names, files.each(first.output, manifest.read_manifest, outputs), strict=True))
     if is_real:
-        before = {stage.output: outcomes.look(stage.output) for stage in stages}
+        before = dict(zip(outputs, files.each(first.output, outcomes.look, outputs, there), strict=True))
         # Where one directory is refused, none is claimed.
-        claims = [stage.claim() for stage in stages]
+        claims = files.each(first.output, lambda stage, found: stage.claim(found), stages, there)
 
     with contextlib.ExitStack() as held:
-        for claim in claims:
-            held.enter_context(claim.held())
+        files.each(first.output, lambda claim: held.enter_context(claim.held()), claims)
         return _run_claimed(stages, beam_options, later_kernels, before)
 
 
-def _are_finished(stages: Sequence[GraphStage[Any]]) -> bool:
-    """Whether a run before has finished these stages, and neither their inputs nor what they made have changed."""
-    outputs = [stage.output for stage in stages]
-    if not stages[0].read_files or any(map(files.is_local, outputs)):
+def _are_finished(stages: Sequence[GraphStage[Any]], there: Sequence[files.Listing]) -> bool:
+    """Whether a run before has finished these stages, and neither their inputs nor what they made have changed.
+
+    there: what lies in the directory of each.
+    """
+    place = stages[0].output
+    if not stages[0].read_files or any(files.is_local(stage.output) for stage in stages):
         return False
-    return finished.is_so(outputs[0], _FINISHED, lambda: _key_of(stages, {}), outputs)
+    return finished.may_be_so(place, _FINISHED, there[0]) and finished.is_so(
+        place, _FINISHED, lambda: _key_of(stages, {}), there
+    )
 
 
 def _key_of(stages: Sequence[GraphStage[Any]], digests: Mapping[str, str]) -> str:
@@ -104,9 +110,15 @@ def _run_claimed(
     ]
     if not runner.run(build_graph, beam_options, lines):
         return {}
-    for output, found in before.items():
-        outcomes.conclude(output, found)
-    manifests = {stage.name: manifest.read_manifest(stage.output) for stage in stages}
+
+    def conclude(stage: GraphStage[Any]) -> dict[str, Any]:
+        made = manifest.read_manifest(stage.output)
+        if stage.output in before:
+            outcomes.conclude(stage.output, before[stage.output], made)
+        return made
+
+    made = files.each(stages[0].output, conclude, stages)
+    manifests = {stage.name: found for stage, found in zip(stages, made, strict=True)}
     if not any(files.is_local(stage.output) for stage in stages):
         read = {entry["path"]: entry["sha256"] for entry in manifests[stages[0].name]["inputs"]}
         finished.store(stages[0].output, _FINISHED, _key_of(stages, read), [stage.output for stage in stages])

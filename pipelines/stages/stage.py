@@ -150,7 +150,11 @@ class Stage(abc.ABC, Generic[Options]):
 
     @classmethod
     def check_output(
-        cls, options: Options, contents: Mapping[str, str] | None = None, unclaimed: Sequence[str] = ()
+        cls,
+        options: Options,
+        contents: Mapping[str, str] | None = None,
+        unclaimed: Sequence[str] = (),
+        there: files.Listing | None = None,
     ) -> "manifest.Claim":
         """Checks that the output directory can be claimed for these options; the claim returned is yet to be written.
 
@@ -169,7 +173,7 @@ class Stage(abc.ABC, Generic[Options]):
                 option_tools.option_defaults(options, without=cls.places),
             )
         )
-        return manifest.check_output(cls.output_of(options), cls.name, wanted, defaults, cls.folders_of(options))
+        return manifest.check_output(cls.output_of(options), cls.name, wanted, defaults, cls.folders_of(options), there)
 
     @property
     def output(self) -> str:
@@ -223,9 +227,12 @@ class GraphStage(Stage[Options]):
         """The values that were decided for options that were left open, by name, for the manifest."""
         return {}
 
-    def claim(self) -> "manifest.Claim":
-        """Checks that the output directory can be claimed for the stage; returns and raises as `check_output`."""
-        return self.check_output(self.options, self.contents, self.unclaimed)
+    def claim(self, there: files.Listing | None = None) -> "manifest.Claim":
+        """Checks that the output directory can be claimed for the stage; returns and raises as `check_output`.
+
+        there: what lies below that directory, if it was just listed.
+        """
+        return self.check_output(self.options, self.contents, self.unclaimed, there)
 
     def source(self, pipeline: "beam.Pipeline") -> "beam.PCollection":
         """What the stage reads if it is the first."""

@@ -122,7 +122,7 @@ def _notes(output: str, manifest: Mapping[str, Any]) -> Iterator[str]:
 
 def _outcome_lines(output: str) -> Iterator[str]:
     """What the run found finished, made, and made again, and why; nothing after a first run that took nothing."""
-    yield from _taken_lines(reuse.read_reused(output))
+    yield from _taken_lines(outcomes.last_reused(output))
     outcome = outcomes.last_outcome(output)
     if outcome is None:
         return

@@ -163,14 +163,14 @@ def test_nothing_is_taken_where_nobody_said_so(first: Path, tmp_path: Path) -> N
     maker = Maker(tmp_path / "second")
     maker.make_once()
     assert maker.calls == 1
-    account(str(maker.output), KIND, [KEY])
+    account(str(maker.output), KIND, [KEY], files.Listing(str(maker.output)))
     assert read_reused(str(maker.output)) is None
     assert read_reuse(str(maker.output)) == Reuse()
 
 
 def test_the_account_counts_what_was_taken(first: Path, maker: Maker) -> None:
     maker.make_once()
-    account(str(maker.output), KIND, [KEY, "4567"], pages=10, reused_pages=4)
+    account(str(maker.output), KIND, [KEY, "4567"], files.Listing(str(maker.output)), pages=10, reused_pages=4)
     assert read_reused(str(maker.output)) == Reused(
         previous=str(first), pages=10, reused_pages=4, shards=2, reused_shards=1
     )

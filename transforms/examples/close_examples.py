@@ -43,18 +43,20 @@ def close_examples(
         if of_kind:
             totals = sum_counts(s.counts for s in of_kind)
             counts[kind] = {"shards": len(of_kind)} | totals | {"bytes": sum(s.size for s in of_kind)}
-    texts = {path: sha256 for s in ordered for path, sha256 in s.inputs.items()}
-    inputs = [{"path": path, "bytes": files.size(path), "sha256": sha256} for path, sha256 in texts.items()]
-    inputs.append({"path": setup.vocab_file, "bytes": files.size(setup.vocab_file), "sha256": setup.vocab_sha256})
+    there = files.Listing(output)
+    data = _for_readers(setup, output, there)
+    texts = {path: (s.text_bytes, sha256) for s in ordered for path, sha256 in s.inputs.items()}
+    texts[setup.vocab_file] = data["vocabulary"]["bytes"], setup.vocab_sha256
     manifest.write_manifest(
         output,
         stage="examples",
         parameters=dict(parameters) | {"unicode": setup.masking.unicode},
         decided=decided,
-        inputs=inputs,
+        inputs=[{"path": path, "bytes": size, "sha256": sha256} for path, (size, sha256) in texts.items()],
         shards=[_shard_entry(s, setup, output) for s in ordered],
         counts=counts,
-        data=_for_readers(setup, output),
+        data=data,
+        there=there,
     )
     vocabulary = setup.vocabulary()
     listed = [ListedFile(s.kind, name_below(output, file.path), file) for s in ordered for file in s.files]
@@ -67,19 +69,23 @@ def close_examples(
     in_output = [pattern for format in all_formats() if not format.in_folders for pattern in format.patterns]
     in_folders = [f"{folder}/{name}" for folder in setup.plan.folders for name in setup.plan.shard_format.patterns]
     manifest.sweep(
-        output, keep=names, patterns=(*in_output, *in_folders), records={example_shards.KIND: [s.key for s in ordered]}
+        output,
+        keep=names,
+        patterns=(*in_output, *in_folders),
+        records={example_shards.KIND: [s.key for s in ordered]},
+        there=there,
     )
-    reuse.account(output, example_shards.KIND, [s.key for s in ordered])
+    reuse.account(output, example_shards.KIND, [s.key for s in ordered], there)
 
 
-def _for_readers(setup: ExamplesSetup, output: str) -> dict[str, Any]:
+def _for_readers(setup: ExamplesSetup, output: str, there: files.Listing) -> dict[str, Any]:
     """What a manifest tells readers of examples: their format, their columns, their vocabulary, which it copies."""
     vocabulary = setup.vocabulary()
     schema = setup.plan.schema(vocabulary.size, marks_words=vocabulary.marks_words)
-    return {"format": setup.format.format, "schema": schema} | _copy_vocabulary(setup, output)
+    return {"format": setup.format.format, "schema": schema} | _copy_vocabulary(setup, output, there)
 
 
-def _copy_vocabulary(setup: ExamplesSetup, output: str) -> dict[str, Any]:
+def _copy_vocabulary(setup: ExamplesSetup, output: str, there: files.Listing) -> dict[str, Any]:
     """Copies the vocabulary's file to the examples; returns what a manifest tells readers of the vocabulary."""
     content = files.read_bytes(setup.vocab_file)
     if hashlib.sha256(content).hexdigest() != setup.vocab_sha256:
@@ -89,7 +95,7 @@ def _copy_vocabulary(setup: ExamplesSetup, output: str) -> dict[str, Any]:
         )
     name = TOKENIZER_FILE if setup.is_tokenizer else VOCAB_FILE
     path = files.join(output, name)
-    if files.read_if_there(path) != content:
+    if there.read(path) != content:
         files.write_bytes(path, content)
     vocabulary = setup.vocabulary()
     return {
@@ -130,6 +136,7 @@ def close_picked(picked: PickedExamples | None, parameters: Mapping[str, Any], o
     Raises:
       RunFailedError: the vocabulary has changed since the examples were made.
     """
+    there = files.Listing(output)
     counts = {"available": 0, "picked": 0, "bytes": 0}
     inputs: list[dict[str, Any]] = []
     shards: list[dict[str, Any]] = []
@@ -148,8 +155,15 @@ def close_picked(picked: PickedExamples | None, parameters: Mapping[str, Any], o
         ]
         setup = picked.setup
         data = {"examples": dataclasses.asdict(setup.masking) | dataclasses.asdict(setup.objective)}
-        data |= _for_readers(setup, output)
+        data |= _for_readers(setup, output, there)
     manifest.write_manifest(
-        output, stage="eval", parameters=parameters, inputs=inputs, shards=shards, counts={"eval": counts}, data=data
+        output,
+        stage="eval",
+        parameters=parameters,
+        inputs=inputs,
+        shards=shards,
+        counts={"eval": counts},
+        data=data,
+        there=there,
     )
-    manifest.sweep(output, keep=[s["name"] for s in shards], patterns=("*.tfrecord",), records={})
+    manifest.sweep(output, keep=[s["name"] for s in shards], patterns=("*.tfrecord",), records={}, there=there)

@@ -79,7 +79,7 @@ class ExampleShard:
       files: one, or one for each bin with examples, or MDS shards of limited size; none if there is no example.
       kind, number, name: those of the text shard.
       counts: the fields of ExampleCounts that apply.
-      inputs: the text shard's path, and its sha256.
+      inputs: the text shard's path, and its sha256. text_bytes: its size.
       key: of the completion record.
       setup: what decided the examples.
     """
@@ -92,6 +92,7 @@ class ExampleShard:
     inputs: Mapping[str, str]
     key: str
     setup: ExamplesSetup = dataclasses.field(compare=False)
+    text_bytes: int = 0
 
     @property
     def size(self) -> int:
@@ -134,6 +135,7 @@ def write_example_shard(shard: TextShard, setup: ExamplesSetup, output: str) -> 
         inputs={shard.path: shard.sha256},
         key=key,
         setup=setup,
+        text_bytes=shard.size,
     )
 
 

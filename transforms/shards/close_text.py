@@ -54,6 +54,7 @@ def close_text_shards(
     cleaned = sorted(
         (element for element in elements if isinstance(element, CleanedFile)), key=lambda file: file.raw.number
     )
+    there, of_fragments = files.Listing(output), fragment_step.read_records(fragments, output)
     text_shards.write_eval_md5(shards, output)
     counts: Counts = {"extract": sum_counts(fragment.counts for fragment in fragments)}
     records: Records = {
@@ -77,8 +78,8 @@ def close_text_shards(
         counts[kind] = _kind_counts([shard for shard in shards if shard.kind == kind])
     inputs = _inputs(fragments, cleaned)
     without_rules = _languages_without_rules(of_sources)
-    sentences = _sentences(of_sources, output)
-    records[sentence_choice.KIND] = sentence_choice.sweep_trainings(sentences, output)
+    sentences = _sentences(of_sources, of_fragments)
+    records[sentence_choice.KIND] = sentence_choice.sweep_trainings(sentences, output, there)
     manifest.write_manifest(
         output,
         stage="extract",
@@ -92,22 +93,23 @@ def close_text_shards(
         inputs=_input_entries(inputs, fragments),
         shards=[_shard_entry(shard) for shard in shards],
         counts={step: values for step, values in counts.items() if values},
-        rejected=[row for fragment in fragments for row in fragment_step.read_rejected(fragment, output)],
+        rejected=[row for fragment in fragments for row in of_fragments[fragment.key]["rejected"]],
+        there=there,
     )
-    keep = [files.base_name(shard.path) for shard in shards] + _write_template_report(of_sources, output)
-    manifest.sweep(output, keep=keep, patterns=OUTPUT_PATTERNS, records=records)
-    pages, reused_pages = fragment_step.account_pages(fragments, output)
-    reuse.account(output, text_shards.KIND, records[text_shards.KIND], pages=pages, reused_pages=reused_pages)
-    fragment_step.drop_texts(fragments, output)
-    mlperf_shards.drop_texts(cleaned, output)
+    keep = [files.base_name(shard.path) for shard in shards] + _write_template_report(of_sources, of_fragments, output)
+    manifest.sweep(output, keep=keep, patterns=OUTPUT_PATTERNS, records=records, there=there)
+    pages, reused_pages = fragment_step.account_pages(fragments, of_fragments, output, there)
+    reuse.account(output, text_shards.KIND, records[text_shards.KIND], there, pages=pages, reused_pages=reused_pages)
+    fragment_step.drop_texts(fragments, output, there)
+    mlperf_shards.drop_texts(cleaned, output, there)
 
 
-def _write_template_report(of_sources: Sequence[OfSource], output: str) -> list[str]:
+def _write_template_report(of_sources: Sequence[OfSource], records: fragment_step.Records, output: str) -> list[str]:
     """Writes the table of unknown templates where a source asks for it; returns the names of the files written."""
     reported = [f for source, of_source in of_sources if source.extraction.wikitext.report_templates for f in of_source]
     if not reported:
         return []
-    found = unknown_templates.most_frequent(fragment_step.read_unknown_templates(reported, output))
+    found = unknown_templates.most_frequent(fragment_step.unknown_templates_of(reported, records))
     files.write_bytes(files.join(output, unknown_templates.REPORT), unknown_templates.table_text(found).encode())
     return [unknown_templates.REPORT]
 
@@ -160,12 +162,12 @@ def _other_projects(fragments: Sequence[Fragment]) -> dict[str, list[str]]:
     return {"other_projects": sorted(named)} if named else {}
 
 
-def _sentences(of_sources: Sequence[OfSource], output: str) -> list[dict[str, Any]]:
+def _sentences(of_sources: Sequence[OfSource], records: fragment_step.Records) -> list[dict[str, Any]]:
     """How sentences were split, an entry for each choice, which names its source where a build mixes several."""
     entries = []
     for source, fragments in of_sources:
         named = {"source": source.name} if source.name else {}
-        entries += [entry | named for entry in describe_sentences(fragments, source.extraction, output)]
+        entries += [entry | named for entry in describe_sentences(fragments, source.extraction, records)]
     return entries
 
 

@@ -55,6 +55,7 @@ from transforms.shards.text_profile import TextProfile
 
 Rows = npt.NDArray[Any]
 Integers = npt.NDArray[np.int64]
+Records = Mapping[str, dict[str, Any]]  # completion records by their keys
 
 KIND = "extract"
 _TEXT, _PARAGRAPHS = "text", "paragraphs"  # the endings of its files
@@ -340,7 +341,7 @@ def read_tables(ordered: Sequence[Fragment], output: str) -> tuple[Rows, Integer
     Returns:
       The rows of TABLE of all documents, [documents], and for each the place of its fragment in `ordered`, [documents].
     """
-    tables = [completions.read_table(output, KIND, fragment.key) for fragment in ordered]
+    tables = files.each(output, lambda fragment: completions.read_table(output, KIND, fragment.key), ordered)
     return np.concatenate(tables), np.repeat(np.arange(len(ordered)), [len(table) for table in tables])
 
 
@@ -357,22 +358,27 @@ def ranges_by_fragment(table: Rows, owner: Integers, rows: Integers) -> dict[int
     }
 
 
+def read_records(fragments: Sequence[Fragment], output: str) -> Records:
+    """The completion records of fragments, by their keys."""
+    keys = [fragment.key for fragment in fragments]
+    return dict(zip(keys, completions.all_finished(output, KIND, keys), strict=True))
+
+
 def read_rejected(fragment: Fragment, output: str) -> list[dict[str, Any]]:
     """The documents that could not be processed: of each the `input`, the `title` and the `reason`."""
     return list(completions.finished(output, KIND, fragment.key)["rejected"])
 
 
-def read_profiles(fragment: Fragment, output: str) -> list[tuple[InputFile, dict[str, Any]]]:
+def profiles_of(fragment: Fragment, records: Records) -> list[tuple[InputFile, dict[str, Any]]]:
     """The files of a fragment, each with the profile of its text (text_profile.TextProfile.record)."""
-    profiles = completions.finished(output, KIND, fragment.key)["profiles"]
-    return list(zip(fragment.batch.files, profiles, strict=True))
+    return list(zip(fragment.batch.files, records[fragment.key]["profiles"], strict=True))
 
 
-def read_unknown_templates(fragments: Sequence[Fragment], output: str) -> list[UnknownTemplate]:
+def unknown_templates_of(fragments: Sequence[Fragment], records: Records) -> list[UnknownTemplate]:
     """The templates without a rule in all fragments, by name."""
-    records = (completions.finished(output, KIND, fragment.key) for fragment in in_order(fragments))
     return unknown_templates.merge(
-        [UnknownTemplate(**row) for row in record["unknown_templates"]] for record in records
+        [UnknownTemplate(**row) for row in records[fragment.key]["unknown_templates"]]
+        for fragment in in_order(fragments)
     )
 
 
@@ -392,30 +398,35 @@ def read_paragraphs(fragment: Fragment, options: ExtractionOptions, output: str)
             yield np.frombuffer(rows, row_type)
 
 
-def account_pages(fragments: Sequence[Fragment], output: str) -> tuple[int, int]:
+def account_pages(
+    fragments: Sequence[Fragment], records: Records, output: str, there: files.Listing
+) -> tuple[int, int]:
     """Writes the index of the page stores; returns how many pages were extracted or taken, and how many were taken."""
     folder = completions.work_path(output, KIND, "").rstrip("/")
-    there = {files.base_name(path) for path in files.list_directory(folder, store_name("*"))}
-    taken = completions.taken_keys(output, KIND)
+    stores = {files.base_name(path) for path in there.names(folder, store_name("*"))}
+    taken = completions.taken_keys(output, KIND, there)
     entries = []
     pages = reused = 0
     for fragment in fragments:
-        record = completions.finished(output, KIND, fragment.key).get("pages")  # earlier versions counted none
+        record = records[fragment.key].get("pages")  # earlier versions counted none
         if record is None:
             continue
         pages += record["extracted"]
         reused += record["extracted"] if fragment.key in taken else record["reused"]
-        if record["stored"] is not None and store_name(fragment.key) in there:
+        if record["stored"] is not None and store_name(fragment.key) in stores:
             entries.append(StoreEntry(key=fragment.key, **record["stored"]))
-    if read_reuse(output).keeps_pages:
+    if read_reuse(output, there).keeps_pages:
         write_index(output, entries)
     return pages, reused
 
 
-def drop_texts(fragments: Iterable[Fragment], output: str) -> None:
-    """Deletes the fragments' texts and paragraphs once their shards are written; their tables stay for the next run."""
+def drop_texts(fragments: Iterable[Fragment], output: str, there: files.Listing) -> None:
+    """Deletes the fragments' texts and paragraphs once their shards are written; their tables stay for the next run.
+
+    there: what lies below `output`.
+    """
     paths = [_path(output, fragment.key, content) for fragment in fragments for content in (_TEXT, _PARAGRAPHS)]
-    files.delete([path for path in paths if files.exists(path)])
+    files.delete([path for path in paths if there.has(path)])
 
 
 @step

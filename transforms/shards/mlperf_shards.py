@@ -242,24 +242,21 @@ def _write_part(
             sentences += sum(1 for line in text.split(b"\n") if line)
     eval_articles = sum(cleaned.counts["eval_articles"] for cleaned in plan.cleaned)
     documents = sum(cleaned.counts["documents"] for cleaned in plan.cleaned)
-    hashes: list[str] = []
-    if plan.kind == "eval":
-        for cleaned in plan.cleaned:
-            hashes += completions.finished(output, KIND, cleaned.key)["md5"]
+    of_eval = [cleaned.key for cleaned in plan.cleaned] if plan.kind == "eval" else []
     return {
         "size": file.size,
         "sha256": file.sha256,
         "documents": eval_articles if plan.kind == "eval" else documents - eval_articles,
         "sentences": sentences,
-        "md5": hashes,
+        "md5": [md5 for record in completions.all_finished(output, KIND, of_eval) for md5 in record["md5"]],
     }
 
 
-def drop_texts(cleaned: Iterable[CleanedFile], output: str) -> None:
-    """Deletes the cleaned files' texts once their shards are written."""
+def drop_texts(cleaned: Iterable[CleanedFile], output: str, there: files.Listing) -> None:
+    """Deletes the cleaned files' texts once their shards are written; `there`: what lies below `output`."""
     kinds: tuple[ShardKind, ...] = ("train", "eval")
     paths = [_path(output, file.key, kind) for file in cleaned for kind in kinds]
-    files.delete([path for path in paths if files.exists(path)])
+    files.delete([path for path in paths if there.has(path)])
 
 
 @step

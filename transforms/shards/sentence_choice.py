@@ -24,7 +24,7 @@ from transforms.sentences.choice import AUTO, SentenceChoice, choice_of_input, k
 from transforms.sentences.training import ParametersFolder
 from transforms.shards import text_profile
 from transforms.shards.document_extractor import PlainDocument, document_extractor, or_rejected, origin_of
-from transforms.shards.fragments import Fragment, read_profiles
+from transforms.shards.fragments import Fragment, Records, profiles_of
 from transforms.shards.options import ExtractionOptions, QualityOptions
 
 KIND = "punkt"
@@ -162,17 +162,17 @@ def _write_parameters(name: str, inputs: Sequence[InputFile], reading: _TextRead
 
 
 def describe_sentences(
-    fragments: Sequence[Fragment], extraction: ExtractionOptions, output: str
+    fragments: Sequence[Fragment], extraction: ExtractionOptions, records: Records
 ) -> list[dict[str, Any]]:
     """How the sentences of a build were split, and why, for its manifest: an entry for each choice.
 
     An entry holds the choice, the number of its inputs, and what its lines look like (text_profile.add_up).
 
-    fragments: all of the build, in order; none where MLPerf's chain took WikiExtractor's files.
+    fragments: all of the build, in order; none where MLPerf's chain took WikiExtractor's files. records: theirs.
     """
     if extraction.doc_blocks:
         return [_choice_entry(named_choice(extraction.language).by_punkt_alone)]
-    profiled = [pair for fragment in fragments for pair in read_profiles(fragment, output)]
+    profiled = [pair for fragment in fragments for pair in profiles_of(fragment, records)]
     entries = []
     for text in dict.fromkeys(file.sentences for file, _ in profiled):
         choice = SentenceChoice.from_json(text)
@@ -184,16 +184,17 @@ def describe_sentences(
     return entries
 
 
-def sweep_trainings(entries: Sequence[Mapping[str, Any]], output: str) -> list[str]:
+def sweep_trainings(entries: Sequence[Mapping[str, Any]], output: str, there: files.Listing) -> list[str]:
     """Deletes the parameters that earlier builds have trained and this one does not use.
 
-    entries: of this build, as `describe_sentences` gives them. Returns the keys of the trainings that it uses.
+    entries: of this build, as `describe_sentences` gives them. there: what lies below `output`. Returns the keys of the
+    trainings that it uses.
     """
     used = [{"parameters": entry["parameters"], "text_bytes": entry["text_bytes"]} for entry in entries]
     keys = []
     kept: set[str] = set()
     stale: set[str] = set()
-    for key in completions.keys(output, KIND):
+    for key in completions.keys(output, KIND, there):
         record = completions.load(output, KIND, key)
         if record is None:
             continue

@@ -249,16 +249,21 @@ def close_vocabulary(
     (measured,) = (e for e in elements if isinstance(e, MadeReport))
     model = [] if model_dir is None else write_model_directory(setup.options, output, model_dir)
     read = {shard.path: shard.sha256 for shard in counted} | dict(measured.measured)
-    listed = [*made.files, *measured.files]
+    listed, there = [*made.files, *measured.files], files.Listing(output)
+    sizes = files.each(output, files.size, read)
     manifest.write_manifest(
         output,
         stage="vocabulary",
         parameters=parameters,
         decided=decided,
-        inputs=[{"path": path, "bytes": files.size(path), "sha256": sha256} for path, sha256 in read.items()],
+        inputs=[
+            {"path": path, "bytes": size, "sha256": sha256}
+            for (path, sha256), size in zip(read.items(), sizes, strict=True)
+        ],
         shards=_entries(listed),
         counts={"text": {"shards": len(counted), **sum_counts(s.counts for s in counted)}, "vocabulary": made.counts},
         data={"model_files": _entries(model)} if model else {},
+        there=there,
     )
     counting.drop_runs(counted, output)
     manifest.sweep(
@@ -271,8 +276,9 @@ def close_vocabulary(
             KIND: [made.key],
             REPORT_KIND: [measured.key],
         },
+        there=there,
     )
-    reuse.account(output, KIND, [made.key])
+    reuse.account(output, KIND, [made.key], there)
 
 
 def _entries(listed: Sequence[Listed]) -> list[dict[str, Any]]:
