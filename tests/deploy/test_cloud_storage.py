@@ -19,6 +19,7 @@ import pytest
 from command_runs import commands
 from made_up import dump_files
 from servers import cloud
+from servers.slow_store import Asked, chain, slow_store
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.storage import completions, files, finished
@@ -29,8 +30,8 @@ pytestmark = pytest.mark.long
 BUCKET = "maskmill-bucket"
 FAULTS = 0.2  # of all requests
 LARGE = 40 << 20  # bytes: an upload sends this in three pieces, of 16 MiB at most
-MOST_REQUESTS = 450  # of a small build
-MOST_REQUESTS_OF_A_FINISHED_BUILD = 40
+MOST_REQUESTS, MOST_IN_A_ROW = 320, 185  # of a small build: all, and those that follow one upon another
+MOST_REQUESTS_OF_A_FINISHED_BUILD, MOST_IN_A_ROW_OF_A_FINISHED_BUILD = 40, 18
 
 
 @pytest.fixture(scope="module")
@@ -270,24 +271,20 @@ def test_a_build_from_and_to_gs_gives_the_local_bytes(environment: Mapping[str, 
     remote = config(tmp_path / "gs.yaml", f"{root}/out", f"{root}/in/dump.xml.bz2", f"{root}/in/vocab.txt")
     assert commands.DUMP.stat().st_size > 1 << 20
     command = [sys.executable, "-m", "maskmill", "build", str(remote), *commands.IN_MEMORY]
-    asked: list[str] = []
 
-    def note(request: http.server.BaseHTTPRequestHandler, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
-        asked.append(request.command)
-        return cloud.forward(request, body, environment["STORAGE_EMULATOR_HOST"])
-
-    def build() -> str:
-        asked.clear()
-        with cloud.server(note) as url, cloud.set_environment({"STORAGE_EMULATOR_HOST": url}):
+    def build() -> tuple[str, list[Asked], int]:
+        """What a build printed, its requests, and how many of those for its own directory followed one upon another."""
+        with slow_store(environment) as (slow, store):
             done = subprocess.run(
-                command, cwd=commands.ROOT, capture_output=True, text=True, check=False,
+                command, cwd=commands.ROOT, capture_output=True, text=True, check=False, env=os.environ | slow,
                 preexec_fn=forbid_large_local_files,
             )  # fmt: skip
         assert done.returncode == 0, done.stderr
-        return done.stdout
+        return done.stdout, store.asked, chain([one for one in store.asked if one.name.startswith("out/")])
 
-    build()
+    _, asked, in_a_row = build()
     assert len(asked) <= MOST_REQUESTS
+    assert in_a_row <= MOST_IN_A_ROW
 
     def outputs() -> dict[str, dict[str, str]]:
         objects = cloud.objects(environment, BUCKET)
@@ -301,9 +298,11 @@ def test_a_build_from_and_to_gs_gives_the_local_bytes(environment: Mapping[str, 
     assert {s["sha256"] for s in shards} == {expected[f"examples/{s['name']}"] for s in shards}
 
     # A finished build is known from listings, and written nowhere.
-    assert build().count("made       nothing") == 2
-    assert set(asked) == {"GET"}
+    printed, asked, in_a_row = build()
+    assert printed.count("made       nothing") == 2
+    assert {one.kind for one in asked} == {"list", "look", "read"}
     assert len(asked) <= MOST_REQUESTS_OF_A_FINISHED_BUILD
+    assert in_a_row <= MOST_IN_A_ROW_OF_A_FINISHED_BUILD
 
     # The next run makes the deleted shard and no other one.
     deleted = sorted(n for n in expected if n.startswith("examples/part") and n.endswith(".tfrecord"))[0]
