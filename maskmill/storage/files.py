@@ -144,8 +144,10 @@ def match(patterns: str | Sequence[str], *, may_be_missing: bool = False) -> lis
         raise UnusableInputError("No input was named: give a path, a glob or a comma list of them.")
     matched: dict[str, FileInfo] = {}
     at = 0
+    # Only a local name may have been cut; in a store each takes a request.
+    uncut = [] if any(map(is_local, pieces)) else each(pieces[0], _match_one, pieces)
     while at < len(pieces):
-        found, taken = _match_first(pieces[at : at + _MOST_PIECES])
+        found, taken = (uncut[at], 1) if uncut else _match_first(pieces[at : at + _MOST_PIECES])
         if not found and not may_be_missing:
             raise UnusableInputError(paths.explain_missing(pieces[at]))
         for file in found:

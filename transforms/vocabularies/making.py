@@ -265,7 +265,7 @@ def close_vocabulary(
         data={"model_files": _entries(model)} if model else {},
         there=there,
     )
-    counting.drop_runs(counted, output)
+    counting.drop_runs(counted, output, there)
     manifest.sweep(
         output,
         keep=[name for name, *_ in listed],

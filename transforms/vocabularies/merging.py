@@ -207,8 +207,9 @@ def read_words(
     Raises:
       RunFailedError: a file was deleted or damaged meanwhile.
     """
-    histograms = [completions.finished(output, KIND, piece.key)["histogram"] for piece in merged]
-    histogram = _added_up(np.array([row for rows in histograms for row in rows], np.int64).reshape(-1, 3))
+    records = completions.all_finished(output, KIND, [piece.key for piece in merged])
+    rows = [row for record in records for row in record["histogram"]]
+    histogram = _added_up(np.array(rows, np.int64).reshape(-1, 3))
     threshold = _threshold(histogram, most, most_bytes)
     is_rare = histogram[:, 0] < threshold
     rare, kept = histogram[is_rare], histogram[~is_rare]
