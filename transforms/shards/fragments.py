@@ -17,12 +17,13 @@ import functools
 import io
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, BinaryIO
 
 import apache_beam as beam
 import numpy as np
 import numpy.typing as npt
 
+from maskmill.errors import MissingFileError
 from maskmill.storage import completions, files
 from maskmill.storage.reuse import read_reuse
 from transforms.extraction import unknown_templates
@@ -327,12 +328,14 @@ def _path(output: str, key: str, content: str) -> str:
     return completions.work_path(output, KIND, f"{key}.{content}")
 
 
-def _cached(fragment: Fragment, content: str, options: ExtractionOptions, output: str) -> str:
-    """The path of a file of a fragment, which is extracted again if it is gone."""
+def _open_cached(fragment: Fragment, content: str, options: ExtractionOptions, output: str) -> BinaryIO:
+    """Opens a file of a fragment, which is extracted again if it is gone."""
     path = _path(output, fragment.key, content)
-    if not files.exists(path):
+    try:
+        return files.open_input(path)
+    except MissingFileError:
         _write_fragment(fragment.batch, options, output, fragment.key)
-    return path
+        return files.open_input(path)
 
 
 def read_tables(ordered: Sequence[Fragment], output: str) -> tuple[Rows, Integers]:
@@ -384,7 +387,7 @@ def unknown_templates_of(fragments: Sequence[Fragment], records: Records) -> lis
 
 def read_ranges(fragment: Fragment, ranges: Ranges, options: ExtractionOptions, output: str) -> Iterator[bytes]:
     """Yields byte ranges [k, 2] (start, end) of a fragment's text; extracts it again where it is gone."""
-    with files.open_input(_cached(fragment, _TEXT, options, output)) as file:
+    with _open_cached(fragment, _TEXT, options, output) as file:
         for start, end in ranges.tolist():
             file.seek(start)
             yield file.read(end - start)
@@ -393,7 +396,7 @@ def read_ranges(fragment: Fragment, ranges: Ranges, options: ExtractionOptions, 
 def read_paragraphs(fragment: Fragment, options: ExtractionOptions, output: str) -> Iterator[Rows]:
     """Yields the rows of a fragment's paragraphs in pieces; extracts the fragment again where they are gone."""
     row_type = paragraphs_type(options.quality)
-    with files.open_input(_cached(fragment, _PARAGRAPHS, options, output)) as file:
+    with _open_cached(fragment, _PARAGRAPHS, options, output) as file:
         while rows := file.read(_PARAGRAPHS_AT_ONCE * row_type.itemsize):
             yield np.frombuffer(rows, row_type)
 
