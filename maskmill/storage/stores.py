@@ -341,7 +341,11 @@ def store_of(path: str) -> ObjectStore:
     scheme = path.partition("://")[0]
     # Emulators of stores are named by the environment.
     named = os.environ.get("STORAGE_EMULATOR_HOST", "") + os.environ.get("AWS_ENDPOINT_URL", "")
-    return _store(scheme, os.getpid(), named)
+    with _making:
+        return _store(scheme, os.getpid(), named)
+
+
+_making = threading.Lock()  # two threads would make a store each
 
 
 @functools.cache

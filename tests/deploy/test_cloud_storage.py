@@ -30,7 +30,7 @@ pytestmark = pytest.mark.long
 BUCKET = "maskmill-bucket"
 FAULTS = 0.2  # of all requests
 LARGE = 40 << 20  # bytes: an upload sends this in three pieces, of 16 MiB at most
-MOST_REQUESTS, MOST_IN_A_ROW = 320, 185  # of a small build: all, and those that follow one upon another
+MOST_REQUESTS, MOST_IN_A_ROW = 290, 160  # of a small build: all, and those that follow one upon another
 MOST_REQUESTS_OF_A_FINISHED_BUILD, MOST_IN_A_ROW_OF_A_FINISHED_BUILD = 40, 18
 
 
