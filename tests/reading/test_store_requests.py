@@ -14,7 +14,10 @@ import maskmill
 from maskmill.inspection.passages import find_rows, find_text
 from maskmill.reporting import facts
 from maskmill.storage import files
+from transforms.inputs.formats import detect
+from transforms.inputs.mediawiki import read_header
 
+DUMP = Path(__file__).parents[1] / "data" / "dump" / "enwiki-sample-multistream.xml.bz2"
 BUCKET = "maskmill-requests"
 ROOT = f"gs://{BUCKET}/build"
 DELAY = 0.02
@@ -133,6 +136,17 @@ def test_a_part_of_a_file_is_read_once(built: str, emulator: Mapping[str, str], 
     assert not [asked for asked in store.asked if asked.kind == "look"]
     assert sum(asked.received for asked in store.asked if asked.kind == "read") <= end - start + (1 << 20)
     assert len(store.asked) <= 9
+
+
+def test_the_head_of_a_dump_is_read_with_one_request(emulator: Mapping[str, str], tmp_path: Path) -> None:
+    cloud.upload(emulator, BUCKET, "dump.xml.bz2", DUMP.read_bytes())
+    path = f"gs://{BUCKET}/dump.xml.bz2"
+    for look in (detect, read_header):
+        with slow(emulator, tmp_path) as store:
+            assert look(path) == look(str(DUMP))
+        asked = [request for request in store.asked if request.kind != "list"]
+        assert [request.kind for request in asked] == ["read"]
+        assert asked[0].received < 1 << 20
 
 
 def test_a_look_at_a_few_bytes_asks_once_for_little(emulator: Mapping[str, str], tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from transforms.inputs.kernels import bzip2 as kernels
 
 # A block of ordinary text takes about 300 kB, the largest possible one 2.3 MB.
 _READ_BYTES = 512 << 10
+_USUAL_BLOCK = 500 << 10  # so that the first block, behind a dump's header, is in what is read at first
 _LARGEST_BLOCK = 2_400_000
 _MARK_BITS = 48
 _END_OF_STREAM_BITS = _MARK_BITS + 32  # the end mark and the stream's checksum; padding to a whole byte follows
@@ -195,7 +196,7 @@ class Bzip2Blocks:
 
     def _decode(self, bit: int) -> bytes | None:
         """The block whose mark starts at `bit`, or None where it is damaged."""
-        ahead = _READ_BYTES
+        ahead = _USUAL_BLOCK
         while True:
             complete = self._ensure(bit // 8, ahead)
             status = kernels.decode_symbols(

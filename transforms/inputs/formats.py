@@ -1,7 +1,7 @@
 """The format and the container of an input file, recognised by its first bytes and its name."""
 
 import re
-from typing import cast
+from typing import BinaryIO, cast
 
 from maskmill.errors import UnusableInputError
 from maskmill.storage import files
@@ -43,16 +43,20 @@ def detect(path: str, input_format: str = "auto", *, keep_truncated: bool = Fals
       UnusableInputError: the file is empty, damaged, UTF-16, of no known format, or of another one than the user names
         or its own name says.
     """
-    packed_head = files.read_range(path, 0, _MAGIC_BYTES)
-    if not packed_head:
-        raise EmptyInputError(f"{path}: this input is empty.")
-    container = container_of(packed_head)
-    if packing := packing_not_read(packed_head):
-        raise UnusableInputError(f"{path}: this input is packed with {packing}, which is not read; unpack it first.")
-    if packed_head.startswith(lookalikes.PARQUET_MAGIC):
+    with files.open_input(path) as raw:
+        packed_head = raw.read(_MAGIC_BYTES)
+        if not packed_head:
+            raise EmptyInputError(f"{path}: this input is empty.")
+        container = container_of(packed_head)
+        if packing := packing_not_read(packed_head):
+            raise UnusableInputError(
+                f"{path}: this input is packed with {packing}, which is not read; unpack it first."
+            )
+        is_parquet = packed_head.startswith(lookalikes.PARQUET_MAGIC)
+        head, is_whole = (b"", False) if is_parquet else _read_head(raw, path, container, keep_truncated=keep_truncated)
+    if is_parquet:
         found_format: InputFormat = "parquet"
     else:
-        head, is_whole = _read_head(path, container, keep_truncated=keep_truncated)
         if container != "plain" and (inner := container_of(head)) != "plain":
             raise UnusableInputError(f"{path}: this input is packed twice, {container} around {inner}; unpack it once.")
         if not head.strip():
@@ -75,10 +79,10 @@ def detect(path: str, input_format: str = "auto", *, keep_truncated: bool = Fals
     return found_format, container
 
 
-def _read_head(path: str, container: str, *, keep_truncated: bool) -> tuple[bytes, bool]:
+def _read_head(raw: BinaryIO, path: str, container: str, *, keep_truncated: bool) -> tuple[bytes, bool]:
     """The first plain bytes of a file, 64 KiB where it has so many, and whether they are all of it."""
     head = b""
-    with Source(path, container, 0, files.size(path), keep_truncated=keep_truncated) as source:
+    with Source(path, container, 0, None, keep_truncated=keep_truncated, raw=raw) as source:
         while len(head) < HEAD_BYTES:
             chunk = source.read()
             if not chunk:
@@ -87,14 +91,16 @@ def _read_head(path: str, container: str, *, keep_truncated: bool) -> tuple[byte
     return head, False
 
 
-def container_of_dump(path: str) -> str | None:
+def container_of_dump(raw: BinaryIO, path: str) -> str | None:
     """How a MediaWiki XML dump is packed; None for any other file, also one that its user takes as text.
+
+    raw: the file, open at its start.
 
     Raises:
       UnusableInputError: the file cannot be read.
     """
-    container = container_of(files.read_range(path, 0, _MAGIC_BYTES))
-    head, _ = _read_head(path, container, keep_truncated=True)
+    container = container_of(raw.read(_MAGIC_BYTES))
+    head, _ = _read_head(raw, path, container, keep_truncated=True)
     return container if begins_dump(start_of_text(head)) else None
 
 
@@ -102,7 +108,8 @@ def lies_beside_dump(path: str) -> str | None:
     """What a file is that Wikimedia publishes beside each dump: "the index of …"; None where it may be an input."""
     if not _MAY_LIE_BESIDE_DUMP.search(path):
         return None
-    head, is_whole = _read_head(path, container_of(files.read_range(path, 0, _MAGIC_BYTES)), keep_truncated=True)
+    with files.open_input(path) as raw:
+        head, is_whole = _read_head(raw, path, container_of(raw.read(_MAGIC_BYTES)), keep_truncated=True)
     lookalike = lookalikes.of_text(start_of_text(head), path, is_whole=is_whole) if head.strip() else None
     return lookalike.name if lookalike is not None and lookalike.beside_dump else None
 

@@ -75,7 +75,8 @@ def date_evidence(path: str) -> DateEvidence | None:
     Raises:
       UnusableInputError: the file cannot be read.
     """
-    container = container_of_dump(path)
+    with files.open_input(path) as raw:
+        container = container_of_dump(raw, path)
     if container is None:
         return None
     wiki = site_base(read_header(path))
@@ -85,7 +86,7 @@ def date_evidence(path: str) -> DateEvidence | None:
 
 def _newest_revision(path: str, container: str) -> str:
     newest = b""
-    with Source(path, container, 0, files.size(path), keep_truncated=True) as source:
+    with Source(path, container, 0, None, keep_truncated=True) as source:
         for page in itertools.islice(read_pages(source, path, True, ReadOptions(keep_truncated=True)), _DATE_PAGES):
             if isinstance(page, Page) and re.fullmatch(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", page.timestamp):
                 newest = max(newest, page.timestamp)

@@ -98,11 +98,12 @@ def read_header(path: str) -> bytes:
     Raises:
       UnusableInputError: the file cannot be read, or has neither a page nor an end in its first 4 MB.
     """
-    container = container_of_dump(path)
-    if container is None:
-        return b""
     header = b""
-    with Source(path, container, 0, files.size(path), keep_truncated=True) as source:
+    with files.open_input(path) as raw:
+        container = container_of_dump(raw, path)
+        if container is None:
+            return b""
+        source = Source(path, container, 0, None, keep_truncated=True, raw=raw)
         while len(header) < _LARGEST_HEADER:
             chunk = source.read()
             header += chunk

@@ -6,6 +6,7 @@ they have only one range.
 """
 
 import lzma
+import os
 import re
 import zlib
 from collections.abc import Callable, Iterator
@@ -34,8 +35,9 @@ class Source:
     Args:
       path: the file, local or not.
       container: one of CONTAINERS.
-      start, end: the byte range of the raw file.
+      start, end: the byte range of the raw file; end: None: all that follows.
       keep_truncated: whether a file that is cut off ends at its cut, instead of raising an error.
+      raw: the file, if it is open; it stays open.
 
     container, end: of the file, and of the byte range. own: how many of the plain bytes belong to the range; None as
     long as that is unknown, when all bytes that were read so far belong to it. is_truncated: whether the reader has
@@ -46,16 +48,26 @@ class Source:
       RunFailedError: the machine cannot read it on.
     """
 
-    def __init__(self, path: str, container: str, start: int, end: int, *, keep_truncated: bool = False) -> None:
+    def __init__(
+        self,
+        path: str,
+        container: str,
+        start: int,
+        end: int | None,
+        *,
+        keep_truncated: bool = False,
+        raw: BinaryIO | None = None,
+    ) -> None:
         self.container = container
-        self.end = end
         self.own: int | None = None
         self.is_truncated = False
         self._keep_truncated = keep_truncated
         self._bytes_read = 0
-        self._raw = files.open_input(path, start, end)
+        self._raw = files.open_input(path, start, end) if raw is None else raw
+        self._is_own = raw is None
         self._blocks: Bzip2Blocks | None = None
         try:
+            self.end = end = self._raw.seek(0, os.SEEK_END) if end is None else end
             self._raw.seek(start)
             if container == "plain":
                 self.own = end - start
@@ -68,7 +80,7 @@ class Source:
             else:
                 self._chunks = _unpacked_chunks(self._raw, path, _PACKINGS[container])
         except BaseException:
-            self._raw.close()
+            self.close()
             raise
         self._note_end_of_range()
 
@@ -94,8 +106,9 @@ class Source:
             self.own = self._bytes_read
 
     def close(self) -> None:
-        """Closes the file."""
-        self._raw.close()
+        """Closes the file, unless it was open before."""
+        if self._is_own:
+            self._raw.close()
 
     def __enter__(self) -> "Source":
         return self
