@@ -44,10 +44,11 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, 
 def test_an_object_appears_when_it_is_complete(environment: Mapping[str, str]) -> None:
     for name, data in {"small": b"one", "empty": b"", "large": os.urandom(LARGE)}.items():
         path = f"gs://{BUCKET}/complete/{name}"
-        with files.new_file(path) as file:
+        with files.noting_checksums() as noted, files.new_file(path) as file:
             for start in range(0, len(data), 3 << 20):
                 file.write(memoryview(data)[start : start + (3 << 20)])
             assert not files.exists(path)
+        assert noted == {path: files.stored_checksum(path)}
         assert (file.size, file.sha256) == (len(data), hashlib.sha256(data).hexdigest())
         assert files.read_bytes(path) == data
         assert files.size(path) == len(data)
@@ -132,6 +133,39 @@ def test_patterns_directories_and_deleting(environment: Mapping[str, str]) -> No
     files.delete([f"{root}/b0", f"{root}/b1"])
     assert files.list_directory(root) == []
     assert files.exists(f"{root}/below/b2")
+
+
+def test_a_listing_tells_what_was_there_when_it_was_made(environment: Mapping[str, str], tmp_path: Path) -> None:
+    for root, keeps in ((f"gs://{BUCKET}/listed", True), (str(tmp_path), False)):
+        files.write_bytes(f"{root}/a.txt", b"a")
+        files.write_bytes(f"{root}/below/b.txt", b"b")
+        listing = files.Listing(root)
+        assert listing.names(root) == [f"{root}/a.txt"]
+        assert listing.names(f"{root}/below", "*.txt") == [f"{root}/below/b.txt"]
+        assert (listing.read(f"{root}/a.txt"), listing.read(f"{root}/none")) == (b"a", None)
+        files.write_bytes(f"{root}/c.txt", b"c")
+        files.delete([f"{root}/a.txt"])
+        assert listing.has(f"{root}/c.txt") is not keeps
+        assert listing.has(f"{root}/a.txt") is keeps
+        assert listing.read(f"{root}/a.txt") is None  # a listing has no content
+        assert files.each(root, files.base_name, listing.names(f"{root}/below")) == ["b.txt"]
+
+
+def test_what_waits_for_a_store_keeps_its_order_and_its_first_error(environment: Mapping[str, str]) -> None:
+    paths = [f"gs://{BUCKET}/each/{number}" for number in range(40)]
+    files.each(paths[0], lambda path: files.write_bytes(path, path.encode()), paths)
+    assert files.each(paths[0], files.read_bytes, paths) == [path.encode() for path in paths]
+    with pytest.raises(UnusableInputError, match="none-1: there is no such object"):
+        files.each(paths[0], files.read_bytes, [paths[0], f"{paths[0]}/none-1", f"{paths[0]}/none-2"])
+
+
+def test_a_directory_that_cannot_be_listed_is_not_taken_for_empty(environment: Mapping[str, str]) -> None:
+    with (
+        cloud.server(refuse) as url,
+        cloud.set_environment({"STORAGE_EMULATOR_HOST": url}),
+        pytest.raises(UnusableInputError, match="access is refused"),
+    ):
+        files.Listing(f"gs://{BUCKET}/refused")
 
 
 def test_a_missing_object_or_bucket_is_reported_in_one_sentence(environment: Mapping[str, str]) -> None:
