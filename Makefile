@@ -63,8 +63,9 @@ test-fast: $(VENV)/test ## a first signal, in under a minute
 test-builds: $(VENV)/dev ## whole commands in their variants
 	$(PYTEST) --hypothesis-profile=part -m "$(APART) and builds"
 
+# Three processes on two cores: servers, browsers and watches are waited for.
 test-heavy: $(VENV)/dev ## test-builds, test-defects, test-releases and test-report in one run, which imports and builds less
-	$(PYTEST) --hypothesis-profile=part -m "$(ELSEWHERE) and (builds or defects or releases or browser)"
+	$(PYTEST) --numprocesses $$(( ($$(getconf _NPROCESSORS_ONLN) * 3 + 1) / 2 )) --hypothesis-profile=part -m "$(ELSEWHERE) and (builds or defects or releases or browser)"
 
 test-docs: $(VENV)/dev ## the commands and programs of the pages in docs/
 	$(PYTEST) -m docs tests/test_docs.py tests/reporting

@@ -308,7 +308,7 @@ def test_a_build_from_and_to_gs_gives_the_local_bytes(environment: Mapping[str, 
 
     def build() -> tuple[str, list[Asked], int]:
         """What a build printed, its requests, and how many of those for its own directory followed one upon another."""
-        with slow_store(environment) as (slow, store):
+        with slow_store(environment, delay=0.005) as (slow, store):
             done = subprocess.run(
                 command, cwd=commands.ROOT, capture_output=True, text=True, check=False, env=os.environ | slow,
                 preexec_fn=forbid_large_local_files,
