@@ -26,6 +26,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from google.cloud.dataflow_v1beta3.types import GetJobRequest, Job, JobState, JobType
+from servers.serving import served
 
 HOST = "dataflow.googleapis.com"
 _LAUNCH = re.compile(r"/v1b3/projects/([^/]+)/locations/([^/]+)/flexTemplates:launch")
@@ -170,7 +171,7 @@ def _rest(service: Service, key: Path, certificate: Path) -> Iterator[int]:
     context.load_cert_chain(certificate, key)
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answer)
     server.socket = context.wrap_socket(server.socket, server_side=True)
-    with _serving(server):
+    with served(server):
         yield server.server_address[1]
 
 
@@ -220,7 +221,7 @@ def _proxy(rest: int, remote_calls: int) -> Iterator[int]:
         daemon_threads = True
 
     server = Server(("127.0.0.1", 0), Connect)
-    with _serving(server):
+    with served(server):
         yield server.server_address[1]
 
 
@@ -232,15 +233,3 @@ def _pass_on(one: socket.socket, other: socket.socket) -> None:
             if not data:
                 return
             (other if source is one else one).sendall(data)
-
-
-@contextlib.contextmanager
-def _serving(server: socketserver.BaseServer) -> Iterator[None]:
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

@@ -2,6 +2,7 @@
 
 import contextlib
 import http.server
+import socketserver
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -17,7 +18,7 @@ class QuietServer(http.server.ThreadingHTTPServer):
 
 
 @contextlib.contextmanager
-def served(server: http.server.ThreadingHTTPServer) -> Iterator[None]:
+def served(server: socketserver.BaseServer) -> Iterator[None]:
     """Answers requests while the block runs."""
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
