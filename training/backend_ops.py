@@ -37,8 +37,9 @@ class Draws:
         """`x` [...] with a share `rate` of its values set to 0 and the others divided by 1 - rate."""
         if not rate:
             return x
-        kept = self._bits(x.shape if keras.backend.backend() == "jax" else ops.shape(x)) >= round(rate * _BITS)
-        return ops.where(kept, x * ops.cast(1 / (1 - round(rate * _BITS) / _BITS), x.dtype), ops.zeros((), x.dtype))
+        share = min(round(rate * _BITS), _BITS - 1)
+        kept = self._bits(ops.shape(x)) >= share
+        return ops.where(kept, x * ops.cast(1 / (1 - share / _BITS), x.dtype), ops.zeros((), x.dtype))
 
     def place_seed(self) -> int:
         """A seed (31 bits) for the next place of the pass."""
@@ -55,6 +56,11 @@ class Draws:
         import jax
 
         return jax.random.bits(jax.random.fold_in(jax.random.key(seed), self._counter), shape, "uint16")
+
+
+def dropped(draws: Draws | None, x: Any, rate: float) -> Any:
+    """`draws.dropout(x, rate)`; x itself where nothing is drawn, as in evaluation."""
+    return x if draws is None else draws.dropout(x, rate)
 
 
 def matmul_float32(x: Any, table: Any) -> Any:
@@ -138,15 +144,13 @@ def attention(query: Any, key: Any, value: Any, mask: Any, *, rate: float, draws
     probabilities is dropped if there are `draws`. Where attention is fused, a mask must be ones and then zeros.
     Source: google-research/bert modeling.py, attention_layer.
     """
-    rate = rate if draws is not None else 0.0
     if is_fused(query.dtype, query.shape[-1]):
-        return _cudnn_attention(query, key, value, mask, rate, 0 if draws is None else draws.place_seed())
+        rate, seed = (0.0, 0) if draws is None else (rate, draws.place_seed())
+        return _cudnn_attention(query, key, value, mask, rate, seed)
     scores = ops.einsum("bqnd,bknd->bnqk", query, key)
     scores = ops.cast(scores, "float32") * query.shape[-1] ** -0.5
     scores = scores + (ops.cast(mask, "float32")[:, None, None, :] - 1) * 1e9
-    probabilities = ops.softmax(scores)
-    if rate and draws is not None:
-        probabilities = draws.dropout(probabilities, rate)
+    probabilities = dropped(draws, ops.softmax(scores), rate)
     return ops.einsum("bnqk,bknd->bqnd", ops.cast(probabilities, value.dtype), value)
 
 

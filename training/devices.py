@@ -90,7 +90,8 @@ def _start_jax(options: TrainOptions) -> Devices:
     import jax
     import keras
 
-    os.environ["XLA_FLAGS"] = " ".join([*XLA_FLAGS, os.environ.get("XLA_FLAGS", "")]).strip()
+    given = os.environ.get("XLA_FLAGS", "")
+    os.environ["XLA_FLAGS"] = " ".join([*(flag for flag in XLA_FLAGS if flag not in given), given]).strip()
     # TensorFlow only reads and writes files here; it must not take the accelerator's memory.
     if (tensorflow := sys.modules.get("tensorflow")) is not None:
         for kind in ("GPU", "TPU"):

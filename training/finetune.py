@@ -27,9 +27,9 @@ from training import inputs, storage
 from training.config import ModelConfig
 from training.inputs import Examples, Feature
 from training.logs import say
-from training.model import BuiltModel
+from training.model import BuiltModel, Tensors
 from training.options import TrainOptions
-from training.tasks import Tensors, cross_entropy
+from training.tasks import cross_entropy
 
 if TYPE_CHECKING:
     from maskmill.tokenization.wordpiece import Tokenizer

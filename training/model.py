@@ -8,7 +8,7 @@ google-research/bert; checkpoints and exports use these names only.
 import dataclasses
 import hashlib
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import keras
@@ -16,18 +16,19 @@ import numpy as np
 from keras import ops
 
 from maskmill.errors import UnusableInputError
-from training.backend_ops import Draws, attention, is_fused, layer_norm, matmul_float32, recomputed
+from training.backend_ops import Draws, attention, dropped, is_fused, layer_norm, matmul_float32, recomputed
 from training.config import ModelConfig
 
 # Initial weights are drawn within so many standard deviations.
 _TRUNCATION = 2
 
+# Matrix units want widths that are multiples of this.
 _ALIGNED = 64
 
 # Arrays of a backend by name.
 Tensors = Mapping[str, Any]
 # The weights, the features of examples and the draws of dropout (None: nothing is dropped) → the outputs by name.
-Forward = Callable[[Tensors, Tensors, Draws | None], dict[str, Any]]
+Forward = Callable[["_Cast", Tensors, Draws | None], dict[str, Any]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -115,7 +116,7 @@ class BuiltModel:
         return missing
 
 
-class _Cast(Mapping[str, Any]):
+class _Cast:
     """Weights in the dtype that a model computes in, each cast when it is first needed; `full` has them in float32."""
 
     def __init__(self, full: Tensors, dtype: str) -> None:
@@ -127,12 +128,6 @@ class _Cast(Mapping[str, Any]):
         if name not in self._cast:
             self._cast[name] = ops.cast(self.full[name], self.dtype)
         return self._cast[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.full)
-
-    def __len__(self) -> int:
-        return len(self.full)
 
 
 def pretraining_model(config: ModelConfig, *, next_sentence: bool = True, seed: int = 0) -> BuiltModel:
@@ -154,12 +149,12 @@ def pretraining_model(config: ModelConfig, *, next_sentence: bool = True, seed: 
         masked = _layer_norm(config, weights, f"{transform}/LayerNorm", masked)
         table = weights[words]
         if weights.dtype != "float32":
-            # Matrix units want widths that are multiples of 64. What is added here is cut off below.
+            # What is added here is cut off below.
             table = ops.pad(table, ((0, -config.vocab_size % _ALIGNED), (0, 0)))
         logits = matmul_float32(masked, table)[..., : config.vocab_size] + weights.full[bias]
         outputs = {"masked_lm_logits": logits}
         if next_sentence:
-            pooled = _pooled(config, weights, _at(sequence, positions[:, :1] * 0, length)[:, 0])
+            pooled = _pooled(config, weights, sequence, batch["input_ids"])
             logits = ops.matmul(pooled, ops.transpose(weights[f"{head}/output_weights"]))
             outputs["next_sentence_logits"] = ops.cast(logits + weights[f"{head}/output_bias"], "float32")
             outputs["pooled_output"] = ops.cast(pooled, "float32")
@@ -183,10 +178,8 @@ def classification_model(config: ModelConfig, *, num_labels: int, seed: int = 0)
     """
 
     def forward(weights: _Cast, batch: Tensors, draws: Draws | None) -> dict[str, Any]:
-        ids = batch["input_ids"]
-        first = _at(_encode(config, weights, batch, draws), ids[:, :1] * 0, ids.shape[1])[:, 0]
-        pooled = _pooled(config, weights, first)
-        pooled = _dropped(draws, pooled, config.hidden_dropout_prob)
+        pooled = _pooled(config, weights, _encode(config, weights, batch, draws), batch["input_ids"])
+        pooled = dropped(draws, pooled, config.hidden_dropout_prob)
         logits = ops.matmul(pooled, ops.transpose(weights["output_weights"])) + weights["output_bias"]
         return {"logits": ops.cast(logits, "float32")}
 
@@ -218,7 +211,7 @@ def _encode(config: ModelConfig, weights: _Cast, batch: Tensors, draws: Draws | 
         segments = ops.one_hot(batch["segment_ids"], config.type_vocab_size, dtype="float32")
         x = x + ops.matmul(segments, weights.full[f"{embeddings}/token_type_embeddings"])
     x = ops.reshape(x, (-1, config.hidden_size))
-    x = _dropped(draws, _layer_norm(config, weights, f"{embeddings}/LayerNorm", x), rate)
+    x = dropped(draws, _layer_norm(config, weights, f"{embeddings}/LayerNorm", x), rate)
     for i in range(config.num_hidden_layers):
         layer = f"{config.model_type}/encoder/layer_{i}"
         query, key, value = (
@@ -228,10 +221,10 @@ def _encode(config: ModelConfig, weights: _Cast, batch: Tensors, draws: Draws | 
         drop = config.attention_probs_dropout_prob
         y = attention(query, key, value, batch["input_mask"], rate=drop, draws=draws)
         y = _dense(weights, f"{layer}/attention/output/dense", ops.reshape(y, (-1, config.hidden_size)))
-        x = _layer_norm(config, weights, f"{layer}/attention/output/LayerNorm", x + _dropped(draws, y, rate))
+        x = _layer_norm(config, weights, f"{layer}/attention/output/LayerNorm", x + dropped(draws, y, rate))
         y = _activated(config, _dense(weights, f"{layer}/intermediate/dense", x))
         y = _dense(weights, f"{layer}/output/dense", y)
-        x = _layer_norm(config, weights, f"{layer}/output/LayerNorm", x + _dropped(draws, y, rate))
+        x = _layer_norm(config, weights, f"{layer}/output/LayerNorm", x + dropped(draws, y, rate))
     return x
 
 
@@ -241,12 +234,13 @@ def _at(sequence: Any, positions: Any, length: int) -> Any:
     return ops.take(sequence, positions + ops.expand_dims(starts, -1), axis=0)
 
 
-def _pooled(config: ModelConfig, weights: _Cast, first: Any) -> Any:
-    """The pooled output [B, hidden_size] of each example's first row of the sequence, [B, hidden_size]."""
+def _pooled(config: ModelConfig, weights: _Cast, sequence: Any, ids: Any) -> Any:
+    """The pooled output [B, hidden_size]: a dense layer with tanh on the first row of each of the examples `ids`."""
+    first = _at(sequence, ops.zeros_like(ids[:, :1]), ids.shape[1])[:, 0]
     return ops.tanh(_dense(weights, f"{config.model_type}/pooler/dense", first))
 
 
-def _dense(weights: Tensors, name: str, x: Any) -> Any:
+def _dense(weights: _Cast, name: str, x: Any) -> Any:
     return ops.matmul(x, weights[f"{name}/kernel"]) + weights[f"{name}/bias"]
 
 
@@ -254,10 +248,6 @@ def _layer_norm(config: ModelConfig, weights: _Cast, name: str, x: Any) -> Any:
     """Layer normalisation over the last axis, computed in float32; the result has the model's dtype."""
     gamma, beta = weights.full[f"{name}/gamma"], weights.full[f"{name}/beta"]
     return ops.cast(layer_norm(x, gamma, beta, config.layer_norm_eps), weights.dtype)
-
-
-def _dropped(draws: Draws | None, x: Any, rate: float) -> Any:
-    return x if draws is None else draws.dropout(x, rate)
 
 
 def _activated(config: ModelConfig, x: Any) -> Any:

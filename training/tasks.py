@@ -1,15 +1,12 @@
 """What is trained: the losses and metrics of a model's outputs. How a step runs is in training/steps.py."""
 
-from collections.abc import Mapping
 from typing import Any, Protocol
 
 import numpy as np
 from keras import ops
 
 from training.checkpoints import NEXT_SENTENCE_WEIGHT
-from training.model import BuiltModel
-
-Tensors = Mapping[str, Any]
+from training.model import BuiltModel, Tensors
 
 
 class Task(Protocol):
