@@ -137,29 +137,59 @@ def _jax_layer_norm() -> Any:
     return norm
 
 
-def attention(query: Any, key: Any, value: Any, mask: Any, *, rate: float, draws: Draws | None) -> Any:
-    """softmax(query key' / sqrt(D)) value for each head, where keys whose mask is 0 are left out.
+class Sequences:
+    """The sequences in the rows [B, S] of a batch: which tokens see each other, and where each stands.
 
-    `query`, `key` and `value` are [B, S, heads, D], `mask` is [B, S] with 1 for a token. A share `rate` of the
-    probabilities is dropped if there are `draws`. Where attention is fused, a mask must be ones and then zeros.
+    A row is one sequence, and `mask` [B, S] is 1 for its tokens and 0 for padding. Or a row is packed: it is several
+    sequences, and `ends` [B, M + 1] are 0, where each of them ends, and the last end again (cu_seqlens). What fills a
+    packed row up is one more sequence, so that every token sees a token.
+
+    `places` [B, S] is the place of each token of packed rows in its sequence, from 0; None for other rows.
+    """
+
+    def __init__(self, mask: Any, ends: Any = None) -> None:
+        self.mask = mask
+        self.ends = ends
+        self.places = None
+        sees = mask[:, None, None, :]
+        if ends is not None:
+            at = ops.arange(mask.shape[1], dtype="int32")
+            number = ops.sum(ops.cast(at[None, :, None] >= ends[:, None, 1:], "int32"), -1)
+            self.places = at - ops.take_along_axis(ends, number, axis=1)
+            sees = number[:, None, :, None] == number[:, None, None, :]
+        # What attention adds to its scores [B, heads, S, S], if it is not fused.
+        self.bias = (ops.cast(sees, "float32") - 1) * 1e9
+
+
+def attention(query: Any, key: Any, value: Any, sequences: Sequences, *, rate: float, draws: Draws | None) -> Any:
+    """softmax(query key' / sqrt(D)) value for each head, over the keys that a query sees.
+
+    `query`, `key` and `value` are [B, S, heads, D]. A share `rate` of the probabilities is dropped if there are
+    `draws`. Where attention is fused, a row's mask must be ones and then zeros.
     Source: google-research/bert modeling.py, attention_layer.
     """
-    if is_fused(query.dtype, query.shape[-1]):
+    if is_fused(query.dtype, query.shape[-1], packed=sequences.ends is not None):
         rate, seed = (0.0, 0) if draws is None else (rate, draws.place_seed())
-        return _cudnn_attention(query, key, value, mask, rate, seed)
+        return _cudnn_attention(query, key, value, sequences, rate, seed)
     scores = ops.einsum("bqnd,bknd->bnqk", query, key)
     scores = ops.cast(scores, "float32") * query.shape[-1] ** -0.5
-    scores = scores + (ops.cast(mask, "float32")[:, None, None, :] - 1) * 1e9
-    probabilities = dropped(draws, ops.softmax(scores), rate)
+    probabilities = dropped(draws, ops.softmax(scores + sequences.bias), rate)
     return ops.einsum("bnqk,bknd->bqnd", ops.cast(probabilities, value.dtype), value)
 
 
-def is_fused(dtype: Any, head: int) -> bool:
-    """Whether attention is one call of cuDNN: on JAX and an NVIDIA GPU, with values of 16 bits."""
+def is_fused(dtype: Any, head: int, *, packed: bool) -> bool:
+    """Whether attention is one call of cuDNN: on JAX and an NVIDIA GPU, with values of 16 bits.
+
+    Packed rows need a GPU of the Hopper generation or a later one.
+    """
     if keras.backend.backend() != "jax":
         return False
     fits = str(dtype) in ("bfloat16", "float16") and head % 8 == 0 and head <= _LARGEST_HEAD
-    return fits and _has_cudnn()
+    if not fits or not _has_cudnn():
+        return False
+    from jax._src.cudnn import fused_attention_stablehlo as cudnn
+
+    return not packed or cudnn.check_compute_capability("9.0")
 
 
 @functools.cache
@@ -177,13 +207,20 @@ def _has_cudnn() -> bool:
     return True
 
 
-def _cudnn_attention(query: Any, key: Any, value: Any, mask: Any, rate: float, seed: int) -> Any:
+def _cudnn_attention(query: Any, key: Any, value: Any, sequences: Sequences, rate: float, seed: int) -> Any:
     """Attention as cuDNN computes it. `jax.nn.dot_product_attention` calls the same function, without dropout."""
     from jax._src.cudnn import fused_attention_stablehlo as cudnn
 
-    # An example that only fills up a batch has no token; one key keeps its result finite.
-    lengths = ops.maximum(ops.sum(ops.cast(mask, "int32"), -1), 1)
+    if sequences.ends is None:
+        # An example that only fills up a batch has no token; one key keeps its result finite.
+        lengths, starts = ops.maximum(ops.sum(ops.cast(sequences.mask, "int32"), -1), 1), None
+    else:
+        # -1 stands for a sequence that is not there, and for what follows the last one.
+        starts = ops.pad(sequences.ends, ((0, 0), (0, 1)), constant_values=query.shape[1])
+        lengths = starts[:, 1:] - starts[:, :-1]
+        starts = ops.where(ops.pad(lengths, ((0, 0), (0, 1))) > 0, starts, -1)
+        lengths = ops.where(lengths > 0, lengths, -1)
     return cudnn.dot_product_attention(
-        query, key, value, q_seqlen=lengths, kv_seqlen=lengths, mask_type=cudnn.MaskType.PADDING,
-        scale=query.shape[-1] ** -0.5, dropout_rate=rate, seed=seed,
+        query, key, value, q_seqlen=lengths, kv_seqlen=lengths, q_offsets=starts, kv_offsets=starts,
+        mask_type=cudnn.MaskType.PADDING, scale=query.shape[-1] ** -0.5, dropout_rate=rate, seed=seed,
     )  # fmt: skip

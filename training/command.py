@@ -146,10 +146,11 @@ def _train(session: "Session", data: dict[str, Any]) -> None:
     if not resumed:
         _load_initial(session)
         trainer.steps.load()
+    packed = trainer.input.data_set.packed
     start = {
         "examples": trainer.input.data_set.samples,
         "device": session.devices.kind,
-        "attention": "fused, cuDNN" if session.task.built.is_fused else "not fused",
+        "attention": "fused, cuDNN" if session.task.built.is_fused(packed=packed) else "not fused",
         "options": settings.given_options(options),
         "data": data,
     }

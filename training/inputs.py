@@ -19,6 +19,7 @@ from maskmill.loading.opened_sources import OpeningOptions, Split, source_of
 from maskmill.loading.options import LoaderOptions
 from maskmill.reading.data_set import DataSet, ReadColumn
 from maskmill.reading.read_columns import Range
+from maskmill.records.features import most_sequences
 from training.config import ModelConfig
 from training.options import TrainOptions
 
@@ -34,6 +35,8 @@ _MASKS = ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights")
 # Tells words apart while masks are drawn.
 _CONTINUATION_MASK = "continuation_mask"
 _INT32_MAX = np.iinfo(np.int32).max
+# Arrays have room for at least so many sequences of a packed row.
+_FEWEST_SEQUENCES = 8
 # The seed of the masks of an evaluation set, so that all runs are evaluated with the same.
 _EVALUATION_SEED = 0
 
@@ -48,13 +51,15 @@ class Feature:
     """An array that a task needs of each example: its length, and the values that it may have.
 
     Arrays are int32, or float32 if `is_float`. A `scalar` feature has one value an example, and its arrays are [B]. An
-    `optional` feature that a data set lacks is zeros.
+    `optional` feature that a data set lacks is zeros. A feature with a value for each of the `sequences` of a packed
+    row has arrays [B, M] with M as ArrayMaker says, or [B, M + 1] if it tells their borders.
     """
 
     length: int
     is_float: bool = False
     scalar: bool = False
     optional: bool = False
+    sequences: bool = False
     values: Range | None = None
 
 
@@ -72,17 +77,21 @@ class Examples:
 
 
 def pretraining_features(
-    sequence_length: int, predictions: int, *, segments: bool = True, next_sentence: bool = True
+    sequence_length: int, predictions: int, *, segments: bool = True, next_sentence: bool = True, packed: bool = False
 ) -> dict[str, Feature]:
-    """The features of a pre-training example (google-research/bert create_pretraining_data.py)."""
+    """The features of a pre-training example (google-research/bert create_pretraining_data.py), or of a packed row."""
     features = {name: Feature(sequence_length) for name in ("input_ids", "input_mask")}
     if segments:
         # Full sentences and blocks have one segment: their examples have neither labels of pairs nor segments.
         features["segment_ids"] = Feature(sequence_length, optional=not next_sentence)
     features |= {name: Feature(predictions) for name in ("masked_lm_positions", "masked_lm_ids")}
     features["masked_lm_weights"] = Feature(predictions, is_float=True)
+    sequences = most_sequences(sequence_length)
     if next_sentence:
-        features["next_sentence_labels"] = Feature(1, scalar=True)
+        labels = Feature(sequences, sequences=True) if packed else Feature(1, scalar=True)
+        features["next_sentence_labels"] = labels
+    if packed:
+        features["cu_seqlens"] = Feature(sequences + 1, sequences=True)
     return features
 
 
@@ -93,18 +102,23 @@ def find_pretraining_examples(options: TrainOptions, config: ModelConfig, *, nex
       UnusableInputError: there is no example, or the examples do not fit the model; the message names a file.
     """
     data_sets = open_data_sets(options, config)
-    for data_set in data_sets.values():
-        if data_set.packed:
-            raise UnusableInputError(
-                f"{data_set.path}: several sequences are packed into each row, and this training's attention would go "
-                "across them; make the examples without --pack."
-            )
     first = next(iter(data_sets.values()))
+    for data_set in data_sets.values():
+        if data_set.packed != first.packed:
+            packed, other = (first, data_set) if first.packed else (data_set, first)
+            raise UnusableInputError(
+                f"{packed.path} has several sequences in a row and {other.path} has one; train and evaluate with "
+                "examples of one kind, all made with --pack or none."
+            )
     sequence_length = options.max_seq_length or first.width
     predictions = options.max_predictions_per_seq or first.predictions
     check_sequence_length(first.path, sequence_length, config)
     features = pretraining_features(
-        sequence_length, predictions, segments=config.model_type == "bert", next_sentence=next_sentence
+        sequence_length,
+        predictions,
+        segments=config.model_type == "bert",
+        next_sentence=next_sentence,
+        packed=first.packed,
     )
     return fitted(data_sets, with_ranges(features, config))
 
@@ -154,6 +168,7 @@ def with_ranges(features: Mapping[str, Feature], config: ModelConfig, *, num_lab
         "next_sentence_labels": below(2, "0 means the next sentence, and 1 a random one"),
         "label_ids": below(num_labels, f"--num_labels is {num_labels}, and labels count from 0"),
         "query_ids": below(_INT32_MAX, "queries have numbers of 31 bits"),
+        "cu_seqlens": below(length + 1, f"a row has {length} tokens"),
     }
     return {name: dataclasses.replace(feature, values=ranges[name]) for name, feature in features.items()}
 
@@ -270,17 +285,17 @@ class TrainingInput:
         )
         loader = _loader(self.data_set, options)
         loader.load_state_dict(loader.state_after(step))
-        return TrainingBatches(loader, self.features)
+        return TrainingBatches(loader, ArrayMaker(self.features, self.hosts))
 
 
 class TrainingBatches(Iterator[Arrays]):
     """Batches of a training run, arrays [batch / hosts, …], which a thread makes ahead of use."""
 
-    def __init__(self, loader: Loader, features: Mapping[str, Feature]) -> None:
+    def __init__(self, loader: Loader, arrays: "ArrayMaker") -> None:
         """Takes the loader's batches from where it stands, and closes it in the end."""
         self._loader = loader
         self._batches = loader.endless()
-        self._features = features
+        self._arrays = arrays
 
     @property
     def is_ready(self) -> bool:
@@ -293,7 +308,7 @@ class TrainingBatches(Iterator[Arrays]):
         Raises:
           UnusableInputError: an example cannot be read or used.
         """
-        return _arrays(next(self._batches), self._features)
+        return self._arrays(next(self._batches))
 
     def close(self) -> None:
         """Ends the thread; closes files and connections."""
@@ -313,7 +328,7 @@ class EvaluationInput:
         host: int = 0,
         hosts: int = 1,
     ) -> None:
-        self._features = features
+        self._arrays = ArrayMaker(features, hosts)
         self._max_batches = max_batches
         options = LoaderOptions(
             batch_size=batch, seed=_EVALUATION_SEED, shuffle=False, rank=host, ranks=hosts, tail="pad"
@@ -333,19 +348,37 @@ class EvaluationInput:
         self._loader.load_state_dict(self._start)
         with contextlib.closing(iter(self._loader)) as batches:
             for batch in itertools.islice(batches, self._max_batches):
-                yield _arrays(batch, self._features) | {"example_weights": batch["sample_weights"]}
+                yield self._arrays(batch) | {"example_weights": batch["sample_weights"]}
 
 
 def _loader(data_set: DataSet, options: LoaderOptions) -> Loader:
     return Loader([source_of(data_set, OpeningOptions())], options)
 
 
-def _arrays(batch: Mapping[str, np.ndarray], features: Mapping[str, Feature]) -> Arrays:
-    """What a task takes of a loader's batch: arrays [B, …], and [B] for scalar features."""
-    arrays = {}
-    for name, feature in features.items():
+class ArrayMaker:
+    """Makes what a task takes of a loader's batches: arrays [B, …], and [B] for scalar features.
+
+    Packed rows have room for many more sequences than they have. Their arrays have room for as many as any row had so
+    far, rounded up to a power of two, because a step is compiled anew for other shapes. Of several `hosts` none knows
+    the rows of the others, so their arrays keep all the room.
+    """
+
+    def __init__(self, features: Mapping[str, Feature], hosts: int) -> None:
+        self._features = features
+        self._hosts = hosts
+        self._sequences = _FEWEST_SEQUENCES
+
+    def __call__(self, batch: Mapping[str, np.ndarray]) -> Arrays:
+        """The arrays of a batch."""
+        if (ends := batch.get("cu_seqlens")) is not None:
+            most = int((ends[:, 1:] > ends[:, :-1]).sum(axis=1).max())
+            while self._sequences < most or (self._hosts > 1 and self._sequences < ends.shape[1]):
+                self._sequences *= 2
+        return {name: self._array(name, feature, batch) for name, feature in self._features.items()}
+
+    def _array(self, name: str, feature: Feature, batch: Mapping[str, np.ndarray]) -> np.ndarray:
         if name not in batch and feature.optional:
-            arrays[name] = np.zeros_like(batch["input_ids"])
-        else:
-            arrays[name] = batch[name].reshape(-1) if feature.scalar else batch[name]
-    return arrays
+            return np.zeros_like(batch["input_ids"])
+        if feature.sequences:
+            return batch[name][:, : self._sequences + (name == "cu_seqlens")]
+        return batch[name].reshape(-1) if feature.scalar else batch[name]

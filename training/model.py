@@ -16,7 +16,16 @@ import numpy as np
 from keras import ops
 
 from maskmill.errors import UnusableInputError
-from training.backend_ops import Draws, attention, dropped, is_fused, layer_norm, matmul_float32, recomputed
+from training.backend_ops import (
+    Draws,
+    Sequences,
+    attention,
+    dropped,
+    is_fused,
+    layer_norm,
+    matmul_float32,
+    recomputed,
+)
 from training.config import ModelConfig
 
 # Initial weights are drawn within so many standard deviations.
@@ -24,6 +33,9 @@ _TRUNCATION = 2
 
 # Matrix units want widths that are multiples of this.
 _ALIGNED = 64
+
+# The feature that packed rows have besides.
+ENDS = "cu_seqlens"
 
 # Arrays of a backend by name.
 Tensors = Mapping[str, Any]
@@ -65,10 +77,10 @@ class BuiltModel:
     forward: Forward
     compute_dtype: str
 
-    @property
-    def is_fused(self) -> bool:
+    def is_fused(self, *, packed: bool) -> bool:
         """Whether attention is one call of a library for the device (training/backend_ops.py)."""
-        return is_fused(self.compute_dtype, self.config.hidden_size // self.config.num_attention_heads)
+        head = self.config.hidden_size // self.config.num_attention_heads
+        return is_fused(self.compute_dtype, head, packed=packed)
 
     @property
     def variables(self) -> list[Any]:
@@ -78,7 +90,8 @@ class BuiltModel:
     def outputs(self, values: Sequence[Any], batch: Tensors, draws: Draws | None = None) -> dict[str, Any]:
         """The outputs by name for the values of all weights. With `draws` values are dropped, as in training."""
         weights = _Cast({w.name: v for w, v in zip(self.weights, values, strict=True)}, self.compute_dtype)
-        return self.forward(weights, {name: batch[name] for name in self.features}, draws)
+        features = (*self.features, ENDS) if ENDS in batch else self.features
+        return self.forward(weights, {name: batch[name] for name in features}, draws)
 
     def __call__(self, batch: Tensors) -> dict[str, Any]:
         """The outputs by name for the values that the weights have now; nothing is dropped."""
@@ -133,11 +146,12 @@ class _Cast:
 def pretraining_model(config: ModelConfig, *, next_sentence: bool = True, seed: int = 0) -> BuiltModel:
     """The encoder with the masked-LM head, tied to the word embeddings, and optionally the next-sentence head.
 
-    Features: `input_ids`, `input_mask`, `segment_ids` [B, S], `masked_lm_positions` [B, P], int32.
+    Features: `input_ids`, `input_mask`, `segment_ids` [B, S], `masked_lm_positions` [B, P], int32; of rows with several
+    sequences also `cu_seqlens` [B, M + 1]: 0, where each ends, and the last end again.
     Outputs: `masked_lm_logits` [B, P, vocab_size], `next_sentence_logits` [B, 2], `pooled_output` [B, hidden_size]; the
-    last two only with the next-sentence head. The seed gives the initial weights (see `initial_value`), which are the
-    same on every backend. Source: google-research/bert run_pretraining.py, get_masked_lm_output and
-    get_next_sentence_output.
+    last two only with the next-sentence head, and for each sequence of packed rows, [B, M, …]. The seed gives the
+    initial weights (see `initial_value`), which are the same on every backend.
+    Source: google-research/bert run_pretraining.py, get_masked_lm_output and get_next_sentence_output.
     """
     width, words = config.hidden_size, f"{config.model_type}/embeddings/word_embeddings"
     transform, bias, head = "cls/predictions/transform", "cls/predictions/output_bias", "cls/seq_relationship"
@@ -154,7 +168,7 @@ def pretraining_model(config: ModelConfig, *, next_sentence: bool = True, seed: 
         logits = matmul_float32(masked, table)[..., : config.vocab_size] + weights.full[bias]
         outputs = {"masked_lm_logits": logits}
         if next_sentence:
-            pooled = _pooled(config, weights, sequence, batch["input_ids"])
+            pooled = _pooled(config, weights, sequence, batch)
             logits = ops.matmul(pooled, ops.transpose(weights[f"{head}/output_weights"]))
             outputs["next_sentence_logits"] = ops.cast(logits + weights[f"{head}/output_bias"], "float32")
             outputs["pooled_output"] = ops.cast(pooled, "float32")
@@ -178,7 +192,7 @@ def classification_model(config: ModelConfig, *, num_labels: int, seed: int = 0)
     """
 
     def forward(weights: _Cast, batch: Tensors, draws: Draws | None) -> dict[str, Any]:
-        pooled = _pooled(config, weights, _encode(config, weights, batch, draws), batch["input_ids"])
+        pooled = _pooled(config, weights, _encode(config, weights, batch, draws), batch)
         pooled = dropped(draws, pooled, config.hidden_dropout_prob)
         logits = ops.matmul(pooled, ops.transpose(weights["output_weights"])) + weights["output_bias"]
         return {"logits": ops.cast(logits, "float32")}
@@ -200,12 +214,14 @@ def _encode(config: ModelConfig, weights: _Cast, batch: Tensors, draws: Draws | 
     suits a small product at its end. A step took a third longer on an H100.
     """
     embeddings, ids = f"{config.model_type}/embeddings", batch["input_ids"]
-    shape = ops.shape(ids)
+    shape, sequences = ops.shape(ids), Sequences(batch["input_mask"], batch.get(ENDS))
     heads, size = config.num_attention_heads, config.hidden_size // config.num_attention_heads
     rate = config.hidden_dropout_prob
     # Rows are looked up in float32: casting the whole table would take longer.
     x = ops.take(weights.full[f"{embeddings}/word_embeddings"], ids, axis=0)
-    x = x + weights.full[f"{embeddings}/position_embeddings"][: ids.shape[1]]
+    positions = weights.full[f"{embeddings}/position_embeddings"]
+    packed = sequences.places is not None
+    x = x + (ops.take(positions, sequences.places, axis=0) if packed else positions[: ids.shape[1]])
     if "segment_ids" in batch:
         # A product, because the gradients of a look-up would all be added to the same few rows.
         segments = ops.one_hot(batch["segment_ids"], config.type_vocab_size, dtype="float32")
@@ -219,7 +235,7 @@ def _encode(config: ModelConfig, weights: _Cast, batch: Tensors, draws: Draws | 
             for part in ("query", "key", "value")
         )
         drop = config.attention_probs_dropout_prob
-        y = attention(query, key, value, batch["input_mask"], rate=drop, draws=draws)
+        y = attention(query, key, value, sequences, rate=drop, draws=draws)
         y = _dense(weights, f"{layer}/attention/output/dense", ops.reshape(y, (-1, config.hidden_size)))
         x = _layer_norm(config, weights, f"{layer}/attention/output/LayerNorm", x + dropped(draws, y, rate))
         y = _activated(config, _dense(weights, f"{layer}/intermediate/dense", x))
@@ -234,9 +250,18 @@ def _at(sequence: Any, positions: Any, length: int) -> Any:
     return ops.take(sequence, positions + ops.expand_dims(starts, -1), axis=0)
 
 
-def _pooled(config: ModelConfig, weights: _Cast, sequence: Any, ids: Any) -> Any:
-    """The pooled output [B, hidden_size]: a dense layer with tanh on the first row of each of the examples `ids`."""
-    first = _at(sequence, ops.zeros_like(ids[:, :1]), ids.shape[1])[:, 0]
+def _pooled(config: ModelConfig, weights: _Cast, sequence: Any, batch: Tensors) -> Any:
+    """The pooled output [B, hidden_size]: a dense layer with tanh on the first row of each example.
+
+    It is [B, M, hidden_size] for packed rows, with the first row of each of their sequences.
+    """
+    ids, ends = batch["input_ids"], batch.get(ENDS)
+    length = ids.shape[1]
+    if ends is None:
+        first = _at(sequence, ops.zeros_like(ids[:, :1]), length)[:, 0]
+    else:
+        # A sequence that is not there would begin behind a full row.
+        first = _at(sequence, ops.minimum(ends[:, :-1], length - 1), length)
     return ops.tanh(_dense(weights, f"{config.model_type}/pooler/dense", first))
 
 

@@ -43,8 +43,8 @@ class PretrainingTask:
     """Masked LM and, if the model has the head, next-sentence prediction (google-research/bert run_pretraining.py).
 
     Batches have `masked_lm_positions` and `masked_lm_ids` [B, P] int32, `masked_lm_weights` [B, P] float32 and
-    `next_sentence_labels` [B] int32. In evaluation, `example_weights` [B] float32 is 0 for examples that only fill up
-    the last batch.
+    `next_sentence_labels` [B] int32; those of packed rows [B, M], negative where a row has no sequence. In evaluation,
+    `example_weights` [B] float32 is 0 for examples that only fill up the last batch.
     """
 
     def __init__(self, built: BuiltModel) -> None:
@@ -54,8 +54,7 @@ class PretrainingTask:
     def weights(self, batch: Tensors) -> dict[str, Any]:
         weights = {"masked_lm_loss": ops.sum(batch["masked_lm_weights"])}
         if self.next_sentence:
-            labels = batch["next_sentence_labels"]
-            weights["next_sentence_loss"] = ops.sum(ops.ones_like(labels, dtype="float32"))
+            weights["next_sentence_loss"] = ops.sum(_is_label(batch["next_sentence_labels"]))
         return weights
 
     def epsilon(self, loss: str) -> float:
@@ -67,7 +66,8 @@ class PretrainingTask:
         sums = {"masked_lm_loss": ops.sum(masked * batch["masked_lm_weights"])}
         if self.next_sentence:
             labels = batch["next_sentence_labels"]
-            sums["next_sentence_loss"] = ops.sum(cross_entropy(labels, outputs["next_sentence_logits"]))
+            losses = cross_entropy(ops.maximum(labels, 0), outputs["next_sentence_logits"])
+            sums["next_sentence_loss"] = ops.sum(losses * _is_label(labels))
         return sums
 
     def evaluation(self, outputs: Tensors, batch: Tensors) -> dict[str, Any]:
@@ -81,10 +81,11 @@ class PretrainingTask:
         }
         if self.next_sentence:
             logits, labels = outputs["next_sentence_logits"], batch["next_sentence_labels"]
+            weights = _is_label(labels) * ops.reshape(example_weights, (-1,) + (1,) * (len(labels.shape) - 1))
             parts |= {
-                "next_sentence_weight": example_weights,
-                "next_sentence_correct": _is_right(labels, logits) * example_weights,
-                "next_sentence_loss": cross_entropy(labels, logits) * example_weights,
+                "next_sentence_weight": weights,
+                "next_sentence_correct": _is_right(labels, logits) * weights,
+                "next_sentence_loss": cross_entropy(ops.maximum(labels, 0), logits) * weights,
             }
         return parts
 
@@ -102,6 +103,11 @@ class PretrainingTask:
 def cross_entropy(labels: Any, logits: Any) -> Any:
     """The cross entropy (float32 […]) of logits […, classes] and labels […]."""
     return ops.sparse_categorical_crossentropy(labels, ops.cast(logits, "float32"), from_logits=True)
+
+
+def _is_label(labels: Any) -> Any:
+    """1.0 for a label, 0.0 for what stands where there is none (float32)."""
+    return ops.cast(labels >= 0, "float32")
 
 
 def _is_right(labels: Any, logits: Any) -> Any:

@@ -12,7 +12,7 @@ from pipelines.stages.examples_stage import ExamplesStage
 from pipelines.stages.extract_stage import ExtractStage
 from pipelines.stages.mix_stage import MixStage
 from pipelines.stages.stage import Build, Stage
-from pipelines.stages.train_stage import TrainStage, eval_examples, has_pairs, why_not_trained
+from pipelines.stages.train_stage import TrainStage, eval_examples, has_pairs
 from pipelines.stages.vocabulary_stage import VocabularyStage
 
 
@@ -41,8 +41,6 @@ def of(stages: Mapping[type[Stage[Any]], Any]) -> str:
             return ""
         arguments = {"input": text.output, "output": "DIRECTORY", "vocab_file": "VOCABULARY"}
         return _command_line("examples", arguments)
-    if why_not_trained(examples):
-        return ""
     arguments = {"input_file": examples.output}
     if not has_pairs(examples):
         arguments["next_sentence_prediction"] = "False"

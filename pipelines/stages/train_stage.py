@@ -58,11 +58,6 @@ class TrainStage(Stage[TrainOptions]):
         return {} if has_pairs(build[ExamplesStage]) else {"next_sentence_prediction": False}
 
     @classmethod
-    def missing(cls, build: Build) -> str | None:
-        """Why `maskmill train` cannot read the examples."""
-        return why_not_trained(build[ExamplesStage])
-
-    @classmethod
     def clash(cls, build: Build) -> str | None:
         """Examples without pairs have nothing to learn of pairs."""
         examples = build[ExamplesStage]
@@ -92,13 +87,6 @@ class TrainStage(Stage[TrainOptions]):
 def has_pairs(examples: ExamplesOptions) -> bool:
     """Whether examples have labels of pairs to learn; full sentences and blocks have none."""
     return examples.objective.objective not in ("mlm", "blocks")
-
-
-def why_not_trained(examples: ExamplesOptions) -> str | None:
-    """Why `maskmill train` cannot read examples, as a clause; None if it can."""
-    if not examples.objective.pack:
-        return None
-    return "maskmill train reads a sequence a row, and the examples have pack"
 
 
 def eval_examples(build: Build) -> tuple[str, ...]:

@@ -132,17 +132,19 @@ def test_eval_examples_cannot_be_picked_of_mds() -> None:
         build_of(examples={"vocab_file": "vocab.txt", "format": "mds"}, eval={"num_examples_to_pick": 3})
 
 
-def test_a_training_reads_no_packed_rows() -> None:
-    with pytest.raises(UnusableInputError, match=r"b\.yaml: train: maskmill train reads .* have pack; leave this"):
-        build_of(examples={"vocab_file": "vocab.txt", "pack": True}, train={"preset": "tiny"})
-
-
 @pytest.mark.parametrize(
     "examples",
-    [{"format": "parquet"}, {"format": "mds"}, {"dynamic_masking": True}, {"feature_names": "v2"}, {"bins": 2}],
+    [
+        {"format": "parquet"},
+        {"format": "mds"},
+        {"dynamic_masking": True},
+        {"feature_names": "v2"},
+        {"bins": 2},
+        {"pack": True},
+    ],
     ids=str,
 )
-def test_a_training_reads_all_other_examples(examples: dict[str, object]) -> None:
+def test_a_training_reads_all_examples(examples: dict[str, object]) -> None:
     build = build_of(examples={"vocab_file": "vocab.txt"} | examples, train={"preset": "tiny"})
     assert list(build[TrainStage].input_file) == ["out/examples"]
 

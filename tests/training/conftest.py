@@ -91,3 +91,23 @@ def config():
     from training.config import from_json
 
     return from_json((GOLD / "bert_config.json").read_text(), where="bert_config.json")
+
+
+@pytest.fixture
+def with_cudnn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is traced afterwards is for an NVIDIA GPU of the Hopper generation with cuDNN. It cannot be run."""
+    from jax._src.cudnn import fused_attention_stablehlo
+
+    from training import backend_ops
+
+    monkeypatch.setattr(fused_attention_stablehlo, "check_cudnn_version", lambda: 91900)
+    monkeypatch.setattr(fused_attention_stablehlo, "check_compute_capability", lambda _: True)
+    monkeypatch.setattr(backend_ops, "_has_cudnn", lambda: True)
+
+
+@pytest.fixture
+def float32_afterwards():
+    import keras
+
+    yield
+    keras.config.set_dtype_policy("float32")

@@ -12,25 +12,6 @@ on_jax = pytest.mark.skipif(BACKEND != "jax", reason="JAX's own way")
 ROWS = {name: value[None] for name, value in random_batch(8).items()}
 
 
-@pytest.fixture
-def with_cudnn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is traced afterwards is for an NVIDIA GPU with cuDNN. It cannot be run."""
-    from jax._src.cudnn import fused_attention_stablehlo
-
-    from training import backend_ops
-
-    monkeypatch.setattr(fused_attention_stablehlo, "check_cudnn_version", lambda: 91900)
-    monkeypatch.setattr(backend_ops, "_has_cudnn", lambda: True)
-
-
-@pytest.fixture
-def float32_afterwards():
-    import keras
-
-    yield
-    keras.config.set_dtype_policy("float32")
-
-
 def test_dropout_drops_its_share_and_keeps_the_mean():
     from training.backend_ops import Draws
 
@@ -68,7 +49,7 @@ def test_attention_is_one_call_of_cudnn_in_the_program_of_a_gpu(rate, with_cudnn
 def test_attention_is_not_fused_in_float32_or_on_a_cpu(float32_afterwards):
     for dtype in ("float32", "bfloat16"):
         steps = make_steps(small_config(), dtype=dtype)
-        assert not steps.built.is_fused
+        assert not steps.built.is_fused(packed=False)
         assert "cudnn" not in steps._train.lower(steps._weights, steps._state, dict(ROWS)).as_text()
 
 

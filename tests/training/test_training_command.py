@@ -48,8 +48,9 @@ def maskmill_train(flags):
     [
         {},
         {"format": "parquet", "feature_names": "v2", "objective": "mlm", "dynamic_masking": True, "bins": 2},
+        {"format": "mds", "objective": "sop", "pack": True, "max_predictions_per_seq": 6},
     ],
-    ids=["google", "all-else"],
+    ids=["google", "all-else", "packed"],
 )
 def test_a_build_ends_in_a_training(tmp_path, kind):
     words = ["anarchism", "is", "a", "political", "philosophy", "and", "movement", "of", "the", "people"]

@@ -1,6 +1,7 @@
 """The order of the examples, resumption, sharing among hosts, and messages for unusable examples."""
 
 import contextlib
+import dataclasses
 import gzip
 import itertools
 import shutil
@@ -247,11 +248,16 @@ def test_segments_are_needed_where_pairs_are_learnt(tmp_path):
         opened(path, features=inputs.pretraining_features(4, 2))
 
 
-def test_packed_rows_are_refused(tmp_path):
-    path = write_pretraining(tmp_path / "part", {"cu_seqlens": [0, 2, 4]})
-    options = TrainOptions(output_dir="run", input_file=(path,))
-    with pytest.raises(UnusableInputError, match="make the examples without --pack"):
-        inputs.find_pretraining_examples(options, small_config(vocab_size=9), next_sentence=True)
+def test_packed_rows_are_not_mixed_with_others(tmp_path):
+    path = write_pretraining(tmp_path / "part", {"cu_seqlens": [0, 2, 4], "next_sentence_labels": [0, 1]})
+    other = write_pretraining(tmp_path / "other", {})
+    options = TrainOptions(output_dir="run", input_file=(path,), eval_file=(path,))
+    found = inputs.find_pretraining_examples(options, small_config(vocab_size=9), next_sentence=True)
+    assert found.features["cu_seqlens"].length == 3
+    for given in ({"eval_file": (other,)}, {"input_file": (other,)}):
+        with pytest.raises(UnusableInputError, match=r"part has several sequences in a row and .*other has one"):
+            changed = dataclasses.replace(options, **given)
+            inputs.find_pretraining_examples(changed, small_config(vocab_size=9), next_sentence=True)
 
 
 def model_features():

@@ -1,0 +1,119 @@
+"""Rows of several sequences give what their sequences give alone, in a model and in a whole run."""
+
+import numpy as np
+import pytest
+from training_helpers import BACKEND, make_steps, random_batch, small_config
+
+from training import inputs
+
+on_jax = pytest.mark.skipif(BACKEND != "jax", reason="JAX's own way")
+WIDTH = 64
+
+
+def packed(batch: dict, width: int = WIDTH, room: int = 8) -> dict:
+    """The examples of a batch in rows of several, in their order; `room` for so many in each."""
+    rows: list[list[int]] = []
+    free = 0
+    lengths = batch["input_mask"].sum(axis=1)
+    for example, length in enumerate(lengths):
+        if length > free:
+            rows.append([])
+            free = width
+        rows[-1].append(example)
+        free -= length
+    predictions = batch["masked_lm_ids"].shape[1]
+    pieces = {name: np.zeros((len(rows), width), np.int32) for name in ("input_ids", "input_mask", "segment_ids")}
+    masks = {name: np.zeros((len(rows), room * predictions), batch[name].dtype) for name in batch if "masked" in name}
+    ends, labels = np.zeros((len(rows), room + 1), np.int32), np.full((len(rows), room), -100, np.int32)
+    for row, examples in enumerate(rows):
+        at = 0
+        for place, example in enumerate(examples):
+            end, first = at + lengths[example], place * predictions
+            for name, array in pieces.items():
+                array[row, at:end] = batch[name][example, : lengths[example]]
+            for name, array in masks.items():
+                moved = at if name == "masked_lm_positions" else 0
+                array[row, first : first + predictions] = batch[name][example] + moved
+            ends[row, place + 1 :] = at = end
+            labels[row, place] = batch["next_sentence_labels"][example]
+    return pieces | masks | {"cu_seqlens": ends, "next_sentence_labels": labels}
+
+
+def step_of(batch: dict, **options) -> tuple[dict, dict]:
+    """The losses of a step, and the first moments of AdamW after it: a tenth of the gradients."""
+    steps = make_steps(small_config(num_hidden_layers=2), optimizer="adamw", clip="none", **options)
+    losses = {n: float(v) for n, v in steps.train({n: v[None] for n, v in batch.items()}).items()}
+    steps.store()
+    return losses, {w.name: np.asarray(m.value) for w, m in zip(steps.built.weights, steps.optimizer.m, strict=True)}
+
+
+@pytest.mark.parametrize("count", [1, 4])
+def test_the_loss_and_the_gradients_are_those_of_the_sequences_alone(count):
+    batch = random_batch(25)
+    rows = packed(batch)
+    more = -len(rows["input_ids"]) % count
+    # Rows that only fill up a batch for four devices: all of one is padding.
+    rows = {
+        n: np.pad(v, ((0, more), (0, 0)), constant_values=-100 * (n == "next_sentence_labels")) for n, v in rows.items()
+    }
+    assert (np.diff(rows["cu_seqlens"]) > 0).sum() == 25
+    alone, of_alone = step_of(batch)
+    together, of_together = step_of(rows, count=count)
+    assert together == pytest.approx(alone, rel=1e-5)
+    for name, gradient in of_alone.items():
+        np.testing.assert_allclose(of_together[name], gradient, atol=1e-6, err_msg=name)
+
+
+def test_a_sequence_does_not_see_another_of_its_row():
+    rows = packed(random_batch(12))
+    end = rows["cu_seqlens"][0, 1]
+    rows["masked_lm_weights"][0] *= rows["masked_lm_positions"][0] < end
+    others = {n: v.copy() for n, v in rows.items()}
+    others["input_ids"][0, end:] = 7
+    steps = make_steps(small_config())
+    one, other = (steps.built.outputs([w.variable.value for w in steps.built.weights], b) for b in (rows, others))
+    of_first = rows["masked_lm_weights"][0] > 0
+    for name, mine in (("masked_lm_logits", of_first), ("pooled_output", np.arange(8) == 0)):
+        first, changed = (np.asarray(outputs[name])[0] for outputs in (one, other))
+        np.testing.assert_array_equal(first[mine], changed[mine], err_msg=name)
+    # The others do see what changed.
+    assert (np.asarray(one["pooled_output"])[0, 1] != np.asarray(other["pooled_output"])[0, 1]).any()
+
+
+def test_an_evaluation_counts_each_sequence_once():
+    batch = random_batch(25)
+    rows = packed(batch)
+    steps = make_steps(small_config())
+    metrics = []
+    for examples in (batch, rows):
+        weights = np.ones(len(examples["input_ids"]), np.float32)
+        metrics.append(steps.task.metrics([steps.evaluate(examples | {"example_weights": weights})]))
+    assert metrics[0] == pytest.approx(metrics[1], rel=1e-5)
+    half = steps.evaluate(rows | {"example_weights": (np.arange(len(rows["input_ids"])) < 3).astype(np.float32)})
+    assert half["next_sentence_weight"].sum() == (np.diff(rows["cu_seqlens"][:3]) > 0).sum()
+
+
+@on_jax
+@pytest.mark.parametrize("rate", [0.0, 0.1])
+def test_attention_is_one_call_of_cudnn_in_the_program_of_a_gpu(rate, with_cudnn, float32_afterwards):
+    steps = make_steps(small_config(attention_probs_dropout_prob=rate), dtype="bfloat16")
+    rows = {name: value[None] for name, value in packed(random_batch(25)).items()}
+    assert steps.built.is_fused(packed=True)
+    program = steps._train.trace(steps._weights, steps._state, rows).lower(lowering_platforms=("cuda",)).as_text()
+    # Each row has room for eight sequences and what fills it up.
+    assert program.count("max_seg_per_batch") == 2
+    assert program.replace("\\22", '"').count('"max_seg_per_batch": 9') == 2
+    assert f"{WIDTH}x{WIDTH}x" not in program
+
+
+def test_arrays_have_room_for_the_sequences_that_rows_have():
+    features = inputs.pretraining_features(WIDTH, 5, packed=True)
+    few, many = (packed(random_batch(12), room=WIDTH // 2) for _ in range(2))
+    many["cu_seqlens"][3] = np.minimum(np.arange(WIDTH // 2 + 1) * 5, 60)
+    make = inputs.ArrayMaker(features, hosts=1)
+    for batch, room in ((few, 8), (many, 16), (few, 16)):
+        arrays = make(batch)
+        assert arrays["cu_seqlens"].shape[1] == room + 1
+        assert arrays["next_sentence_labels"].shape[1] == room
+        assert arrays["cu_seqlens"].max() == batch["cu_seqlens"].max()
+    assert inputs.ArrayMaker(features, hosts=2)(few)["next_sentence_labels"].shape[1] == WIDTH // 2
