@@ -182,6 +182,7 @@ lock: ## write the lock files anew, with the checksums of all packages (needs uv
 	$(COMPILE) --extra dev $(BASED) --constraint requirements-test.lock --output-file requirements-dev.lock
 	printf 'grain>=0.2.10\n' | $(COMPILE) - --extra dev --extra tensorflow --constraint requirements-gcp.lock \
 	  --output-file requirements-training.lock
+	$(COMPILE) --extra jax --constraint requirements-training.lock --output-file requirements-jax.lock
 	printf '%s\n' 'torch>=2.6,<3' 'transformers>=4.50,<6' 'torchdata>=0.11' 'pytest>=8' 'pytest-xdist>=3' \
 	  'hypothesis>=6.100' 'nvidia-dali-cuda130>=1.50 ; sys_platform == "linux"' | $(COMPILE) - --upgrade \
 	  --output-file requirements-torch.lock

@@ -51,12 +51,11 @@ class Binary(Distribution):
         return COMPILES
 
 
+JAX = ["keras>=3.8,<4", "jax>=0.5", "safetensors>=0.4"]
 TENSORFLOW = [
+    *JAX,
     "tensorflow>=2.19,<3",
     "tensorflow-transform>=1.17,<2",  # brings tensorflow-metadata and tfx-bsl, each in the version that fits
-    "keras>=3.8,<4",
-    "jax>=0.5",
-    "safetensors>=0.4",
 ]
 # Dataflow's service, and BigQuery's, Pub/Sub's, Spanner's … libraries, which Beam asks for together: 340 MB.
 GCP = ["apache-beam[gcp]>=2.65,<3"]
@@ -137,6 +136,7 @@ setup(
     ],
     extras_require={
         "gcp": GCP,
+        "jax": JAX,
         "tensorflow": TENSORFLOW,
         "quality": QUALITY,
         "events": EVENTS,

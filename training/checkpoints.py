@@ -79,7 +79,7 @@ def step_of(path: str) -> int:
 
 def list_checkpoints(directory: str) -> list[str]:
     """The paths of the checkpoints in a directory, oldest first."""
-    paths = storage.matching(files.join(directory, "step-*.safetensors"))
+    paths = files.list_directory(directory, "step-*.safetensors")
     return sorted((p for p in paths if _NAME.search(p)), key=step_of)
 
 
@@ -97,8 +97,7 @@ def write(directory: str, checkpoint: Checkpoint, *, keep: int) -> str:
         "data": json.dumps(checkpoint.data, sort_keys=True),
     }
     _write(path, checkpoint.arrays, metadata)
-    for old in list_checkpoints(directory)[:-keep]:
-        storage.delete(old)
+    files.delete(list_checkpoints(directory)[:-keep])
     return path
 
 
@@ -117,7 +116,7 @@ def write_weights(
 
 
 def _write(path: str, arrays: Mapping[str, np.ndarray], metadata: dict[str, str]) -> None:
-    storage.write_bytes(path, safetensors.numpy.save({n: np.ascontiguousarray(a) for n, a in arrays.items()}, metadata))
+    files.write_bytes(path, safetensors.numpy.save({n: np.ascontiguousarray(a) for n, a in arrays.items()}, metadata))
 
 
 def read_safetensors(path: str) -> tuple[dict[str, np.ndarray], dict[str, str]]:

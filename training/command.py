@@ -3,7 +3,6 @@
 import contextlib
 import dataclasses
 import functools
-import os
 import sys
 import time
 from collections.abc import Iterator
@@ -31,9 +30,6 @@ _LESS_MEMORY_TO_TRAIN = (
     "--train_batch_size or the size of the model"
 )
 _LESS_MEMORY_TO_EVALUATE = "lower --eval_batch_size, or give --dtype bfloat16"
-# TF_CPP_MIN_LOG_LEVEL for nothing but fatal errors.
-_FATAL_ONLY = "3"
-_STDERR = 2
 
 
 def run(options: TrainOptions) -> int:
@@ -63,16 +59,17 @@ def _run_here(options: TrainOptions) -> int:
     from training import devices
 
     devices.select_backend(options.backend)
-    _import_quietly()
-    from training import storage
+    if options.backend == "tensorflow":
+        devices.import_tensorflow("--backend tensorflow")
     from training.loop import Stopped
     from training.session import Session
 
-    # An object store that cannot be reached is found out before the model is built.
-    storage.exists(options.output_dir)
+    if not files.is_local(options.output_dir):
+        # That it cannot be reached is found out before the model is built.
+        files.store_of(options.output_dir)
     with _out_of_memory_explained(_LESS_MEMORY_TO_EVALUATE if options.eval_only else _LESS_MEMORY_TO_TRAIN):
         # Examples of another release are found out before the model is built, too.
-        data = {} if options.eval_only else provenance.provenance(options, storage.read_if_there)
+        data = {} if options.eval_only else provenance.provenance(options, files.read_if_there)
         session = Session(options)
         session.check_batches()
         if options.eval_only:
@@ -91,7 +88,6 @@ def convert_checkpoint(options: ConvertOptions) -> int:
       UnusableInputError: the checkpoint or its configuration cannot be used.
       RunFailedError: the output cannot be written.
     """
-    _import_quietly()
     from training import convert
 
     with _out_of_memory_explained("use a machine with more memory"):
@@ -111,19 +107,6 @@ def _out_of_memory_explained(advice: str) -> Iterator[None]:
             raise
         lines = text.strip().splitlines() or ["out of memory"]
         raise RunFailedError(f"The memory does not suffice ({lines[0][:_REASON_LENGTH]}); {advice}.") from error
-
-
-def _import_quietly() -> None:
-    """Imports TensorFlow without its notes on the terminal, some of which it writes before it reads its log level."""
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", _FATAL_ONLY)
-    terminal = os.dup(_STDERR)
-    try:
-        with open(os.devnull, "wb") as nowhere:
-            os.dup2(nowhere.fileno(), _STDERR)
-            import tensorflow  # noqa: F401
-    finally:
-        os.dup2(terminal, _STDERR)
-        os.close(terminal)
 
 
 def _train(session: "Session", data: dict[str, Any]) -> None:
@@ -220,7 +203,7 @@ def _evaluate_once(session: "Session") -> int:
 
 def _watch(session: "Session") -> int:
     """Evaluates each new checkpoint until the training ends or the target is reached. Returns the exit code, 0."""
-    from training import checkpoints, convert, evaluate, loop, storage
+    from training import checkpoints, convert, evaluate, loop
     from training.logs import say
 
     options, built = session.options, session.task.built
@@ -229,13 +212,13 @@ def _watch(session: "Session") -> int:
     step = -1
     while True:
         # This is read before the list, so that a checkpoint written in between is seen in the next round.
-        finished = storage.exists(files.join(options.output_dir, loop.FINISHED_FILE))
+        finished = files.exists(files.join(options.output_dir, loop.FINISHED_FILE))
         new_paths = [p for p in checkpoints.list_checkpoints(options.output_dir) if checkpoints.step_of(p) > step]
         for path in new_paths:
             try:
                 step, values = convert.read_any(path, session.config)
             except UnusableInputError:
-                if storage.exists(path):
+                if files.exists(path):
                     raise
                 say(f"{path} was deleted before it could be evaluated; keep more with --keep_checkpoint_max")
                 continue

@@ -11,9 +11,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
-from maskmill.errors import RunFailedError, UnusableInputError
+from maskmill.errors import UnusableInputError
 from maskmill.storage import files
 from training import (
     checkpoints,
@@ -102,7 +101,7 @@ def _read_arrays(checkpoint: str) -> tuple[dict[str, np.ndarray], dict[str, str]
 def _read_shards(index: str) -> dict[str, np.ndarray]:
     """The arrays of all files that Hugging Face's list of a model's files names."""
     try:
-        weight_map = json.loads(storage.read_bytes(index))["weight_map"]
+        weight_map = json.loads(files.read_bytes(index))["weight_map"]
         names = sorted(set(weight_map.values()))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise UnusableInputError(f"{index}: this is no list of a model's files, or it is damaged.") from None
@@ -123,11 +122,11 @@ def _find(path: str) -> str:
     preflight.check_checkpoint(path)
     path = os.path.expanduser(path.rstrip("/"))
     prefix = _TENSORFLOW_FILE.sub("", path)
-    if storage.exists(f"{prefix}.index"):
+    if files.exists(f"{prefix}.index"):
         return prefix
-    if tf.io.gfile.isdir(path):
+    if storage.is_directory(path):
         return _find_in(path)
-    if not storage.exists(path):
+    if not files.exists(path):
         raise preflight.no_such_checkpoint(path)
     if _is_of_arrays(path):
         return path
@@ -144,13 +143,13 @@ def _find_in(directory: str) -> str:
     if training_checkpoints := checkpoints.list_checkpoints(directory):
         return training_checkpoints[-1]
     for name in _HUGGING_FACE_FILES:
-        if storage.exists(files.join(directory, name)):
+        if files.exists(files.join(directory, name)):
             return files.join(directory, name)
-    safetensors_files = storage.matching(files.join(directory, f"*{_SAFETENSORS}"))
+    safetensors_files = files.list_directory(directory, f"*{_SAFETENSORS}")
     if len(safetensors_files) == 1:
         return safetensors_files[0]
-    if (latest := tf.train.latest_checkpoint(directory)) is not None:
-        return str(latest)
+    if (latest := tensorflow_checkpoints.latest(directory)) is not None:
+        return latest
     if safetensors_files:
         raise UnusableInputError(f"{directory}: there are several checkpoints in this directory; name one of them.")
     raise UnusableInputError(f"{directory}: there is no checkpoint in this directory.")
@@ -171,8 +170,8 @@ def find_config(path: str) -> ModelConfig | None:
             return config.from_json(metadata["config"], where=checkpoint)
     for name in ("config.json", BERT_CONFIG):
         beside = files.join(files.parent(checkpoint), name)
-        if storage.exists(beside):
-            return config.from_json(storage.read_bytes(beside), where=beside)
+        if files.exists(beside):
+            return config.from_json(files.read_bytes(beside), where=beside)
     return None
 
 
@@ -203,21 +202,17 @@ def run(options: ConvertOptions) -> int:
         "huggingface": lambda: _write_hugging_face(options, values, model, origin),
         "maskmill": lambda: checkpoints.write_weights(options.output, values, model, origin),
     }
-    try:
-        writers[options.format]()
-    except tf.errors.OpError as error:
-        reason = " ".join(str(error.message).split())
-        raise RunFailedError(f"{options.output}: this checkpoint cannot be written ({reason}).") from error
+    writers[options.format]()
     if options.format in ("tf1", "tf2"):
         beside = files.join(files.parent(options.output), BERT_CONFIG)
-        storage.write_bytes(beside, (json.dumps(model.to_google(), indent=2) + "\n").encode())
+        files.write_bytes(beside, (json.dumps(model.to_google(), indent=2) + "\n").encode())
     print(f"{options.output}: {len(values)} weights of {options.input}, written as {options.format}.")
     return 0
 
 
 def _config_of(options: ConvertOptions) -> ModelConfig:
     if options.bert_config_file is not None:
-        return config.from_json(storage.read_bytes(options.bert_config_file), where=options.bert_config_file)
+        return config.from_json(files.read_bytes(options.bert_config_file), where=options.bert_config_file)
     model = find_config(options.input)
     if model is None:
         raise UnusableInputError(f"{options.input}: there is no configuration beside it; give --bert_config_file.")
@@ -246,9 +241,9 @@ def _run_of(checkpoint: str) -> Mapping[str, Any]:
 def _labels_beside(directory: str, values: Values) -> tuple[str, ...]:
     """The names of a classifier's labels in the config.json beside its checkpoint; empty if there are none."""
     path = files.join(directory, "config.json")
-    if hugging_face.CLASSIFIER not in values or not storage.exists(path):
+    if hugging_face.CLASSIFIER not in values or not files.exists(path):
         return ()
-    names = json.loads(storage.read_bytes(path)).get("id2label")
+    names = json.loads(files.read_bytes(path)).get("id2label")
     count = len(values[hugging_face.CLASSIFIER])
     if not isinstance(names, dict) or set(names) != {str(i) for i in range(count)}:
         return ()

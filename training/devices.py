@@ -22,6 +22,9 @@ XLA_FLAGS = (
 )
 _LOOKUP_SECONDS = 5.0
 _JAX_WAITS_LONGER_SECONDS = 60
+# TF_CPP_MIN_LOG_LEVEL for nothing but fatal errors.
+_FATAL_ONLY = "3"
+_STDERR = 2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,6 +81,26 @@ def start(options: TrainOptions) -> Devices:
     return (_start_jax if options.backend == "jax" else _start_tensorflow)(options)
 
 
+def import_tensorflow(what: str) -> Any:
+    """TensorFlow, imported without its notes on the terminal, some of which it writes before it reads its log level.
+
+    Raises:
+      UnusableInputError: it is not installed; `what` needs it.
+    """
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", _FATAL_ONLY)
+    terminal = os.dup(_STDERR)
+    try:
+        with open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), _STDERR)
+            import tensorflow
+    except ModuleNotFoundError:
+        raise UnusableInputError(f"{what} needs TensorFlow; install it: pip install 'maskmill[tensorflow]'.") from None
+    finally:
+        os.dup2(terminal, _STDERR)
+        os.close(terminal)
+    return tensorflow
+
+
 def _chosen(options: TrainOptions, available: list[Any], kind: str, *, accelerated: bool) -> list[Any]:
     """The devices that a run computes on: as many as asked for; by default all accelerators, or one CPU."""
     count = options.num_devices or (len(available) if accelerated else 1)
@@ -92,7 +115,7 @@ def _start_jax(options: TrainOptions) -> Devices:
 
     given = os.environ.get("XLA_FLAGS", "")
     os.environ["XLA_FLAGS"] = " ".join([*(flag for flag in XLA_FLAGS if flag not in given), given]).strip()
-    # TensorFlow only reads and writes files here; it must not take the accelerator's memory.
+    # TensorFlow only reads checkpoints here; it must not take the accelerator's memory.
     if (tensorflow := sys.modules.get("tensorflow")) is not None:
         for kind in ("GPU", "TPU"):
             tensorflow.config.set_visible_devices([], kind)

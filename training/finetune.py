@@ -18,11 +18,13 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import tensorflow as tf
 from keras import ops
 
 from maskmill.errors import UnusableInputError
+from maskmill.records import example_proto
 from maskmill.records.file_names import lies_beside
+from maskmill.records.tfrecord import frame
+from maskmill.storage import files
 from training import inputs, storage
 from training.config import ModelConfig
 from training.inputs import Examples, Feature
@@ -153,7 +155,7 @@ def _expanded(patterns: Sequence[str]) -> list[str]:
     """Patterns, with the TSV files that they match named one by one."""
     paths = []
     for pattern in (part.strip() for named in patterns for part in named.split(",")):
-        matches = storage.matching(os.path.expanduser(pattern))
+        matches = [file.path for file in files.match([os.path.expanduser(pattern)], may_be_missing=True)]
         has_tsv = any(path.endswith(_TSV) for path in matches)
         paths += [path for path in matches if not lies_beside(path)] if has_tsv else [pattern]
     return paths
@@ -243,7 +245,7 @@ def write_examples(source: str, target: str, tokenizer: "Tokenizer", layout: Pai
     """
     query_numbers: dict[str, int] = {}
     count = 0
-    with tf.io.TFRecordWriter(target) as writer:
+    with open(target, "wb") as file:
         for columns in _column_batches(source, num_labels):
             first = _token_ids(tokenizer, columns["first"])
             second = _token_ids(tokenizer, columns["second"]) if "second" in columns else [None] * len(first)
@@ -252,10 +254,8 @@ def write_examples(source: str, target: str, tokenizer: "Tokenizer", layout: Pai
                 if "query_id" in columns:
                     query = columns["query_id"][i]
                     features["query_ids"] = [query_numbers.setdefault(query, len(query_numbers))]
-                example = tf.train.Example()
-                for name, values in features.items():
-                    example.features.feature[name].int64_list.value.extend(values)
-                writer.write(example.SerializeToString(deterministic=True))
+                lists = {n: example_proto.Feature(int64_list={"value": values}) for n, values in features.items()}
+                file.write(frame(example_proto.encode_example(lists)))
             count += len(first)
     return count
 

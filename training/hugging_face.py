@@ -10,7 +10,6 @@ import safetensors.numpy
 
 from maskmill.errors import UnusableInputError
 from maskmill.storage import files
-from training import storage
 from training.checkpoints import NO_ORIGIN, Values
 from training.config import ModelConfig
 from training.tokenizer_files import special_ids
@@ -176,10 +175,10 @@ def write_directory(
         model = dataclasses.replace(model, position_offset=ids["pad_token"] + 1)
     description = json.dumps(_description(values, model, labels, ids), indent=2, sort_keys=True) + "\n"
     packed = safetensors.numpy.save(to_hugging_face(values, model), {"format": "pt", **origin})
-    storage.write_bytes(files.join(directory, "model.safetensors"), packed)
+    files.write_bytes(files.join(directory, "model.safetensors"), packed)
     for name, content in tokenizer.items():
-        storage.write_bytes(files.join(directory, name), content)
-    storage.write_bytes(files.join(directory, "config.json"), description.encode())
+        files.write_bytes(files.join(directory, name), content)
+    files.write_bytes(files.join(directory, "config.json"), description.encode())
 
 
 def check_shapes(where: str, values: Mapping[str, np.ndarray], model: ModelConfig) -> None:

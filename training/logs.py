@@ -2,14 +2,15 @@
 
 import json
 import os
+import struct
 import sys
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import tensorflow as tf
-
 from maskmill.errors import UnusableInputError
+from maskmill.records.tfrecord import frame
+from maskmill.records.thrift import varint
 from maskmill.storage import files
 from training import storage
 
@@ -49,10 +50,10 @@ class RunLog:
         Raises:
           UnusableInputError: a line is damaged.
         """
-        if not self._writes or not storage.exists(self.path):
+        if not self._writes or not files.exists(self.path):
             return
         kept = [line for line, fields in _whole_lines(self.path) if fields["step"] <= step]
-        storage.write_bytes(self.path, "".join(kept).encode())
+        files.write_bytes(self.path, "".join(kept).encode())
 
     def event(self, event: str, step: int, values: Mapping[str, Any]) -> None:
         """Adds a line to the log, and its numbers to TensorBoard as `event/name`."""
@@ -71,10 +72,7 @@ class RunLog:
         """Writes the lines that are not written yet."""
         if not self._lines:
             return
-        if files.is_local(self.path):
-            files.make_directory(files.parent(self.path))
-        with tf.io.gfile.GFile(self.path, "a") as file:
-            file.write("".join(self._lines))
+        storage.append(self.path, "".join(self._lines).encode())
         self._lines.clear()
         self._flushed = self._clock()
         if self._board is not None:
@@ -82,27 +80,34 @@ class RunLog:
 
 
 class _Board:
-    """TensorBoard's event file: a TFRecord of Event messages. tf.summary would need TensorBoard to be installed."""
+    """TensorBoard's event file: a TFRecord of Event messages (tensorflow/core/util/event.proto, summary.proto)."""
 
     def __init__(self, directory: str, clock: Callable[[], float]) -> None:
         self._clock = clock
-        tf.io.gfile.makedirs(directory)
         # TensorBoard recognises event files by `tfevents` in their names, and reads them in the order of the names.
-        name = f"events.out.tfevents.{int(clock() * 1e6):017d}.maskmill"
-        self._file = tf.io.TFRecordWriter(files.join(directory, name))
-        self._file.write(tf.compat.v1.Event(wall_time=clock(), file_version="brain.Event:2").SerializeToString())
+        self._path = files.join(directory, f"events.out.tfevents.{int(clock() * 1e6):017d}.maskmill")
+        self._records: list[bytes] = []
+        self._add(_text(3, b"brain.Event:2"))
 
     def add(self, step: int, values: Mapping[str, float]) -> None:
         """Adds the values of a step by their tags."""
-        summary = tf.compat.v1.Summary()
-        for tag, value in values.items():
-            summary.value.add(tag=tag, simple_value=value)
-        event = tf.compat.v1.Event(wall_time=self._clock(), step=step, summary=summary)
-        self._file.write(event.SerializeToString())
+        # Event.step = 2 and .summary = 5; Summary.value = 1; Value.tag = 1 and .simple_value = 2, a float.
+        tagged = (_text(1, tag.encode()) + struct.pack("<Bf", 2 << 3 | 5, value) for tag, value in values.items())
+        self._add(bytes([2 << 3]) + varint(step) + _text(5, b"".join(_text(1, value) for value in tagged)))
 
     def flush(self) -> None:
-        """Writes what is buffered."""
-        self._file.flush()
+        """Writes what is not written yet."""
+        storage.append(self._path, b"".join(self._records))
+        self._records.clear()
+
+    def _add(self, fields: bytes) -> None:
+        # Event.wall_time = 1, a double.
+        self._records.append(frame(struct.pack("<Bd", 1 << 3 | 1, self._clock()) + fields))
+
+
+def _text(field: int, content: bytes) -> bytes:
+    """A field of a protocol buffer that holds text or a message."""
+    return bytes([field << 3 | 2]) + varint(len(content)) + content
 
 
 def say(text: str) -> None:
@@ -142,7 +147,7 @@ class MlperfLog:
         keys = [fields["key"] for _, fields in earlier]
         continues = "run_start" in keys
         kept = [line for line, _ in earlier] if continues else held_back
-        storage.write_bytes(self._path, "".join(kept).encode())
+        files.write_bytes(self._path, "".join(kept).encode())
         if continues:
             self._in_block = keys.count("block_start") > keys.count("block_stop")
             return
@@ -195,12 +200,11 @@ class MlperfLog:
             self._held_back.append(line)
             return
         _print(line)
-        with tf.io.gfile.GFile(self._path, "a") as file:
-            file.write(line)
+        storage.append(self._path, line.encode())
 
     def _lines_up_to(self, samples: int) -> list[tuple[str, dict[str, Any]]]:
         """The lines of the file up to a number of examples, without the end of the run, with their fields."""
-        if not storage.exists(self._path):
+        if not files.exists(self._path):
             return []
         lines = _whole_lines(self._path, names=("key", "metadata"))
         # Lines from before the run's start have no number of examples.
@@ -214,7 +218,7 @@ def _whole_lines(path: str, names: tuple[str, ...] = ("step",)) -> list[tuple[st
     A line without a newline at its end was cut off when the process was killed; it is left out.
     """
     lines = []
-    for number, line in enumerate(storage.read_bytes(path).splitlines(keepends=True), 1):
+    for number, line in enumerate(files.read_bytes(path).splitlines(keepends=True), 1):
         if not line.endswith(b"\n"):
             continue
         try:

@@ -14,7 +14,7 @@ import numpy as np
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.storage import files
-from training import checkpoints, evaluate, storage
+from training import checkpoints, evaluate
 from training.inputs import Arrays, TrainingBatches, TrainingInput
 from training.logs import MlperfLog, RunLog, say
 from training.model import Weight
@@ -133,7 +133,7 @@ class Trainer:
 
     def is_finished(self) -> bool:
         """Whether an earlier command finished the run that was resumed, so that there is nothing left to do."""
-        if self._saved_step < 0 or not storage.exists(files.join(self.options.output_dir, FINISHED_FILE)):
+        if self._saved_step < 0 or not files.exists(files.join(self.options.output_dir, FINISHED_FILE)):
             return False
         return self.step >= self.options.num_train_steps or self._target_file_says_reached()
 
@@ -196,7 +196,7 @@ class Trainer:
         metrics: dict[str, float] = {}
         reached = self._target_file_says_reached()
         if self.steps.devices.is_first:
-            storage.delete(files.join(options.output_dir, FINISHED_FILE))
+            files.delete([files.join(options.output_dir, FINISHED_FILE)])
         self.mlperf.begin(self._progress(), resumed=self._saved_step >= 0)
         if self.step == 0 and not reached:
             metrics, reached = self._evaluate()
@@ -369,10 +369,10 @@ class Trainer:
     def _target_file_says_reached(self) -> bool:
         """Whether an evaluation of this run, in this or another process, has reached the target."""
         path, target = files.join(self.options.output_dir, TARGET_FILE), self.options.target_masked_lm_accuracy
-        if target is None or not storage.exists(path):
+        if target is None or not files.exists(path):
             return False
         try:
-            reached = json.loads(storage.read_bytes(path))[_TARGET_METRIC]
+            reached = json.loads(files.read_bytes(path))[_TARGET_METRIC]
             # The file may be that of an earlier command with a lower target.
             return bool(reached >= target)
         except (ValueError, KeyError, TypeError):
@@ -390,7 +390,7 @@ class Trainer:
         self.log.flush()
         if not self.steps.devices.is_first:
             return
-        storage.write_bytes(files.join(self.options.output_dir, FINISHED_FILE), b'{"step": %d}\n' % self.step)
+        files.write_bytes(files.join(self.options.output_dir, FINISHED_FILE), b'{"step": %d}\n' % self.step)
         if target is None:
             say(f"done: {self.step} steps, {samples:,} examples")
         else:
@@ -405,7 +405,7 @@ def write_target(directory: str, step: int, metrics: Mapping[str, float]) -> Non
       RunFailedError: it cannot be written.
     """
     content = json.dumps({"step": step, **metrics}) + "\n"
-    storage.write_bytes(files.join(directory, TARGET_FILE), content.encode())
+    files.write_bytes(files.join(directory, TARGET_FILE), content.encode())
 
 
 def _numpy(value: Any) -> np.ndarray:

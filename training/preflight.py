@@ -1,4 +1,4 @@
-"""The checks of a training that need no TensorFlow. They take less than a second and come before anything else.
+"""The checks of a training that need no backend. They take less than a second and come before anything else.
 
 What lies on an object store is looked at later.
 """
@@ -9,15 +9,11 @@ import tempfile
 
 from maskmill.errors import UnusableInputError
 from maskmill.records.file_names import lies_beside
-from maskmill.storage import files
+from maskmill.storage import files, paths
 from training.config import BERT_CONFIG, ModelConfig, from_json, from_preset
 from training.devices import check_coordinator
 from training.options import ConvertOptions, TrainOptions
 
-# Object stores that TensorFlow can use; `ram` is its file system in memory.
-_SCHEMES = ("gs", "ram")
-# Where examples can be read, which TensorFlow does not do.
-_EXAMPLES_SCHEMES = ("gs", "http", "https")
 # Of a data set, and of a build.
 _MANIFESTS = ("manifest.json", "examples/manifest.json")
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -36,11 +32,12 @@ def check(options: TrainOptions, *, has_input: bool = True) -> None:
     """
     if options.launcher is not None:
         return  # the paths are those of other machines
-    paths = [options.output_dir, options.bert_config_file, options.vocab_file, options.tokenizer_file]
-    for path in (*paths, options.init_checkpoint, options.checkpoint):
+    named = [options.output_dir, options.bert_config_file, options.vocab_file, options.tokenizer_file]
+    for path in (*named, options.init_checkpoint, options.checkpoint):
         _check_scheme(path)
     for path in (*options.input_file, *options.eval_file) if has_input else ():
-        _check_scheme(path, _EXAMPLES_SCHEMES, "training reads examples from local files, gs:// and http(s)://")
+        if not paths.is_web(path):
+            _check_scheme(path)
     named_model(options)
     for checkpoint in (options.init_checkpoint, options.checkpoint):
         if checkpoint is not None:
@@ -171,17 +168,10 @@ def no_such_checkpoint(path: str) -> UnusableInputError:
     )
 
 
-def _check_scheme(
-    path: str | None,
-    schemes: tuple[str, ...] = _SCHEMES,
-    where: str = "training reads and writes local files and gs:// only",
-) -> None:
-    """Refuses what is neither local nor in a place that can be reached; `where` says which these are."""
-    if path is None or files.is_local(path):
-        return
-    scheme = path.partition("://")[0]
-    if scheme not in schemes:
-        raise UnusableInputError(f"{path}: {where}, not {scheme}://; copy the files first.")
+def _check_scheme(path: str | None) -> None:
+    """Refuses what is neither local nor in a store that can be used here."""
+    if path is not None and not files.is_local(path):
+        paths.check_scheme(path)
 
 
 def _check_examples(pattern: str, options: TrainOptions, *, is_alone: bool) -> None:
@@ -198,10 +188,10 @@ def _check_examples(pattern: str, options: TrainOptions, *, is_alone: bool) -> N
         if not is_alone:
             raise UnusableInputError(f"{pattern}: this data set is not the only thing that is named; name it alone.")
         return
-    paths = [path for path in glob.glob(expanded) if os.path.isfile(path) and not lies_beside(path)]
-    if not paths:
+    found = [path for path in glob.glob(expanded) if os.path.isfile(path) and not lies_beside(path)]
+    if not found:
         raise UnusableInputError(f"{pattern}: no examples match; check the path.")
-    for path in paths:
+    for path in found:
         if path.endswith(".tsv"):
             _check_tsv(path, options)
         else:

@@ -153,7 +153,7 @@ def _model_config(options: TrainOptions) -> ModelConfig:
 def _named_config(options: TrainOptions) -> ModelConfig:
     """The configuration in --bert_config_file or of the checkpoint that the options name."""
     if options.bert_config_file is not None:
-        return from_json(storage.read_bytes(options.bert_config_file), where=options.bert_config_file)
+        return from_json(files.read_bytes(options.bert_config_file), where=options.bert_config_file)
     checkpoint = options.checkpoint or options.init_checkpoint
     if checkpoint is None and options.eval_only:
         checkpoint = next(reversed(checkpoints.list_checkpoints(options.output_dir)), None)

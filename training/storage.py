@@ -1,79 +1,79 @@
-"""Files of a training run, on a local disk or an object store.
+"""Files of a training run for libraries that know local files only, and what the system holds of files in memory.
 
-Local files are read and written by `maskmill.storage.files`, remote files by TensorFlow's file system instead of
-Beam's: it can append to a log. Examples are read by maskmill/loading.
+All other files are read and written by `maskmill.storage.files`.
 """
 
 import contextlib
 import os
+import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
 
-import tensorflow as tf
-
-from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.storage import files
-
-
-def read_bytes(path: str) -> bytes:
-    """The whole content of a small file.
-
-    Raises:
-      UnusableInputError: it is missing or cannot be read.
-    """
-    if files.is_local(path):
-        return files.read_bytes(path)
-    try:
-        with tf.io.gfile.GFile(path, "rb") as file:
-            return bytes(file.read())
-    except tf.errors.OpError as error:
-        raise UnusableInputError(f"{path}: this file cannot be read ({error.message}).") from None
-
-
-def read_if_there(path: str) -> bytes | None:
-    """The content of a small file; None if there is none.
-
-    Raises:
-      UnusableInputError: it cannot be read, or an object store cannot be asked.
-    """
-    return read_bytes(path) if exists(path) else None
-
-
-def write_bytes(path: str, content: bytes) -> None:
-    """Writes a file, which appears only when it is complete.
-
-    Raises:
-      RunFailedError: it cannot be written.
-    """
-    if files.is_local(path):
-        files.write_bytes(path, content)
-        return
-    try:
-        with tf.io.gfile.GFile(path, "wb") as file:
-            file.write(content)
-    except tf.errors.OpError as error:
-        raise RunFailedError(f"{path}: this file cannot be written ({error.message}).") from error
 
 
 @contextlib.contextmanager
 def local_copy(path: str) -> Iterator[str]:
-    """A local path with the content of `path`, for libraries that read local files only.
-
-    A remote file is copied to a temporary directory, which is deleted on exit.
+    """A local path with the content of `path`: itself, or a copy in a temporary directory that is deleted on exit.
 
     Raises:
       UnusableInputError: a remote file cannot be read.
     """
+    with local_copies([path]) as copies:
+        yield copies[0]
+
+
+@contextlib.contextmanager
+def local_copies(paths: list[str]) -> Iterator[list[str]]:
+    """Local paths with the contents of `paths`, of one directory; see `local_copy`."""
+    if all(map(files.is_local, paths)):
+        yield paths
+        return
+    with tempfile.TemporaryDirectory(prefix="maskmill-") as directory:
+        copies = [os.path.join(directory, files.base_name(path)) for path in paths]
+        for path, copy in zip(paths, copies, strict=True):
+            with files.open_input(path) as source, open(copy, "wb") as target:
+                shutil.copyfileobj(source, target)
+        yield copies
+
+
+@contextlib.contextmanager
+def written_here(path: str) -> Iterator[str]:
+    """A local path for files whose names begin with that of `path`; on exit they are beside it, wherever that is.
+
+    Raises:
+      RunFailedError: one cannot be written there.
+    """
     if files.is_local(path):
+        files.make_directory(files.parent(path))
         yield path
         return
     with tempfile.TemporaryDirectory(prefix="maskmill-") as directory:
-        copy = os.path.join(directory, files.base_name(path))
-        try:
-            tf.io.gfile.copy(path, copy)
-        except tf.errors.OpError as error:
-            raise UnusableInputError(f"{path}: this file cannot be read ({error.message}).") from None
-        yield copy
+        yield os.path.join(directory, files.base_name(path))
+        for name in sorted(os.listdir(directory)):
+            with (
+                open(os.path.join(directory, name), "rb") as source,
+                files.new_file(files.join(files.parent(path), name), checksum=False) as target,
+            ):
+                shutil.copyfileobj(source, target)
+
+
+def is_directory(path: str) -> bool:
+    """Whether a path is a directory, or an object store has files in it."""
+    return os.path.isdir(path) if files.is_local(path) else bool(files.list_directory(path))
+
+
+def append(path: str, content: bytes) -> None:
+    """Adds to the end of a file, and makes it and its directory first if they are missing.
+
+    An object store cannot append, so the whole file is written there anew.
+    """
+    if not files.is_local(path):
+        files.write_bytes(path, (files.read_if_there(path) or b"") + content)
+        return
+    files.make_directory(files.parent(path))
+    with open(path, "ab") as file:
+        file.write(content)
 
 
 def drop_cached(paths: Iterable[str]) -> bool:
@@ -87,50 +87,3 @@ def drop_cached(paths: Iterable[str]) -> bool:
         with open(path, "rb") as file:
             os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
     return True
-
-
-def exists(path: str) -> bool:
-    """Whether there is a file or directory of this name.
-
-    Raises:
-      UnusableInputError: an object store cannot be asked.
-    """
-    with _explained(path):
-        return bool(tf.io.gfile.exists(path))
-
-
-def matching(pattern: str) -> list[str]:
-    """The paths that match a glob, sorted.
-
-    Raises:
-      UnusableInputError: an object store cannot be asked.
-    """
-    with _explained(pattern):
-        try:
-            return sorted(tf.io.gfile.glob(pattern))
-        except tf.errors.NotFoundError:
-            return []  # an object store without this bucket or directory
-
-
-def delete(path: str) -> None:
-    """Deletes a file. A missing one is not an error.
-
-    Raises:
-      UnusableInputError: an object store refuses.
-    """
-    with _explained(path), contextlib.suppress(tf.errors.NotFoundError):
-        tf.io.gfile.remove(path)
-
-
-@contextlib.contextmanager
-def _explained(path: str) -> Iterator[None]:
-    """Turns TensorFlow's errors into sentences. Its own line breaks would make several of one."""
-    try:
-        yield
-    except tf.errors.NotFoundError:
-        raise
-    except tf.errors.OpError as error:
-        reason = " ".join(str(error.message).split())
-        raise UnusableInputError(
-            f"{path}: this place cannot be reached; check its name, the network and the credentials ({reason})."
-        ) from None

@@ -4,18 +4,23 @@ A checkpoint is named by its prefix: `model.ckpt-28252` means `model.ckpt-28252.
 `model.ckpt-28252.data-00000-of-00001`.
 """
 
+import contextlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import tensorflow as tf
 
-from maskmill.errors import UnusableInputError
+from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.storage import files
 from training import hugging_face, storage
 from training.checkpoints import Values
 from training.config import ModelConfig
+from training.devices import import_tensorflow
 
+# The file beside TF1's checkpoints that names the newest of them.
+_STATE = "checkpoint"
+_INDEX = ".index"
 # A TF2 checkpoint stores a variable under its object's path and this suffix.
 _TF2_SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"
 # Where TensorFlow Models' checkpoints keep the encoder: `Checkpoint(encoder=…)`, `Checkpoint(model=…)`, or bare.
@@ -32,13 +37,17 @@ def read(prefix: str, model: ModelConfig) -> Values:
     Raises:
       UnusableInputError: the checkpoint is damaged, or it is not of this model.
     """
+    tf = import_tensorflow("This checkpoint")
+    weight_names = {weight.ours for weight in hugging_face.named_weights(model)}
+    paths = files.list_directory(files.parent(prefix), f"{files.base_name(prefix)}.*")
     try:
-        reader = tf.compat.v1.train.NewCheckpointReader(prefix)
-        stored_names = list(reader.get_variable_to_shape_map())
-        if any(n.endswith(_TF2_SUFFIX) for n in stored_names):
-            return _read_tf2(reader, stored_names, model, prefix)
-        weight_names = {weight.ours for weight in hugging_face.named_weights(model)}
-        values = {n: reader.get_tensor(n) for n in stored_names if n in weight_names}
+        with storage.local_copies(paths) as copies:
+            index = copies[paths.index(f"{prefix}{_INDEX}")]
+            reader = tf.compat.v1.train.NewCheckpointReader(index.removesuffix(_INDEX))
+            stored_names = list(reader.get_variable_to_shape_map())
+            if any(n.endswith(_TF2_SUFFIX) for n in stored_names):
+                return _read_tf2(reader, stored_names, model, prefix)
+            values = {n: reader.get_tensor(n) for n in stored_names if n in weight_names}
     except (tf.errors.OpError, IndexError, RuntimeError) as error:
         # TensorFlow's reader raises Python's own exceptions for some of its errors.
         reason = getattr(error, "message", error)
@@ -52,14 +61,42 @@ def read(prefix: str, model: ModelConfig) -> Values:
 
 def write_tf1(prefix: str, values: Mapping[str, np.ndarray]) -> None:
     """Writes what TF1's Saver writes (format V2): `prefix.index`, `prefix.data-00000-of-00001` and `checkpoint`."""
-    tf.io.gfile.makedirs(files.parent(prefix))
     names = sorted(values)
-    tf.raw_ops.SaveV2(
-        prefix=prefix, tensor_names=names, shape_and_slices=[""] * len(names), tensors=[values[n] for n in names]
-    )
+    with _written(prefix) as (tf, here):
+        tf.raw_ops.SaveV2(
+            prefix=here, tensor_names=names, shape_and_slices=[""] * len(names), tensors=[values[n] for n in names]
+        )
     name = files.base_name(prefix)
     state = f'model_checkpoint_path: "{name}"\nall_model_checkpoint_paths: "{name}"\n'
-    storage.write_bytes(files.join(files.parent(prefix), "checkpoint"), state.encode())
+    files.write_bytes(files.join(files.parent(prefix), _STATE), state.encode())
+
+
+def latest(directory: str) -> str | None:
+    """The prefix of the newest checkpoint in a directory, as TensorFlow's Saver notes it; None without such a note."""
+    state = files.read_if_there(files.join(directory, _STATE))
+    named = None if state is None else re.search(r'^model_checkpoint_path: "(.+)"$', state.decode(), re.MULTILINE)
+    if named is None:
+        return None
+    # It is a path from the directory on, or a whole one.
+    whole = named[1].startswith("/") or not files.is_local(named[1])
+    prefix = named[1] if whole else files.join(directory, named[1])
+    return prefix if files.exists(f"{prefix}{_INDEX}") else None
+
+
+@contextlib.contextmanager
+def _written(prefix: str) -> Iterator[tuple[Any, str]]:
+    """TensorFlow, and a local prefix at which it writes a checkpoint that is then at `prefix`.
+
+    Raises:
+      RunFailedError: it cannot be written.
+    """
+    tf = import_tensorflow("A TensorFlow checkpoint")
+    try:
+        with storage.written_here(prefix) as here:
+            yield tf, here
+    except tf.errors.OpError as error:
+        reason = " ".join(str(error.message).split())
+        raise RunFailedError(f"{prefix}: this checkpoint cannot be written ({reason}).") from error
 
 
 # TensorFlow 2: tensorflow/models, official/nlp/modeling/networks
@@ -151,16 +188,17 @@ def write_tf2(prefix: str, values: Mapping[str, np.ndarray], model: ModelConfig)
     """
     if model.model_type != "bert":
         raise UnusableInputError("TensorFlow Models has no encoder checkpoints for RoBERTa; choose another --format.")
-    root = tf.Module()
-    objects: dict[str, Any] = {"": root}
-    for weight in tf2_weights(model):
-        paths = weight.paths
-        variable = tf.Variable(values[weight.name].reshape(weight.keras_shape(model)))
-        owner: Any = None
-        for path in paths:
-            owner = _attach(objects, path.rpartition("/")[0], owner)
-        setattr(owner, paths[0].rpartition("/")[2], variable)
-    tf.train.Checkpoint(encoder=root, model=root).write(prefix)
+    with _written(prefix) as (tf, here):
+        root = tf.Module()
+        objects: dict[str, Any] = {"": root}
+        for weight in tf2_weights(model):
+            paths = weight.paths
+            variable = tf.Variable(values[weight.name].reshape(weight.keras_shape(model)))
+            owner: Any = None
+            for path in paths:
+                owner = _attach(objects, path.rpartition("/")[0], owner)
+            setattr(owner, paths[0].rpartition("/")[2], variable)
+        tf.train.Checkpoint(encoder=root, model=root).write(here)
 
 
 def _attach(objects: dict[str, Any], path: str, last: Any) -> Any:
@@ -171,6 +209,6 @@ def _attach(objects: dict[str, Any], path: str, last: Any) -> Any:
     if path not in objects:
         parent, _, name = path.rpartition("/")
         holder = _attach(objects, parent, None)
-        objects[path] = last if last is not None else tf.Module()
+        objects[path] = last if last is not None else type(objects[""])()
         setattr(holder, name, objects[path])
     return objects[path]

@@ -43,7 +43,7 @@ def of_conversion(
       UnusableInputError: there is no vocabulary, it cannot be used, or it is larger than the model's.
     """
     if options.tokenizer_file is not None:
-        found = _found(files.parent(options.tokenizer_file)) | {TOKENIZER: storage.read_bytes(options.tokenizer_file)}
+        found = _found(files.parent(options.tokenizer_file)) | {TOKENIZER: files.read_bytes(options.tokenizer_file)}
         return _completed(found, options.tokenizer_file, model)
     vocabulary, do_lower_case = options.vocab_file, options.do_lower_case
     if do_lower_case is None:
@@ -56,7 +56,7 @@ def of_conversion(
             return found
     if vocabulary is None:
         vocabulary = files.join(beside, VOCABULARY)
-        if not storage.exists(vocabulary):
+        if not files.exists(vocabulary):
             raise UnusableInputError(
                 f"--vocab_file is missing: there is no {VOCABULARY} in {beside or '.'}, and without the vocabulary "
                 "Hugging Face's tokenizer would know no word."
@@ -95,7 +95,7 @@ def _ids(vocabulary: Vocabulary) -> dict[str, int]:
 def _said_beside(path: str, ids: Mapping[str, int]) -> bool | None:
     """Whether the tokenizer.json beside a vocabulary lower-cases text; None if there is none for it."""
     beside = files.join(files.parent(path), TOKENIZER)
-    return tokenizer_json.lower_cases(storage.read_bytes(beside), ids) if storage.exists(beside) else None
+    return tokenizer_json.lower_cases(files.read_bytes(beside), ids) if files.exists(beside) else None
 
 
 def special_ids(tokenizer: Mapping[str, bytes]) -> dict[str, int]:
@@ -132,15 +132,15 @@ def keep_tokenizer(path: str, directory: str) -> None:
     _keep(path, files.join(directory, TOKENIZER))
     for name in (CONFIG, SPECIAL_TOKENS):
         beside = files.join(files.parent(path), name)
-        if storage.exists(beside):
+        if files.exists(beside):
             _keep(beside, files.join(directory, name))
 
 
 def _keep(path: str, kept: str) -> None:
-    content = storage.read_bytes(path)
-    if not storage.exists(kept):
-        storage.write_bytes(kept, content)
-    elif storage.read_bytes(kept) != content:
+    content = files.read_bytes(path)
+    if not files.exists(kept):
+        files.write_bytes(kept, content)
+    elif files.read_bytes(kept) != content:
         raise UnusableInputError(
             f"{files.parent(kept)}: this run was begun with another vocabulary ({kept}) than {path}; give that, or "
             "another --output_dir."
@@ -150,7 +150,7 @@ def _keep(path: str, kept: str) -> None:
 def _found(directory: str) -> dict[str, bytes]:
     """The files of a tokenizer that are in a directory: their contents by name."""
     paths = {name: files.join(directory, name) for name in _FILES}
-    return {name: storage.read_bytes(path) for name, path in paths.items() if storage.exists(path)}
+    return {name: files.read_bytes(path) for name, path in paths.items() if files.exists(path)}
 
 
 def _completed(found: Mapping[str, bytes], path: str, model: ModelConfig) -> dict[str, bytes]:

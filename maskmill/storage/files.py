@@ -392,7 +392,8 @@ def list_directory(directory: str, pattern: str = "*") -> list[str]:
     if is_local(directory):
         if not os.path.isdir(directory):
             return []
-        names = sorted(e.name for e in os.scandir(directory) if e.is_file())
+        # A link may go round in a circle, which `isfile` does not raise.
+        names = sorted(e.name for e in os.scandir(directory) if e.is_file(follow_symlinks=False) or os.path.isfile(e))
         return [join(directory, n) for n in names if fnmatch.fnmatchcase(n, pattern)]
     found, _ = store_of(directory).entries(join(directory, ""), deep=False)
     return [file.path for file in found if fnmatch.fnmatchcase(base_name(file.path), pattern)]

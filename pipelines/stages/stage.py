@@ -201,11 +201,11 @@ class Stage(abc.ABC, Generic[Options]):
         return {**option_tools.parameters(self.options, without=self.places), **self.contents}
 
 
-def check_tensorflow(what: str, *modules: str) -> None:
-    """Raises UnusableInputError if a module of the extra [tensorflow] is missing; `what` needs it."""
+def check_extra(extra: str, what: str, *modules: str) -> None:
+    """Raises UnusableInputError if a module of an extra is missing; `what` needs it."""
     missing = [name for name in modules if importlib.util.find_spec(name) is None]
     if missing:
-        raise UnusableInputError(f"{what} needs {missing[0]}; install it: pip install 'maskmill[tensorflow]'.")
+        raise UnusableInputError(f"{what} needs {missing[0]}; install it: pip install 'maskmill[{extra}]'.")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ from maskmill.storage import files
 from pipelines.settings.stage_options import ExamplesOptions
 from pipelines.stages.eval_stage import EVAL_NAME, EvalStage
 from pipelines.stages.examples_stage import ExamplesStage
-from pipelines.stages.stage import Build, Stage, check_tensorflow
+from pipelines.stages.stage import Build, Stage, check_extra
 from training.options import ConvertOptions, TrainOptions, deciding_options
 
 # Options of a training, beside those that decide the weights, of which its result depends.
@@ -28,7 +28,7 @@ class TrainStage(Stage[TrainOptions]):
     after = EvalStage
     decides = ("output_dir", "input_file", "eval_file", "vocab_file", "tokenizer_file")
     is_optional = True
-    purpose = "With this section the build ends with a training (extra [tensorflow])."
+    purpose = "With this section the build ends with a training (extra [jax])."
 
     @classmethod
     def shaping(cls, options: TrainOptions) -> dict[str, Any]:
@@ -75,7 +75,7 @@ class TrainStage(Stage[TrainOptions]):
 
         preflight.check(options, has_input=is_first)
         if options.launcher is None:
-            check_training_installed()
+            check_installed(options.backend)
         return cls(options=options)
 
     @classmethod
@@ -97,9 +97,9 @@ def eval_examples(build: Build) -> tuple[str, ...]:
     return (files.join(picked.output, EVAL_NAME),)
 
 
-def check_training_installed() -> None:
-    """Raises UnusableInputError if the libraries of a training are missing."""
-    check_tensorflow("Training", "tensorflow", "keras")
+def check_installed(backend: str) -> None:
+    """Raises UnusableInputError if the libraries of a training on a backend are missing."""
+    check_extra(backend, "Training", backend, "keras", "safetensors")
 
 
 def train(options: TrainOptions) -> int:
@@ -115,7 +115,7 @@ def convert(options: ConvertOptions) -> int:
     from training import preflight
 
     preflight.check_conversion(options)
-    check_training_installed()
+    check_installed("jax")
     from training import command
 
     return command.convert_checkpoint(options)

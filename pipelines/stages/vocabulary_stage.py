@@ -9,7 +9,7 @@ from maskmill.storage import files
 from pipelines.settings.options import parameters
 from pipelines.settings.stage_options import VocabularyStageOptions
 from pipelines.stages.extract_stage import ExtractStage
-from pipelines.stages.stage import Build, GraphStage, check_tensorflow
+from pipelines.stages.stage import Build, GraphStage, check_extra
 from pipelines.terminal import data_warnings
 from transforms.vocabularies.options import VocabularyOptions
 
@@ -68,7 +68,7 @@ class VocabularyStage(GraphStage[VocabularyStageOptions]):
             _check_compared(path)
         _check_model_directory(options)
         if options.transform_fn:
-            check_tensorflow("--transform_fn", "tensorflow", "tensorflow_transform")
+            check_extra("tensorflow", "--transform_fn", "tensorflow", "tensorflow_transform")
         cls.check_output(options, unclaimed=options.ADDITIONS)
         _note_size(options.vocabulary)
         skipped = beside_texts(options.input) if is_first else []

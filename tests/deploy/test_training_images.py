@@ -48,7 +48,7 @@ def test_an_image_copies_every_package(name: str) -> None:
 @pytest.mark.parametrize("name", DOCKERFILES)
 def test_an_image_installs_jax_as_it_is_locked(name: str) -> None:
     installs = " ".join(arguments for instruction, arguments in instructions(name) if instruction == "RUN")
-    assert "--requirement requirements-training.lock" in installs
+    assert "--requirement requirements-jax.lock" in installs
     # The constraint keeps the accelerator's wheels at the locked version of JAX. It is the lock file without checksums.
     (without_checksums,) = re.findall(r"&& (sed [^>]+) > versions.txt", installs)
     assert re.search(r'--constraint versions.txt "jax\[\S+\]"', installs)
@@ -56,7 +56,7 @@ def test_an_image_installs_jax_as_it_is_locked(name: str) -> None:
         ["bash", "-c", without_checksums], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert all(re.fullmatch(r"[\w.-]+==\S+( ; .+[^\\])?", line) for line in constraints.stdout.splitlines())
-    assert re.search(r"^jax==", (ROOT / "requirements-training.lock").read_text(), re.MULTILINE)
+    assert re.search(r"^jax==", (ROOT / "requirements-jax.lock").read_text(), re.MULTILINE)
 
 
 @pytest.mark.builds

@@ -114,7 +114,9 @@ _OPTIONS = [
     _option(
         "checkpoint-missing", "--init_checkpoint gone/model.ckpt", r"gone/model\.ckpt: there is no such checkpoint"
     ),
-    _option("checkpoint-on-s3", "--init_checkpoint s3://bucket/x", "local files and gs:// only, not s3://"),
+    _option(
+        "checkpoint-unknown-scheme", "--init_checkpoint foo://host/x", "foo:// is unknown; give a local path, or one of"
+    ),
 ]
 
 _FILES = [
@@ -146,8 +148,8 @@ _FILES = [
     Mistake(name="train-eval-missing", command=f"{_RUN} --eval_file gone", says="gone: no examples match"),
     Mistake(
         name="train-input-elsewhere",
-        command=f"{_NO_INPUT} --input_file s3://bucket/x.tfrecord",
-        says=r"local files, gs:// and http\(s\)://, not s3://; copy the files first",
+        command=f"{_NO_INPUT} --input_file foo://host/x.tfrecord",
+        says="foo:// is unknown; give a local path, or one of",
     ),
     Mistake(
         name="train-tsv-for-pretraining",
@@ -185,9 +187,9 @@ _FILES = [
         files={"loop": _loop},
     ),
     Mistake(
-        name="train-output-on-s3",
-        command=f"{_GOOD} --output_dir s3://bucket/run",
-        says="s3://bucket/run: training reads and writes local files and gs:// only",
+        name="train-output-on-the-web",
+        command=f"{_GOOD} --output_dir https://host/run",
+        says="https://host/run: web addresses are neither read nor written",
     ),
     Mistake(
         name="train-vocabulary-larger-than-model",
@@ -347,7 +349,7 @@ _CONVERSIONS = [
         says=r"bert\.json: this model configuration is not JSON",
         files={"bert.json": gzip.compress(b"{}", mtime=0)},
     ),
-    Mistake(name="convert-s3", command=f"{_CONVERT} tf1 --input s3://b/x", says="gs:// only, not s3://"),
+    Mistake(name="convert-unknown-scheme", command=f"{_CONVERT} tf1 --input foo://b/x", says="foo:// is unknown"),
 ]
 
 MISTAKES = [*_OPTIONS, *_FILES, *_CONFIGS, *_CONVERSIONS]

@@ -4,9 +4,11 @@ import gzip
 import importlib.util
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from servers import cloud
 
 HERE = Path(__file__).parent
 DATA = HERE.parent / "data"
@@ -77,6 +79,13 @@ def small_examples(examples_path: str, tmp_path_factory: pytest.TempPathFactory)
         for record in tf.data.TFRecordDataset(examples_path).take(256).as_numpy_iterator():
             writer.write(record)
     return path
+
+
+@pytest.fixture(scope="session")
+def bucket(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A bucket of a Cloud Storage emulator, as a directory."""
+    with cloud.storage(tmp_path_factory.mktemp("storage"), "training") as variables, cloud.set_environment(variables):
+        yield "gs://training"
 
 
 @pytest.fixture(scope="session")

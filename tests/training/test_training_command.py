@@ -1,6 +1,8 @@
 """Whole commands: a build that ends in a training, an object store, and one sentence for unusable input."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,7 @@ import tensorflow as tf
 from training_helpers import BACKEND, device_options, small_config
 
 from maskmill.errors import UnusableInputError
+from maskmill.storage import files
 from pipelines.commands import cli
 from training import checkpoints, devices
 
@@ -80,20 +83,18 @@ def test_a_build_ends_in_a_training(tmp_path, kind):
     assert checkpoints.list_checkpoints(str(tmp_path / "out/train"))[-1].endswith("step-0000000003.safetensors")
 
 
-def test_a_run_on_an_object_store(flags, tmp_path, capfd):
-    # TensorFlow's file system in memory stands for gs://, as none of its paths is local.
-    there = "ram://bucket/run"
+def test_a_run_on_an_object_store(flags, tmp_path, bucket, capfd):
+    there = f"{bucket}/run"
     assert maskmill_train(flags | {"output_dir": there}) == 0
     assert [checkpoints.step_of(p) for p in checkpoints.list_checkpoints(there)] == [2, 4]
-    with tf.io.gfile.GFile(f"{there}/log.jsonl") as file:
-        first = file.read().splitlines()
+    first = files.read_bytes(f"{there}/log.jsonl").splitlines()
     assert [json.loads(x)["event"] for x in first].count("train") == 4
     # The run is found again, and its weights are written where a TF1 program can read them.
     assert maskmill_train(flags | {"output_dir": there}) == 0
     assert f"resumed at step 4 from {there}/step-0000000004.safetensors" in capfd.readouterr().err
-    arguments = ["--input", there, "--output", "ram://bucket/tf1/model.ckpt-4", "--format", "tf1"]
+    arguments = ["--input", there, "--output", f"{bucket}/tf1/model.ckpt-4", "--format", "tf1"]
     assert cli.main(["convert-checkpoint", *arguments]) == 0
-    assert maskmill_train(flags | {"init_checkpoint": "ram://bucket/tf1/model.ckpt-4"}) == 0
+    assert maskmill_train(flags | {"init_checkpoint": f"{bucket}/tf1"}) == 0
     local = [json.loads(x) for x in (tmp_path / "run/log.jsonl").read_text().splitlines()]
     remote = [json.loads(x) for x in first]
     before, after = ([x["masked_lm_loss"] for x in log if x["event"] == "eval"] for log in (local, remote))
@@ -162,3 +163,21 @@ def test_a_training_checkpoint_begins_no_other_run(flags, tmp_path, capfd):
     arguments = ["--input", flags["output_dir"], "--output", weights, "--format", "maskmill"]
     assert cli.main(["convert-checkpoint", *arguments]) == 0
     assert maskmill_train(flags | {"output_dir": str(tmp_path / "other"), "init_checkpoint": weights}) == 0
+
+
+def test_a_run_on_jax_needs_no_tensorflow(flags, tmp_path):
+    # Without the package, as in a process that has only the extra [jax].
+    blocked = "import sys; sys.modules.update({'tensorflow': None, 'tensorflow_transform': None})"
+    run = "from pipelines.commands import cli; sys.exit(cli.main(sys.argv[1:]))"
+
+    def command(*arguments):
+        return subprocess.run([sys.executable, "-c", f"{blocked}; {run}", *arguments], capture_output=True, text=True)
+
+    result = command("train", *(f"--{name}={value}" for name, value in flags.items()))
+    assert result.returncode == 0, result.stderr
+    assert list((tmp_path / "run" / "tensorboard" / "log").iterdir())
+    converted = ["convert-checkpoint", "--input", str(tmp_path / "run"), "--output", str(tmp_path / "to"), "--format"]
+    assert command(*converted, "huggingface", "--vocab_file", str(DATA / "vocab.txt")).returncode == 0
+    result = command(*converted[:-2], str(tmp_path / "model.ckpt"), "--format", "tf1")
+    assert result.returncode == 2
+    assert result.stderr.endswith("needs TensorFlow; install it: pip install 'maskmill[tensorflow]'.\n")
