@@ -16,7 +16,7 @@ from pathlib import Path
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from servers.serving import served
+from servers.serving import QuietServer, served
 
 PROJECT = "maskmill-test"
 
@@ -48,7 +48,7 @@ def server(handle: Handler) -> Iterator[str]:
         def log_message(self, *_: object) -> None:
             pass
 
-    httpd = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answer)
+    httpd = QuietServer(("127.0.0.1", 0), Answer)
     with served(httpd):
         yield f"http://127.0.0.1:{httpd.server_address[1]}"
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from gcp_storage_emulator import __main__ as emulator
 from gcp_storage_emulator import server
+from gcp_storage_emulator import storage as emulated
 from gcp_storage_emulator.exceptions import NotFound
 from gcp_storage_emulator.handlers import objects
 
@@ -76,6 +77,10 @@ _DOWNLOAD = objects.download
 def main() -> None:
     """Runs the emulator with this process's arguments."""
     objects.download = _download  # which `get` calls
+    server.server.HTTPServer.request_queue_size = 128  # others are told to come again, after a second
+    if "--in-memory" in sys.argv:
+        # For its own next start it writes down all objects after each change, which takes longer the more there are.
+        emulated.Storage._write_config_to_file = lambda storage: None
     server.HANDLERS = tuple(
         (
             pattern,
