@@ -305,7 +305,7 @@ def _repeats_sources(made: Mapping[str, Any] | None) -> bool:
 
 
 def _is_cut_evenly(target: Target) -> bool:
-    """Whether a shard is a share of all text of one source (shards/planning.py: cut_shards)."""
+    """Whether a shard is a share of all text of one source (shards/planning.py: shares_of)."""
     made = target.made or {}
     return made["parameters"].get("compat", "none") != "mlperf" and "sources" not in made.get("decided", {})
 

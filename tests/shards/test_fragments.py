@@ -23,7 +23,7 @@ from data_sets.shard_builds import (
 from made_up import dump_files
 
 from maskmill.errors import RunFailedError
-from maskmill.storage import files
+from maskmill.storage import completions, files
 from transforms.inputs.units import UnitBatch
 from transforms.shards import fragments as fragment_step
 from transforms.shards.eval_membership import eval_hash
@@ -34,7 +34,6 @@ from transforms.shards.fragments import (
     extract_batch,
     fragment_key,
     in_order,
-    ranges_by_fragment,
     read_paragraphs,
     read_ranges,
     read_rejected,
@@ -73,10 +72,11 @@ def whole_text(fragments: Sequence[Fragment], output: Path, options: ExtractionO
 def test_a_row_for_each_document(dump: Path, tmp_path: Path) -> None:
     (fragment,) = make_fragments(dump, tmp_path, unit_bytes=ONE_UNIT)
     text = whole_text([fragment], tmp_path)
-    table, owner = read_tables([fragment], str(tmp_path))
+    table, starts = read_tables([fragment], str(tmp_path))
     assert fragment.documents == len(table) == len(ARTICLE_IDS)
     assert fragment.size == len(text)
-    assert owner.tolist() == [0] * len(table)
+    assert starts.tolist() == [0, len(table)]
+    assert table["extent"].tolist() == table["size"].tolist()
     assert table["hash"].tolist() == [eval_hash(PLAIN.random_seed, str(number)) for number in ARTICLE_IDS]
     documents = [text[row["offset"] : row["offset"] + row["size"]] for row in table]
     assert b"".join(documents) == text
@@ -103,10 +103,10 @@ def test_every_cut_into_units_gives_the_same_documents(options: ExtractionOption
         assert len(many) > 5
         assert whole_text(many, output, options) == whole_text([one], tmp_path / "one", options)
         expected, _ = read_tables([one], str(tmp_path / "one"))
-        table, owner = read_tables(many, str(output))
+        table, starts = read_tables(many, str(output))
         for field in ("hash", "size", "sentences"):
             assert table[field].tolist() == expected[field].tolist()
-        assert np.bincount(owner, minlength=len(many)).tolist() == [fragment.documents for fragment in many]
+        assert np.diff(starts).tolist() == [fragment.documents for fragment in many]
 
 
 def test_what_other_content_gave_does_not_bear_the_key(tmp_path: Path) -> None:
@@ -208,18 +208,14 @@ def test_a_record_that_is_missing_is_an_error(dump: Path, tmp_path: Path) -> Non
         read_rejected(dataclasses.replace(fragment, key="other"), str(tmp_path))
 
 
-def test_ranges_by_fragment_join_neighbouring_documents(dump: Path, tmp_path: Path) -> None:
-    fragments = make_fragments(dump, tmp_path)
-    table, owner = read_tables(fragments, str(tmp_path))
-    texts = [whole_text([fragment], tmp_path) for fragment in fragments]
-    rows = np.array([0, 1, 2, 5, 9, 10, 15])
-    ranges = ranges_by_fragment(table, owner, rows)
-    assert sorted(ranges) == list(ranges) == sorted(set(owner[rows].tolist()))
-    text = b"".join(texts[number][start:end] for number in ranges for start, end in ranges[number].tolist())
-    whole = b"".join(texts).removesuffix(b"\n\n").split(b"\n\n")
-    assert text == b"".join(whole[row] + b"\n\n" for row in rows)
-    everything = ranges_by_fragment(table, owner, np.arange(len(table)))
-    assert all(len(of_fragment) == 1 for of_fragment in everything.values())
+def test_a_text_of_2_gib_and_more_has_rows_of_64_bits(dump: Path, tmp_path: Path) -> None:
+    (fragment,) = make_fragments(dump, tmp_path, unit_bytes=ONE_UNIT)
+    rows = completions.read_table(str(tmp_path), fragment_step.KIND, fragment.key)
+    rows["offset"] += 5 << 30
+    completions.write_table(str(tmp_path), fragment_step.KIND, fragment.key, rows)
+    large, _ = read_tables([dataclasses.replace(fragment, size=(5 << 30) + fragment.size)], str(tmp_path))
+    assert large["offset"].tolist() == rows["offset"].tolist()
+    assert large.itemsize == 40
 
 
 @pytest.mark.builds

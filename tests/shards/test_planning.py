@@ -17,7 +17,7 @@ from maskmill.errors import UnusableInputError
 from maskmill.storage import progress
 from transforms.shards.fragments import Fragment, read_ranges
 from transforms.shards.options import ExtractionOptions, QualityOptions, SplitOptions
-from transforms.shards.planning import MEGABYTE, PlanTextShards, ShardPlan, cut_shards, plan_text_shards
+from transforms.shards.planning import MEGABYTE, PlanTextShards, ShardPlan, count_shares, plan_text_shards, shares_of
 
 UNIQUE = dataclasses.replace(PLAIN, quality=QualityOptions(drop_duplicates=True, min_duplicate_words=4))
 
@@ -32,28 +32,35 @@ NO_EVAL = SplitOptions(eval_fraction=0, shard_size_mb=300 / MEGABYTE)
 SOME_EVAL = SplitOptions(num_eval_articles=7, shard_size_mb=300 / MEGABYTE)
 
 
+def share_numbers(sizes: Sequence[int], shard_bytes: int, piece: int = 1000) -> list[int]:
+    """The share of each document, whose sizes come in pieces."""
+    total = sum(sizes)
+    pieces = [np.array(sizes[i : i + piece], np.int32) for i in range(0, max(1, len(sizes)), piece)]
+    return np.concatenate([*shares_of(pieces, total, count_shares(total, shard_bytes))]).tolist()
+
+
 @given(st.lists(st.integers(1, 500), min_size=1, max_size=200), st.integers(1, 2000))
-def test_shards_are_runs_of_documents_without_gaps(sizes: list[int], shard_bytes: int) -> None:
-    (numbers,) = cut_shards([np.array(sizes, np.int64)], shard_bytes)
+def test_shares_are_runs_of_documents(sizes: list[int], shard_bytes: int) -> None:
+    numbers = share_numbers(sizes, shard_bytes)
     assert numbers[0] == 0
-    assert set(np.diff(numbers).tolist()) <= {0, 1}
-    for number in range(int(numbers.max()) + 1):
-        in_shard = np.array(sizes)[numbers == number]
+    assert numbers == sorted(numbers)
+    for number in set(numbers):
+        in_shard = [size for size, share in zip(sizes, numbers, strict=True) if share == number]
         # A shard is over the size by less than its last document.
-        assert in_shard[:-1].sum() <= shard_bytes
-        assert len(in_shard)
+        assert sum(in_shard[:-1]) <= shard_bytes
 
 
 @given(st.lists(st.integers(1, 500), min_size=1, max_size=200), st.integers(1, 2000))
 def test_a_document_belongs_to_the_shard_in_whose_share_it_starts(sizes: list[int], shard_bytes: int) -> None:
-    numbers = cut_shards([np.array(sizes, np.int64)], shard_bytes)[0].tolist()
     shares = -(-sum(sizes) // shard_bytes)
     share_of = [sum(sizes[:i]) * shares // sum(sizes) for i in range(len(sizes))]
-    assert numbers == [sorted(set(share_of)).index(share) for share in share_of]
+    assert share_numbers(sizes, shard_bytes) == share_of
+    assert share_numbers(sizes, shard_bytes, piece=3) == share_of
 
 
-def test_no_document_gives_no_shard() -> None:
-    assert cut_shards([np.zeros(0, np.int64)], 100)[0].tolist() == []
+def test_no_document_is_in_one_share() -> None:
+    assert count_shares(0, 100) == 1
+    assert share_numbers([], 100) == []
 
 
 @pytest.fixture(scope="module")
@@ -180,7 +187,7 @@ def test_what_left_no_document_is_named(tmp_path: Path) -> None:
 
 def test_more_shards_than_anyone_wants_are_refused() -> None:
     with pytest.raises(UnusableInputError, match=r"--shard_size_mb 0\.5 makes 6,000,000 shards .*give a larger size"):
-        cut_shards([np.array([10**6 * MEGABYTE, 2 * 10**6 * MEGABYTE])], 0.5 * MEGABYTE)
+        count_shares(3 * 10**6 * MEGABYTE, 0.5 * MEGABYTE)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ nothing, while variables and parser functions give their value.
 import datetime
 import functools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -51,19 +51,19 @@ def format_document(page_id: int, url_base: str, title: bytes, text: bytes) -> b
     return b"".join((head, title, b"\n\n", text, b"\n</doc>\n"))
 
 
-def pack_files(sizes: Sequence[int], limit: int = _FILE_BYTES) -> list[list[int]]:
-    """Which documents go into which file, by their encoded sizes in bytes: the indexes for each file, in order.
+def pack_files(sizes: Iterable[int], limit: int = _FILE_BYTES) -> list[int]:
+    """How many documents go into each file, in order, by the documents' encoded sizes in bytes.
 
     A file takes documents of up to `limit` bytes in all; a larger document has a file of its own. If such a document
     comes first, the first file stays empty.
     """
-    packed: list[list[int]] = [[]]
+    packed = [0]
     size = 0
-    for index, document in enumerate(sizes):
+    for document in sizes:
         if size + document > limit:
-            packed.append([])
+            packed.append(0)
             size = 0
-        packed[-1].append(index)
+        packed[-1] += 1
         size += document
     return packed
 

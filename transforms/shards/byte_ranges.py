@@ -8,10 +8,10 @@ import numpy.typing as npt
 Ranges = npt.NDArray[np.int64]
 
 
-def ranges_of(rows: npt.NDArray[Any]) -> Ranges:
-    """The byte ranges [n, 2] of the rows of a table that has the fields `offset` and `size`."""
+def ranges_of(rows: npt.NDArray[Any], size: str = "size") -> Ranges:
+    """The byte ranges [n, 2] of the rows of a table that has the fields `offset` and `size`, or what that is named."""
     starts = rows["offset"].astype(np.int64)
-    return np.stack([starts, starts + rows["size"]], axis=1)
+    return np.stack([starts, starts + rows[size]], axis=1)
 
 
 def merge_ranges(ranges: Ranges) -> Ranges:

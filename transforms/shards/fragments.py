@@ -32,7 +32,7 @@ from transforms.grouping import spread, step
 from transforms.inputs.items import CutOff, Document, RejectedPage
 from transforms.inputs.mediawiki import Page
 from transforms.inputs.units import InputFile, Unit, UnitBatch, read_unit
-from transforms.shards.byte_ranges import Ranges, merge_ranges, ranges_of
+from transforms.shards.byte_ranges import Ranges
 from transforms.shards.document_extractor import (
     DocumentExtractor,
     ExtractedDocument,
@@ -339,26 +339,25 @@ def _open_cached(fragment: Fragment, content: str, options: ExtractionOptions, o
 
 
 def read_tables(ordered: Sequence[Fragment], output: str) -> tuple[Rows, Integers]:
-    """The documents of fragments, in order.
+    """The documents of fragments, in order, in 24 bytes each unless a fragment has 2 GiB of text.
 
     Returns:
-      The rows of TABLE of all documents, [documents], and for each the place of its fragment in `ordered`, [documents].
+      A row for each document, [documents]: `hash`, `offset` and `sentences` of TABLE, and the size twice, as `extent`
+      and `size`; and where the rows of each fragment begin, with the end of the last one, [fragments + 1].
     """
-    tables = files.each(output, lambda fragment: completions.read_table(output, KIND, fragment.key), ordered)
-    return np.concatenate(tables), np.repeat(np.arange(len(ordered)), [len(table) for table in tables])
+    starts = np.cumsum([0, *(fragment.documents for fragment in ordered)])
+    integer = "<i4" if max((fragment.size for fragment in ordered), default=0) < 1 << 31 else "<i8"
+    fields = [(name, integer) for name in ("offset", "extent", "size", "sentences")]
+    table = np.zeros(starts[-1], np.dtype([("hash", "<u8"), *fields]))
 
+    def read(number: int) -> None:
+        rows = completions.read_table(output, KIND, ordered[number].key)
+        into = table[starts[number] : starts[number + 1]]
+        for name in into.dtype.names or ():
+            into[name] = rows["size" if name == "extent" else name]
 
-def ranges_by_fragment(table: Rows, owner: Integers, rows: Integers) -> dict[int, Ranges]:
-    """The bytes of some documents: ranges [k, 2] by the place of the fragment, neighbouring documents joined.
-
-    Args:
-      table, owner: all documents, as `read_tables` gives them.
-      rows: which of them, in order, [n].
-    """
-    return {
-        number: merge_ranges(ranges_of(table[rows[owner[rows] == number]]))
-        for number in np.unique(owner[rows]).tolist()
-    }
+    files.each(output, read, range(len(ordered)))
+    return table, starts
 
 
 def read_records(fragments: Sequence[Fragment], output: str) -> Records:

@@ -58,8 +58,8 @@ def decide_epochs(sizes: Sequence[int], sources: Sequence[Source]) -> list[Fract
     return [unit * weight / size if weight else Fraction(0) for size, weight in zip(sizes, weights, strict=True)]
 
 
-def choose_passes(hashes: Hashes, sizes: Integers, epochs: Fraction, seed: int) -> list[Integers]:
-    """Which documents of a source are taken, for each pass over them: [n] places in order.
+def choose_passes(hashes: Hashes, sizes: Integers, epochs: Fraction, seed: int) -> list[Flags]:
+    """Which documents of a source are taken, for each pass over them, [documents].
 
     The last, partial pass takes documents by a hash of the seed and of their own hash, as many as come nearest to its
     bytes. A document that the pass repeats never stands next to itself, unless it is the source's only one.
@@ -67,15 +67,16 @@ def choose_passes(hashes: Hashes, sizes: Integers, epochs: Fraction, seed: int) 
     hashes, sizes: `eval_hash` and bytes of each document, [documents]. epochs: how often the source is taken.
     """
     whole, part = divmod(epochs, 1)
-    passes = [np.arange(len(sizes))] * whole
+    passes = [np.ones(len(sizes), bool)] * whole
     order = np.lexsort((sizes, _choice_hash(hashes, seed)))
     taken = np.concatenate([[0], np.cumsum(sizes[order])])
     wanted = float(part * int(taken[-1]))
-    chosen = np.sort(order[: int(np.argmin(np.abs(taken - wanted)))])
-    if not len(chosen):
+    chosen = np.zeros(len(sizes), bool)
+    chosen[order[: int(np.argmin(np.abs(taken - wanted)))]] = True
+    if not chosen.any():
         return passes
     # Only the last document alone would stand behind itself.
-    return [chosen, *passes] if chosen[0] == len(sizes) - 1 else [*passes, chosen]
+    return [chosen, *passes] if np.argmax(chosen) == len(sizes) - 1 else [*passes, chosen]
 
 
 def _choice_hash(hashes: Hashes, seed: int) -> Hashes:
@@ -112,7 +113,7 @@ def plan_mix(
     is_eval = choose_eval(np.concatenate([one.table["hash"] for one in documents]), split)
     held_out = np.split(is_eval, np.cumsum([len(one.table) for one in documents])[:-1])
     train = _choose_documents(sources, documents, held_out)
-    evaluation = [Run(one, (np.flatnonzero(is_out),)) for one, is_out in zip(documents, held_out, strict=True)]
+    evaluation = [Run(one, [is_out]) for one, is_out in zip(documents, held_out, strict=True)]
     completions.store(output, KIND, KIND, _describe(sources, documents, held_out, train))
     return plan_runs(train, evaluation, split, output)
 
@@ -136,35 +137,43 @@ def _choose_documents(
     sources: Sequence[Source], documents: Sequence[Documents], held_out: Sequence[Flags]
 ) -> list[Run]:
     """The training text of each source: what is not held out, as often as the mix takes it."""
-    rows = [np.flatnonzero(~is_out) for is_out in held_out]
-    sizes = [one.table["size"][of_source].astype(np.int64) for one, of_source in zip(documents, rows, strict=True)]
-    for source, of_source, is_out in zip(sources, rows, held_out, strict=True):
-        if not len(of_source) and source.weight != 0:
+    for source, is_out in zip(sources, held_out, strict=True):
+        if is_out.all() and source.weight != 0:
             raise UnusableInputError(
                 f"sources.{source.name}: all {len(is_out):,} articles fall into the eval set, so none is left for "
                 "training; hold out fewer, or take the source out."
             )
-    epochs = decide_epochs([int(of_source.sum()) for of_source in sizes], sources)
-    runs = []
-    for place, source in enumerate(sources):
-        hashes = documents[place].table["hash"][rows[place]]
-        passes = choose_passes(hashes, sizes[place], epochs[place], source.extraction.random_seed)
-        runs.append(Run(documents[place], [rows[place][chosen] for chosen in passes]))
-    return runs
+    left = [Run(one, [~is_out]) for one, is_out in zip(documents, held_out, strict=True)]
+    epochs = decide_epochs([run.size for run in left], sources)
+    return [
+        Run(run.documents, _taken(run, of_source, source.extraction.random_seed))
+        for run, of_source, source in zip(left, epochs, sources, strict=True)
+    ]
+
+
+def _taken(left: Run, epochs: Fraction, seed: int) -> list[Flags]:
+    """Which documents are taken of those that are left for training, for each pass, [documents]."""
+    (is_left,) = left.passes
+    rows = left.documents.table[is_left]
+    passes = []
+    for chosen in choose_passes(rows["hash"], rows["size"].astype(np.int64), epochs, seed):
+        passes.append(is_left.copy())
+        passes[-1][is_left] = chosen
+    return passes
 
 
 def _describe(
     sources: Sequence[Source], documents: Sequence[Documents], held_out: Sequence[Flags], train: Sequence[Run]
 ) -> dict[str, dict[str, Any]]:
     """What becomes of each source, by name."""
-    used = [int(run.documents.table["size"][run.rows].sum()) for run in train]
+    used = [run.size for run in train]
     described = {}
     for place, source in enumerate(sources):
         available = int(documents[place].table["size"][~held_out[place]].sum())
         described[source.name] = {
             "documents": len(held_out[place]),
             "held_out": int(held_out[place].sum()),
-            "used": len(train[place].rows),
+            "used": train[place].count,
             "bytes": used[place],
             "epochs": round(used[place] / max(1, available), _EPOCH_DIGITS),
             "share": round(used[place] / max(1, sum(used)), _SHARE_DIGITS),

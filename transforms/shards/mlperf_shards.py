@@ -9,6 +9,7 @@ articles. Both are caches: where they are gone, they are made again from the raw
 """
 
 import dataclasses
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -26,7 +27,8 @@ from transforms.compat.wikiextractor import pack_files
 from transforms.grouping import spread, step, together
 from transforms.inputs.units import InputFile
 from transforms.sentences.choice import named_choice
-from transforms.shards.fragments import Fragment, in_order, ranges_by_fragment, read_ranges, read_tables
+from transforms.shards.byte_ranges import Ranges, merge_ranges, ranges_of
+from transforms.shards.fragments import Fragment, in_order, read_ranges, read_tables
 from transforms.shards.options import ExtractionOptions, SplitOptions
 
 KIND = "clean"
@@ -99,23 +101,26 @@ def raw_files_of_fragments(fragments: Iterable[Fragment], output: str) -> list[R
       UnusableInputError: the fragments hold no document.
     """
     ordered = in_order(fragments)
-    table, owner = read_tables(ordered, output)
+    table, starts = read_tables(ordered, output)
     if not len(table):
         raise UnusableInputError("No article is left of the input after the filters; check the input.")
-    packed = pack_files(table["size"].tolist())
-    raw_files = []
-    for number, documents in enumerate(packed):
-        rows = np.array(documents, np.int64)
-        ranges = ranges_by_fragment(table, owner, rows)
-        raw_files.append(
-            RawFile(
-                number=number,
-                num_files=len(packed),
-                size=int(table["size"][rows].sum()),
-                pieces=tuple((ordered[fragment], ranges[fragment]) for fragment in ranges),
-            )
+    packed = pack_files(size for block in np.split(table["size"], starts[1:-1]) for size in block.tolist())
+    # Files and fragments are runs of the same documents: the longest runs that lie in one of each are their pieces.
+    file_ends = np.cumsum(packed)
+    bounds = np.unique(np.concatenate([starts, file_ends]))
+    pieces: list[list[tuple[Fragment, Ranges]]] = [[] for _ in packed]
+    for start, end in itertools.pairwise(bounds.tolist()):
+        fragment, file = np.searchsorted(starts, start, "right") - 1, np.searchsorted(file_ends, start, "right")
+        pieces[file].append((ordered[fragment], merge_ranges(ranges_of(table[start:end]))))
+    return [
+        RawFile(
+            number=number,
+            num_files=len(packed),
+            size=sum(int((ranges[:, 1] - ranges[:, 0]).sum()) for _, ranges in of_file),
+            pieces=tuple(of_file),
         )
-    return raw_files
+        for number, of_file in enumerate(pieces)
+    ]
 
 
 def clean_raw_file(raw: RawFile, split: SplitOptions, extraction: ExtractionOptions, output: str) -> CleanedFile:

@@ -5,9 +5,11 @@ input nor the way it was cut into units changes a byte of a shard. Where duplica
 decides on them first, and then counts without them.
 """
 
+import collections
 import dataclasses
+import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -27,14 +29,15 @@ from maskmill.text.text_shards import (
     write_once,
 )
 from transforms.grouping import spread, step, together
-from transforms.shards.byte_ranges import Ranges, cut_out, ranges_of
+from transforms.shards.byte_ranges import Ranges, cut_out, merge_ranges, ranges_of
 from transforms.shards.duplicates import DROPPED, find_duplicates
 from transforms.shards.eval_membership import choose_eval
-from transforms.shards.fragments import Fragment, in_order, ranges_by_fragment, read_ranges, read_rejected, read_tables
+from transforms.shards.fragments import Fragment, in_order, read_ranges, read_rejected, read_tables
 from transforms.shards.options import ExtractionOptions, SplitOptions
 
 Rows = npt.NDArray[Any]
 Integers = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
 Pieces = tuple[tuple[Fragment, Ranges], ...]  # fragments, each with byte ranges of it, in order
 
 MEGABYTE = 1 << 20
@@ -75,116 +78,126 @@ class ShardPlan:
         return dict(item for fragment, ranges in self.pieces for item in fragment.inputs_of(ranges).items())
 
 
-def cut_shards(sizes: Sequence[Integers], shard_bytes: float) -> list[Integers]:
-    """Gives each document the number of its shard, for even shards of at most about `shard_bytes`.
-
-    A document belongs to the shard in whose share of its own source's text it starts, so that every shard mirrors the
-    mix of the sources. Shards in which none starts do not count.
-
-    Args:
-      sizes: for each source the bytes of its documents, [documents].
-      shard_bytes: how much text a shard takes at most, but for the rest of the last document of each source.
-
-    Returns:
-      The numbers for each source, [documents]: over all sources they start at 0 and leave none out, and within a source
-      they never fall.
+def count_shares(size: int, shard_bytes: float) -> int:
+    """Into how many shares text of `size` bytes is cut, for even shards of at most about `shard_bytes`.
 
     Raises:
-      UnusableInputError: there would be too many shards.
+      UnusableInputError: they would be too many.
     """
-    totals = [int(of_source.sum()) for of_source in sizes]
-    shares = max(1, math.ceil(sum(totals) / shard_bytes))
+    shares = max(1, math.ceil(size / shard_bytes))
     if shares > _MOST_SHARDS:
         raise UnusableInputError(
             f"--shard_size_mb {shard_bytes / MEGABYTE:g} makes {shares:,} shards of this text, and there can be "
             f"{_MOST_SHARDS:,}; give a larger size."
         )
-    # starts * shares stays below 2^63 up to 9 * 10^18 bytes * shards: 9 TB of text in the most shards.
-    numbers = [
-        (np.cumsum(of_source) - of_source) * shares // max(1, total)
-        for of_source, total in zip(sizes, totals, strict=True)
-    ]
-    without_gaps = np.unique(np.concatenate(numbers), return_inverse=True)[1].astype(np.int64)
-    return np.split(without_gaps, np.cumsum([len(of_source) for of_source in numbers])[:-1])
+    return shares
+
+
+def shares_of(sizes: Iterable[Integers], total: int, shares: int) -> Iterator[Integers]:
+    """Gives each document of a source the number of the share of its source's text in which it starts.
+
+    So every shard mirrors the mix of the sources, and takes no more than its share but for the rest of the last
+    document of each source.
+
+    Args:
+      sizes: bytes of the documents in order, in pieces, [n]. total: their sum.
+      shares: how many there are.
+
+    Yields:
+      The numbers for each piece, [n]. They never fall; in some shares no document may start.
+    """
+    before = 0
+    for of_piece in sizes:
+        ends = before + np.cumsum(of_piece, dtype=np.int64)
+        # starts * shares stays below 2^63 up to 9 * 10^18 bytes * shards: 9 TB of text in the most shards.
+        yield (ends - of_piece) * shares // max(1, total)
+        before = int(ends[-1]) if len(ends) else before
 
 
 @dataclasses.dataclass(frozen=True)
 class Documents:
     """The documents of a source that go into shards, in order.
 
-    fragments: the descriptions. owner: the place of each document's fragment among them, [documents]. extents: the
-    documents' rows of TABLE as extracted. table: the same rows, their sizes and sentences without the paragraphs that
-    are dropped. dropped: these paragraphs, rows of DROPPED.
+    fragments: the descriptions. table, starts: as `read_tables` gives them, of the documents of which something is
+    left: `size` and `sentences` without the paragraphs that are dropped. dropped: these paragraphs, rows of DROPPED.
     """
 
     fragments: Sequence[Fragment]
-    owner: Integers
-    extents: Rows
     table: Rows
+    starts: Integers
     dropped: Rows
 
-    def pieces(self, rows: Integers) -> Pieces:
-        """What is left of the documents of these rows: byte ranges of fragments."""
-        pieces = []
-        for number, ranges in ranges_by_fragment(self.extents, self.owner, rows).items():
-            start, end = np.searchsorted(self.dropped["fragment"], [number, number + 1])
-            holes = ranges_of(self.dropped[start:end])
-            pieces.append((self.fragments[number], cut_out(ranges, holes)))
-        return tuple(pieces)
+    def left_of(self, number: int, rows: Rows) -> tuple[Fragment, Ranges]:
+        """What is left of documents of a fragment, given by its place: byte ranges, [k, 2]."""
+        holes = ranges_of(_of_fragment(self.dropped, number))
+        return self.fragments[number], cut_out(merge_ranges(ranges_of(rows, "extent")), holes)
 
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """What shards take of a source, in order: the rows of its documents, [n], for each pass over them."""
+    """What shards take of a source, in order: for each pass over its documents which of them, [documents]."""
 
     documents: Documents
-    passes: Sequence[Integers]
+    passes: Sequence[Flags]
 
     @property
-    def rows(self) -> Integers:
-        """The rows of all passes, one after another."""
-        return np.concatenate([np.zeros(0, np.int64), *self.passes])
+    def count(self) -> int:
+        """How many documents that are, each counted as often as it is taken."""
+        return sum(int(np.count_nonzero(taken)) for taken in self.passes)
 
-    def pieces(self, span: slice) -> Pieces:
-        """The documents at these places of `rows`: byte ranges of fragments, pass for pass."""
-        pieces: list[tuple[Fragment, Ranges]] = []
-        start, end = span.start, span.stop
-        for rows in self.passes:
-            pieces += self.documents.pieces(rows[max(0, start) : max(0, end)])
-            start, end = start - len(rows), end - len(rows)
-        return tuple(pieces)
+    @property
+    def size(self) -> int:
+        """Their bytes."""
+        return sum(int(self.documents.table["size"].sum(where=taken)) for taken in self.passes)
+
+    def parts(self) -> Iterator[tuple[int, Rows]]:
+        """The documents in order, fragment for fragment: the place of the fragment, and their rows."""
+        bounds = list(itertools.pairwise(self.documents.starts.tolist()))
+        for taken in self.passes:
+            for number, (start, end) in enumerate(bounds):
+                rows = self.documents.table[start:end][taken[start:end]]
+                if len(rows):
+                    yield number, rows
 
 
 def read_documents(
     ordered: Sequence[Fragment], max_documents: int | None, extraction: ExtractionOptions, output: str
 ) -> Documents:
     """Reads the tables of a source's fragments, which are in order, and decides on duplicate paragraphs."""
-    table, owner = read_tables(ordered, output)
+    table, starts = read_tables(ordered, output)
+    if max_documents is not None:
+        table, starts = table[:max_documents], np.minimum(starts, max_documents)
     if not extraction.quality.finds_duplicates:
-        table = table[:max_documents]
-        return Documents(ordered, owner[:max_documents], table, table, np.zeros(0, DROPPED))
+        return Documents(ordered, table, starts, np.zeros(0, DROPPED))
     dropped = find_duplicates(ordered, extraction, output)
-    document = _documents_of(dropped, ordered, table, owner)
-    reduced = table.copy()
-    np.subtract.at(reduced["size"], document, dropped["size"])
-    np.subtract.at(reduced["sentences"], document, dropped["sentences"])
-    dropped_sentences = table["sentences"] - reduced["sentences"]
+    left = [0]
+    for number, (start, end) in enumerate(itertools.pairwise(starts.tolist())):
+        rows = _without(table[start:end], _of_fragment(dropped, number))
+        left.append(left[-1] + len(rows))
+        table[left[-2] : left[-1]] = rows
+    return Documents(ordered, table[: left[-1]], np.array(left), dropped)
+
+
+def _of_fragment(dropped: Rows, number: int) -> Rows:
+    """The dropped paragraphs of the fragment at a place."""
+    start, end = np.searchsorted(dropped["fragment"], [number, number + 1])
+    return dropped[start:end]
+
+
+def _without(table: Rows, dropped: Rows) -> Rows:
+    """What is left of the documents of a fragment without the paragraphs of it that are dropped."""
+    if not len(table):
+        return table
+    dropped = dropped[dropped["offset"] < table["offset"][-1] + table["extent"][-1]]  # behind that is max_documents
+    document = np.searchsorted(table["offset"], dropped["offset"], side="right") - 1
+    sentences = np.zeros(len(table), np.int64)
+    np.add.at(sentences, document, dropped["sentences"])
+    np.subtract.at(table["size"], document, dropped["size"])
+    table["sentences"] -= sentences.astype(table["sentences"].dtype)
     is_left = np.ones(len(table), bool)
     # `body` leaves the title out: a title alone is not a document.
-    is_left[document] = dropped_sentences[document] < dropped["body"]
-    if max_documents is not None:
-        is_left[max_documents:] = False
-    return Documents(ordered, owner[is_left], table[is_left], reduced[is_left], dropped)
-
-
-def _documents_of(dropped: Rows, ordered: Sequence[Fragment], table: Rows, owner: Integers) -> Integers:
-    """The row of the document in which each dropped paragraph lies, [dropped]."""
-    # Offsets are counted through the texts of all fragments, as if these were one.
-    fragment_starts = np.cumsum([0, *(fragment.size for fragment in ordered)])
-    document_starts = fragment_starts[owner] + table["offset"]
-    paragraph_starts = fragment_starts[dropped["fragment"]] + dropped["offset"]
-    rows: Integers = np.searchsorted(document_starts, paragraph_starts, side="right") - 1
-    return rows
+    is_left[document] = sentences[document] < dropped["body"]
+    return table[is_left]
 
 
 def plan_text_shards(
@@ -205,8 +218,7 @@ def plan_text_shards(
         raise UnusableInputError(
             f"All {len(table)} articles fall into the eval set; hold out fewer (--num_eval_articles 0 for none)."
         )
-    train, held_out = (Run(documents, (np.flatnonzero(rows),)) for rows in (~is_eval, is_eval))
-    return plan_runs([train], [held_out], options, output)
+    return plan_runs([Run(documents, [~is_eval])], [Run(documents, [is_eval])], options, output)
 
 
 def plan_runs(train: Sequence[Run], held_out: Sequence[Run], options: SplitOptions, output: str) -> list[ShardPlan]:
@@ -216,31 +228,48 @@ def plan_runs(train: Sequence[Run], held_out: Sequence[Run], options: SplitOptio
     return plans
 
 
+@dataclasses.dataclass
+class _Share:
+    """A share that fills with documents: their number, sentences and bytes, and where they lie."""
+
+    documents: int = 0
+    sentences: int = 0
+    size: int = 0
+    pieces: list[tuple[Fragment, Ranges]] = dataclasses.field(default_factory=list)
+
+    def add(self, rows: Rows, piece: tuple[Fragment, Ranges]) -> None:
+        """Adds documents of a fragment."""
+        self.documents += len(rows)
+        self.sentences += int(rows["sentences"].sum())
+        self.size += int(rows["size"].sum())
+        self.pieces.append(piece)
+
+
 def _plan_kind(kind: ShardKind, runs: Sequence[Run], options: SplitOptions) -> list[ShardPlan]:
     """Plans the shards of a kind from the runs of its sources; there is one shard even if they have no document."""
     shard_bytes = (options.shard_size_mb or DEFAULT_SHARD_SIZE_MB) * MEGABYTE
-    rows = [run.rows for run in runs]
-    tables = [run.documents.table for run in runs]
-    sizes = [table["size"][of_run].astype(np.int64) for table, of_run in zip(tables, rows, strict=True)]
-    numbers = cut_shards(sizes, shard_bytes)
-    count = max([1, *(int(of_run[-1]) + 1 for of_run in numbers if len(of_run))])
-    bounds = [np.searchsorted(of_run, np.arange(count + 1)).tolist() for of_run in numbers]
-    plans = []
-    for number in range(count):
-        spans = [slice(*of_run[number : number + 2]) for of_run in bounds]
-        in_shard = [table[of_run[span]] for table, of_run, span in zip(tables, rows, spans, strict=True)]
-        plans.append(
-            ShardPlan(
-                name=shard_name(kind, number, count),
-                kind=kind,
-                number=number,
-                documents=sum(map(len, in_shard)),
-                sentences=sum(int(of_run["sentences"].sum()) for of_run in in_shard),
-                size=sum(int(of_run["size"].sum()) for of_run in in_shard),
-                pieces=tuple(piece for run, span in zip(runs, spans, strict=True) for piece in run.pieces(span)),
-            )
+    totals = [run.size for run in runs]
+    count = count_shares(sum(totals), shard_bytes)
+    shares: collections.defaultdict[int, _Share] = collections.defaultdict(_Share)
+    for run, total in zip(runs, totals, strict=True):
+        numbers = shares_of((rows["size"] for _, rows in run.parts()), total, count)
+        for (fragment, rows), of_rows in zip(run.parts(), numbers, strict=True):
+            for number in np.unique(of_rows).tolist():
+                in_share = rows[of_rows == number]
+                shares[number].add(in_share, run.documents.left_of(fragment, in_share))
+    filled = [share for _, share in sorted(shares.items())] or [_Share()]
+    return [
+        ShardPlan(
+            name=shard_name(kind, number, len(filled)),
+            kind=kind,
+            number=number,
+            documents=share.documents,
+            sentences=share.sentences,
+            size=share.size,
+            pieces=tuple(share.pieces),
         )
-    return plans
+        for number, share in enumerate(filled)
+    ]
 
 
 def _inputs_text(fragments: Sequence[Fragment]) -> str:
