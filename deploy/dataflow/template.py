@@ -181,12 +181,9 @@ class _Releasing:
 
 
 def _describe_nothing(beam_arguments: Sequence[str]) -> None:
-    import apache_beam as beam
-
     from pipelines.running import runner
 
-    made = runner.pipeline_options(beam_arguments, pieces=1)
-    runner.run(lambda pipeline: pipeline | "NothingNew" >> beam.Create([None]), made)
+    runner.run(lambda graph: graph.create("NothingNew", [None]), runner.choose(beam_arguments, pieces=1))
 
 
 def main(argv: Sequence[str]) -> int:

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from maskmill.errors import UnusableInputError
-from maskmill.storage import completions, conditional, files
+from maskmill.storage import completions, conditional, files, progress
 
 MANIFEST = "manifest.json"
 REJECTED = "rejected.jsonl"
@@ -432,6 +432,6 @@ def sweep(
     files.delete(sorted({p for p in stale if not p.endswith(files.TEMPORARY_SUFFIX)}))
     # Attempts that died may have left temporary files in any of the folders.
     below = {files.join(output, pattern.rpartition("/")[0]) for pattern in patterns if "/" in pattern}
-    run = completions.work_path(output, "run", "").rstrip("/")
-    for folder in (output, run, *sorted(below), *folders.values()):
+    work = [completions.work_path(output, kind, "").rstrip("/") for kind in ("run", progress.ANNOUNCED)]
+    for folder in (output, *work, *sorted(below), *folders.values()):
         files.delete_abandoned(folder)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from maskmill.storage import completions, files
 
-_ANNOUNCED = "plan"  # the kind of the records of announcements
+ANNOUNCED = "plan"  # the kind of the records of announcements
 _CLOCK_SLACK_SECONDS = 1  # a file system may round the times of files down
 
 
@@ -45,7 +45,7 @@ def announce(output: str, kind: str, *, pieces: int, size: int, part: str = "") 
     """
     if not files.is_local(output):
         return
-    completions.store(output, _ANNOUNCED, f"{kind}-{part}" if part else kind, {"pieces": pieces, "bytes": size})
+    completions.store(output, ANNOUNCED, f"{kind}-{part}" if part else kind, {"pieces": pieces, "bytes": size})
 
 
 def announced(output: str, kind: str) -> Announced | None:
@@ -54,10 +54,10 @@ def announced(output: str, kind: str) -> Announced | None:
     Only local outputs are looked at.
     """
     parts = []
-    with contextlib.suppress(OSError), os.scandir(completions.work_path(output, _ANNOUNCED, "")) as entries:
+    with contextlib.suppress(OSError), os.scandir(completions.work_path(output, ANNOUNCED, "")) as entries:
         for entry in entries:
             key = entry.name.removesuffix(".json")
-            record = completions.load(output, _ANNOUNCED, key) if re.fullmatch(rf"{kind}(-.*)?", key) else None
+            record = completions.load(output, ANNOUNCED, key) if re.fullmatch(rf"{kind}(-.*)?", key) else None
             if record is not None:
                 parts.append((record["pieces"], record["bytes"], entry.stat().st_mtime))
     if not parts:

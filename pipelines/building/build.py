@@ -9,7 +9,6 @@ from maskmill.errors import UnusableInputError
 from maskmill.storage import files
 from pipelines.building.build_options import BuildOptions
 from pipelines.building.build_report import REPORT
-from pipelines.running.startup import import_beam_for_local_runner
 from pipelines.settings.stage_options import ExamplesOptions
 from pipelines.stages import examples_stage, kernels
 from pipelines.stages.eval_stage import EvalStage
@@ -100,12 +99,9 @@ def run_chosen(
         checked = [dataclasses.replace(stage, unclaimed=tuple(stage.contents)) for stage in checked]
     if examples is not None and isinstance(checked[0], EvalStage):
         checked[0] = dataclasses.replace(checked[0], examples=ExamplesStage.made(examples))
-    # Beam takes a second or two to import; this line shows at once that the command was understood.
+    # This line shows at once that the command was understood.
     if checked[0].announcement:
         print(checked[0].announcement, file=sys.stderr, flush=True)
-    # Other runners than the local one stage files themselves, perhaps to gs://.
-    if all(argument.startswith("--direct_") for argument in beam_arguments):
-        import_beam_for_local_runner()
     from pipelines.stages import graph
 
     stages = [stage for stage in checked if isinstance(stage, GraphStage)]

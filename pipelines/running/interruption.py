@@ -112,6 +112,7 @@ class Watch:
 def _stop_children() -> None:
     """Stops the processes that this one has started, and removes the temporary files that it or they have made."""
     import glob
+    import multiprocessing
     import shutil
     import tempfile
 
@@ -123,7 +124,8 @@ def _stop_children() -> None:
     no_more_temporary_files()
     this = psutil.Process()
     children = this.children(recursive=True)
-    workers = _suspended([child for child in children if _is_worker(child)])
+    pids = {worker.pid for worker in multiprocessing.active_children()}
+    workers = _suspended([child for child in children if child.pid in pids])
     unfinished, scratch = [], []
     for process in (this, *children):
         scratch.append(os.path.join(glob.escape(tempfile.gettempdir()), f"{scratch_prefix(process.pid)}*"))
@@ -143,17 +145,6 @@ def _stop_children() -> None:
     while (left := [found for pattern in scratch for found in glob.glob(pattern)]) and time.monotonic() < until:
         for directory in left:
             shutil.rmtree(directory, ignore_errors=True)
-
-
-def _is_worker(process: Any) -> bool:
-    import psutil
-
-    from pipelines.running.local_worker import is_worker
-
-    try:
-        return is_worker(process.cmdline())
-    except psutil.Error:
-        return False  # it has ended
 
 
 def _suspended(workers: list[Any]) -> list[Any]:

@@ -1,60 +1,203 @@
-"""What the local runner starts as a worker process: Beam's own worker, which ends when its parent does.
+"""Worker processes of the local runner: forks of the command, which do one piece of work after the other.
 
-A worker whose parent was killed would otherwise wait for work for ever, and hold its memory.
-
-    python -P local_worker.py PARENT_PROCESS_ID MODULE_PATH
-
-The process runs this file and takes over its parent's module path (`sys.path`, as JSON): it finds the packages that
-the parent found, installed or not, and none that happens to lie in the working directory.
+A fork has what the command has imported and loaded, so a worker costs little. It must be made before the command starts
+threads: what another thread has locked at that moment stays locked in the fork for ever.
 """
 
+import collections
+import contextlib
 import ctypes
-import json
+import gc
+import logging
+import multiprocessing
 import os
-import shlex
+import pickle
 import signal
 import sys
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from multiprocessing import connection
+from typing import Any, NamedTuple, cast
+
+from maskmill.errors import RunFailedError, UnusableInputError
 
 _PR_SET_PDEATHSIG = 1  # prctl(2), Linux
+_STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+# How long workers may take to finish the pieces that they are at, if another one's has failed.
+_GRACE_SECONDS = 5.0
+
+_fork: Any = multiprocessing.get_context("fork")
 
 
-def command(log: str) -> str:
-    """The shell command of a worker of this process. What the worker prints to stderr goes to the file `log`."""
-    # -P keeps this file's folder off the path until the parent's is read.
-    worker = [sys.executable, "-P", os.path.abspath(__file__), str(os.getpid()), json.dumps(sys.path)]
-    # Ctrl-C on a terminal reaches every process of the command. What follows from it, the parent decides.
-    return f"trap '' INT HUP; exec {shlex.join(worker)} 2>>{shlex.quote(log)}"
+class StepError(Exception):
+    """What a step raised in a worker. Its text is what `last_line` gives there; its cause has the traceback."""
 
 
-def is_worker(command_line: list[str]) -> bool:
-    """Whether a process that was started with these arguments is a worker."""
-    return os.path.abspath(__file__) in command_line
+class _Failure(NamedTuple):
+    """A piece of work failed. kind: what the user's process raises. story: the traceback."""
+
+    kind: type[Exception]
+    sentence: str
+    story: str
 
 
-def end_with_parent(parent: int) -> None:
-    """Asks the system to kill this process when its parent ends; elsewhere than on Linux there is no such wish."""
+def last_line(error: BaseException) -> str:
+    """The type of an error and the last line of its message."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {lines[-1].rstrip('.') if lines else 'no message'}"
+
+
+class Workers:
+    """Worker processes, as a context manager in the main thread.
+
+    Args:
+      count: how many.
+      log: the file to which goes what they print.
+    """
+
+    def __init__(self, count: int, log: str) -> None:
+        gc.freeze()  # what there is now: a search for garbage would copy its memory into each worker
+        self._processes: dict[connection.Connection, Any] = {}
+        # A signal to stop is for the command, which a worker is for a moment after the fork.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
+        try:
+            for _ in range(count):
+                ours, theirs = multiprocessing.Pipe()
+                arguments = (theirs, [*self._processes, ours], log, os.getpid())
+                process = _fork.Process(target=_work, args=arguments, daemon=True)
+                process.start()
+                theirs.close()
+                self._processes[ours] = process
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    def __enter__(self) -> "Workers":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for ours in self._processes:
+            ours.close()
+        until = time.monotonic() + _GRACE_SECONDS
+        for process in self._processes.values():
+            process.join(max(0.0, until - time.monotonic()))
+            process.kill()
+            process.join()
+
+    def map(self, work: Callable[[Any], Any], descriptions: Sequence[Any]) -> list[Any]:
+        """What `work` gives for each description, in their order; each goes to the first worker that is idle.
+
+        Raises:
+          UnusableInputError, RunFailedError: what a piece of work raised, or a worker ended before it had answered.
+          StepError: a piece of work raised anything else.
+        """
+        made: list[Any] = [None] * len(descriptions)
+        left = collections.deque(enumerate(descriptions))
+        busy: dict[connection.Connection, int] = {}
+
+        def give(worker: connection.Connection, new_work: Callable[[Any], Any] | None = None) -> None:
+            if left:
+                busy[worker], description = left.popleft()
+                with self._explained(worker):
+                    worker.send((new_work, description))
+
+        for worker in self._processes:
+            give(worker, work)
+        while busy:
+            for worker in cast(list[connection.Connection], connection.wait(list(self._processes))):
+                with self._explained(worker):
+                    answer = worker.recv()
+                match answer:
+                    case logging.LogRecord():
+                        logging.getLogger(answer.name).handle(answer)
+                    case _Failure():
+                        raise answer.kind(answer.sentence) from StepError(answer.story)
+                    case (result,):
+                        made[busy.pop(worker)] = result
+                        give(worker)
+        return made
+
+    @contextlib.contextmanager
+    def _explained(self, worker: connection.Connection) -> Any:
+        """Turns what is raised because a worker has ended into one sentence."""
+        try:
+            yield
+        except (EOFError, ConnectionError) as error:
+            process = self._processes[worker]
+            process.join()
+            code = process.exitcode
+            cause = ", often for want of memory" if code == -signal.SIGKILL else ""
+            how = f"was killed by signal {-code}{cause}" if code < 0 else f"ended with code {code}"
+            raise RunFailedError(
+                f"A worker process {how}; run the same command again, it goes on where this one stopped."
+            ) from error
+
+
+class _ToCommand(logging.Handler):
+    """Sends what a worker logs to the command, which shows it; and with the same lock what pieces of work give."""
+
+    def __init__(self, command: connection.Connection) -> None:
+        super().__init__()
+        self._command = command
+
+    def answer(self, pickled: bytes) -> None:
+        """Sends an answer, whichever thread logs meanwhile."""
+        with self.lock or contextlib.nullcontext():
+            self._command.send_bytes(pickled)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Sends a record with its text: its arguments may be anything."""
+        record.msg, record.args, record.exc_info = self.format(record), None, None
+        self._command.send(record)
+
+
+def _work(command: connection.Connection, of_command: Sequence[connection.Connection], log: str, parent: int) -> None:
+    """What a worker does until the command closes its end of the connection.
+
+    of_command: the command's ends of the connections of all workers until now.
+    """
+    _become_worker(log, parent)
+    for ours in of_command:
+        ours.close()
+    to_command = _ToCommand(command)
+    logging.getLogger().handlers[:] = [to_command]
+    work: Callable[[Any], Any] = _nothing
+    with contextlib.suppress(EOFError, ConnectionError):
+        while True:
+            new_work, description = command.recv()
+            work = new_work or work
+            try:
+                answer = pickle.dumps((work(description),))
+            except Exception as error:  # noqa: BLE001 - it is raised in the command
+                answer = pickle.dumps(_failure(error))
+            to_command.answer(answer)
+
+
+def _nothing(description: Any) -> None:
+    raise RuntimeError("a worker was given a description, but no work")
+
+
+def _failure(error: Exception) -> _Failure:
+    for kind in (UnusableInputError, RunFailedError):
+        if isinstance(error, kind):
+            return _Failure(kind, str(error), traceback.format_exc())
+    return _Failure(StepError, last_line(error), traceback.format_exc())
+
+
+def _become_worker(log: str, parent: int) -> None:
+    """Leaves signals, and what is told to the user, to the command, and ends with it."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:
-            sys.exit(1)  # it ended before the wish was heard
-
-
-def main() -> None:
-    """Reads the two arguments and becomes Beam's worker."""
-    end_with_parent(int(sys.argv.pop(1)))
-    sys.path[:] = json.loads(sys.argv.pop(1))
-    # The parent asks so once the run is over: what this worker is doing is of no use any more.
-    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
-
-    # Beam takes a second to import: too long to be without that wish.
-    from pipelines.running.startup import collect_garbage_rarely, import_beam_for_local_runner
-
-    collect_garbage_rarely()
-    import_beam_for_local_runner()
-    from apache_beam.runners.worker import sdk_worker_main
-
-    sdk_worker_main.main(sys.argv)
-
-
-if __name__ == "__main__":
-    main()
+            os._exit(1)  # it ended before the wish was heard
+    signal.set_wakeup_fd(-1)
+    # Ctrl-C on a terminal reaches every process of the command. What follows from it, the command decides.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPPING)
+    file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.dup2(file, 2)
+    os.close(file)
+    sys.stderr = open(2, "w", buffering=1, errors="backslashreplace", closefd=False)  # noqa: SIM115

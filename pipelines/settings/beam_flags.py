@@ -147,7 +147,7 @@ def with_workers(beam_arguments: Sequence[str], workers: int | None) -> list[str
     if workers < 1:
         raise UnusableInputError(f"--workers must be 1 or more, not {workers}.")
     _check_fits("workers", workers)
-    given = dict(argument.removeprefix("--").partition("=")[::2] for argument in beam_arguments)
+    given = values(beam_arguments)
     if _WORKERS in given:
         raise UnusableInputError(f"--workers and --{_WORKERS} both give the number of processes; give one of them.")
     runner = given.get("runner")
@@ -159,10 +159,14 @@ def with_workers(beam_arguments: Sequence[str], workers: int | None) -> list[str
     return [*beam_arguments, f"--{_WORKERS}={workers}"]
 
 
+def values(beam_arguments: Sequence[str]) -> dict[str, str]:
+    """The values of Beam's flags by name, that of a switch empty."""
+    return dict(argument.removeprefix("--").partition("=")[::2] for argument in beam_arguments)
+
+
 def names_other_runner(beam_arguments: Sequence[str]) -> bool:
     """Whether Beam's flags name another runner than the local one."""
-    given = dict(argument.removeprefix("--").partition("=")[::2] for argument in beam_arguments)
-    return given.get(_RUNNER) not in LOCAL_RUNNERS
+    return values(beam_arguments).get(_RUNNER) not in LOCAL_RUNNERS
 
 
 def _check_fits(flag: str, workers: int) -> None:

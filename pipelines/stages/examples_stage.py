@@ -15,9 +15,8 @@ from pipelines.stages.vocabulary_stage import VocabularyStage
 from pipelines.terminal import data_warnings
 
 if TYPE_CHECKING:
-    import apache_beam as beam
-
     from maskmill.records.plan import ExamplesPlan
+    from transforms.collection import Collection, Graph
     from transforms.examples.example_shards import ExamplesSetup
 
 # Of examples, whatever their options are.
@@ -148,20 +147,19 @@ class ExamplesStage(GraphStage[ExamplesOptions]):
             "one_seed": self.setup.one_seed,
         }
 
-    def source(self, pipeline: "beam.Pipeline") -> "beam.PCollection":
+    def source(self, graph: "Graph") -> "Collection":
         """The text shards that `input` names."""
         from pipelines.stages.text_steps import describe_texts
 
-        return describe_texts(pipeline, self.read_files, self.options.input)
+        return describe_texts(graph, self.read_files, self.options.input)
 
-    def expand(self, elements: "beam.PCollection") -> "tuple[beam.PCollection, Sequence[beam.PCollection]]":
+    def expand(self, elements: "Collection") -> "tuple[Collection, Sequence[Collection]]":
         """Adds the masking step."""
         from pipelines.stages.text_steps import announce_texts
         from transforms.examples import example_shards
-        from transforms.examples.example_steps import WriteExamples
 
         announce_texts(elements, self.output, example_shards.KIND)
-        shards = elements | "WriteExamples" >> WriteExamples(setup=self.setup, output=self.output)
+        shards = elements.step(example_shards.WriteExamples, setup=self.setup, output=self.output)
         return shards, [shards]
 
     def close(self, elements: Sequence[Any]) -> None:

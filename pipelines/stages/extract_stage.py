@@ -16,7 +16,7 @@ from pipelines.terminal import data_warnings
 from transforms.shards.options import Source
 
 if TYPE_CHECKING:
-    import apache_beam as beam
+    from transforms.collection import Collection, Graph
 
 DUMP, DOC_FILES = "mediawiki", "wikiextractor"  # formats of inputs
 
@@ -103,13 +103,11 @@ class ExtractStage(TextStage[ExtractOptions]):
         """All inputs are one."""
         return [Source(extraction=self.options.decided_extraction, max_documents=self.options.split.max_documents)]
 
-    def source(self, pipeline: "beam.Pipeline") -> "beam.PCollection":
+    def source(self, graph: "Graph") -> "Collection":
         """The inputs."""
-        import apache_beam as beam
+        return graph.create("Inputs", [self.read_files])
 
-        return pipeline | "Inputs" >> beam.Create([self.read_files])
-
-    def expand(self, elements: "beam.PCollection") -> "tuple[beam.PCollection, Sequence[beam.PCollection]]":
+    def expand(self, elements: "Collection") -> "tuple[Collection, Sequence[Collection]]":
         """Adds the steps of the default mode, or of the reference's chain."""
         from pipelines.stages import extract_steps
 

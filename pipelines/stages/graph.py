@@ -1,29 +1,26 @@
-"""Runs checked stages as one graph of Beam's."""
+"""Runs checked stages as one graph."""
 
 import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import apache_beam as beam
-
 from maskmill.storage import completions, files, finished, manifest, outcomes
-from pipelines.running import environments, runner
+from pipelines.running import runner
 from pipelines.stages import kernels
 from pipelines.stages.stage import GraphStage
 from pipelines.terminal.progress_steps import ProgressLine
-from transforms.grouping import GroupAll, step
+from transforms.collection import Collection, Graph
 
 _FINISHED = "stages"
 
 
-@step
-def RunStage(elements: beam.PCollection, *, stage: GraphStage[Any]) -> beam.PCollection:
+def RunStage(elements: Collection, *, stage: GraphStage[Any]) -> Collection:
     """A stage's steps, and its closing step behind all of them.
 
     Input: what the stage reads. Output: what the next one reads.
     """
-    made, finished = stage.expand(elements)
-    _ = finished | beam.Flatten() | "AllFinished" >> GroupAll() | "Close" >> beam.Map(stage.close)
+    made, (first, *others) = stage.expand(elements)
+    first.joined("Finished", *others).together("AllFinished").map("Close", stage.close)
     return made
 
 
@@ -45,14 +42,14 @@ def run_stages(
     first, outputs = stages[0], [stage.output for stage in stages]
     names = [stage.name for stage in stages]
     paths = dict.fromkeys(path for stage in stages for path in (*stage.paths, stage.output))
-    beam_options = runner.pipeline_options(
+    chosen = runner.choose(
         beam_arguments, input_bytes=int(first.work * first.input_bytes), pieces=first.pieces, paths=list(paths)
     )
     before: dict[str, outcomes.Before] = {}
     claims: list[manifest.Claim] = []
-    is_real = not environments.is_dry_run(beam_options)
+    is_real = not chosen.is_dry_run
     there = files.each(first.output, files.Listing, outputs) if is_real else []
-    if is_real and runner.is_local(beam_options) and _are_finished(stages, there):
+    if is_real and chosen.is_local and _are_finished(stages, there):
         files.each(first.output, outcomes.find_all_made, outputs, there)
         return dict(zip(names, files.each(first.output, manifest.read_manifest, outputs), strict=True))
     if is_real:
@@ -62,7 +59,7 @@ def run_stages(
 
     with contextlib.ExitStack() as held:
         files.each(first.output, lambda claim: held.enter_context(claim.held()), claims)
-        return _run_claimed(stages, beam_options, later_kernels, before)
+        return _run_claimed(stages, chosen, later_kernels, before)
 
 
 def _are_finished(stages: Sequence[GraphStage[Any]], there: Sequence[files.Listing]) -> bool:
@@ -90,25 +87,28 @@ def _key_of(stages: Sequence[GraphStage[Any]], digests: Mapping[str, str]) -> st
 
 def _run_claimed(
     stages: Sequence[GraphStage[Any]],
-    beam_options: Any,
+    chosen: runner.Runner,
     later_kernels: Sequence[str],
     before: Mapping[str, outcomes.Before],
 ) -> Mapping[str, Any]:
     """Runs stages whose directories are claimed; `before`: what these held, empty if no run is asked for."""
-    if runner.is_local(beam_options):
-        kernels.prepare([*(name for stage in stages for name in stage.kernels), *later_kernels])
+    if isinstance(chosen, runner.LocalRunner):
+        of_stages = [name for stage in stages for name in stage.kernels]
+        kernels.prepare([*of_stages, *later_kernels])
+        if chosen.processes:
+            kernels.load(of_stages)
 
-    def build_graph(pipeline: beam.Pipeline) -> None:
-        elements = stages[0].source(pipeline)
+    def build_graph(graph: Graph) -> None:
+        elements = stages[0].source(graph)
         for stage in stages:
-            elements = elements | stage.name.capitalize() >> RunStage(stage=stage)
+            elements = elements.step(RunStage, stage.name.capitalize(), stage=stage)
 
     lines = [
         ProgressLine(label=label, output=stage.output, kind=kind)
         for stage in stages
         for label, kind in stage.progress().items()
     ]
-    if not runner.run(build_graph, beam_options, lines):
+    if not runner.run(build_graph, chosen, lines):
         return {}
 
     def conclude(stage: GraphStage[Any]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ A stage that is checked says exactly what it runs (Stage.kernels). Checks may ru
 bz2 file, say; then all that the options ask for is compiled, so that the user waits once.
 """
 
+import importlib
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -37,6 +38,16 @@ def warm_up() -> None:
         raise RunFailedError(f"Nothing can be kept in {where}; name another directory in NUMBA_CACHE_DIR.")
     took = f"compiled in {time.monotonic() - start:.0f} s" if count else "nothing to compile"
     print(f"{took}; machine code is in {where}")
+
+
+def load(only: Sequence[str]) -> None:
+    """Loads the machine code of kernels into this process, for workers that are forks of it. only: as to `prepare`."""
+    from maskmill.kernels import compiler
+    from maskmill.kernels.python_mode import IN_PYTHON
+
+    if not IN_PYTHON:
+        for name in compiler.chosen_modules(only):
+            importlib.import_module(name).warm_up()
 
 
 def prepare(only: Sequence[str] | None) -> int:

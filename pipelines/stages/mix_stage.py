@@ -22,7 +22,7 @@ from pipelines.stages.stage import Build
 from transforms.shards.options import Source
 
 if TYPE_CHECKING:
-    import apache_beam as beam
+    from transforms.collection import Collection, Graph
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -92,13 +92,11 @@ class MixStage(TextStage[MixOptions]):
         """Those of the build."""
         return [source.source for source in self.options.sources]
 
-    def source(self, pipeline: "beam.Pipeline") -> "beam.PCollection":
+    def source(self, graph: "Graph") -> "Collection":
         """The inputs of each source."""
-        import apache_beam as beam
+        return graph.create("Inputs", [self.inputs])
 
-        return pipeline | "Inputs" >> beam.Create([self.inputs])
-
-    def expand(self, elements: "beam.PCollection") -> "tuple[beam.PCollection, Sequence[beam.PCollection]]":
+    def expand(self, elements: "Collection") -> "tuple[Collection, Sequence[Collection]]":
         """Adds a branch for each source, then one plan of all of them."""
         from pipelines.stages import extract_steps
 

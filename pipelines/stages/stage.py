@@ -19,9 +19,8 @@ from pipelines.settings.stage_options import Compat
 from pipelines.terminal.console import bytes_text
 
 if TYPE_CHECKING:
-    import apache_beam as beam
-
     from maskmill.storage import manifest
+    from transforms.collection import Collection, Graph
 
 Options = TypeVar("Options")
 
@@ -234,12 +233,12 @@ class GraphStage(Stage[Options]):
         """
         return self.check_output(self.options, self.contents, self.unclaimed, there)
 
-    def source(self, pipeline: "beam.Pipeline") -> "beam.PCollection":
+    def source(self, graph: "Graph") -> "Collection":
         """What the stage reads if it is the first."""
         raise TypeError(f"{self.name} reads what another stage makes")
 
     @abc.abstractmethod
-    def expand(self, elements: "beam.PCollection") -> "tuple[beam.PCollection, Sequence[beam.PCollection]]":
+    def expand(self, elements: "Collection") -> "tuple[Collection, Sequence[Collection]]":
         """Adds the stage's steps to the graph.
 
         Returns:

@@ -3,14 +3,12 @@
 import dataclasses
 from collections.abc import Iterator, Sequence
 
-import apache_beam as beam
-
 from maskmill.storage import progress
 from maskmill.storage.files import FileInfo
 from maskmill.storage.found_files import check_same, check_unchanged
 from maskmill.text.text_files import describe_text_shard, find_texts, listed_shards, refuse_unlisted
 from maskmill.text.text_shards import TextShard
-from transforms.grouping import GroupAll
+from transforms.collection import Collection, Graph
 
 
 def numbered_texts(found: Sequence[FileInfo], patterns: Sequence[str]) -> Iterator[tuple[int, FileInfo, str]]:
@@ -39,20 +37,15 @@ def describe_found(numbered: tuple[int, FileInfo, str]) -> TextShard:
     return shard
 
 
-def describe_texts(pipeline: beam.Pipeline, found: Sequence[FileInfo], patterns: Sequence[str]) -> beam.PCollection:
+def describe_texts(graph: Graph, found: Sequence[FileInfo], patterns: Sequence[str]) -> Collection:
     """Adds the steps that describe the text shards that were found before the run."""
-    return (
-        pipeline
-        | "Texts" >> beam.Create([found])
-        | "FindTexts" >> beam.FlatMap(numbered_texts, patterns)  # (number, FileInfo, sha256)
-        | "SpreadTexts" >> beam.Reshuffle()
-        | "Describe" >> beam.Map(describe_found)  # TextShard
-    )
+    texts = graph.create("Texts", [found]).flat_map("FindTexts", numbered_texts, patterns)  # (number, FileInfo, sha256)
+    return texts.spread("Describe", describe_found)  # TextShard
 
 
-def announce_texts(texts: beam.PCollection, output: str, kind: str) -> None:
+def announce_texts(texts: Collection, output: str, kind: str) -> None:
     """Adds the steps that tell the progress display how many shards there are for the step of a kind."""
-    _ = texts | "AllTexts" >> GroupAll() | "Announce" >> beam.Map(_announce, output, kind)
+    texts.together("AllTexts").map("Announce", _announce, output, kind)
 
 
 def _announce(shards: Sequence[TextShard], output: str, kind: str) -> None:

@@ -1,7 +1,7 @@
 """vocabulary: text shards → a vocabulary for them, the report on it, and manifest.json."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from maskmill.errors import UnusableInputError
@@ -14,9 +14,8 @@ from pipelines.terminal import data_warnings
 from transforms.vocabularies.options import VocabularyOptions
 
 if TYPE_CHECKING:
-    import apache_beam as beam
-
     from maskmill.text.text_shards import TextShard
+    from transforms.collection import Collection, Graph
     from transforms.vocabularies.making import VocabularySetup
 
 KERNELS = ("vocabularies.kernels", "tokenization.kernels")
@@ -25,9 +24,10 @@ KERNELS = ("vocabularies.kernels", "tokenization.kernels")
 _SIZE_MULTIPLE = 64
 
 
-def is_training_text(shard: "TextShard") -> bool:
-    """Whether a shard's words are counted: held-out text is what the vocabulary is measured on."""
-    return shard.kind == "train"
+def training_text(shard: "TextShard") -> Iterator["TextShard"]:
+    """The shard, if its words are counted: held-out text is what the vocabulary is measured on."""
+    if shard.kind == "train":
+        yield shard
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -110,37 +110,31 @@ class VocabularyStage(GraphStage[VocabularyStageOptions]):
         given = self.parameters
         return {name: value for name, value in parameters(self.setup.options).items() if value != given[name]}
 
-    def source(self, pipeline: "beam.Pipeline") -> "beam.PCollection":
+    def source(self, graph: "Graph") -> "Collection":
         """The text shards that `input` names."""
         from pipelines.stages.text_steps import describe_texts
 
-        return describe_texts(pipeline, self.read_files, self.options.input)
+        return describe_texts(graph, self.read_files, self.options.input)
 
-    def expand(self, elements: "beam.PCollection") -> "tuple[beam.PCollection, Sequence[beam.PCollection]]":
+    def expand(self, elements: "Collection") -> "tuple[Collection, Sequence[Collection]]":
         """Adds the steps from text to the report."""
-        import apache_beam as beam
-
         from pipelines.stages.text_steps import announce_texts
-        from transforms.grouping import GroupAll
         from transforms.vocabularies import counting
         from transforms.vocabularies.making import MakeVocabulary, ReportVocabulary
         from transforms.vocabularies.merging import MergeCounts
 
         options, output = self.setup.options, self.output
-        training = elements | "Training" >> beam.Filter(is_training_text)
+        training = elements.flat_map("Training", training_text)
         announce_texts(training, output, counting.KIND)
-        counted = training | "CountWords" >> counting.CountWords(options=options, output=output)
-        merged = counted | "MergeCounts" >> MergeCounts(output=output)
-        made = (
-            merged
-            | "AllMerged" >> GroupAll()
-            | "MakeVocabulary" >> MakeVocabulary(setup=self.setup, texts=self.options.input, output=output)
+        counted = training.step(counting.CountWords, options=options, output=output)
+        merged = counted.step(MergeCounts, output=output)
+        made = merged.together("AllMerged").step(
+            MakeVocabulary, setup=self.setup, texts=self.options.input, output=output
         )
         report = (
-            (made, elements)
-            | "WithTexts" >> beam.Flatten()
-            | "AllTogether" >> GroupAll()
-            | "ReportVocabulary" >> ReportVocabulary(setup=self.setup, compare=self.options.compare, output=output)
+            made.joined("WithTexts", elements)
+            .together("AllTogether")
+            .step(ReportVocabulary, setup=self.setup, compare=self.options.compare, output=output)
         )
         return made, [counted, merged, made, report]
 

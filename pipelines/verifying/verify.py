@@ -1,4 +1,4 @@
-"""verify: whether data sets are right. Small ones are looked at in this process, others on Beam."""
+"""verify: whether data sets are right. Small ones are looked at in this process, others by a runner."""
 
 import dataclasses
 import json
@@ -18,7 +18,6 @@ from maskmill.verification.verify_plan import plan
 from maskmill.verification.verify_targets import VerifyPlan, find_targets
 from maskmill.verification.verifying import NOTHING_THERE
 from pipelines.running import interruption
-from pipelines.running.startup import import_beam_for_local_runner
 from pipelines.stages import kernels
 from pipelines.terminal.progress_display import Progress
 from pipelines.terminal.progress_steps import Counter
@@ -26,7 +25,7 @@ from pipelines.terminal.progress_steps import Counter
 RIGHT, WRONG = 0, 1
 
 # Below this much data a second process costs more than it saves.
-_WORTH_BEAM = 1 << 30
+_WORTH_PROCESSES = 1 << 30
 _COLUMNS = 80
 _PLURALS = {"error": "errors", "warning": "warnings", "note": "notes"}
 
@@ -73,17 +72,15 @@ def verify(paths: Sequence[str], options: VerifyOptions, beam_arguments: Sequenc
         planned = plan(find_targets(paths), options, scratch)
         size = sum(_size_of(piece.path, piece.expected.size) for piece in planned.pieces)
         remakes = [piece.remake for piece in planned.pieces if piece.remake is not None]
+        remade = [name for remake in remakes if remake.seed is not None for name in kernels_of_remaking(remake)]
         if is_local:
-            remade = [name for remake in remakes if remake.seed is not None for name in kernels_of_remaking(remake)]
             kernels.prepare([*kernels.OF_VERIFY, *remade])
-        is_little = len(planned.pieces) - len(remakes) <= 1 or (size < _WORTH_BEAM and not beam_arguments)
+        is_little = len(planned.pieces) - len(remakes) <= 1 or (size < _WORTH_PROCESSES and not beam_arguments)
         if is_local and is_little:
             return verifying.conclude(planned, _in_this_process(planned))
-        if is_local:
-            import_beam_for_local_runner()
         from pipelines.verifying import verify_graph
 
-        return verify_graph.run(planned, size, beam_arguments)
+        return verify_graph.run(planned, size, beam_arguments, remade)
 
 
 def _size_of(path: str, expected: int | None) -> int:

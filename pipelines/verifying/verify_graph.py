@@ -1,4 +1,4 @@
-"""Verification of large data sets, and of those in object stores, on Beam: a step for each file, then one across them.
+"""Verification of large data sets, and of those in object stores, as a graph: a step for each file, then one of all.
 
 The graph moves numbers of pieces alone: runners limit how large a graph may be. The plan, what each piece gave, hashes
 and what was found of all are files in the scratch directory.
@@ -8,36 +8,28 @@ import functools
 import pickle
 from collections.abc import Sequence
 
-import apache_beam as beam
-
 from maskmill.storage import completions, files, progress
 from maskmill.verification.findings import Verification
 from maskmill.verification.pieces import PieceResult
 from maskmill.verification.verify_targets import VerifyPlan
 from maskmill.verification.verifying import conclude, verify_piece
 from pipelines.running import runner
+from pipelines.stages import kernels
 from pipelines.terminal.progress_steps import ProgressLine
-from transforms.grouping import GroupAll, step
+from transforms.collection import Collection, Graph
 
 KIND = "verify"  # of the notes
 _PLAN, _FOUND = "plan.pickle", "verification.pickle"
 
 
-@step
-def VerifyTargets(start: beam.PCollection, *, scratch: str, pieces: int, noted: str = "") -> beam.PCollection:
-    """Verifies the plan in the scratch directory, and writes the Verification there. Input: the start of a pipeline.
+def VerifyTargets(pieces: Collection, *, scratch: str, noted: str = "") -> Collection:
+    """Verifies the plan in the scratch directory, and writes the Verification there. Input: the numbers of its pieces.
 
-    scratch: the directory of the plan. pieces: how many it has. noted: a directory where each piece that is done is
-    noted for the progress; empty: nowhere.
+    scratch: the directory of the plan. noted: a directory where each piece that is done is noted for the progress;
+    empty: nowhere.
     """
-    return (
-        start
-        | "Pieces" >> beam.Create(range(pieces))
-        | "Spread" >> beam.Reshuffle()
-        | "VerifyPiece" >> beam.Map(verify_and_note, scratch, noted)  # int
-        | "AllVerified" >> GroupAll()  # list[int]
-        | "Conclude" >> beam.Map(conclude_all, scratch)
-    )
+    verified = pieces.spread("VerifyPiece", verify_and_note, scratch, noted)  # int
+    return verified.together("AllVerified").map("Conclude", conclude_all, scratch)
 
 
 @functools.lru_cache(maxsize=1)  # a worker verifies many pieces of one plan
@@ -69,31 +61,35 @@ def _result_path(scratch: str, number: int) -> str:
     return files.join(scratch, f"result-{number}.pickle")
 
 
-def run(plan: VerifyPlan, size: int, beam_arguments: Sequence[str]) -> Verification | None:
-    """Verifies what is planned on Beam; None where Beam's flags ask only for a description of the job.
+def run(
+    plan: VerifyPlan, size: int, beam_arguments: Sequence[str], more_kernels: Sequence[str] = ()
+) -> Verification | None:
+    """Verifies what is planned by a runner; None where Beam's flags ask only for a description of the job.
 
     Args:
       plan: what `verify_plan.plan` gives.
       size: bytes to read, as far as that is known.
       beam_arguments: flags for Beam.
+      more_kernels: which of them remake shards, if any are remade.
 
     Raises:
       UnusableInputError, RunFailedError: as the runner says.
     """
     scratch, pieces = plan.scratch, len(plan.pieces)
     paths = (*(target.directory for target in plan.targets), scratch)
-    beam_options = runner.pipeline_options(beam_arguments, input_bytes=size, pieces=max(1, pieces), paths=paths)
+    chosen = runner.choose(beam_arguments, input_bytes=size, pieces=max(1, pieces), paths=paths)
     noted = files.join(scratch, "progress") if files.is_local(scratch) else ""
-    step = VerifyTargets(scratch=scratch, pieces=pieces, noted=noted)
     files.write_bytes(files.join(scratch, _PLAN), pickle.dumps(plan))
 
-    def build_graph(pipeline: beam.Pipeline) -> None:
-        _ = pipeline | "Verify" >> step
+    def build_graph(graph: Graph) -> None:
+        graph.create("Pieces", range(pieces)).step(VerifyTargets, scratch=scratch, noted=noted)
 
+    if isinstance(chosen, runner.LocalRunner) and chosen.processes:
+        kernels.load([*kernels.OF_VERIFY, *more_kernels])
     lines = [ProgressLine(label=KIND, output=noted or scratch, kind=KIND)]
     if noted:
         progress.announce(noted, KIND, pieces=pieces, size=size)
-    if not runner.run(build_graph, beam_options, lines):
+    if not runner.run(build_graph, chosen, lines):
         return None
     found: Verification = pickle.loads(files.read_bytes(files.join(scratch, _FOUND)))
     return found

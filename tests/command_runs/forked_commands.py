@@ -25,7 +25,7 @@ SERVER = """
 import atexit, contextlib, gc, importlib, json, os, runpy, select, signal, socket, sys, threading, traceback
 path, no_matter = sys.argv[1], set(json.loads(sys.argv[2]))
 for module in ("maskmill", "pipelines.commands.cli", "pipelines.commands.estimate", "pipelines.commands.inspect",
-               "pipelines.building.build", "pipelines.running.local_runner", "pipelines.releasing.watch",
+               "pipelines.building.build", "pipelines.running.runner", "pipelines.releasing.watch",
                "pipelines.verifying.verify_graph", "transforms.examples.example_shards"):
     importlib.import_module(module)
 

@@ -1,4 +1,4 @@
-"""What the tests of the shards' steps start from: dumps, batches and fragments made up for them, and Beam's runner."""
+"""What the tests of the shards' steps start from: dumps, batches and fragments made up for them."""
 
 import functools
 import random
@@ -6,10 +6,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-import apache_beam as beam
-from apache_beam.runners.portability.fn_api_runner import FnApiRunner
-from apache_beam.testing import test_pipeline  # pytest takes TestPipeline itself for a class of tests
-from apache_beam.testing.util import assert_that
 from made_up import dump_files
 
 from maskmill.storage import files
@@ -75,13 +71,6 @@ def shuffled(elements: Sequence[Element], seed: int = 7) -> list[Element]:
     random.Random(seed).shuffle(copy)
     assert len(copy) < 2 or copy != list(elements)
     return copy
-
-
-def run_step(elements: Sequence[Any], step: beam.PTransform, check: Callable[[list[Any]], None]) -> None:
-    """Runs a step on Beam's local runner and gives its outputs, in any order, to `check`, which asserts."""
-    with test_pipeline.TestPipeline(runner=FnApiRunner()) as pipeline:
-        outputs = pipeline | "Elements" >> beam.Create(elements) | "Step" >> step
-        assert_that(outputs, check)
 
 
 def check_sorted(expected: Sequence[Any], key: Callable[[Any], Any], outputs: list[Any]) -> None:

@@ -1,6 +1,7 @@
-"""The steps from text shards to examples and picked eval examples, alone and on Beam's local runner."""
+"""The steps from text shards to examples and picked eval examples, alone and as steps."""
 
 import dataclasses
+import functools
 import gzip
 import hashlib
 import os
@@ -8,13 +9,10 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-import apache_beam as beam
 import pytest
-from apache_beam.runners.portability.fn_api_runner import FnApiRunner
-from apache_beam.testing import test_pipeline  # pytest takes TestPipeline itself for a class of tests
-from apache_beam.testing.util import assert_that, equal_to
 from command_runs.commands import digests
 from data_sets.gold_examples import VOCABULARY
+from data_sets.steps import equal_to, run_step
 from oracles import pretraining as oracle
 
 from maskmill.errors import RunFailedError, UnusableInputError
@@ -33,10 +31,11 @@ from transforms.examples.example_shards import (
     ExampleShard,
     ExamplesSetup,
     PickedExamples,
+    PickEvalExamples,
+    WriteExamples,
     pick_eval,
     write_example_shard,
 )
-from transforms.examples.example_steps import PickEvalExamples, WriteExamples
 
 NAMES = ("part-00000-of-00002", "part-00001-of-00002", "eval-00000-of-00002.txt", "eval-00001-of-00002.txt")
 MASKING = MaskingOptions(max_seq_length=32, max_predictions_per_seq=5, dupe_factor=2)
@@ -66,9 +65,7 @@ def write(shards: Sequence[TextShard], output: Path, setup: ExamplesSetup = SETU
 
 def write_in_pipeline(shards: Sequence[TextShard], output: Path, expected: Sequence[ExampleShard]) -> None:
     """Writes the shards in a pipeline, which must describe them as expected."""
-    with test_pipeline.TestPipeline(runner=FnApiRunner()) as pipeline:
-        written = pipeline | beam.Create(shards) | WriteExamples(setup=SETUP, output=str(output))
-        assert_that(written, equal_to(expected))
+    run_step(shards, functools.partial(WriteExamples, setup=SETUP, output=str(output)), equal_to(expected))
 
 
 def moved(shards: Sequence[ExampleShard], output: Path) -> list[ExampleShard]:
@@ -332,9 +329,8 @@ def test_what_a_name_says_of_a_text(place: int, name: str, kind: str, number: in
 def pick_in_pipeline(
     shards: Sequence[ExampleShard], wanted: int, output: Path, expected: PickedExamples | None, strict: bool = False
 ) -> None:
-    with test_pipeline.TestPipeline(runner=FnApiRunner()) as pipeline:
-        picked = pipeline | beam.Create(shards) | PickEvalExamples(wanted=wanted, strict=strict, output=str(output))
-        assert_that(picked, equal_to([expected]))
+    step = functools.partial(PickEvalExamples, wanted=wanted, strict=strict, output=str(output))
+    run_step(shards, step, equal_to([expected]))
 
 
 def test_eval_shards_in_any_order_give_the_same_examples(shards: list[TextShard], tmp_path: Path) -> None:

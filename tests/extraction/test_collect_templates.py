@@ -1,15 +1,13 @@
 """A dump's templates, collected by the batch: what a piece holds, which definition counts, any order of batches."""
 
 import dataclasses
+import functools
 import random
 from pathlib import Path
 
-import apache_beam as beam
 import numpy as np
 import pytest
-from apache_beam.runners.portability.fn_api_runner import FnApiRunner
-from apache_beam.testing import test_pipeline
-from apache_beam.testing.util import assert_that, equal_to
+from data_sets.steps import equal_to, run_step
 from made_up import dump_files
 
 from maskmill.errors import RunFailedError
@@ -127,9 +125,8 @@ def test_shuffled_batches_get_the_same_library(seed: int, batches: list[UnitBatc
     expected = bind_library(pieces, str(tmp_path / "expected"))
     output = tmp_path / "text"
     shuffled = random.Random(seed).sample(batches, len(batches))
-    with test_pipeline.TestPipeline(runner=FnApiRunner()) as pipeline:
-        bound = pipeline | beam.Create(shuffled) | CollectTemplates(reading=ReadOptions(), output=str(output))
-        assert_that(bound, equal_to(expected))
+    step = functools.partial(CollectTemplates, reading=ReadOptions(), output=str(output))
+    run_step(shuffled, step, equal_to(expected))
     [library] = {batch.templates for batch in expected}
     assert found(output, library) == DEFINITIONS
     for kind in (template_library.PIECES, template_library.LIBRARY):

@@ -1,15 +1,13 @@
 """Inputs with their checksums and dates, and their batches: the same whatever order Beam gives them in."""
 
+import functools
 import gzip
 import hashlib
 import itertools
 from pathlib import Path
 
-import apache_beam as beam
 import pytest
-from apache_beam.runners.portability.fn_api_runner import FnApiRunner
-from apache_beam.testing import test_pipeline  # pytest takes TestPipeline itself for a class of tests
-from apache_beam.testing.util import assert_that, equal_to
+from data_sets.steps import equal_to, run_step
 from made_up.dump_files import dump, page
 from made_up.input_files import READING, write_file
 
@@ -123,34 +121,29 @@ def test_an_input_of_another_format_is_one_sentence(inputs: list[InputFile]) -> 
 
 def test_find_inputs_keeps_the_order_of_the_patterns(inputs: list[InputFile], tmp_path: Path) -> None:
     patterns = [f"{tmp_path}/b*", f"{tmp_path}/?.txt"]
-    with test_pipeline.TestPipeline(runner=FnApiRunner()) as pipeline:
-        found = pipeline | beam.Create([files.match(patterns)]) | FindInputs(patterns=patterns, dump_date=None)
-        assert_that(found, equal_to([[inputs[0], inputs[1], inputs[2]]]))
+    step = functools.partial(FindInputs, patterns=patterns, dump_date=None)
+    run_step([files.match(patterns)], step, equal_to([[inputs[0], inputs[1], inputs[2]]]))
 
 
 def test_find_inputs_gives_all_inputs_the_date_that_is_named(inputs: list[InputFile], tmp_path: Path) -> None:
     patterns = [f"{tmp_path}/*.txt"]
-    with test_pipeline.TestPipeline(runner=FnApiRunner()) as pipeline:
-        listed = pipeline | beam.Create([files.match(patterns)])
-        found = listed | FindInputs(patterns=patterns, dump_date="2001-02-03")
-        dates = found | beam.Map(lambda listed: [(Path(file.path).name, file.date) for file in listed])
-        assert_that(dates, equal_to([[(name, "2001-02-03") for name in ("a.txt", "b.txt", "c.txt")]]))
+    step = functools.partial(FindInputs, patterns=patterns, dump_date="2001-02-03")
+    run_step(
+        [files.match(patterns)],
+        lambda found: step(found).map("Dates", lambda listed: [(Path(file.path).name, file.date) for file in listed]),
+        equal_to([[(name, "2001-02-03") for name in ("a.txt", "b.txt", "c.txt")]]),
+    )
 
 
 @pytest.mark.parametrize("order", [[0, 1, 2], [2, 0, 1]])
 def test_cut_into_batches(order: list[int], inputs: list[InputFile], tmp_path: Path) -> None:
     ordered = [inputs[k] for k in order]
     output = str(tmp_path / "out")
-    with test_pipeline.TestPipeline(runner=FnApiRunner()) as pipeline:
-        batches = (
-            pipeline
-            | beam.Create([ordered])
-            | CutIntoBatches(
-                input_format="auto", reading=READING, limit=None, output=output, kinds=("templates", "extract")
-            )
-        )
-        together = UnitBatch(number=0, files=tuple(ordered), units=tuple(whole(file) for file in ordered))
-        assert_that(batches, equal_to([together]))
+    step = functools.partial(
+        CutIntoBatches, input_format="auto", reading=READING, limit=None, output=output, kinds=("templates", "extract")
+    )
+    together = UnitBatch(number=0, files=tuple(ordered), units=tuple(whole(file) for file in ordered))
+    run_step([ordered], step, equal_to([together]))
     work = progress.Announced(pieces=1, bytes=sum(map(len, TEXTS.values())))
     assert progress.announced(output, "templates") == progress.announced(output, "extract") == work
     assert progress.announced(output, "clean") is None

@@ -26,7 +26,7 @@ import maskmill
 from maskmill import compilation
 from maskmill.kernels import cache, compiler
 from pipelines.commands import cli
-import pipelines.building.build, pipelines.commands.estimate, pipelines.commands.inspect, pipelines.running.local_runner
+import pipelines.building.build, pipelines.commands.estimate, pipelines.commands.inspect, pipelines.running.runner
 import pipelines.releasing.watch, pipelines.verifying.verify_graph, transforms.examples.example_shards
 
 def run(arguments):

@@ -43,16 +43,12 @@ class NumbersStage(GraphStage):
         cls.check_output(options)
         return cls(options=options)
 
-    def source(self, pipeline):
-        import apache_beam as beam
-
-        return pipeline | "Nothing" >> beam.Create([None])
+    def source(self, graph):
+        return graph.create("Nothing", [None])
 
     def expand(self, elements):
-        import apache_beam as beam
-
-        counted = elements | "Count" >> beam.FlatMap(lambda _: range(self.options.count))
-        written = counted | "Write" >> beam.Map(self.write)
+        counted = elements.flat_map("Count", lambda _: range(self.options.count))
+        written = counted.map("Write", self.write)
         return written, [written]
 
     def write(self, number):

@@ -17,7 +17,6 @@ from command_runs.commands import DUMP, IN_MEMORY, ROOT, TWO_PROCESSES, VOCAB, d
 from maskmill.errors import UnusableInputError
 from pipelines.building import build_options
 from pipelines.commands import cli
-from pipelines.running import local_worker
 from pipelines.settings import yaml_text
 
 pytestmark = pytest.mark.long
@@ -103,6 +102,13 @@ def mtimes(output: Path) -> dict[str, int]:
     return {
         str(p): p.stat().st_mtime_ns for p in output.rglob("*") if p.suffix in (".tfrecord", ".txt") or "part" in p.name
     }
+
+
+@pytest.mark.builds
+def test_a_runner_of_beams_gives_the_same_bytes(expected: dict[str, str], tmp_path: Path) -> None:
+    on_beam = "--runner=apache_beam.runners.portability.fn_api_runner.FnApiRunner"
+    assert cli.main(["build", str(config(tmp_path, tmp_path / "out")), on_beam]) == 0
+    assert digests(tmp_path / "out", manifests=False) == expected
 
 
 @pytest.fixture
@@ -260,7 +266,7 @@ def test_a_full_disk_fails_with_one_sentence(workers: tuple[str, ...], tmp_path:
 
 def workers_of(process: subprocess.Popen[str]) -> list[psutil.Process]:
     """The worker processes of a command."""
-    return [p for p in psutil.Process(process.pid).children() if local_worker.is_worker(p.cmdline())]
+    return psutil.Process(process.pid).children()
 
 
 @pytest.mark.builds

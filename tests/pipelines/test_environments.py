@@ -13,7 +13,6 @@ import grpc
 import pytest
 from apache_beam.options.pipeline_options import (
     DebugOptions,
-    DirectOptions,
     FlinkRunnerOptions,
     JobServerOptions,
     PipelineOptions,
@@ -24,7 +23,7 @@ from apache_beam.transforms.environments import python_sdk_dependencies
 from servers import cloud
 
 from maskmill.errors import UnusableInputError
-from pipelines.running import environments, runner
+from pipelines.running import beam_runner, environments, runner
 
 
 @pytest.fixture
@@ -58,25 +57,37 @@ def java(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def options(*flags: str, paths: tuple[str, ...] = ()) -> PipelineOptions:
     """Beam's options as a command sets them."""
-    return runner.pipeline_options(flags, input_bytes=1, paths=paths)
+    return beam_runner.pipeline_options(flags, paths)
 
 
 @pytest.mark.parametrize(
-    ("megabytes", "pieces", "workers", "mode"),
+    ("flags", "megabytes", "pieces", "processes"),
     [
-        (1, None, 1, "in_memory"),
-        (1000, None, 4, "multi_processing"),
-        (1000, 9, 4, "multi_processing"),
-        (1000, 2, 2, "multi_processing"),
-        (1000, 1, 1, "in_memory"),
+        ("", 1, None, 0),
+        ("", 1000, None, 4),
+        ("", 1000, 9, 4),
+        ("", 1000, 2, 2),
+        ("", 1000, 1, 0),
+        ("--direct_num_workers=1", 1000, None, 0),
+        ("--direct_num_workers=3", 1, 1, 3),
+        ("--direct_num_workers=0", 1, 1, 4),
+        ("--runner=DirectRunner --direct_running_mode=multi_processing", 1, 1, 1),
+        ("--direct_running_mode=multi_processing --direct_num_workers=2", 1, 1, 2),
+        ("--direct_running_mode=multi_threading --direct_num_workers=2", 1000, None, 0),
     ],
 )
 def test_a_local_run_starts_as_many_processes_as_are_useful(
-    megabytes: int, pieces: int | None, workers: int, mode: str, monkeypatch: pytest.MonkeyPatch
+    flags: str, megabytes: int, pieces: int | None, processes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
-    direct = runner.pipeline_options((), input_bytes=megabytes << 20, pieces=pieces).view_as(DirectOptions)
-    assert (direct.direct_num_workers, direct.direct_running_mode) == (workers, mode)
+    made = runner.choose(flags.split(), input_bytes=megabytes << 20, pieces=pieces)
+    assert made == runner.LocalRunner(processes=processes)
+
+
+@pytest.mark.parametrize("flag", ["--dry_run=True", "--template_location=gs://bucket/template"])
+def test_the_local_runner_describes_no_job(flag: str) -> None:
+    with pytest.raises(UnusableInputError, match="describes a job for another runner; name that with --runner"):
+        runner.choose([flag])
 
 
 @pytest.mark.parametrize("scheme", ["", "http://"])

@@ -103,10 +103,10 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return digests(folder / "out", manifests=False)
 
 
-def imports_beam(terminal: Terminal, folder: Path) -> object:
-    # Until it becomes the command, the child is a copy of this process, which has imported Beam.
+def imports_numba(terminal: Terminal, folder: Path) -> object:
+    # Until it becomes the command, the child is a copy of this process, which has imported numba.
     return "maskmill.command" in " ".join(terminal.process.cmdline()) and any(
-        "apache_beam" in part.path for part in terminal.process.memory_maps()
+        "llvmlite" in part.path for part in terminal.process.memory_maps()
     )
 
 
@@ -115,7 +115,6 @@ def has_claimed_its_output(terminal: Terminal, folder: Path) -> object:
 
 
 def has_workers(terminal: Terminal, folder: Path) -> object:
-    """Its worker processes import Beam."""
     return len(terminal.process.children()) == 2
 
 
@@ -129,7 +128,7 @@ def writes_examples(terminal: Terminal, folder: Path) -> object:
 
 # Before there are workers, it makes no difference that there will be some.
 MOMENTS = {
-    IN_MEMORY: ("in-memory", [imports_beam, has_claimed_its_output, extracts, writes_examples]),
+    IN_MEMORY: ("in-memory", [imports_numba, has_claimed_its_output, extracts, writes_examples]),
     TWO_PROCESSES: ("two-processes", [has_workers, extracts, writes_examples]),
 }
 
@@ -147,7 +146,7 @@ MOMENTS = {
         for moment in moments
     ],
 )
-@pytest.mark.exhaustive_but("in-memory-imports_beam", "in-memory-writes_examples", "two-processes-extracts")
+@pytest.mark.exhaustive_but("in-memory-imports_numba", "in-memory-writes_examples", "two-processes-extracts")
 def test_ctrl_c_in_a_build(
     flags: tuple[str, ...],
     moment: Callable[[Terminal, Path], object],
@@ -237,7 +236,7 @@ def test_a_failure_below_the_bars_leaves_them_and_a_sentence(tmp_path: Path) -> 
 @pytest.mark.builds
 def test_an_interrupted_command_says_so_in_json(tmp_path: Path) -> None:
     terminal = Terminal(["build", str(build_file(tmp_path)), *IN_MEMORY, "--log_format=json"], tmp_path / "scratch")
-    terminal.wait_for(lambda: imports_beam(terminal, tmp_path))
+    terminal.wait_for(lambda: imports_numba(terminal, tmp_path))
     terminal.type(CTRL_C)
     assert terminal.end() == 130
     assert json.loads(terminal.screen()[-1])["message"] == f"maskmill build: interrupted; {SENTENCE}"
@@ -294,7 +293,7 @@ def test_a_signal_that_is_ignored_from_the_start_stays_ignored(tmp_path: Path) -
     assert (tmp_path / "out" / "examples" / "manifest.json").exists()
 
 
-# Begins and ends files as fast as it can: in a worker, and in a thread of the process that is told to stop.
+# Begins and ends files as fast as it can: in two workers, and in a thread of the process that is told to stop.
 WRITE = """
 import itertools, sys, threading
 from maskmill.storage import files
@@ -303,10 +302,10 @@ def write(name):
         files.write_bytes(f"{sys.argv[1]}/{name}-{n % 9}", b"x" * 200_000)
 """
 STOP = """
-import glob, os, subprocess, time
-from pipelines.running import interruption, local_worker
-worker = [sys.executable, "-c", sys.argv[2], sys.argv[1], os.path.abspath(local_worker.__file__)]
-subprocess.Popen(worker), subprocess.Popen(worker)
+import glob, multiprocessing, os, time
+from pipelines.running import interruption
+for name in ("first", "second"):
+    multiprocessing.get_context("fork").Process(target=write, args=(name,), daemon=True).start()
 threading.Thread(target=write, args=("own",), daemon=True).start()
 while len(glob.glob(f"{sys.argv[1]}/*-8")) < 3:
     time.sleep(0.001)
@@ -319,9 +318,8 @@ def test_files_that_are_begun_while_processes_are_stopped_do_not_stay(tmp_path: 
     for number in range(5):
         folder = tmp_path / str(number)
         folder.mkdir()
-        writes = f"{WRITE}\nimport os\nwrite(os.getpid())"
         environment = os.environ | {"PYTHONPATH": str(ROOT)}
-        subprocess.run([sys.executable, "-c", WRITE + STOP, folder, writes], env=environment, check=True)
+        subprocess.run([sys.executable, "-c", WRITE + STOP, folder], env=environment, check=True)
         assert leftovers(folder) == []
 
 

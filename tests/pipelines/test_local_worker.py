@@ -1,16 +1,24 @@
-"""Worker processes of the local runner in a working directory with packages of the same names."""
+"""Worker processes of the local runner: what they share with the command, what they do, and how they end."""
 
+import functools
+import logging
+import multiprocessing
 import os
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 from command_runs.commands import DUMP, IN_MEMORY, ROOT, TWO_PROCESSES, VOCAB, digests
 
+from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
 from pipelines.commands import cli
 from pipelines.running import local_worker
+from pipelines.running.local_worker import StepError, Workers
 
 pytestmark = pytest.mark.long
 
@@ -54,38 +62,95 @@ def test_a_build_runs_in_a_folder_with_packages_of_the_same_names(
     assert digests(foreign_folder / "out", manifests=False) == expected
 
 
-def test_a_worker_takes_over_its_parents_module_path(foreign_folder: Path) -> None:
-    # A module in the place of Beam's writes down the module path that the worker sees.
-    answer = foreign_folder / "answer"
-    beam = foreign_folder / "beam" / "apache_beam" / "runners" / "worker"
-    beam.mkdir(parents=True)
-    core = beam.parents[1] / "transforms"
-    core.mkdir()
-    (core / "core.py").write_text("def get_function_args_defaults(function):\n    pass\n")
-    for package in (core, beam, *list(beam.parents)[:2]):
-        (package / "__init__.py").write_text("")
-    (beam / "sdk_worker_main.py").write_text(
-        "import importlib.util, sys\n"
-        "def main(arguments):\n"
-        f"    with open({str(answer)!r}, 'w') as file:\n"
-        "        print(sys.path, importlib.util.find_spec('pipelines').origin, arguments[1:], file=file)\n"
-    )
-    path = [str(foreign_folder / "beam"), str(ROOT), *sys.path]
-    program = (
-        "import subprocess, sys\n"
-        f"sys.path[:] = {path!r}\n"
-        "from pipelines.running import local_worker\n"
-        "subprocess.run(local_worker.command(sys.argv[1]), shell=True, check=True)\n"
-    )
-    log = foreign_folder / "a log"
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", program, str(log)], cwd=foreign_folder, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr + log.read_text()
-    assert answer.read_text() == f"{path} {ROOT / 'pipelines' / '__init__.py'} []\n"
-    assert log.read_text() == ""
+# ---- Workers
 
 
-def test_a_worker_is_recognised_by_its_command_line() -> None:
-    assert local_worker.is_worker(["python", "-P", local_worker.__file__, "1", "[]"])
-    assert not local_worker.is_worker(["python", "-m", "maskmill"])
+@pytest.fixture
+def workers(tmp_path: Path) -> Iterator[Workers]:
+    with Workers(2, str(tmp_path / "log")) as made:
+        yield made
+
+
+def look_around(_: object) -> tuple[int, int, set[str]]:
+    return os.getpid(), id(UNUSABLE), set(sys.modules)
+
+
+def test_workers_are_forks_that_import_nothing_again(workers: Workers) -> None:
+    known = set(sys.modules)
+    for pid, place, modules in workers.map(look_around, range(4)):
+        assert pid != os.getpid()
+        assert place == id(UNUSABLE)
+        assert modules <= known
+
+
+def wait_first(number: int) -> int:
+    time.sleep(0 if number else 1)
+    return os.getpid()
+
+
+def test_the_next_piece_goes_to_the_first_worker_that_is_idle(workers: Workers) -> None:
+    first, *others = workers.map(wait_first, range(9))
+    assert set(others) == {process.pid for process in multiprocessing.active_children()} - {first}
+
+
+def double(number: int) -> int:
+    return 2 * number
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 100])
+def test_what_pieces_give_is_in_their_order(count: int, workers: Workers) -> None:
+    assert workers.map(double, range(count)) == [2 * number for number in range(count)]
+    assert workers.map(functools.partial(pow, 3), range(count)) == [3**number for number in range(count)]
+
+
+def complain(number: int) -> int:
+    logging.getLogger("transforms").warning("piece %s is odd", number)
+    print("for nobody", file=sys.stderr)
+    return number
+
+
+def test_the_command_logs_what_a_worker_logs_and_keeps_what_it_prints(
+    workers: Workers, caplog: pytest.LogCaptureFixture, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert workers.map(complain, [7]) == [7]
+    assert caplog.record_tuples == [("transforms", logging.WARNING, "piece 7 is odd")]
+    assert (tmp_path / "log").read_text() == "for nobody\n"
+    assert capfd.readouterr() == ("", "")
+
+
+def end_badly(how: str) -> object:
+    if how == "killed":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if how == "ended":
+        os._exit(3)
+    if how == "refused":
+        raise MissingFileError("x: there is no such file.")
+    return (lambda: None) if how == "no message" else {}[how]
+
+
+@pytest.mark.parametrize(
+    ("how", "kind", "sentence"),
+    [
+        ("killed", RunFailedError, "A worker process was killed by signal 9, often for want of memory; run the same"),
+        ("ended", RunFailedError, "A worker process ended with code 3; run the same command again"),
+        ("refused", UnusableInputError, "x: there is no such file."),
+        ("stumbled", StepError, "KeyError: 'stumbled'"),
+        ("no message", StepError, "Error: Can't (get|pickle) local object"),
+    ],
+)
+def test_a_piece_that_fails(how: str, kind: type[Exception], sentence: str, workers: Workers) -> None:
+    with pytest.raises(kind, match=sentence):
+        workers.map(end_badly, [how])
+
+
+def fail_beside_a_long_piece(number: int) -> None:
+    if number:
+        time.sleep(3600)
+    raise RunFailedError("shard 0: the disk is full; make room.")
+
+
+def test_a_long_piece_is_given_up_once_another_has_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local_worker, "_GRACE_SECONDS", 0.1)
+    with pytest.raises(RunFailedError, match="disk is full"), Workers(2, str(tmp_path / "log")) as workers:
+        workers.map(fail_beside_a_long_piece, [1, 0])
+    assert not multiprocessing.active_children()

@@ -2,25 +2,21 @@
 
 import os
 import re
-import resource
-import shlex
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import apache_beam as beam
 import pytest
 from command_runs.commands import IN_MEMORY, ROOT, TWO_PROCESSES
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.storage.files import FileInfo
-from pipelines.running import local_runner, local_worker, runner
+from pipelines.running import runner
 from pipelines.settings.stage_options import ExtractOptions
 from pipelines.stages.extract_stage import ExtractStage
+from transforms.collection import Graph
 
 pytestmark = pytest.mark.long
 
@@ -40,19 +36,13 @@ def stumble(number: int) -> int:
     return {1: 2}[number]
 
 
-def fail_beside_a_long_piece(number: int) -> int:
-    time.sleep(3600 if number else 1)
-    return fail(number)
-
-
 def run(step: Callable[[int], int], flags: tuple[str, ...]) -> bool:
     """Runs a graph with one step in this process."""
 
-    def build_graph(pipeline: beam.Pipeline) -> Any:
-        numbers = pipeline | "Numbers" >> beam.Create([7] if step is not fail_beside_a_long_piece else [0, 1])
-        return numbers | "Spread" >> beam.Reshuffle() | "Step" >> beam.Map(step)
+    def build_graph(graph: Graph) -> None:
+        graph.create("Numbers", [7]).spread("Step", step)
 
-    return runner.run(build_graph, runner.pipeline_options(flags))
+    return runner.run(build_graph, runner.choose(flags))
 
 
 def run_elsewhere(step: Callable[[int], int], flags: tuple[str, ...]) -> tuple[str, str]:
@@ -129,28 +119,3 @@ def test_the_first_line_of_a_command(files: int, size: int, line: str) -> None:
     found = [FileInfo(path="x", size=0)] * (files - 1) + [FileInfo(path="y", size=size)]
     stage = ExtractStage(options=ExtractOptions(input=("x",), output="out"), read_files=found, formats=["text"])
     assert stage.announcement == line
-
-
-# A worker that takes a minute to end, and like every ending Python has no handler for signals any more.
-ENDS_SLOWLY = (
-    "import atexit, runpy, signal, sys, time\n"
-    "sys.argv.pop(0)\n"
-    "atexit.register(lambda: (signal.signal(signal.SIGTERM, signal.SIG_DFL), time.sleep(60)))\n"
-    "runpy.run_path(sys.argv[0], run_name='__main__')\n"
-)
-
-
-@pytest.mark.builds
-def test_a_worker_that_ends_slowly_has_not_failed(monkeypatch: pytest.MonkeyPatch) -> None:
-    start, file = local_worker.command, os.path.abspath(local_worker.__file__)
-    slow = f"-c {shlex.quote(ENDS_SLOWLY)} {file}"
-    monkeypatch.setattr(local_worker, "command", lambda log: start(log).replace(file, slow, 1))
-    monkeypatch.setattr(local_runner, "_GRACE_SECONDS", 1.0)
-    assert run(abs, TWO_PROCESSES) is True
-
-
-def test_too_few_open_files_are_found_before_grpc_aborts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(resource, "getrlimit", lambda _: (10, 10))
-    options = runner.pipeline_options(TWO_PROCESSES)
-    with pytest.raises(RunFailedError, match=r"Too few files may be open at once for worker processes \(10\); raise"):
-        local_runner.local_runner(options, str(tmp_path))

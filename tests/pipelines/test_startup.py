@@ -1,6 +1,5 @@
-"""Commands import what they need and no more; what Beam is imported without is there when it is needed."""
+"""Commands import what they need and no more."""
 
-import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +8,6 @@ import pytest
 from command_runs.commands import ROOT
 
 from pipelines.commands import cli
-from pipelines.running import startup
 
 # Packages of which each takes longer to import than all of a help.
 LARGE = {"apache_beam", "asyncio", "jinja2", "matplotlib", "numba", "numpy", "pandas", "pyarrow", "rich", "scipy"}
@@ -80,44 +78,24 @@ def test_a_mistake_is_told_before_anything_large_is_imported(line: str, tmp_path
     assert not modules & LARGE
 
 
-_LEAN = """
-import sys
-from pipelines.running import startup
-startup.import_beam_for_local_runner()
-left_out = {*startup.UNUSED_BY_BEAM, "google.cloud.storage", "pymongo"}
-print(*left_out & set(sys.modules))
-import apache_beam.io.gcp.gcsfilesystem
-from apache_beam.io.filesystems import FileSystems
-print(FileSystems.join("gs://bucket/folder", "name"))
-import pandas, pyarrow
-"""
-
-
-@pytest.mark.builds
-def test_beam_is_imported_without_what_it_does_not_need_and_that_can_be_imported_later() -> None:
-    assert run(_LEAN) == "\ngs://bucket/folder/name\n"
-
-
-_HAS_GOOGLE_CLOUD = importlib.util.find_spec("google.cloud") is not None
-_LOOKED_FOR = """
-import sys
-names = []
-class Finder:
-    @staticmethod
-    def find_spec(name, path=None, target=None):
-        names.append(name)
-sys.meta_path.insert(0, Finder)
-import apache_beam.runners.portability.fn_api_runner
-print(*names)
-"""
-
-
-def test_beam_still_looks_for_what_is_left_out() -> None:
-    """Where this fails after an update, take the name off the list."""
-    looked_for = set(run(_LOOKED_FOR).split())
-    # Without the extra [gcp] there is no `google.cloud`, and nothing looks further.
-    left_out = {name for name in startup.UNUSED_BY_BEAM if not name.startswith("google.cloud.") or _HAS_GOOGLE_CLOUD}
-    assert not left_out - looked_for
+@pytest.mark.parametrize(
+    "line",
+    [
+        "extract --input OUT.txt --output OUT",
+        "examples --input OUT.txt --output OUT --vocab_file DATA/vocab.txt --dupe_factor 1",
+        "vocabulary --input OUT.txt --output OUT --size 200",
+        "verify OUT.txt --workers 2",
+    ],
+)
+def test_on_this_machine_a_command_imports_neither_beam_nor_a_library_for_others(line: str, tmp_path: Path) -> None:
+    text = tmp_path / "out.txt"
+    text.write_text("The first sentence of a text.\nThe second one is longer than it.\n\n" * 40)
+    data = ROOT / "tests" / "data"
+    code, modules = after_command(*line.replace("OUT", str(tmp_path / "out")).replace("DATA", str(data)).split())
+    assert code == cli.DONE
+    # numba looks for scipy's version.
+    large = LARGE | {"grpc", "google.auth", "botocore", "requests", "nltk"}
+    assert modules & large == {"numba", "numpy", "scipy"}
 
 
 def test_a_process_ends_without_a_search_for_garbage() -> None:

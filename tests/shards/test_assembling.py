@@ -1,11 +1,13 @@
 """Text shards written from their plans: the bytes, the records that are believed, any order of plans."""
 
 import dataclasses
+import functools
 import hashlib
 from pathlib import Path
 
 import pytest
-from data_sets.shard_builds import PLAIN, article, equal_sorted, make_fragments, run_step, shuffled, write_dump
+from data_sets.shard_builds import PLAIN, article, equal_sorted, make_fragments, shuffled, write_dump
+from data_sets.steps import run_step
 
 from maskmill.storage import completions, files
 from maskmill.text.text_shards import KIND, TextShard, article_md5, write_eval_md5
@@ -99,6 +101,6 @@ def test_plans_in_any_order_give_the_same_shards(extraction: ExtractionOptions, 
     shards = assemble(plans, tmp_path / "expected", extraction)
     beam = tmp_path / "beam"
     expected = [dataclasses.replace(shard, path=str(beam / Path(shard.path).name)) for shard in shards]
-    step = AssembleTextShards(extractions={"": extraction}, output=str(beam))
+    step = functools.partial(AssembleTextShards, extractions={"": extraction}, output=str(beam))
     run_step(shuffled(plans), step, equal_sorted(expected, lambda shard: (shard.kind != "train", shard.number)))
     assert shard_bytes(beam) == shard_bytes(tmp_path / "expected")

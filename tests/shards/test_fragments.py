@@ -1,6 +1,7 @@
 """Fragments: their texts and tables, whatever the cut into units; texts that are gone are made again."""
 
 import dataclasses
+import functools
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,10 +17,10 @@ from data_sets.shard_builds import (
     cut_batches,
     equal_sorted,
     make_fragments,
-    run_step,
     shuffled,
     write_dump,
 )
+from data_sets.steps import run_step
 from made_up import dump_files
 
 from maskmill.errors import RunFailedError
@@ -223,7 +224,7 @@ def test_a_text_of_2_gib_and_more_has_rows_of_64_bits(dump: Path, tmp_path: Path
 def test_batches_in_any_order_give_the_same_fragments(options: ExtractionOptions, dump: Path, tmp_path: Path) -> None:
     expected = make_fragments(dump, tmp_path / "expected", options)
     assert in_order(shuffled(expected)) == expected
-    step = ExtractDocuments(options=options, output=str(tmp_path / "beam"))
+    step = functools.partial(ExtractDocuments, options=options, output=str(tmp_path / "beam"))
     run_step(shuffled(cut_batches(dump)), step, equal_sorted(expected, lambda fragment: fragment.batch.number))
     found = {path.name: path.read_bytes() for path in (tmp_path / "beam").rglob("*.*") if path.is_file()}
     assert found == {path.name: path.read_bytes() for path in (tmp_path / "expected").rglob("*.*") if path.is_file()}

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from data_sets.shard_builds import PLAIN, article, input_file, make_fragments, run_step, shuffled
+from data_sets.shard_builds import PLAIN, article, input_file, make_fragments, shuffled
+from data_sets.steps import run_step
 from hypothesis import given
 from hypothesis import strategies as st
 from made_up import dump_files
@@ -310,5 +311,5 @@ def test_fragments_in_any_order_give_the_same_plan_on_a_runner(tmp_path: Path) -
     fragments = write_fragments(sources, str(tmp_path))
     expected = sorted(str(described(plan)) for plan in plan_mix(fragments, split, settings_of(sources), str(tmp_path)))
     assert len(expected) > 3
-    step = PlanMix(split=split, sources=settings_of(sources), output=str(tmp_path))
+    step = functools.partial(PlanMix, split=split, sources=settings_of(sources), output=str(tmp_path))
     run_step(shuffled(fragments), step, functools.partial(check_plans, expected))

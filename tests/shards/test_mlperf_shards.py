@@ -7,7 +7,6 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-import apache_beam as beam
 import pytest
 from command_runs.commands import DUMP
 from conftest import DATA
@@ -16,11 +15,11 @@ from data_sets.shard_builds import (
     equal_sorted,
     input_file,
     make_fragments,
-    run_step,
     shuffled,
     write_dump,
     write_wiki_files,
 )
+from data_sets.steps import run_step
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.storage import completions, files, progress
@@ -197,7 +196,11 @@ def test_the_key_is_of_the_content_the_place_and_the_options(small_files: list[I
 
 def test_taking_raw_files(small_files: list[InputFile]) -> None:
     expected = raw_files_of_inputs(small_files)
-    run_step([shuffled(small_files)], beam.FlatMap(raw_files_of_inputs), equal_sorted(expected, lambda raw: raw.number))
+    run_step(
+        [shuffled(small_files)],
+        lambda inputs: inputs.flat_map("TakeRawFiles", raw_files_of_inputs),
+        equal_sorted(expected, lambda raw: raw.number),
+    )
 
 
 def unpacked(raw: RawFile) -> dict[str, Any]:
@@ -219,7 +222,11 @@ def test_packing_fragments_in_any_order(tmp_path: Path, monkeypatch: pytest.Monk
     expected = list(map(unpacked, raw_files_of_fragments(fragments, output)))
     assert len(expected) > 2
     assert max(len(raw["pieces"]) for raw in expected) > 1
-    run_step(shuffled(fragments), PackRawFiles(output=output), functools.partial(check_raw_files, expected))
+    run_step(
+        shuffled(fragments),
+        functools.partial(PackRawFiles, output=output),
+        functools.partial(check_raw_files, expected),
+    )
 
 
 def work_files(output: Path) -> dict[str, bytes]:
@@ -229,7 +236,7 @@ def work_files(output: Path) -> dict[str, bytes]:
 def test_cleaning_raw_files_in_any_order(small_files: list[InputFile], tmp_path: Path) -> None:
     raw_files = raw_files_of_inputs(small_files)
     expected = clean(raw_files, tmp_path / "expected", SMALL)
-    step = CleanRawFiles(split=SMALL, extraction=EXTRACTION, output=str(tmp_path / "beam"))
+    step = functools.partial(CleanRawFiles, split=SMALL, extraction=EXTRACTION, output=str(tmp_path / "beam"))
     run_step(shuffled(raw_files), step, equal_sorted(expected, lambda cleaned: cleaned.raw.number))
     assert work_files(tmp_path / "beam") == work_files(tmp_path / "expected")
     assert len(work_files(tmp_path / "beam")) == 3 * len(expected)
@@ -243,6 +250,6 @@ def test_gathering_cleaned_files_in_any_order(small_files: list[InputFile], tmp_
     contents = {shard.path: Path(shard.path).read_bytes() for shard in shards}
     for path in contents:
         Path(path).unlink()
-    step = GatherParts(split=options, extraction=EXTRACTION, output=str(tmp_path))
+    step = functools.partial(GatherParts, split=options, extraction=EXTRACTION, output=str(tmp_path))
     run_step(shuffled(cleaned), step, equal_sorted(shards, lambda shard: (shard.kind != "train", shard.number)))
     assert {path: Path(path).read_bytes() for path in contents} == contents

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from data_sets.shard_builds import ONE_UNIT, PLAIN, article, make_fragments, run_step, shuffled, write_dump
+from data_sets.shard_builds import ONE_UNIT, PLAIN, article, make_fragments, shuffled, write_dump
+from data_sets.steps import run_step
 from hypothesis import given
 from hypothesis import strategies as st
 from made_up import dump_files
@@ -210,7 +211,7 @@ def test_fragments_in_any_order_give_the_same_plan(extraction: ExtractionOptions
     plans = plan_text_shards(fragments, SOME_EVAL, extraction, str(tmp_path))
     expected = sorted(map(unpacked, plans), key=lambda plan: plan["name"])
     assert len(expected) > 2
-    step = PlanTextShards(split=SOME_EVAL, extraction=extraction, output=str(tmp_path))
+    step = functools.partial(PlanTextShards, split=SOME_EVAL, extraction=extraction, output=str(tmp_path))
     run_step(shuffled(fragments), step, functools.partial(check_plans, expected))
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from maskmill.errors import UnusableInputError
-from maskmill.storage import completions, files, manifest
+from maskmill.storage import completions, files, manifest, progress
 
 
 def claim_output(
@@ -109,11 +109,13 @@ def test_a_sweep_looks_into_the_folders_that_it_is_told(tmp_path: Path) -> None:
     for name in names:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("x")
-    abandoned = tmp_path / "train" / f"c.mds.0{files.TEMPORARY_SUFFIX}"
-    abandoned.write_text("half")
+    progress.announce(str(tmp_path), "examples", pieces=1, size=1)
+    unfinished = [f"{name}.0{files.TEMPORARY_SUFFIX}" for name in ("train/c.mds", ".maskmill/plan/examples.json")]
+    for name in unfinished:
+        (tmp_path / name).write_text("half")
     manifest.sweep(str(tmp_path), keep=["train/a.mds", "b.mds"], patterns=("train/*.mds",), records={})
     assert [name for name in names if not (tmp_path / name).exists()] == ["train/b.mds"]
-    assert not abandoned.exists()
+    assert not [name for name in unfinished if (tmp_path / name).exists()]
 
 
 def test_the_files_of_a_shard() -> None:

@@ -1,6 +1,7 @@
 """Counting: the words of text shards, in tables of any size, against the oracle; runs that are gone or damaged."""
 
 import dataclasses
+import functools
 import random
 from collections.abc import Iterable
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 import hypothesis
 import numpy as np
 import pytest
-from data_sets.shard_builds import run_step
+from data_sets.steps import run_step
 from hypothesis import given
 from hypothesis import strategies as st
 from made_up.texts import text_of
@@ -312,7 +313,8 @@ def test_the_step(tmp_path: Path) -> None:
         for shard in outputs:
             assert added(runs_of(shard, tmp_path / "out")) == count(expected[shard.path], BPE)[0]
 
-    run_step(shards, CountWords(options=VocabularyOptions(kind="bpe"), output=str(tmp_path / "out")), check)
+    step = functools.partial(CountWords, options=VocabularyOptions(kind="bpe"), output=str(tmp_path / "out"))
+    run_step(shards, step, check)
 
 
 def test_a_word_can_occur_more_often_than_32_bits_count(tmp_path: Path) -> None:

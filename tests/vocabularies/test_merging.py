@@ -1,14 +1,12 @@
 """Merging: the words of all text whatever its cut into shards, runs and groups; rare words; tables that are damaged."""
 
+import functools
 import random
 from collections.abc import Sequence
 from pathlib import Path
 
-import apache_beam as beam
 import pytest
-from apache_beam.runners.portability.fn_api_runner import FnApiRunner
-from apache_beam.testing import test_pipeline  # pytest takes TestPipeline itself for a class of tests
-from apache_beam.testing.util import assert_that
+from data_sets.steps import run_step
 from hypothesis import given
 from hypothesis import strategies as st
 from made_up.texts import text_of
@@ -19,6 +17,7 @@ from test_counting import added, shard_of, small_tables
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.storage import files
 from maskmill.text.text_shards import TextShard
+from transforms.collection import Collection
 from transforms.vocabularies import merging
 from transforms.vocabularies.counting import CountWords, WordRules, count_shard, drop_runs
 from transforms.vocabularies.making import VocabularySetup, make_vocabulary
@@ -196,15 +195,9 @@ def contents(output: Path) -> dict[str, bytes]:
     }
 
 
-def run_both(shards: Sequence[TextShard], output: Path, check: object) -> None:
-    with test_pipeline.TestPipeline(runner=FnApiRunner()) as pipeline:
-        merged = (
-            pipeline
-            | "Shards" >> beam.Create(shards)
-            | CountWords(options=VocabularyOptions(), output=str(output))
-            | MergeCounts(output=str(output))
-        )
-        assert_that(merged, check)
+def count_and_merge(shards: Collection, output: Path) -> Collection:
+    counted = CountWords(shards, options=VocabularyOptions(), output=str(output))
+    return MergeCounts(counted, output=str(output))
 
 
 def test_the_steps_write_the_same_files_whatever_the_order_of_shards(
@@ -218,7 +211,7 @@ def test_the_steps_write_the_same_files_whatever_the_order_of_shards(
         assert sorted(outputs, key=lambda piece: piece.key) == expected
 
     for name, order in (("steps", shards), ("shuffled", shards[::-1])):
-        run_both(order, tmp_path / name, check)
+        run_step(order, functools.partial(count_and_merge, output=tmp_path / name), check)
         assert contents(tmp_path / name) == contents(tmp_path / "functions")
     assert len(expected) > 1
 

@@ -11,12 +11,11 @@ import itertools
 from collections.abc import Iterable
 from typing import Any
 
-import apache_beam as beam
 import numpy as np
 
 from maskmill.storage import completions, files
+from transforms.collection import Collection
 from transforms.extraction.template_expansion import TEMPLATE_NAMESPACE
-from transforms.grouping import GroupAll, step
 from transforms.inputs.mediawiki import Page, read_header, site_base
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.units import UnitBatch, read_unit
@@ -147,16 +146,10 @@ class TemplateLibrary:
         return files.read_range(self._texts[piece], offset, offset + size)
 
 
-@step
-def CollectTemplates(batches: beam.PCollection, *, reading: ReadOptions, output: str) -> beam.PCollection:
+def CollectTemplates(batches: Collection, *, reading: ReadOptions, output: str) -> Collection:
     """Collects the templates of all batches before the first page is extracted.
 
     Input: UnitBatch. Output: UnitBatch, the same batches with the key of the library in `templates`.
     """
-    return (
-        batches
-        | "Spread" >> beam.Reshuffle()
-        | "Collect" >> beam.Map(collect_templates, reading, output)  # Piece
-        | "Together" >> GroupAll()
-        | "BindLibrary" >> beam.FlatMap(bind_library, output)  # UnitBatch
-    )
+    pieces = batches.spread("Collect", collect_templates, reading, output)  # Piece
+    return pieces.together().flat_map("BindLibrary", bind_library, output)  # UnitBatch

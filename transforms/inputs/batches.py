@@ -3,11 +3,9 @@
 import dataclasses
 from collections.abc import Iterator, Sequence
 
-import apache_beam as beam
-
 from maskmill.storage import files, progress
 from maskmill.storage.found_files import check_same, check_unchanged
-from transforms.grouping import GroupAll, step
+from transforms.collection import Collection
 from transforms.inputs.bzip2 import Bzip2Streams
 from transforms.inputs.found_inputs import DateEvidence, date_evidence, decide_dates, find_inputs
 from transforms.inputs.options import ReadOptions
@@ -116,27 +114,23 @@ def announce_batches(
     return [dataclasses.replace(batch, source=source) for batch in batches]
 
 
-@step
 def FindInputs(
-    found: beam.PCollection, *, patterns: Sequence[str], dump_date: str | None, input_format: str = "auto"
-) -> beam.PCollection:
+    found: Collection, *, patterns: Sequence[str], dump_date: str | None, input_format: str = "auto"
+) -> Collection:
     """Adds checksums and dates to the inputs that were found before the run, if they are still what there is.
 
     Input: one sequence of FileInfo. Output: one list of InputFile, in the same order.
     """
     return (
-        found
-        | "Match" >> beam.FlatMap(_numbered_inputs, patterns, input_format)  # (number, FileInfo)
-        | "Spread" >> beam.Reshuffle()
-        | "Digest" >> beam.Map(digest_input, dump_date)  # (number, InputFile, DateEvidence)
-        | "Together" >> GroupAll()
-        | "InOrder" >> beam.Map(inputs_in_order)  # list[InputFile]
+        found.flat_map("Match", _numbered_inputs, patterns, input_format)  # (number, FileInfo)
+        .spread("Digest", digest_input, dump_date)  # (number, InputFile, DateEvidence)
+        .together()
+        .map("InOrder", inputs_in_order)  # list[InputFile]
     )
 
 
-@step
 def CutIntoBatches(
-    inputs: beam.PCollection,
+    inputs: Collection,
     *,
     input_format: str,
     reading: ReadOptions,
@@ -144,13 +138,11 @@ def CutIntoBatches(
     output: str,
     kinds: tuple[str, ...],
     source: str = "",
-) -> beam.PCollection:
+) -> Collection:
     """Cuts the inputs into batches of units, and announces how many there are.
 
     Input: one list of InputFile. Output: UnitBatch.
 
     kinds: of the steps that take a batch each. source: its name, in a build that mixes several.
     """
-    return inputs | "Cut" >> beam.FlatMap(
-        announce_batches, input_format, reading, limit, output, kinds, source
-    )  # UnitBatch
+    return inputs.flat_map("Cut", announce_batches, input_format, reading, limit, output, kinds, source)  # UnitBatch

@@ -19,16 +19,15 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO
 
-import apache_beam as beam
 import numpy as np
 import numpy.typing as npt
 
 from maskmill.errors import MissingFileError
 from maskmill.storage import completions, files
 from maskmill.storage.reuse import read_reuse
+from transforms.collection import Collection
 from transforms.extraction import unknown_templates
 from transforms.extraction.unknown_templates import UnknownTemplate
-from transforms.grouping import spread, step
 from transforms.inputs.items import CutOff, Document, RejectedPage
 from transforms.inputs.mediawiki import Page
 from transforms.inputs.units import InputFile, Unit, UnitBatch, read_unit
@@ -431,10 +430,9 @@ def drop_texts(fragments: Iterable[Fragment], output: str, there: files.Listing)
     files.delete([path for path in paths if there.has(path)])
 
 
-@step
-def ExtractDocuments(batches: beam.PCollection, *, options: ExtractionOptions, output: str) -> beam.PCollection:
+def ExtractDocuments(batches: Collection, *, options: ExtractionOptions, output: str) -> Collection:
     """Extracts batches of units.
 
     Input: UnitBatch. Output: Fragment, the description of the text written.
     """
-    return spread(batches, "ExtractBatch", extract_batch, options, output)  # Fragment
+    return batches.spread("ExtractBatch", extract_batch, options, output)  # Fragment

@@ -16,14 +16,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-import apache_beam as beam
 import numpy as np
 import numpy.typing as npt
 
 from maskmill.errors import UnusableInputError
 from maskmill.masking.seeds import hash_of
 from maskmill.storage import completions
-from transforms.grouping import step, together
+from transforms.collection import Collection
 from transforms.shards.eval_membership import choose_eval
 from transforms.shards.fragments import Fragment, in_order
 from transforms.shards.options import Source, SplitOptions
@@ -192,12 +191,9 @@ def mix_counts(output: str) -> Mapping[str, Mapping[str, Any]]:
     return completions.finished(output, KIND, KIND)
 
 
-@step
-def PlanMix(
-    fragments: beam.PCollection, *, split: SplitOptions, sources: Sequence[Source], output: str
-) -> beam.PCollection:
+def PlanMix(fragments: Collection, *, split: SplitOptions, sources: Sequence[Source], output: str) -> Collection:
     """Plans the shards of a mix once the fragments of all sources are known.
 
     Input: Fragment. Output: ShardPlan.
     """
-    return together(fragments, "Plan", plan_mix, split, sources, output)  # ShardPlan
+    return fragments.together().flat_map("Plan", plan_mix, split, sources, output)  # ShardPlan

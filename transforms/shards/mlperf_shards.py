@@ -13,7 +13,6 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import apache_beam as beam
 import numpy as np
 import numpy.typing as npt
 
@@ -22,9 +21,9 @@ from maskmill.storage import completions, files, progress
 from maskmill.storage.found_files import check_unchanged
 from maskmill.text.text_shards import KIND as TEXT
 from maskmill.text.text_shards import ShardKind, TextShard, article_md5, shard_name, write_once
+from transforms.collection import Collection
 from transforms.compat import mlperf_cleanup
 from transforms.compat.wikiextractor import pack_files
-from transforms.grouping import spread, step, together
 from transforms.inputs.units import InputFile
 from transforms.sentences.choice import named_choice
 from transforms.shards.byte_ranges import Ranges, merge_ranges, ranges_of
@@ -264,33 +263,28 @@ def drop_texts(cleaned: Iterable[CleanedFile], output: str, there: files.Listing
     files.delete([path for path in paths if there.has(path)])
 
 
-@step
-def PackRawFiles(fragments: beam.PCollection, *, output: str) -> beam.PCollection:
+def PackRawFiles(fragments: Collection, *, output: str) -> Collection:
     """Packs the documents of fragments as WikiExtractor packs its files, once all fragments are known.
 
     Input: Fragment. Output: RawFile.
     """
-    return together(fragments, "Pack", raw_files_of_fragments, output)  # RawFile
+    return fragments.together().flat_map("Pack", raw_files_of_fragments, output)  # RawFile
 
 
-@step
 def CleanRawFiles(
-    raw_files: beam.PCollection, *, split: SplitOptions, extraction: ExtractionOptions, output: str
-) -> beam.PCollection:
+    raw_files: Collection, *, split: SplitOptions, extraction: ExtractionOptions, output: str
+) -> Collection:
     """Cleans raw files.
 
     Input: RawFile. Output: CleanedFile.
     """
-    return spread(raw_files, "Clean", clean_raw_file, split, extraction, output)  # CleanedFile
+    return raw_files.spread("Clean", clean_raw_file, split, extraction, output)  # CleanedFile
 
 
-@step
-def GatherParts(
-    cleaned: beam.PCollection, *, split: SplitOptions, extraction: ExtractionOptions, output: str
-) -> beam.PCollection:
+def GatherParts(cleaned: Collection, *, split: SplitOptions, extraction: ExtractionOptions, output: str) -> Collection:
     """Packs cleaned files into shards and writes them.
 
     Input: CleanedFile. Output: TextShard, the description of the file written.
     """
-    plans = together(cleaned, "Plan", plan_parts, split, output)  # PartPlan
-    return spread(plans, "Gather", gather_part, split, extraction, output)  # TextShard
+    plans = cleaned.together().flat_map("Plan", plan_parts, split, output)  # PartPlan
+    return plans.spread("Gather", gather_part, split, extraction, output)  # TextShard

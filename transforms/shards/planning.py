@@ -12,7 +12,6 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-import apache_beam as beam
 import numpy as np
 import numpy.typing as npt
 
@@ -28,7 +27,7 @@ from maskmill.text.text_shards import (
     shard_name,
     write_once,
 )
-from transforms.grouping import spread, step, together
+from transforms.collection import Collection
 from transforms.shards.byte_ranges import Ranges, cut_out, merge_ranges, ranges_of
 from transforms.shards.duplicates import DROPPED, find_duplicates
 from transforms.shards.eval_membership import choose_eval
@@ -296,15 +295,14 @@ def no_article(fragments: Sequence[Fragment], output: str) -> UnusableInputError
     )
 
 
-@step
 def PlanTextShards(
-    fragments: beam.PCollection, *, split: SplitOptions, extraction: ExtractionOptions, output: str
-) -> beam.PCollection:
+    fragments: Collection, *, split: SplitOptions, extraction: ExtractionOptions, output: str
+) -> Collection:
     """Plans the shards once all fragments are known.
 
     Input: Fragment. Output: ShardPlan.
     """
-    return together(fragments, "Plan", plan_text_shards, split, extraction, output)  # ShardPlan
+    return fragments.together().flat_map("Plan", plan_text_shards, split, extraction, output)  # ShardPlan
 
 
 # What decides the documents of each source, by its name; the name is empty in a build without sources.
@@ -341,10 +339,9 @@ def _write_shard(path: str, plan: ShardPlan, extractions: Extractions, output: s
     return {"size": file.size, "sha256": file.sha256, "md5": [article_md5(article) for article in articles]}
 
 
-@step
-def AssembleTextShards(plans: beam.PCollection, *, extractions: Extractions, output: str) -> beam.PCollection:
+def AssembleTextShards(plans: Collection, *, extractions: Extractions, output: str) -> Collection:
     """Writes planned shards.
 
     Input: ShardPlan. Output: TextShard, the description of the file written.
     """
-    return spread(plans, "Assemble", assemble_text_shard, extractions, output)  # TextShard
+    return plans.spread("Assemble", assemble_text_shard, extractions, output)  # TextShard

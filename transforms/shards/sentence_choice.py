@@ -10,11 +10,9 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-import apache_beam as beam
-
 from maskmill.storage import completions, files, progress
 from maskmill.storage.found_files import check_unchanged
-from transforms.grouping import step
+from transforms.collection import Collection
 from transforms.inputs.items import CutOff
 from transforms.inputs.mediawiki import read_header
 from transforms.inputs.site import Site
@@ -246,12 +244,11 @@ def doubts_of(choice: SentenceChoice, lines: Mapping[str, int], scripts: Mapping
     return doubts
 
 
-@step
 def ChooseSentences(
-    inputs: beam.PCollection, *, extraction: ExtractionOptions, input_format: str, output: str, source: str = ""
-) -> beam.PCollection:
+    inputs: Collection, *, extraction: ExtractionOptions, input_format: str, output: str, source: str = ""
+) -> Collection:
     """Decides how the sentences of each input are split, before the first page is extracted.
 
     Input: one list of InputFile. Output: the same list, with `sentences`.
     """
-    return inputs | "Choose" >> beam.Map(choose_sentences, extraction, input_format, output, source)  # list[InputFile]
+    return inputs.map("Choose", choose_sentences, extraction, input_format, output, source)  # list[InputFile]

@@ -9,7 +9,6 @@ import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-import apache_beam as beam
 import numpy as np
 import numpy.typing as npt
 
@@ -19,7 +18,7 @@ from maskmill.tokenization import pre_token_classes, unicode_tables
 from maskmill.tokenization.kernels import wordpiece as wordpiece_kernels
 from maskmill.tokenization.kernels.word_hashes import CodePointArrays
 from maskmill.tokenization.text_blocks import PaddedText, TextBlock, not_utf8, read_blocks
-from transforms.grouping import spread, step
+from transforms.collection import Collection
 from transforms.vocabularies.kernels import word_counts as kernels
 from transforms.vocabularies.options import VocabularyKind, VocabularyOptions
 from transforms.vocabularies.word_tables import WordTable
@@ -218,10 +217,9 @@ def drop_runs(shards: Iterable[CountedShard], output: str, there: files.Listing)
     files.delete([path for path in paths if there.has(path)])
 
 
-@step
-def CountWords(shards: beam.PCollection, *, options: VocabularyOptions, output: str) -> beam.PCollection:
+def CountWords(shards: Collection, *, options: VocabularyOptions, output: str) -> Collection:
     """Counts the words of text shards.
 
     Input: TextShard. Output: CountedShard, the description of the runs written.
     """
-    return spread(shards, "CountShard", count_shard, WordRules.of(options), output)  # CountedShard
+    return shards.spread("CountShard", count_shard, WordRules.of(options), output)  # CountedShard

@@ -5,15 +5,13 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import apache_beam as beam
-
 from maskmill.errors import UnusableInputError
 from maskmill.records.file_names import REPORT, REPORT_TABLE
 from maskmill.storage import completions, files, manifest, progress, reuse
 from maskmill.storage.completions import PieceFiles
 from maskmill.storage.manifest import sum_counts
 from maskmill.text.text_shards import TextShard
-from transforms.grouping import step
+from transforms.collection import Collection
 from transforms.vocabularies import counting, merging, report
 from transforms.vocabularies.counting import CountedShard
 from transforms.vocabularies.learning import learn_vocabulary
@@ -139,15 +137,12 @@ def write_model_directory(options: VocabularyOptions, output: str, model_dir: st
     return _written(model_files(vocabulary, options), model_dir)
 
 
-@step
-def MakeVocabulary(
-    merged: beam.PCollection, *, setup: VocabularySetup, texts: tuple[str, ...], output: str
-) -> beam.PCollection:
+def MakeVocabulary(merged: Collection, *, setup: VocabularySetup, texts: tuple[str, ...], output: str) -> Collection:
     """Learns a vocabulary and writes its files.
 
     Input: one list of MergedWords. Output: MadeVocabulary, the description of the files.
     """
-    return merged | "LearnAndWrite" >> beam.Map(make_vocabulary, setup, texts, output)  # MadeVocabulary
+    return merged.map("LearnAndWrite", make_vocabulary, setup, texts, output)  # MadeVocabulary
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -207,15 +202,14 @@ def report_vocabulary(
     return MadeReport(files=tuple(_files_of(record).written), measured=measured, key=key)
 
 
-@step
 def ReportVocabulary(
-    together: beam.PCollection, *, setup: VocabularySetup, compare: tuple[str, ...], output: str
-) -> beam.PCollection:
+    together: Collection, *, setup: VocabularySetup, compare: tuple[str, ...], output: str
+) -> Collection:
     """Measures a vocabulary on held-out text.
 
     Input: one list of MadeVocabulary and TextShard. Output: MadeReport, the description of the report's files.
     """
-    return together | "Measure" >> beam.Map(report_vocabulary, setup, compare, output)  # MadeReport
+    return together.map("Measure", report_vocabulary, setup, compare, output)  # MadeReport
 
 
 # The names that the files of any vocabulary have; files that fit and are not of this one are swept.

@@ -10,13 +10,12 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import apache_beam as beam
 import numpy as np
 import numpy.typing as npt
 
 from maskmill.storage import completions, files, progress
 from maskmill.tokenization.text_blocks import PADDING
-from transforms.grouping import spread, step, together
+from transforms.collection import Collection
 from transforms.vocabularies.counting import CountedShard, WordRules, read_run, write_table
 from transforms.vocabularies.kernels import word_counts as kernels
 from transforms.vocabularies.learning import WordCounts
@@ -246,11 +245,10 @@ def _read_sorted(merged: Sequence[MergedWords], output: str, threshold: int, *, 
     return sorted_words(read.text, read.ends, read.counts)
 
 
-@step
-def MergeCounts(shards: beam.PCollection, *, output: str) -> beam.PCollection:
+def MergeCounts(shards: Collection, *, output: str) -> Collection:
     """Adds up the counts of all text shards.
 
     Input: CountedShard. Output: MergedWords, the descriptions of tables that have no word in common.
     """
-    plans = together(shards, "Plan", announce_merges, output)  # MergePlan
-    return spread(plans, "MergeRuns", merge_runs, output)  # MergedWords
+    plans = shards.together().flat_map("Plan", announce_merges, output)  # MergePlan
+    return plans.spread("MergeRuns", merge_runs, output)  # MergedWords
