@@ -79,6 +79,7 @@ BUILDS: dict[str, dict[str, Any]] = {
     "blocks": {"objective": "blocks", "block_separators": "sep", "mask_unit": "word", "pack": False},
     "blocks of the recipe": {"objective": "blocks", "block_separators": "recipe", "block_remainder": "drop"},
     "sop packed": {"objective": "sop", "pack": True, "feature_names": "v2"},
+    "blocks spans": {"objective": "blocks", "dynamic_masking": True, "format": "spans"},
     "sop mds": {"objective": "sop", "pack": True, "short_seq_prob": 0.5, "format": "mds"},
 }
 BPE_BUILD: dict[str, Any] = {"objective": "mlm", "dynamic_masking": True, "mask_unit": "word", "format": "parquet"}

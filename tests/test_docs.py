@@ -17,6 +17,7 @@ PAGES = (
     "sources.md",
     "estimate.md",
     "loading.md",
+    "spans.md",
     "inspect.md",
     "verify.md",
     "watch.md",

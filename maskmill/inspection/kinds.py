@@ -39,7 +39,7 @@ _IN_DIRECTORY: tuple[tuple[str, PathKind], ...] = (
     ("part-*", "text"),
     ("eval.txt", "text"),
 )
-_MAGIC_OF_EXAMPLES = (b"PAR1", b"\x1f\x8b\x08")  # Parquet, gzip
+_MAGIC_OF_EXAMPLES = (b"PAR1", b"\x1f\x8b\x08", b"spans-")  # Parquet, gzip, spans
 _SNIFFED = 1 << 16
 _SAFETENSORS_HEAD = 8
 _MOST_HEADER = 100 << 20  # bytes of a safetensors header; the library's own limit

@@ -162,6 +162,16 @@ def plans(chunks: Iterable[Samples], options: LoaderOptions, orders: Sequence[Sa
         left = rows[cuts[-1].stop if cuts else 0 :]
 
 
+def ramped(chunks: Iterable[Samples], first: int) -> Iterator[Samples]:
+    """The same parts of a sequence, cut into at most `first` samples, then twice as many, …: the start comes soon."""
+    for chunk in chunks:
+        while len(chunk) > first:
+            yield chunk[:first]
+            chunk = chunk[first:]
+            first *= 2
+        yield chunk
+
+
 def _own_places(first: int, behind: int, options: LoaderOptions) -> npt.NDArray[np.int64]:
     """Which positions of a chunk [first, behind) are the reader's own, counted from `first`, ascending."""
     size = options.batch_size

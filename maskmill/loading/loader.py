@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from maskmill.loading.batches import ArraySpec, Batch, BatchMaker
-from maskmill.loading.chunks import NO_SAMPLE, Plan, PlannedReads, Samples, SampleSequence, joined, plans, reads
+from maskmill.loading.chunks import NO_SAMPLE, Plan, PlannedReads, Samples, SampleSequence, joined, plans, ramped, reads
 from maskmill.loading.mixing import Given, Mix
 from maskmill.loading.opened_sources import Source
 from maskmill.loading.options import LoaderOptions
@@ -25,6 +25,7 @@ from maskmill.reading.block_reader import Rows
 
 _log = logging.getLogger(__name__)
 
+_FIRST_SAMPLES = 512  # that are read before the first batch, if rows are made when they are read
 _ATTENTION = ("input_mask", "attention_mask")
 
 
@@ -280,6 +281,8 @@ class Loader:
     def _products(self, place: Place, *, endless: bool) -> Generator[Product, None, None]:
         """Makes the batches from a place on."""
         chunks = self._chunks(place, endless=endless)
+        if any(source.reader.makes_rows for source in self._sources):
+            chunks = ramped(chunks, max(self.options.batch_size, _FIRST_SAMPLES))
         # One window is in memory, in the same room each time: new memory costs a fifth of the time.
         rows = Rows(self.data_sets[0].columns, 0)
         with contextlib.closing(PlannedReads(self._sources)) as planned:

@@ -41,6 +41,7 @@ def open(
     checksums: bool = False,
     cache_dir: str | os.PathLike[str] | None = None,
     cache_bytes: int | None = None,
+    text: str | os.PathLike[str] | None = None,
 ) -> Loader:
     """Opens a data set to read it in batches.
 
@@ -71,6 +72,7 @@ def open(
       checksums: whether all files are read through at once, and their checksums compared with the manifest's.
       cache_dir: where pieces of remote files are kept; None: below the user's cache directory.
       cache_bytes: how much is kept there at most; 0: nothing; None: 8 GiB.
+      text: for data sets of spans, the directory of their text shards; None: where they were, seen from the data set.
 
     Returns:
       a Loader. Its batches are dicts of NumPy arrays: input_ids and input_mask int32[batch, pieces],
@@ -84,7 +86,9 @@ def open(
     opening, loading = _options(locals())
     compiler.prepare(KERNELS)
     ranges = opening.ranges(os.fspath(path))
-    return Loader([source_of(opening.data_set(path, ranges), opening, ranges)], loading)
+    source = source_of(opening.data_set(path, ranges), opening, ranges)
+    compiler.prepare(source.reader.kernels)
+    return Loader([source], loading)
 
 
 @checked
@@ -111,6 +115,7 @@ def mix(
     checksums: bool = False,
     cache_dir: str | os.PathLike[str] | None = None,
     cache_bytes: int | None = None,
+    text: str | os.PathLike[str] | None = None,
 ) -> Loader:
     """Opens several data sets to read them as one, in which each has its share of the samples.
 
@@ -148,6 +153,7 @@ def mix(
             "fill its last batch; choose drop, pad or repeat."
         )
     opened = [source_of(data_set, opening, of_path) for data_set, of_path in zip(data_sets, ranges, strict=True)]
+    compiler.prepare([name for source in opened for name in source.reader.kernels])
     return Loader(opened, loading, of_all)
 
 

@@ -52,6 +52,7 @@ class OpeningOptions:
     checksums: bool = False
     cache_dir: str | None = None
     cache_bytes: int | None = None
+    text: str | None = None
 
     def ranges(self, path: str) -> ByteRanges:
         """Reads the files under a path."""
@@ -71,6 +72,7 @@ class OpeningOptions:
             vocabulary_size=self.vocabulary_size,
             max_seq_length=self.max_seq_length,
             checksums=self.checksums,
+            text=self.text,
         )
 
 

@@ -113,9 +113,13 @@ class BlockReader(abc.ABC):
 
     Attributes:
       block_samples: the most samples of a block. All blocks of a file but its last have as many.
+      makes_rows: whether rows are made when they are read, which takes longer than to copy them.
+      kernels: the compiled code that it needs beside that of every format, as compiler.chosen_modules names it.
     """
 
     block_samples: int
+    makes_rows = False
+    kernels: tuple[str, ...] = ()
 
     def __init__(self, data_set: DataSet, ranges: ByteRanges) -> None:  # noqa: B027 - each keeps what it needs
         """Opens the files of a data set, which are read through ranges."""

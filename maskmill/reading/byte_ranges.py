@@ -1,13 +1,14 @@
 """Bytes of files, local or not."""
 
 import abc
+import contextlib
 import functools
 import glob
 import hashlib
 import io
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, BinaryIO, cast
 
 import numpy as np
@@ -43,6 +44,10 @@ class ByteRanges(abc.ABC):
     def read_all(self, path: str) -> bytes:
         """The whole content of a small file."""
         return self.read(path, 0, self.size(path)).tobytes()
+
+    def read_many(self, path: str, starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+        """Several ranges of a file, ascending, one behind the other; raises what `read` does."""
+        return np.concatenate([self.read(path, start, end) for start, end in zip(starts, ends, strict=True)])
 
     @abc.abstractmethod
     def size(self, path: str) -> int:
@@ -98,16 +103,22 @@ class LocalRanges(ByteRanges):
         return type(self), ()  # a lock cannot be pickled
 
     def read(self, path: str, start: int, end: int) -> npt.NDArray[np.uint8]:
-        data = np.empty(end - start, np.uint8)
+        return self.read_many(path, np.array([start]), np.array([end]))
+
+    def read_many(self, path: str, starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+        data = np.empty(int((ends - starts).sum()), np.uint8)
         try:
             with open(path, "rb", buffering=0) as file:
-                file.seek(start)
                 filled = 0
-                while filled < len(data):
-                    count = file.readinto(data[filled:].data)
-                    if not count:
-                        raise UnusableInputError(f"{path}: this file ends before byte {end:,}; make or fetch it again.")
-                    filled += count
+                for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+                    file.seek(start)
+                    stop = filled + end - start
+                    while filled < stop:
+                        count = file.readinto(data[filled:stop].data)
+                        if not count:
+                            message = f"{path}: this file ends before byte {end:,}; make or fetch it again."
+                            raise UnusableInputError(message)
+                        filled += count
         except (FileNotFoundError, NotADirectoryError):
             raise MissingFileError(f"{path}: this file does not exist; check the path, or make it again.") from None
         except OSError as error:
@@ -131,6 +142,24 @@ class LocalRanges(ByteRanges):
 
     def stats(self) -> dict[str, int]:
         return {"bytes_read": self._bytes_read}
+
+
+def is_beside(path: str, other: str) -> bool:
+    """Whether what reads one path reads the other one, too."""
+    schemes = {one.partition("://")[0] if "://" in one else "" for one in (path, other)}
+    return len(schemes) == 1
+
+
+@contextlib.contextmanager
+def ranges_beside(path: str, other: str, ranges: ByteRanges) -> Iterator[ByteRanges]:
+    """What reads a path: `ranges`, which reads another one, or while this is open, something else."""
+    if is_beside(path, other):
+        yield ranges
+        return
+    from maskmill.reading.remote import open_ranges
+
+    with contextlib.closing(open_ranges(path, cache_bytes=0)) as elsewhere:
+        yield elsewhere
 
 
 def open_bytes(size: int, read: Callable[[int, int], Any], read_bytes: int, most: int = 1 << 62) -> BinaryIO:

@@ -49,6 +49,7 @@ class DataFile:
       index: the path of its DALI index; None: none is known.
       width: most pieces of a row: max_seq_length, or the width of its bin.
       digest: tells its content from any other, in DIGEST_DIGITS hexadecimal digits.
+      text: the path of the text shard that its rows are of, if it does not hold them; None: not known.
     """
 
     path: str
@@ -58,6 +59,7 @@ class DataFile:
     index: str | None
     width: int
     digest: str = ""
+    text: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -76,6 +78,7 @@ class DataSet:
       packed: whether rows have several sequences.
       mask_rules: how the reader draws masks; None: they are stored.
       predictions: most masks of a row.
+      vocabulary: the path of its file, a vocab.txt or a tokenizer.json; None: not known.
     """
 
     path: str
@@ -89,6 +92,7 @@ class DataSet:
     packed: bool
     mask_rules: RowMaskRules | None = dataclasses.field(compare=False)  # arrays; the fingerprint tells them apart
     predictions: int
+    vocabulary: str | None = dataclasses.field(default=None, compare=False)
 
     @property
     def samples(self) -> int:

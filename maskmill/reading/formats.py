@@ -1,4 +1,4 @@
-"""What reads the files of each format: maskmill's own, TFRecord, Parquet and MDS, and those that are registered."""
+"""What reads the files of each format: maskmill's own, TFRecord, Parquet, MDS and spans, and those registered."""
 
 from maskmill.reading.block_reader import BlockReader
 from maskmill.reading.mds import MdsReader
@@ -25,4 +25,8 @@ def reader_of_format(name: str) -> type[BlockReader]:
         from maskmill.reading.parquet import ParquetReader  # which imports Arrow: it takes a moment
 
         return ParquetReader
+    if name == "spans":
+        from maskmill.reading.spans import SpansReader  # which imports what tokenizes: it takes a moment, too
+
+        return SpansReader
     return _known[name]

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from maskmill.errors import MissingFileError, UnusableInputError
 from maskmill.reading.byte_ranges import ByteRanges
@@ -10,6 +10,14 @@ from maskmill.reading.data_set import DIGEST_DIGITS, DataFile
 from maskmill.reading.read_columns import SchemaColumn
 from maskmill.reading.read_vocabulary import KnownVocabulary
 from maskmill.storage import files, manifest
+
+
+class MadeText(NamedTuple):
+    """A text that rows are of: its path when the examples were made, its bytes, its sha256."""
+
+    path: str
+    size: int
+    sha256: str
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -23,6 +31,7 @@ class MadeExamples:
       schema: the columns; None in manifests of older versions.
       options: those that the examples were made with, and what was decided where they leave it open.
       vocabulary: what is known of it.
+      texts: of formats without rows, by DataFile.text, which is here as it is reached from the directory.
     """
 
     format: str
@@ -31,6 +40,7 @@ class MadeExamples:
     schema: Sequence[SchemaColumn] | None
     options: Mapping[str, Any]
     vocabulary: KnownVocabulary
+    texts: Mapping[str, MadeText] = dataclasses.field(default_factory=dict)
 
     @property
     def is_dynamic(self) -> bool:
@@ -72,7 +82,14 @@ def parse_examples(made: Mapping[str, Any], split: str, directory: str) -> MadeE
         options = dict(made.get("examples", made["parameters"])) | dict(made.get("decided", {}))
         width = int(options.get("max_seq_length", 0))
         shards = [shard for shard in made["shards"] if shard["kind"] == split]
-        entries = [entry for shard in shards for entry in manifest.files_of_shard(shard) if entry["examples"]]
+        inputs = {entry["path"]: entry for entry in made["inputs"]}
+        texts = {shard["text"]: inputs[next(iter(shard["inputs"]))] for shard in shards if "text" in shard}
+        entries = [
+            {**entry, "text": shard.get("text")}
+            for shard in shards
+            for entry in manifest.files_of_shard(shard)
+            if entry["examples"]
+        ]
         return MadeExamples(
             format=made.get("format", "tfrecord"),
             files=[_data_file(entry, directory, width) for entry in entries],
@@ -80,6 +97,7 @@ def parse_examples(made: Mapping[str, Any], split: str, directory: str) -> MadeE
             schema=[_schema_column(entry) for entry in made["schema"]] if "schema" in made else None,
             options=options,
             vocabulary=_vocabulary(made, options, directory),
+            texts={text: MadeText(e["path"], int(e["bytes"]), str(e["sha256"])) for text, e in texts.items()},
         )
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise UnusableInputError(
@@ -97,7 +115,8 @@ def _data_file(entry: Mapping[str, Any], directory: str, width: int) -> DataFile
         sha256=str(entry["sha256"]),
         index=files.join(directory, entry["index"]) if "index" in entry else None,
         width=int(entry.get("width", width)),
-        digest=entry["sha256"][:DIGEST_DIGITS],
+        digest=entry.get("records_sha256", entry["sha256"])[:DIGEST_DIGITS],
+        text=entry["text"],
     )
 
 

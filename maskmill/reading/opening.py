@@ -13,7 +13,7 @@ import numpy as np
 from maskmill.errors import UnusableInputError
 from maskmill.masking.kernels.row_masks import RowMaskRules
 from maskmill.reading.block_reader import BlockReader
-from maskmill.reading.byte_ranges import ByteRanges
+from maskmill.reading.byte_ranges import ByteRanges, ranges_beside
 from maskmill.reading.data_set import DIGEST_DIGITS, DataFile, DataSet, ReadColumn
 from maskmill.reading.formats import reader_of_format
 from maskmill.reading.made_examples import MadeExamples, manifest_in, parse_examples
@@ -23,6 +23,7 @@ from maskmill.reading.record_indexes import first_example, index_blocks
 from maskmill.records.file_names import INDEX_SUFFIX, lies_beside
 from maskmill.records.shard_formats import needs_manifest
 from maskmill.storage import files
+from maskmill.storage.paths import path_at
 
 _EXAMPLES = "examples"  # the folder of a build that has its examples
 _STAGES = ("examples", "eval")
@@ -46,6 +47,7 @@ class _Request:
     max_seq_length: int | None
     checksums: bool
     sizes: bool
+    text: str | None
 
 
 def open_data_set(
@@ -58,6 +60,7 @@ def open_data_set(
     max_seq_length: int | None = None,
     checksums: bool = False,
     sizes: bool = True,
+    text: str | os.PathLike[str] | None = None,
 ) -> DataSet:
     """Finds the files and columns of a data set, and checks them.
 
@@ -72,6 +75,7 @@ def open_data_set(
       checksums: whether all files are read through at once, and compared with their checksums in the manifest.
       sizes: whether the files' sizes are compared with the manifest at once; without, a missing or damaged file is
         found when it is read.
+      text: the directory of the text shards, for data sets of spans; None: where it was, seen from the data set.
 
     Raises:
       UnusableInputError: there is no such data set or split, a file is missing or not as the manifest says, or the
@@ -88,6 +92,7 @@ def open_data_set(
         max_seq_length=max_seq_length,
         checksums=checksums,
         sizes=sizes,
+        text=None if text is None else os.path.expanduser(os.fspath(text)),
     )
     if not request.path:
         raise UnusableInputError(_NOTHING_NAMED)
@@ -127,15 +132,19 @@ def _open_made(request: _Request, made: Mapping[str, Any], directory: str) -> Da
         raise UnusableInputError(f"{request.path}: {_why_no_samples(made, request.split)}")
     if request.sizes:
         _check_sizes(examples.files, request.ranges)
+    if examples.texts:
+        examples = dataclasses.replace(examples, files=_with_texts(examples, directory, request))
     if request.checksums:
-        _check_sha256(examples, request.ranges)
+        expected = {file.path: file.sha256 for file in examples.files} | dict(examples.index_sha256)
+        _check_sha256(expected, request.ranges)
     named = NamedVocabulary(request.path, request.vocab_file, request.ranges)
     known, rules = examples.vocabulary, None
     vocabulary = load_known(known, named, is_needed=examples.is_dynamic)
     if vocabulary is not None:
         known = dataclasses.replace(known, size=vocabulary.size, special_ids=vocabulary.special_ids)
         rules = mask_rules(examples.options, vocabulary) if examples.is_dynamic else None
-    return _assembled(request, dataclasses.replace(examples, vocabulary=known), rules)
+    opened = _assembled(request, dataclasses.replace(examples, vocabulary=known), rules)
+    return dataclasses.replace(opened, vocabulary=None if vocabulary is None else vocabulary.path)
 
 
 def _why_no_samples(made: Mapping[str, Any], split: str) -> str:
@@ -159,9 +168,41 @@ def _check_sizes(listed: Sequence[DataFile], ranges: ByteRanges) -> None:
             )
 
 
-def _check_sha256(examples: MadeExamples, ranges: ByteRanges) -> None:
-    """Compares the content of files and of their indexes with the checksums in the manifest."""
-    expected = {file.path: file.sha256 for file in examples.files} | dict(examples.index_sha256)
+def _with_texts(examples: MadeExamples, directory: str, request: _Request) -> list[DataFile]:
+    """The files with the paths of their text: where the user says, where it was seen from the data set, or at all.
+
+    Raises:
+      UnusableInputError: a text is not there, or is another one.
+    """
+    names, made = list(examples.texts), list(examples.texts.values())
+    if request.text is not None:
+        places = [[files.join(request.text, files.base_name(name)) for name in names]]
+    else:
+        places = [[path_at(directory, name) for name in names], [text.path for text in made]]
+    for place in places:
+        with ranges_beside(place[0], request.path, request.ranges) as ranges:
+            if not ranges.exists(place[0]):
+                continue
+            sizes = ranges.sizes(place) if request.sizes else [text.size for text in made]
+            for path, found, text in zip(place, sizes, made, strict=True):
+                if found != text.size:
+                    raise UnusableInputError(
+                        f"{path}: this text has {found:,} bytes, but the examples were made of one of {text.size:,}; "
+                        "fetch the text again, or make the examples again."
+                    )
+            if request.checksums:
+                _check_sha256({path: text.sha256 for path, text in zip(place, made, strict=True)}, ranges)
+        found_at = dict(zip(names, place, strict=True))
+        return [dataclasses.replace(file, text=found_at[str(file.text)]) for file in examples.files]
+    tried = ", ".join(dict.fromkeys(place[0] for place in places))
+    raise UnusableInputError(
+        f"{request.path}: its rows are read from text, which is not there ({tried}); say where the text shards are "
+        "(text), or make the examples again."
+    )
+
+
+def _check_sha256(expected: Mapping[str, str | None], ranges: ByteRanges) -> None:
+    """Compares the content of files with the checksums in the manifest."""
     with concurrent.futures.ThreadPoolExecutor(_THREADS) as threads:
         digests = threads.map(ranges.sha256_of, expected)
         for (path, wanted), digest in zip(expected.items(), digests, strict=True):

@@ -1,6 +1,5 @@
 """The vocabulary of a data set: beside its examples, or where the user says; and how masks are drawn with it."""
 
-import contextlib
 import dataclasses
 import hashlib
 from collections.abc import Mapping
@@ -12,9 +11,8 @@ from maskmill.masking.objective_options import ObjectiveOptions
 from maskmill.masking.options import MaskingOptions
 from maskmill.masking.row_masks import rules_of
 from maskmill.options import of_parameters
-from maskmill.reading.byte_ranges import ByteRanges
-from maskmill.storage import files
-from maskmill.tokenization.vocabulary import Vocabulary, parse_vocabulary
+from maskmill.reading.byte_ranges import ByteRanges, ranges_beside
+from maskmill.tokenization.vocabulary import Vocabulary, is_tokenizer, parse_vocabulary
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -58,11 +56,7 @@ class NamedVocabulary:
 
     def read(self, file: str) -> bytes:
         """The content of a vocabulary's file."""
-        if file != self.vocab_file or files.is_local(file) == files.is_local(self.path):
-            return self.ranges.read_all(file)
-        from maskmill.reading.remote import open_ranges
-
-        with contextlib.closing(open_ranges(file, cache_bytes=0)) as ranges:
+        with ranges_beside(file, self.path, self.ranges) as ranges:
             return ranges.read_all(file)
 
 
@@ -109,12 +103,6 @@ def load_known(known: KnownVocabulary, named: NamedVocabulary, *, is_needed: boo
 def _is_known(known: KnownVocabulary, content: bytes) -> bool:
     """Whether a file may be the vocabulary that a data set was made with."""
     return known.sha256 is None or hashlib.sha256(content).hexdigest() == known.sha256
-
-
-def is_tokenizer(content: bytes) -> bool:
-    """Whether a vocabulary's file is a tokenizer.json."""
-    # A vocab.txt may have a piece "{", but hardly on its first line.
-    return content.lstrip().startswith(b"{")
 
 
 def vocabulary_in(file: str, content: bytes, duplicates: Any, special_ids: Mapping[str, int | None]) -> Vocabulary:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 CACHE_BYTES = 8 << 30
 PARALLEL_READS = 32
+_PIECE_BYTES = 1 << 18  # of a file of which many small ranges are read
 
 
 def open_ranges(path: str, cache_dir: str | None = None, cache_bytes: int = CACHE_BYTES) -> ByteRanges:
@@ -94,6 +95,19 @@ class RemoteRanges(ByteRanges):
         with self._lock:
             self._bytes_read += end - start
         return data
+
+    def read_many(self, path: str, starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+        # Ranges may be many and small, so whole pieces of the file are fetched and kept.
+        size = self.size(path)
+        if len(ends) and ends.max() > size:
+            return self.read(path, int(starts[-1]), int(ends.max()))  # which says what is wrong
+        first, last = starts // _PIECE_BYTES, (ends - 1) // _PIECE_BYTES
+        numbers = sorted({n for a, b in zip(first.tolist(), last.tolist(), strict=True) for n in range(a, b + 1)})
+        pieces = [self.read(path, n * _PIECE_BYTES, min(size, (n + 1) * _PIECE_BYTES)) for n in numbers]
+        joined = np.concatenate(pieces) if pieces else np.empty(0, np.uint8)
+        at = np.searchsorted(numbers, first) * _PIECE_BYTES + starts % _PIECE_BYTES
+        spans = zip(at.tolist(), (at + ends - starts).tolist(), strict=True)
+        return np.concatenate([joined[start:end] for start, end in spans]) if len(starts) else joined
 
     def read_all(self, path: str) -> bytes:
         start = self._unseen(path, 0, PART_BYTES)

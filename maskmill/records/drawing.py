@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from maskmill.masking.instances import Instances, make_instances
 from maskmill.masking.kernels.pairs import SPECIAL_PIECES
-from maskmill.masking.kernels.rows import RowArrays
+from maskmill.masking.kernels.rows import RowArrays, Rows
 from maskmill.masking.kernels.sequences import Sequences
 from maskmill.masking.packing import row_lengths
 from maskmill.masking.row_masks import RowMasker
@@ -31,12 +31,15 @@ class DrawnRows:
       lay_out: gives, for an order of some of them and the width of their arrays, blocks of rows with the number of rows
         in use. A block is valid until the next one is asked for.
       counts: of ExampleCounts, what is known before they are laid out.
+      sequences, rows: what the rows consist of; None: instances with stored masks.
     """
 
     order: npt.NDArray[np.int64]
     lengths: npt.NDArray[np.int64]
     lay_out: Callable[[npt.NDArray[np.int64], int], RowBlocks]
     counts: dict[str, int]
+    sequences: Sequences | None = None
+    rows: Rows | None = None
 
 
 def draw_rows(text: TokenizedText, vocabulary: Vocabulary, plan: ExamplesPlan) -> DrawnRows:
@@ -100,6 +103,8 @@ def _rows_of_sequences(text: TokenizedText, vocabulary: Vocabulary, plan: Exampl
         lengths=row_lengths(made.sequences, rows),
         lay_out=lay_out,
         counts=counts,
+        sequences=made.sequences,
+        rows=rows,
     )
 
 

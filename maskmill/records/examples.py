@@ -8,8 +8,12 @@ for record.
 import dataclasses
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+import numpy.typing as npt
+
 from maskmill.errors import UnusableInputError
-from maskmill.masking.kernels.rows import RowArrays
+from maskmill.masking.kernels.rows import RowArrays, Rows
+from maskmill.masking.kernels.sequences import Sequences
 from maskmill.masking.options import MaskingOptions
 from maskmill.masking.packing import bin_orders
 from maskmill.records.columns import Column
@@ -98,12 +102,28 @@ class ExampleFile(WrittenFile):
       bin: its bin, from 0; None without bins.
       width: the most pieces of its rows, to which they are padded.
       index: DALI's index of it, where there is one.
+      records_sha256: of the TFRecord that has the same rows; None where rows are stored.
     """
 
     examples: int
     bin: int | None = None
     width: int
     index: WrittenFile | None = None
+    records_sha256: str | None = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RowOrigin:
+    """What rows consist of, for a format that stores none.
+
+    paths: the files of the text. text: its pieces. sequences, rows: of these. order: int64[rows], the rows of a file.
+    """
+
+    paths: Sequence[str]
+    text: TokenizedText
+    sequences: Sequences
+    rows: Rows
+    order: npt.NDArray[np.int64]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -114,6 +134,7 @@ class Writing:
       vocabulary, plan: what decides their columns.
       width: how many pieces rows are padded to; examples: how many rows there are.
       indexes, packed, checksum: see `write_example_files`.
+      origin: what the rows consist of; None: not known, or they have stored masks.
     """
 
     vocabulary: Vocabulary
@@ -123,6 +144,7 @@ class Writing:
     indexes: bool
     packed: bool
     checksum: bool
+    origin: RowOrigin | None = None
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -228,7 +250,10 @@ def write_example_files(
     for number, (prefix, order, width) in enumerate(zip(prefixes, orders, widths, strict=True)):
         if len(order):
             blocks = _Counted(rows.lay_out(order, width))
-            of_bin = dataclasses.replace(writing, width=width, examples=len(order))
+            origin = None
+            if rows.sequences is not None and rows.rows is not None:
+                origin = RowOrigin(paths=inputs, text=text, sequences=rows.sequences, rows=rows.rows, order=order)
+            of_bin = dataclasses.replace(writing, width=width, examples=len(order), origin=origin)
             made = plan.shard_format.write(prefix, blocks, of_bin)
             written += made if plan.objective.bins is None else [dataclasses.replace(f, bin=number) for f in made]
             places += len(order) * width

@@ -24,7 +24,8 @@ class FormatOptions:
     format: str = option(
         "tfrecord",
         choices=shard_formats.NAMES,
-        help="tfrecord: TensorFlow's records; parquet: list columns; mds: the shards of MosaicML's streaming",
+        help="tfrecord: TensorFlow's records; parquet: list columns; mds: the shards of MosaicML's streaming; spans: "
+        "no rows, but where their text is, which readers tokenize",
     )
     feature_names: FeatureNames = option(
         "google", help="google: input_ids, segment_ids; v2: input_word_ids, input_type_ids, as in TensorFlow Models"

@@ -37,6 +37,7 @@ class ShardFormat(abc.ABC):
       version: of what is written. Raise it when files change for the same inputs and options.
       in_folders: whether the files of each split, and of each bin, have a folder, as those who read them read folders.
       is_padded: whether rows are filled up even where the reader draws the masks.
+      reads_text: whether files have no rows, so that their text is read with them.
       integers: the type in which all integers are stored; None: each column has the smallest that fits.
       kernels: what `write` runs beside the kernels of every format, as compiler.chosen_modules names them.
     """
@@ -46,6 +47,7 @@ class ShardFormat(abc.ABC):
     version = 1
     in_folders = False
     is_padded = False
+    reads_text = False
     integers: str | None = None
     kernels: tuple[str, ...] = ()
 
@@ -149,7 +151,21 @@ class Mds(ShardFormat):
         return {files.join(folder, MDS_INDEX): mds.mds_index(of_folder) for folder, of_folder in entries.items()}
 
 
-_known: dict[str, ShardFormat] = {format.name: format for format in (TfRecord(), Parquet(), Mds())}
+class Spans(ShardFormat):
+    """An index that says where in its text shard each row's text is: readers tokenize it and draw the masks."""
+
+    name = "spans"
+    is_padded = True  # as TFRecords are, whose order of samples it has
+    reads_text = True
+    kernels = ("records.kernels.text_parts",)
+
+    def write(self, prefix: str, blocks: "Blocks", writing: "Writing") -> "Sequence[ExampleFile]":
+        from maskmill.records.spans import write_spans
+
+        return [write_spans(prefix, blocks, writing)]
+
+
+_known: dict[str, ShardFormat] = {format.name: format for format in (TfRecord(), Parquet(), Mds(), Spans())}
 NAMES = _known.keys()  # those of all formats, also of such as are registered later
 
 

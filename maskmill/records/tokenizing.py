@@ -1,11 +1,12 @@
 """What examples are tokenized with: a WordPiece vocabulary, or the tokenizer of a tokenizer.json."""
 
 import functools
+from collections.abc import Mapping
 
 from maskmill.masking.options import MaskingOptions
 from maskmill.storage import files
 from maskmill.tokenization.tokenized_text import LoadedTokenizer
-from maskmill.tokenization.vocabulary import Vocabulary, load_vocabulary
+from maskmill.tokenization.vocabulary import Vocabulary, is_tokenizer, load_vocabulary, parse_vocabulary
 from maskmill.tokenization.wordpiece import Tokenizer
 
 WORDPIECE_KERNELS = ("tokenization.kernels.wordpiece",)
@@ -28,6 +29,20 @@ def load_tokenization(path: str, masking: MaskingOptions, *, is_tokenizer: bool)
     from maskmill.tokenization.tokenizers import load_tokenizer
 
     return load_tokenizer(path, files.read_bytes(path))
+
+
+def tokenization_in(
+    path: str, content: bytes, masking: MaskingOptions, special_ids: Mapping[str, int | None]
+) -> LoadedTokenizer:
+    """The vocabulary in the content of a file, with its tokenizer; see `load_tokenization`.
+
+    special_ids: of a tokenizer.json, whose special tokens are not looked up beside the file.
+    """
+    if not is_tokenizer(content):
+        return wordpiece(parse_vocabulary(path, content, masking.duplicate_pieces), masking)
+    from maskmill.tokenization.tokenizers import load_tokenizer
+
+    return load_tokenizer(path, content, special_ids)
 
 
 def wordpiece(vocabulary: Vocabulary, masking: MaskingOptions) -> LoadedTokenizer:

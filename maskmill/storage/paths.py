@@ -6,6 +6,7 @@ A path is local unless it has a scheme, as in gs://bucket/name.
 import errno
 import importlib.util
 import os
+import posixpath
 import re
 import stat
 from typing import Any
@@ -36,6 +37,29 @@ _KINDS = (
 def is_web(path: str) -> bool:
     """Whether a path is reached over HTTP."""
     return path.lower().startswith(_HTTP)
+
+
+def path_from(directory: str, path: str) -> str:
+    """How a path is reached from a directory, with `/`; of another store than the directory, the path itself."""
+    (store, below), (other, name) = _split(directory), _split(path)
+    return posixpath.relpath(name, below) if store == other else path
+
+
+def path_at(directory: str, relative: str) -> str:
+    """The path that `path_from` gave for a directory, wherever that is now."""
+    if _split(relative)[0] or relative.startswith("/"):
+        return relative
+    store, below = _split(directory)
+    return store + posixpath.normpath(posixpath.join(below, relative))
+
+
+def _split(path: str) -> tuple[str, str]:
+    """The store of a path, with its bucket or server (nothing of a local path), and the name in it, from its root."""
+    scheme, mark, rest = path.partition("://")
+    if not mark:
+        return "", os.path.abspath(path)
+    place, _, name = rest.partition("/")
+    return f"{scheme}://{place}", f"/{name}"
 
 
 def as_written(value: Any) -> Any:

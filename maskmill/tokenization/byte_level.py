@@ -115,10 +115,11 @@ class ByteLevelTokenizer(TextTokenizer):
         )
         self._first_nodes, self._trie = _trie_of(pairs.added_tokens)
         self._has_added = bool(pairs.added_tokens)
+        self._memory = _BlockMemory()
 
     def _tokenize(self, blocks: Iterable[TextBlock]) -> TokenizedText:
         parts = LineParts()
-        memory = _BlockMemory()
+        memory = self._memory
         for block in blocks:
             size = memory.load(block.content)
             self._tokenize_block(block, memory, size, parts)
@@ -155,7 +156,9 @@ class ByteLevelTokenizer(TextTokenizer):
                 memory.ids[:tokens].copy(),
                 memory.segment_ends[:segments],
                 memory.document_ends[: state[kernels.DOCUMENTS]],
+                memory.segment_lines[:segments],
                 memory.continues[:tokens].copy(),
+                lines=int(state[kernels.LINES]),
             )
             parts.open_segments = int(state[kernels.OPEN_SEGMENTS])
             parts.words += int(state[kernels.WORDS])
@@ -184,7 +187,9 @@ class _BlockMemory(BlockMemory):
 
     def lines(self, state: npt.NDArray[np.int64]) -> kernels.TokenizedLines:
         """What the kernel writes to."""
-        return kernels.TokenizedLines(self.ids, self.continues, self.segment_ends, self.document_ends, state)
+        return kernels.TokenizedLines(
+            self.ids, self.continues, self.segment_ends, self.document_ends, self.segment_lines, state
+        )
 
 
 def _pair_table(

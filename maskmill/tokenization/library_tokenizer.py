@@ -52,7 +52,7 @@ class LibraryTokenizer(TextTokenizer):
         except UnicodeDecodeError as error:
             raise not_utf8(block, start + error.start) from None
         if not text.strip(_WHITE):
-            parts.end_document()
+            parts.add_blank_line()
             return
         try:
             encoding = self._tokenizer.encode(text, add_special_tokens=False)

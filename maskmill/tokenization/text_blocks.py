@@ -79,7 +79,7 @@ class BlockMemory:
     Attributes:
       text: the block, see PaddedText.
       ids: int32, room for a piece for each byte of the text, and for `spare_ids` more.
-      segment_ends, document_ends: int64, room for one more than the text has lines.
+      segment_ends, document_ends, segment_lines: int64, room for one more than the text has lines.
     """
 
     def __init__(self, spare_ids: int, lead: int = 0) -> None:
@@ -101,6 +101,7 @@ class BlockMemory:
             self._lines = max(lines, BLOCK_BYTES)
             self.segment_ends = np.empty(self._lines + 1, np.int64)
             self.document_ends = np.empty(self._lines + 1, np.int64)
+            self.segment_lines = np.empty(self._lines + 1, np.int64)
         return end
 
 

@@ -21,6 +21,7 @@ class TokenizedText:
       ids: int32[tokens].
       segment_ends: int64[segments], where each ends in `ids`.
       document_ends: int64[documents], where each ends in `segment_ends`.
+      segment_lines: int64[segments], the line of each, from 0; lines without pieces count, too.
       words: how many words there are, as the tokenizer splits text into them. WordPiece's: a punctuation character or
         an ideograph is a word of its own.
       unknown: how many of them have no pieces and became [UNK].
@@ -32,6 +33,7 @@ class TokenizedText:
     ids: npt.NDArray[np.int32]
     segment_ends: npt.NDArray[np.int64]
     document_ends: npt.NDArray[np.int64]
+    segment_lines: npt.NDArray[np.int64]
     words: int
     unknown: int
     bytes: int
@@ -43,17 +45,19 @@ class LineParts:
 
     Attributes:
       open_segments: how many segments the document has that has not ended yet.
+      lines: how many were read.
       words, unknown, bytes: as in TokenizedText.
     """
 
     def __init__(self, *, tells_words: bool = True) -> None:
         """Takes no lines yet; tells_words: whether it is told which pieces go on a word."""
         self._tells_words = tells_words
-        self.open_segments = self.words = self.unknown = self.bytes = 0
+        self.open_segments = self.lines = self.words = self.unknown = self.bytes = 0
         self._ids: list[npt.NDArray[np.int32]] = []
         self._continues: list[npt.NDArray[np.uint8]] = []
         self._segment_ends: list[npt.NDArray[np.int64]] = []
         self._document_ends: list[npt.NDArray[np.int64]] = []
+        self._segment_lines: list[npt.NDArray[np.int64]] = []
         self._tokens = self._segments = 0
 
     def add(
@@ -61,9 +65,12 @@ class LineParts:
         ids: npt.NDArray[np.int32],
         segment_ends: npt.NDArray[np.int64],
         document_ends: npt.NDArray[np.int64],
+        segment_lines: npt.NDArray[np.int64],
         continues: npt.NDArray[np.uint8] | None = None,
+        *,
+        lines: int,
     ) -> None:
-        """Adds lines, laid out as in TokenizedText and counted from their start; ids and continues are kept.
+        """Adds so many lines, laid out as in TokenizedText and counted from their start; ids and continues are kept.
 
         A document that ends in these lines may have started in earlier ones.
         """
@@ -72,23 +79,31 @@ class LineParts:
             self._continues.append(continues)
         self._segment_ends.append(segment_ends + self._tokens)
         self._document_ends.append(document_ends + self._segments)
+        self._segment_lines.append(segment_lines + self.lines)
+        self.lines += lines
         self._tokens += len(ids)
         self._segments += len(segment_ends)
 
     def add_line(self, ids: Sequence[int], words: Sequence[int | None], unknown_id: int | None) -> None:
         """Adds a line as `tokenizers` encodes it: its pieces, and the number of the word that each belongs to."""
         if not ids:
+            self.lines += 1
             return
         pieces = np.array(ids, np.int32)
         same = [before is not None and before == word for before, word in itertools.pairwise(words)]
         continues = np.array([False, *same], np.uint8)
-        self.add(pieces, np.array([len(pieces)]), np.empty(0, np.int64), continues)
+        self.add(pieces, np.array([len(pieces)]), np.empty(0, np.int64), np.zeros(1, np.int64), continues, lines=1)
         self.open_segments += 1
         word = np.cumsum(continues == 0)
         self.words += int(word[-1])
         self.unknown += 0 if unknown_id is None else len(np.unique(word[pieces == unknown_id]))
 
-    def end_document(self) -> None:
+    def add_blank_line(self) -> None:
+        """Adds a blank line, which ends the document."""
+        self.lines += 1
+        self._end_document()
+
+    def _end_document(self) -> None:
         """Ends the document, if it has any segment."""
         if self.open_segments:
             self._document_ends.append(np.array([self._segments], np.int64))
@@ -96,11 +111,12 @@ class LineParts:
 
     def joined(self) -> TokenizedText:
         """All lines; a document that is still open ends. The parts are given up."""
-        self.end_document()
+        self._end_document()
         return TokenizedText(
             ids=_joined(self._ids, np.int32),
             segment_ends=_joined(self._segment_ends, np.int64),
             document_ends=_joined(self._document_ends, np.int64),
+            segment_lines=_joined(self._segment_lines, np.int64),
             words=self.words,
             unknown=self.unknown,
             bytes=self.bytes,

@@ -10,13 +10,13 @@ from maskmill.errors import UnusableInputError
 from maskmill.tokenization.byte_level import ByteLevelTokenizer, plain_byte_pairs
 from maskmill.tokenization.library_tokenizer import LibraryTokenizer, is_library_error
 from maskmill.tokenization.tokenized_text import LoadedTokenizer
-from maskmill.tokenization.vocabulary import tokenizer_vocabulary
+from maskmill.tokenization.vocabulary import tokenizer_vocabulary, vocabulary_of_ids
 
 _COMPILED = ("tokenization.kernels.byte_level",)
 _SAMPLING = ("dropout", "alpha")  # of BPE and of Unigram; with any of them the model draws the pieces of a word
 
 
-def load_tokenizer(path: str, content: bytes) -> LoadedTokenizer:
+def load_tokenizer(path: str, content: bytes, special_ids: Mapping[str, int | None] | None = None) -> LoadedTokenizer:
     """Loads a tokenizer.json.
 
     Plain byte-level BPE (`plain_byte_pairs`) is compiled, every other tokenizer runs in the library; both give the
@@ -26,6 +26,7 @@ def load_tokenizer(path: str, content: bytes) -> LoadedTokenizer:
     Args:
       path: of the file, for errors; its special tokens may be named in a file beside it.
       content: of the file.
+      special_ids: Vocabulary.special_ids, if they are known; None: what the file, and those beside it, say.
 
     Raises:
       UnusableInputError: it is not JSON or no tokenizer, draws pieces at random, or has no token for a mask and the
@@ -35,7 +36,11 @@ def load_tokenizer(path: str, content: bytes) -> LoadedTokenizer:
     _check_fixed(path, json.loads(content)["model"])
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    vocabulary = tokenizer_vocabulary(path, content, tokenizer.get_vocab(with_added_tokens=True))
+    ids = tokenizer.get_vocab(with_added_tokens=True)
+    if special_ids is None:
+        vocabulary = tokenizer_vocabulary(path, content, ids)
+    else:
+        vocabulary = vocabulary_of_ids(path, content, ids, special_ids)
     library = LibraryTokenizer(tokenizer, vocabulary.unknown_id)
     pairs = plain_byte_pairs(json.loads(tokenizer.to_str()))
     if pairs is None:

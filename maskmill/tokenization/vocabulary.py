@@ -99,6 +99,12 @@ def load_vocabulary(path: str, duplicates: DuplicatePieces = "first") -> Vocabul
     return parse_vocabulary(path, files.read_bytes(path), duplicates)
 
 
+def is_tokenizer(content: bytes) -> bool:
+    """Whether a vocabulary's file is a tokenizer.json."""
+    # A vocab.txt may have a piece "{", but hardly on its first line.
+    return content.lstrip().startswith(b"{")
+
+
 @functools.lru_cache(maxsize=2)  # verify makes many shards again with one vocabulary
 def parse_vocabulary(path: str, content: bytes, duplicates: DuplicatePieces = "first") -> Vocabulary:
     """A vocab.txt, read as the reference does: every carriage return dropped, white space around a piece stripped.

@@ -45,14 +45,17 @@ class Tokenizer(TextTokenizer):
             unknown_id=unknown_id,
             do_lower_case=do_lower_case,
         )
+        self._memory = BlockMemory(kernels.SPARE_IDS)
 
     def _tokenize(self, blocks: Iterable[TextBlock]) -> TokenizedText:
         parts = LineParts(tells_words=False)
-        memory = BlockMemory(kernels.SPARE_IDS)
+        memory = self._memory
         state = np.zeros(kernels.STATE, np.int64)
         for block in blocks:
             size = memory.load(block.content)
-            tokenized = kernels.TokenizedBlock(memory.ids, memory.segment_ends, memory.document_ends, state)
+            tokenized = kernels.TokenizedBlock(
+                memory.ids, memory.segment_ends, memory.document_ends, memory.segment_lines, state
+            )
             kernels.tokenize_block(memory.text, size, self._arrays, tokenized)
             if state[kernels.BAD_BYTE] >= 0:
                 raise not_utf8(block, int(state[kernels.BAD_BYTE]))
@@ -60,6 +63,8 @@ class Tokenizer(TextTokenizer):
                 memory.ids[: state[kernels.IDS]].copy(),
                 memory.segment_ends[: state[kernels.SEGMENTS]],
                 memory.document_ends[: state[kernels.DOCUMENTS]],
+                memory.segment_lines[: state[kernels.SEGMENTS]],
+                lines=int(state[kernels.LINES]),
             )
             parts.bytes += len(block.content)
         parts.open_segments = int(state[kernels.OPEN_SEGMENTS])

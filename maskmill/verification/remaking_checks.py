@@ -123,6 +123,7 @@ def _rules(plan: ExamplesPlan, loaded: LoadedTokenizer, remake: Remake) -> RowRu
         size=vocabulary.size,
         special_ids=vocabulary.special_ids,
         is_tokenizer=remake.is_tokenizer,
+        path=remake.vocabulary,
     )
     schema = schema_of(plan, vocabulary.size, marks_words=vocabulary.marks_words)
     return rules_of_plan(plan, schema, known, "")
@@ -135,17 +136,19 @@ def _compare(piece: Piece, remake: Remake, made: list[ExampleFile], rules: RowRu
         return looked("seed", _finding(piece.path, remake, difference))
     for file, path, digest in zip(made, remake.files, remake.digests, strict=True):
         if file.sha256 != digest:
-            found = _difference(file, path, rules, ranges)
+            found = _difference(file, path, remake.inputs[0], rules, ranges)
             if found is not None:
                 return looked("seed", _finding(path, remake, found))
     return looked("seed")
 
 
-def _difference(made: ExampleFile, path: str, rules: RowRules, ranges: ByteRanges) -> _Difference | None:
-    """The first row in which a file differs from the one made again; None: it has the same rows."""
+def _difference(made: ExampleFile, path: str, text: str, rules: RowRules, ranges: ByteRanges) -> _Difference | None:
+    """The first row in which a file differs from the one made again of a text; None: it has the same rows."""
 
     def hashes(name: str, source: ByteRanges) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
-        file = DataFile(path=name, samples=made.examples, size=None, sha256=None, index=None, width=made.width)
+        file = DataFile(
+            path=name, samples=made.examples, size=None, sha256=None, index=None, width=made.width, text=text
+        )
         return hash_rows(rules_of_file(rules, file), name, source)
 
     _, expected = hashes(made.path, LocalRanges())
@@ -269,7 +272,7 @@ def _shard_pieces(target: Target, options: VerifyOptions, scratch: str) -> tuple
     for shard in sorted(shards, key=lambda shard: [file.sha256 or "" for file in shard.files]):
         if len(pieces) == wanted:
             break
-        found = _input_of(shard, target, options)
+        found = text_of_shard(shard, target, options)
         if found is None:
             missing.append(next(iter(shard.inputs), shard.name))
             continue
@@ -361,15 +364,20 @@ def _picked_pieces(target: Target, options: VerifyOptions, scratch: str) -> tupl
     return [_piece("picked", target, target.shards[0], remake, scratch)], Checked()
 
 
-def _input_of(shard: ListedShard, target: Target, options: VerifyOptions) -> str | None:
-    """Where the text of a shard lies now; None: nowhere, or it has changed."""
+def text_of_shard(
+    shard: ListedShard, target: Target, options: VerifyOptions, *, may_differ: bool = False
+) -> str | None:
+    """Where the text of a shard lies now; None: nowhere, or it has changed. may_differ: a changed one is one, too."""
     if len(shard.inputs) != 1:
         return None
     ((path, digest),) = shard.inputs.items()
+    changed = None
     for candidate in _candidates(path, target, _TEXT, options.text):
-        if _digest_of(candidate) == digest:
+        found = _digest_of(candidate)
+        if found == digest:
             return candidate
-    return None
+        changed = changed or (found and candidate)
+    return changed if may_differ else None
 
 
 def _candidates(path: str, target: Target, folder: str, elsewhere: Sequence[str]) -> Iterator[str]:

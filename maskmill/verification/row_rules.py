@@ -320,4 +320,5 @@ def _data_set(path: str, format: str, columns: tuple[ReadColumn, ...], width: in
         packed=any(column.feature == "cu_seqlens" for column in columns),
         mask_rules=None,
         predictions=next((column.width for column in columns if column.feature == "masked_lm_positions"), 0),
+        vocabulary=known.path,
     )

@@ -32,7 +32,7 @@ from maskmill.verification.findings import CHECKS, Checked, finding, import_chec
 from maskmill.verification.listed_shards import ListedFile, ListedShard, read_listed
 from maskmill.verification.options import VerifyOptions, shard_numbers
 from maskmill.verification.pieces import Piece, PieceKind
-from maskmill.verification.remaking_checks import plan_remakes
+from maskmill.verification.remaking_checks import plan_remakes, text_of_shard
 from maskmill.verification.row_reading import first_readable_example
 from maskmill.verification.row_rules import (
     KnownPieces,
@@ -160,9 +160,12 @@ class _Planner:
     def _examples_piece(self, shard: ListedShard, file: ListedFile, rules: RowRules | None) -> Piece:
         path = self._target.file(file.name)
         expected = dataclasses.replace(file, index=file.index and self._target.file(file.index))
-        own = None if rules is None else rules_of_file(rules, _data_file(path, expected, rules.data_set.width))
         said = (self._target.made or {}).get("format")
         format: Any = said if said in shard_formats.NAMES else "tfrecord"
+        text = None
+        if shard_formats.format_of(format).reads_text:
+            text = text_of_shard(shard, self._target, self._options, may_differ=True)
+        own = None if rules is None else rules_of_file(rules, _data_file(path, expected, rules.data_set.width, text))
         return self._piece("examples", path, shard.kind, shard.number, expected, format=format, rules=own)
 
     def _rules(
@@ -306,7 +309,7 @@ class _Planner:
         return self._piece("examples", path, split, shard, expected, format="tfrecord", rules=own, unusable=unusable)
 
 
-def _data_file(path: str, file: ListedFile, width: int) -> DataFile:
+def _data_file(path: str, file: ListedFile, width: int, text: str | None = None) -> DataFile:
     """A file as readers take it, who count its samples themselves; width: of rows that are in no bin."""
     return DataFile(
         path=path,
@@ -315,6 +318,7 @@ def _data_file(path: str, file: ListedFile, width: int) -> DataFile:
         sha256=file.sha256,
         index=file.index,
         width=file.width or width,
+        text=text,
     )
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
 from maskmill.reading.byte_ranges import ByteRanges
-from maskmill.reading.read_vocabulary import is_tokenizer, vocabulary_in
+from maskmill.reading.read_vocabulary import vocabulary_in
 from maskmill.storage import files, manifest
-from maskmill.tokenization.vocabulary import Vocabulary
+from maskmill.tokenization.vocabulary import Vocabulary, is_tokenizer
 from maskmill.verification.findings import Checked, Finding, finding, joined, looked, skipped, told
 from maskmill.verification.listed_shards import is_below
 from maskmill.verification.row_rules import KnownPieces, parameters_of

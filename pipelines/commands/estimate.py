@@ -17,7 +17,7 @@ from pipelines.stages import kernels
 from pipelines.stages.examples_stage import ExamplesStage, plan_of
 from pipelines.stages.vocabulary_stage import VocabularyStage
 from pipelines.terminal.console import bytes_text
-from transforms.examples.estimating import SampleExamples, examples_of, format_of
+from transforms.examples.estimating import SampleExamples, examples_of, format_of, is_told_once
 
 _DUPE_FACTORS = (1, 5, 10, 20)
 # Measured on enwik8's text (docs/estimate.md): a worker of Beam's, and what it takes for each byte of a shard's text,
@@ -48,7 +48,7 @@ def estimate(build: BuildOptions, options: EstimateOptions) -> dict[str, Any]:
     name, path = examples.tokenizer
     loaded = load_tokenization(path, plan.masking, is_tokenizer=name == "tokenizer_file")
     of_text = ("characters", "inputs", "sentences", "extraction.kernels.wikitext")
-    kernels.prepare((*of_text, *kernels_of(plan, loaded.kernels), "records.kernels.mds"))
+    kernels.prepare((*of_text, *kernels_of(plan, loaded.kernels), "masking.kernels", "records.kernels"))
     text = estimate_text(build, options.sample_share)
     made = [
         _Made(examples=found, scale=group.size / found.text_bytes, documents=group.documents)
@@ -137,7 +137,8 @@ class _Work:
 
     def size_of(self, name: str, dupe_factor: int) -> int:
         """Bytes of all examples in a format."""
-        return round(sum(one.of_examples(one.examples.sizes[name]) for one in self.made) * dupe_factor)
+        passes = 1 if is_told_once(name) else dupe_factor
+        return round(sum(one.of_examples(one.examples.sizes[name]) for one in self.made) * passes)
 
     def of(self, dupe_factor: int) -> dict[str, Any]:
         """What a dupe factor gives and takes."""

@@ -148,7 +148,9 @@ class ExamplesOptions:
         """
         values = {**presets.values_of(values.get("preset"), presets.BUILD, "examples"), **values}
         follows: dict[str, Any] = {}
-        if values.get("dynamic_masking"):
+        if values.get("format") == "spans":
+            follows["dynamic_masking"] = True
+        if values.get("dynamic_masking", follows.get("dynamic_masking")):
             follows["dupe_factor"] = 1
         if values.get("objective", "nsp") != "nsp":
             length = values.get("max_seq_length", MaskingOptions.max_seq_length)
@@ -205,6 +207,8 @@ def _problems_of_the_reference(options: ExamplesOptions) -> Iterator[str]:
         yield f"--tokenizer_file {why}."
     if options.objective.objective != "nsp":
         yield f"--objective {options.objective.objective} {why}."
+    if options.format.format == "spans":
+        yield f"--format spans {why}."
     if options.objective.mask_unit not in (None, "piece", "whole_word"):
         yield f"--mask_unit {options.objective.mask_unit} {why}."
     for name in _NOT_OF_THE_REFERENCE:
@@ -262,6 +266,8 @@ def _problems_of_formats(options: ExamplesOptions) -> Iterator[str]:
             f"--packed gzips TFRecords, and --format {options.format.format} is compressed or read in place by itself; "
             "leave it out."
         )
+    if options.format.format == "spans" and not options.objective.dynamic_masking:
+        yield "--format spans stores no masks, so it does not go with --nodynamic_masking; leave one of them out."
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -130,8 +130,8 @@ class Made:
 
 def text_of_ids(ids: npt.NDArray[np.int32]) -> TokenizedText:
     """A text of one segment."""
-    ends = np.array([len(ids)], np.int64)
-    return TokenizedText(ids=ids, segment_ends=ends, document_ends=np.ones(1, np.int64), words=0, unknown=0, bytes=0)
+    ends, one, zero = np.array([len(ids)], np.int64), np.ones(1, np.int64), np.zeros(1, np.int64)
+    return TokenizedText(ids=ids, segment_ends=ends, document_ends=one, segment_lines=zero, words=0, unknown=0, bytes=0)
 
 
 def made_up(rng: random.Random, **objective: Any) -> Made:

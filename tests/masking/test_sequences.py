@@ -61,6 +61,7 @@ def text_of(documents: Sequence[Document], continuing: Collection[int] = ()) -> 
         ids=ids,
         segment_ends=np.cumsum([len(sentence) for sentence in sentences], dtype=np.int64),
         document_ends=np.cumsum([len(document) for document in documents], dtype=np.int64),
+        segment_lines=np.arange(len(sentences), dtype=np.int64),
         words=0,
         unknown=0,
         bytes=0,

@@ -82,6 +82,11 @@ def test_dynamic_masks_use_each_document_once() -> None:
     assert made(dynamic_masking=True).masking.dupe_factor == 1
 
 
+def test_spans_have_masks_that_readers_draw() -> None:
+    assert made(format="spans").objective.dynamic_masking
+    assert made(format="spans").masking.dupe_factor == 1
+
+
 def test_an_unknown_preset() -> None:
     with pytest.raises(UnusableInputError, match="did you mean albert"):
         presets.find("alberto")

@@ -19,13 +19,17 @@ from maskmill.reading.block_reader import DamagedBlockError
 from maskmill.reading.remote import open_ranges
 
 BUCKET = "maskmill-loading"
-FORMATS = ("tfrecord", "parquet", "mds")
+FORMATS = ("tfrecord", "parquet", "mds", "spans")
 
 
 @pytest.fixture(name="sets", scope="module")
 def fixture_sets(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Writes a data set in each format; their directories by format."""
-    return {name: write_set(tmp_path_factory.mktemp(name), setup_of(format=name)) for name in FORMATS}
+    of_spans = {"dynamic_masking": True, "dupe_factor": 1, "max_seq_length": 12}
+    return {
+        name: write_set(tmp_path_factory.mktemp(name), setup_of(format=name, **of_spans if name == "spans" else {}))
+        for name in FORMATS
+    }
 
 
 @pytest.fixture(name="bucket", scope="module")
@@ -35,6 +39,8 @@ def fixture_bucket(sets: dict[str, str], tmp_path_factory: pytest.TempPathFactor
         for name, directory in sets.items():
             for file, content in files_of(directory).items():
                 cloud.upload(variables, BUCKET, f"{name}/{file}", content)
+        for file, content in files_of(f"{sets['spans']}/../text").items():
+            cloud.upload(variables, BUCKET, f"text/{file}", content)
         yield variables
 
 
@@ -87,6 +93,7 @@ def serve(directory: str) -> Iterator[FileServer]:
     """Serves the files of a directory below data/."""
     with file_server.serve() as server:
         server.files = {f"data/{name}": content for name, content in files_of(directory).items()}
+        server.files |= {f"text/{name}": content for name, content in files_of(f"{directory}/../text").items()}
         yield server
 
 

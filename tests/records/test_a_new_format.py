@@ -137,9 +137,9 @@ def test_a_data_set_in_a_new_format_is_verified(tmp_path: Path) -> None:
 
 
 def test_a_new_format_is_an_option_as_any_other() -> None:
-    assert options_of(FormatOptions)["format"].kind.choices == ("tfrecord", "parquet", "mds", "lines")
+    assert options_of(FormatOptions)["format"].kind.choices == ("tfrecord", "parquet", "mds", "spans", "lines")
     assert FormatOptions(format="lines").format == "lines"
-    with pytest.raises(UnusableInputError, match="one of tfrecord, parquet, mds, lines"):
+    with pytest.raises(UnusableInputError, match="one of tfrecord, parquet, mds, spans, lines"):
         FormatOptions(format="csv")
 
 

@@ -127,7 +127,7 @@ def test_blocks_of_a_file_and_its_memory_change_nothing(tmp_path: Path) -> None:
     whole = compiled(tokenizer).tokenize_bytes(path.read_bytes())
     parts = compiled(tokenizer).tokenize_files([str(path)])
     assert path.stat().st_size > 3 << 20
-    for field in ("ids", "continues", "segment_ends", "document_ends"):
+    for field in ("ids", "continues", "segment_ends", "document_ends", "segment_lines"):
         assert np.array_equal(getattr(whole, field), getattr(parts, field)), field
     assert (whole.words, whole.bytes) == (parts.words, parts.bytes)
 

@@ -105,6 +105,7 @@ def test_the_library_keeps_documents_and_drops_carriage_returns() -> None:
     tokenizer = load_tokenizer("t", saved(lambda content: content.update(normalizer={"type": "NFC"}))).tokenizer()
     text = tokenizer.tokenize_bytes(b"\n a\rb\n\n \xc2\xa0\nab\na\n\n")
     assert text.document_ends.tolist() == [1, 3]
+    assert text.segment_lines.tolist() == [1, 4, 5]
     assert (text.bytes, len(text.segment_ends)) == (16, 3)
 
 

@@ -196,6 +196,9 @@ def test_lines_are_read_as_tensorflow_reads_them(tmp_path: Path) -> None:
         documents = oracle.read_documents([content], plain)
         assert np.diff(result.document_ends, prepend=0).tolist() == [len(d) for d in documents], content
         assert np.diff(result.segment_ends, prepend=0).tolist() == [len(s) for d in documents for s in d], content
+        lines = enumerate(content.replace(b"\r", b"").split(b"\n"))
+        has_pieces = [line for line, text in lines if len(Tokenizer(vocabulary).tokenize_bytes(text).ids)]
+        assert result.segment_lines.tolist() == has_pieces, content
 
 
 def test_no_document_ends_where_a_file_ends(tmp_path: Path) -> None:
@@ -205,6 +208,7 @@ def test_no_document_ends_where_a_file_ends(tmp_path: Path) -> None:
     result = tokenizer.tokenize_files([str(tmp_path / "1"), str(tmp_path / "2")])
     assert result.document_ends.tolist() == [3, 4]
     assert result.segment_ends.tolist() == [1, 2, 3, 4]
+    assert result.segment_lines.tolist() == [0, 1, 2, 4]
 
 
 @pytest.mark.parametrize("block", [1, 2, 7, 64])
@@ -219,6 +223,7 @@ def test_where_blocks_end_makes_no_difference(block: int, tmp_path: Path, monkey
     assert parts.ids.tolist() == whole.ids.tolist()
     assert parts.segment_ends.tolist() == whole.segment_ends.tolist()
     assert parts.document_ends.tolist() == whole.document_ends.tolist()
+    assert parts.segment_lines.tolist() == whole.segment_lines.tolist()
     assert (parts.unknown, parts.bytes) == (whole.unknown, whole.bytes)
 
 

@@ -11,6 +11,7 @@ from maskmill.records.file_names import TOKENIZER_FILE, VOCAB_FILE
 from maskmill.records.shard_formats import ListedFile, all_formats
 from maskmill.storage import files, manifest, reuse
 from maskmill.storage.manifest import sum_counts
+from maskmill.storage.paths import path_from
 from maskmill.text.text_shards import ShardKind
 from transforms.examples import example_shards
 from transforms.examples.example_shards import ExampleShard, ExamplesSetup, PickedExamples, name_below
@@ -107,7 +108,10 @@ def _copy_vocabulary(setup: ExamplesSetup, output: str, there: files.Listing) ->
 
 def _shard_entry(shard: ExampleShard, setup: ExamplesSetup, output: str) -> dict[str, Any]:
     seed = setup.plan_of(shard.kind, shard.number).masking.random_seed
-    entry = {"kind": shard.kind, "random_seed": seed, "inputs": dict(shard.inputs)} | dict(shard.counts)
+    entry: dict[str, Any] = {"kind": shard.kind, "random_seed": seed, "inputs": dict(shard.inputs)}
+    entry |= shard.counts
+    if setup.plan.shard_format.reads_text:
+        entry["text"] = path_from(output, *shard.inputs)
     if len(shard.files) == 1 and shard.files[0].bin is None:
         return entry | _file_entry(shard.files[0], output)
     listed = []
@@ -124,6 +128,8 @@ def _file_entry(file: ExampleFile, output: str) -> dict[str, Any]:
     entry = {"name": name_below(output, file.path), "bytes": file.size, "sha256": file.sha256}
     if file.index is not None:
         entry |= {"index": name_below(output, file.index.path), "index_sha256": file.index.sha256}
+    if file.records_sha256 is not None:
+        entry["records_sha256"] = file.records_sha256
     return entry
 
 

@@ -65,6 +65,11 @@ class _Written:
     size: int
     seconds: float
 
+    @property
+    def size_of_one(self) -> float:
+        """Bytes of an example."""
+        return self.size / max(1, self.counts.examples)
+
 
 def examples_of(
     documents: Sequence[bytes], loaded: LoadedTokenizer, plan: ExamplesPlan, *, packed: bool
@@ -93,7 +98,7 @@ def examples_of(
     text = loaded.tokenizer().tokenize_bytes(b"".join(chosen))
     drawn = _draw(text, vocabulary, plan)
     examples = float(drawn[:, 0].mean())
-    an_example = made.size / max(1, made.counts.examples)
+    an_example = made.size_of_one / compared[own].size_of_one if compared[own].size else 0.0
     return SampleExamples(
         text_bytes=text_bytes,
         documents=len(text.document_ends),
@@ -103,7 +108,7 @@ def examples_of(
         pieces=float(drawn[:, 1].mean()),
         places=float(drawn[:, 2].mean()) if plan.is_padded or plan.objective.pack else None,
         of_document=_of_document(text, drawn, vocabulary, plan),
-        sizes={name: examples * an_example * f.size / max(1, compared[own].size) for name, f in compared.items()},
+        sizes={name: examples * an_example * written.size_of_one for name, written in compared.items()},
         seconds=made.seconds / passes,
     )
 
@@ -148,12 +153,20 @@ def _draw(text: TokenizedText, vocabulary: Vocabulary, plan: ExamplesPlan) -> np
     return np.array(drawn, np.float64)
 
 
+def is_told_once(name: str) -> bool:
+    """Whether the files of one of FORMATS are as large at any dupe factor: those that store no masks."""
+    return name != PACKED and shard_formats.format_of(name).reads_text
+
+
 def _changed(plan: ExamplesPlan, *, name: str, passes: int) -> ExamplesPlan:
     """The plan for another format and dupe factor."""
-    chosen = "tfrecord" if name == PACKED else name
+    chosen, objective = "tfrecord" if name == PACKED else name, plan.objective
+    if is_told_once(name):
+        passes, objective = 1, dataclasses.replace(objective, dynamic_masking=True)
     return dataclasses.replace(
         plan,
         masking=dataclasses.replace(plan.masking, dupe_factor=passes),
+        objective=objective,
         format=dataclasses.replace(plan.format, format=chosen),
     )
 

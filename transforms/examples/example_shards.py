@@ -168,7 +168,7 @@ def _write(shard: TextShard, setup: ExamplesSetup, plan: ExamplesPlan, output: s
     """Writes a shard's examples; returns the completion record.
 
     files: name below `output`, size and checksum of each file, an index behind its TFRecord. examples: for each file
-    but the indexes its bin, its width and the number of its examples.
+    but the indexes its bin, its width and the number of its examples, and its records_sha256 if it has one.
     """
     prefixes = [files.join(output, name) for name in _prefixes(shard, plan)]
     written, counts = write_example_files(
@@ -188,7 +188,9 @@ def _write(shard: TextShard, setup: ExamplesSetup, plan: ExamplesPlan, output: s
     }
     if _is_reference(plan):
         return record
-    return record | {"examples": [[file.bin, file.width, file.examples] for file in written]}
+    named = [[] if file.records_sha256 is None else [file.records_sha256] for file in written]
+    examples = [[file.bin, file.width, file.examples, *more] for file, more in zip(written, named, strict=True)]
+    return record | {"examples": examples}
 
 
 def _prefixes(shard: TextShard, plan: ExamplesPlan) -> list[str]:
@@ -211,8 +213,17 @@ def _files_of(record: Mapping[str, Any], plan: ExamplesPlan, output: str) -> lis
     indexes = {file.path: file for file in written if file.path.endswith(".idx")}
     parts = record.get("examples", [[None, plan.masking.max_seq_length, record["counts"]["examples"]]])
     return [
-        ExampleFile(**vars(file), examples=examples, bin=number, width=width, index=indexes.get(f"{file.path}.idx"))
-        for file, (number, width, examples) in zip([f for f in written if f.path not in indexes], parts, strict=True)
+        ExampleFile(
+            **vars(file),
+            examples=examples,
+            bin=number,
+            width=width,
+            index=indexes.get(f"{file.path}.idx"),
+            records_sha256=records[0] if records else None,
+        )
+        for file, (number, width, examples, *records) in zip(
+            [f for f in written if f.path not in indexes], parts, strict=True
+        )
     ]
 
 

@@ -22,6 +22,8 @@ Arrays
   continues   uint8: for each piece, whether it goes on a pre-token.
   segment_ends, document_ends
               int64: where each segment (line with pieces) ends in `ids`; where each document ends in `segment_ends`.
+  segment_lines
+              int64: the line of each segment, counted from the first line read.
   state       int64[STATE], see the names below.
 """
 # mypy: disallow-untyped-defs=False, check-untyped-defs=False
@@ -70,7 +72,8 @@ WORDS = 4  # pre-tokens
 BAD_BYTE = 5  # where the text stops being UTF-8, or -1
 NEEDED = 6  # bytes of a pre-token that is too long for `links` and `ranks`, or 0
 READ = 7  # where the line starts that was not read, for one of these reasons
-STATE = 8
+LINES = 8  # lines read
+STATE = 9
 
 _ZERO = np.uint64(0)
 _ONE = np.uint64(1)
@@ -117,6 +120,7 @@ class TokenizedLines(NamedTuple):
     continues: np.ndarray
     segment_ends: np.ndarray
     document_ends: np.ndarray
+    segment_lines: np.ndarray
     state: np.ndarray
 
 
@@ -368,6 +372,7 @@ def tokenize_lines(text_array, start, size, arrays, lines):
     while line < size:
         blank, at = is_blank_line(classes, text, line)
         if blank:
+            put_i64(state, LINES, get_i64(state, LINES) + 1)
             _end_document(address(lines.document_ends), state)
             line = at + 1
             continue
@@ -390,6 +395,8 @@ def tokenize_lines(text_array, start, size, arrays, lines):
         read += count
         segments = get_i64(state, SEGMENTS)
         lines.segment_ends[segments] = n
+        lines.segment_lines[segments] = get_i64(state, LINES)
+        put_i64(state, LINES, get_i64(state, LINES) + 1)
         put_i64(state, IDS, n)
         put_i64(state, SEGMENTS, segments + 1)
         put_i64(state, OPEN_SEGMENTS, get_i64(state, OPEN_SEGMENTS) + 1)
@@ -447,6 +454,6 @@ def warm_up() -> None:
     )
     ends = np.empty(3, np.int64)
     ids = np.empty(2 + SPARE_IDS, np.int32)
-    lines = TokenizedLines(ids, np.empty(2 + SPARE_IDS, np.uint8), ends, ends, np.zeros(STATE, np.int64))
+    lines = TokenizedLines(ids, np.empty(2 + SPARE_IDS, np.uint8), ends, ends, ends, np.zeros(STATE, np.int64))
     tokenize_lines(text, 0, 2, arrays, lines)
     find_added_token(text, 0, 2, np.full(256, NO_RANK, np.uint32), pairs)

@@ -20,6 +20,8 @@ Arrays
   ids         int32: the pieces of all words of all lines, one after the other.
   segment_ends, document_ends
               int64: where each segment (line with pieces) ends in `ids`; where each document ends in `segment_ends`.
+  segment_lines
+              int64: the line of each segment, counted from the start of the block.
   state       int64[STATE]: the counts that go on from one block to the next, see the names below.
 """
 # mypy: disallow-untyped-defs=False, check-untyped-defs=False
@@ -69,7 +71,8 @@ OPEN_SEGMENTS = 3  # segments of the document that is still open
 UNKNOWN = 4  # words without pieces, in all blocks
 BAD_BYTE = 5  # where this block stops being UTF-8, or -1
 WORDS = 6  # words, unknown ones included, in all blocks
-STATE = 7
+LINES = 7  # lines of this block
+STATE = 8
 
 # Nodes of the trie.
 WORD_START = 0
@@ -125,6 +128,7 @@ class TokenizedBlock(NamedTuple):
     ids: np.ndarray
     segment_ends: np.ndarray
     document_ends: np.ndarray
+    segment_lines: np.ndarray
     state: np.ndarray
 
 
@@ -156,6 +160,7 @@ class _Lines(NamedTuple):
 
     segment_ends: int
     document_ends: int
+    segment_lines: int
     state: int
 
 
@@ -521,8 +526,11 @@ def _end_line(lines, line_start, n, seen):
     """Ends the segment of a line whose pieces are ids[line_start:n], or the document that a blank line ends."""
     segments = get_i64(lines.state, SEGMENTS)
     open_segments = get_i64(lines.state, OPEN_SEGMENTS)
+    line = get_i64(lines.state, LINES)
+    put_i64(lines.state, LINES, line + 1)
     if n > line_start:
         put_i64(lines.segment_ends, segments, n)
+        put_i64(lines.segment_lines, segments, line)
         put_i64(lines.state, SEGMENTS, segments + 1)
         put_i64(lines.state, OPEN_SEGMENTS, open_segments + 1)
     elif not seen and open_segments > 0:
@@ -550,11 +558,14 @@ def tokenize_block(text_array, size, arrays, block):
         address(arrays.scratch),
         address(block.ids),
     )
-    lines = _Lines(address(block.segment_ends), address(block.document_ends), address(block.state))
+    lines = _Lines(
+        address(block.segment_ends), address(block.document_ends), address(block.segment_lines), address(block.state)
+    )
     ascii_ids = address(arrays.ascii_ids)
     fold = CASE_BITS if arrays.do_lower_case else _ZERO
     block.state[SEGMENTS] = 0
     block.state[DOCUMENTS] = 0
+    block.state[LINES] = 0
     n = np.int64(0)
     read = np.int64(0)  # words
     unknown = np.int64(0)
@@ -621,7 +632,6 @@ def warm_up() -> None:
         unknown_id=0,
         do_lower_case=True,
     )
-    block = TokenizedBlock(
-        np.empty(2 + SPARE_IDS, np.int32), np.empty(3, np.int64), np.empty(3, np.int64), np.zeros(STATE, np.int64)
-    )
+    ends = np.empty(3, np.int64)
+    block = TokenizedBlock(np.empty(2 + SPARE_IDS, np.int32), ends, ends, ends, np.zeros(STATE, np.int64))
     tokenize_block(text, 2, arrays, block)

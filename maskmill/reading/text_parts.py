@@ -1,0 +1,129 @@
+"""Lines of a text shard, read by their numbers: only the parts of the text that have them are read, and checked."""
+
+import dataclasses
+
+import numpy as np
+import numpy.typing as npt
+
+from maskmill.errors import UnusableInputError
+from maskmill.reading.block_reader import WrongChecksumError
+from maskmill.reading.byte_ranges import ByteRanges
+from maskmill.records.kernels.text_parts import checksums_of
+from maskmill.records.spans import Numbers, places_in
+
+_NEWLINE = 10
+
+
+@dataclasses.dataclass(frozen=True)
+class TextParts:
+    """The parts of a text, see records/spans.py.
+
+    firsts: int32[parts], the first line of each. starts: int64[parts + 1], its first byte; last, the text's size.
+    checksums: uint32[parts], the CRC-32C of each.
+    """
+
+    firsts: npt.NDArray[np.int32]
+    starts: npt.NDArray[np.int64]
+    checksums: npt.NDArray[np.uint32]
+
+    @property
+    def bytes(self) -> int:
+        """How much memory they take."""
+        return self.firsts.nbytes + self.starts.nbytes + self.checksums.nbytes
+
+
+@dataclasses.dataclass(frozen=True)
+class Stretches:
+    """Runs of lines that do not touch, ascending, int64 each: [starts, stops) of the text, and where each goes.
+
+    places: the number of each run's first line among the lines of all runs.
+    """
+
+    starts: Numbers
+    stops: Numbers
+    places: Numbers
+
+    def place_of(self, lines: Numbers) -> Numbers:
+        """int64[n]: the number of lines among those of all runs, each of which is in one."""
+        run = np.searchsorted(self.starts, lines, side="right") - 1
+        place: Numbers = self.places[run] + lines - self.starts[run]
+        return place
+
+
+def stretches_of(firsts: Numbers, stops: Numbers) -> Stretches:
+    """The runs of lines that ranges [firsts, stops) of lines have together; there is at least one."""
+    order = np.argsort(firsts, kind="stable")
+    firsts, reached = firsts[order], np.maximum.accumulate(stops[order])
+    is_first = np.ones(len(firsts), np.bool_)
+    is_first[1:] = firsts[1:] > reached[:-1]
+    starts, ends = firsts[is_first], reached[np.append(np.flatnonzero(is_first)[1:] - 1, len(firsts) - 1)]
+    sizes = ends - starts
+    return Stretches(starts, ends, np.cumsum(sizes) - sizes)
+
+
+def runs_of(parts: TextParts, stretches: Stretches) -> tuple[Numbers, Numbers, Numbers]:
+    """The parts that hold some lines, ascending; and where each run of neighbours starts and ends in the text."""
+    first = np.searchsorted(parts.firsts, stretches.starts, side="right") - 1
+    stop = np.searchsorted(parts.firsts, stretches.stops, side="left")
+    which = np.unique(places_in(first, stop - first))
+    runs = np.flatnonzero(np.diff(which, prepend=-2) > 1)
+    last = which[np.append(runs[1:], len(which)) - 1]
+    return which, parts.starts[which[runs]], parts.starts[last + 1]
+
+
+class HeldRanges(ByteRanges):
+    """Ranges of a file that were read once, to be read again in part."""
+
+    def __init__(self, path: str, starts: Numbers, ends: Numbers, ranges: ByteRanges) -> None:
+        """Reads ranges [starts, ends), ascending and apart, through `ranges`."""
+        self._starts = starts
+        self._places = np.cumsum(ends - starts) - (ends - starts)
+        self._data = ranges.read_many(path, starts, ends)
+
+    def read(self, path: str, start: int, end: int) -> npt.NDArray[np.uint8]:
+        run = np.searchsorted(self._starts, start, side="right") - 1
+        place = int(self._places[run]) + start - int(self._starts[run])
+        return self._data[place : place + end - start]
+
+    def size(self, path: str) -> int:
+        raise NotImplementedError("of held ranges the size of the file is not known")
+
+
+def read_lines(path: str, ranges: ByteRanges, parts: TextParts, stretches: Stretches) -> bytes:
+    """The lines of some stretches, one behind the other, each with its newline.
+
+    Raises:
+      WrongChecksumError: the text is not what it was.
+      UnusableInputError: the text is missing, or is shorter.
+      RunFailedError: it cannot be read.
+    """
+    which, starts, ends = runs_of(parts, stretches)
+    data = ranges.read_many(path, starts, ends)
+    ends = np.cumsum(parts.starts[which + 1] - parts.starts[which])
+    found = np.zeros(len(which), np.uint32)
+    checksums_of(data, np.append(np.zeros(1, np.int64), ends[:-1]), ends, found)
+    wrong = np.flatnonzero(found != parts.checksums[which])
+    if len(wrong):
+        part = which[wrong[0]]
+        raise WrongChecksumError(
+            f"{path}: bytes {parts.starts[part]:,} to {parts.starts[part + 1]:,} of this text are not those that the "
+            "rows were made of; fetch it again, or make the examples again"
+        )
+    line_ends = np.flatnonzero(data == _NEWLINE) + 1
+    if not len(line_ends) or line_ends[-1] < len(data):
+        line_ends = np.append(line_ends, len(data))
+    line_starts = np.append(np.zeros(1, np.int64), line_ends)
+    before = np.searchsorted(line_ends, ends, side="right")  # lines of these parts up to the end of each
+    before = np.append(np.zeros(1, np.int64), before[:-1])
+
+    def place_of(lines: Numbers) -> Numbers:
+        part = np.searchsorted(which, np.searchsorted(parts.firsts, lines, side="right") - 1)
+        place: Numbers = before[part] + lines - parts.firsts[which[part]]
+        return place
+
+    stops = place_of(stretches.stops - 1) + 1
+    if stops.max() > len(line_ends):
+        raise UnusableInputError(f"{path}: this text has fewer lines than its index says; make the examples again.")
+    starts = line_starts[place_of(stretches.starts)]
+    lines = [data[start:stop].data for start, stop in zip(starts.tolist(), line_starts[stops].tolist(), strict=True)]
+    return b"".join(lines)

@@ -1,0 +1,226 @@
+"""Rows to spans: an index that says which stretches of a text shard each row consists of. It holds no pieces, no masks.
+
+A row's text is told by lines: where its first line is, how many lines there are, how many pieces of them are left out
+in front, and how many pieces follow. Whoever tokenizes these lines has the pieces (reading/spans.py).
+
+A file, all numbers little-endian:
+
+  head      MAGIC; uint32: rows, blocks, parts, bytes of the description and of the table; CRC-32C of these, and of all
+            that stands between them and the first block
+  ends      uint32[blocks], where each block ends, counted from the start of the first
+  description
+            JSON, deflated: the text (bytes, sha256), the vocabulary's sha256 and special ids, the options that decide
+            the rows, and the sha256 of the TFRecord that has the same rows
+  table     packed numbers (`pack`) of the parts of the text, each some lines of PART_BYTES bytes together: the number
+            of its first line and its first byte, both as the difference to the part before, and the CRC-32C of it
+  blocks    of BLOCK_ROWS rows each, the last of fewer: CRC-32C, then packed numbers, the columns of `Spans`
+"""
+
+import dataclasses
+import hashlib
+import json
+import struct
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from maskmill.kernels.crc32c import crc32c
+from maskmill.masking.kernels.sequences import Sequences
+from maskmill.records.kernels.text_parts import checksums_of
+from maskmill.records.serialization import Serializer
+from maskmill.records.tfrecord import WrittenFile
+from maskmill.storage import files
+from maskmill.tokenization.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from maskmill.records.examples import Blocks, ExampleFile, RowOrigin, Writing
+
+MAGIC = b"spans-1\n"
+HEAD = struct.Struct("<8s6I")
+CHECKSUM = struct.Struct("<I")
+BLOCK_ROWS = 256
+PART_BYTES = 4096
+
+# What a span is, in `Spans.kinds`, beside SECOND where its pieces are of segment 1.
+TEXT, CLS, SEP = range(3)
+SECOND = 4
+
+Numbers = npt.NDArray[np.int64]
+
+
+class Spans(NamedTuple):
+    """Some rows as runs of text and special pieces, int64 each.
+
+    members: [rows], how many sequences each row has. spans: [sequences], how many spans each has. labels: [sequences],
+    of next_sentence_labels; empty for objectives without it. kinds: [spans], TEXT, CLS or SEP, and SECOND.
+    The others are of the spans of text. steps: how far the first line is behind the last line of the span before (of
+    the first span, its number), as 2 n, or -2 n - 1 if n is negative. lines: how many they are, less one. fronts:
+    pieces of these lines that are left out in front. sizes: pieces that follow.
+    """
+
+    members: Numbers
+    spans: Numbers
+    labels: Numbers
+    kinds: Numbers
+    steps: Numbers
+    lines: Numbers
+    fronts: Numbers
+    sizes: Numbers
+
+
+def pack(columns: Sequence[npt.NDArray[Any]]) -> bytes:
+    """Numbers of 32 bits, deflated: of each column how many it has and how many bytes these need (uint32), then of
+    each the lowest bytes of all, the next, ….
+    """
+    needed = [-(-int(column.max(initial=0)).bit_length() // 8) for column in columns]
+    parts = [np.array([*map(len, columns), *needed], "<u4").tobytes()]
+    for column, planes in zip(columns, needed, strict=True):
+        parts.append(np.ascontiguousarray(column.astype("<u4").view(np.uint8).reshape(-1, 4).T[:planes]).tobytes())
+    return zlib.compress(b"".join(parts))
+
+
+def unpack(packed: bytes, columns: int) -> list[Numbers]:
+    """What `pack` was given, as int64.
+
+    Raises:
+      ValueError: it is something else.
+    """
+    try:
+        data = np.frombuffer(zlib.decompress(packed), np.uint8)
+    except zlib.error as error:
+        raise ValueError(str(error)) from None
+    counts = data[: 8 * columns].view("<u4").reshape(2, -1).T.astype(np.int64).tolist()
+    if len(counts) != columns or 8 * columns + sum(count * planes for count, planes in counts) != len(data):
+        raise ValueError("its columns do not fit its size")
+    found, at = [], 8 * columns
+    for count, planes in counts:
+        numbers = np.zeros(count, np.int64)
+        for plane in range(planes):
+            numbers |= data[at : at + count].astype(np.int64) << 8 * plane
+            at += count
+        found.append(numbers)
+    return found
+
+
+def checksum_of(data: bytes) -> int:
+    """The CRC-32C of bytes."""
+    return int(crc32c(np.frombuffer(bytearray(data), np.uint8), 0, len(data)))
+
+
+def places_in(starts: Numbers, counts: Numbers) -> Numbers:
+    """int64[sum of counts]: starts[0], starts[0] + 1, … (counts[0] of them), then the same of the next run."""
+    before = np.cumsum(counts) - counts
+    places: Numbers = np.repeat(starts - before, counts) + np.arange(counts.sum(), dtype=np.int64)
+    return places
+
+
+def write_spans(prefix: str, blocks: "Blocks", writing: "Writing") -> "ExampleFile":
+    """Writes the index of rows; see ShardFormat.write.
+
+    The rows are laid out as for a TFRecord, whose sha256 names them wherever they are: so they are read in the same
+    order, and a state of a loader of the one is a state of the other.
+
+    Raises:
+      ValueError: masks are stored, or the rows are of several texts.
+    """
+    origin = writing.origin
+    if origin is None or not writing.plan.objective.dynamic_masking or len(origin.paths) != 1:
+        raise ValueError("spans are written of one text, and their masks are drawn by the reader")
+    text = np.frombuffer(files.read_bytes(origin.paths[0]), np.uint8)
+    description = zlib.compress(json.dumps(_description(text, blocks, writing), sort_keys=True).encode())
+    firsts, starts, checksums = parts_of(text)
+    table = pack([np.diff(firsts, prepend=0), np.diff(starts, prepend=0), checksums])
+    packed = _packed_blocks(origin, writing.vocabulary)
+    ends = np.cumsum([len(block) for block in packed]).astype("<u4").tobytes()
+    counts = MAGIC, writing.examples, len(packed), len(firsts), len(description), len(table)
+    between = ends + description + table
+    head = HEAD.pack(*counts, checksum_of(HEAD.pack(*counts, 0) + between))
+    path = f"{prefix}.spans"
+    with files.new_file(path, checksum=writing.checksum) as file:
+        for part in (head, between, *packed):
+            file.write(part)
+    written = WrittenFile(path=path, size=file.size, sha256=file.sha256 if writing.checksum else None)
+    records = json.loads(zlib.decompress(description))["records_sha256"]
+    return dataclasses.replace(writing.file(written), records_sha256=records)
+
+
+def _description(text: npt.NDArray[np.uint8], blocks: "Blocks", writing: "Writing") -> Mapping[str, Any]:
+    plan, vocabulary = writing.plan, writing.vocabulary
+    serializer = Serializer(writing.columns, vocabulary, writing.width, plan.masking.max_predictions_per_seq)
+    records = hashlib.sha256()
+    for block in serializer.blocks(blocks):
+        records.update(block.data)
+    return {
+        "text": {"bytes": len(text), "sha256": hashlib.sha256(text.data).hexdigest()},
+        "vocabulary": {"sha256": vocabulary.sha256, "special_ids": vocabulary.special_ids},
+        "masking": dataclasses.asdict(plan.masking),
+        "objective": dataclasses.asdict(plan.objective),
+        "records_sha256": records.hexdigest(),
+    }
+
+
+def parts_of(text: npt.NDArray[np.uint8]) -> tuple[Numbers, Numbers, npt.NDArray[np.uint32]]:
+    """The parts of a text, int64 or uint32 [parts] each: their first lines, their first bytes, their checksums."""
+    ends = np.flatnonzero(text == ord("\n")) + 1
+    line_starts = np.concatenate([np.zeros(1, np.int64), ends])
+    line_starts = line_starts[line_starts < len(text)]
+    firsts = np.flatnonzero(np.diff(line_starts // PART_BYTES, prepend=-1))
+    starts = line_starts[firsts]
+    checksums = np.zeros(len(starts), np.uint32)
+    # A copy, because numba compiles anew for arrays that cannot be written to.
+    checksums_of(text.copy(), starts, np.append(starts[1:], len(text)), checksums)
+    return firsts, starts, checksums
+
+
+def _packed_blocks(origin: "RowOrigin", vocabulary: Vocabulary) -> list[bytes]:
+    """The blocks of the rows of an origin, in their order."""
+    packed = []
+    for first in range(0, len(origin.order), BLOCK_ROWS):
+        block = pack(spans_of(origin, origin.order[first : first + BLOCK_ROWS], vocabulary))
+        packed.append(CHECKSUM.pack(checksum_of(block)) + block)
+    return packed
+
+
+def spans_of(origin: "RowOrigin", order: Numbers, vocabulary: Vocabulary) -> Spans:
+    """The rows that `order` names, as spans of the text's lines."""
+    sequences, rows, text = origin.sequences, origin.rows, origin.text
+    members = _sizes(rows.ends, order)
+    chosen = rows.members[places_in(rows.ends[order] - members, members)]
+    counts = _sizes(sequences.ends, chosen)
+    spans = places_in(sequences.ends[chosen] - counts, counts)
+    starts, sizes = sequences.starts[spans], sequences.sizes[spans].astype(np.int64)
+    of_text = starts >= 0
+    first_pieces, of_lines = starts[of_text], sizes[of_text]
+    segments = np.searchsorted(text.segment_ends, first_pieces, side="right")
+    last_segments = np.searchsorted(text.segment_ends, first_pieces + of_lines - 1, side="right")
+    first, last = text.segment_lines[segments], text.segment_lines[last_segments]
+    steps = np.diff(first, prepend=0)
+    steps[1:] = first[1:] - last[:-1]
+    return Spans(
+        members=members,
+        spans=counts,
+        labels=sequences.labels[chosen].astype(np.int64) if len(sequences.labels) else np.zeros(0, np.int64),
+        kinds=_kinds(sequences, spans, starts, vocabulary),
+        steps=np.where(steps < 0, -2 * steps - 1, 2 * steps),
+        lines=last - first,
+        fronts=first_pieces - np.where(segments > 0, text.segment_ends[segments - 1], 0),
+        sizes=of_lines,
+    )
+
+
+def _kinds(sequences: Sequences, spans: Numbers, starts: Numbers, vocabulary: Vocabulary) -> Numbers:
+    """Spans.kinds of some spans of sequences, which start at `starts`."""
+    special = -1 - starts
+    kinds = np.where(starts >= 0, TEXT, np.where(special == vocabulary.cls_id, CLS, SEP))
+    if (special[kinds == SEP] != vocabulary.sep_id).any():
+        raise ValueError("a sequence has a special piece that is neither the first nor a separator")
+    found: Numbers = kinds + SECOND * sequences.segments[spans].astype(np.int64)
+    return found
+
+
+def _sizes(ends: Numbers, which: Numbers) -> Numbers:
+    """int64[n]: how many each of some runs has, of runs that end at `ends`."""
+    return ends[which] - np.where(which > 0, ends[which - 1], 0)
