@@ -9,7 +9,8 @@ runs of `--steps` steps in a process. Both train BERT with both losses, AdamW an
 `--dtype`. Hugging Face runs with `attn_implementation="sdpa"`, `torch.compile` and a fused AdamW. The output gives rows
 and real tokens a second, the most memory that arrays took on a GPU, and the model's FLOP/s as a share of
 `--peak_tflops`, the chip's dense bfloat16 peak (H100 SXM 989, H200 989, A100 312, TPU v5e 197, v5p 459). With
-`--shortest 0.25`, rows have between a quarter and all of the length; padding counts neither as tokens nor as FLOPs.
+`--shortest 0.25`, sequences have between a quarter and all of the length; padding counts neither as tokens nor as
+FLOPs. With `--packed`, maskmill has the same sequences packed, in as many rows of the length as `--batch` says.
 """
 
 import argparse
@@ -24,41 +25,70 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def flops_per_token(layers: int, width: int, inner: int, vocab: int, length: int, predictions: int) -> float:
-    """FLOPs of a training step for one token of a sequence.
-
-    A multiply-add counts as two; forward and backward pass together take three times the forward pass.
-    """
-    layer = 2 * (4 * width * width + 2 * width * inner) + 4 * length * width
-    head = 2 * (width * width + width * vocab) * predictions / length
-    return 3.0 * (layers * layer + head)
-
-
 def random_batch(count: int, length: int, vocab: int, shortest: float = 1.0) -> dict[str, Any]:
     """Features of `count` examples of random tokens, under the names of create_pretraining_data.py's records.
 
     Shapes are [count, length], [count, predictions] and [count]; all are int32, but `masked_lm_weights` is float32. An
-    example has from `shortest` * `length` to `length` tokens.
+    example has from `shortest` * `length` to `length` tokens, and a mask for 15 % of them.
     """
     import numpy as np
 
     draw = np.random.default_rng(0)
     predictions = round(0.15 * length)
     lengths = draw.integers(round(shortest * length), length + 1, (count, 1))
-    positions = np.sort(draw.permuted(np.tile(np.arange(length, dtype=np.int32), (count, 1)), axis=1)[:, :predictions])
+    order = np.where(np.arange(length) < lengths, draw.random((count, length)), 2).argsort(axis=1)
     return {
         "input_ids": draw.integers(0, vocab, (count, length), np.int32),
         "input_mask": (np.arange(length) < lengths).astype(np.int32),
         "segment_ids": draw.integers(0, 2, (count, length), np.int32),
-        "masked_lm_positions": positions % lengths.astype(np.int32),
+        "masked_lm_positions": order[:, :predictions].astype(np.int32),
         "masked_lm_ids": draw.integers(0, vocab, (count, predictions), np.int32),
-        "masked_lm_weights": np.ones((count, predictions), np.float32),
+        "masked_lm_weights": (np.arange(predictions) < np.rint(0.15 * lengths)).astype(np.float32),
         "next_sentence_labels": draw.integers(0, 2, count, np.int32),
     }
 
 
+def packed(batch: dict[str, Any], length: int, room: int = 8) -> dict[str, Any]:
+    """The examples of a batch in as few rows [rows, length] as best fit finds, at most `room` in each.
+
+    Shapes are those of training/model.py's packed rows, with M = `room`. A row has the masks of its examples.
+    """
+    import numpy as np
+
+    lengths = batch["input_mask"].sum(axis=1)
+    rows: list[list[int]] = []
+    free: list[int] = []
+    for example in np.argsort(-lengths, kind="stable").tolist():
+        fitting = [r for r in range(len(rows)) if free[r] >= lengths[example] and len(rows[r]) < room]
+        if not fitting:
+            rows.append([])
+            free.append(length)
+        row = min(fitting, key=free.__getitem__, default=len(rows) - 1)
+        rows[row].append(example)
+        free[row] -= lengths[example]
+    masks = {name: array for name, array in batch.items() if name.startswith("masked_lm")}
+    is_mask = batch["masked_lm_weights"] > 0
+    most = max(int(is_mask[examples].sum()) for examples in rows)
+    made = {name: np.zeros((len(rows), length), np.int32) for name in ("input_ids", "input_mask", "segment_ids")}
+    made |= {name: np.zeros((len(rows), most), array.dtype) for name, array in masks.items()}
+    ends, labels = np.zeros((len(rows), room + 1), np.int32), np.full((len(rows), room), -100, np.int32)
+    for row, examples in enumerate(rows):
+        at = masked = 0
+        for place, example in enumerate(examples):
+            end, chosen = at + int(lengths[example]), is_mask[example]
+            for name in ("input_ids", "input_mask", "segment_ids"):
+                made[name][row, at:end] = batch[name][example, : lengths[example]]
+            for name, array in masks.items():
+                moved = at if name == "masked_lm_positions" else 0
+                made[name][row, masked : masked + chosen.sum()] = array[example, chosen] + moved
+            labels[row, place] = batch["next_sentence_labels"][example]
+            ends[row, place + 1 :] = at = end
+            masked += int(chosen.sum())
+    return made | {"cu_seqlens": ends, "next_sentence_labels": labels}
+
+
 def measure_maskmill(
-    model: dict[str, Any], length: int, batch: int, steps: int, dtype: str, shortest: float
+    model: dict[str, Any], length: int, batch: int, steps: int, dtype: str, shortest: float, is_packed: bool
 ) -> tuple[float, int]:
     """Seconds that a training step of maskmill takes on JAX, and the most bytes that a GPU's arrays took."""
     from training import devices
@@ -73,17 +103,19 @@ def measure_maskmill(
 
     task = tasks.PretrainingTask(pretraining_model(ModelConfig(**model)))
     made = training_steps.make_steps(task, optimizers.AdamW(1e-4), used)
-    import jax
-
-    arrays = {k: v[None] for k, v in random_batch(batch, length, model["vocab_size"], shortest).items()}
+    examples = random_batch(batch, length, model["vocab_size"], shortest)
+    arrays = {k: v[None] for k, v in (packed(examples, length) if is_packed else examples).items()}
     seconds = _timed(lambda: float(made.train(arrays)["loss"]), lambda: made.train(arrays), steps)
-    return seconds, (jax.local_devices()[0].memory_stats() or {}).get("peak_bytes_in_use", 0)
+    return seconds, used.peak_memory() or 0
 
 
 def measure_hugging_face(
-    model: dict[str, Any], length: int, batch: int, steps: int, dtype: str, shortest: float
+    model: dict[str, Any], length: int, batch: int, steps: int, dtype: str, shortest: float, is_packed: bool
 ) -> tuple[float, int]:
-    """Seconds that a step of Hugging Face's BertForPreTraining takes on PyTorch, and the most bytes on a GPU."""
+    """Seconds that a step of Hugging Face's BertForPreTraining takes on PyTorch, and the most bytes on a GPU.
+
+    It has no packed rows: it takes the same examples padded.
+    """
     import torch
     from transformers import BertConfig, BertForPreTraining
 
@@ -95,7 +127,9 @@ def measure_hugging_face(
     optimizer = torch.optim.AdamW(network.parameters(), lr=1e-4, fused=device == "cuda")
     arrays = random_batch(batch, length, model["vocab_size"], shortest)
     labels = torch.full((batch, length), -100)
-    labels.scatter_(1, torch.tensor(arrays["masked_lm_positions"]).long(), torch.tensor(arrays["masked_lm_ids"]).long())
+    is_mask = torch.tensor(arrays["masked_lm_weights"]) > 0
+    ids = torch.where(is_mask, torch.tensor(arrays["masked_lm_ids"]).long(), -100)
+    labels.scatter_(1, torch.tensor(arrays["masked_lm_positions"]).long(), ids)
     inputs = {
         "input_ids": torch.tensor(arrays["input_ids"]).long(),
         "token_type_ids": torch.tensor(arrays["segment_ids"]).long(),
@@ -135,7 +169,8 @@ def _timed(wait: Any, step: Any, steps: int) -> float:
 def main() -> None:
     """Prints the machine and the speeds; with --measure, measures one system in this process."""
     sys.path.insert(0, str(ROOT))
-    from training.config import PRESETS
+    from training import flops
+    from training.config import PRESETS, ModelConfig
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", default="base,large", help="presets")
@@ -147,6 +182,7 @@ def main() -> None:
     parser.add_argument("--dropout", type=float, default=0.1, help="of hidden states")
     parser.add_argument("--attention_dropout", type=float, default=0.1, help="of attention's probabilities")
     parser.add_argument("--shortest", type=float, default=1.0, help="the shortest row as a share of the length")
+    parser.add_argument("--packed", action="store_true", help="pack the sequences of maskmill's rows")
     parser.add_argument("--peak_tflops", type=float, help="the chip's dense bfloat16 peak")
     parser.add_argument("--torch_python", help="a Python with torch and transformers; without it, maskmill alone")
     parser.add_argument("--measure", help=argparse.SUPPRESS)
@@ -171,11 +207,15 @@ def main() -> None:
                 "max_position_embeddings": max(512, length),
             }
             batch = options.batch or max(1, 16384 // length)
+            if options.packed:
+                batch = round(2 * batch / (1 + options.shortest))
             common = {
                 "model": model, "length": length, "batch": batch, "steps": options.steps, "dtype": options.dtype,
-                "shortest": options.shortest,
+                "shortest": options.shortest, "is_packed": options.packed,
             }  # fmt: skip
-            share_of_tokens = float(random_batch(batch, length, 2, options.shortest)["input_mask"].mean())
+            examples = random_batch(batch, length, model["vocab_size"], options.shortest)
+            lengths, masks = flops.sequence_lengths(examples), float(examples["masked_lm_weights"].sum())
+            tokens, work = int(lengths.sum()), flops.of_step(ModelConfig(**model), lengths, masks)
             results: dict[str, list[tuple[float, int]]] = {system: [] for system in systems}
             for _ in range(options.rounds):
                 for system, python in systems.items():
@@ -184,18 +224,13 @@ def main() -> None:
                         [python, __file__, "--measure", task], stdout=subprocess.PIPE, text=True, check=True
                     ).stdout
                     results[system].append(json.loads(line.splitlines()[-1]))
-            work = flops_per_token(
-                model["num_hidden_layers"], model["hidden_size"], model["intermediate_size"], model["vocab_size"],
-                length, round(0.15 * length),
-            )  # fmt: skip
             for system, measured in results.items():
                 seconds = statistics.median(second for second, _ in measured)
-                speed = batch * length * share_of_tokens / seconds
-                told = f"{batch / seconds:,.0f} rows/s, {speed:,.0f} tokens/s"
+                told = f"{batch / seconds:,.0f} sequences/s, {tokens / seconds:,.0f} tokens/s"
                 if memory := max(memory for _, memory in measured):
                     told += f", {memory / 2**30:.1f} GiB"
                 if options.peak_tflops:
-                    told += f", {100 * speed * work / (options.peak_tflops * 1e12):.1f} % of peak"
+                    told += f", {100 * work / seconds / (options.peak_tflops * 1e12):.1f} % of peak"
                 print(f"{name} {length} x {batch} {options.dtype}: {system} {told}", flush=True)
 
 

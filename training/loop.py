@@ -14,7 +14,7 @@ import numpy as np
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.storage import files
-from training import checkpoints, evaluate
+from training import checkpoints, evaluate, flops
 from training.inputs import Arrays, TrainingBatches, TrainingInput
 from training.logs import MlperfLog, RunLog, say
 from training.model import Weight
@@ -74,12 +74,19 @@ class InputMeter:
 
 
 class _Clock(NamedTuple):
-    """A point in a run: the time (s), the step, the tokens up to it, and for how long (s) devices waited until then."""
+    """A point in a run: the time (s), how far it was, and for how long (s) devices waited until then."""
 
     time: float
-    step: int
-    tokens: int
+    done: "_Done"
     waited: float
+
+
+class _Done(NamedTuple):
+    """The steps of a run so far, and the tokens, without padding, and floating-point operations in them."""
+
+    step: int = 0
+    tokens: int = 0
+    flops: float = 0.0
 
 
 class Stopped(Exception):
@@ -117,13 +124,12 @@ class Trainer:
     step: int = 0
 
     def __post_init__(self) -> None:
-        # The tokens of all steps so far, padding included.
-        self._tokens = 0
-        # The last step, the tokens up to it and its losses, while they are not read from the device yet.
-        self._unread_losses: tuple[int, int, Mapping[str, Any]] | None = None
+        self._done = _Done()
+        # What was done up to the last step, and its losses, while they are not read from the device yet.
+        self._unread_losses: tuple[_Done, Mapping[str, Any]] | None = None
         self._saved_step = -1
         # From when on the throughput is measured. Evaluations and checkpoints do not count.
-        self._clock = _Clock(time=0.0, step=0, tokens=0, waited=0.0)
+        self._clock = _Clock(time=0.0, done=self._done, waited=0.0)
         self._meter = InputMeter()
 
     @property
@@ -160,6 +166,7 @@ class Trainer:
         self.steps.optimizer.iterations.assign(checkpoint.step)
         self.steps.load()
         self.step = self._saved_step = checkpoint.step
+        self._done = _Done(step=self.step)
         self.log.resume(self.step)
         say(f"resumed at step {self.step} from {newest}")
         return True
@@ -230,8 +237,14 @@ class Trainer:
         losses = self.steps.train(parts)
         self._read_losses()
         self.step += 1
-        self._tokens += batch["input_ids"].size * self.steps.devices.process_count
-        self._unread_losses = self.step, self._tokens, losses
+        lengths, hosts = flops.sequence_lengths(batch), self.steps.devices.process_count
+        masks = float(batch["masked_lm_weights"].sum()) if "masked_lm_weights" in batch else 0.0
+        self._done = _Done(
+            self.step,
+            self._done.tokens + int(lengths.sum()) * hosts,
+            self._done.flops + flops.of_step(self.steps.built.config, lengths, masks) * hosts,
+        )
+        self._unread_losses = self._done, losses
 
     @property
     def _eval_interval(self) -> int:
@@ -276,15 +289,15 @@ class Trainer:
         """Reads the losses that are still on the device, checks that they are finite, and logs them."""
         if self._unread_losses is None:
             return
-        step, tokens, device_losses = self._unread_losses
-        self._unread_losses = None
+        done, device_losses = self._unread_losses
+        step, self._unread_losses = done.step, None
         losses = {name: float(_numpy(value)) for name, value in device_losses.items()}
         for name, value in losses.items():
             if not math.isfinite(value):
                 self._fail(step, name, value)
         if step % self.options.log_steps == 0 or step == self.options.num_train_steps:
-            self._log_losses(step, tokens, losses)
-            self._restart_clock(step, tokens)
+            self._log_losses(done, losses)
+            self._restart_clock(done)
 
     def _fail(self, step: int, name: str, value: float) -> NoReturn:
         """Ends the run because a loss is not finite."""
@@ -299,16 +312,22 @@ class Trainer:
             "the learning rate, or lengthen the warm-up."
         )
 
-    def _log_losses(self, step: int, tokens: int, losses: Mapping[str, float]) -> None:
+    def _log_losses(self, done: _Done, losses: Mapping[str, float]) -> None:
         """Writes the losses of a step, the throughput up to it and the waiting to the log and the terminal."""
-        clock = self._clock
+        clock, step, devices = self._clock, done.step, self.steps.devices
         seconds, waited = time.monotonic() - clock.time, self._meter.waited - clock.waited
-        tokens_per_second = (tokens - clock.tokens) / seconds
+        tokens_per_second = (done.tokens - clock.done.tokens) / seconds
         throughput = {
-            "examples_per_second": round((step - clock.step) * self.input.batch / seconds, 2),
+            "examples_per_second": round((step - clock.done.step) * self.input.batch / seconds, 2),
             "tokens_per_second": round(tokens_per_second, 1),
             "input_wait_share": round(waited / seconds, 4),
         }
+        peak = flops.peak(devices.kind)
+        if peak is not None and self.options.dtype == "bfloat16":
+            done_per_second = (done.flops - clock.done.flops) / seconds
+            throughput["peak_share"] = round(done_per_second / (peak * devices.count), 4)
+        if (memory := devices.peak_memory()) is not None:
+            throughput["peak_memory_bytes"] = memory
         self.log.event("train", step, {"samples": step * self.input.batch, **losses, **throughput})
         if self.steps.devices.is_first:
             say(
@@ -322,14 +341,9 @@ class Trainer:
                 "examples on a faster disk, or give this machine more cores"
             )
 
-    def _restart_clock(self, step: int | None = None, tokens: int | None = None) -> None:
-        """Measures the throughput anew, from a step with its tokens or the current one."""
-        self._clock = _Clock(
-            time=time.monotonic(),
-            step=self.step if step is None else step,
-            tokens=self._tokens if tokens is None else tokens,
-            waited=self._meter.waited,
-        )
+    def _restart_clock(self, done: _Done | None = None) -> None:
+        """Measures the throughput anew, from what was done up to a step or up to now."""
+        self._clock = _Clock(time=time.monotonic(), done=done or self._done, waited=self._meter.waited)
 
     def _evaluate(self) -> tuple[dict[str, float], bool]:
         """Evaluates and logs. Returns the metrics, and whether the target is reached."""

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from training_helpers import BACKEND, small_config
 
+import maskmill
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.storage import files
 from training import checkpoints, command, loop
@@ -90,6 +91,19 @@ def assert_same_run(directory, undisturbed):
     assert one.step == other.step == 40
     for name, array in one.arrays.items():
         assert array.tobytes() == other.arrays[name].tobytes(), name
+
+
+def test_the_throughput_counts_no_padding(settings, small_examples):
+    batches = {"train_batch_size": 64, "num_train_steps": 4, "log_steps": 4, "num_warmup_steps": 0}
+    assert train(settings, **batches, tensorboard=False) == 0
+    logged = [json.loads(x) for x in (Path(settings["output_dir"]) / "log.jsonl").read_text().splitlines()]
+    (throughput,) = (x for x in logged if x["event"] == "train")
+    with maskmill.open(small_examples, batch_size=256, shuffle=False) as examples:
+        lengths = next(iter(examples))["input_mask"].sum(axis=1)
+    assert lengths.min() < 128
+    assert throughput["tokens_per_second"] / throughput["examples_per_second"] == pytest.approx(
+        lengths.mean(), rel=0.01
+    )
 
 
 def test_killed_and_told_to_end_the_run_goes_on_bit_equal(settings, undisturbed):

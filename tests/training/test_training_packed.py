@@ -4,39 +4,11 @@ import numpy as np
 import pytest
 from training_helpers import BACKEND, make_steps, random_batch, small_config
 
+from benchmarks.training import packed
 from training import inputs
 
 on_jax = pytest.mark.skipif(BACKEND != "jax", reason="JAX's own way")
 WIDTH = 64
-
-
-def packed(batch: dict, width: int = WIDTH, room: int = 8) -> dict:
-    """The examples of a batch in rows of several, in their order; `room` for so many in each."""
-    rows: list[list[int]] = []
-    free = 0
-    lengths = batch["input_mask"].sum(axis=1)
-    for example, length in enumerate(lengths):
-        if length > free:
-            rows.append([])
-            free = width
-        rows[-1].append(example)
-        free -= length
-    predictions = batch["masked_lm_ids"].shape[1]
-    pieces = {name: np.zeros((len(rows), width), np.int32) for name in ("input_ids", "input_mask", "segment_ids")}
-    masks = {name: np.zeros((len(rows), room * predictions), batch[name].dtype) for name in batch if "masked" in name}
-    ends, labels = np.zeros((len(rows), room + 1), np.int32), np.full((len(rows), room), -100, np.int32)
-    for row, examples in enumerate(rows):
-        at = 0
-        for place, example in enumerate(examples):
-            end, first = at + lengths[example], place * predictions
-            for name, array in pieces.items():
-                array[row, at:end] = batch[name][example, : lengths[example]]
-            for name, array in masks.items():
-                moved = at if name == "masked_lm_positions" else 0
-                array[row, first : first + predictions] = batch[name][example] + moved
-            ends[row, place + 1 :] = at = end
-            labels[row, place] = batch["next_sentence_labels"][example]
-    return pieces | masks | {"cu_seqlens": ends, "next_sentence_labels": labels}
 
 
 def step_of(batch: dict, **options) -> tuple[dict, dict]:
@@ -50,7 +22,7 @@ def step_of(batch: dict, **options) -> tuple[dict, dict]:
 @pytest.mark.parametrize("count", [1, 4])
 def test_the_loss_and_the_gradients_are_those_of_the_sequences_alone(count):
     batch = random_batch(25)
-    rows = packed(batch)
+    rows = packed(batch, WIDTH)
     more = -len(rows["input_ids"]) % count
     # Rows that only fill up a batch for four devices: all of one is padding.
     rows = {
@@ -65,7 +37,7 @@ def test_the_loss_and_the_gradients_are_those_of_the_sequences_alone(count):
 
 
 def test_a_sequence_does_not_see_another_of_its_row():
-    rows = packed(random_batch(12))
+    rows = packed(random_batch(12), WIDTH)
     end = rows["cu_seqlens"][0, 1]
     rows["masked_lm_weights"][0] *= rows["masked_lm_positions"][0] < end
     others = {n: v.copy() for n, v in rows.items()}
@@ -82,7 +54,7 @@ def test_a_sequence_does_not_see_another_of_its_row():
 
 def test_an_evaluation_counts_each_sequence_once():
     batch = random_batch(25)
-    rows = packed(batch)
+    rows = packed(batch, WIDTH)
     steps = make_steps(small_config())
     metrics = []
     for examples in (batch, rows):
@@ -97,7 +69,7 @@ def test_an_evaluation_counts_each_sequence_once():
 @pytest.mark.parametrize("rate", [0.0, 0.1])
 def test_attention_is_one_call_of_cudnn_in_the_program_of_a_gpu(rate, with_cudnn, float32_afterwards):
     steps = make_steps(small_config(attention_probs_dropout_prob=rate), dtype="bfloat16")
-    rows = {name: value[None] for name, value in packed(random_batch(25)).items()}
+    rows = {name: value[None] for name, value in packed(random_batch(25), WIDTH).items()}
     assert steps.built.is_fused(packed=True)
     program = steps._train.trace(steps._weights, steps._state, rows).lower(lowering_platforms=("cuda",)).as_text()
     # Each row has room for eight sequences and what fills it up.
@@ -108,7 +80,7 @@ def test_attention_is_one_call_of_cudnn_in_the_program_of_a_gpu(rate, with_cudnn
 
 def test_arrays_have_room_for_the_sequences_that_rows_have():
     features = inputs.pretraining_features(WIDTH, 5, packed=True)
-    few, many = (packed(random_batch(12), room=WIDTH // 2) for _ in range(2))
+    few, many = (packed(random_batch(12), WIDTH, room=WIDTH // 2) for _ in range(2))
     many["cu_seqlens"][3] = np.minimum(np.arange(WIDTH // 2 + 1) * 5, 60)
     make = inputs.ArrayMaker(features, hosts=1)
     for batch, room in ((few, 8), (many, 16), (few, 16)):

@@ -1,0 +1,46 @@
+"""How many floating-point operations a training step needs, as a share of what the devices can do."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from training.config import ModelConfig
+
+# Dense bfloat16 peaks in FLOP/s by how JAX's names of devices begin, the longer first. Source: the makers' data sheets.
+_PEAKS = {
+    "NVIDIA H100 PCIe": 756e12,
+    "NVIDIA H100": 989e12,
+    "NVIDIA H200": 989e12,
+    "NVIDIA A100": 312e12,
+    "TPU v5 lite": 197e12,
+    "TPU v5e": 197e12,
+    "TPU v6 lite": 918e12,
+    "TPU v6e": 918e12,
+    "TPU v5": 459e12,
+    "TPU v4": 275e12,
+}
+
+
+def sequence_lengths(batch: Mapping[str, np.ndarray]) -> np.ndarray:
+    """The lengths of all sequences of a batch of rows [B, S], packed or not, in any order; of no sequence, 0."""
+    ends = batch.get("cu_seqlens")
+    lengths: np.ndarray = batch["input_mask"].sum(axis=1) if ends is None else (ends[:, 1:] - ends[:, :-1]).reshape(-1)
+    return lengths
+
+
+def of_step(config: ModelConfig, lengths: np.ndarray, masks: float) -> float:
+    """FLOPs of a step over sequences of these lengths with so many masked positions: matrix products, nothing else.
+
+    A multiply-add counts as two, and forward and backward pass take three times the forward pass. For L layers of width
+    W with an inner width I, N = sum(lengths), and a vocabulary of V: 3 (L (2 (4 W W + 2 W I) N + 4 W sum(lengths ** 2))
+    + 2 (W W + W V) masks).
+    """
+    width, inner = config.hidden_size, config.intermediate_size
+    whole = lengths.astype(np.float64)
+    layer = 2 * (4 * width * width + 2 * width * inner) * whole.sum() + 4 * width * (whole**2).sum()
+    return float(3 * (config.num_hidden_layers * layer + 2 * (width * width + width * config.vocab_size) * masks))
+
+
+def peak(kind: str) -> float | None:
+    """The FLOP/s that a device of a kind can do at most in bfloat16; None: not known."""
+    return next((peak for name, peak in _PEAKS.items() if kind.startswith(name)), None)
