@@ -106,19 +106,21 @@ class Download:
         return self.job_server.exists() and self.libraries.exists()
 
 
-def fetch() -> Download:
+def fetch(flink_version: str = "") -> Download:
     """Downloads Flink and Beam's job server into the cache, unless they are there.
 
     The job server of the installed Beam is preferred. If Maven does not have it, job-server/pom.xml builds one from the
     artifact of Beam's Flink runner. Its Beam version differs, but it speaks the same protocol.
 
+    flink_version: as Beam names it, of a job server that is published; empty: 1.20, or the one that is built.
+
     Raises:
-      ClusterError: Java or Maven is missing, or a registry is out of reach.
+      ClusterError: Java or Maven is missing, a registry is out of reach, or no such job server is published.
     """
     beam = metadata.version("apache-beam")
-    published = Download("1.20", CACHE / f"1.20-beam-{beam}")
+    published = Download(flink_version or "1.20", CACHE / f"{flink_version or '1.20'}-beam-{beam}")
     bundled = Download("1.19", CACHE / "1.19-bundled")
-    for download in (published, bundled):
+    for download in (published,) if flink_version else (published, bundled):
         if download.is_complete:
             return download
     for tool in ("java", "mvn"):
@@ -127,9 +129,16 @@ def fetch() -> Download:
     published.directory.mkdir(parents=True, exist_ok=True)
     try:
         if not published.job_server.exists():
-            _copy_job_server(f"org.apache.beam:beam-runners-flink-1.20-job-server:{beam}", published.job_server)
+            artifact = f"org.apache.beam:beam-runners-flink-{published.flink_version}-job-server:{beam}"
+            _copy_job_server(artifact, published.job_server)
         download = published
-    except _NotPublishedError:
+    except _NotPublishedError as error:
+        if flink_version:
+            published.directory.rmdir()
+            raise ClusterError(
+                f"Maven has no job server of Beam {beam} for Flink {flink_version}; name another version, or leave "
+                "--flink_version out."
+            ) from error
         download = bundled
         download.directory.mkdir(parents=True, exist_ok=True)
         if not download.job_server.exists():
@@ -221,13 +230,17 @@ def _copy_flink(download: Download) -> None:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Settings:
-    """The size of a cluster. Memory is in Flink's notation; a TaskManager's does not include its Python workers."""
+    """The size of a cluster. Memory is in Flink's notation; a TaskManager's does not include its Python workers.
+
+    flink_version: as `fetch` takes it.
+    """
 
     taskmanagers: int = 2
     slots: int = 2
     rest_port: int = 8081
     jobmanager_memory: str = "1g"
     taskmanager_memory: str = "1200m"
+    flink_version: str = ""
 
 
 class Cluster:
@@ -245,7 +258,7 @@ class Cluster:
         """
         if any(self.status().values()):
             raise ClusterError(f"{self.directory}: a cluster runs here already; stop it first.")
-        download = fetch()
+        download = fetch(settings.flink_version)
         configuration = self._configure(settings)
         self._write(download, settings, {})
         try:
@@ -461,7 +474,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     cluster = Cluster(arguments.directory.resolve())
     try:
         if arguments.command == "fetch":
-            print(fetch().job_server)
+            print(fetch(arguments.flink_version).job_server)
         elif arguments.command == "start":
             settings = Settings(**{f.name: getattr(arguments, f.name) for f in dataclasses.fields(Settings)})
             cluster.start(settings)

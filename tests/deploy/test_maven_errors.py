@@ -1,8 +1,12 @@
 """What Maven's output says of a failure: the tests on Flink are skipped only where no registry can be reached."""
 
+import re
 import sys
+from importlib import metadata
+from pathlib import Path
 
 import pytest
+import yaml
 from command_runs import commands
 
 sys.path.insert(0, str(commands.ROOT / "deploy" / "flink"))
@@ -25,6 +29,40 @@ def test_an_artifact_that_is_not_published_is_told_from_a_registry_out_of_reach(
     error = flink._maven_error(output)
     assert isinstance(error, flink._NotPublishedError)
     assert "beam-runners-flink-1.20-job-server" in str(error)
+
+
+@pytest.mark.parametrize("version", ["1.20", "2.0"])
+def test_the_job_server_of_a_version_is_that_or_none(
+    version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def maven(*arguments: str) -> None:
+        asked.extend(argument for argument in arguments if argument.startswith("-Dartifact="))
+        raise flink._NotPublishedError(MISSING)
+
+    monkeypatch.setattr(flink, "CACHE", tmp_path)
+    monkeypatch.setattr(flink, "_maven", maven)
+    monkeypatch.setattr(flink.shutil, "which", lambda tool: tool)
+    with pytest.raises(
+        flink.ClusterError, match=rf"no job server of Beam .* for Flink {version}; name another version"
+    ):
+        flink.fetch(version)
+    assert asked == [
+        f"-Dartifact=org.apache.beam:beam-runners-flink-{version}-job-server:{metadata.version('apache-beam')}"
+    ]
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("file", ["docker-compose.yaml", "kubernetes.yaml"])
+def test_the_files_for_clusters_have_the_memory_of_the_cluster_that_is_tested(file: str, tmp_path: Path) -> None:
+    ours = flink.Cluster(tmp_path)._configure(flink.Settings())
+    tested = yaml.safe_load((ours / "config.yaml").read_text())
+    text = (commands.ROOT / "deploy" / "flink" / file).read_text()
+    for name in ("managed.fraction", "task.off-heap.size", "network.min"):
+        assert re.search(rf'taskmanager\.memory\.{name}: "?{tested[f"taskmanager.memory.{name}"]}"?\n', text), name
+    buffers = tested["taskmanager.network.sort-shuffle.min-buffers"]
+    assert re.search(rf'sort-shuffle\.min-buffers: "?{buffers}"?\n', text)
 
 
 @pytest.mark.parametrize(("output", "is_out_of_reach"), [(UNREACHED, True), (BROKEN, False), ("", False)])
