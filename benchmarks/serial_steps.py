@@ -156,11 +156,11 @@ def make_text_shards(place: Place) -> None:
 
 def make_example_shards(place: Place, eval_examples: int) -> None:
     """Makes up what the masking steps leave: descriptions, records, and the examples of the eval set."""
+    from maskmill.examples import example_shards
     from maskmill.records.example_proto import Feature, encode_example
     from maskmill.records.examples import ExampleFile
     from maskmill.records.tfrecord import WrittenFile, frame
     from maskmill.storage import completions, files
-    from transforms.examples import example_shards
 
     setup = place.examples_stage().setup
     lengths = {"input_ids": PIECES, "input_mask": PIECES, "segment_ids": PIECES, "masked_lm_ids": PREDICTIONS}
@@ -226,7 +226,7 @@ def close_examples(place: Place) -> Callable[[], Any]:
 
 
 def pick_eval(place: Place) -> Callable[[], Any]:
-    from transforms.examples.example_shards import pick_eval as pick
+    from maskmill.examples.example_shards import pick_eval as pick
 
     shards = place.kept("examples")
     return lambda: pick(shards, _EVAL_EXAMPLES, False, f"{place.output}/eval/eval.tfrecord")

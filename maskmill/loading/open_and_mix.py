@@ -13,6 +13,7 @@ from maskmill.loading.loader import Loader
 from maskmill.loading.mixing import mix_of
 from maskmill.loading.opened_sources import OpeningOptions, Split, source_of
 from maskmill.loading.options import Features, LoaderOptions, Tail
+from maskmill.masking.objective_options import Objective
 
 # What reading calls. It is compiled, or loaded, when a data set is opened: otherwise each worker would compile it.
 KERNELS = ("kernels.crc32c", "reading", "loading", "masking.kernels.row_masks", "records.kernels.frames")
@@ -42,12 +43,20 @@ def open(
     cache_dir: str | os.PathLike[str] | None = None,
     cache_bytes: int | None = None,
     text: str | os.PathLike[str] | None = None,
+    tokenizer: str | os.PathLike[str] | None = None,
+    objective: Objective | None = None,
+    examples: Mapping[str, Any] | None = None,
+    index_dir: str | os.PathLike[str] | None = None,
 ) -> Loader:
     """Opens a data set to read it in batches.
 
         data = maskmill.open("demo", batch_size=256)
         for batch in data:
             batch["input_ids"]  # int32[256, 128]
+
+    Text shards are a data set, too, if it is said how rows are made of them:
+
+        data = maskmill.open("demo/text", tokenizer="vocab.txt", objective="mlm", max_seq_length=512, batch_size=256)
 
     Args:
       path: a directory that maskmill wrote: of examples in any format, of a whole build, or of its picked eval
@@ -73,6 +82,14 @@ def open(
       cache_dir: where pieces of remote files are kept; None: below the user's cache directory.
       cache_bytes: how much is kept there at most; 0: nothing; None: 8 GiB.
       text: for data sets of spans, the directory of their text shards; None: where they were, seen from the data set.
+      tokenizer: a vocab.txt or a tokenizer.json: the path is that of text shards (the directory that extract made, a
+        file or a glob), and rows are made of them, of max_seq_length pieces (None: 128). When a text is opened for the
+        first time, the index of its rows is made, once: about 1 % of the text. The batches are those of `maskmill
+        examples --format spans`.
+      objective: with tokenizer, what is learnt: "nsp", "mlm", "blocks" or "sop"; None: "nsp".
+      examples: with tokenizer, other options of `maskmill examples` by name, as {"pack": True, "masked_lm_prob": 0.3}.
+      index_dir: with tokenizer, below which directory of this machine the index is kept; None: the user's cache
+        directory.
 
     Returns:
       a Loader. Its batches are dicts of NumPy arrays: input_ids and input_mask int32[batch, pieces],
@@ -85,6 +102,16 @@ def open(
     """
     opening, loading = _options(locals())
     compiler.prepare(KERNELS)
+    if tokenizer is not None:
+        from maskmill.loading.text_indexes import index_of_text  # which imports what makes examples: it takes a moment
+
+        given = {"objective": objective, "max_seq_length": max_seq_length, **(examples or {})}
+        options = {name: value for name, value in given.items() if value is not None}
+        place = None if index_dir is None else os.fspath(index_dir)
+        text_path, tokenizer_file = (os.path.expanduser(os.fspath(one)) for one in (path, tokenizer))
+        path = index_of_text(text_path, tokenizer_file, options, place)
+    elif any(value is not None for value in (objective, examples, index_dir)):
+        raise UnusableInputError("objective, examples and index_dir say how rows are made of text; give tokenizer too.")
     ranges = opening.ranges(os.fspath(path))
     source = source_of(opening.data_set(path, ranges), opening, ranges)
     compiler.prepare(source.reader.kernels)

@@ -71,7 +71,7 @@ class Claim:
             return
         files.make_directory(self.output)
         with contextlib.ExitStack() as held:
-            with _locked(self.output):  # nobody looks and writes at the same time
+            with locked(self.output):  # nobody looks and writes at the same time
                 self._refuse_if_taken()
                 self.write()
                 file = held.enter_context(open(self.path, "rb"))
@@ -95,7 +95,7 @@ class Claim:
 
 
 @contextlib.contextmanager
-def _locked(directory: str) -> Iterator[None]:
+def locked(directory: str) -> Iterator[None]:
     """Keeps others that ask for the same out of the block, where the file system has locks."""
     handle = os.open(directory, os.O_RDONLY)
     try:

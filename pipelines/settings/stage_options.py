@@ -6,13 +6,13 @@ or a kernel, so that `--help` answers at once.
 
 import dataclasses
 import datetime
-import math
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Literal
 
 from maskmill.arguments import check_at_least
 from maskmill.errors import UnusableInputError
 from maskmill.masking.objective_options import ObjectiveOptions
+from maskmill.masking.option_rules import conflicts, defaults_of
 from maskmill.masking.options import MaskingOptions
 from maskmill.options import nested, option
 from maskmill.records.options import FormatOptions
@@ -23,21 +23,8 @@ from transforms.vocabularies.options import VocabularyOptions
 
 Compat = Literal["none", "mlperf", "google"]
 
-_SPECIAL_PIECES = 2  # of a sequence: [CLS] and [SEP]
 _OBJECTIVE_DEFAULTS = ObjectiveOptions()
 
-# The options that belong to one objective or one unit of masks.
-_ONLY_WITH = {
-    "cross_documents": ("objective", "mlm"),
-    "full_sentences": ("objective", "mlm"),
-    "block_separators": ("objective", "blocks"),
-    "block_remainder": ("objective", "blocks"),
-    "block_batch": ("objective", "blocks"),
-    "strict_labels": ("objective", "nsp"),
-    "max_ngram": ("mask_unit", "ngram"),
-    "span_probability": ("mask_unit", "span"),
-    "max_span": ("mask_unit", "span"),
-}
 # What the reference's records do not have, and the value that is theirs.
 _NOT_OF_THE_REFERENCE = (
     "strict_labels", "mask_share", "random_share", "keep_share", "dynamic_masking", "pack", "bins",
@@ -147,20 +134,9 @@ class ExamplesOptions:
           UnusableInputError: there is no such preset.
         """
         values = {**presets.values_of(values.get("preset"), presets.BUILD, "examples"), **values}
-        follows: dict[str, Any] = {}
         if values.get("format") == "spans":
-            follows["dynamic_masking"] = True
-        if values.get("dynamic_masking", follows.get("dynamic_masking")):
-            follows["dupe_factor"] = 1
-        if values.get("objective", "nsp") != "nsp":
-            length = values.get("max_seq_length", MaskingOptions.max_seq_length)
-            share = values.get("masked_lm_prob", MaskingOptions.masked_lm_prob)
-            follows["max_predictions_per_seq"] = max(1, math.ceil(length * share))
-        if values.get("objective") == "mlm" and values.get("pack"):
-            follows["full_sentences"] = False
-        if values.get("objective") in ("mlm", "blocks"):
-            follows["short_seq_prob"] = 0.0
-        return {**follows, **values}
+            values = {"dynamic_masking": True, **values}
+        return {**defaults_of(values), **values}
 
     def __post_init__(self) -> None:
         for problem in _problems(self):
@@ -178,8 +154,7 @@ def _problems(options: ExamplesOptions) -> Iterator[str]:
     """What does not go together in options that are right alone: a sentence each."""
     yield from _problems_of_the_vocabulary(options)
     yield from _problems_of_the_reference(options)
-    yield from _problems_of_masks(options)
-    yield from _problems_of_rows(options)
+    yield from conflicts(options.masking, options.objective)
     yield from _problems_of_formats(options)
 
 
@@ -216,48 +191,6 @@ def _problems_of_the_reference(options: ExamplesOptions) -> Iterator[str]:
             yield f"--{name} {why}."
     if options.format.special_tokens_mask:
         yield f"--special_tokens_mask {why}."
-
-
-def _problems_of_masks(options: ExamplesOptions) -> Iterator[str]:
-    objective, masking = options.objective, options.masking
-    for name, (owner, wanted) in _ONLY_WITH.items():
-        if getattr(objective, name) != getattr(_OBJECTIVE_DEFAULTS, name) and getattr(objective, owner) != wanted:
-            yield f"--{name} belongs to --{owner} {wanted}; leave it out, or give that."
-    if masking.do_whole_word_mask and objective.mask_unit not in (None, "whole_word"):
-        yield (
-            f"--do_whole_word_mask does not go with --mask_unit {objective.mask_unit}: both say what is masked "
-            "together; leave one of them out."
-        )
-    if objective.dynamic_masking and masking.dupe_factor != 1:
-        yield (
-            f"--dynamic_masking stores no masks, so --dupe_factor {masking.dupe_factor} would store the same sequences "
-            f"{masking.dupe_factor} times; leave it out, or store masks."
-        )
-    room = masking.max_seq_length - _SPECIAL_PIECES
-    for name, unit in (("max_span", "span"), ("max_ngram", "ngram")):
-        if objective.mask_unit == unit and getattr(objective, name) > room:
-            yield (
-                f"--{name} {getattr(objective, name)} is longer than a sequence, which has {room} pieces of text at "
-                f"--max_seq_length {masking.max_seq_length}; give a smaller one."
-            )
-
-
-def _problems_of_rows(options: ExamplesOptions) -> Iterator[str]:
-    objective, masking = options.objective, options.masking
-    if objective.objective in ("mlm", "blocks") and masking.short_seq_prob:
-        yield (
-            f"--short_seq_prob {masking.short_seq_prob:g} does not go with --objective {objective.objective}, which "
-            "fills its sequences; leave it out."
-        )
-    if objective.pack and objective.bins is not None:
-        yield "--pack fills rows, so --bins has no lengths to sort by; leave one of them out."
-    if objective.pack and objective.objective == "blocks":
-        yield "--pack does not go with --objective blocks, which fills its rows by itself; leave it out."
-    if objective.bins is not None and objective.bins > masking.max_seq_length:
-        yield (
-            f"--bins {objective.bins}: there are only {masking.max_seq_length} lengths up to max_seq_length; give "
-            "fewer."
-        )
 
 
 def _problems_of_formats(options: ExamplesOptions) -> Iterator[str]:

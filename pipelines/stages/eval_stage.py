@@ -48,7 +48,7 @@ class EvalStage(GraphStage[EvalOptions]):
 
     def source(self, graph: "Graph") -> "Collection":
         """The eval shards that the manifest of the examples lists."""
-        from transforms.examples import example_shards
+        from maskmill.examples import example_shards
 
         if self.examples is None:
             return super().source(graph)
@@ -57,7 +57,7 @@ class EvalStage(GraphStage[EvalOptions]):
 
     def expand(self, elements: "Collection") -> "tuple[Collection, Sequence[Collection]]":
         """Adds the picking step."""
-        from transforms.examples.example_shards import PickEvalExamples
+        from transforms.examples.example_steps import PickEvalExamples
 
         picked = elements.step(
             PickEvalExamples,
@@ -69,7 +69,7 @@ class EvalStage(GraphStage[EvalOptions]):
 
     def close(self, elements: Sequence[Any]) -> None:
         """Writes the manifest, and sweeps."""
-        from transforms.examples import close_examples
+        from maskmill.examples import close_examples
 
         (picked,) = elements
         close_examples.close_picked(picked, self.parameters, self.output)

@@ -15,9 +15,9 @@ from pipelines.stages.vocabulary_stage import VocabularyStage
 from pipelines.terminal import data_warnings
 
 if TYPE_CHECKING:
+    from maskmill.examples.example_shards import ExamplesSetup
     from maskmill.records.plan import ExamplesPlan
     from transforms.collection import Collection, Graph
-    from transforms.examples.example_shards import ExamplesSetup
 
 # Of examples, whatever their options are.
 KERNELS = ("kernels", "tokenization.kernels", "masking.kernels", "records.kernels")
@@ -115,7 +115,7 @@ class ExamplesStage(GraphStage[ExamplesOptions]):
     @property
     def setup(self) -> "ExamplesSetup":
         """What decides a shard's examples, the vocabulary's checksum included."""
-        from transforms.examples.example_shards import ExamplesSetup
+        from maskmill.examples.example_shards import ExamplesSetup
 
         name, path = self.options.tokenizer
         return ExamplesSetup(
@@ -155,16 +155,17 @@ class ExamplesStage(GraphStage[ExamplesOptions]):
 
     def expand(self, elements: "Collection") -> "tuple[Collection, Sequence[Collection]]":
         """Adds the masking step."""
+        from maskmill.examples import example_shards
         from pipelines.stages.text_steps import announce_texts
-        from transforms.examples import example_shards
+        from transforms.examples.example_steps import WriteExamples
 
         announce_texts(elements, self.output, example_shards.KIND)
-        shards = elements.step(example_shards.WriteExamples, setup=self.setup, output=self.output)
+        shards = elements.step(WriteExamples, setup=self.setup, output=self.output)
         return shards, [shards]
 
     def close(self, elements: Sequence[Any]) -> None:
         """Writes the manifest, and sweeps."""
-        from transforms.examples import close_examples
+        from maskmill.examples import close_examples
 
         close_examples.close_examples(
             elements, self.setup, parameters=self.parameters, decided=self.decided, output=self.output
@@ -172,7 +173,7 @@ class ExamplesStage(GraphStage[ExamplesOptions]):
 
     def progress(self) -> Mapping[str, str]:
         """Example shards."""
-        from transforms.examples import example_shards
+        from maskmill.examples import example_shards
 
         return {"examples": example_shards.KIND}
 

@@ -10,12 +10,12 @@ from command_runs.commands import VOCAB
 from made_up import dump_files
 
 from data_sets.shard_builds import article, cut_batches
+from maskmill.examples.example_shards import write_example_shard
 from maskmill.masking.options import MaskingOptions
 from maskmill.storage import completions, outcomes
 from pipelines.settings.stage_options import ExamplesOptions, ExtractOptions
 from pipelines.stages.examples_stage import ExamplesStage
 from pipelines.stages.extract_stage import ExtractStage
-from transforms.examples.example_shards import write_example_shard
 from transforms.extraction.options import WikitextOptions
 from transforms.extraction.template_library import bind_library, collect_templates
 from transforms.inputs.units import UnitBatch

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from data_sets.gold_examples import VOCABULARY
+from maskmill.examples.close_examples import close_examples, close_picked
+from maskmill.examples.example_shards import ExampleShard, ExamplesSetup, pick_eval, write_example_shard
 from maskmill.masking.objective_options import ObjectiveOptions
 from maskmill.masking.options import MaskingOptions
 from maskmill.records.options import FormatOptions
 from maskmill.text.text_files import describe_text_shard
-from transforms.examples.close_examples import close_examples, close_picked
-from transforms.examples.example_shards import ExampleShard, ExamplesSetup, pick_eval, write_example_shard
 
 NAMES = ("part-00000-of-00002", "part-00001-of-00002", "eval.txt")
 _PARTS = (MaskingOptions, ObjectiveOptions, FormatOptions)

@@ -9,6 +9,7 @@ from typing import Any
 from command_runs.commands import DUMP, VOCAB
 
 from data_sets.shard_builds import cut_batches
+from maskmill.examples.example_shards import ExampleShard, ExamplesSetup, pick_eval, write_example_shard
 from maskmill.masking.objective_options import ObjectiveOptions
 from maskmill.masking.options import MaskingOptions
 from maskmill.records.options import FormatOptions
@@ -19,7 +20,6 @@ from pipelines.settings.stage_options import EvalOptions, ExamplesOptions, Extra
 from pipelines.stages.eval_stage import EvalStage
 from pipelines.stages.examples_stage import ExamplesStage
 from pipelines.stages.extract_stage import ExtractStage
-from transforms.examples.example_shards import ExampleShard, ExamplesSetup, pick_eval, write_example_shard
 from transforms.shards.fragments import extract_batch
 from transforms.shards.options import ExtractionOptions, SplitOptions
 from transforms.shards.planning import assemble_text_shard, plan_text_shards

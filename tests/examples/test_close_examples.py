@@ -13,8 +13,8 @@ from data_sets.mds_reader import read_mds
 from made_up.trained_tokenizers import trained
 
 from maskmill.errors import RunFailedError
+from maskmill.examples.example_shards import ExamplesSetup
 from maskmill.storage import manifest
-from transforms.examples.example_shards import ExamplesSetup
 
 SETUP = setup_of()
 BINS = setup_of(objective="sop", bins=3)

@@ -16,6 +16,13 @@ from data_sets.steps import equal_to, run_step
 from oracles import pretraining as oracle
 
 from maskmill.errors import RunFailedError, UnusableInputError
+from maskmill.examples.example_shards import (
+    ExampleShard,
+    ExamplesSetup,
+    PickedExamples,
+    pick_eval,
+    write_example_shard,
+)
 from maskmill.masking.objective_options import ObjectiveOptions
 from maskmill.masking.options import MaskingOptions
 from maskmill.masking.seeds import shard_seed
@@ -27,15 +34,7 @@ from maskmill.storage import completions
 from maskmill.text.text_files import describe_text_shard
 from maskmill.text.text_shards import TextShard
 from maskmill.tokenization.vocabulary import load_vocabulary
-from transforms.examples.example_shards import (
-    ExampleShard,
-    ExamplesSetup,
-    PickedExamples,
-    PickEvalExamples,
-    WriteExamples,
-    pick_eval,
-    write_example_shard,
-)
+from transforms.examples.example_steps import PickEvalExamples, WriteExamples
 
 NAMES = ("part-00000-of-00002", "part-00001-of-00002", "eval-00000-of-00002.txt", "eval-00001-of-00002.txt")
 MASKING = MaskingOptions(max_seq_length=32, max_predictions_per_seq=5, dupe_factor=2)

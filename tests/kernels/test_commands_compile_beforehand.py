@@ -27,7 +27,7 @@ from maskmill import compilation
 from maskmill.kernels import cache, compiler
 from pipelines.commands import cli
 import pipelines.building.build, pipelines.commands.estimate, pipelines.commands.inspect, pipelines.running.runner
-import pipelines.releasing.watch, pipelines.verifying.verify_graph, transforms.examples.example_shards
+import pipelines.releasing.watch, pipelines.verifying.verify_graph, maskmill.examples.example_shards
 
 def run(arguments):
     prepared = set()

@@ -15,6 +15,7 @@ from data_sets.example_rows import Row, rows_of
 from data_sets.gold_examples import VOCABULARY
 from made_up import trained_tokenizers
 
+from maskmill.examples.example_shards import ExamplesSetup, write_example_shard
 from maskmill.masking.objective_options import ObjectiveOptions
 from maskmill.masking.options import MaskingOptions
 from maskmill.masking.row_masks import MaskedRows, RowMasker, draw_masks
@@ -24,7 +25,6 @@ from maskmill.records.plan import ExamplesPlan
 from maskmill.records.tokenizing import load_tokenization
 from maskmill.text.text_files import describe_text_shard
 from maskmill.tokenization.tokenized_text import LoadedTokenizer
-from transforms.examples.example_shards import ExamplesSetup, write_example_shard
 
 MASKING = MaskingOptions(max_seq_length=24, max_predictions_per_seq=5, masked_lm_prob=0.3, unicode="15.1.0")
 DOCUMENTS = [[*trained_tokenizers.LINES, *trained_tokenizers.LINES[k % 4 :]] for k in range(12)]

@@ -1,1 +1,1 @@
-"""Text shards become shards of records: what is made of a shard, where, and what is left to do at the end."""
+"""Text shards become shards of records, as steps of a graph; and what examples of a text will be."""

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from maskmill.errors import RunFailedError
+from maskmill.examples import example_shards
+from maskmill.examples.example_shards import ExampleShard, ExamplesSetup, PickedExamples, name_below
 from maskmill.records.examples import ExampleFile
 from maskmill.records.file_names import TOKENIZER_FILE, VOCAB_FILE
 from maskmill.records.shard_formats import ListedFile, all_formats
@@ -13,8 +15,6 @@ from maskmill.storage import files, manifest, reuse
 from maskmill.storage.manifest import sum_counts
 from maskmill.storage.paths import path_from
 from maskmill.text.text_shards import ShardKind
-from transforms.examples import example_shards
-from transforms.examples.example_shards import ExampleShard, ExamplesSetup, PickedExamples, name_below
 
 _KINDS: tuple[ShardKind, ...] = ("train", "eval")
 

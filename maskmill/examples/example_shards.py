@@ -24,7 +24,6 @@ from maskmill.storage import completions, files, manifest
 from maskmill.text.text_shards import ShardKind, TextShard
 from maskmill.tokenization.tokenized_text import LoadedTokenizer
 from maskmill.tokenization.vocabulary import Vocabulary
-from transforms.collection import Collection
 
 KIND = "examples"
 
@@ -323,21 +322,3 @@ def pick_eval(shards: Sequence[ExampleShard], wanted: int, strict: bool, output:
         inputs={file.path: str(file.sha256) for file in of_eval},
         setup=ordered[0].setup,
     )
-
-
-def WriteExamples(shards: Collection, *, setup: ExamplesSetup, output: str) -> Collection:
-    """Makes training examples of text shards and writes them.
-
-    Input: TextShard (a description: path, kind, number, checksum). Output: ExampleShard, the description of the files
-    written; by default a TFRecord, its records in the order of the reference's create_pretraining_data.py for the
-    shard's seed.
-    """
-    return shards.spread("MaskAndWrite", write_example_shard, setup, output)  # ExampleShard
-
-
-def PickEvalExamples(shards: Collection, *, wanted: int, strict: bool, output: str) -> Collection:
-    """Picks the eval examples once all eval shards are written.
-
-    Input: ExampleShard, all of a build. Output: PickedExamples, or None where there are no eval examples.
-    """
-    return shards.together().map("Pick", pick_eval, wanted, strict, output)  # PickedExamples | None

@@ -1,0 +1,60 @@
+"""A run on spans is, step by step, the run on TFRecords of the same rows."""
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+from data_sets.example_sets import setup_of, write_set
+from training_helpers import BACKEND, small_config
+
+from training import command
+from training.options import TrainOptions
+
+WORDS = [
+    "the",
+    "river",
+    "runs",
+    "past",
+    "a",
+    "small",
+    "town",
+    "where",
+    "an",
+    "old",
+    "bridge",
+    "stands",
+    "and",
+    "boats",
+    "pass",
+    "under",
+    "it",
+    "in",
+    "summer",
+]
+
+
+@pytest.mark.skipif(BACKEND != "jax", reason="what reads is the same on every backend")
+def test_the_losses_are_those_of_tfrecords(tmp_path: Path) -> None:
+    draw = random.Random(1)
+    lines = [" ".join(draw.choices(WORDS, k=9)) + "\n" * (1 + (n % 8 == 7)) for n in range(300)]
+    (tmp_path / "config.json").write_text(json.dumps(small_config(vocab_size=30522).to_google()))
+    losses = []
+    for form in ("tfrecord", "spans"):
+        setup = setup_of(format=form, dynamic_masking=True, dupe_factor=1)
+        options = TrainOptions(
+            input_file=(write_set(tmp_path, setup, texts={"part-00000-of-00001": "".join(lines)}, folder=form),),
+            output_dir=str(tmp_path / f"run-{form}"),
+            bert_config_file=str(tmp_path / "config.json"),
+            train_batch_size=16,
+            num_train_steps=12,
+            num_warmup_steps=2,
+            learning_rate=0.01,
+            log_steps=1,
+            backend=BACKEND,
+        )
+        assert command.run(options) == 0
+        logged = [json.loads(line) for line in (tmp_path / f"run-{form}" / "log.jsonl").read_text().splitlines()]
+        losses.append([line["loss"] for line in logged if line["event"] == "train"])
+    assert losses[0] == losses[1]
+    assert len(set(losses[0])) == 12
