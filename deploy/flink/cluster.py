@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Starts and stops a Flink cluster on this machine: one JobManager and several TaskManagers, each in its own process.
+"""Starts and stops a Flink cluster on this machine: a JobManager, TaskManagers and Beam's job server, each a process.
 
     deploy/flink/cluster.py start --taskmanagers 2 --slots 2
     maskmill build build.yaml $(deploy/flink/cluster.py flags)
@@ -251,7 +251,7 @@ class Cluster:
         self._state = directory / "cluster.json"
 
     def start(self, settings: Settings) -> None:
-        """Starts all processes and waits until every TaskManager has registered.
+        """Starts all processes and waits until every TaskManager has registered and the job server answers.
 
         Raises:
           ClusterError: the cluster runs already, or does not come up. Processes that were started are stopped.
@@ -263,6 +263,7 @@ class Cluster:
         self._write(download, settings, {})
         try:
             self._start_jobmanager(download)
+            self._start_job_server(download, settings)
             for number in range(1, settings.taskmanagers + 1):
                 self.start_taskmanager(number)
             self._wait(settings, f"see the logs in {configuration.parent / 'log'}")
@@ -274,6 +275,15 @@ class Cluster:
         options = _resources(download, "GET_JM_RESOURCE_PARAMS", self.directory / "conf")
         entry = "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint"
         self._launch("jobmanager", download, options, entry, "--executionMode", "cluster")
+
+    def _start_job_server(self, download: Download, settings: Settings) -> None:
+        """Starts Beam's job server, which takes the jobs of all commands: each would start one of its own otherwise."""
+        port = _free_port()
+        self._state.write_text(json.dumps(self._read() | {"job_port": port}, indent=1))
+        java = ["java", *JAVA_LIGHT_OPTIONS, "-jar", str(download.job_server)]
+        ports = [f"--job-port={port}", "--artifact-port=0", "--expansion-port=-1"]
+        places = [f"--flink-master=localhost:{settings.rest_port}", f"--artifacts-dir={self.directory / 'tmp'}"]
+        self._spawn("jobserver", [*java, *ports, *places])
 
     def start_taskmanager(self, number: int) -> None:
         """Starts another TaskManager, or one that has ended."""
@@ -293,7 +303,10 @@ class Cluster:
         # Flink's own jars come first, because the job server's jar contains another build of the same classes.
         class_path = f"{download.libraries}/*:{download.job_server}"
         command = ["java", *java, *JAVA_LIGHT_OPTIONS, *JAVA_17_OPTIONS, log4j, "-cp", class_path, entry]
-        command += ["--configDir", str(configuration), *arguments, *dynamic]
+        self._spawn(name, [*command, "--configDir", str(configuration), *arguments, *dynamic])
+
+    def _spawn(self, name: str, command: Sequence[str]) -> None:
+        """Starts a process of the cluster and notes it."""
         log = self.directory / "log" / f"{name}.log"
         with open(log, "ab") as output:
             process = subprocess.Popen(
@@ -352,7 +365,7 @@ class Cluster:
         while time.monotonic() < deadline:
             if not all(self.status().values()):
                 raise ClusterError(f"A process of the cluster ended while it started; {hint}.")
-            if self.registered(settings.rest_port) == settings.taskmanagers:
+            if self.registered(settings.rest_port) == settings.taskmanagers and _answers(self._read()["job_port"]):
                 return
             time.sleep(0.5)
         raise ClusterError(f"The cluster did not come up within 120 s; {hint}.")
@@ -409,8 +422,7 @@ class Cluster:
         return [
             "--runner=FlinkRunner",
             f"--flink_master=localhost:{state['settings']['rest_port']}",
-            f"--flink_version={state['flink_version']}",
-            f"--flink_job_server_jar={Path(state['download']) / 'job-server.jar'}",
+            f"--job_endpoint=localhost:{state['job_port']}",
             "--environment_type=PROCESS",
             f"--environment_config={environment}",
         ]
@@ -459,6 +471,12 @@ def _free_port() -> int:
         probe.bind(("localhost", 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+def _answers(port: int) -> bool:
+    with contextlib.suppress(OSError), socket.create_connection(("localhost", port), timeout=10):
+        return True
+    return False
 
 
 def main(argv: Sequence[str] | None = None) -> int:

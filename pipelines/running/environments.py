@@ -149,8 +149,6 @@ def _complete_flink(options: PipelineOptions, given: Set[str], paths: Iterable[s
     if "--environment_cache_millis" not in given:
         # Beam's default stops a TaskManager's workers at each moment in which no step of the job runs there.
         portable.environment_cache_millis = _WORKERS_WAIT_MILLIS
-    if "--job_endpoint" in given:
-        return
     slots = _task_slots(master)
     if "--parallelism" not in given:
         flink.parallelism = max(1, sum(slots))

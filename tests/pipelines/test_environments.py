@@ -100,6 +100,13 @@ def test_the_slots_of_a_cluster_set_parallelism_and_processes(flink: str, scheme
     assert made.view_as(SetupOptions).save_main_session is False
 
 
+def test_the_slots_of_a_cluster_count_behind_a_job_server_that_runs(flink: str) -> None:
+    with job_service() as endpoint:
+        made = options("--runner=FlinkRunner", f"--job_endpoint={endpoint}", f"--flink_master={flink}")
+    assert made.view_as(FlinkRunnerOptions).parallelism == 5
+    assert made.view_as(PortableOptions).sdk_worker_parallelism == 3
+
+
 def test_options_of_the_user_take_precedence(flink: str) -> None:
     flags = ("--parallelism=2", "--sdk_worker_parallelism=1", "--save_main_session")
     flags += ("--environment_cache_millis=5", "--job_server_jvm_property=-Xmx1g")
