@@ -28,11 +28,15 @@ class Draws:
     It depends on the run's seed, on `counter` (an int32 scalar that numbers the pass) and on how many draws came before
     it in the pass. A resumed run therefore draws what a run that was never stopped would, and no state is saved. The
     exception is fused attention: cuDNN numbers its own draws, from the start of the process.
+
+    If the examples of a pass are cut over devices in their order, `device` is the number of this one. On JAX they then
+    draw what one device with all examples would.
     """
 
-    def __init__(self, seed: int, counter: Any) -> None:
+    def __init__(self, seed: int, counter: Any, device: Any = 0) -> None:
         self._seed = seed
         self._counter = ops.cast(counter, "int32")
+        self._device = device
         self._places = 0
 
     def dropout(self, x: Any, rate: float) -> Any:
@@ -58,7 +62,8 @@ class Draws:
         import jax
 
         first, second = jax.random.key_data(jax.random.fold_in(jax.random.key(seed), self._counter))
-        numbers = jax.numpy.arange(math.prod(shape), dtype="uint32").reshape(shape)
+        count = math.prod(shape)
+        numbers = jax.numpy.arange(count, dtype="uint32").reshape(shape) + jax.numpy.uint32(self._device * count)
         return _hashed(_hashed(numbers ^ first) + second) >> 16
 
 

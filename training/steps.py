@@ -10,6 +10,7 @@ values as a run that was never stopped, and no random state has to be saved.
 """
 
 import abc
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -27,8 +28,6 @@ CLIP_NORM = 1.0
 
 Clip = Literal["after", "before", "none"]
 Batch = Mapping[str, Any]
-# The index of a part and its arrays → the gradients of the weights and the losses by name.
-PartFunction = Callable[[Any, Batch], tuple[Any, Any]]
 
 
 class Steps(abc.ABC):
@@ -72,9 +71,11 @@ class Steps(abc.ABC):
     def any_host(self, value: bool) -> bool:
         """Whether `value` is true on any host. Every host must call this at the same step."""
 
-    def _losses(self, weights: Sequence[Any], counter: Any, part: Batch, divisors: Batch) -> tuple[Any, Any]:
-        """The total loss of a part, and each loss by name. `counter` numbers the draw of dropout."""
-        outputs = self.built.outputs(weights, part, Draws(self.seed, counter))
+    def _losses(
+        self, weights: Sequence[Any], counter: Any, part: Batch, divisors: Batch, device: Any = 0
+    ) -> tuple[Any, Any]:
+        """The total loss of a part, and each loss by name. `counter` and `device` are those of the draws of dropout."""
+        outputs = self.built.outputs(weights, part, Draws(self.seed, counter, device))
         losses = {name: total / divisors[name] for name, total in self.task.sums(outputs, part).items()}
         return sum(losses.values()), losses
 
@@ -197,57 +198,61 @@ class JaxSteps(Steps):
         return weights, state, results
 
     def _gradients(self, weights: list[Any], step: Any, batch: Batch) -> tuple[Any, Any]:
-        """The gradients and losses of a batch, added up part by part."""
-        jax = self._jax
+        """The gradients and losses of a batch. Devices add up those of their examples, and then, once, each other's."""
+        if self.devices.mesh is None:
+            return self._of_device(weights, step, batch, device=0, together=lambda x: x)
+        jax, axis = self._jax, "batch"
+        spec = jax.sharding.PartitionSpec
+        together = functools.partial(jax.lax.psum, axis_name=axis)
+
+        def of_device(weights: list[Any], step: Any, batch: Batch) -> Any:
+            device = jax.lax.axis_index(axis)
+            return together(self._of_device(weights, step, batch, device=device, together=together))
+
+        on_all = jax.shard_map(
+            of_device,
+            mesh=self.devices.mesh,
+            in_specs=(spec(), spec(), spec(None, axis)),
+            out_specs=spec(),
+            check_vma=False,
+        )
+        gradients_and_losses: tuple[Any, Any] = on_all(weights, step, dict(batch))
+        return gradients_and_losses
+
+    def _of_device(
+        self, weights: list[Any], step: Any, batch: Batch, *, device: Any, together: Callable[[Any], Any]
+    ) -> tuple[Any, Any]:
+        """The gradients and losses of a device's examples, added up part by part. All devices' add up to the batch's.
+
+        `device` is its number, from 0, and `together` adds up what all devices have.
+        """
+        jax, count = self._jax, self.devices.count
         parts = next(iter(batch.values())).shape[0]
-        cut = self._clipping_each_device if self.clip == "before" else self._as_one_batch
-        split, of_part = cut(weights, step, batch)
+        gradient = jax.grad(self._losses, has_aux=True)
+        divisors = self._divisors(together(self.task.weights(batch)))
+
+        def of_part(index: Any, part: Batch) -> tuple[Any, Any]:
+            counter = step * parts + index
+            if self.clip != "before":
+                gradients, losses = gradient(weights, counter, part, divisors, device)
+                return gradients, losses
+            # The reference's replicas: each clips the gradient of its own loss, and then they are averaged.
+            own = self._divisors(self.task.weights(part))
+            gradients, losses = gradient(weights, counter * count + device, part, own)
+            averaged: tuple[Any, Any] = jax.tree.map(lambda x: x / parts / count, (_clipped(gradients)[0], losses))
+            return averaged
+
+        if parts == 1:
+            return of_part(0, {k: v[0] for k, v in batch.items()})
 
         def add(total: Any, indexed: Any) -> tuple[Any, None]:
             return jax.tree.map(jax.numpy.add, total, of_part(*indexed)), None
 
-        gradients_and_losses = of_part(0, {k: v[0] for k, v in split.items()})
-        if parts > 1:
-            rest = {k: v[1:] for k, v in split.items()}
-            gradients_and_losses, _ = jax.lax.scan(add, gradients_and_losses, (jax.numpy.arange(1, parts), rest))
+        of_one = jax.eval_shape(of_part, 0, {k: v[0] for k, v in batch.items()})
+        nothing = jax.tree.map(lambda x: jax.numpy.zeros(x.shape, x.dtype), of_one)
+        gradients_and_losses: tuple[Any, Any]
+        gradients_and_losses, _ = jax.lax.scan(add, nothing, (jax.numpy.arange(parts), dict(batch)))
         return gradients_and_losses
-
-    def _as_one_batch(self, weights: list[Any], step: Any, batch: Batch) -> tuple[Batch, PartFunction]:
-        """The batch, and a function for its parts whose results add up to those of the batch in one piece."""
-        parts = next(iter(batch.values())).shape[0]
-        gradient = self._jax.grad(self._losses, has_aux=True)
-        divisors = self._divisors(self.task.weights(batch))
-
-        def of_part(index: Any, part: Batch) -> tuple[Any, Any]:
-            gradients, losses = gradient(weights, step * parts + index, part, divisors)
-            return gradients, losses
-
-        return dict(batch), of_part
-
-    def _clipping_each_device(self, weights: list[Any], step: Any, batch: Batch) -> tuple[Batch, PartFunction]:
-        """The batch cut by device, and a function for its parts that clips the gradient of each device first.
-
-        The batch becomes [parts, devices, examples of a device, …]: one gradient for each of the reference's replicas.
-        """
-        jax = self._jax
-        parts, replicas = next(iter(batch.values())).shape[0], self.devices.count
-        gradient = jax.grad(self._losses, has_aux=True)
-        split = {k: v.reshape(parts, replicas, -1, *v.shape[2:]) for k, v in batch.items()}
-        if self._by_parts is not None:
-            split = {k: jax.lax.with_sharding_constraint(v, self._by_parts) for k, v in split.items()}
-
-        def of_device(weights: list[Any], counter: Any, part: Batch) -> tuple[Any, Any]:
-            divisors = self._divisors(self.task.weights(part))
-            gradients, losses = gradient(weights, counter, part, divisors)
-            return _clipped(gradients)[0], losses
-
-        def of_part(index: Any, part: Batch) -> tuple[Any, Any]:
-            counters = (step * parts + index) * replicas + jax.numpy.arange(replicas)
-            of_devices = jax.vmap(of_device, in_axes=(None, 0, 0))(weights, counters, part)
-            gradients, losses = jax.tree.map(lambda x: x.mean(0) / parts, of_devices)
-            return gradients, losses
-
-        return split, of_part
 
 
 class TensorFlowSteps(Steps):

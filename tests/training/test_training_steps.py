@@ -1,5 +1,7 @@
 """A step gives the same result in parts, on several devices and from run to run, on either backend."""
 
+import re
+
 import numpy as np
 import pytest
 from training_helpers import BACKEND, make_steps, random_batch, run_steps, small_config
@@ -32,6 +34,33 @@ def test_four_devices_are_one_device(whole):
 def test_parts_and_devices_together_with_clipping_after_the_average():
     clipped = run_steps(make_steps(small_config()), BATCHES)
     assert_same(run_steps(make_steps(small_config(), count=4), BATCHES, parts=2), clipped)
+
+
+@pytest.mark.skipif(BACKEND == "tensorflow", reason="each device draws its own dropout there")
+def test_devices_draw_the_dropout_of_one_device():
+    config = small_config(hidden_dropout_prob=0.2, attention_probs_dropout_prob=0.1)
+    assert_same(run_steps(make_steps(config, count=4), BATCHES), run_steps(make_steps(config), BATCHES))
+
+
+@pytest.mark.skipif(BACKEND == "tensorflow", reason="by the program of JAX")
+@pytest.mark.parametrize("clip", ["after", "before"])
+def test_devices_speak_once_an_update_and_parts_are_one_loop(clip):
+    steps = make_steps(small_config(num_hidden_layers=2), count=4, clip=clip)
+
+    def program(parts):
+        batch = {name: value.reshape(parts, -1, *value.shape[1:]) for name, value in BATCHES[0].items()}
+        placed = steps._placed(batch, steps._by_parts)
+        return steps._train.lower(steps._weights, steps._state, placed).compile().as_text()
+
+    one, four = program(1), program(4)
+    for text in (one, four):
+        # The weight of the whole batch, before the losses are divided by it, and the gradients with the losses.
+        assert len(re.findall(r" all-reduce(?:-start)?\(", text)) == (2 if clip == "after" else 1)
+    bodies = [c for c in re.split(r"\n(?=[%E])", four) if re.match(r"%?\S*(body|region)", c)]
+    assert bodies
+    assert not any("all-reduce" in body for body in bodies)
+    # The first part is in the loop, too.
+    assert len(four) < 1.6 * len(one)
 
 
 def test_clipping_matters_here(whole):
