@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 # How often a watching process looks for a new checkpoint.
 _WATCH_SECONDS = 2.0
+# The file by which hosts find out that they share a directory, and how long (s) a network's disk may hide it.
+_STARTING = "starting"
+_NETWORK_SECONDS = 10.0
 # The exit code of a process that a signal ended is this plus the signal's number, as in a shell.
 _SIGNAL_EXIT = 128
 # What JAX's errors for a lack of memory contain, and how much of them is shown.
@@ -120,6 +123,7 @@ def _train(session: "Session", data: dict[str, Any]) -> None:
         tokenizer_files.keep_vocabulary(options.vocab_file, options.output_dir)
     if session.devices.is_first and options.tokenizer_file is not None:
         tokenizer_files.keep_tokenizer(options.tokenizer_file, options.output_dir)
+    _check_shared(session, trainer)
     resumed = trainer.resume()
     if trainer.is_finished():
         say(f"{options.output_dir}: this run was finished at step {trainer.step}; nothing is left to do")
@@ -141,6 +145,32 @@ def _train(session: "Session", data: dict[str, Any]) -> None:
     if options.mlperf_log:
         session.log_mlperf_settings()
     trainer.train()
+
+
+def _check_shared(session: "Session", trainer: "Trainer") -> None:
+    """Checks that all hosts have the same output directory: one without the checkpoints would wait for ever.
+
+    Raises:
+      UnusableInputError: a host does not see what the first one writes.
+    """
+    if session.devices.process_count == 1:
+        return
+    directory = session.options.output_dir
+    marker = files.join(directory, _STARTING)
+    if session.devices.is_first:
+        files.write_bytes(marker, b"")
+    trainer.steps.any_host(False)  # from here on it is written
+    until = time.monotonic() + _NETWORK_SECONDS
+    while not (is_there := files.exists(marker)) and time.monotonic() < until:
+        time.sleep(_WATCH_SECONDS)
+    is_missing = trainer.steps.any_host(not is_there)
+    if session.devices.is_first:
+        files.delete([marker])
+    if is_missing:
+        raise UnusableInputError(
+            f"--output_dir {directory}: not all {session.devices.process_count} processes see the same directory "
+            "there; give one that all hosts share, or one on gs:// or s3://."
+        )
 
 
 def _trainer(session: "Session", data: dict[str, Any]) -> "Trainer":

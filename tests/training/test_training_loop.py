@@ -257,22 +257,35 @@ def free_address():
         return f"localhost:{free.getsockname()[1]}"
 
 
+def started_hosts(settings, changes_of):
+    """Two processes of one run, as on two hosts, each with options of its own."""
+    addresses = [free_address(), free_address()]
+    for i in range(2):
+        # JAX reads the flags, TensorFlow this variable.
+        config = {"cluster": {"worker": addresses}, "task": {"type": "worker", "index": i}}
+        environment = {"XLA_FLAGS": "", "TF_CONFIG": json.dumps(config)}
+        named = {"coordinator": addresses[0], "num_processes": 2, "process_id": i}
+        yield started(settings, environment=environment, **named, **changes_of(i))
+
+
+@pytest.mark.exhaustive
+def test_hosts_that_do_not_share_a_directory_end_at_once(settings):
+    directory = settings["output_dir"]
+    for host in list(started_hosts(settings, lambda i: {"output_dir": f"{directory}-{i}"})):
+        said = host.communicate(timeout=600)[1]
+        assert host.returncode == 2, said
+        assert "not all 2 processes see the same directory there; give one that all hosts share" in said
+    assert [names for i in range(2) for *_, names in os.walk(f"{directory}-{i}") if names] == []
+
+
 @pytest.mark.exhaustive
 def test_two_hosts_are_one(settings, small_examples, tmp_path):
     if BACKEND == "tensorflow":
         # On TensorFlow each device draws its own dropout; JAX draws it for the whole batch. So there is none here.
         config = small_config(vocab_size=30522, max_position_embeddings=128)
         (tmp_path / "bert_config.json").write_text(json.dumps(config.to_google()))
-    addresses = [free_address(), free_address()]
     changes = {"num_train_steps": 3, "eval_file": (small_examples,), "eval_every_samples": 16}
-    hosts = []
-    for i in range(2):
-        # JAX reads the flags, TensorFlow this variable.
-        config = {"cluster": {"worker": addresses}, "task": {"type": "worker", "index": i}}
-        environment = {"XLA_FLAGS": "", "TF_CONFIG": json.dumps(config)}
-        named = {"coordinator": addresses[0], "num_processes": 2, "process_id": i}
-        hosts.append(started(settings, environment=environment, **named, **changes))
-    for host in hosts:
+    for host in list(started_hosts(settings, lambda _: changes)):
         said = host.communicate(timeout=600)[1]
         assert host.returncode == 0, said
     train(settings, output_dir=str(tmp_path / "one"), **changes)
