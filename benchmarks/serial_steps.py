@@ -8,6 +8,8 @@ with made-up documents; then the steps that one worker or the launcher runs alon
 its own, with the code of a build: on a disk, and on a Cloud Storage emulator behind a server that answers each request
 after a delay. With --compat mlperf these are the steps between the parallel ones of the reference's chain.
 
+The dump's checksum is that of a gigabyte on the disk, and counts 22 times.
+
 MB is the largest memory of the step's process, and in brackets that of the process before the step, with all that it
 imports. The chain is the number of requests that followed one upon another.
 """
@@ -41,6 +43,7 @@ PIECES, PREDICTIONS, EXAMPLES_A_SHARD = 512, 76, 225_000
 _SPREAD = 1.1  # of the logarithm of a document's size
 _EVAL_EXAMPLES = 10_000  # that are picked
 _BLOCK = 1_000  # records that are written at a time
+_DIGEST, _DIGESTED_BYTES = "digest the dump", 1_000_000_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -206,6 +209,19 @@ def make_example_shards(place: Place, eval_examples: int) -> None:
 # ---- the steps
 
 
+def digest(place: Place) -> Callable[[], Any]:
+    from maskmill.storage import files
+    from transforms.inputs.batches import digest_input
+
+    dump, sample = place.scratch / "dump.xml.bz2", SAMPLE.read_bytes()
+    with open(dump, "wb") as file:
+        for _ in range(_DIGESTED_BYTES // len(sample)):
+            file.write(sample)
+    found = files.find(str(dump))
+    digest_input((0, files.FileInfo(path=str(SAMPLE), size=len(sample))), None)  # what is imported and compiled
+    return lambda: digest_input((0, found), None)
+
+
 def plan(place: Place) -> Callable[[], Any]:
     from transforms.shards.planning import plan_text_shards
 
@@ -287,6 +303,7 @@ def plan_parts(place: Place) -> Callable[[], Any]:
 # What one process does alone, by what the row of the table calls it.
 STEPS: dict[str, Callable[[Place], Callable[[], Any]]] = {
     "look at the outputs and claim them": before,
+    _DIGEST: digest,
     "plan the text shards": plan,
     "close the text": close_text,
     "close the examples": close_examples,
@@ -305,9 +322,9 @@ def peak_megabytes() -> float:
 def run_step(name: str, place: Place) -> None:
     """Runs a step in this process, and prints what it took."""
     work = (STEPS | MLPERF_STEPS)[name](place)
-    started, base = time.perf_counter(), peak_megabytes()
+    started, cpu, base = time.perf_counter(), time.process_time(), peak_megabytes()
     work()
-    print(time.perf_counter() - started, peak_megabytes(), base)
+    print(time.perf_counter() - started, time.process_time() - cpu, peak_megabytes(), base)
 
 
 @contextlib.contextmanager
@@ -339,8 +356,8 @@ def measure_steps(label: str, place: Place, environment: Mapping[str, str], coun
         "close the text": lambda place: make_example_shards(place, eval_examples),
     }
     steps = STEPS if place.compat == "none" else MLPERF_STEPS
-    print(f"{label:<40}{'seconds':>9}{'MB':>7} {'(before)':8}{'requests':>10}{'chain':>7}", flush=True)
-    total = 0.0
+    print(f"{label:<40}{'wall s':>8}{'CPU s':>8}{'MB':>7} {'(before)':8}{'requests':>10}{'chain':>7}", flush=True)
+    total = total_cpu = 0.0
     for name in steps:
         command = [sys.executable, "-m", "benchmarks.serial_steps", f"--step={name}", f"--scratch={place.scratch}"]
         command += [f"--output={place.output}", f"--compat={place.compat}"]
@@ -349,15 +366,18 @@ def measure_steps(label: str, place: Place, environment: Mapping[str, str], coun
         )
         if done.returncode:
             sys.exit(f"{name} ended with exit code {done.returncode}:\n{done.stderr[-3000:]}")
-        seconds, peak, base = map(float, done.stdout.split())
+        seconds, cpu, peak, base = map(float, done.stdout.split())
         requests = list(counted.asked) if counted is not None else []
-        total += seconds
-        print(f"  {name:<38}{seconds:9.1f}{peak:7.0f} ({base:6.0f}){len(requests):10}{chain(requests):7}", flush=True)
+        times = DUMP_BYTES / _DIGESTED_BYTES if name == _DIGEST else 1
+        total += seconds * times
+        total_cpu += cpu * times
+        row = f"  {name:<38}{seconds * times:8.1f}{cpu * times:8.1f}{peak:7.0f} ({base:6.0f})"
+        print(f"{row}{len(requests):10}{chain(requests):7}", flush=True)
         if name in make_after:
             make_after[name](place)
         if counted is not None:
             counted.asked.clear()
-    print(f"  {'together':<38}{total:9.1f}\n", flush=True)
+    print(f"  {'together':<38}{total:8.1f}{total_cpu:8.1f}\n", flush=True)
 
 
 def main() -> None:

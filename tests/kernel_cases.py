@@ -60,6 +60,8 @@ from transforms.inputs.site import Site
 from transforms.inputs.units import plan_units, read_unit
 from transforms.sentences.punkt import SentenceSplitter
 from transforms.sentences.rules import rules_for
+from transforms.shards.duplicate_search import hash_bands
+from transforms.shards.kernels import duplicates
 from transforms.vocabularies.counting import WordRules, count_shard
 from transforms.vocabularies.learning import learn_vocabulary
 from transforms.vocabularies.merging import merge_runs, plan_merges, read_words
@@ -227,6 +229,21 @@ class Cases:
                         )
         return found
 
+    def duplicates(self) -> dict[str, str]:
+        """Groups of paragraphs, and those near another one, by MinHashes of which many are equal."""
+        random = np.random.default_rng(3)
+        near = random.integers(0, 3, (60, 8), np.uint32)
+        bands = np.array([[0, 2], [2, 4]])
+        parents, states, labels = np.arange(60, dtype=np.uint32), np.zeros(60, np.uint8), np.empty(60, np.uint16)
+        links = random.integers(0, 60, (40, 2), np.uint32)
+        duplicates.unite(parents, states, links)
+        duplicates.count_members(parents, states)
+        duplicates.label(parents, states, 0, 3, labels)
+        chains, kept = (np.full(64, -1, np.int64), np.zeros(120, np.int64)), np.zeros((60, 8), np.uint32)
+        is_near = np.empty(60, bool)
+        count = duplicates.find_near(near, hash_bands(near, bands), bands, 0.75, chains, kept, 0, is_near)
+        return {"labels": _digest(labels), "near": _digest(is_near), "kept": _digest(kept[:count])}
+
     def verification(self) -> dict[str, str]:
         """Verifies all builds: rows, text, shards made again; searches them for a test set; compares two."""
         found = {}
@@ -265,7 +282,7 @@ def _first(items: Any, count: int) -> Iterator[Any]:
 
 ALL = (
     *("pages", "extraction", "wikitext", "wikiextractor", "sentences", "vocabularies", "tokenization", "checksums"),
-    *("examples", "loading", "verification"),
+    *("examples", "duplicates", "loading", "verification"),
 )
 
 

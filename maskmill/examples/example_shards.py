@@ -310,7 +310,7 @@ def pick_eval(shards: Sequence[ExampleShard], wanted: int, strict: bool, output:
     if not picked:
         return None
     of_eval = [file for shard in ordered for file in shard.files]
-    written = pick_examples([file.path for file in of_eval], output, picked)
+    written = pick_examples([file.path for file in of_eval], output, picked, available=available)
     if written.sha256 is None:
         raise ValueError(f"{output} was written without a checksum")
     return PickedExamples(

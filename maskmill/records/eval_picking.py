@@ -18,6 +18,7 @@ def pick_examples(
     output: str,
     count: int,
     *,
+    available: int | None = None,
     max_seq_length: int | None = None,
     max_predictions_per_seq: int | None = None,
     checksum: bool = True,
@@ -31,6 +32,7 @@ def pick_examples(
       inputs: one TFRecord file or several, gzipped or not.
       output: the TFRecord to write.
       count: how many examples to pick, from 1.
+      available: how many there are; None: they are counted, for which all files are read once more.
       max_seq_length, max_predictions_per_seq: where given, how many values each example's features must have.
 
     Raises:
@@ -41,7 +43,7 @@ def pick_examples(
     paths = [inputs] if isinstance(inputs, str) else list(inputs)
     if count < 1:
         raise UnusableInputError(f"{count} examples to pick: this must be 1 or more.")
-    available = sum(count_records(path) for path in paths)
+    available = sum(map(count_records, paths)) if available is None else available
     if available == 0:
         raise UnusableInputError(f"{', '.join(paths)}: there is no example to pick from.")
     if count > available:
@@ -50,19 +52,19 @@ def pick_examples(
             "pick fewer, or make more."
         )
     lengths = _expected_lengths(max_seq_length, max_predictions_per_seq)
-    picked = 0
     with files.new_file(output, checksum=checksum, packed=output.endswith(".gz")) as file:
         for path, place, record in _at_even_distance(paths, available, count):
             features = _checked(record, lengths, path, place)
             file.write(frame(encode_example(features)))
-            picked += 1
-        if picked < count:
-            raise RunFailedError(f"{', '.join(paths)}: these files changed while they were read; run it again.")
     return WrittenFile(path=output, size=file.size, sha256=file.sha256 if checksum else None)
 
 
 def _at_even_distance(paths: Sequence[str], available: int, count: int) -> Iterator[tuple[str, int, bytes]]:
-    """Yields `count` of the `available` records of some files: the file, the record's number in it, the record."""
+    """Yields `count` of the `available` records of some files: the file, the record's number in it, the record.
+
+    Raises:
+      RunFailedError: there are more records, or fewer.
+    """
     distance = available / count
     wanted = iter([int(i * distance) for i in range(count)])
     next_one = next(wanted, None)
@@ -73,6 +75,8 @@ def _at_even_distance(paths: Sequence[str], available: int, count: int) -> Itera
                 yield path, place, record
                 next_one = next(wanted, None)
             number += 1
+    if number != available:
+        raise RunFailedError(f"{', '.join(paths)}: these files changed while they were read; run it again.")
 
 
 def _expected_lengths(max_seq_length: int | None, max_predictions_per_seq: int | None) -> dict[str, int]:

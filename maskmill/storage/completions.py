@@ -84,9 +84,11 @@ def work_name(kind: str, name: str) -> str:
     return f"{WORK_DIRECTORY}/{kind}/{name}" if kind else f"{WORK_DIRECTORY}/{name}"
 
 
-def _checksum(kind: str, key: str, content: bytes) -> str:
+def _checksum(kind: str, key: str, content: bytes | memoryview) -> str:
     """What a record or table carries: the sha256 of its kind, its key and its content."""
-    return hashlib.sha256(f"{kind}/{key}\n".encode() + content).hexdigest()
+    digest = hashlib.sha256(f"{kind}/{key}\n".encode())
+    digest.update(content)
+    return digest.hexdigest()
 
 
 def sealed_json(kind: str, key: str, record: Any) -> bytes:
@@ -104,15 +106,15 @@ def unsealed_json(kind: str, key: str, content: bytes) -> Any:
         return None
 
 
-def sealed_table(kind: str, key: str, content: bytes) -> bytes:
-    """A table's file: what np.save writes, then a line with its kind, its key and its checksum. np.load reads it."""
-    return content + f"\n{kind}/{key} {_checksum(kind, key, content)}\n".encode()
+def seal_of_table(kind: str, key: str, content: bytes | memoryview) -> bytes:
+    """The end of a table's file, behind what np.save writes: a line with its kind, its key and its checksum."""
+    return f"\n{kind}/{key} {_checksum(kind, key, content)}\n".encode()
 
 
-def unsealed_table(kind: str, key: str, sealed: bytes) -> bytes | None:
-    """What np.save wrote; None if a single byte is not as it was written, or the table is another's."""
-    content = sealed[: max(0, len(sealed) - len(sealed_table(kind, key, b"")))]
-    return content if sealed == sealed_table(kind, key, content) else None
+def is_sealed_table(kind: str, key: str, sealed: bytes) -> bool:
+    """Whether a table's file, which np.load reads, is just as it was written, and this piece's."""
+    end = max(0, len(sealed) - len(seal_of_table(kind, key, b"")))
+    return sealed[end:] == seal_of_table(kind, key, memoryview(sealed)[:end])
 
 
 def _read(path: str) -> bytes | None:
@@ -126,7 +128,8 @@ def write_table(output: str, kind: str, key: str, table: "npt.NDArray[Any]") -> 
 
     content = io.BytesIO()
     np.save(content, table)
-    files.write_bytes(work_path(output, kind, f"{key}.npy"), sealed_table(kind, key, content.getvalue()))
+    content.write(seal_of_table(kind, key, content.getvalue()))
+    files.write_bytes(work_path(output, kind, f"{key}.npy"), content.getvalue())
 
 
 def read_table(output: str, kind: str, key: str) -> "npt.NDArray[Any]":
@@ -139,10 +142,9 @@ def read_table(output: str, kind: str, key: str) -> "npt.NDArray[Any]":
 
     path = work_path(output, kind, f"{key}.npy")
     sealed = _read(path)
-    content = None if sealed is None else unsealed_table(kind, key, sealed)
-    if content is None:
+    if sealed is None or not is_sealed_table(kind, key, sealed):
         raise lost_meanwhile(path)
-    table: npt.NDArray[Any] = np.load(io.BytesIO(content))
+    table: npt.NDArray[Any] = np.load(io.BytesIO(sealed))
     return table
 
 
@@ -391,6 +393,6 @@ def _unfit(output: str, kind: str, key: str, record: Mapping[str, Any], piece: P
         sealed = _read(work_path(output, kind, f"{key}.npy"))
         if sealed is None:
             return "its table was gone"
-        if unsealed_table(kind, key, sealed) is None:
+        if not is_sealed_table(kind, key, sealed):
             return "its table was damaged"
     return None

@@ -118,8 +118,10 @@ class ExtractStage(TextStage[ExtractOptions]):
 
 
 def kernels_of(options: ExtractOptions, formats: Sequence[str] = (DUMP,)) -> Sequence[str]:
-    """The kernels of a dump's pages, if one is read, and those of sentences."""
-    of_text = ("characters", "sentences")
+    """The kernels of a dump's pages, if one is read, those of sentences, and of duplicates if they are dropped."""
+    of_text: tuple[str, ...] = ("characters", "sentences")
+    if options.decided_extraction.quality.finds_duplicates:
+        of_text += ("shards",)
     if DUMP not in formats:
         return of_text
     ours = options.decided_extraction.extractor == "maskmill"

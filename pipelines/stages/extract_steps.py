@@ -11,6 +11,7 @@ from transforms.extraction import template_library
 from transforms.extraction.template_library import CollectTemplates
 from transforms.inputs.batches import CutIntoBatches, FindInputs
 from transforms.shards import fragments as fragment_step
+from transforms.shards.duplicates import DecideOnDuplicates
 from transforms.shards.fragments import ExtractDocuments
 from transforms.shards.mixing import PlanMix
 from transforms.shards.mlperf_shards import CleanRawFiles, GatherParts, PackRawFiles, raw_files_of_inputs
@@ -51,7 +52,10 @@ def extract_documents(inputs: Collection, options: ExtractOptions, output: str, 
     )
     if expands:
         batches = batches.step(CollectTemplates, reading=extraction.reading, output=output)
-    return batches.step(ExtractDocuments, options=extraction, output=output)  # Fragment
+    fragments = batches.step(ExtractDocuments, options=extraction, output=output)
+    if extraction.quality.finds_duplicates:
+        fragments = fragments.step(DecideOnDuplicates, extraction=extraction, output=output)
+    return fragments  # Fragment
 
 
 def ExtractSource(found: Collection, *, source: SourceOptions, output: str) -> Collection:

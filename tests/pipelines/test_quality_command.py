@@ -174,7 +174,7 @@ def test_a_lost_shard_is_made_again_from_the_old_decisions(
     # The signatures, half a kilobyte for each paragraph, are deleted when the shards are written.
     assert not list((output / ".maskmill").rglob("*.paragraphs"))
     (output / "part-00001-of-00004").unlink()
-    monkeypatch.setattr("transforms.shards.duplicates.decide", None)
+    monkeypatch.setattr("transforms.shards.duplicate_search.hash_paragraphs", None)
     assert extract(folder, output, *flags) == 0
     assert digests(output, manifests=False) == expected
 

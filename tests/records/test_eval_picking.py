@@ -140,3 +140,13 @@ def test_a_file_that_becomes_shorter_meanwhile_is_one_sentence(tmp_path: Path, m
     with pytest.raises(RunFailedError, match=r"records: these files changed while they were read; run it again\."):
         pick_examples(path, str(tmp_path / "picked"), 3)
     assert not (tmp_path / "picked").exists()
+
+
+@pytest.mark.parametrize("available", [3, 5])
+def test_another_number_of_examples_than_is_known_is_an_error(available: int, tmp_path: Path) -> None:
+    path = write_records(tmp_path / "records", numbered(4))
+    expected = pick_examples(path, str(tmp_path / "counted"), 2)
+    assert pick_examples(path, str(tmp_path / "known"), 2, available=4).sha256 == expected.sha256
+    with pytest.raises(RunFailedError, match=r"records: these files changed while they were read; run it again\."):
+        pick_examples(path, str(tmp_path / "picked"), 2, available=available)
+    assert not (tmp_path / "picked").exists()

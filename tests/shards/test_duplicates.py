@@ -3,22 +3,35 @@
 import dataclasses
 import functools
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from unittest import mock
 
 import datasketch
 import numpy as np
 import numpy.typing as npt
 import pytest
-from data_sets.shard_builds import ONE_UNIT, PLAIN, article, make_fragments, shuffled, write_dump
+from data_sets.shard_builds import (
+    ONE_UNIT,
+    PLAIN,
+    article,
+    equal_sorted,
+    make_fragments,
+    shuffled,
+    write_dump,
+)
+from data_sets.steps import run_step
 from hypothesis import given
 from hypothesis import strategies as st
 from properties import tries
 
 from maskmill.errors import RunFailedError, UnusableInputError
-from transforms.shards import duplicates
-from transforms.shards.duplicates import EXACT, NEAR, STAYS, duplicate_counts, find_duplicates
-from transforms.shards.fragments import in_order, read_ranges
+from maskmill.storage import completions, files
+from transforms.inputs.units import UnitBatch
+from transforms.shards import duplicate_search, duplicates
+from transforms.shards.duplicates import DecideOnDuplicates, duplicate_counts, find_duplicates
+from transforms.shards.fragments import Fragment, in_order, read_ranges
 from transforms.shards.options import QualityOptions
 from transforms.shards.signatures import PERMUTATIONS, ParagraphSigner, paragraphs_type
 
@@ -35,8 +48,33 @@ def sign(paragraphs: Sequence[str], options: QualityOptions) -> npt.NDArray[np.v
     return rows
 
 
-def decide(rows: npt.NDArray[np.void], options: QualityOptions, piece: int = 1000) -> list[int]:
-    return duplicates.decide(lambda: (rows[i : i + piece] for i in range(0, len(rows), piece)), options).tolist()
+@dataclasses.dataclass(frozen=True)
+class Decision:
+    """Which rows are dropped, and how many of them as what."""
+
+    dropped: list[int]
+    exact: int = 0
+    near: int = 0
+
+
+def decide(rows: npt.NDArray[np.void], options: QualityOptions, piece: int = 1000, shares: int = 1) -> Decision:
+    """The decision on rows, so many of them in a fragment, if all hashes are cut into so many shares."""
+    rows = rows.copy()
+    rows["offset"] = np.arange(len(rows))
+    extraction = dataclasses.replace(PLAIN, quality=options)
+    with tempfile.TemporaryDirectory() as output:
+        fragments = []
+        for start in range(0, max(1, len(rows)), piece):
+            batch = UnitBatch(number=start, files=(), units=())
+            key, part = f"{start:032d}", rows[start : start + piece]
+            files.write_bytes(completions.work_path(output, "extract", f"{key}.paragraphs"), part.tobytes())
+            fragments.append(Fragment(key=key, batch=batch, documents=0, size=len(part), counts={}, ends=()))
+        with mock.patch.multiple(duplicate_search, _TEXT_BYTES=1 + len(rows) // shares, _RUN_BYTES=1000):
+            dropped = find_duplicates(fragments[::-1], extraction, output)
+        assert not [path for path in files.list_below(output) if "/duplicates/" in path and path.count(".") > 2]
+        counts = duplicate_counts(fragments, extraction, output)
+    assert counts["read"] == len(rows)
+    return Decision(dropped["offset"].tolist(), counts["exact_duplicates"], counts["near_duplicates"])
 
 
 def numbered(*ranges: range) -> str:
@@ -46,7 +84,7 @@ def numbered(*ranges: range) -> str:
 def test_exact_duplicates_ignore_case_and_punctuation() -> None:
     options = QualityOptions(drop_duplicates=True)
     rows = sign([PROSE, OTHER, PROSE.upper().replace(".", "!"), PROSE], options)
-    assert decide(rows, options) == [STAYS, STAYS, EXACT, EXACT]
+    assert decide(rows, options) == Decision([2, 3], exact=2)
 
 
 def test_near_duplicates() -> None:
@@ -56,36 +94,42 @@ def test_near_duplicates() -> None:
         numbered(range(100), range(300, 400)),
         numbered(range(200)),
     ]
-    assert decide(sign(paragraphs, BOTH), BOTH) == [STAYS, NEAR, STAYS, EXACT]
+    assert decide(sign(paragraphs, BOTH), BOTH) == Decision([1, 3], exact=1, near=1)
     only_near = QualityOptions(near_duplicate_threshold=0.8)
-    assert decide(sign(paragraphs, only_near), only_near) == [STAYS, NEAR, STAYS, NEAR]
+    assert decide(sign(paragraphs, only_near), only_near) == Decision([1, 3], near=2)
     only_equal = QualityOptions(near_duplicate_threshold=1.0)
-    assert decide(sign(paragraphs, only_equal), only_equal) == [STAYS, STAYS, STAYS, NEAR]
+    assert decide(sign(paragraphs, only_equal), only_equal) == Decision([3], near=1)
 
 
 def test_the_first_one_stays_and_what_is_dropped_drops_nothing() -> None:
     # Each is near to the one before it, but the last is not near to the first.
     paragraphs = [numbered(range(i, 200 + i)) for i in (300, 313, 326)]
-    assert decide(sign(paragraphs, BOTH), BOTH) == [STAYS, NEAR, STAYS]
+    assert decide(sign(paragraphs, BOTH), BOTH) == Decision([1], near=1)
 
 
 def test_nothing_to_decide() -> None:
-    assert decide(sign([], BOTH), BOTH) == []
+    assert decide(sign([], BOTH), BOTH) == Decision([])
 
 
-def in_turn(rows: npt.NDArray[np.void], threshold: float) -> list[int]:
-    """The decision with every paragraph in datasketch's index."""
+def in_turn(rows: npt.NDArray[np.void], options: QualityOptions) -> Decision:
+    """The decision with every paragraph in datasketch's index, one after the other."""
+    threshold = options.near_duplicate_threshold or 0.0
     index = datasketch.MinHashLSH(threshold=threshold, num_perm=PERMUTATIONS)
     blank = datasketch.MinHash(num_perm=PERMUTATIONS, scheme="affine32")
-    kinds = []
+    exact, near = [], []
+    seen = set()
     for number, row in enumerate(rows):
+        if options.drop_duplicates and int(row["exact"]) in seen:
+            exact.append(number)
+            continue
+        seen.add(int(row["exact"]))
         sketch = blank.copy()
         sketch.hashvalues = row["near"]
-        near = any((rows[other]["near"] == row["near"]).mean() >= threshold for other in index.query(sketch))
-        kinds.append(NEAR if near else STAYS)
-        if not near:
+        if any((rows[other]["near"] == row["near"]).mean() >= threshold for other in index.query(sketch)):
+            near.append(number)
+        else:
             index.insert(number, sketch)
-    return kinds
+    return Decision(sorted(exact + near), len(exact), len(near))
 
 
 @functools.cache
@@ -95,13 +139,35 @@ def passage(kind: int, start: int) -> npt.NDArray[np.void]:
 
 
 @tries(40)
-@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 40)), max_size=30), st.sampled_from([0.5, 0.8]))
-def test_looking_at_shared_bands_alone_loses_nothing(starts: list[tuple[int, int]], threshold: float) -> None:
-    options = QualityOptions(near_duplicate_threshold=threshold)
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 40)), max_size=30), st.sampled_from([0.5, 0.8]), st.booleans()
+)
+def test_looking_at_shared_bands_alone_loses_nothing(
+    starts: list[tuple[int, int]], threshold: float, exact: bool
+) -> None:
+    options = QualityOptions(drop_duplicates=exact, near_duplicate_threshold=threshold)
     rows = np.concatenate([np.zeros(0, paragraphs_type(options)), *(passage(kind, start) for kind, start in starts)])
-    kinds = decide(rows, options)
-    assert kinds == in_turn(rows, threshold)
-    assert kinds == decide(rows, options, piece=7)
+    expected = in_turn(rows, options)
+    assert decide(rows, options) == expected
+    assert decide(rows, options, piece=7, shares=5) == expected
+
+
+def test_many_families_of_paragraphs_in_many_shares() -> None:
+    random = np.random.default_rng(5)
+    rows = np.zeros(3000, paragraphs_type(BOTH))
+    families = random.integers(0, 2**32, (300, PERMUTATIONS), np.uint32)
+    of_row = random.integers(0, len(families), len(rows))
+    rows["near"] = families[of_row]
+    rows["exact"] = of_row * 1000 + random.integers(0, 20, len(rows))
+    # Of the rows of a family the same share differs, more or less; those with the same words do not.
+    for row in rows:
+        of_words = np.random.default_rng(row["exact"])
+        places = of_words.permutation(PERMUTATIONS)[: of_words.integers(0, 50)]
+        row["near"][places] = of_words.integers(0, 2**32, len(places), np.uint32)
+    expected = in_turn(rows, BOTH)
+    assert min(expected.exact, expected.near, len(rows) - len(expected.dropped)) > 300
+    for piece, shares in ((3000, 1), (170, 7), (1000, 40)):
+        assert decide(rows, BOTH, piece, shares) == expected
 
 
 def test_a_missing_datasketch_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,11 +213,33 @@ def test_the_paragraphs_that_go_are_found_in_their_fragments(unit_bytes: int, du
 def test_a_build_decides_once(dump: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fragments = make_fragments(dump, tmp_path, DECIDING)
     dropped = find_duplicates(fragments, DECIDING, str(tmp_path))
-    monkeypatch.setattr(duplicates, "decide", None)
+    monkeypatch.setattr(duplicates, "_search_here", None)
     assert find_duplicates(fragments, DECIDING, str(tmp_path)).tobytes() == dropped.tobytes()
     # Another threshold is another decision.
     other = dataclasses.replace(DECIDING, quality=QualityOptions(drop_duplicates=True))
     assert duplicates.decision_key(fragments, other) != duplicates.decision_key(fragments, DECIDING)
+
+
+@pytest.mark.builds
+def test_the_steps_of_the_graph_decide_the_same(dump: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fragments = make_fragments(dump, tmp_path, DECIDING)
+    expected = find_duplicates(fragments, DECIDING, str(tmp_path))
+    made = {path: path.read_bytes() for path in (tmp_path / ".maskmill" / "duplicates").iterdir()}
+    assert len(made) == 2
+    for path in made:
+        path.unlink()
+    monkeypatch.setattr(duplicate_search, "_TEXT_BYTES", 100)  # several shares
+    step = functools.partial(DecideOnDuplicates, extraction=DECIDING, output=str(tmp_path))
+    check = equal_sorted(fragments, lambda fragment: fragment.batch.number)
+    for _ in range(2):  # the second time the decision is there
+        run_step(shuffled(fragments), step, check)
+        assert {path: path.read_bytes() for path in made} == made
+        assert find_duplicates(fragments, DECIDING, str(tmp_path)).tobytes() == expected.tobytes()
+    # One that is damaged is made again, though its search was left out.
+    table = next(path for path in made if path.suffix == ".npy")
+    table.write_bytes(made[table][:-1])
+    run_step(shuffled(fragments), step, check)
+    assert table.read_bytes() == made[table]
 
 
 def test_counts_of_a_decision_that_was_not_made_are_an_error(dump: Path, tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def test_no_byte_of_a_record_or_table_can_change_unseen(finished_build: Path) ->
         if path.suffix == ".json":
             is_intact = lambda content, kind=kind, key=key: completions.unsealed_json(kind, key, content) is not None  # type: ignore[misc]  # noqa: E731
         else:
-            is_intact = lambda content, kind=kind, key=key: completions.unsealed_table(kind, key, content) is not None  # type: ignore[misc]  # noqa: E731
+            is_intact = lambda content, kind=kind, key=key: completions.is_sealed_table(kind, key, content)  # type: ignore[misc]  # noqa: E731
         assert is_intact(sealed), path
         for place in range(len(sealed)):
             changed = sealed[:place] + bytes([sealed[place] ^ 1 << place % 8]) + sealed[place + 1 :]

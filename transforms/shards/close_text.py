@@ -13,7 +13,7 @@ from transforms.extraction.template_rules import has_rules
 from transforms.inputs.mediawiki import read_header
 from transforms.inputs.site import Site, other_project
 from transforms.inputs.units import InputFile
-from transforms.shards import duplicates, mixing, mlperf_shards, sentence_choice
+from transforms.shards import duplicate_search, duplicates, mixing, mlperf_shards, sentence_choice
 from transforms.shards import fragments as fragment_step
 from transforms.shards.fragments import Fragment
 from transforms.shards.mlperf_shards import CleanedFile
@@ -205,7 +205,9 @@ def _add_duplicates(of_sources: Sequence[OfSource], taken: int, counts: Counts, 
     dropped = [duplicates.duplicate_counts(fragments, source.extraction, output) for source, fragments in filtered]
     extracted = sum(_within_limit(source, fragments) for source, fragments in of_sources)
     counts["paragraphs"] = sum_counts(dropped) | {"emptied_documents": extracted - taken}
-    records[duplicates.KIND] = [duplicates.decision_key(fragments, source.extraction) for source, fragments in filtered]
+    records[duplicate_search.KIND] = [
+        duplicates.decision_key(fragments, source.extraction) for source, fragments in filtered
+    ]
 
 
 def _within_limit(source: Source, fragments: Sequence[Fragment]) -> int:

@@ -3,129 +3,22 @@
 The first paragraph of its kind stays, in the order of the documents. So what is dropped depends on the documents
 alone, never on where the input is cut nor on which worker comes first. The decision is made once for a build and kept
 in its work directory: `<key>.npy`, a row of DROPPED for each paragraph that goes.
-
-Near duplicates are found as in Broder, On the resemblance and containment of documents (1997): MinHashes of word
-5-grams, looked up by locality-sensitive hashing, through datasketch.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from maskmill.storage import completions
-from transforms.shards.fragments import Fragment, in_order, read_paragraphs
-from transforms.shards.options import ExtractionOptions, QualityOptions
-from transforms.shards.signatures import PERMUTATIONS, import_datasketch, new_sketch
+from maskmill.storage import completions, files
+from transforms.collection import Collection
+from transforms.shards import duplicate_search
+from transforms.shards.duplicate_search import DROPPED, KIND, Part, Search, Share
+from transforms.shards.fragments import Fragment, in_order
+from transforms.shards.options import ExtractionOptions
 
 Rows = npt.NDArray[Any]
-Flags = npt.NDArray[np.bool_]
-Hashes = npt.NDArray[np.uint64]
-Kinds = npt.NDArray[np.uint8]
-
-KIND = "duplicates"
-
-# What becomes of a paragraph: it stays, or goes as the duplicate of one before it.
-STAYS, EXACT, NEAR = 0, 1, 2
-
-# A paragraph that is dropped: the place of its fragment in order, and fields of its row of signatures.PARAGRAPHS.
-_COPIED_FIELDS = ("offset", "size", "sentences", "body")
-DROPPED = np.dtype([("fragment", "<i8"), ("offset", "<i8"), ("size", "<i4"), ("sentences", "<i4"), ("body", "<i4")])
-
-# Outside of these thresholds datasketch finds no bands.
-_LOWEST_INDEX_THRESHOLD, _HIGHEST_INDEX_THRESHOLD = 0.05, 0.95
-
-# The odd number nearest to 2^64 / golden ratio, and a shift: they spread the bits of a band's values over its hash.
-_HASH_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-_HASH_SHIFT = np.uint64(29)
-
-
-def decide(blocks: Callable[[], Iterable[Rows]], options: QualityOptions) -> Kinds:
-    """Decides on all paragraphs of a build: STAYS, EXACT or NEAR for each, [paragraphs].
-
-    Args:
-      blocks: gives all paragraphs in the order of the documents, rows of `signatures.paragraphs_type` in pieces; it is
-        called twice for near duplicates.
-      options: what counts as a duplicate.
-
-    Memory, measured: 60 bytes a paragraph; for near duplicates 60 and 8 for each of datasketch's bands (9 of them at a
-    threshold of 0.8), and 4.5 kB for each paragraph that stays although it shares a band with another one.
-    """
-    exact_hashes: list[Hashes] = []
-    band_hashes: list[Hashes] = []
-    threshold = options.near_duplicate_threshold
-    index = None if threshold is None else _new_index(threshold)
-    for block in blocks():
-        exact_hashes.append(block["exact"].copy())
-        if index is not None:
-            band_hashes.append(_hash_bands(block["near"], index))
-    kinds = np.full(sum(map(len, exact_hashes)), STAYS, np.uint8)
-    if options.drop_duplicates and len(kinds):
-        kinds[:] = EXACT
-        kinds[np.unique(np.concatenate(exact_hashes), return_index=True)[1]] = STAYS
-    del exact_hashes
-    if threshold is not None and len(kinds):
-        candidates = _find_candidates(band_hashes, kinds == STAYS)
-        del band_hashes
-        _drop_near(blocks(), candidates, index, threshold, kinds)
-    return kinds
-
-
-def _new_index(threshold: float) -> Any:
-    """An empty index of datasketch, which finds paragraphs of at least about this similarity."""
-    threshold = min(max(threshold, _LOWEST_INDEX_THRESHOLD), _HIGHEST_INDEX_THRESHOLD)
-    return import_datasketch().MinHashLSH(threshold=threshold, num_perm=PERMUTATIONS)
-
-
-def _hash_bands(near: npt.NDArray[np.uint32], index: Any) -> Hashes:
-    """Hashes each of the index's bands of MinHashes [paragraphs, PERMUTATIONS]: [bands, paragraphs].
-
-    Equal bands have equal hashes.
-    """
-    hashes = np.zeros((index.b, len(near)), np.uint64)
-    for band, (start, end) in enumerate(index.hashranges):
-        for column in range(start, end):
-            hashes[band] = (hashes[band] ^ near[:, column]) * _HASH_MULTIPLIER
-            hashes[band] ^= hashes[band] >> _HASH_SHIFT
-    return hashes
-
-
-def _find_candidates(band_hashes: Sequence[Hashes], stays: Flags) -> Flags:
-    """Marks the paragraphs, [paragraphs], that share a band with another one: the index can find no others.
-
-    Args:
-      band_hashes: of all paragraphs, [bands, paragraphs], in pieces.
-      stays: the paragraphs that are not exact duplicates, [paragraphs]; the others are not looked at.
-    """
-    rows = np.flatnonzero(stays)
-    is_candidate = np.zeros(len(stays), bool)
-    for band in range(len(band_hashes[0])):
-        hashes = np.concatenate([piece[band] for piece in band_hashes])[rows]
-        order = np.argsort(hashes)
-        is_same = np.diff(hashes[order]) == 0
-        is_candidate[rows[order[1:][is_same]]] = True
-        is_candidate[rows[order[:-1][is_same]]] = True
-    return is_candidate
-
-
-def _drop_near(blocks: Iterable[Rows], candidates: Flags, index: Any, threshold: float, kinds: Kinds) -> None:
-    """Marks in `kinds` as NEAR each candidate that is at least `threshold` similar to one before it that stays."""
-    blank = new_sketch()
-    signatures: dict[int, npt.NDArray[np.uint32]] = {}  # of the candidates that stay, by paragraph
-    block_start = 0
-    for block in blocks:
-        for row in np.flatnonzero(candidates[block_start : block_start + len(block)]).tolist():
-            signature = block["near"][row].copy()
-            sketch = blank.copy()
-            sketch.hashvalues = signature
-            paragraph = block_start + row
-            if any(np.mean(signatures[other] == signature) >= threshold for other in index.query(sketch)):
-                kinds[paragraph] = NEAR
-            else:
-                index.insert(paragraph, sketch)
-                signatures[paragraph] = signature
-        block_start += len(block)
 
 
 def decision_key(fragments: Iterable[Fragment], extraction: ExtractionOptions) -> str:
@@ -135,18 +28,69 @@ def decision_key(fragments: Iterable[Fragment], extraction: ExtractionOptions) -
 
 
 def find_duplicates(fragments: Iterable[Fragment], extraction: ExtractionOptions, output: str) -> Rows:
-    """Decides on the paragraphs of a build, unless an earlier run has; returns rows of DROPPED, in order."""
-    ordered = in_order(fragments)
+    """Decides on the paragraphs of a build, unless that is done already; returns rows of DROPPED, in order."""
+    return completions.read_table(output, KIND, _decide(in_order(fragments), extraction, output, search=_search_here))
+
+
+def _decide(
+    ordered: Sequence[Fragment], extraction: ExtractionOptions, output: str, search: Callable[[list[Part]], None]
+) -> str:
+    """Writes the decision on fragments, which come in order, unless it is there; returns its key.
+
+    search: does all steps before that.
+    """
     key = decision_key(ordered, extraction)
+    parts = duplicate_search.parts_of(ordered, key, extraction, output)
+
+    def make() -> dict[str, Any]:
+        search(parts)
+        return _write_decision(parts[0].search)
+
     completions.once(
         output,
         KIND,
         key,
-        lambda: _write_decision(ordered, extraction, output, key),
+        make,
         lambda record: completions.PieceFiles(has_table=True),
         name="the decision on duplicate paragraphs",
     )
-    return completions.read_table(output, KIND, key)
+    _forget(parts[0].search)
+    return key
+
+
+def _search_here(parts: list[Part]) -> None:
+    """Does all steps of a search in this process."""
+    _forget(parts[0].search)
+    hashed = list(map(duplicate_search.hash_paragraphs, parts))
+    linked = list(map(duplicate_search.find_links, duplicate_search.shares_of(hashed)))
+    picked = list(map(duplicate_search.pick_candidates, duplicate_search.unite([*hashed, *linked])))
+    for share in duplicate_search.shares_of(picked):
+        duplicate_search.drop_near(share)
+
+
+def _left_by(search: Search, name: str = "*") -> list[str]:
+    """The files that the steps of a search have left, of one name or all."""
+    return files.list_directory(completions.work_path(search.output, KIND, "").rstrip("/"), f"{search.key}.{name}.*")
+
+
+def _forget(search: Search) -> None:
+    """Deletes what the steps of a search have left: also before it begins, for another version may have cut it."""
+    files.delete(_left_by(search))
+
+
+def _write_decision(search: Search) -> dict[str, Any]:
+    """Writes the table of a decision from what the steps have left; returns its record."""
+    exact, near = (
+        [np.frombuffer(content, DROPPED) for content in files.each(search.output, files.read_bytes, paths)]
+        for paths in (_left_by(search, "exact"), _left_by(search, "near"))
+    )
+    read = files.size(search.path("labels", 0)) // duplicate_search.LABEL.itemsize
+    counts = {"read": read, "exact_duplicates": sum(map(len, exact)), "near_duplicates": sum(map(len, near))}
+    rows = np.concatenate([*exact, *near])
+    del exact, near
+    rows = rows[np.lexsort((rows["offset"], rows["fragment"]))]
+    completions.write_table(search.output, KIND, search.key, rows)
+    return {"counts": counts}
 
 
 def duplicate_counts(fragments: Iterable[Fragment], extraction: ExtractionOptions, output: str) -> dict[str, int]:
@@ -154,29 +98,52 @@ def duplicate_counts(fragments: Iterable[Fragment], extraction: ExtractionOption
     return dict(completions.finished(output, KIND, decision_key(fragments, extraction))["counts"])
 
 
-def _write_decision(
-    ordered: Sequence[Fragment], extraction: ExtractionOptions, output: str, key: str
-) -> dict[str, Any]:
-    def numbered_blocks() -> Iterator[tuple[int, Rows]]:
-        for number, fragment in enumerate(ordered):
-            for block in read_paragraphs(fragment, extraction, output):
-                yield number, block
+# ---- the steps of the graph
 
-    kinds = decide(lambda: (block for _, block in numbered_blocks()), extraction.quality)
-    pieces = [np.zeros(0, DROPPED)]
-    block_start = 0
-    for number, block in numbered_blocks():
-        rows = block[kinds[block_start : block_start + len(block)] != STAYS]
-        piece = np.zeros(len(rows), DROPPED)
-        piece["fragment"] = number
-        for field in _COPIED_FIELDS:
-            piece[field] = rows[field]
-        pieces.append(piece)
-        block_start += len(block)
-    completions.write_table(output, KIND, key, np.concatenate(pieces))
-    counts = {
-        "read": len(kinds),
-        "exact_duplicates": int(np.count_nonzero(kinds == EXACT)),
-        "near_duplicates": int(np.count_nonzero(kinds == NEAR)),
-    }
-    return {"counts": counts}
+
+def _begin(fragments: Iterable[Fragment], extraction: ExtractionOptions, output: str) -> list[Part]:
+    """What there is to search: nothing if an earlier run has decided."""
+    ordered = in_order(fragments)
+    key = decision_key(ordered, extraction)
+    if completions.load(output, KIND, key) is not None:
+        return []
+    parts = duplicate_search.parts_of(ordered, key, extraction, output)
+    _forget(parts[0].search)
+    return parts
+
+
+def _conclude(
+    elements: Iterable[Fragment | Part | Share], extraction: ExtractionOptions, output: str
+) -> list[Fragment]:
+    """Writes the decision; returns the fragments. Where a decision was there and proves to be damaged, it is made here.
+
+    elements: the fragments, and what the last two steps of the search gave.
+    """
+    elements = list(elements)
+    ordered = in_order(element for element in elements if isinstance(element, Fragment))
+    is_searched = any(isinstance(element, Part) for element in elements)
+    _decide(ordered, extraction, output, search=(lambda parts: None) if is_searched else _search_here)
+    return ordered
+
+
+def _alone(element: Any, work: Callable[[Any], Any]) -> Any:
+    """Does a piece of work of the search while no other is done in this process."""
+    with completions.one_shard_at_a_time():
+        return work(element)
+
+
+def DecideOnDuplicates(fragments: Collection, *, extraction: ExtractionOptions, output: str) -> Collection:
+    """Decides which paragraphs are dropped, once all fragments are known, on as many workers as there are.
+
+    Input: Fragment. Output: the same.
+    """
+    parts = fragments.together("AllFragments").flat_map("Begin", _begin, extraction, output)
+    hashed = parts.spread("HashParagraphs", _alone, duplicate_search.hash_paragraphs)  # Part
+    shares = hashed.together("AllHashes").flat_map("ShareHashes", duplicate_search.shares_of)
+    linked = shares.spread("FindLinks", _alone, duplicate_search.find_links)  # Share
+    united = hashed.joined("HashedAndLinked", linked).together("AllLinks").flat_map("Unite", duplicate_search.unite)
+    picked = united.spread("PickCandidates", _alone, duplicate_search.pick_candidates)  # Part
+    groups = picked.together("AllCandidates").flat_map("ShareGroups", duplicate_search.shares_of)
+    dropped = groups.spread("DropNear", _alone, duplicate_search.drop_near)  # Share
+    ended = fragments.joined("Ended", picked, dropped).together("AllDropped")
+    return ended.flat_map("Conclude", _conclude, extraction, output)  # Fragment

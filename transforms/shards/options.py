@@ -46,13 +46,12 @@ class QualityOptions:
     drop_stubs: bool = option(False, help="drop pages of a dump that a template calls a stub")
     drop_duplicates: bool = option(
         False,
-        help="drop paragraphs that stood in the input before, word for word; one process holds 60 bytes for each "
-        "paragraph of the input",
+        help="drop paragraphs that stood in the input before, word for word",
     )
     near_duplicate_threshold: float | None = option(
         None,
         help="drop paragraphs as similar as this to one before (Jaccard similarity of word 5-grams, as 0.8); needs the "
-        "extra [quality]; one process holds 130 bytes for each paragraph of the input, 4500 for each that has a like",
+        "extra [quality]",
     )
     min_duplicate_words: int = option(10, help="paragraphs of fewer words are no duplicates")
 

@@ -29,7 +29,8 @@ from maskmill.text.text_shards import (
 )
 from transforms.collection import Collection
 from transforms.shards.byte_ranges import Ranges, cut_out, merge_ranges, ranges_of
-from transforms.shards.duplicates import DROPPED, find_duplicates
+from transforms.shards.duplicate_search import DROPPED
+from transforms.shards.duplicates import find_duplicates
 from transforms.shards.eval_membership import choose_eval
 from transforms.shards.fragments import Fragment, in_order, read_ranges, read_rejected, read_tables
 from transforms.shards.options import ExtractionOptions, SplitOptions

@@ -98,27 +98,25 @@ def find_mark(data: Bytes, first_bit: int, end_bit: int, mark: int) -> int:
 
     mark: BLOCK_MAGIC or END_MAGIC.
     """
-    # A mark that starts at a certain bit of a byte (0 to 7) has a certain value in its second byte. So one look-up in a
-    # table rules out almost every byte.
-    shifts_of = np.zeros(256, np.uint8)
+    # A mark covers five whole bytes behind the one in which it starts, and their values follow from the bit at which it
+    # starts there. So two of them stand at one of every four bytes, and one look-up rules out almost every four.
+    is_inside = np.zeros(1 << 16, np.bool_)
     for shift in range(8):
-        shifts_of[(mark >> (32 + shift)) & 0xFF] |= np.uint8(1 << shift)
+        for place in range(4):
+            is_inside[(mark >> (shift + 8 * place)) & 0xFFFF] = True
     size = data.size - PADDING
-    byte = first_bit >> 3
     last = min((end_bit + 7) >> 3, size - 5)
-    while byte < last:
-        candidates = shifts_of[data[byte + 1]]
-        if candidates:
-            window = np.uint64(0)
-            for k in range(7):
-                window = (window << np.uint64(8)) | np.uint64(data[byte + k])
-            for shift in range(8):
-                if candidates & (1 << shift):
+    for at in range((first_bit >> 3) + 4, last + 4, 4):
+        if is_inside[np.int64(data[at]) << 8 | np.int64(data[at + 1])]:
+            for byte in range(at - 4, min(at, last)):
+                window = np.uint64(0)
+                for k in range(7):
+                    window = (window << np.uint64(8)) | np.uint64(data[byte + k])
+                for shift in range(8):
                     bit = byte * 8 + shift
                     value = (window >> np.uint64(8 - shift)) & np.uint64(0xFFFFFFFFFFFF)
                     if value == np.uint64(mark) and first_bit <= bit < end_bit and bit + 48 <= size * 8:
                         return bit
-        byte += 1
     return -1
 
 

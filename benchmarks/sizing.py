@@ -1,0 +1,118 @@
+"""Estimates what the English Wikipedia takes on a cluster, from what a smaller dump takes here.
+
+    python -m benchmarks.sizing [DUMP] [--serial SECONDS] [--vcpu_hour PRICE --gb_hour PRICE]
+
+`extract` and `examples` (512 pieces, dupe factor 10) run on DUMP with one worker, and on a text of one line, which
+gives what a command costs before its work. The rest is work that any number of processes share: so many CPU seconds a
+byte of XML, and a byte of text. The English Wikipedia has more of both; its units and its shards go to the processes in
+turn, and between them are the steps that one process does alone (`python -m benchmarks.serial_steps` measures these on
+made-up descriptions of that size). Each figure that is assumed and not measured is printed, and has a flag.
+"""
+
+import argparse
+import bz2
+import math
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from benchmarks.build import LENGTHS, ROOT, SAMPLE
+from benchmarks.measure import Usage, measure, print_machine
+from benchmarks.reference import VOCABULARY
+
+UNITS, SHARDS, DOCUMENTS = 1_311, 500, 7_000_000
+XML_BYTES, TEXT_BYTES, RECORD_BYTES = 100e9, 14.2e9, 391e9
+CPUS = (16, 160)
+
+
+def run(command: str, source: Path, output: Path, *flags: str) -> Usage:
+    """Runs a command with one worker."""
+    line = [sys.executable, "-m", "maskmill", command, f"--input={source}", f"--output={output}", "--workers=1", *flags]
+    usage = measure(line, cwd=str(ROOT), env=dict(os.environ))
+    if usage.exit_code:
+        sys.exit(f"{command} ended with exit code {usage.exit_code}:\n{usage.output[-2000:]}")
+    return usage
+
+
+def xml_bytes(dump: str) -> int:
+    """The size of a dump, unpacked."""
+    with bz2.open(dump) as content:
+        return sum(map(len, iter(lambda: content.read(1 << 20), b"")))
+
+
+def measure_work(dump: str) -> tuple[float, float, float]:
+    """Measures both commands; returns CPU seconds a byte of XML and a byte of text, and the largest memory in bytes."""
+    examples = (f"--vocab_file={VOCABULARY}", *LENGTHS)
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        line = folder / "line.txt"
+        line.write_text("A town lies by the river. It has a bridge of old stone.\n")
+        runs = {
+            (command, name): run(command, source, folder / f"{name}-{command}", *flags)
+            for name, text in (("small", line), ("whole", Path(dump)))
+            for command, source, flags in (
+                ("extract", text, ()),
+                ("examples", folder / f"{name}-extract", examples),
+            )
+        }
+        text_bytes = sum(path.stat().st_size for path in (folder / "whole-extract").iterdir() if path.is_file())
+    for (command, name), usage in runs.items():
+        print(usage.row(f"{command}, {'one line' if name == 'small' else 'the dump'}"))
+    extract, write = (runs[name, "whole"].cpu - runs[name, "small"].cpu for name in ("extract", "examples"))
+    size = xml_bytes(dump)
+    print(f"  {size / 1e6:,.0f} MB of XML, {text_bytes / 1e6:,.0f} MB of text\n", flush=True)
+    return extract / size, write / text_bytes, max(usage.largest for usage in runs.values())
+
+
+def print_sizes(arguments: argparse.Namespace, a_byte_of_xml: float, a_byte_of_text: float, memory: float) -> None:
+    """Prints a row for each number of CPUs."""
+    seconds_a_byte = 1 / (arguments.upload * 1e6)
+    unit = a_byte_of_xml * XML_BYTES / UNITS / arguments.efficiency
+    copy = TEXT_BYTES / SHARDS * seconds_a_byte  # of text from fragments to a shard
+    shard = max(a_byte_of_text * TEXT_BYTES / SHARDS / arguments.efficiency, RECORD_BYTES / SHARDS * seconds_a_byte)
+    cpu_minutes = (a_byte_of_xml * XML_BYTES + a_byte_of_text * TEXT_BYTES) / 60
+    print(f"{DOCUMENTS:,} articles, {XML_BYTES / 1e9:g} GB of XML, {TEXT_BYTES / 1e9:g} GB of text,")
+    print(f"{RECORD_BYTES / 1e9:g} GB of records in the bucket; {cpu_minutes:.0f} CPU minutes that are shared.\n")
+    titles = ["vCPUs", "memory, GB", "start", "extract", "assemble", "examples", "alone", "minutes"]
+    titles += ["vCPU hours", "GB hours"]
+    has_prices = arguments.vcpu_hour is not None and arguments.gb_hour is not None
+    titles += ["price"] if has_prices else []
+    print("| " + " | ".join(titles) + " |")
+    print("|---" * len(titles) + "|")
+    for cpus in CPUS:
+        shared = ((UNITS, unit), (SHARDS, copy), (SHARDS, shard))
+        in_turn = (math.ceil(pieces / cpus) * of_piece for pieces, of_piece in shared)
+        parts = [arguments.start, *in_turn, arguments.serial]
+        hours, gigabytes = sum(parts) / 3600, cpus * arguments.gb_a_vcpu
+        row = [f"{cpus}", f"{gigabytes:g}", *(f"{seconds / 60:.1f}" for seconds in parts), f"**{hours * 60:.0f}**"]
+        row += [f"{cpus * hours:.1f}", f"{gigabytes * hours:.1f}"]
+        if has_prices:
+            row.append(f"{cpus * hours * arguments.vcpu_hour + gigabytes * hours * arguments.gb_hour:.2f}")
+        print("| " + " | ".join(row) + " |")
+    print(
+        f"\nAssumed: a process on each of many CPUs does {arguments.efficiency:g} of what one does alone; it sends "
+        f"{arguments.upload:g} MB a second to the store; machines are there after {arguments.start:g} s; a CPU has "
+        f"{arguments.gb_a_vcpu:g} GB (measured: {memory / 1e6:.0f} MB in the largest process). The steps that one "
+        f"process does alone take {arguments.serial:g} s."
+    )
+
+
+def main() -> None:
+    """Prints the machine, what was measured, and the estimate."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("dump", nargs="?", default=str(SAMPLE), help="a .xml.bz2 dump; the larger, the better")
+    parser.add_argument("--serial", type=float, default=27, help="seconds of benchmarks.serial_steps in a store")
+    parser.add_argument("--efficiency", type=float, default=0.8, help="of each of many processes beside one alone")
+    parser.add_argument("--upload", type=float, default=100, help="MB a second of a process to the store")
+    parser.add_argument("--start", type=float, default=180, help="seconds until machines are there")
+    parser.add_argument("--gb_a_vcpu", type=float, default=4)
+    parser.add_argument("--vcpu_hour", type=float, help="price of a vCPU for an hour")
+    parser.add_argument("--gb_hour", type=float, help="price of a GB of memory for an hour")
+    arguments = parser.parse_args()
+    print_machine()
+    print_sizes(arguments, *measure_work(os.path.abspath(arguments.dump)))
+
+
+if __name__ == "__main__":
+    main()
