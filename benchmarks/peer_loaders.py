@@ -56,7 +56,7 @@ def measured(opened: Callable[[], Batches], arguments: argparse.Namespace, versi
     batches: Iterator[Any] = iter(opened())
     next(batches)
     first_batch, first_batch_cpu = time.monotonic() - began, cpu_seconds() - cpu
-    cpu, wall, taken, warm = cpu_seconds(), time.monotonic(), 0, False
+    cpu, wall, taken, warm = cpu_seconds(), time.monotonic(), 0, bool(arguments.cold)
     for _ in batches:
         taken += 1
         used = cpu_seconds() - cpu
@@ -210,6 +210,29 @@ def streaming_collator(arguments: argparse.Namespace) -> dict[str, Any]:
     return _streaming(arguments, collate)
 
 
+def streamed_text(arguments: argparse.Namespace) -> dict[str, Any]:
+    """`datasets` streams lines of text, `tokenizers` splits them; they are joined and cut into rows, without masks."""
+    import datasets
+    import tokenizers
+
+    tokenizer = tokenizers.Tokenizer.from_file(arguments.vocab)
+    rows = arguments.batch * arguments.length
+
+    def opened() -> Batches:
+        files = sorted(glob.glob(f"{arguments.data}/part-*"))
+        left = np.zeros(0, np.int32)
+        while True:
+            lines = datasets.load_dataset("text", data_files=files, split="train", streaming=True)
+            for batch in lines.shuffle(seed=_SEED, buffer_size=_SHUFFLE_BUFFER).iter(batch_size=1000):
+                encoded = tokenizer.encode_batch_fast(batch["text"], add_special_tokens=False)
+                left = np.concatenate([left, *(np.array(one.ids, np.int32) for one in encoded)])
+                while len(left) >= rows:
+                    yield left[:rows].reshape(arguments.batch, arguments.length)
+                    left = left[rows:]
+
+    return measured(opened, arguments, ["datasets", "tokenizers"])
+
+
 def write_array_records(arguments: argparse.Namespace) -> dict[str, Any]:
     """Writes padded rows of Parquet as ArrayRecords: the bytes of a row's columns, one after the other.
 
@@ -270,6 +293,7 @@ LOADERS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
     "streaming": streaming,
     "streaming_collator": streaming_collator,
     "grain": grain,
+    "streamed_text": streamed_text,
     "write_array_records": write_array_records,
 }
 
@@ -282,11 +306,16 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=256)
     parser.add_argument("--seconds", type=float, default=5)
     parser.add_argument("--threads", type=int, default=1, help="of grain")
-    parser.add_argument("--vocab", help="vocab.txt, for Hugging Face's collator")
+    parser.add_argument("--vocab", help="vocab.txt, for Hugging Face's collator; tokenizer.json, for streamed_text")
+    parser.add_argument("--length", type=int, default=512, help="pieces of a row of streamed_text")
+    parser.add_argument("--cold", help="glob of files that the system forgets first; then nothing is warmed up")
     parser.add_argument("--cache", help="where datasets keeps its Arrow files")
     parser.add_argument("--output", help="where ArrayRecords are written")
     arguments = parser.parse_args()
     random.seed(_SEED)
+    for path in glob.glob(arguments.cold or ""):
+        with open(path, "rb") as file:
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     print(json.dumps(LOADERS[arguments.loader](arguments)))

@@ -320,7 +320,8 @@ def _text_sections(build: BuildOptions | None, preset: str | None) -> list[str]:
 def _sources_section(sources: Sequence[SourceOptions] | None) -> str:
     """The section of sources; None: of one with what only a source has, each at its default."""
     if sources is None:
-        own = _section(SourceOptions, None, skip=(), indent="    ", only=("weight", "max_epochs", "input"))
+        only = ("weight", "max_epochs", "temperature", "input")
+        own = _section(SourceOptions, None, skip=(), indent="    ", only=only)
         return f"{SOURCES}:\n  NAME:\n    # here or in extract: every other option of extract\n{own}"
     return f"{SOURCES}:\n" + "\n".join(
         f"  {source.name}:\n" + _section(SourceOptions, source, skip=NOT_OF_A_SOURCE, indent="    ")

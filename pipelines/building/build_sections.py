@@ -17,6 +17,8 @@ _EXCLUSIVE = (("num_eval_articles", "eval_fraction"),)
 
 # What the section extract cannot have beside sources: each source has its own input.
 _OF_ONE_SOURCE = ("input", *option_tools.names(TextsOptions))
+# Of the options that only sources have, those that may stand in the section extract for all of them.
+_OF_A_MIX = ("temperature", "max_epochs")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -109,7 +111,7 @@ def make_mix(content: Mapping[str, Any], section: Section, so_far: Build) -> Mix
     shared = option_tools.as_mapping(section.completed, where=section.title)
     known = option_tools.options_of(section.stage.options_class)
     for name, value in shared.items():
-        if name not in known and name not in _OF_ONE_SOURCE:
+        if name not in known and name not in (*_OF_ONE_SOURCE, *_OF_A_MIX):
             hint = option_tools.nearest(str(name), known)
             raise UnusableInputError(f"{section.label(str(name))}: there is no such option{hint}")
         if name in _OF_ONE_SOURCE and value is not None:

@@ -50,11 +50,20 @@ class SourceOptions:
         "each is taken whole",
     )
     max_epochs: float = option(1.0, help="how often the text of this source may be taken, 1 or more, as 2 or 1.5")
+    temperature: float | None = option(
+        None,
+        help="shares are in relation to the size of a source's text to this power, 0 to 1 (mBERT: 0.7, XLM-R: 0.3), "
+        "times its weight if it has one; the same for all sources, so best given in extract",
+    )
     extract: ExtractOptions = nested(ExtractOptions)
 
     def __post_init__(self) -> None:
         if self.weight is not None and self.weight < 0:
             raise UnusableInputError(f"weight must be 0 or more, not {self.weight:g}.")
+        if self.temperature is not None and not 0 <= self.temperature <= 1:
+            raise UnusableInputError(
+                f"temperature must be 0 (equal shares) to 1 (shares by size), not {self.temperature:g}."
+            )
         if not 1 <= self.max_epochs <= _MOST_EPOCHS:
             raise UnusableInputError(
                 f"max_epochs must be 1 to {_MOST_EPOCHS}, not {self.max_epochs:g}; a weight makes a source's part "
@@ -70,6 +79,7 @@ class SourceOptions:
             max_documents=self.extract.split.max_documents,
             weight=self.weight,
             max_epochs=self.max_epochs,
+            temperature=self.temperature,
         )
 
 
@@ -93,8 +103,15 @@ class MixOptions:
             raise UnusableInputError(
                 "sources: --compat mlperf reproduces a data set of one dump; leave one of them out."
             )
+        first, *others = self.sources
+        for source in others:
+            if source.temperature != first.temperature:
+                raise UnusableInputError(
+                    f"sources.{source.name}.temperature is {source.temperature}, and that of {first.name} is "
+                    f"{first.temperature}; the sources have one in common, so give it in the section extract."
+                )
         without = [source.name for source in self.sources if source.weight is None]
-        if without and len(without) < len(self.sources):
+        if without and len(without) < len(self.sources) and first.temperature is None:
             raise UnusableInputError(
                 f"sources.{without[0]}.weight is missing, and other sources have one; give all a weight, or none."
             )

@@ -286,6 +286,13 @@ SOURCES = [
     mix("name-with-a-slash", "book:", "a/b:", r"line 4: 'a/b' cannot name a source"),
     mix("name-a-number", "book:", "2020:", r"line 4: 2020 cannot name a source"),
     mix("no-input", "input: book.txt, ", "", r"sources\.book\.input is missing"),
+    mix("hot", "{num_eval", "{temperature: 2, num_eval", r"temperature must be 0 \(equal shares\) to 1 .* not 2"),
+    mix(
+        "two-temperatures",
+        "weight: 2}",
+        "weight: 2, temperature: 0.7}",
+        r"sources\.wiki\.temperature is 0\.7, and that of book is None; the sources have one in common",
+    ),
     mix("missing-input", "book.txt", "no.txt", r"sources\.book: no\.txt: this input does not exist"),
     mix("empty-glob", "book.txt", "'*.none'", r"sources\.book: \*\.none: this input matches no file"),
     mix("empty-file", "book.txt", "none.txt", r"sources\.book: none\.txt: this input is empty", **{"none.txt": b""}),

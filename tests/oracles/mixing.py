@@ -21,6 +21,16 @@ class MixedSource:
     weight: float | None
     max_epochs: float
     documents: Sequence[Document]
+    tenths: int | None = None  # of the temperature
+
+
+def root_of(power: int, tenths: int, digits: int = 18) -> Fraction:
+    """power ** (tenths / 10), rounded down to so many digits behind the point: a whole root, found by halving."""
+    wanted, low, high = power**tenths * 10 ** (10 * digits), 0, (power + 1) * 10**digits
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if middle**10 <= wanted else (low, middle)
+    return Fraction(low, 10**digits)
 
 
 def splitmix(value: int) -> int:
@@ -38,10 +48,14 @@ def hold_out(sources: Sequence[MixedSource], count: int) -> set[str]:
 
 def bytes_wanted(sources: Sequence[MixedSource], sizes: Sequence[int]) -> list[Fraction]:
     """How many bytes the mix takes of each source, as a number that need not be whole."""
-    if sources[0].weight is None:
+    tenths = sources[0].tenths
+    weights = [Fraction(source.weight or 0) for source in sources]
+    if tenths is not None:
+        own = [1 if source.weight is None else Fraction(source.weight) for source in sources]
+        weights = [weight * root_of(size, tenths) for weight, size in zip(own, sizes, strict=True)]
+    elif sources[0].weight is None:
         return [Fraction(source.max_epochs) * size for source, size in zip(sources, sizes, strict=True)]
-    total = sum(Fraction(source.weight or 0) for source in sources)
-    shares = [Fraction(source.weight or 0) / total for source in sources]
+    shares = [weight / sum(weights) for weight in weights]
     largest = min(
         Fraction(source.max_epochs) * size / share
         for source, size, share in zip(sources, sizes, shares, strict=True)

@@ -61,7 +61,13 @@ def write_fragments(sources: Sequence[MixedSource], output: str, documents_a_fra
 def settings_of(sources: Sequence[MixedSource]) -> list[Source]:
     """The sources as the plan takes them: in the order of their names."""
     return [
-        Source(name=s.name, extraction=PLAIN, weight=s.weight, max_epochs=s.max_epochs)
+        Source(
+            name=s.name,
+            extraction=PLAIN,
+            weight=s.weight,
+            max_epochs=s.max_epochs,
+            temperature=None if s.tenths is None else s.tenths / 10,
+        )
         for s in sorted(sources, key=lambda source: source.name)
     ]
 
@@ -87,13 +93,14 @@ def mixes(draw: st.DrawFn) -> list[MixedSource]:
     """Sources of made-up documents, with weights or without."""
     count = draw(st.integers(1, 4))
     has_weights = draw(st.booleans())
+    tenths = draw(st.sampled_from([None, None, 0, 3, 7, 10]))
     sources = []
     for place in range(count):
         sizes = draw(st.lists(st.integers(1, 60), min_size=1, max_size=12))
         hashes = draw(st.lists(st.integers(0, 2**64 - 1), min_size=len(sizes), max_size=len(sizes)))
         documents = [(f"{place}-{k}", hashed, size) for k, (hashed, size) in enumerate(zip(hashes, sizes, strict=True))]
         weight = draw(st.sampled_from([0.3, 1.0, 2.0, 5.0])) if has_weights else None
-        sources.append(MixedSource(f"s{place}", weight, draw(st.sampled_from([1.0, 1.5, 2.0, 3.7])), documents))
+        sources.append(MixedSource(f"s{place}", weight, draw(st.sampled_from([1.0, 1.5, 2.0, 3.7])), documents, tenths))
     return sources
 
 
@@ -134,6 +141,9 @@ def check_invariants(
     by_source = {s.name: [d for d in taken if d in s.documents] for s in sources}
     used = {name: sum(size for _, _, size in documents) for name, documents in by_source.items()}
     weights = {s.name: s.weight for s in sources}
+    if sources[0].tenths is not None:
+        sizes = {s.name: sum(size for name, _, size in s.documents if name not in out) for s in sources}
+        weights = {s.name: (s.weight or 1) * sizes[s.name] ** (sources[0].tenths / 10) for s in sources}
     total = sum(weight or 0 for weight in weights.values())
     bound = sum(max(size for _, _, size in s.documents) / 2 for s in sources)
     for source in sources:

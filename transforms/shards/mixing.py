@@ -4,6 +4,9 @@ What is decided, and in this order: which documents are held out for evaluation 
 each source is taken (its epochs); which documents a last, partial epoch takes; in which shard each of them stands.
 Weights are shares of the training text in bytes. The mix is as large as the sources allow: it takes
 T = min over the sources of max_epochs * size * (sum of weights) / weight bytes, and of each source its share of T.
+With a temperature a weight is size ** temperature, times the source's own weight if it has one. So mBERT takes more of
+small languages than their share of all text (0.7: google-research/bert, multilingual.md), and XLM-R more still (0.3:
+Conneau et al. 2020, section 3.1).
 Repeating a source is how the training mixes of GPT-3 (Brown et al. 2020, table 2.2) and of Llama (Touvron et al. 2023,
 table 1) are given, with weights and epochs.
 
@@ -12,6 +15,7 @@ their sources, and the sizes are divided as fractions, so neither workers, conta
 the build's file change a byte.
 """
 
+import decimal
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -36,6 +40,7 @@ Flags = npt.NDArray[np.bool_]
 KIND = "mix"
 
 _EPOCH_DIGITS = 4
+_POWER_DIGITS = 20
 _SHARE_DIGITS = 6
 
 
@@ -43,11 +48,18 @@ def decide_epochs(sizes: Sequence[int], sources: Sequence[Source]) -> list[Fract
     """How often each source is taken: as often as its weight and the `max_epochs` of all sources allow.
 
     sizes: bytes of each source's training text; more than 0 if the source has a weight above 0, or none. Either all
-    sources have weights, or none.
+    sources have weights, or none, unless they have a temperature.
     """
-    if sources[0].weight is None:
+    temperature = sources[0].temperature
+    if temperature is not None:
+        weights = [
+            Fraction(1 if source.weight is None else source.weight) * _power(size, temperature)
+            for source, size in zip(sources, sizes, strict=True)
+        ]
+    elif sources[0].weight is None:
         return [Fraction(source.max_epochs) for source in sources]
-    weights = [Fraction(source.weight or 0) for source in sources]
+    else:
+        weights = [Fraction(source.weight or 0) for source in sources]
     # The bytes of the mix for each unit of weight.
     unit = min(
         Fraction(source.max_epochs) * size / weight
@@ -55,6 +67,12 @@ def decide_epochs(sizes: Sequence[int], sources: Sequence[Source]) -> list[Fract
         if weight
     )
     return [unit * weight / size if weight else Fraction(0) for size, weight in zip(sizes, weights, strict=True)]
+
+
+def _power(size: int, exponent: float) -> Fraction:
+    """A size to a power, in so many digits that every machine computes the same."""
+    with decimal.localcontext(prec=_POWER_DIGITS):
+        return Fraction(decimal.Decimal(size) ** decimal.Decimal(str(exponent)))
 
 
 def choose_passes(hashes: Hashes, sizes: Integers, epochs: Fraction, seed: int) -> list[Flags]:

@@ -172,7 +172,8 @@ class Source:
 
     name: of a source of a mix, else empty. extraction: what decides its documents. max_documents: how many of them are
     taken at most; None: all. weight: its share of the training text in bytes, in relation to the weights of the other
-    sources; None for all of them: each is taken whole. max_epochs: how often its documents may be taken.
+    sources; None for all of them: each is taken whole. max_epochs: how often its documents may be taken. temperature:
+    its share is in relation to its size to this power, too; the same for all sources; None: to its weight alone.
     """
 
     name: str = ""
@@ -180,3 +181,4 @@ class Source:
     max_documents: int | None = None
     weight: float | None = None
     max_epochs: float = 1.0
+    temperature: float | None = None
