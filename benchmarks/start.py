@@ -2,9 +2,10 @@
 
     python -m benchmarks.start [--runs 9] [--vocab V] [--scratch DIR]
 
-Prints the CPU seconds of whole processes, with all that they start: the median of the runs, the least and the most. The
-kernels are compiled before; where every module is compiled to bytecode, too, the first run of each command is like the
-others. `python -c pass` is what any program in this environment costs.
+Prints the CPU seconds of whole processes, with all that they start: the median of the runs, the least and the most;
+then the median of their wall time. What a worker costs is the difference between two rows. The kernels are compiled
+before; where every module is compiled to bytecode, too, the first run of each command is like the others. `python -c
+pass` is what any program in this environment costs.
 """
 
 import argparse
@@ -15,7 +16,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.measure import measure, print_machine
+from benchmarks.measure import Usage, measure, print_machine
 from benchmarks.reference import VOCABULARY
 
 ROOT = Path(__file__).parent.parent
@@ -33,6 +34,8 @@ def rows(vocabulary: str) -> list[Row]:
     """
     extract = (*MASKMILL, "extract", "--input=line.txt")
     examples = (*MASKMILL, "examples", "--input=text", f"--vocab_file={vocabulary}")
+    vocabulary_of = (*MASKMILL, "vocabulary", "--input=text", "--size=64")
+    processes = "--direct_running_mode=multi_processing"
     drop_in = (*MASKMILL, "create-pretraining-data", "--input_file=line.txt", f"--vocab_file={vocabulary}")
     return [
         ("python -c pass", (*PYTHON, "pass"), 0),
@@ -51,20 +54,23 @@ def rows(vocabulary: str) -> list[Row]:
         ("a mistyped flag", (*MASKMILL, "extract", "--inptu=line.txt"), 2),
         ("a mistyped path", (*MASKMILL, "extract", "--input=lime.txt", "--output=OUT"), 2),
         ("extract", (*extract, "--output=OUT"), 0),
+        ("extract, 1 worker process", (*extract, "--output=OUT", processes), 0),
+        ("extract, 2 of them", (*extract, "--output=OUT", processes, "--direct_num_workers=2"), 0),
         ("examples", (*examples, "--output=OUT"), 0),
+        ("vocabulary", (*vocabulary_of, "--output=OUT"), 0),
         ("create-pretraining-data", (*drop_in, "--output_file=OUT.tfrecord"), 0),
         ("build, without a report", (*MASKMILL, "build", "build.yaml", "--output=OUT", "--report=off"), 0),
         ("build", (*MASKMILL, "build", "build.yaml", "--output=OUT"), 0),
     ]
 
 
-def cpu_seconds(command: Sequence[str], exit_code: int, folder: Path) -> float:
-    """Runs a command in a folder; returns the CPU seconds that it took."""
+def run(command: Sequence[str], exit_code: int, folder: Path) -> Usage:
+    """Runs a command in a folder; returns what it took."""
     with tempfile.TemporaryDirectory(dir=folder) as new:
         usage = measure([part.replace("OUT", f"{new}/out") for part in command], cwd=str(folder))
     if usage.exit_code != exit_code:
         sys.exit(f"{' '.join(command)}: exit code {usage.exit_code}\n{usage.output[-2000:]}")
-    return usage.cpu
+    return usage
 
 
 def main() -> None:
@@ -86,13 +92,13 @@ def main() -> None:
         for stage in (["extract", "--input=line.txt", "--output=text"],
                       ["examples", "--input=text", "--output=examples", f"--vocab_file={arguments.vocab}"],
                       ["build", "build.yaml"]):  # fmt: skip
-            cpu_seconds([*MASKMILL, *stage], 0, folder)
+            run([*MASKMILL, *stage], 0, folder)
         for label, command, exit_code in rows(arguments.vocab):
-            taken = [cpu_seconds(command, exit_code, folder) for _ in range(arguments.runs)]
-            print(
-                f"{label:<26} {statistics.median(taken):6.3f} s CPU   ({min(taken):.3f} to {max(taken):.3f})",
-                flush=True,
-            )
+            taken = [run(command, exit_code, folder) for _ in range(arguments.runs)]
+            cpu = [usage.cpu for usage in taken]
+            wall = statistics.median(usage.wall for usage in taken)
+            figures = f"{statistics.median(cpu):6.3f} s CPU   ({min(cpu):.3f} to {max(cpu):.3f}) {wall:6.2f} s wall"
+            print(f"{label:<26} {figures}", flush=True)
 
 
 if __name__ == "__main__":

@@ -36,6 +36,7 @@ TEMPORARY_SUFFIX = ".maskmill-tmp"
 _MOST_AT_ONCE = 16  # requests that wait for a store at the same time
 _COPY_BYTES = 4 << 20
 _ATTEMPT_BYTES = 8
+_SENT_AT_ONCE = 32 << 20  # bytes of a file that the disk is given together
 
 
 def scratch_prefix(process: int | None = None) -> str:
@@ -682,16 +683,25 @@ def _locked_temporary(path: str) -> tuple[str, io.FileIO]:
 
 
 class _WholeWriter:
-    """A raw file whose `write` writes everything or raises: an unbuffered write may write only a part."""
+    """A raw file whose `write` writes everything or raises: an unbuffered write may write only a part.
+
+    It has the system send a large file to the disk while more of it is being made; else the final fsync waits for all.
+    """
 
     def __init__(self, raw: Any) -> None:
         self._raw = raw
+        self._written = self._sent = 0
 
     def write(self, block: bytes | bytearray | memoryview) -> int:
         rest = memoryview(block).cast("B")
         total = len(rest)
         while len(rest):
             rest = rest[self._raw.write(rest) :]
+        self._written += total
+        if self._written - self._sent >= _SENT_AT_ONCE and hasattr(os, "posix_fadvise"):  # macOS has none
+            # Linux starts to write what is said to be needed no more. What it has written already leaves the cache.
+            os.posix_fadvise(self._raw.fileno(), self._sent, self._written - self._sent, os.POSIX_FADV_DONTNEED)
+            self._sent = self._written
         return total
 
 

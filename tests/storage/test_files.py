@@ -119,6 +119,18 @@ def test_a_sweep_takes_only_what_nobody_writes(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["alive"]
 
 
+def test_the_disk_is_given_a_large_file_while_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[tuple[int, int]] = []
+    monkeypatch.setattr(files, "_SENT_AT_ONCE", 1000)
+    monkeypatch.setattr(os, "posix_fadvise", lambda file, start, size, advice: sent.append((start, size)))
+    blocks = [bytes([number]) * 300 * number for number in range(6)]
+    with files.new_file(str(tmp_path / "file")) as file:
+        for block in blocks:
+            file.write(block)
+    assert sent == [(0, 1800), (1800, 1200), (3000, 1500)]
+    assert (tmp_path / "file").read_bytes() == b"".join(blocks)
+
+
 def test_patterns_keep_their_order_and_name_a_file_once(tmp_path: Path) -> None:
     for name in ("b1", "b0", "a0"):
         (tmp_path / name).write_bytes(name.encode())
