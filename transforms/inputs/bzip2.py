@@ -182,7 +182,13 @@ class Bzip2Blocks:
             complete = self._ensure(byte, _READ_BYTES)
             origin = self._window_start * 8
             end = min(self._end_bit, origin + self._window_size() * 8)
-            bit = kernels.find_mark(self._window, max(first_bit, byte * 8) - origin, end - origin, kernels.BLOCK_MAGIC)
+            bit = kernels.find_mark(
+                self._window,
+                max(first_bit, byte * 8) - origin,
+                end - origin,
+                kernels.BLOCK_MAGIC,
+                kernels.BLOCK_MAGIC,
+            )
             if bit >= 0:
                 return int(bit) + origin
             if not complete:
@@ -336,14 +342,15 @@ class MarkFinder:
 
     def add(self, part: bytes) -> list[Mark]:
         """Takes the next part of the file; returns the marks, in order, whose checksum ends in it."""
-        data = self._rest + part
-        end_bit = len(data) * 8 - _END_OF_STREAM_BITS + 1  # a block's mark and checksum have as many bits
+        padded = bytearray().join((self._rest, part, bytes(kernels.PADDING)))
+        size = len(padded) - kernels.PADDING
+        end_bit = size * 8 - _END_OF_STREAM_BITS + 1  # a block's mark and checksum have as many bits
         if end_bit <= self._first_bit:
-            self._rest = data
+            self._rest = bytes(padded[:size])
             return []
-        marks = _find_marks(data, self._first_bit, end_bit, self._rest_start)
+        marks = _find_marks(padded, self._first_bit, end_bit, self._rest_start)
         self._first_bit = end_bit % 8
-        self._rest = data[end_bit // 8 :]
+        self._rest = bytes(padded[end_bit // 8 : size])
         self._rest_start += end_bit // 8
         return marks
 
@@ -385,19 +392,21 @@ class Bzip2Streams:
             self._checksum = 0
 
 
-def _find_marks(data: bytes, first_bit: int, end_bit: int, offset: int) -> list[Mark]:
-    """The marks that start at bits [first_bit, end_bit) of `data`, in order; `offset` is that of `data` in the file."""
-    padded = np.frombuffer(bytearray().join((data, bytes(kernels.PADDING))), np.uint8)
+def _find_marks(padded: bytearray, first_bit: int, end_bit: int, offset: int) -> list[Mark]:
+    """The marks that start at bits [first_bit, end_bit) of bytes, in order; `offset` is that of the bytes in the file.
+
+    padded: the bytes, and kernels.PADDING zeros behind them.
+    """
+    data, magics = np.frombuffer(padded, np.uint8), (kernels.BLOCK_MAGIC, kernels.END_MAGIC)
     marks = []
-    for magic in (kernels.BLOCK_MAGIC, kernels.END_MAGIC):
-        bit = int(kernels.find_mark(padded, first_bit, end_bit, magic))
-        while bit >= 0:
-            behind = bit + _END_OF_STREAM_BITS
-            bits = int.from_bytes(data[bit // 8 : (behind + 7) // 8], "big") >> (-behind % 8)
-            checksum = bits & ((1 << _CHECKSUM_BITS) - 1)
-            marks.append(Mark(bit=offset * 8 + bit, is_end=magic == kernels.END_MAGIC, checksum=checksum))
-            bit = int(kernels.find_mark(padded, bit + 1, end_bit, magic))
-    return sorted(marks)
+    bit = int(kernels.find_mark(data, first_bit, end_bit, *magics))
+    while bit >= 0:
+        behind = bit + _END_OF_STREAM_BITS
+        bits = int.from_bytes(padded[bit // 8 : (behind + 7) // 8], "big") >> (-behind % 8)
+        magic, checksum = divmod(bits & ((1 << _END_OF_STREAM_BITS) - 1), 1 << _CHECKSUM_BITS)
+        marks.append(Mark(bit=offset * 8 + bit, is_end=magic == kernels.END_MAGIC, checksum=checksum))
+        bit = int(kernels.find_mark(data, bit + 1, end_bit, *magics))
+    return marks
 
 
 def _end_of_unpacked_stream(path: str, head: int) -> int:

@@ -337,16 +337,18 @@ def _open_cached(fragment: Fragment, content: str, options: ExtractionOptions, o
         return files.open_input(path)
 
 
-def read_tables(ordered: Sequence[Fragment], output: str) -> tuple[Rows, Integers]:
-    """The documents of fragments, in order, in 24 bytes each unless a fragment has 2 GiB of text.
+def read_tables(ordered: Sequence[Fragment], output: str, *, extents: bool = False) -> tuple[Rows, Integers]:
+    """The documents of fragments, in order, in 20 bytes each unless a fragment has 2 GiB of text.
+
+    extents: whether to give the sizes twice, for one of them to shrink.
 
     Returns:
-      A row for each document, [documents]: `hash`, `offset` and `sentences` of TABLE, and the size twice, as `extent`
-      and `size`; and where the rows of each fragment begin, with the end of the last one, [fragments + 1].
+      A row for each document, [documents]: the fields of TABLE, and `extent`, the size, if that is asked for; and where
+      the rows of each fragment begin, with the end of the last one, [fragments + 1].
     """
     starts = np.cumsum([0, *(fragment.documents for fragment in ordered)])
     integer = "<i4" if max((fragment.size for fragment in ordered), default=0) < 1 << 31 else "<i8"
-    fields = [(name, integer) for name in ("offset", "extent", "size", "sentences")]
+    fields = [(name, integer) for name in ("offset", "size", "sentences", *(("extent",) if extents else ()))]
     table = np.zeros(starts[-1], np.dtype([("hash", "<u8"), *fields]))
 
     def read(number: int) -> None:

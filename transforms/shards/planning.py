@@ -119,7 +119,8 @@ class Documents:
     """The documents of a source that go into shards, in order.
 
     fragments: the descriptions. table, starts: as `read_tables` gives them, of the documents of which something is
-    left: `size` and `sentences` without the paragraphs that are dropped. dropped: these paragraphs, rows of DROPPED.
+    left: `size` and `sentences` without the paragraphs that are dropped, and `extent` with them if there can be any.
+    dropped: these paragraphs, rows of DROPPED.
     """
 
     fragments: Sequence[Fragment]
@@ -130,7 +131,8 @@ class Documents:
     def left_of(self, number: int, rows: Rows) -> tuple[Fragment, Ranges]:
         """What is left of documents of a fragment, given by its place: byte ranges, [k, 2]."""
         holes = ranges_of(_of_fragment(self.dropped, number))
-        return self.fragments[number], cut_out(merge_ranges(ranges_of(rows, "extent")), holes)
+        extent = "extent" if "extent" in (rows.dtype.names or ()) else "size"
+        return self.fragments[number], cut_out(merge_ranges(ranges_of(rows, extent)), holes)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -164,10 +166,11 @@ def read_documents(
     ordered: Sequence[Fragment], max_documents: int | None, extraction: ExtractionOptions, output: str
 ) -> Documents:
     """Reads the tables of a source's fragments, which are in order, and decides on duplicate paragraphs."""
-    table, starts = read_tables(ordered, output)
+    drops = extraction.quality.finds_duplicates
+    table, starts = read_tables(ordered, output, extents=drops)
     if max_documents is not None:
         table, starts = table[:max_documents], np.minimum(starts, max_documents)
-    if not extraction.quality.finds_duplicates:
+    if not drops:
         return Documents(ordered, table, starts, np.zeros(0, DROPPED))
     dropped = find_duplicates(ordered, extraction, output)
     left = [0]

@@ -93,10 +93,10 @@ def words_of(data: Bytes) -> Table:
 
 
 @kernel
-def find_mark(data: Bytes, first_bit: int, end_bit: int, mark: int) -> int:
+def find_mark(data: Bytes, first_bit: int, end_bit: int, mark: int, other: int) -> int:
     """The first bit in [first_bit, end_bit) at which a mark starts that ends within `data`, or -1.
 
-    mark: BLOCK_MAGIC or END_MAGIC.
+    mark, other: BLOCK_MAGIC and END_MAGIC, or one of them twice.
     """
     # A mark covers five whole bytes behind the one in which it starts, and their values follow from the bit at which it
     # starts there. So two of them stand at one of every four bytes, and one look-up rules out almost every four.
@@ -104,6 +104,7 @@ def find_mark(data: Bytes, first_bit: int, end_bit: int, mark: int) -> int:
     for shift in range(8):
         for place in range(4):
             is_inside[(mark >> (shift + 8 * place)) & 0xFFFF] = True
+            is_inside[(other >> (shift + 8 * place)) & 0xFFFF] = True
     size = data.size - PADDING
     last = min((end_bit + 7) >> 3, size - 5)
     for at in range((first_bit >> 3) + 4, last + 4, 4):
@@ -115,7 +116,8 @@ def find_mark(data: Bytes, first_bit: int, end_bit: int, mark: int) -> int:
                 for shift in range(8):
                     bit = byte * 8 + shift
                     value = (window >> np.uint64(8 - shift)) & np.uint64(0xFFFFFFFFFFFF)
-                    if value == np.uint64(mark) and first_bit <= bit < end_bit and bit + 48 <= size * 8:
+                    is_mark = value == np.uint64(mark) or value == np.uint64(other)
+                    if is_mark and first_bit <= bit < end_bit and bit + 48 <= size * 8:
                         return bit
     return -1
 
@@ -700,7 +702,7 @@ def warm_up() -> None:
     data = np.concatenate([np.frombuffer(stream, np.uint8), np.zeros(PADDING, np.uint8)])
     words = words_of(data)
     table, raw, result = np.empty(MAX_BLOCK, np.uint32), np.empty(MAX_BLOCK, np.uint8), np.zeros(4, np.int64)
-    start = int(find_mark(data, 0, 64, BLOCK_MAGIC))
+    start = int(find_mark(data, 0, 64, BLOCK_MAGIC, BLOCK_MAGIC))
     bits_at(words, start, 48)
     decode_symbols(words, len(stream) * 8, start, np.empty(MAX_BLOCK + SLACK, np.uint8), table, result)
     walk(table, int(result[1]), int(result[2]), np.empty((LANES, MAX_BLOCK), np.uint8), raw)
