@@ -1,12 +1,13 @@
 """Counts what a build asks of an object store, and compares its time with that of a local disk.
 
-    python -m benchmarks.object_store [DUMP] [--delay 0.05] [--shard_size_mb 4] [--workers 2] [--compat mlperf]
+    python -m benchmarks.object_store [DUMP] [--in_store] [--delay 0.05] [--shard_size_mb 4] [--workers 2]
+        [--compat mlperf] [--set expand_templates=true …]
 
 DUMP (default: the sample) is built on a local disk, then into a Cloud Storage emulator on this machine, behind a
 server that answers each request after a delay, any number at a time; then the finished build is run again. For each
 folder of the build the rows give the requests by kind, the bytes of both directions, and the chain: the most requests
 that followed one upon another, which times the delay is what the store costs at least, however many workers there are;
-and how many asked again for what was asked before. The dump itself is local: a bucket of dumps is another store.
+and how many asked again for what was asked before, with no write in between. The dump is local without --in_store.
 """
 
 import argparse
@@ -25,16 +26,18 @@ if TYPE_CHECKING:
     from servers.slow_store import Asked
 
 ROOT = Path(__file__).parent.parent
-BUCKET = "maskmill-benchmark"
+BUCKET, BUILD = "maskmill-benchmark", "build"
 LENGTHS = ["--examples.max_seq_length=512", "--examples.max_predictions_per_seq=76"]
 KINDS = ("list", "look", "read", "write", "copy", "delete", "bucket")
 
 
-def build(arguments: argparse.Namespace, output: str, environment: dict[str, str], config: Path) -> Usage:
+def build(arguments: argparse.Namespace, dump: str, output: str, environment: dict[str, str], config: Path) -> Usage:
     """Runs a build and gives what it took; ends the benchmark if it fails."""
+    more = "".join(f"  {option.replace('=', ': ', 1)}\n" for option in arguments.set)
     config.write_text(
-        f"output: {output}\nextract:\n  input: {arguments.dump}\n  shard_size_mb: {arguments.shard_size_mb}\n"
-        f"  compat: {arguments.compat}\nexamples:\n  vocab_file: {VOCABULARY}\neval:\n  num_examples_to_pick: 100\n"
+        f"output: {output}\ncompat: {arguments.compat}\n"
+        f"extract:\n  input: {dump}\n  shard_size_mb: {arguments.shard_size_mb}\n{more}"
+        f"examples:\n  vocab_file: {VOCABULARY}\neval:\n  num_examples_to_pick: 100\n"
     )
     command = [sys.executable, "-m", "maskmill", "build", str(config), *LENGTHS, f"--workers={arguments.workers}"]
     usage = measure(command, cwd=str(ROOT), env=os.environ | environment)
@@ -45,19 +48,18 @@ def build(arguments: argparse.Namespace, output: str, environment: dict[str, str
 
 def print_requests(asked: "list[Asked]") -> None:
     """A row for each folder of the build, and one of all."""
-    from servers.slow_store import chain
+    from servers.slow_store import chain, repeated
 
     folders = collections.defaultdict(list)
     for request in asked:
-        folders[request.name.removeprefix("build/").partition("/")[0] or "(build)"].append(request)
+        folders[request.name.removeprefix(f"{BUILD}/").partition("/")[0] or "(build)"].append(request)
     titles = (*KINDS, "all", "chain", "MB up", "MB down", "again")
     print(f"  {'':16}{''.join(f'{title:>9}' for title in titles)}")
     for name, requests in [*sorted(folders.items()), ("all", asked)]:
         counts = collections.Counter(request.kind for request in requests)
-        same = collections.Counter((r.kind, r.name) for r in requests if r.kind in ("list", "look", "bucket"))
         sent, received = (sum(getattr(r, way) for r in requests) / 1e6 for way in ("sent", "received"))
         row = [*(counts[kind] for kind in KINDS), len(requests), chain(requests)]
-        again = sum(count - 1 for count in same.values())
+        again = len(repeated(requests))
         print(f"  {name:16}{''.join(f'{number:9}' for number in row)}{sent:9.1f}{received:9.1f}{again:9}")
 
 
@@ -65,10 +67,12 @@ def main() -> None:
     """Prints the machine, the wall time of the builds, and the requests."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("dump", nargs="?", default=str(SAMPLE))
+    parser.add_argument("--in_store", action="store_true", help="puts the dump into the store, too")
     parser.add_argument("--delay", type=float, default=0.05, help="seconds before each answer")
     parser.add_argument("--shard_size_mb", type=float, default=4)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--compat", default="none", choices=("none", "mlperf"))
+    parser.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="more options of extract")
     arguments = parser.parse_args()
     arguments.dump = os.path.abspath(arguments.dump)
     sys.path.insert(0, str(ROOT / "tests"))
@@ -79,14 +83,18 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         config = folder / "build.yaml"
-        local = build(arguments, str(folder / "local"), {}, config)
+        local = build(arguments, arguments.dump, str(folder / "local"), {}, config)
         print(local.row("local disk"))
         with (
             cloud.storage(folder, BUCKET) as environment,
             slow_store(environment, delay=arguments.delay) as (slow, store),
         ):
+            dump = arguments.dump
+            if arguments.in_store:
+                cloud.upload(environment, BUCKET, Path(dump).name, Path(dump).read_bytes())
+                dump = f"gs://{BUCKET}/{Path(dump).name}"
             for label in ("object store", "again"):
-                usage = build(arguments, f"gs://{BUCKET}/build", slow, config)
+                usage = build(arguments, dump, f"gs://{BUCKET}/{BUILD}", slow, config)
                 print(f"{usage.row(label)}   {usage.wall / local.wall:.2f} times the local disk's time")
                 print_requests(store.asked)
                 store.asked.clear()

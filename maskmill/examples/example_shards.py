@@ -105,11 +105,11 @@ def _loaded(path: str, sha256: str, masking: MaskingOptions, is_tokenizer: bool)
     return load_tokenization(path, masking, is_tokenizer=is_tokenizer)
 
 
-def write_example_shard(shard: TextShard, setup: ExamplesSetup, output: str) -> ExampleShard:
+def write_example_shard(shard: TextShard, setup: ExamplesSetup, output: str, previous: str = "") -> ExampleShard:
     """Makes the examples of a text shard and writes them to the directory `output`.
 
     Files of an earlier run are kept where they were made from the same text, vocabulary and options and still have
-    the content that they were written with.
+    the content that they were written with. previous: as `completions.once` takes it.
 
     Raises:
       UnusableInputError: the text or the vocabulary cannot be used.
@@ -125,6 +125,7 @@ def write_example_shard(shard: TextShard, setup: ExamplesSetup, output: str) -> 
         lambda: _write(shard, setup, plan, output),
         lambda record: completions.PieceFiles(written=[tuple(file) for file in record["files"]]),
         name=name + _tfrecord_suffix(setup) if plan.format.format == "tfrecord" else name,
+        previous=previous,
     )
     return ExampleShard(
         files=tuple(_files_of(record, plan, output)),
@@ -184,6 +185,7 @@ def _write(shard: TextShard, setup: ExamplesSetup, plan: ExamplesPlan, output: s
     record = {
         "files": [[name_below(output, file.path), file.size, file.sha256] for file in listed],
         "counts": counts.by_name,
+        **completions.stored(output, listed),
     }
     if _is_reference(plan):
         return record

@@ -9,7 +9,7 @@ from google.protobuf.message import Message
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.records.example_proto import count_values, encode_example, parse_example
-from maskmill.records.tfrecord import WrittenFile, count_records, frame, read_records
+from maskmill.records.tfrecord import WrittenFile, count_records, frame, read_records, written_file
 from maskmill.storage import files
 
 
@@ -56,7 +56,7 @@ def pick_examples(
         for path, place, record in _at_even_distance(paths, available, count):
             features = _checked(record, lengths, path, place)
             file.write(frame(encode_example(features)))
-    return WrittenFile(path=output, size=file.size, sha256=file.sha256 if checksum else None)
+    return written_file(file, checksum)
 
 
 def _at_even_distance(paths: Sequence[str], available: int, count: int) -> Iterator[tuple[str, int, bytes]]:

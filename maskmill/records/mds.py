@@ -18,7 +18,7 @@ import numpy.typing as npt
 from maskmill.masking.kernels.rows import RowArrays
 from maskmill.records.columns import Column, column_values
 from maskmill.records.kernels import mds as kernels
-from maskmill.records.tfrecord import WrittenFile
+from maskmill.records.tfrecord import WrittenFile, written_file
 from maskmill.storage import files
 
 _SIZE_LIMIT = 1 << 26  # MDSWriter's default
@@ -63,8 +63,7 @@ def write_mds(
         path = f"{prefix}.{len(written):05}.mds"
         with files.new_file(path, checksum=checksum) as file:
             shard.write(file, config)
-        sha256 = file.sha256 if checksum else None
-        written.append(MdsShard(path=path, size=file.size, sha256=sha256, samples=shard.samples))
+        written.append(MdsShard(**vars(written_file(file, checksum)), samples=shard.samples))
         shard.clear()
 
     for rows, count in blocks:

@@ -13,7 +13,7 @@ import pyarrow
 from maskmill.masking.kernels.rows import RowArrays
 from maskmill.records.columns import Column, ColumnValues, column_values
 from maskmill.records.parquet_format import MAGIC, Chunk, encode_chunk, encode_footer
-from maskmill.records.tfrecord import WrittenFile
+from maskmill.records.tfrecord import WrittenFile, written_file
 from maskmill.storage import files
 
 # A row group is what a reader holds in memory, and what it shuffles by. At 512 pieces, groups of 2,048 rows take 3 %
@@ -55,7 +55,7 @@ def write_parquet(
         if group.rows:
             writer.write(group)
         writer.close()
-    return [WrittenFile(path=file.path, size=file.size, sha256=file.sha256 if checksum else None)]
+    return [written_file(file, checksum)]
 
 
 class _RowGroup:

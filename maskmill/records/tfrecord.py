@@ -27,11 +27,12 @@ _OTHER_PACKINGS = {b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class WrittenFile:
-    """A file that was written; `sha256` is None where no checksum was asked for."""
+    """A file that was written; `sha256` is None where no checksum was asked for. stored: as in OutputFile."""
 
     path: str
     size: int
     sha256: str | None
+    stored: str = dataclasses.field(default="", compare=False)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,11 +72,11 @@ def write_tfrecord(
             if index:
                 lines.append(_index_lines(block.sizes, offset))
             offset += len(block.data)
-    written = [_describe(file, checksum)]
+    written = [written_file(file, checksum)]
     if index:
         with files.new_file(f"{path}.idx", checksum=checksum) as file:
             file.write(b"".join(lines))
-        written.append(_describe(file, checksum))
+        written.append(written_file(file, checksum))
     return written
 
 
@@ -108,7 +109,7 @@ def index_tfrecord(path: str, output: str, *, checksum: bool = True) -> WrittenF
     with files.new_file(output, checksum=checksum) as file:
         for run in _runs(path):
             file.write(_index_lines(run.sizes + kernels.FRAME, run.offset))
-    return _describe(file, checksum)
+    return written_file(file, checksum)
 
 
 def check_indexable(path: str) -> None:
@@ -138,8 +139,10 @@ def frame(record: bytes) -> bytes:
     return length + checksums[0] + record + checksums[1]
 
 
-def _describe(file: files.OutputFile, checksum: bool) -> WrittenFile:
-    return WrittenFile(path=file.path, size=file.size, sha256=file.sha256 if checksum else None)
+def written_file(file: files.OutputFile, checksum: bool) -> WrittenFile:
+    """Describes a file that is there; checksum: whether one was computed."""
+    sha256 = file.sha256 if checksum else None
+    return WrittenFile(path=file.path, size=file.size, sha256=sha256, stored=file.stored)
 
 
 def _index_lines(sizes: npt.NDArray[np.int64], offset: int) -> bytes:

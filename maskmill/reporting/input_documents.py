@@ -1,17 +1,18 @@
 """What became of the pages and documents of the input: how many were left out, why, and which ones; and as a stream."""
 
+import contextlib
 import dataclasses
 import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from maskmill.errors import MissingFileError
 from maskmill.reporting import shown
 from maskmill.reporting.made_stages import MadeStage
 from maskmill.storage import completions, files, manifest
 
 MOST_EXAMPLES = 5
-_FRAGMENTS = "extract"  # the kind of their records: fragments.KIND, whose module imports Beam
 _MOST_TITLE = 120
 _MOST_REASON = 300
 _MOST_REJECTED = 25
@@ -143,26 +144,9 @@ def _sentences(stage: MadeStage) -> list[Mapping[str, Any]]:
     return [one for some in (decided.get("sentences", []), *of_sources) for one in some if "name" in one]
 
 
-def _records(stage: MadeStage) -> list[Mapping[str, Any]]:
-    """The records of the fragments of a stage, in the order of the inputs."""
-    places = {str(entry["path"]): place for place, entry in enumerate(stage.made["inputs"])}
-    found = []
-    keys = completions.keys(stage.directory, _FRAGMENTS)
-    records = files.each(stage.directory, lambda key: completions.load(stage.directory, _FRAGMENTS, key) or {}, keys)
-    for key, record in zip(keys, records, strict=True):
-        # Those of older versions say neither where they begin nor any titles.
-        for path, start in record.get("first_unit", ()):
-            found.append((places.get(path, len(places)), start, key, record))
-    return [record for *_, record in sorted(found, key=lambda one: one[:3])]
-
-
 def titles_of(stage: MadeStage) -> Titles:
     """Titles of the first documents of the stage extract, in order, by the name under which they are counted."""
-    titles: dict[str, list[str]] = {}
-    for record in _records(stage):
-        for name, some in record["titles"].items():
-            titles.setdefault(name, []).extend(some)
-    return titles
+    return completions.load(stage.directory, completions.RUN, completions.TITLES) or {}
 
 
 def _shown(titles: Sequence[str]) -> tuple[str, ...]:
@@ -171,10 +155,7 @@ def _shown(titles: Sequence[str]) -> tuple[str, ...]:
 
 def _rejected(directory: str) -> Iterator[Rejected]:
     """The first documents of rejected.jsonl."""
-    path = files.join(directory, manifest.REJECTED)
-    if not files.exists(path):
-        return
-    with files.open_input(path) as lines:
+    with contextlib.suppress(MissingFileError), files.open_input(files.join(directory, manifest.REJECTED)) as lines:
         for line in itertools.islice(lines, _MOST_REJECTED):
             entry = json.loads(line)
             input, title, reason = (str(entry.get(name, "")) for name in Rejected._fields)

@@ -22,7 +22,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from maskmill.errors import RunFailedError
 from maskmill.storage import files
@@ -35,7 +35,7 @@ WORK_DIRECTORY = ".maskmill"
 # The version of each step's output. Raise it when the output changes for the same inputs and parameters: the next run
 # then rebuilds what the older code made.
 FORMAT_VERSIONS: Mapping[str, int] = {
-    "templates": 1, "punkt": 1, "extract": 6, "duplicates": 1, "clean": 1, "text": 1, "examples": 2,
+    "templates": 2, "punkt": 1, "extract": 6, "duplicates": 1, "clean": 2, "text": 1, "examples": 2,
     "word_counts": 1, "merged_counts": 1, "vocabulary": 2, "vocabulary_report": 1
 }  # fmt: skip
 # The version of the records and tables themselves. It is part of every key, so those of other versions are not found.
@@ -47,6 +47,8 @@ REMADE = "remade"
 TAKEN = "taken"
 # Where storage/reuse.py says which release that is.
 RUN, REUSE = "run", "reuse"
+_STORED = "stored"  # in a record: the store's own checksums of the piece's files
+TITLES = "titles"  # of the first documents of an extraction, by the name under which they are counted
 
 _slot = threading.Lock()
 _thread = threading.local()  # `holds_slot`: whether this thread is inside one_shard_at_a_time
@@ -287,6 +289,7 @@ def once(
     *,
     name: str = "",
     fits: Callable[[dict[str, Any]], bool] = lambda record: True,
+    previous: str = "",
 ) -> dict[str, Any]:
     """The record of a piece that is finished, that the release before has, or that is made now.
 
@@ -297,9 +300,10 @@ def once(
 
     Args:
       output, kind, key: where the record lies.
-      make: makes the piece's files and returns its record.
+      make: makes the piece's files and returns its record, with what `stored` gives of them.
       files_of: gives, for a record, the files that the piece consists of.
       name: what a user calls the piece, for the note if it is made again.
+      previous: the same stage's directory in the release before, which may have the piece; empty: there is none.
       fits: whether the record of the release before, which has the same key, says what this build would say; one that
         names paths may not.
 
@@ -307,9 +311,7 @@ def once(
       RuntimeError: it is called inside the `make` of another piece, which holds the process's only slot.
     """
     refuse_nesting()
-    # In a store the second request takes no time of its own.
-    paths = [work_path(output, kind, f"{key}.json"), work_path(output, RUN, f"{REUSE}.json")]
-    content, reuse = files.each(output, _read, paths)
+    content = _read(work_path(output, kind, f"{key}.json"))
     if content is not None:
         record = unsealed_json(kind, key, content)
         reason = (
@@ -322,38 +324,43 @@ def once(
         note_remade(output, kind, key, name or key, reason)
         files.delete([path for path in [work_path(output, TAKEN, f"{kind}-{key}.json")] if files.exists(path)])
     with one_shard_at_a_time():
-        taken = _take(output, kind, key, reuse, files_of, fits)
+        taken = _take(output, kind, key, previous, files_of, fits) if previous else None
         if taken is not None:
             return taken
-        with files.noting_checksums() as noted:
-            record = make()
-    made = files_of(record)
-    checksums = {}
-    for file, *_ in (*made.written, *made.cached):
-        path = files.join(output, file)
-        checksums[file] = noted.get(path) or files.stored_checksum(path)
-    if any(checksums.values()):
-        record |= {"stored": checksums}
+        record = make()
     store(output, kind, key, record)
     return record
+
+
+class Written(Protocol):
+    """A file that was written: an OutputFile, or what describes one."""
+
+    @property
+    def path(self) -> str: ...
+
+    @property
+    def stored(self) -> str: ...
+
+
+def stored(output: str, written: Iterable[Written | None]) -> dict[str, dict[str, str]]:
+    """What a store says of the files that a piece's `make` has written, for its record: they need not be read again.
+
+    written: files below `output`, or None. Empty on a disk.
+    """
+    start = len(files.join(output, ""))
+    known = {file.path[start:]: file.stored for file in written if file is not None and file.stored}
+    return {_STORED: known} if known else {}
 
 
 def _take(
     output: str,
     kind: str,
     key: str,
-    reuse: bytes | None,
+    previous: str,
     files_of: Callable[[dict[str, Any]], PieceFiles],
     fits: Callable[[dict[str, Any]], bool],
 ) -> dict[str, Any] | None:
-    """Takes a piece from the release before; returns its record, or None where it is not there, or not intact.
-
-    reuse: the content of the record that names that release.
-    """
-    allowed = None if reuse is None else unsealed_json(RUN, REUSE, reuse)
-    previous = "" if allowed is None else allowed["previous"]
-    if not previous:
-        return None
+    """Takes a piece from the release before; returns its record, or None where it is not there, or not intact."""
     record = load(previous, kind, key)
     if record is None or not fits(record):
         return None
@@ -381,10 +388,10 @@ def taken_keys(output: str, kind: str, there: files.Listing | None = None) -> fr
 
 def _unfit(output: str, kind: str, key: str, record: Mapping[str, Any], piece: PieceFiles, name: str) -> str | None:
     """Why the files of a piece do not fit its record: a clause for its note; None if they do."""
-    stored = record.get("stored", {})
+    known = record.get(_STORED, {})
     for file, size, sha256 in (*piece.written, *piece.cached):
         path, base = files.join(output, file), files.base_name(file)
-        if not is_intact(path, size, sha256, stored.get(file)):
+        if not is_intact(path, size, sha256, known.get(file)):
             if files.exists(path):
                 return "its content had changed" if base == name else f"the content of {base} had changed"
             if (file, size, sha256) in piece.written:

@@ -6,7 +6,6 @@ only when its upload is complete. Only paths that are not local import a store.
 """
 
 import contextlib
-import contextvars
 import dataclasses
 import errno
 import fcntl
@@ -33,7 +32,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 TEMPORARY_SUFFIX = ".maskmill-tmp"
-_MOST_AT_ONCE = 16  # requests that wait for a store at the same time
+MOST_AT_ONCE = 16  # requests that wait for a store at the same time
+TO_THE_END = 1 << 62  # of a file that is read to its end
 _COPY_BYTES = 4 << 20
 _ATTEMPT_BYTES = 8
 _SENT_AT_ONCE = 32 << 20  # bytes of a file that the disk is given together
@@ -214,7 +214,8 @@ def open_input(path: str, start: int = 0, end: int | None = None) -> BinaryIO:
 
     Args:
       path: the file.
-      start, end: which part of it will be read, for stores; the file is at its start all the same.
+      start, end: which part of it will be read, for stores, which then fetch it in fewer requests; None: it may be a
+        little at its start only. The file is at its start all the same.
 
     Raises:
       UnusableInputError: the file cannot be opened.
@@ -299,7 +300,7 @@ def sha256_of(path: str, also: Callable[[bytes], object] | None = None) -> str:
     also: takes the content as well, in parts, one after the other.
     """
     digest = hashlib.sha256()
-    with open_input(path) as file:
+    with open_input(path, 0, TO_THE_END) as file:
         while block := file.read(_COPY_BYTES):
             digest.update(block)
             if also is not None:
@@ -323,7 +324,7 @@ def link_or_copy(source: str, target: str) -> bool:
     if not is_local(source) and source.partition("://")[0] == target.partition("://")[0]:
         store_of(target).copy(source, target)
         return False
-    with open_input(source) as file, new_file(target, checksum=False) as copy:
+    with open_input(source, 0, TO_THE_END) as file, new_file(target, checksum=False) as copy:
         while block := file.read(_COPY_BYTES):
             copy.write(block)
     return False
@@ -457,7 +458,7 @@ def each(place: str, function: Callable[..., T], *arguments: Iterable[Any]) -> l
         return [function(*call) for call in calls]
     from concurrent.futures import ThreadPoolExecutor
 
-    with ThreadPoolExecutor(min(_MOST_AT_ONCE, len(calls))) as threads:
+    with ThreadPoolExecutor(min(MOST_AT_ONCE, len(calls))) as threads:
         return list(threads.map(lambda call: function(*call), calls))
 
 
@@ -490,31 +491,19 @@ def delete_abandoned(directory: str) -> None:
             os.unlink(path)
 
 
-_written: contextvars.ContextVar[dict[str, str] | None] = contextvars.ContextVar("_written", default=None)
-
-
-@contextlib.contextmanager
-def noting_checksums() -> Iterator[dict[str, str]]:
-    """Gives the store's checksum, by path, of each object that this thread writes in the block, as its store tells."""
-    noted: dict[str, str] = {}
-    token = _written.set(noted)
-    try:
-        yield noted
-    finally:
-        _written.reset(token)
-
-
 class OutputFile:
     """A file being written.
 
     Attributes:
       path: its final name.
       size: the bytes written so far, after packing.
+      stored: the store's own checksum of it, as the store tells it once the file is there; "": there is none.
     """
 
     def __init__(self, path: str, raw: BinaryIO, *, checksum: bool, packed: bool) -> None:
         self.path = path
         self.size = 0
+        self.stored = ""
         self._raw = raw
         self._digest = hashlib.sha256() if checksum else None
         self._packer = _gzip_into(self) if packed else None
@@ -581,12 +570,10 @@ def new_file(path: str, *, checksum: bool = True, packed: bool = False) -> Itera
     try:
         yield output
         output.finish()
-        made = raw.finish()
+        output.stored = raw.finish().checksum
     except BaseException:
         raw.abandon()
         raise
-    if made.checksum and (noted := _written.get()) is not None:
-        noted[path] = made.checksum
 
 
 @contextlib.contextmanager

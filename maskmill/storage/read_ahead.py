@@ -7,10 +7,12 @@ import collections
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 import numpy as np
+
+from maskmill.storage import files
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -18,6 +20,7 @@ V = TypeVar("V")
 # A request takes some 50 ms, so many small ones would take minutes; larger ones only cost memory.
 LOOK_BYTES = 512 << 10  # of a file from which only a little may be wanted
 PART_BYTES = 8 << 20  # that are asked for at a time, once a file is read forward; half as much again at its end
+_FETCHED_BYTES = 64 << 20  # of many things that are fetched in order, at a time
 _PARTS = 4  # under way at a time: with the one that is read they have 48 MiB at most
 # Few readers of a file's beginning go on to its end, so parts become larger and more only as they are read.
 _FORWARD_BYTES = 64 << 10  # smaller reads behind one another are looks at a header
@@ -146,6 +149,21 @@ class Ahead(Generic[K, V]):
         if not self._waiting:
             return False
         return not self._bytes or self._bytes + self._waiting[0].size <= self._most_bytes
+
+
+def in_order(place: str, fetch: Callable[[K], V], wanted: Sequence[tuple[K, int]]) -> Iterator[tuple[K, V]]:
+    """Each thing and what `fetch` gives of it, in order: one after another, or of a store many ahead of use.
+
+    place: a path, local or not, which tells which. wanted: the things, each with its bytes.
+    """
+    ahead = Ahead(fetch, 0 if files.is_local(place) else files.MOST_AT_ONCE, _FETCHED_BYTES)
+    try:
+        ahead.ask(wanted)
+        for _ in wanted:
+            with ahead.first() as task:
+                yield task.wanted, ahead.result(task)
+    finally:
+        ahead.close()
 
 
 class ReadAhead:

@@ -29,6 +29,9 @@ class Reuse:
         return self.keeps_pages or bool(self.previous)
 
 
+NOTHING = Reuse()
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Reused:
     """What a stage took from the release before.
@@ -57,7 +60,7 @@ def read_reuse(output: str, there: files.Listing | None = None) -> Reuse:
     there: what lies below `output`, if that was just listed.
     """
     record = completions.load(output, completions.RUN, completions.REUSE, there)
-    return Reuse() if record is None else Reuse(**record)
+    return NOTHING if record is None else Reuse(**record)
 
 
 def write_reused(output: str, reused: Reused) -> None:

@@ -13,6 +13,7 @@ import os
 import re
 import threading
 from collections.abc import Iterator, Sequence
+from concurrent import futures
 from http import HTTPStatus
 from typing import Any, NamedTuple, NoReturn
 
@@ -21,9 +22,10 @@ from maskmill.storage import files
 from maskmill.storage.files import FileInfo
 from maskmill.storage.range_files import RangeFile
 from maskmill.storage.read_ahead import LOOK_BYTES, ReadAhead
+from maskmill.storage.read_ahead import PART_BYTES as AHEAD_BYTES
 from maskmill.storage.web_client import DeniedError, RefusedError, TransientError, WebClient
 
-PART_BYTES = 16 << 20  # of a large upload, that are sent at a time
+PART_BYTES = 24 << 20  # of a large upload, that are sent at a time, while as many are gathered
 FAILING = "the object store does not answer any more ({error}); once it does, run the same command again."
 DENIED, MISSING = "access is refused; check the credentials ({error}).", "there is no such object."
 _BLOCK = 1 << 20
@@ -241,7 +243,8 @@ class ObjectStore(Store):
         Raises:
           MissingFileError: there is none.
         """
-        content, file = self.read_unseen(path, start, start + LOOK_BYTES) or (b"", self.find(path))
+        first = LOOK_BYTES if end is None else min(end - start, AHEAD_BYTES)
+        content, file = self.read_unseen(path, start, start + first) or (b"", self.find(path))
         if file is None:
             missing(path)
         ahead = ReadAhead(file.size, functools.partial(self.fill, file), end)
@@ -299,7 +302,10 @@ class PartedUpload(abc.ABC):
 
 
 class ObjectWriter:
-    """Writes an object: a small one with one request, a large one in parts. It appears with `finish`."""
+    """Writes an object: a small one with one request, a large one in parts. It appears with `finish`.
+
+    A thread sends a part while the next one is gathered.
+    """
 
     def __init__(self, store: ObjectStore, path: str) -> None:
         """Sends nothing yet."""
@@ -307,26 +313,44 @@ class ObjectWriter:
         self._path = path
         self._buffer = bytearray()
         self._parts: PartedUpload | None = None
+        self._threads: futures.ThreadPoolExecutor | None = None
+        self._sent: futures.Future[None] | None = None  # the part that was sent last
 
     def write(self, block: bytes | bytearray | memoryview) -> int:
         """Appends a block of any size."""
         self._buffer += block
         # The last part is sent by `finish` alone, and must not be empty.
         while len(self._buffer) > PART_BYTES:
-            if self._parts is None:
-                self._parts = self._store.begin(self._path)
-            self._parts.send(bytes(self._buffer[:PART_BYTES]))
+            part = bytes(memoryview(self._buffer)[:PART_BYTES])
             del self._buffer[:PART_BYTES]
+            self._wait()
+            self._threads = self._threads or futures.ThreadPoolExecutor(1)
+            self._sent = self._threads.submit(self._send, part)
         return len(block)
+
+    def _send(self, part: bytes) -> None:
+        if self._parts is None:
+            self._parts = self._store.begin(self._path)
+        self._parts.send(part)
+
+    def _wait(self) -> None:
+        """Waits for the part that was sent last; raises what its sending has raised."""
+        if self._sent is not None:
+            self._sent.result()
 
     def finish(self) -> "Stored":
         """Makes the object visible."""
+        self._wait()
+        if self._threads is not None:
+            self._threads.shutdown()
         if self._parts is None:
             return self._store.put(self._path, bytes(self._buffer))
         return self._parts.finish(bytes(self._buffer))
 
     def abandon(self) -> None:
         """Drops what was sent; if that fails, the store drops it by itself later."""
+        if self._threads is not None:
+            self._threads.shutdown()
         if self._parts is not None:
             with contextlib.suppress(UnusableInputError, RunFailedError):
                 self._parts.abandon()

@@ -34,7 +34,7 @@ def read_blocks(path: str) -> Iterator[TextBlock]:
     """
     lines = 0
     pending = bytearray()
-    with files.open_input(path) as file:
+    with files.open_input(path, 0, files.TO_THE_END) as file:
         while content := file.read(BLOCK_BYTES):
             if b"\r" in content:
                 content = content.replace(b"\r", b"")

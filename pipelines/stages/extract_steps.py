@@ -3,6 +3,7 @@
 import operator
 from collections.abc import Iterator, Mapping, Sequence
 
+from maskmill.storage.reuse import Reuse
 from maskmill.text.text_shards import TextShard
 from pipelines.settings.source_options import MixOptions, SourceOptions
 from pipelines.settings.stage_options import ExtractOptions
@@ -14,7 +15,7 @@ from transforms.shards import fragments as fragment_step
 from transforms.shards.duplicates import DecideOnDuplicates
 from transforms.shards.fragments import ExtractDocuments
 from transforms.shards.mixing import PlanMix
-from transforms.shards.mlperf_shards import CleanRawFiles, GatherParts, PackRawFiles, raw_files_of_inputs
+from transforms.shards.mlperf_shards import CleanRawFiles, GatherParts, PackRawFiles, TakeRawFiles
 from transforms.shards.options import ExtractionOptions
 from transforms.shards.planning import AssembleTextShards, PlanTextShards
 from transforms.shards.sentence_choice import ChooseSentences
@@ -33,13 +34,20 @@ def find_inputs(found: Collection, options: ExtractOptions) -> Collection:
     )
 
 
-def extract_documents(inputs: Collection, options: ExtractOptions, output: str, source: str = "") -> Collection:
+def extract_documents(
+    inputs: Collection, options: ExtractOptions, output: str, reuse: Reuse, source: str = ""
+) -> Collection:
     """Adds the steps from one list of InputFile to Fragment; `source` names the source of a mix."""
     extraction = options.decided_extraction
     expands = extraction.wikitext.expand_templates
     if not extraction.doc_blocks:
         inputs = inputs.step(
-            ChooseSentences, extraction=extraction, input_format=options.input_format, output=output, source=source
+            ChooseSentences,
+            extraction=extraction,
+            input_format=options.input_format,
+            output=output,
+            source=source,
+            previous=reuse.previous,
         )
     batches = inputs.step(
         CutIntoBatches,
@@ -51,62 +59,78 @@ def extract_documents(inputs: Collection, options: ExtractOptions, output: str, 
         source=source,
     )
     if expands:
-        batches = batches.step(CollectTemplates, reading=extraction.reading, output=output)
-    fragments = batches.step(ExtractDocuments, options=extraction, output=output)
+        batches = batches.step(CollectTemplates, reading=extraction.reading, output=output, previous=reuse.previous)
+    fragments = batches.step(ExtractDocuments, options=extraction, output=output, reuse=reuse)
     if extraction.quality.finds_duplicates:
-        fragments = fragments.step(DecideOnDuplicates, extraction=extraction, output=output)
+        fragments = fragments.step(
+            DecideOnDuplicates, extraction=extraction, output=output, previous=reuse.previous
+        )
     return fragments  # Fragment
 
 
-def ExtractSource(found: Collection, *, source: SourceOptions, output: str) -> Collection:
+def ExtractSource(found: Collection, *, source: SourceOptions, output: str, reuse: Reuse) -> Collection:
     """Extracts a source of a mix by its own options.
 
     Input: one mapping, from each source's name to its inputs. Output: Fragment.
     """
     of_source = found.map("Inputs", operator.itemgetter(source.name))  # sequence of FileInfo
     inputs = find_inputs(of_source, source.extract)  # list of InputFile
-    return extract_documents(inputs, source.extract, output, source.name)
+    return extract_documents(inputs, source.extract, output, reuse, source.name)
 
 
 def _assembled(
-    plans: Collection, fragments: Collection, extractions: Mapping[str, ExtractionOptions], output: str
+    plans: Collection,
+    fragments: Collection,
+    extractions: Mapping[str, ExtractionOptions],
+    output: str,
+    reuse: Reuse,
 ) -> tuple[Collection, Sequence[Collection]]:
     """Adds the step from ShardPlan to TextShard."""
-    shards = plans.step(AssembleTextShards, extractions=extractions, output=output)
+    shards = plans.step(AssembleTextShards, extractions=extractions, output=output, previous=reuse.previous)
     return shards.flat_map("HasText", with_text), [shards, fragments]
 
 
-def expand_extract(found: Collection, options: ExtractOptions, output: str) -> tuple[Collection, Sequence[Collection]]:
+def expand_extract(
+    found: Collection, options: ExtractOptions, output: str, reuse: Reuse
+) -> tuple[Collection, Sequence[Collection]]:
     """Adds the steps of the default mode, from the inputs that the checks have found; returns as Stage.expand."""
     extraction = options.decided_extraction
-    fragments = extract_documents(find_inputs(found, options), options, output)
-    plans = fragments.step(PlanTextShards, split=options.split.decided, extraction=extraction, output=output)
-    return _assembled(plans, fragments, {"": extraction}, output)
+    fragments = extract_documents(find_inputs(found, options), options, output, reuse)
+    plans = fragments.step(
+        PlanTextShards, split=options.split.decided, extraction=extraction, output=output, previous=reuse.previous
+    )
+    return _assembled(plans, fragments, {"": extraction}, output, reuse)
 
 
 def expand_mlperf(
-    found: Collection, options: ExtractOptions, output: str, *, from_doc_files: bool
+    found: Collection, options: ExtractOptions, output: str, reuse: Reuse, *, from_doc_files: bool
 ) -> tuple[Collection, Sequence[Collection]]:
     """Adds the steps of the reference's chain, from the inputs that the checks have found; returns as Stage.expand."""
     inputs, split, extraction = find_inputs(found, options), options.decided.split, options.decided_extraction
     finished = []
     if from_doc_files:
-        raw_files = inputs.flat_map("TakeRawFiles", raw_files_of_inputs)  # RawFile
+        raw_files = inputs.step(TakeRawFiles)  # RawBatch
     else:
-        fragments = extract_documents(inputs, options, output)
+        fragments = extract_documents(inputs, options, output, reuse)
         finished.append(fragments)
         raw_files = fragments.step(PackRawFiles, output=output)
-    cleaned = raw_files.step(CleanRawFiles, split=split, extraction=extraction, output=output)
-    shards = cleaned.step(GatherParts, split=split, extraction=extraction, output=output)
+    previous = reuse.previous
+    cleaned = raw_files.step(CleanRawFiles, split=split, extraction=extraction, output=output, previous=previous)
+    shards = cleaned.step(GatherParts, split=split, extraction=extraction, output=output, previous=previous)
     return shards.flat_map("HasText", with_text), [*finished, cleaned, shards]
 
 
-def expand_mix(found: Collection, options: MixOptions, output: str) -> tuple[Collection, Sequence[Collection]]:
+def expand_mix(
+    found: Collection, options: MixOptions, output: str, reuse: Reuse
+) -> tuple[Collection, Sequence[Collection]]:
     """Adds a branch for each source of a mix, then one plan of all of them; returns as Stage.expand."""
     sources = [source.source for source in options.sources]
     first, *others = [
-        found.step(ExtractSource, f"Extract_{source.name}", source=source, output=output) for source in options.sources
+        found.step(ExtractSource, f"Extract_{source.name}", source=source, output=output, reuse=reuse)
+        for source in options.sources
     ]
     fragments = first.joined("AllSources", *others)
-    plans = fragments.step(PlanMix, split=options.split.decided, sources=sources, output=output)
-    return _assembled(plans, fragments, {s.name: s.extraction for s in sources}, output)
+    plans = fragments.step(
+        PlanMix, split=options.split.decided, sources=sources, output=output, previous=reuse.previous
+    )
+    return _assembled(plans, fragments, {s.name: s.extraction for s in sources}, output, reuse)

@@ -1,10 +1,12 @@
 """Runs checked stages as one graph."""
 
 import contextlib
+import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from maskmill.storage import completions, files, finished, manifest, outcomes
+from maskmill.storage.reuse import read_reuse
 from pipelines.running import runner
 from pipelines.stages import kernels
 from pipelines.stages.stage import GraphStage
@@ -53,6 +55,10 @@ def run_stages(
         files.each(first.output, outcomes.find_all_made, outputs, there)
         return dict(zip(names, files.each(first.output, manifest.read_manifest, outputs), strict=True))
     if is_real:
+        stages = [
+            dataclasses.replace(stage, reuse=read_reuse(stage.output, found))
+            for stage, found in zip(stages, there, strict=True)
+        ]
         before = dict(zip(outputs, files.each(first.output, outcomes.look, outputs, there), strict=True))
         # Where one directory is refused, none is claimed.
         claims = files.each(first.output, lambda stage, found: stage.claim(found), stages, there)

@@ -123,18 +123,19 @@ class VocabularyStage(GraphStage[VocabularyStageOptions]):
         from transforms.vocabularies.making import MakeVocabulary, ReportVocabulary
         from transforms.vocabularies.merging import MergeCounts
 
-        options, output = self.setup.options, self.output
+        options, output, previous = self.setup.options, self.output, self.reuse.previous
         training = elements.flat_map("Training", training_text)
         announce_texts(training, output, counting.KIND)
-        counted = training.step(counting.CountWords, options=options, output=output)
-        merged = counted.step(MergeCounts, output=output)
+        counted = training.step(counting.CountWords, options=options, output=output, previous=previous)
+        merged = counted.step(MergeCounts, output=output, previous=previous)
         made = merged.together("AllMerged").step(
-            MakeVocabulary, setup=self.setup, texts=self.options.input, output=output
+            MakeVocabulary, setup=self.setup, texts=self.options.input, output=output, previous=previous
         )
+        compare = self.options.compare
         report = (
             made.joined("WithTexts", elements)
             .together("AllTogether")
-            .step(ReportVocabulary, setup=self.setup, compare=self.options.compare, output=output)
+            .step(ReportVocabulary, setup=self.setup, compare=compare, output=output, previous=previous)
         )
         return made, [counted, merged, made, report]
 

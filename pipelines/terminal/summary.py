@@ -42,7 +42,7 @@ _PIECES = {
     "templates": "template collection",
     "extract": "unit",
     "duplicates": "duplicate decision",
-    "clean": "cleaned file",
+    "clean": "cleaned batch",
     "text": "text shard",
     "word_counts": "counted shard",
     "merged_counts": "merged table",

@@ -20,7 +20,7 @@ from transforms.extraction.options import WikitextOptions
 from transforms.extraction.template_library import bind_library, collect_templates
 from transforms.inputs.units import UnitBatch
 from transforms.shards.fragments import extract_batch
-from transforms.shards.mlperf_shards import clean_raw_file, gather_part, plan_parts, raw_files_of_fragments
+from transforms.shards.mlperf_shards import clean_batch, gather_part, plan_parts, raw_files_of_fragments
 from transforms.shards.options import ExtractionOptions, QualityOptions, SplitOptions
 from transforms.shards.planning import MEGABYTE, assemble_text_shard, plan_text_shards
 
@@ -116,7 +116,7 @@ def build_mlperf(dump: Path, output: Path) -> None:
     extraction, mlperf = options.decided_extraction, options.decided.split
     fragments = [extract_batch(batch, extraction, stage.output) for batch in cut_batches(dump, UNIT_BYTES)]
     raw_files = raw_files_of_fragments(fragments, stage.output)
-    cleaned = [clean_raw_file(raw, mlperf, extraction, stage.output) for raw in raw_files]
+    cleaned = [clean_batch((raw,), mlperf, extraction, stage.output) for raw in raw_files]
     shards = [gather_part(plan, mlperf, extraction, stage.output) for plan in plan_parts(cleaned, mlperf, stage.output)]
     stage.close([*fragments, *cleaned, *shards])
     outcomes.conclude(stage.output, before)

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from made_up import dump_files
 
 from maskmill.storage import files
+from transforms.inputs.mediawiki import read_header
 from transforms.inputs.units import InputFile, UnitBatch, plan_units
 from transforms.shards.fragments import Fragment, extract_batch
 from transforms.shards.options import ExtractionOptions
@@ -30,7 +31,10 @@ def article(number: int, *paragraphs: str) -> str:
 
 def input_file(path: Path, date: str = DATE) -> InputFile:
     """The description of a file."""
-    return InputFile(path=str(path), size=path.stat().st_size, sha256=files.sha256_of(str(path)), date=date)
+    header = read_header(str(path)) if date else b""
+    return InputFile(
+        path=str(path), size=path.stat().st_size, sha256=files.sha256_of(str(path)), date=date, header=header
+    )
 
 
 def cut_batches(path: Path, unit_bytes: int = MANY_UNITS, date: str = DATE) -> list[UnitBatch]:

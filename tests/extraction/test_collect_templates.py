@@ -14,6 +14,7 @@ from maskmill.errors import RunFailedError
 from maskmill.storage import completions, files
 from transforms.extraction import template_library
 from transforms.extraction.template_library import CollectTemplates, TemplateLibrary, bind_library, collect_templates
+from transforms.inputs.mediawiki import read_header
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.units import InputFile, UnitBatch, plan_units
 
@@ -49,7 +50,10 @@ DEFINITIONS = {
 def batches(tmp_path_factory: pytest.TempPathFactory) -> list[UnitBatch]:
     path = dump_files.dump_folder(tmp_path_factory, PAGES) / "dump.xml"
     info = files.FileInfo(path=str(path), size=path.stat().st_size)
-    file = InputFile(path=info.path, size=info.size, sha256=files.sha256_of(info.path), date="2020-01-01")
+    header = read_header(info.path)
+    file = InputFile(
+        path=info.path, size=info.size, sha256=files.sha256_of(info.path), date="2020-01-01", header=header
+    )
     units = plan_units([info], unit_bytes=UNIT_BYTES)
     return [UnitBatch(number=i // 2, files=(file,), units=tuple(units[i : i + 2])) for i in range(0, len(units), 2)]
 
@@ -96,7 +100,12 @@ def test_the_first_definition_counts_in_whatever_order_pieces_come(batches: list
     index = completions.read_table(str(tmp_path), template_library.LIBRARY, library)
     assert (np.diff(index["hash"].astype(object)) > 0).all()
     record = template_library.read_library(str(tmp_path), library)
-    assert record == {"templates": len(DEFINITIONS), "pieces": [piece.key for piece in pieces]}
+    assert (record["templates"], record["pieces"]) == (len(DEFINITIONS), [piece.key for piece in pieces])
+    text = tmp_path / ".maskmill" / template_library.LIBRARY / f"{library}.text"
+    assert len(text.read_bytes()) == sum(map(len, DEFINITIONS.values())), "each definition stands in it once"
+    text.unlink()
+    with pytest.raises(RunFailedError, match=r"\.text: this working file was deleted or damaged"):
+        TemplateLibrary(str(tmp_path), library)
 
 
 def test_what_a_library_lacks(batches: list[UnitBatch], tmp_path: Path) -> None:

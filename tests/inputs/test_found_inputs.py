@@ -17,9 +17,13 @@ from transforms.inputs.found_inputs import (
 from transforms.inputs.mediawiki import read_header
 
 
+def evidence_of(path: str) -> DateEvidence | None:
+    return date_evidence(path, read_header(path))
+
+
 def dump_date(path: str) -> str | None:
     """The date of a dump of one file; None for inputs that are no dump."""
-    return decide_dates([(path, date_evidence(path))])[0] or None
+    return decide_dates([(path, evidence_of(path))])[0] or None
 
 
 WIKI = "https://test.wikipedia.org/wiki"
@@ -110,13 +114,13 @@ def test_two_dates_are_seen_in_the_names_before_the_files_are_read(tmp_path: Pat
 def test_what_is_taken_as_text_has_no_date(tmp_path: Path) -> None:
     table = b"id,title,text\n" + b'1,A,"Some text, and more."\n' * 9
     path = write_file(tmp_path, table, "enwiki-20200131.csv")
-    assert date_evidence(path) is None
+    assert evidence_of(path) is None
     assert read_header(path) == b""
     refuse_two_dates([path])
 
 
 def test_the_evidence_of_a_file(tmp_path: Path) -> None:
     content = dump([page(1, "A", "x")])
-    assert date_evidence(write_file(tmp_path, content, "x-20200131.xml")) == DateEvidence(wiki=WIKI, named="2020-01-31")
-    assert date_evidence(write_file(tmp_path, content, "x.xml")) == DateEvidence(wiki=WIKI, newest="2010-01-02")
-    assert date_evidence(write_file(tmp_path, dump([]), "x.xml")) == DateEvidence(wiki=WIKI)
+    assert evidence_of(write_file(tmp_path, content, "x-20200131.xml")) == DateEvidence(wiki=WIKI, named="2020-01-31")
+    assert evidence_of(write_file(tmp_path, content, "x.xml")) == DateEvidence(wiki=WIKI, newest="2010-01-02")
+    assert evidence_of(write_file(tmp_path, dump([]), "x.xml")) == DateEvidence(wiki=WIKI)

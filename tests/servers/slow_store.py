@@ -15,14 +15,19 @@ from servers import cloud
 # CUT: it is passed on, and the connection is closed after half of the answer.
 Fault = Callable[[int], int | None]
 CUT = 0
+_UPLOAD = re.compile("upload_id=([^&]*)")
 
 
 @dataclasses.dataclass(frozen=True)
 class Asked:
-    """A request: what was asked of which object (or prefix), when it began and ended, the bytes of both bodies."""
+    """A request: what was asked of which object (or prefix), when it began and ended, the bytes of both bodies.
+
+    part: the bytes that were asked for, as in the header Range; of a listing, its page and what divides it.
+    """
 
     kind: str
     name: str
+    part: str
     start: float
     end: float
     sent: int
@@ -34,6 +39,7 @@ class SlowStore:
 
     def __init__(self) -> None:
         self.asked: list[Asked] = []
+        self._uploads: dict[str, str] = {}  # the objects' names, by the addresses that parts of them are sent to
         self._lock = threading.Lock()
         self._count = 0
 
@@ -48,6 +54,15 @@ class SlowStore:
         with self._lock:
             self.asked.append(asked)
 
+    def name_of(self, address: str, name: str, answer: Mapping[str, str]) -> str:
+        """The object's name, which only the first request of an upload in parts has; answer: its headers."""
+        told = _UPLOAD.search(answer.get("Location", ""))
+        sent_to = _UPLOAD.search(address)
+        with self._lock:
+            if told is not None:
+                self._uploads[told[1]] = name
+            return name if sent_to is None else self._uploads.get(sent_to[1], name)
+
 
 def chain(asked: Sequence[Asked]) -> int:
     """The most requests that followed one upon another, each begun after the one before had ended."""
@@ -56,6 +71,21 @@ def chain(asked: Sequence[Asked]) -> int:
         if request.start >= free:
             length, free = length + 1, request.end
     return length
+
+
+def repeated(asked: Sequence[Asked]) -> list[Asked]:
+    """The requests that asked again for what nobody had written, or deleted, since somebody asked for it."""
+    seen: dict[str, set[tuple[str, str]]] = {}  # by the name: what was asked of it
+    again = []
+    for request in sorted(asked, key=lambda a: a.end):
+        if request.kind in ("write", "copy", "delete"):
+            for name in [name for name in seen if request.name.startswith(name)]:
+                seen[name] = {one for one in seen[name] if name != request.name and one[0] != "list"}
+        elif (one := (request.kind, request.part)) in seen.setdefault(request.name, set()):
+            again.append(request)
+        else:
+            seen[request.name].add(one)
+    return again
 
 
 def kind_of(method: str, path: str, body: bytes = b"") -> tuple[str, str]:
@@ -93,7 +123,9 @@ def slow_store(
             result = result[0], result[1], result[2][: len(result[2]) // 2]
             request.close_connection = True
         kind, name = kind_of(request.command, request.path, body)
-        store.note(Asked(kind, name, start, time.monotonic(), len(body), len(result[2])))
+        name = store.name_of(request.path, name, result[1])
+        part = request.headers.get("Range", "") or "&".join(re.findall("(?:delimiter|pageToken)=[^&]*", request.path))
+        store.note(Asked(kind, name, part, start, time.monotonic(), len(body), len(result[2])))
         return result
 
     with cloud.server(answer) as url:

@@ -25,7 +25,7 @@ from transforms.extraction.options import WikitextOptions
 from transforms.extraction.template_library import bind_library, collect_templates
 from transforms.shards.close_text import close_text_shards
 from transforms.shards.fragments import Fragment, extract_batch
-from transforms.shards.mlperf_shards import CleanedFile, clean_raw_file, gather_part, plan_parts, raw_files_of_inputs
+from transforms.shards.mlperf_shards import CleanedBatch, clean_batch, gather_part, plan_parts, raw_files_of_inputs
 from transforms.shards.options import ExtractionOptions, QualityOptions, Source, SplitOptions
 from transforms.shards.planning import MEGABYTE, assemble_text_shard, plan_text_shards
 
@@ -54,7 +54,7 @@ def write_shards(
 
 
 def close(
-    elements: list[TextShard | Fragment | CleanedFile],
+    elements: list[TextShard | Fragment | CleanedBatch],
     output: Path,
     extraction: ExtractionOptions = PLAIN,
     max_documents: int | None = None,
@@ -130,7 +130,7 @@ def test_what_older_builds_left_is_swept(dump: Path, tmp_path: Path) -> None:
     # Of the work files, the records and tables of this build stay; its texts are a cache and go.
     expected = {f"text/{shard.key}.json" for shard in shards}
     expected |= {f"extract/{fragment.key}.{ending}" for fragment in fragments for ending in ("json", "npy")}
-    assert work_files(tmp_path) == expected | {"plan/text.json"}
+    assert work_files(tmp_path) == expected | {"plan/text.json", "run/titles.json"}
     assert before - expected - {"plan/text.json"}
 
 
@@ -179,14 +179,14 @@ def test_templates_are_counted_and_kept(tmp_path: Path) -> None:
     assert counts["templates"] == {"definitions": 2, "partly_expanded_pages": 1}
     assert counts["extract"] == {"read": 5, "documents": 3, "other_namespaces": 2}
     assert len([name for name in work_files(output) if name.startswith("templates/")]) == 3 * len(pieces)
-    assert len([name for name in work_files(output) if name.startswith("template-library/")]) == 2
+    assert len([name for name in work_files(output) if name.startswith("template-library/")]) == 3
 
 
 def test_cleaned_files_are_counted_and_their_texts_dropped(tmp_path: Path) -> None:
     inputs = write_wiki_files(tmp_path, 3)
     options, output = SplitOptions(num_eval_articles=4, shard_size_mb=1), str(tmp_path / "out")
     english = dataclasses.replace(PLAIN, language="english")
-    cleaned = [clean_raw_file(raw, options, english, output) for raw in raw_files_of_inputs(inputs)]
+    cleaned = [clean_batch((raw,), options, english, output) for raw in raw_files_of_inputs(inputs)]
     shards = [gather_part(plan, options, english, output) for plan in plan_parts(cleaned, options, output)]
     manifest = close([*cleaned, *shards], tmp_path / "out")
     assert manifest["counts"]["clean"] == {"documents": 15, "eval_articles": 4}

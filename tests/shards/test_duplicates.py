@@ -202,7 +202,7 @@ def test_the_paragraphs_that_go_are_found_in_their_fragments(unit_bytes: int, du
     for row in dropped:
         fragment = in_order(fragments)[row["fragment"]]
         ranges = np.array([[row["offset"], row["offset"] + row["size"]]])
-        texts += [b.decode() for b in read_ranges(fragment, ranges, DECIDING, str(tmp_path))]
+        texts += [b.decode() for b in read_ranges([(fragment, ranges)], {"": DECIDING}, str(tmp_path))]
     assert texts == [f"{t}\n" for t in (PROSE.upper(), OTHER.removesuffix(".") + " again.", PROSE, OTHER)]
     assert dropped["sentences"].tolist() == [1, 1, 1, 1]
     assert dropped["body"].tolist() == [2, 3, 3, 1]

@@ -63,11 +63,8 @@ def dump(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def whole_text(fragments: Sequence[Fragment], output: Path, options: ExtractionOptions = PLAIN) -> bytes:
-    return b"".join(
-        block
-        for fragment in fragments
-        for block in read_ranges(fragment, np.array([[0, fragment.size]]), options, str(output))
-    )
+    pieces = [(fragment, np.array([[0, fragment.size]])) for fragment in fragments]
+    return b"".join(read_ranges(pieces, {"": options}, str(output)))
 
 
 def test_a_row_for_each_document(dump: Path, tmp_path: Path) -> None:
@@ -150,7 +147,7 @@ def test_ranges_of_a_lost_text_are_read_from_a_new_one(dump: Path, tmp_path: Pat
     (path,) = text_files(tmp_path)
     path.unlink()
     ranges = np.array([[3, 10], [20, 40]])
-    assert list(read_ranges(fragment, ranges, PLAIN, str(tmp_path))) == [text[3:10], text[20:40]]
+    assert list(read_ranges([(fragment, ranges)], {"": PLAIN}, str(tmp_path))) == [text[3:10], text[20:40]]
     assert path.read_bytes() == text
 
 

@@ -21,19 +21,21 @@ from data_sets.shard_builds import (
 )
 from data_sets.steps import run_step
 
-from maskmill.errors import RunFailedError, UnusableInputError
-from maskmill.storage import completions, files, progress
+from maskmill.errors import UnusableInputError
+from maskmill.storage import files, progress
 from maskmill.text.text_shards import TextShard, write_eval_md5
 from transforms.inputs.units import InputFile
 from transforms.shards import mlperf_shards
 from transforms.shards.fragments import read_ranges
 from transforms.shards.mlperf_shards import (
-    CleanedFile,
+    CleanedBatch,
     CleanRawFiles,
     GatherParts,
     PackRawFiles,
     RawFile,
-    clean_raw_file,
+    TakeRawFiles,
+    batches_of,
+    clean_batch,
     drop_texts,
     gather_part,
     plan_parts,
@@ -67,11 +69,13 @@ def small_files(tmp_path_factory: pytest.TempPathFactory) -> list[InputFile]:
     return write_wiki_files(tmp_path_factory.mktemp("small"), 4)
 
 
-def clean(raw_files: list[RawFile], output: Path, options: SplitOptions = OPTIONS) -> list[CleanedFile]:
-    return [clean_raw_file(raw, options, EXTRACTION, str(output)) for raw in raw_files]
+def clean(raw_files: list[RawFile], output: Path, options: SplitOptions = OPTIONS) -> list[CleanedBatch]:
+    """In a batch of two files, and one of each other file."""
+    batches = [tuple(raw_files[:2]), *((raw,) for raw in raw_files[2:])]
+    return [clean_batch(batch, options, EXTRACTION, str(output)) for batch in batches]
 
 
-def gather(cleaned: list[CleanedFile], output: Path, options: SplitOptions = OPTIONS) -> list[TextShard]:
+def gather(cleaned: list[CleanedBatch], output: Path, options: SplitOptions = OPTIONS) -> list[TextShard]:
     plans = plan_parts(cleaned, options, str(output))
     return [gather_part(plan, options, EXTRACTION, str(output)) for plan in plans]
 
@@ -104,11 +108,7 @@ def test_a_dump_gives_the_references_shards(tmp_path: Path, wiki_files: list[Inp
     assert len(fragments) > 2
     raw_files = raw_files_of_fragments(shuffled(fragments), str(tmp_path))
     for raw, file in zip(raw_files, wiki_files, strict=True):
-        content = b"".join(
-            block
-            for fragment, ranges in raw.pieces
-            for block in read_ranges(fragment, ranges, EXTRACTION, str(tmp_path))
-        )
+        content = b"".join(read_ranges(raw.pieces, {"": EXTRACTION}, str(tmp_path)))
         assert content == Path(file.path).read_bytes()
         assert raw.size == len(content)
         assert raw.inputs == {str(DUMP): fragments[0].batch.files[0].sha256}
@@ -132,7 +132,9 @@ def test_the_plan_announces_its_shards(small_files: list[InputFile], tmp_path: P
         ("part-00001-of-00500", "train"),
         ("eval.txt", "eval"),
     ]
-    assert [plan.cleaned for plan in plans] == [tuple(cleaned[:2]), tuple(cleaned[2:]), tuple(cleaned)]
+    first, *others = cleaned
+    of_each = tuple((batch, 0, 1) for batch in others)
+    assert [plan.pieces for plan in plans] == [((first, 0, 2),), of_each, ((first, 0, 2), *of_each)]
     announced = progress.announced(str(tmp_path), "text")
     assert announced == progress.Announced(pieces=3, bytes=sum(file.size for file in small_files))
 
@@ -168,12 +170,31 @@ def test_a_lost_shard_is_made_again_from_the_raw_files(
     assert {shard.path: Path(shard.path).read_bytes() for shard in shards} == before
 
 
-def test_a_lost_record_does_not_shorten_eval_md5(small_files: list[InputFile], tmp_path: Path) -> None:
-    cleaned = clean(raw_files_of_inputs(small_files), tmp_path, SMALL)
-    record = completions.work_path(str(tmp_path), mlperf_shards.KIND, f"{cleaned[0].key}.json")
-    Path(record).unlink()
-    with pytest.raises(RunFailedError, match="this working file was deleted or damaged"):
-        gather(cleaned, tmp_path, SMALL)
+def test_a_shard_of_a_part_of_a_batch(small_files: list[InputFile], tmp_path: Path) -> None:
+    options = dataclasses.replace(SMALL, shard_size_mb=max(file.size for file in small_files) / (1 << 20))
+    raw_files = raw_files_of_inputs(small_files)
+    alone = [clean_batch((raw,), options, EXTRACTION, str(tmp_path / "alone")) for raw in raw_files]
+    together = [clean_batch(tuple(raw_files), options, EXTRACTION, str(tmp_path / "together"))]
+    texts = []
+    for cleaned, folder in ((alone, "alone"), (together, "together")):
+        shards = gather(cleaned, tmp_path / folder, options)
+        texts.append([(shard.documents, shard.sentences, Path(shard.path).read_bytes()) for shard in shards])
+        write_eval_md5(shards, str(tmp_path / folder))
+    assert texts[0] == texts[1]
+    assert len(texts[0]) == len(small_files) + 1
+    assert (tmp_path / "alone" / "eval.md5").read_bytes() == (tmp_path / "together" / "eval.md5").read_bytes()
+
+
+def test_neighbours_share_a_batch() -> None:
+    def sizes(*raw: int) -> list[list[int]]:
+        files = [RawFile(number=number, num_files=len(raw), size=size) for number, size in enumerate(raw)]
+        return [[file.size for file in batch] for batch in batches_of(files)]
+
+    assert sizes(3, 2) == [[3], [2]]
+    assert sizes(*[1] * 256) == [[1] * 4] * 64
+    large = mlperf_shards._LARGEST_BATCH
+    assert sizes(*[large // 2] * 256) == [[large // 2] * 2] * 128
+    assert sizes(0) == [[0]]
 
 
 def test_the_key_is_of_the_content_the_place_and_the_options(small_files: list[InputFile], tmp_path: Path) -> None:
@@ -185,22 +206,18 @@ def test_the_key_is_of_the_content_the_place_and_the_options(small_files: list[I
         (raw, dataclasses.replace(SMALL, num_eval_articles=3), EXTRACTION),
         (raw, SMALL, dataclasses.replace(EXTRACTION, random_seed=1)),
     ]
-    keys = [clean_raw_file(*arguments, str(tmp_path)).key for arguments in others]
+    keys = [clean_batch((raw,), *options, str(tmp_path)).key for raw, *options in others]
     assert len(set(keys)) == len(keys)
     larger_shards = dataclasses.replace(SMALL, shard_size_mb=9)
-    assert clean_raw_file(raw, larger_shards, EXTRACTION, str(tmp_path)).key == keys[0]
+    assert clean_batch((raw,), larger_shards, EXTRACTION, str(tmp_path)).key == keys[0]
 
 
 # ---- on Beam's runner
 
 
 def test_taking_raw_files(small_files: list[InputFile]) -> None:
-    expected = raw_files_of_inputs(small_files)
-    run_step(
-        [shuffled(small_files)],
-        lambda inputs: inputs.flat_map("TakeRawFiles", raw_files_of_inputs),
-        equal_sorted(expected, lambda raw: raw.number),
-    )
+    expected = [(raw,) for raw in raw_files_of_inputs(small_files)]
+    run_step([shuffled(small_files)], TakeRawFiles, equal_sorted(expected, lambda batch: batch[0].number))
 
 
 def unpacked(raw: RawFile) -> dict[str, Any]:
@@ -209,8 +226,8 @@ def unpacked(raw: RawFile) -> dict[str, Any]:
     return {field.name: getattr(raw, field.name) for field in dataclasses.fields(raw)} | {"pieces": pieces}
 
 
-def check_raw_files(expected: list[dict[str, Any]], raw_files: list[RawFile]) -> None:
-    assert sorted(map(unpacked, raw_files), key=lambda raw: raw["number"]) == expected
+def check_raw_files(expected: list[dict[str, Any]], batches: list[tuple[RawFile, ...]]) -> None:
+    assert sorted((unpacked(raw) for batch in batches for raw in batch), key=lambda raw: raw["number"]) == expected
 
 
 def test_packing_fragments_in_any_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -234,10 +251,10 @@ def work_files(output: Path) -> dict[str, bytes]:
 
 
 def test_cleaning_raw_files_in_any_order(small_files: list[InputFile], tmp_path: Path) -> None:
-    raw_files = raw_files_of_inputs(small_files)
-    expected = clean(raw_files, tmp_path / "expected", SMALL)
+    batches = batches_of(raw_files_of_inputs(small_files))
+    expected = [clean_batch(batch, SMALL, EXTRACTION, str(tmp_path / "expected")) for batch in batches]
     step = functools.partial(CleanRawFiles, split=SMALL, extraction=EXTRACTION, output=str(tmp_path / "beam"))
-    run_step(shuffled(raw_files), step, equal_sorted(expected, lambda cleaned: cleaned.raw.number))
+    run_step(shuffled(batches), step, equal_sorted(expected, lambda cleaned: cleaned.raw[0].number))
     assert work_files(tmp_path / "beam") == work_files(tmp_path / "expected")
     assert len(work_files(tmp_path / "beam")) == 3 * len(expected)
 

@@ -11,7 +11,7 @@ from command_runs.commands import digests
 from data_sets.shard_builds import MANY_UNITS, ONE_UNIT, PLAIN, article, cut_batches, write_dump
 from made_up import dump_files
 
-from maskmill.storage.reuse import Reuse, Reused, read_reused, write_reuse
+from maskmill.storage.reuse import NOTHING, Reuse, Reused, read_reused, write_reuse
 from pipelines.settings.stage_options import ExtractOptions
 from pipelines.stages.extract_stage import ExtractStage
 from transforms.extraction.options import WikitextOptions
@@ -73,15 +73,17 @@ def build(
     )
     stage = ExtractStage.check(options, is_first=True)
     stage.claim().write()
+    reuse = taking or NOTHING
     if taking is not None:
         write_reuse(str(output), taking)
     decided = options.decided_extraction
     batches = cut_batches(dump, unit_bytes, date)
     if decided.wikitext.expand_templates:
-        batches = bind_library([collect_templates(b, decided.reading, str(output)) for b in batches], str(output))
-    fragments = [extract_batch(batch, decided, str(output)) for batch in batches]
-    plans = plan_text_shards(fragments, options.split.decided, decided, str(output))
-    shards = [assemble_text_shard(plan, {"": decided}, str(output)) for plan in plans]
+        pieces = [collect_templates(batch, decided.reading, str(output), reuse.previous) for batch in batches]
+        batches = bind_library(pieces, str(output), reuse.previous)
+    fragments = [extract_batch(batch, decided, str(output), reuse) for batch in batches]
+    plans = plan_text_shards(fragments, options.split.decided, decided, str(output), reuse.previous)
+    shards = [assemble_text_shard(plan, {"": decided}, str(output), reuse.previous) for plan in plans]
     stage.close([*fragments, *shards])
     return read_reused(str(output))
 

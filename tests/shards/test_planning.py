@@ -70,9 +70,7 @@ def dump(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def planned_text(plan: ShardPlan, extraction: ExtractionOptions, output: Path) -> str:
-    return b"".join(
-        block for fragment, ranges in plan.pieces for block in read_ranges(fragment, ranges, extraction, str(output))
-    ).decode()
+    return b"".join(read_ranges(plan.pieces, {"": extraction}, str(output))).decode()
 
 
 def written(documents: Sequence[Sequence[str]]) -> str:

@@ -9,7 +9,6 @@ from servers import cloud
 
 from maskmill.storage import completions, files
 from maskmill.storage.completions import PieceFiles, once
-from maskmill.storage.reuse import Reuse, write_reuse
 from transforms.inputs.mediawiki import Page
 from transforms.shards.page_store import (
     PageExchange,
@@ -40,7 +39,7 @@ def make(output: str, made: list[str]) -> dict[str, Any]:
     return {"files": [["part", file.size, file.sha256]]}
 
 
-def make_once(output: str, made: list[str]) -> dict[str, Any]:
+def make_once(output: str, made: list[str], previous: str = "") -> dict[str, Any]:
     return once(
         output,
         "text",
@@ -48,6 +47,7 @@ def make_once(output: str, made: list[str]) -> dict[str, Any]:
         lambda: make(output, made),
         lambda record: PieceFiles(written=[tuple(file) for file in record["files"]]),
         name="part",
+        previous=previous,
     )
 
 
@@ -58,8 +58,7 @@ def test_a_piece_is_copied_by_the_store(damaged: bool) -> None:
     first = make_once(f"{root}/first", made)
     if damaged:
         files.write_bytes(f"{root}/first/part", b"taxt")
-    write_reuse(f"{root}/second", Reuse(previous=f"{root}/first"))
-    second = make_once(f"{root}/second", made)
+    second = make_once(f"{root}/second", made, f"{root}/first")
     assert second == first
     assert files.read_bytes(f"{root}/second/part") == b"text"
     assert len(made) == 1 + damaged

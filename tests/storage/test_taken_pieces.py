@@ -19,8 +19,9 @@ KIND, KEY = "text", "0123"
 class Maker:
     """Makes a piece of a file, a cached file and a table, and counts how often."""
 
-    def __init__(self, output: Path) -> None:
+    def __init__(self, output: Path, previous: Path | str = "") -> None:
         self.output = output
+        self.previous = str(previous)
         self.calls = 0
 
     def __call__(self) -> dict[str, Any]:
@@ -34,7 +35,7 @@ class Maker:
         return {"written": written, "cached": cached, "paths": ["here"]}
 
     def make_once(self, **options: Any) -> dict[str, Any]:
-        return once(str(self.output), KIND, KEY, self, files_of, name="part", **options)
+        return once(str(self.output), KIND, KEY, self, files_of, name="part", previous=self.previous, **options)
 
 
 def files_of(record: dict[str, Any]) -> PieceFiles:
@@ -54,7 +55,7 @@ def first(tmp_path: Path) -> Path:
 @pytest.fixture
 def maker(tmp_path: Path, first: Path) -> Maker:
     write_reuse(str(tmp_path / "second"), Reuse(previous=str(first)))
-    return Maker(tmp_path / "second")
+    return Maker(tmp_path / "second", first)
 
 
 def table_of(output: Path) -> list[int]:
@@ -116,8 +117,7 @@ def test_a_cache_may_be_gone_but_not_damaged(first: Path, maker: Maker) -> None:
     maker.make_once()
     assert maker.calls == 1
     cache.unlink()
-    write_reuse(str(first.parent / "third"), Reuse(previous=str(first)))
-    third = Maker(first.parent / "third")
+    third = Maker(first.parent / "third", first)
     third.make_once()
     assert third.calls == 0
     assert not (third.output / ".maskmill" / KIND / f"{KEY}.cache").exists()

@@ -8,6 +8,7 @@ from maskmill.storage.found_files import check_same, check_unchanged
 from transforms.collection import Collection
 from transforms.inputs.bzip2 import Bzip2Streams
 from transforms.inputs.found_inputs import DateEvidence, date_evidence, decide_dates, find_inputs
+from transforms.inputs.mediawiki import read_header
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.units import PLAIN_BYTES_A_PACKED_BYTE, InputFile, Unit, UnitBatch, plan_units
 
@@ -25,7 +26,7 @@ def _numbered_inputs(
 
 
 def digest_input(numbered: tuple[int, files.FileInfo], date: str | None) -> tuple[int, InputFile, DateEvidence | None]:
-    """Adds an input's checksum, and what it says of its date, to its number in the order of the inputs.
+    """Adds an input's checksum, its header, and what it says of its date, to its number in the order of the inputs.
 
     date: the ISO date that the user names; None: the dump's own.
 
@@ -36,8 +37,11 @@ def digest_input(numbered: tuple[int, files.FileInfo], date: str | None) -> tupl
     number, file = numbered
     sha256 = files.sha256_of(file.path, also=Bzip2Streams(file.path).add)
     check_unchanged(file.path, file.size, file.changed)
-    digested = InputFile(path=file.path, size=file.size, sha256=sha256, date=date or "", changed=file.changed)
-    return number, digested, None if date else date_evidence(file.path)
+    header = read_header(file.path)
+    digested = InputFile(
+        path=file.path, size=file.size, sha256=sha256, date=date or "", changed=file.changed, header=header
+    )
+    return number, digested, None if date else date_evidence(file.path, header)
 
 
 def inputs_in_order(digested: Sequence[tuple[int, InputFile, DateEvidence | None]]) -> list[InputFile]:

@@ -69,23 +69,22 @@ class DateEvidence:
     newest: str = ""
 
 
-def date_evidence(path: str) -> DateEvidence | None:
-    """What a file says of its dump's date; None for inputs that are not a dump.
+def date_evidence(path: str, header: bytes) -> DateEvidence | None:
+    """What a file says of its dump's date; None for inputs that are not a dump, and have no header.
 
     Raises:
       UnusableInputError: the file cannot be read.
     """
-    with files.open_input(path) as raw:
-        container = container_of_dump(raw, path)
-    if container is None:
+    if not header:
         return None
-    wiki = site_base(read_header(path))
     named = date_in_name(path)
-    return DateEvidence(wiki=wiki, named=named, newest="" if named else _newest_revision(path, container))
+    return DateEvidence(wiki=site_base(header), named=named, newest="" if named else _newest_revision(path))
 
 
-def _newest_revision(path: str, container: str) -> str:
+def _newest_revision(path: str) -> str:
     newest = b""
+    with files.open_input(path) as raw:
+        container = container_of_dump(raw, path) or ""
     with Source(path, container, 0, None, keep_truncated=True) as source:
         for page in itertools.islice(read_pages(source, path, True, ReadOptions(keep_truncated=True)), _DATE_PAGES):
             if isinstance(page, Page) and re.fullmatch(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", page.timestamp):

@@ -53,7 +53,7 @@ class Unit:
 class InputFile:
     """An input with its size in bytes, its checksum, its date, and how its sentences are split.
 
-    changed: as in FileInfo.
+    changed: as in FileInfo. header: of a dump, as `mediawiki.read_header` gives it.
     date: the ISO date that {{CURRENTDAY}} and the like give in the file's pages; empty where the file has none.
     sentences: the JSON of a SentenceChoice (transforms/sentences/choice.py); empty until one is made.
     """
@@ -64,6 +64,7 @@ class InputFile:
     date: str = ""
     sentences: str = ""
     changed: int = dataclasses.field(default=0, compare=False)
+    header: bytes = dataclasses.field(default=b"", compare=False, repr=False)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -1,5 +1,6 @@
 """Byte ranges of a file, as int64 arrays [n, 2] of start and end: each range holds the bytes from start up to end."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,24 @@ def merge_ranges(ranges: Ranges) -> Ranges:
     is_first[1:] = starts[1:] != ends[:-1]
     is_last = np.roll(is_first, -1)
     return np.stack([starts[is_first], ends[is_last]], axis=1)
+
+
+def near_ranges(ranges: Ranges, gap: int, most: int) -> Iterator[list[tuple[int, int]]]:
+    """Ranges [n, 2], which are in order, in groups that are read at once.
+
+    Between ranges of a group there are at most `gap` bytes, and from its start to its end at most `most`. A longer
+    range is cut.
+    """
+    group: list[tuple[int, int]] = []
+    for start, end in ranges.tolist():
+        for at in range(start, end, most):
+            part = at, min(end, at + most)
+            if group and (at - group[-1][1] > gap or part[1] - group[0][0] > most):
+                yield group
+                group = []
+            group.append(part)
+    if group:
+        yield group
 
 
 def cut_out(ranges: Ranges, holes: Ranges) -> Ranges:

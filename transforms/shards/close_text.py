@@ -10,13 +10,12 @@ from maskmill.text import text_shards
 from maskmill.text.text_shards import TextShard
 from transforms.extraction import template_library, unknown_templates
 from transforms.extraction.template_rules import has_rules
-from transforms.inputs.mediawiki import read_header
 from transforms.inputs.site import Site, other_project
 from transforms.inputs.units import InputFile
 from transforms.shards import duplicate_search, duplicates, mixing, mlperf_shards, sentence_choice
 from transforms.shards import fragments as fragment_step
 from transforms.shards.fragments import Fragment
-from transforms.shards.mlperf_shards import CleanedFile
+from transforms.shards.mlperf_shards import CleanedBatch
 from transforms.shards.options import Source
 from transforms.shards.sentence_choice import describe_sentences
 
@@ -32,7 +31,7 @@ OfSource = tuple[Source, list[Fragment]]
 
 
 def close_text_shards(
-    elements: Sequence[TextShard | Fragment | CleanedFile],
+    elements: Sequence[TextShard | Fragment | CleanedBatch],
     sources: Sequence[Source],
     *,
     parameters: Mapping[str, Any],
@@ -52,14 +51,14 @@ def close_text_shards(
     )
     fragments = fragment_step.in_order(element for element in elements if isinstance(element, Fragment))
     cleaned = sorted(
-        (element for element in elements if isinstance(element, CleanedFile)), key=lambda file: file.raw.number
+        (element for element in elements if isinstance(element, CleanedBatch)), key=lambda batch: batch.raw[0].number
     )
     there, of_fragments = files.Listing(output), fragment_step.read_records(fragments, output)
     text_shards.write_eval_md5(shards, output)
     counts: Counts = {"extract": sum_counts(fragment.counts for fragment in fragments)}
     records: Records = {
         fragment_step.KIND: [fragment.key for fragment in fragments],
-        mlperf_shards.KIND: [file.key for file in cleaned],
+        mlperf_shards.KIND: [batch.key for batch in cleaned],
         text_shards.KIND: [shard.key for shard in shards],
     }
     _move_template_counts(counts)
@@ -73,7 +72,7 @@ def close_text_shards(
     mix = _describe_mix(of_sources, output)
     taken = sum(entry["documents"] for entry in mix.values()) or sum(shard.documents for shard in shards)
     _add_duplicates(of_sources, taken, counts, records, output)
-    counts["clean"] = sum_counts(file.counts for file in cleaned)
+    counts["clean"] = sum_counts(batch.counts for batch in cleaned)
     for kind in ("train", "eval"):
         counts[kind] = _kind_counts([shard for shard in shards if shard.kind == kind])
     inputs = _inputs(fragments, cleaned)
@@ -98,6 +97,7 @@ def close_text_shards(
     )
     keep = [files.base_name(shard.path) for shard in shards] + _write_template_report(of_sources, of_fragments, output)
     manifest.sweep(output, keep=keep, patterns=OUTPUT_PATTERNS, records=records, there=there)
+    fragment_step.write_titles(fragments, of_fragments, output)
     pages, reused_pages = fragment_step.account_pages(fragments, of_fragments, output, there)
     reuse.account(output, text_shards.KIND, records[text_shards.KIND], there, pages=pages, reused_pages=reused_pages)
     fragment_step.drop_texts(fragments, output, there)
@@ -114,9 +114,9 @@ def _write_template_report(of_sources: Sequence[OfSource], records: fragment_ste
     return [unknown_templates.REPORT]
 
 
-def _inputs(fragments: Sequence[Fragment], cleaned: Sequence[CleanedFile]) -> list[InputFile]:
+def _inputs(fragments: Sequence[Fragment], cleaned: Sequence[CleanedBatch]) -> list[InputFile]:
     by_path = {file.path: file for fragment in fragments for file in fragment.batch.files}
-    by_path |= {file.raw.file.path: file.raw.file for file in cleaned if file.raw.file is not None}
+    by_path |= {raw.file.path: raw.file for batch in cleaned for raw in batch.raw if raw.file is not None}
     return list(by_path.values())
 
 
@@ -150,7 +150,7 @@ def _languages_without_rules(of_sources: Sequence[OfSource]) -> dict[str, list[s
         extraction = source.extraction
         if extraction.extractor == "wikiextractor" or extraction.wikitext.rules_text:
             continue
-        headers = {read_header(file.path) for file in _inputs(fragments, ()) if file.date}
+        headers = {file.header for file in _inputs(fragments, ()) if file.date}
         languages = {Site.parse(header).language for header in headers}
         missing |= {language for language in languages if not has_rules(language)}
     return {"languages_without_rules": sorted(missing)} if missing else {}
@@ -158,7 +158,7 @@ def _languages_without_rules(of_sources: Sequence[OfSource]) -> dict[str, list[s
 
 def _other_projects(fragments: Sequence[Fragment]) -> dict[str, list[str]]:
     """The projects of dumps that are not of a Wikipedia; its rules are used for them."""
-    named = {other_project(read_header(file.path)) for file in _inputs(fragments, ()) if file.date} - {""}
+    named = {other_project(file.header) for file in _inputs(fragments, ()) if file.date} - {""}
     return {"other_projects": sorted(named)} if named else {}
 
 

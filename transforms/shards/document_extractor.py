@@ -21,7 +21,7 @@ from transforms.extraction.template_expansion import TEMPLATE_NAMESPACE
 from transforms.extraction.template_library import TemplateLibrary
 from transforms.extraction.wikitext import WikitextExtractor
 from transforms.inputs.items import Document, RejectedPage
-from transforms.inputs.mediawiki import Page, read_header, site_base
+from transforms.inputs.mediawiki import Page, site_base
 from transforms.inputs.site import Site
 from transforms.inputs.units import InputFile
 from transforms.sentences.choice import SentenceChoice
@@ -82,8 +82,8 @@ class Origin:
 
 
 def origin_of(file: InputFile) -> Origin:
-    """The origin of an input file; reads its header."""
-    return Origin(date=file.date, header=read_header(file.path) if file.date else b"", sentences=file.sentences)
+    """The origin of an input file."""
+    return Origin(date=file.date, header=file.header if file.date else b"", sentences=file.sentences)
 
 
 class DocumentExtractor:

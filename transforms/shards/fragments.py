@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from maskmill.errors import MissingFileError
 from maskmill.storage import completions, files
-from maskmill.storage.reuse import read_reuse
+from maskmill.storage.reuse import NOTHING, Reuse, read_reuse
 from transforms.collection import Collection
 from transforms.extraction import unknown_templates
 from transforms.extraction.unknown_templates import UnknownTemplate
@@ -32,6 +32,7 @@ from transforms.inputs.items import CutOff, Document, RejectedPage
 from transforms.inputs.mediawiki import Page
 from transforms.inputs.units import InputFile, Unit, UnitBatch, read_unit
 from transforms.shards.byte_ranges import Ranges
+from transforms.shards.cached_texts import read_cached
 from transforms.shards.document_extractor import (
     DocumentExtractor,
     ExtractedDocument,
@@ -56,6 +57,8 @@ from transforms.shards.text_profile import TextProfile
 Rows = npt.NDArray[Any]
 Integers = npt.NDArray[np.int64]
 Records = Mapping[str, dict[str, Any]]  # completion records by their keys
+# What decides the documents of each source, by its name; the name is empty in a build without sources.
+Extractions = Mapping[str, ExtractionOptions]
 
 KIND = "extract"
 _TEXT, _PARAGRAPHS = "text", "paragraphs"  # the endings of its files
@@ -99,6 +102,9 @@ class Fragment:
         }
 
 
+Pieces = Sequence[tuple[Fragment, Ranges]]  # fragments, each with byte ranges of its text [k, 2], in order
+
+
 def in_order(fragments: Iterable[Fragment]) -> list[Fragment]:
     """Sorts fragments as their batches stand in the input, those of a mix by the name of their source first."""
     return sorted(fragments, key=lambda fragment: (fragment.batch.source, fragment.batch.number))
@@ -116,8 +122,8 @@ def fragment_key(options: ExtractionOptions, batch: UnitBatch) -> str:
     return completions.fingerprint(KIND, completions.FORMAT_VERSIONS["extract"], options, source, *of_source)
 
 
-def extract_batch(batch: UnitBatch, options: ExtractionOptions, output: str) -> Fragment:
-    """Extracts a batch into its fragment, unless that is done already.
+def extract_batch(batch: UnitBatch, options: ExtractionOptions, output: str, reuse: Reuse = NOTHING) -> Fragment:
+    """Extracts a batch into its fragment, unless that is done already; reuse: what may be taken instead.
 
     Documents that cannot be processed are counted, and listed with the reason (`read_rejected`).
 
@@ -129,10 +135,11 @@ def extract_batch(batch: UnitBatch, options: ExtractionOptions, output: str) -> 
         output,
         KIND,
         key,
-        lambda: _write_fragment(batch, options, output, key),
+        lambda: _write_fragment(batch, options, output, key, reuse),
         _files_of,
         name=f"unit {batch.number} ({files.base_name(batch.files[0].path)})",
         fits=lambda record: record.get("inputs") == _paths(batch),
+        previous=reuse.previous,
     )
     return Fragment(
         key=key,
@@ -218,10 +225,11 @@ class _Findings:
         self.titles.setdefault(name, []).append(item.title[:_TITLE_BYTES].decode(errors="ignore"))
 
 
-def _write_fragment(batch: UnitBatch, options: ExtractionOptions, output: str, key: str) -> dict[str, Any]:
+def _write_fragment(
+    batch: UnitBatch, options: ExtractionOptions, output: str, key: str, reuse: Reuse = NOTHING
+) -> dict[str, Any]:
     """Writes the files of a fragment, and returns its completion record."""
     findings = _Findings()
-    reuse = read_reuse(output)
     reader = page_reader(reuse.previous, index_seal(reuse.previous)) if reuse.previous else None
     with contextlib.ExitStack() as stack:
         text = stack.enter_context(files.new_file(_path(output, key, _TEXT)))
@@ -252,7 +260,6 @@ def _write_fragment(batch: UnitBatch, options: ExtractionOptions, output: str, k
         "documents": len(writer.rows),
         "size": writer.size,
         "counts": dict(findings.counts),
-        "first_unit": [(unit.path, unit.start) for _, units in batch.parts for unit in units][:1],
         "titles": findings.titles,
         "rejected": findings.rejected,
         "unknown_templates": [dataclasses.asdict(template) for template in unknown_templates.merge(findings.unknown)],
@@ -261,6 +268,7 @@ def _write_fragment(batch: UnitBatch, options: ExtractionOptions, output: str, k
         "caches": caches,
         "inputs": _paths(batch),
         "pages": {"extracted": findings.extracted, "reused": findings.reused, "stored": stored},
+        **completions.stored(output, (text, paragraphs, store)),
     }
 
 
@@ -372,6 +380,17 @@ def read_rejected(fragment: Fragment, output: str) -> list[dict[str, Any]]:
     return list(completions.finished(output, KIND, fragment.key)["rejected"])
 
 
+def write_titles(fragments: Sequence[Fragment], records: Records, output: str) -> None:
+    """Keeps the titles of the first documents that are counted under each name, for the report."""
+    titles: dict[str, dict[str, None]] = {}
+    for fragment in fragments:
+        for name, some in records[fragment.key].get("titles", {}).items():  # earlier versions kept none
+            titles.setdefault(name, {}).update(dict.fromkeys(some))
+    if titles:
+        kept = {name: list(some)[:_TITLES] for name, some in titles.items()}
+        completions.store(output, completions.RUN, completions.TITLES, kept)
+
+
 def profiles_of(fragment: Fragment, records: Records) -> list[tuple[InputFile, dict[str, Any]]]:
     """The files of a fragment, each with the profile of its text (text_profile.TextProfile.record)."""
     return list(zip(fragment.batch.files, records[fragment.key]["profiles"], strict=True))
@@ -385,12 +404,14 @@ def unknown_templates_of(fragments: Sequence[Fragment], records: Records) -> lis
     )
 
 
-def read_ranges(fragment: Fragment, ranges: Ranges, options: ExtractionOptions, output: str) -> Iterator[bytes]:
-    """Yields byte ranges [k, 2] (start, end) of a fragment's text; extracts it again where it is gone."""
-    with _open_cached(fragment, _TEXT, options, output) as file:
-        for start, end in ranges.tolist():
-            file.seek(start)
-            yield file.read(end - start)
+def read_ranges(pieces: Pieces, extractions: Extractions, output: str) -> Iterator[bytes]:
+    """Yields the bytes of pieces, in order, as `read_cached`; extracts a fragment again where its text is gone."""
+    return read_cached(
+        output,
+        pieces,
+        lambda fragment: _path(output, fragment.key, _TEXT),
+        lambda fragment: _write_fragment(fragment.batch, extractions[fragment.batch.source], output, fragment.key),
+    )
 
 
 def read_paragraphs(fragment: Fragment, options: ExtractionOptions, output: str) -> Iterator[Rows]:
@@ -432,9 +453,11 @@ def drop_texts(fragments: Iterable[Fragment], output: str, there: files.Listing)
     files.delete([path for path in paths if there.has(path)])
 
 
-def ExtractDocuments(batches: Collection, *, options: ExtractionOptions, output: str) -> Collection:
-    """Extracts batches of units.
+def ExtractDocuments(
+    batches: Collection, *, options: ExtractionOptions, output: str, reuse: Reuse = NOTHING
+) -> Collection:
+    """Extracts batches of units; reuse: what may be taken instead.
 
     Input: UnitBatch. Output: Fragment, the description of the text written.
     """
-    return batches.spread("ExtractBatch", extract_batch, options, output)  # Fragment
+    return batches.spread("ExtractBatch", extract_batch, options, output, reuse)  # Fragment

@@ -109,7 +109,7 @@ def _choice_hash(hashes: Hashes, seed: int) -> Hashes:
 
 
 def plan_mix(
-    fragments: Iterable[Fragment], split: SplitOptions, sources: Sequence[Source], output: str
+    fragments: Iterable[Fragment], split: SplitOptions, sources: Sequence[Source], output: str, previous: str = ""
 ) -> list[ShardPlan]:
     """Plans all shards of a mix from its fragments' tables, in whatever order they come: training text, then eval.
 
@@ -124,9 +124,10 @@ def plan_mix(
     of_source = {source.name: [f for f in ordered if f.batch.source == source.name] for source in sources}
     documents = []
     for source in sources:
-        documents.append(read_documents(of_source[source.name], source.max_documents, source.extraction, output))
+        of_one = of_source[source.name]
+        documents.append(read_documents(of_one, source.max_documents, source.extraction, output, previous))
         if not len(documents[-1].table):
-            raise UnusableInputError(f"sources.{source.name}: {no_article(of_source[source.name], output)}")
+            raise UnusableInputError(f"sources.{source.name}: {no_article(of_one, output)}")
     is_eval = choose_eval(np.concatenate([one.table["hash"] for one in documents]), split)
     held_out = np.split(is_eval, np.cumsum([len(one.table) for one in documents])[:-1])
     train = _choose_documents(sources, documents, held_out)
@@ -209,9 +210,11 @@ def mix_counts(output: str) -> Mapping[str, Mapping[str, Any]]:
     return completions.finished(output, KIND, KIND)
 
 
-def PlanMix(fragments: Collection, *, split: SplitOptions, sources: Sequence[Source], output: str) -> Collection:
+def PlanMix(
+    fragments: Collection, *, split: SplitOptions, sources: Sequence[Source], output: str, previous: str = ""
+) -> Collection:
     """Plans the shards of a mix once the fragments of all sources are known.
 
     Input: Fragment. Output: ShardPlan.
     """
-    return fragments.together().flat_map("Plan", plan_mix, split, sources, output)  # ShardPlan
+    return fragments.together().flat_map("Plan", plan_mix, split, sources, output, previous)  # ShardPlan

@@ -4,17 +4,18 @@ The plain functions are in `mlperf_cleanup`; here each runs as a step on one fil
 `wiki_nn` on disk, or the run of `<doc>` blocks in fragments that WikiExtractor would have put into one.
 Reference: mlcommons/training, retired_benchmarks/bert/cleanup_scripts/process_wiki.sh.
 
-Layout of a cleaned file `<key>` in the work directory: `<key>.train`, its training text, and `<key>.eval`, its eval
-articles. Both are caches: where they are gone, they are made again from the raw file.
+Raw files are cleaned in batches of neighbours, because each batch costs some files in the work directory. Layout of a
+cleaned batch `<key>`: `<key>.train`, the training text of its files one after another, and `<key>.eval`, their eval
+articles. Both are caches: where they are gone, they are made again from the raw files.
 """
 
 import dataclasses
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+import operator
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from maskmill.errors import UnusableInputError
 from maskmill.storage import completions, files, progress
@@ -27,10 +28,16 @@ from transforms.compat.wikiextractor import pack_files
 from transforms.inputs.units import InputFile
 from transforms.sentences.choice import named_choice
 from transforms.shards.byte_ranges import Ranges, merge_ranges, ranges_of
-from transforms.shards.fragments import Fragment, in_order, read_ranges, read_tables
+from transforms.shards.cached_texts import read_cached
+from transforms.shards.fragments import Fragment, Pieces, in_order, read_ranges, read_tables
 from transforms.shards.options import ExtractionOptions, SplitOptions
 
 KIND = "clean"
+
+_KINDS: tuple[ShardKind, ...] = ("train", "eval")
+# Of cleaned batches, in bytes of raw text; a small input has some for every worker.
+_BATCHES = 64
+_LARGEST_BATCH = 16 << 20
 
 # The reference names its shards as if there were 500, however many there are.
 _SHARDS_IN_NAME = 500
@@ -48,7 +55,7 @@ class RawFile:
     num_files: int
     size: int
     file: InputFile | None = None
-    pieces: tuple[tuple[Fragment, npt.NDArray[np.int64]], ...] = ()
+    pieces: Pieces = ()
 
     @property
     def name(self) -> str:
@@ -63,26 +70,72 @@ class RawFile:
         return dict(item for fragment, ranges in self.pieces for item in fragment.inputs_of(ranges).items())
 
 
+RawBatch = tuple[RawFile, ...]  # neighbours
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CleanedFile:
-    """The description of a cleaned file.
+    """What became of a raw file.
 
-    key: the name of its files. counts: `documents` in the raw file, and how many of them are `eval_articles`.
+    documents: in it. eval_articles: how many of them are. train, eval: the bytes of its training text and of its eval
+    articles.
     """
 
-    raw: RawFile
+    documents: int
+    eval_articles: int
+    train: int
+    eval: int
+
+    def size(self, kind: ShardKind) -> int:
+        """The bytes of its text of a kind."""
+        return self.train if kind == "train" else self.eval
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CleanedBatch:
+    """The description of a cleaned batch.
+
+    key: the name of its files. raw, cleaned: its raw files, in order, and what became of each. md5: the hashes of all
+    their eval articles, in order.
+    """
+
     key: str
-    counts: Mapping[str, int]
+    raw: RawBatch
+    cleaned: tuple[CleanedFile, ...]
+    md5: tuple[str, ...]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many `documents` its raw files have, and how many of them are `eval_articles`."""
+        names = ("documents", "eval_articles")
+        return {name: sum(getattr(file, name) for file in self.cleaned) for name in names}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PartPlan:
-    """What goes into a shard: the training text of cleaned files, or their eval articles, in order."""
+    """What goes into a shard: the training text of cleaned files, or their eval articles, in order.
+
+    pieces: cleaned batches, each with the numbers of its first file and the one behind its last.
+    """
 
     name: str
     kind: ShardKind
     number: int
-    cleaned: tuple[CleanedFile, ...]
+    pieces: tuple[tuple[CleanedBatch, int, int], ...]
+
+
+def batches_of(raw_files: Sequence[RawFile]) -> list[RawBatch]:
+    """Raw files in batches of neighbours; even a small input has some for every worker."""
+    most = min(_LARGEST_BATCH, sum(raw.size for raw in raw_files) // _BATCHES)
+    batches: list[list[RawFile]] = []
+    room = 0
+    for raw in raw_files:
+        if not batches or raw.size > room:
+            batches.append([])
+            room = most
+        batches[-1].append(raw)
+        room -= raw.size
+    return [tuple(batch) for batch in batches]
 
 
 def raw_files_of_inputs(inputs: Sequence[InputFile]) -> list[RawFile]:
@@ -122,54 +175,69 @@ def raw_files_of_fragments(fragments: Iterable[Fragment], output: str) -> list[R
     ]
 
 
-def clean_raw_file(raw: RawFile, split: SplitOptions, extraction: ExtractionOptions, output: str) -> CleanedFile:
-    """Cleans a raw file, splits its sentences and draws its eval articles, unless that is done already.
+def clean_batch(
+    batch: RawBatch, split: SplitOptions, extraction: ExtractionOptions, output: str, previous: str = ""
+) -> CleanedBatch:
+    """Cleans raw files, splits their sentences and draws their eval articles, unless that is done already.
 
     Raises:
-      UnusableInputError: the file is not UTF-8, or holds fewer articles than must be drawn from it.
+      UnusableInputError: a file is not UTF-8, or holds fewer articles than must be drawn from it.
     """
-    source: Any = raw.file.sha256 if raw.file else [(fragment.key, ranges) for fragment, ranges in raw.pieces]
-    place = (raw.number, raw.num_files)
+    sources: list[Any] = [
+        raw.file.sha256 if raw.file else [(fragment.key, ranges) for fragment, ranges in raw.pieces] for raw in batch
+    ]
+    place = (batch[0].number, batch[0].num_files)
     parameters = (split.num_eval_articles, extraction.random_seed, extraction.language)
-    key = completions.fingerprint(KIND, completions.FORMAT_VERSIONS["clean"], source, place, parameters)
+    key = completions.fingerprint(KIND, completions.FORMAT_VERSIONS["clean"], sources, place, parameters)
     record = completions.once(
         output,
         KIND,
         key,
-        lambda: _write_cleaned(raw, split, extraction, output, key),
+        lambda: _write_cleaned(batch, split, extraction, output, key),
         lambda record: completions.PieceFiles(cached=[tuple(cache) for cache in record["caches"]]),
-        name=raw.name,
+        name=batch[0].name,
+        previous=previous,
     )
-    return CleanedFile(raw=raw, key=key, counts=record["counts"])
+    cleaned = tuple(CleanedFile(**file) for file in record["cleaned"])
+    return CleanedBatch(key=key, raw=batch, cleaned=cleaned, md5=tuple(record["md5"]))
 
 
 def _write_cleaned(
-    raw: RawFile, split: SplitOptions, extraction: ExtractionOptions, output: str, key: str
+    batch: RawBatch, split: SplitOptions, extraction: ExtractionOptions, output: str, key: str
 ) -> dict[str, Any]:
-    """Writes the files of a cleaned file, and returns its completion record."""
-    content = _read_raw(raw, extraction, output)
-    text = mlperf_cleanup.clean_markup(mlperf_cleanup.remove_doc_tags(content, raw.name))
-    text = mlperf_cleanup.split_sentences(
-        text, named_choice(extraction.language).by_punkt_alone.splitter(rules="nltk-3.4")
-    )
-    separated = mlperf_cleanup.separate_eval(
-        text,
-        file_number=raw.number,
-        num_files=raw.num_files,
-        num_eval_articles=split.num_eval_articles or 0,
-        seed=extraction.random_seed,
-    )
-    caches = []
-    for path, text in (
-        (_path(output, key, "train"), separated.train),
-        (_path(output, key, "eval"), mlperf_cleanup.join_articles(separated.eval_articles)),
-    ):
-        with files.new_file(path) as file:
-            file.write(text)
-        caches.append((completions.work_name(KIND, files.base_name(path)), file.size, file.sha256))
-    counts = {"eval_articles": len(separated.eval_articles), "documents": content.count(b"<doc ")}
-    hashes = [article_md5(article) for article in separated.eval_articles]
-    return {"counts": counts, "md5": hashes, "caches": caches}
+    """Writes the files of a cleaned batch, and returns its completion record."""
+    splitter = named_choice(extraction.language).by_punkt_alone.splitter(rules="nltk-3.4")
+    paths = [_path(output, key, kind) for kind in _KINDS]
+    cleaned, hashes = [], []
+    with files.new_file(paths[0]) as train, files.new_file(paths[1]) as evaluation:
+        for raw in batch:
+            content = _read_raw(raw, extraction, output)
+            text = mlperf_cleanup.clean_markup(mlperf_cleanup.remove_doc_tags(content, raw.name))
+            separated = mlperf_cleanup.separate_eval(
+                mlperf_cleanup.split_sentences(text, splitter),
+                file_number=raw.number,
+                num_files=raw.num_files,
+                num_eval_articles=split.num_eval_articles or 0,
+                seed=extraction.random_seed,
+            )
+            articles = mlperf_cleanup.join_articles(separated.eval_articles)
+            train.write(separated.train)
+            evaluation.write(articles)
+            hashes += [article_md5(article) for article in separated.eval_articles]
+            cleaned.append(
+                {
+                    "documents": content.count(b"<doc "),
+                    "eval_articles": len(separated.eval_articles),
+                    "train": len(separated.train),
+                    "eval": len(articles),
+                }
+            )
+    caches = [
+        (completions.work_name(KIND, files.base_name(file.path)), file.size, file.sha256)
+        for file in (train, evaluation)
+    ]
+    kept = completions.stored(output, (train, evaluation))
+    return {"cleaned": cleaned, "md5": hashes, "caches": caches, **kept}
 
 
 def _read_raw(raw: RawFile, extraction: ExtractionOptions, output: str) -> bytes:
@@ -177,45 +245,51 @@ def _read_raw(raw: RawFile, extraction: ExtractionOptions, output: str) -> bytes
         content = files.read_bytes(raw.file.path)
         check_unchanged(raw.file.path, raw.file.size, raw.file.changed)
         return content
-    return b"".join(
-        block for fragment, ranges in raw.pieces for block in read_ranges(fragment, ranges, extraction, output)
-    )
+    return b"".join(read_ranges(raw.pieces, {"": extraction}, output))
 
 
 def _path(output: str, key: str, kind: ShardKind) -> str:
     return completions.work_path(output, KIND, f"{key}.{kind}")
 
 
-def plan_parts(cleaned: Iterable[CleanedFile], split: SplitOptions, output: str) -> list[PartPlan]:
+def plan_parts(cleaned: Iterable[CleanedBatch], split: SplitOptions, output: str) -> list[PartPlan]:
     """Packs the files into shards by their raw sizes; the last plan is the eval set.
 
     Raises:
       UnusableInputError: the first file is larger than a shard.
     """
-    ordered = tuple(sorted(cleaned, key=lambda file: file.raw.number))
-    packed = mlperf_cleanup.pack_shards([file.raw.size for file in ordered], split.shard_size_mb or 0)
+    batches = sorted(cleaned, key=lambda batch: batch.raw[0].number)
+    places = [(number, file) for number, batch in enumerate(batches) for file in range(len(batch.raw))]
+    sizes = [raw.size for batch in batches for raw in batch.raw]
+
+    def pieces(members: Iterable[int]) -> tuple[tuple[CleanedBatch, int, int], ...]:
+        """Neighbouring files, by their places among all."""
+        in_batches = itertools.groupby((places[member] for member in members), key=operator.itemgetter(0))
+        of_batches = [(batches[number], [file for _, file in some]) for number, some in in_batches]
+        return tuple((batch, numbers[0], numbers[-1] + 1) for batch, numbers in of_batches)
+
+    packed = mlperf_cleanup.pack_shards(sizes, split.shard_size_mb or 0)
     plans = [
-        PartPlan(
-            name=shard_name("train", number, _SHARDS_IN_NAME),
-            kind="train",
-            number=number,
-            cleaned=tuple(ordered[member] for member in members),
-        )
+        PartPlan(name=shard_name("train", number, _SHARDS_IN_NAME), kind="train", number=number, pieces=pieces(members))
         for number, members in enumerate(packed)
     ]
-    plans.append(PartPlan(name=shard_name("eval", 0, 1), kind="eval", number=0, cleaned=ordered))
-    progress.announce(output, TEXT, pieces=len(plans), size=sum(file.raw.size for file in ordered))
+    plans.append(PartPlan(name=shard_name("eval", 0, 1), kind="eval", number=0, pieces=pieces(range(len(sizes)))))
+    progress.announce(output, TEXT, pieces=len(plans), size=sum(sizes))
     return plans
 
 
-def gather_part(plan: PartPlan, split: SplitOptions, extraction: ExtractionOptions, output: str) -> TextShard:
+def gather_part(
+    plan: PartPlan, split: SplitOptions, extraction: ExtractionOptions, output: str, previous: str = ""
+) -> TextShard:
     """Writes a shard from its cleaned files, unless it is there already with the same content.
 
     Raises:
       UnusableInputError: a file has no article left for training.
     """
-    keys = [cleaned.key for cleaned in plan.cleaned]
-    key, record = write_once(plan.name, keys, output, lambda path: _write_part(path, plan, split, extraction, output))
+    sources = [(batch.key, first, last) for batch, first, last in plan.pieces]
+    key, record = write_once(
+        plan.name, sources, output, lambda path: _write_part(path, plan, split, extraction, output), previous
+    )
     return TextShard(
         path=files.join(output, plan.name),
         kind=plan.kind,
@@ -224,7 +298,12 @@ def gather_part(plan: PartPlan, split: SplitOptions, extraction: ExtractionOptio
         sha256=record["sha256"],
         documents=record["documents"],
         sentences=record["sentences"],
-        inputs={path: sha256 for file in plan.cleaned for path, sha256 in file.raw.inputs.items()},
+        inputs={
+            path: sha256
+            for batch, first, last in plan.pieces
+            for raw in batch.raw[first:last]
+            for path, sha256 in raw.inputs.items()
+        },
         key=key,
     )
 
@@ -233,58 +312,86 @@ def _write_part(
     path: str, plan: PartPlan, split: SplitOptions, extraction: ExtractionOptions, output: str
 ) -> dict[str, Any]:
     """Writes the file of a shard, and returns its completion record."""
-    sentences = 0
-    with files.new_file(path) as file:
-        for cleaned in plan.cleaned:
-            cached = _path(output, cleaned.key, plan.kind)
-            if not files.exists(cached):
-                _write_cleaned(cleaned.raw, split, extraction, output, cleaned.key)
-            text = files.read_bytes(cached)
+    blocks = read_cached(
+        output,
+        [(batch, _range_of(batch, first, last, plan.kind)) for batch, first, last in plan.pieces],
+        lambda batch: _path(output, batch.key, plan.kind),
+        lambda batch: _write_cleaned(batch.raw, split, extraction, output, batch.key),
+    )
+    gathered = [
+        (raw.name, file)
+        for batch, first, last in plan.pieces
+        for raw, file in zip(batch.raw[first:last], batch.cleaned[first:last], strict=True)
+    ]
+    sentences, pending = 0, bytearray()
+    with files.new_file(path) as shard:
+        for name, file in gathered:
+            size = file.size(plan.kind)
+            while len(pending) < size:
+                pending += next(blocks)
+            text = bytes(pending[:size])
+            del pending[:size]
             if plan.kind == "train":
-                text = mlperf_cleanup.gather(text, cleaned.raw.name)
-            file.write(text)
+                text = mlperf_cleanup.gather(text, name)
+            shard.write(text)
             sentences += sum(1 for line in text.split(b"\n") if line)
-    eval_articles = sum(cleaned.counts["eval_articles"] for cleaned in plan.cleaned)
-    documents = sum(cleaned.counts["documents"] for cleaned in plan.cleaned)
-    of_eval = [cleaned.key for cleaned in plan.cleaned] if plan.kind == "eval" else []
+    eval_articles = sum(file.eval_articles for _, file in gathered)
+    documents = sum(file.documents for _, file in gathered)
     return {
-        "size": file.size,
-        "sha256": file.sha256,
+        "size": shard.size,
+        "sha256": shard.sha256,
         "documents": eval_articles if plan.kind == "eval" else documents - eval_articles,
         "sentences": sentences,
-        "md5": [md5 for record in completions.all_finished(output, KIND, of_eval) for md5 in record["md5"]],
+        "md5": [md5 for batch, *_ in plan.pieces for md5 in batch.md5] if plan.kind == "eval" else [],
+        **completions.stored(output, (shard,)),
     }
 
 
-def drop_texts(cleaned: Iterable[CleanedFile], output: str, there: files.Listing) -> None:
-    """Deletes the cleaned files' texts once their shards are written; `there`: what lies below `output`."""
-    kinds: tuple[ShardKind, ...] = ("train", "eval")
-    paths = [_path(output, file.key, kind) for file in cleaned for kind in kinds]
+def _range_of(batch: CleanedBatch, first: int, last: int, kind: ShardKind) -> Ranges:
+    """The bytes of neighbouring files in the text of a batch, [1, 2]."""
+    start = sum(file.size(kind) for file in batch.cleaned[:first])
+    return np.array([[start, start + sum(file.size(kind) for file in batch.cleaned[first:last])]], np.int64)
+
+
+def drop_texts(cleaned: Iterable[CleanedBatch], output: str, there: files.Listing) -> None:
+    """Deletes the cleaned texts once their shards are written; `there`: what lies below `output`."""
+    paths = [_path(output, batch.key, kind) for batch in cleaned for kind in _KINDS]
     files.delete([path for path in paths if there.has(path)])
+
+
+def TakeRawFiles(inputs: Collection) -> Collection:
+    """Takes WikiExtractor files on disk.
+
+    Input: one list of InputFile. Output: RawBatch.
+    """
+    return inputs.map("Take", raw_files_of_inputs).flat_map("Batch", batches_of)  # RawBatch
 
 
 def PackRawFiles(fragments: Collection, *, output: str) -> Collection:
     """Packs the documents of fragments as WikiExtractor packs its files, once all fragments are known.
 
-    Input: Fragment. Output: RawFile.
+    Input: Fragment. Output: RawBatch.
     """
-    return fragments.together().flat_map("Pack", raw_files_of_fragments, output)  # RawFile
+    packed = fragments.together().map("Pack", raw_files_of_fragments, output)  # list[RawFile]
+    return packed.flat_map("Batch", batches_of)  # RawBatch
 
 
 def CleanRawFiles(
-    raw_files: Collection, *, split: SplitOptions, extraction: ExtractionOptions, output: str
+    batches: Collection, *, split: SplitOptions, extraction: ExtractionOptions, output: str, previous: str = ""
 ) -> Collection:
     """Cleans raw files.
 
-    Input: RawFile. Output: CleanedFile.
+    Input: RawBatch. Output: CleanedBatch.
     """
-    return raw_files.spread("Clean", clean_raw_file, split, extraction, output)  # CleanedFile
+    return batches.spread("Clean", clean_batch, split, extraction, output, previous)  # CleanedBatch
 
 
-def GatherParts(cleaned: Collection, *, split: SplitOptions, extraction: ExtractionOptions, output: str) -> Collection:
+def GatherParts(
+    cleaned: Collection, *, split: SplitOptions, extraction: ExtractionOptions, output: str, previous: str = ""
+) -> Collection:
     """Packs cleaned files into shards and writes them.
 
-    Input: CleanedFile. Output: TextShard, the description of the file written.
+    Input: CleanedBatch. Output: TextShard, the description of the file written.
     """
     plans = cleaned.together().flat_map("Plan", plan_parts, split, output)  # PartPlan
-    return plans.spread("Gather", gather_part, split, extraction, output)  # TextShard
+    return plans.spread("Gather", gather_part, split, extraction, output, previous)  # TextShard

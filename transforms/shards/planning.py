@@ -9,14 +9,14 @@ import collections
 import dataclasses
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from maskmill.errors import UnusableInputError
-from maskmill.storage import files, progress
+from maskmill.storage import completions, files, progress
 from maskmill.storage.manifest import sum_counts
 from maskmill.text.text_shards import (
     DEFAULT_SHARD_SIZE_MB,
@@ -32,13 +32,20 @@ from transforms.shards.byte_ranges import Ranges, cut_out, merge_ranges, ranges_
 from transforms.shards.duplicate_search import DROPPED
 from transforms.shards.duplicates import find_duplicates
 from transforms.shards.eval_membership import choose_eval
-from transforms.shards.fragments import Fragment, in_order, read_ranges, read_rejected, read_tables
+from transforms.shards.fragments import (
+    Extractions,
+    Fragment,
+    Pieces,
+    in_order,
+    read_ranges,
+    read_rejected,
+    read_tables,
+)
 from transforms.shards.options import ExtractionOptions, SplitOptions
 
 Rows = npt.NDArray[Any]
 Integers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
-Pieces = tuple[tuple[Fragment, Ranges], ...]  # fragments, each with byte ranges of it, in order
 
 MEGABYTE = 1 << 20
 _MOST_SHARDS = 1_000_000
@@ -163,7 +170,11 @@ class Run:
 
 
 def read_documents(
-    ordered: Sequence[Fragment], max_documents: int | None, extraction: ExtractionOptions, output: str
+    ordered: Sequence[Fragment],
+    max_documents: int | None,
+    extraction: ExtractionOptions,
+    output: str,
+    previous: str = "",
 ) -> Documents:
     """Reads the tables of a source's fragments, which are in order, and decides on duplicate paragraphs."""
     drops = extraction.quality.finds_duplicates
@@ -172,7 +183,7 @@ def read_documents(
         table, starts = table[:max_documents], np.minimum(starts, max_documents)
     if not drops:
         return Documents(ordered, table, starts, np.zeros(0, DROPPED))
-    dropped = find_duplicates(ordered, extraction, output)
+    dropped = find_duplicates(ordered, extraction, output, previous)
     left = [0]
     for number, (start, end) in enumerate(itertools.pairwise(starts.tolist())):
         rows = _without(table[start:end], _of_fragment(dropped, number))
@@ -204,7 +215,11 @@ def _without(table: Rows, dropped: Rows) -> Rows:
 
 
 def plan_text_shards(
-    fragments: Iterable[Fragment], options: SplitOptions, extraction: ExtractionOptions, output: str
+    fragments: Iterable[Fragment],
+    options: SplitOptions,
+    extraction: ExtractionOptions,
+    output: str,
+    previous: str = "",
 ) -> list[ShardPlan]:
     """Plans all shards from the fragments' tables, in whatever order the fragments come: training text, then eval.
 
@@ -212,7 +227,7 @@ def plan_text_shards(
       UnusableInputError: no document is left for training, or fewer than the eval set needs.
     """
     ordered = in_order(fragments)
-    documents = read_documents(ordered, options.max_documents, extraction, output)
+    documents = read_documents(ordered, options.max_documents, extraction, output, previous)
     table = documents.table
     if not len(table):
         raise no_article(ordered, output)
@@ -300,23 +315,21 @@ def no_article(fragments: Sequence[Fragment], output: str) -> UnusableInputError
 
 
 def PlanTextShards(
-    fragments: Collection, *, split: SplitOptions, extraction: ExtractionOptions, output: str
+    fragments: Collection, *, split: SplitOptions, extraction: ExtractionOptions, output: str, previous: str = ""
 ) -> Collection:
     """Plans the shards once all fragments are known.
 
     Input: Fragment. Output: ShardPlan.
     """
-    return fragments.together().flat_map("Plan", plan_text_shards, split, extraction, output)  # ShardPlan
+    return fragments.together().flat_map("Plan", plan_text_shards, split, extraction, output, previous)  # ShardPlan
 
 
-# What decides the documents of each source, by its name; the name is empty in a build without sources.
-Extractions = Mapping[str, ExtractionOptions]
-
-
-def assemble_text_shard(plan: ShardPlan, extractions: Extractions, output: str) -> TextShard:
-    """Writes a shard from its fragments, unless it is there already with the same content."""
+def assemble_text_shard(plan: ShardPlan, extractions: Extractions, output: str, previous: str = "") -> TextShard:
+    """Writes a shard from its fragments, unless it is there already, or in the release before (`previous`)."""
     pieces = [(fragment.key, ranges) for fragment, ranges in plan.pieces]
-    key, record = write_once(plan.name, pieces, output, lambda path: _write_shard(path, plan, extractions, output))
+    key, record = write_once(
+        plan.name, pieces, output, lambda path: _write_shard(path, plan, extractions, output), previous
+    )
     return TextShard(
         path=files.join(output, plan.name),
         kind=plan.kind,
@@ -334,18 +347,18 @@ def _write_shard(path: str, plan: ShardPlan, extractions: Extractions, output: s
     """Writes the file of a shard, and returns its completion record."""
     eval_blocks: list[bytes] = []
     with files.new_file(path) as file:
-        for fragment, ranges in plan.pieces:
-            for block in read_ranges(fragment, ranges, extractions[fragment.batch.source], output):
-                file.write(block)
-                if plan.kind == "eval":
-                    eval_blocks.append(block)
+        for block in read_ranges(plan.pieces, extractions, output):
+            file.write(block)
+            if plan.kind == "eval":
+                eval_blocks.append(block)
     articles = [article for article in b"".join(eval_blocks).split(b"\n\n") if article]
-    return {"size": file.size, "sha256": file.sha256, "md5": [article_md5(article) for article in articles]}
+    md5 = [article_md5(article) for article in articles]
+    return {"size": file.size, "sha256": file.sha256, "md5": md5, **completions.stored(output, (file,))}
 
 
-def AssembleTextShards(plans: Collection, *, extractions: Extractions, output: str) -> Collection:
+def AssembleTextShards(plans: Collection, *, extractions: Extractions, output: str, previous: str = "") -> Collection:
     """Writes planned shards.
 
     Input: ShardPlan. Output: TextShard, the description of the file written.
     """
-    return plans.spread("Assemble", assemble_text_shard, extractions, output)  # TextShard
+    return plans.spread("Assemble", assemble_text_shard, extractions, output, previous)  # TextShard

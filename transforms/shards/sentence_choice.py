@@ -14,7 +14,6 @@ from maskmill.storage import completions, files, progress
 from maskmill.storage.found_files import check_unchanged
 from transforms.collection import Collection
 from transforms.inputs.items import CutOff
-from transforms.inputs.mediawiki import read_header
 from transforms.inputs.site import Site
 from transforms.inputs.units import InputFile, Unit, plan_units, read_unit
 from transforms.sentences import training
@@ -36,7 +35,12 @@ Doubt = Literal["long_lines", "other_script", "unknown_script"]
 
 
 def choose_sentences(
-    inputs: Sequence[InputFile], extraction: ExtractionOptions, input_format: str, output: str, source: str = ""
+    inputs: Sequence[InputFile],
+    extraction: ExtractionOptions,
+    input_format: str,
+    output: str,
+    source: str = "",
+    previous: str = "",
 ) -> list[InputFile]:
     """Adds to each input how its sentences are split; trains Punkt first, unless that is done already.
 
@@ -57,7 +61,7 @@ def choose_sentences(
     trained = {}
     for choice in untrained:
         of_choice = [file for file, of_file in zip(inputs, choices, strict=True) if of_file == choice]
-        trained[choice] = choice.after_training(*_train(choice, of_choice, reading))
+        trained[choice] = choice.after_training(*_train(choice, of_choice, reading, previous))
     return [
         dataclasses.replace(file, sentences=trained.get(choice, choice).to_json())
         for file, choice in zip(inputs, choices, strict=True)
@@ -102,12 +106,12 @@ class _TextReader:
     def choice_of(self, file: InputFile) -> SentenceChoice:
         """How the input itself says that its sentences are split."""
         is_dump = self._units(file)[0].format == "mediawiki"
-        language = Site.parse(read_header(file.path)).language if is_dump else ""
+        language = Site.parse(file.header).language if is_dump else ""
         return choice_of_input(language, self.texts(file))
 
 
 def _train(
-    choice: SentenceChoice, inputs: Sequence[InputFile], reading: _TextReader
+    choice: SentenceChoice, inputs: Sequence[InputFile], reading: _TextReader, previous: str
 ) -> tuple[ParametersFolder | None, int]:
     """Trains Punkt on inputs, unless that is done already.
 
@@ -132,6 +136,7 @@ def _train(
         lambda: _write_parameters(name, inputs, reading),
         lambda record: completions.PieceFiles(written=[tuple(file) for file in record["files"]]),
         name=f"Punkt for {choice.name}",
+        previous=previous,
     )
     parameters = None if record["parameters"] is None else ParametersFolder(**record["parameters"])
     return parameters, record["text_bytes"]
@@ -145,18 +150,20 @@ def _write_parameters(name: str, inputs: Sequence[InputFile], reading: _TextRead
     if parameters is None:
         return {"parameters": None, "text_bytes": text_bytes, "files": []}
     contents = training.parameter_files(parameters)
-    written = []
+    listed, written = [], []
     for base_name, content in contents.items():
         with files.new_file(files.join(reading.output, f"{name}/{base_name}")) as file:
             file.write(content)
-        written.append((f"{name}/{base_name}", file.size, file.sha256))
+        listed.append((f"{name}/{base_name}", file.size, file.sha256))
+        written.append(file)
     folder = ParametersFolder(
         path=name,
         sha256=training.checksum_of(contents),
         abbreviations=len(parameters.abbreviations),
         is_trained_here=True,
     )
-    return {"parameters": dataclasses.asdict(folder), "text_bytes": text_bytes, "files": written}
+    kept = completions.stored(reading.output, written)
+    return {"parameters": dataclasses.asdict(folder), "text_bytes": text_bytes, "files": listed, **kept}
 
 
 def describe_sentences(
@@ -245,10 +252,17 @@ def doubts_of(choice: SentenceChoice, lines: Mapping[str, int], scripts: Mapping
 
 
 def ChooseSentences(
-    inputs: Collection, *, extraction: ExtractionOptions, input_format: str, output: str, source: str = ""
+    inputs: Collection,
+    *,
+    extraction: ExtractionOptions,
+    input_format: str,
+    output: str,
+    source: str = "",
+    previous: str = "",
 ) -> Collection:
     """Decides how the sentences of each input are split, before the first page is extracted.
 
     Input: one list of InputFile. Output: the same list, with `sentences`.
     """
-    return inputs.map("Choose", choose_sentences, extraction, input_format, output, source)  # list[InputFile]
+    settings = extraction, input_format, output, source, previous
+    return inputs.map("Choose", choose_sentences, *settings)  # list[InputFile]

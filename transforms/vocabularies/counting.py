@@ -92,7 +92,7 @@ class CountedShard:
         return {self.path: self.sha256}
 
 
-def count_shard(shard: TextShard, rules: WordRules, output: str) -> CountedShard:
+def count_shard(shard: TextShard, rules: WordRules, output: str, previous: str = "") -> CountedShard:
     """Counts the words of a text shard into runs below `output`, unless that is done already.
 
     Raises:
@@ -107,7 +107,7 @@ def count_shard(shard: TextShard, rules: WordRules, output: str) -> CountedShard
         return record
 
     name = f"the counts of {files.base_name(shard.path)}"
-    record = completions.once(output, KIND, key, count, _files_of, name=name)
+    record = completions.once(output, KIND, key, count, _files_of, name=name, previous=previous)
     return CountedShard(
         key=key,
         path=shard.path,
@@ -129,18 +129,21 @@ def write_runs(path: str, rules: WordRules, key: str, output: str) -> dict[str, 
     """
     counter = WordCounter(rules)
     runs: list[tuple[str, int, str, list[int]]] = []
+    written = []
     for table in counter.full_tables(read_blocks(path)):
         name = completions.work_name(KIND, f"{key}.{len(runs)}.words")
-        runs.append((name, *write_table(table, files.join(output, name))))
-    return {"runs": runs, "counts": counter.counts}
+        file, starts = write_table(table, files.join(output, name))
+        runs.append((name, file.size, file.sha256, starts))
+        written.append(file)
+    return {"runs": runs, "counts": counter.counts, **completions.stored(output, written)}
 
 
-def write_table(table: WordTable, path: str) -> tuple[int, str, list[int]]:
-    """Writes a table's words as records; returns the size and the sha256 of the file, and the buckets' starts."""
+def write_table(table: WordTable, path: str) -> tuple[files.OutputFile, list[int]]:
+    """Writes a table's words as records; returns the file, and the buckets' starts."""
     records, starts = table.records()
     with files.new_file(path) as file:
         file.write(records.data)
-    return file.size, file.sha256, starts.tolist()
+    return file, starts.tolist()
 
 
 class WordCounter:
@@ -217,9 +220,9 @@ def drop_runs(shards: Iterable[CountedShard], output: str, there: files.Listing)
     files.delete([path for path in paths if there.has(path)])
 
 
-def CountWords(shards: Collection, *, options: VocabularyOptions, output: str) -> Collection:
+def CountWords(shards: Collection, *, options: VocabularyOptions, output: str, previous: str = "") -> Collection:
     """Counts the words of text shards.
 
     Input: TextShard. Output: CountedShard, the description of the runs written.
     """
-    return shards.spread("CountShard", count_shard, WordRules.of(options), output)  # CountedShard
+    return shards.spread("CountShard", count_shard, WordRules.of(options), output, previous)  # CountedShard

@@ -1,7 +1,6 @@
 """Merged counts → a vocabulary's files → the report on them → the manifest: one piece of work each."""
 
 import dataclasses
-import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -64,7 +63,7 @@ class MadeVocabulary:
 
 
 def make_vocabulary(
-    merged: Sequence[MergedWords], setup: VocabularySetup, texts: Sequence[str], output: str
+    merged: Sequence[MergedWords], setup: VocabularySetup, texts: Sequence[str], output: str, previous: str = ""
 ) -> MadeVocabulary:
     """Learns a vocabulary from the merged counts and writes its files to the directory `output`.
 
@@ -79,7 +78,13 @@ def make_vocabulary(
     progress.announce(output, KIND, pieces=1, size=0)
     key = completions.fingerprint(KIND, completions.FORMAT_VERSIONS[KIND], sorted(part.key for part in merged), setup)
     record = completions.once(
-        output, KIND, key, lambda: _make(merged, setup, texts, output), _files_of, name="vocabulary"
+        output,
+        KIND,
+        key,
+        lambda: _make(merged, setup, texts, output),
+        _files_of,
+        name="vocabulary",
+        previous=previous,
     )
     return MadeVocabulary(files=tuple(_files_of(record).written), counts=record["counts"], key=key)
 
@@ -106,7 +111,7 @@ def _make(merged: Sequence[MergedWords], setup: VocabularySetup, texts: Sequence
     if setup.transform_fn:
         contents |= transform_fn.transform_fn_files(words, counted.threshold, learned, options)
     return {
-        "files": _written(contents, output),
+        **_written(contents, output),
         "counts": {
             "pieces": len(learned.pieces),
             "special": learned.special,
@@ -121,28 +126,33 @@ def _make(merged: Sequence[MergedWords], setup: VocabularySetup, texts: Sequence
     }
 
 
-def _written(contents: Mapping[str, bytes], directory: str) -> list[Listed]:
-    """Writes files into a directory."""
-    listed = []
+def _written(contents: Mapping[str, bytes], directory: str) -> dict[str, Any]:
+    """Writes files into a directory; returns what a record says of them: `files`, name, size and sha256 of each."""
+    written = []
     for name, content in contents.items():
-        files.write_bytes(files.join(directory, name), content)
-        listed.append((name, len(content), hashlib.sha256(content).hexdigest()))
-    return listed
+        with files.new_file(files.join(directory, name)) as file:
+            file.write(content)
+        written.append(file)
+    listed = [(name, file.size, file.sha256) for name, file in zip(contents, written, strict=True)]
+    return {"files": listed, **completions.stored(directory, written)}
 
 
 def write_model_directory(options: VocabularyOptions, output: str, model_dir: str) -> list[Listed]:
     """Writes all that transformers reads of a tokenizer into the directory of a model; returns its files."""
     vocabulary = {name: files.read_bytes(files.join(output, name)) for name in VOCABULARY_FILES[options.kind]}
     files.make_directory(model_dir)
-    return _written(model_files(vocabulary, options), model_dir)
+    listed: list[Listed] = _written(model_files(vocabulary, options), model_dir)["files"]
+    return listed
 
 
-def MakeVocabulary(merged: Collection, *, setup: VocabularySetup, texts: tuple[str, ...], output: str) -> Collection:
+def MakeVocabulary(
+    merged: Collection, *, setup: VocabularySetup, texts: tuple[str, ...], output: str, previous: str = ""
+) -> Collection:
     """Learns a vocabulary and writes its files.
 
     Input: one list of MergedWords. Output: MadeVocabulary, the description of the files.
     """
-    return merged.map("LearnAndWrite", make_vocabulary, setup, texts, output)  # MadeVocabulary
+    return merged.map("LearnAndWrite", make_vocabulary, setup, texts, output, previous)  # MadeVocabulary
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -165,7 +175,11 @@ def measured_texts(texts: Sequence[TextShard]) -> list[TextShard]:
 
 
 def report_vocabulary(
-    elements: Sequence[MadeVocabulary | TextShard], setup: VocabularySetup, compare: Sequence[str], output: str
+    elements: Sequence[MadeVocabulary | TextShard],
+    setup: VocabularySetup,
+    compare: Sequence[str],
+    output: str,
+    previous: str = "",
 ) -> MadeReport:
     """Measures a vocabulary, and others beside it, on held-out text; writes report.json and report.md.
 
@@ -196,20 +210,20 @@ def report_vocabulary(
             REPORT: completions.canonical_json(found, indent=1).encode(),
             REPORT_TABLE: report.as_table(found).encode(),
         }
-        return {"files": _written(contents, output)}
+        return _written(contents, output)
 
-    record = completions.once(output, REPORT_KIND, key, write, _files_of, name=REPORT)
+    record = completions.once(output, REPORT_KIND, key, write, _files_of, name=REPORT, previous=previous)
     return MadeReport(files=tuple(_files_of(record).written), measured=measured, key=key)
 
 
 def ReportVocabulary(
-    together: Collection, *, setup: VocabularySetup, compare: tuple[str, ...], output: str
+    together: Collection, *, setup: VocabularySetup, compare: tuple[str, ...], output: str, previous: str = ""
 ) -> Collection:
     """Measures a vocabulary on held-out text.
 
     Input: one list of MadeVocabulary and TextShard. Output: MadeReport, the description of the report's files.
     """
-    return together.map("Measure", report_vocabulary, setup, compare, output)  # MadeReport
+    return together.map("Measure", report_vocabulary, setup, compare, output, previous)  # MadeReport
 
 
 # The names that the files of any vocabulary have; files that fit and are not of this one are swept.

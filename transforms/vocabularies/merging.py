@@ -137,7 +137,7 @@ def announce_merges(shards: Sequence[CountedShard], output: str) -> list[MergePl
     return plans
 
 
-def merge_runs(plan: MergePlan, output: str) -> MergedWords:
+def merge_runs(plan: MergePlan, output: str, previous: str = "") -> MergedWords:
     """Adds up the counts of a piece's words, unless that is done already.
 
     Raises:
@@ -152,6 +152,7 @@ def merge_runs(plan: MergePlan, output: str) -> MergedWords:
         lambda: _merge(plan, name, output),
         lambda record: completions.PieceFiles(written=[(name, record["size"], record["sha256"])]),
         name=f"the merged counts of buckets {plan.first} to {plan.end - 1}",
+        previous=previous,
     )
     return MergedWords(
         key=key,
@@ -176,9 +177,10 @@ def _merge(plan: MergePlan, name: str, output: str) -> dict[str, Any]:
         if run.end > run.start:
             content = read_run(run.path, run.rules, run.key, run.name, run.start, run.end, output)
             table.add(_padded(content), len(content), plan.part, plan.parts)
-    size, sha256, _ = write_table(table, files.join(output, name))
+    file, _ = write_table(table, files.join(output, name))
     rows = np.stack([table.counts, np.ones(len(table), np.int64), table.sizes], axis=1)
-    return {"size": size, "sha256": sha256, "histogram": _added_up(rows).tolist()}
+    histogram = _added_up(rows).tolist()
+    return {"size": file.size, "sha256": file.sha256, "histogram": histogram, **completions.stored(output, (file,))}
 
 
 def _added_up(rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -245,10 +247,10 @@ def _read_sorted(merged: Sequence[MergedWords], output: str, threshold: int, *, 
     return sorted_words(read.text, read.ends, read.counts)
 
 
-def MergeCounts(shards: Collection, *, output: str) -> Collection:
+def MergeCounts(shards: Collection, *, output: str, previous: str = "") -> Collection:
     """Adds up the counts of all text shards.
 
     Input: CountedShard. Output: MergedWords, the descriptions of tables that have no word in common.
     """
     plans = shards.together().flat_map("Plan", announce_merges, output)  # MergePlan
-    return plans.spread("MergeRuns", merge_runs, output)  # MergedWords
+    return plans.spread("MergeRuns", merge_runs, output, previous)  # MergedWords
