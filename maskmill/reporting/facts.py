@@ -11,8 +11,8 @@ from maskmill.reporting.made_from import Input, Option, Step
 from maskmill.reporting.made_stages import MadeStage
 from maskmill.reporting.measured import RowFacts, TextFacts, row_facts_of, text_facts_of
 from maskmill.reporting.samples import Follow, FrequentPiece, Samples, frequent_pieces, noting, samples_of
-from maskmill.storage import files, outcomes, timings
-from maskmill.storage.reuse import Reused
+from maskmill.storage import files, timings
+from maskmill.storage.reuse import Reused, read_reused
 from maskmill.storage.timings import Timing
 from maskmill.verification.findings import CHECKS, Finding, Verification
 
@@ -198,7 +198,7 @@ def collect(
     titles = {} if text is None else titles_of(text)
     directories = [stage.directory for stage in stages]
     timed = files.each(directory, timings.read, directories)
-    reused = files.each(directory, outcomes.last_reused, directories)
+    reused = files.each(directory, read_reused, directories)
     results = () if verification is None else verification.results
     rows = row_facts_of(results, directory=None if examples is None else examples.directory)
     if examples is not None:

@@ -5,23 +5,24 @@ directory is not listed: its files are looked at one by one, which takes no time
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 from maskmill.storage import completions, files
 
-FINISHED = "finished"  # the kind of the records; they are no part of what is listed
+FINISHED = "finished"  # the kind of the records
+_OF_RUNS = tuple(f"/{completions.work_name(kind, '')}" for kind in (FINISHED, completions.RUN, completions.REMADE))
 
 
-def store(place: str, name: str, key: str, directories: Sequence[str]) -> None:
+def store(place: str, name: str, key: str, there: Iterable[files.Listing]) -> None:
     """Remembers that what lies in directories of a store is finished.
 
     Args:
       place: the directory of a stage, in whose work directory the record lies.
       name: of what is finished.
       key: a fingerprint of all that it depends on.
-      directories: of what was made.
+      there: what lies below the directories of what was made.
     """
-    if not files.is_local(place) and (listed := _digest(files.each(place, files.Listing, directories))):
+    if not files.is_local(place) and (listed := _digest(there)):
         completions.store(place, FINISHED, name, {"key": key, "objects": listed})
 
 
@@ -43,12 +44,15 @@ def is_so(place: str, name: str, key: Callable[[], str], there: Iterable[files.L
 
 
 def _digest(there: Iterable[files.Listing]) -> str:
-    """A checksum over the paths and checksums of all objects below directories; "" where a store tells none."""
+    """A checksum over the paths and checksums of all objects below directories; "" where a store tells none.
+
+    What is said of runs does not count: it is written once the work is done.
+    """
     digest = hashlib.sha256()
     for listing in there:
         for file in listing.objects:
             if not file.checksum:
                 return ""
-            if f"/{completions.work_name(FINISHED, '')}" not in file.path:
+            if not any(folder in file.path for folder in _OF_RUNS):
                 digest.update(f"{file.path}\t{file.size}\t{file.checksum}\n".encode())
     return digest.hexdigest()

@@ -45,26 +45,36 @@ class Outcome:
     changed_inputs: tuple[str, ...]
 
 
-# What became of stages that this process has run, or of which it has found that all is made: that no run says in their
-# directories.
-_known: dict[str, tuple[Outcome, Reused | None]] = {}
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Result:
+    """What became of a stage.
+
+    made: its manifest. outcome: what became of its pieces; None: nobody knows. reused: what it took from the release
+    before; None: nothing was kept of that.
+    """
+
+    made: Mapping[str, Any]
+    outcome: Outcome | None = None
+    reused: Reused | None = None
 
 
 def look(output: str, there: files.Listing | None = None) -> Before:
     """What an output directory holds now; call it before the run. there: what lies below it, if it was just listed."""
-    _known.pop(output, None)
     there = there or files.Listing(output)
     return Before(keys=_keys(output, there), inputs=_inputs(manifest.find_manifest(output, there)))
 
 
-def conclude(output: str, before: Before, found: Mapping[str, Any] | None = None) -> Outcome:
+def conclude(
+    output: str, before: Before, found: Mapping[str, Any] | None = None, there: files.Listing | None = None
+) -> Outcome:
     """Compares an output directory with what it held before; call it once the run is over.
 
     The outcome is kept for `last_outcome`; the notes of what was made again are deleted.
 
-    found: the manifest that the run has written, if the caller has read it.
+    found: the manifest that the run has written, if the caller has read it. there: what lies below the directory, if
+    that was just listed.
     """
-    there = files.Listing(output)
+    there = there or files.Listing(output)
     inputs = _inputs(manifest.find_manifest(output, there) if found is None else found)
     after = _keys(output, there)
     notes = _take_notes(output, there)
@@ -84,33 +94,28 @@ def conclude(output: str, before: Before, found: Mapping[str, Any] | None = None
         changed_inputs=tuple(path for path, sha256 in inputs.items() if before.inputs.get(path, sha256) != sha256),
     )
     completions.store(output, _LAST_RUN, _OUTCOME, dataclasses.asdict(outcome))
-    if not files.is_local(output):
-        _known[output] = outcome, read_reused(output, there)
     return outcome
 
 
-def find_all_made(output: str, there: files.Listing) -> None:
-    """Notes for `last_outcome` that all pieces were found finished, without a run; writes nothing.
-
-    there: what lies below the directory.
-    """
-    _known.pop(output, None)
+def find_all_made(output: str) -> Outcome | None:
+    """The outcome where all pieces of the last run were found finished, without a run; None where there was none."""
     last = last_outcome(output)
-    if last is not None:
-        found = manifest.sum_counts((last.reused, last.taken, last.made))
-        outcome = Outcome(is_first=False, reused=found, taken={}, made={}, remade=(), changed_inputs=())
-        _known[output] = outcome, read_reused(output, there)
+    if last is None:
+        return None
+    found = manifest.sum_counts((last.reused, last.taken, last.made))
+    return Outcome(is_first=False, reused=found, taken={}, made={}, remade=(), changed_inputs=())
 
 
-def last_reused(output: str) -> Reused | None:
-    """What the stage took from the release before, as `reuse.read_reused` tells it."""
-    return _known[output][1] if output in _known else read_reused(output)
+def last_result(output: str) -> Result | None:
+    """The result of the last run that was finished, as its directory keeps it; None where there is no manifest."""
+    made = manifest.find_manifest(output)
+    if made is None:
+        return None
+    return Result(made=made, outcome=last_outcome(output), reused=read_reused(output))
 
 
 def last_outcome(output: str) -> Outcome | None:
     """What became of the pieces of the last run that was finished; None where there was none."""
-    if output in _known:
-        return _known[output][0]
     record = completions.load(output, _LAST_RUN, _OUTCOME)
     if record is None:
         return None

@@ -7,6 +7,7 @@ from typing import Any
 
 from maskmill.errors import UnusableInputError
 from maskmill.storage import files
+from maskmill.storage.outcomes import Result
 from pipelines.building.build_options import BuildOptions
 from pipelines.building.build_report import REPORT
 from pipelines.settings.stage_options import ExamplesOptions
@@ -23,7 +24,7 @@ Chosen = tuple[type[Stage[Any]], Any]
 
 def run(
     options: BuildOptions, beam_arguments: Sequence[str] = (), names: Sequence[str] | None = None
-) -> Mapping[str, Any]:
+) -> Mapping[str, Result]:
     """Runs a build's stages, once its training is checked, too; the training itself is not run.
 
     The stages are one graph. A vocabulary cuts it in two: examples read it before they begin.
@@ -47,10 +48,10 @@ def run(
         is_made = VocabularyStage in options and first[0][0] is ExamplesStage
         return run_chosen(first, beam_arguments, later, makes_vocabulary=is_made, examples=before)
     _check_two_graphs(second, beam_arguments)
-    manifests = run_chosen(first, beam_arguments, (*later, *examples_stage.KERNELS))
-    if not manifests:
+    results = run_chosen(first, beam_arguments, (*later, *examples_stage.KERNELS))
+    if not results:
         return {}
-    return {**manifests, **run_chosen(second, beam_arguments, makes_vocabulary=True)}
+    return {**results, **run_chosen(second, beam_arguments, makes_vocabulary=True)}
 
 
 def _check_two_graphs(second: Sequence[Chosen], beam_arguments: Sequence[str]) -> None:
@@ -75,7 +76,7 @@ def run_chosen(
     *,
     makes_vocabulary: bool = False,
     examples: ExamplesOptions | None = None,
-) -> Mapping[str, Any]:
+) -> Mapping[str, Result]:
     """Runs stages, each on what the one before it gives.
 
     Args:
@@ -86,7 +87,7 @@ def run_chosen(
       examples: of the finished examples that the stage eval reads if it is the first.
 
     Returns:
-      The manifest of each stage by its name; empty if Beam's flags ask only for a description of the job.
+      What became of each stage, by its name; empty if Beam's flags ask only for a description of the job.
 
     Raises:
       UnusableInputError, RunFailedError: as the checks, the stages and the runner say.
@@ -114,7 +115,7 @@ def run_alone(options: Any, beam_arguments: Sequence[str] = ()) -> None:
     from pipelines.terminal import summary
 
     stage = next(stage for stage in STAGES if stage.options_class is type(options))
-    manifests = run_chosen([(stage, options)], beam_arguments)
-    summary.report(options.output, manifests.get(stage.name, {}))
-    if manifests:
+    results = run_chosen([(stage, options)], beam_arguments)
+    summary.report(options.output, results.get(stage.name))
+    if results:
         next_step.report([options.output], next_step.of({stage: options}))

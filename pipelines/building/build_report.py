@@ -53,7 +53,7 @@ def of_build(output: str, verified: BuildReport, beam_arguments: Sequence[str] =
     facts, verification = collect(output, verified, beam_arguments, stages)
     files.write_bytes(path, page.render(facts).encode())
     if verification is None:
-        finished.store(place, _FINISHED, key, [output])
+        finished.store(place, _FINISHED, key, [files.Listing(output)])
     print(f"report:  {path} ({_became(verification)})")
     if verification is None:
         return

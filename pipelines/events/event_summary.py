@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from maskmill.releases import fingerprints
-from maskmill.storage import completions, files, manifest, outcomes, timings
+from maskmill.storage import completions, files, manifest, timings
+from maskmill.storage.outcomes import Result
 
 SCHEMA_VERSION = 1
 SUMMARIES = "summaries"  # the folder beside releases
@@ -82,13 +83,13 @@ def folder_of(directory: str, stage: str) -> str:
     return files.join(directory, fingerprints.DATA_STAGES.get(stage, stage))
 
 
-def describe_stage(directory: str, name: str, made: Mapping[str, Any]) -> dict[str, Any]:
+def describe_stage(directory: str, name: str, result: Result) -> dict[str, Any]:
     """What became of a finished stage.
 
     Args:
       directory: of the build.
       name: of the stage.
-      made: its manifest; empty for the training.
+      result: what became of it; of the training nothing.
 
     Raises:
       UnusableInputError, RunFailedError: its files cannot be read.
@@ -96,7 +97,7 @@ def describe_stage(directory: str, name: str, made: Mapping[str, Any]) -> dict[s
     output = folder_of(directory, name)
     if name == _TRAIN:
         return {"directory": output, **_describe_training(output)}
-    outcome, taken = outcomes.last_outcome(output), outcomes.last_reused(output)
+    made, outcome, taken = result.made, result.outcome, result.reused
     steps = [dataclasses.asdict(timing) for timing in timings.read(output)]
     # A stage that made nothing has the timings of the run that did.
     has_worked = outcome is None or bool(outcome.made)

@@ -14,7 +14,8 @@ from typing import Any, Protocol
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.releases import fingerprints, names
-from maskmill.storage import files, manifest
+from maskmill.storage import files, manifest, outcomes
+from maskmill.storage.outcomes import Result
 from pipelines.events import event_metrics, event_summary
 from pipelines.events.event_summary import Ended, Run, Told
 from pipelines.events.event_webhook import Webhook
@@ -68,18 +69,18 @@ class Events:
         self._stages = {}
         self._tell(self._of_build(STARTED, run, None))
 
-    def stage_finished(self, run: Run, name: str, manifest: Mapping[str, Any]) -> None:
+    def stage_finished(self, run: Run, name: str, result: Result) -> None:
         """A stage is finished; training has an empty manifest."""
         if not self._is_told(run):
             return
         now = self._clock()
-        self._describe(run, name, manifest)
+        self._describe(run, name, result)
         stage = self._stages[name]
         # Of the training nothing is known but when it ended.
         stage.setdefault("seconds", round(now - self._before, 3))
         self._before = now
         told = self._of_build(STAGE_FINISHED, run, None)
-        self._tell(dataclasses.replace(told, stage={"name": name, **stage}, made=manifest))
+        self._tell(dataclasses.replace(told, stage={"name": name, **stage}, made=result.made))
 
     def finished(self, run: Run) -> None:
         """A build has done what it was asked for; where that was the last stage, its release is complete."""
@@ -116,11 +117,11 @@ class Events:
         """Whether anybody is told of a build: what nobody reads need not be looked up, perhaps in a store."""
         return self._has_readers or bool(run.release)
 
-    def _describe(self, run: Run, name: str, manifest: Mapping[str, Any], *, ran: bool = True) -> None:
+    def _describe(self, run: Run, name: str, result: Result, *, ran: bool = True) -> None:
         """Adds a stage to the summary."""
         stage: dict[str, Any] = {"directory": event_summary.folder_of(run.directory, name)}
         try:
-            stage = event_summary.describe_stage(run.directory, name, manifest)
+            stage = event_summary.describe_stage(run.directory, name, result)
         except (OSError, UnusableInputError, RunFailedError) as error:
             self._warn(f"the summary lacks the stage {name}", error)
         self._stages[name] = stage | {"ran": ran} | ({} if ran else {"seconds": 0.0})
@@ -132,9 +133,9 @@ class Events:
         for name in fingerprints.DATA_STAGES:
             if name in self._stages:
                 continue
-            made = manifest.find_manifest(event_summary.folder_of(run.directory, name))
-            if made is not None:
-                self._describe(run, name, made, ran=False)
+            result = outcomes.last_result(event_summary.folder_of(run.directory, name))
+            if result is not None:
+                self._describe(run, name, result, ran=False)
 
     def _of_build(self, event: str, run: Run, ended: Ended | None) -> Told:
         now = self._clock()

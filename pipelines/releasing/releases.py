@@ -15,6 +15,7 @@ from maskmill.releases import fingerprints, leases, locks, pointer, records, rem
 from maskmill.releases.names import release_path
 from maskmill.releases.records import ReleaseRecord
 from maskmill.storage import files, manifest, reuse
+from maskmill.storage.outcomes import Result
 from pipelines.building import build_options, build_report, next_step, stage_states
 from pipelines.building.build_options import BuildChoices, BuildOptions
 from pipelines.events.event_summary import Run
@@ -250,7 +251,7 @@ class _Work:
             code = self._train()
             if code != DONE:
                 return code
-            told.stage_finished(self.run, "train", {})
+            told.stage_finished(self.run, "train", Result(made={}))
         if complete is not None and self.run.stages[-1] == everything[-1]:
             complete()
         return DONE
@@ -259,13 +260,13 @@ class _Work:
         """Runs the stages of the graph; returns whether they were run and not only described."""
         from pipelines.building import build
 
-        manifests: Mapping[str, Any] = build.run(self.options, self.beam_arguments, self.run.stages)
-        if not manifests:
-            summary.report(self.options.output, {})
+        results = build.run(self.options, self.beam_arguments, self.run.stages)
+        if not results:
+            summary.report(self.options.output, None)
             return False
-        for name, made in manifests.items():
-            summary.report(stage_states.directory_of(self.options, name), made)
-            told.stage_finished(self.run, name, made)
+        for name, result in results.items():
+            summary.report(stage_states.directory_of(self.options, name), result)
+            told.stage_finished(self.run, name, result)
         return True
 
     def _say_next(self, in_graph: Sequence[str], everything: Sequence[str]) -> None:

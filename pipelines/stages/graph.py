@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from maskmill.storage import completions, files, finished, manifest, outcomes
-from maskmill.storage.reuse import read_reuse
+from maskmill.storage.reuse import read_reuse, read_reused
 from pipelines.running import runner
 from pipelines.stages import kernels
 from pipelines.stages.stage import GraphStage
@@ -28,7 +28,7 @@ def RunStage(elements: Collection, *, stage: GraphStage[Any]) -> Collection:
 
 def run_stages(
     stages: Sequence[GraphStage[Any]], beam_arguments: Sequence[str] = (), later_kernels: Sequence[str] = ()
-) -> Mapping[str, Any]:
+) -> Mapping[str, outcomes.Result]:
     """Runs checked stages as one graph, each on what the one before it gives.
 
     Args:
@@ -36,7 +36,7 @@ def run_stages(
       later_kernels: what else the command will run, see kernels.prepare.
 
     Returns:
-      The manifest of each stage by its name; empty if Beam's flags ask only for a description of the job.
+      What became of each stage, by its name; empty if Beam's flags ask only for a description of the job.
 
     Raises:
       UnusableInputError, RunFailedError: as the stages and the runner say.
@@ -52,8 +52,8 @@ def run_stages(
     is_real = not chosen.is_dry_run
     there = files.each(first.output, files.Listing, outputs) if is_real else []
     if is_real and chosen.is_local and _are_finished(stages, there):
-        files.each(first.output, outcomes.find_all_made, outputs, there)
-        return dict(zip(names, files.each(first.output, manifest.read_manifest, outputs), strict=True))
+        results = files.each(first.output, _found_finished, outputs, there)
+        return dict(zip(names, results, strict=True))
     if is_real:
         stages = [
             dataclasses.replace(stage, reuse=read_reuse(stage.output, found))
@@ -66,6 +66,15 @@ def run_stages(
     with contextlib.ExitStack() as held:
         files.each(first.output, lambda claim: held.enter_context(claim.held()), claims)
         return _run_claimed(stages, chosen, later_kernels, before)
+
+
+def _found_finished(output: str, there: files.Listing) -> outcomes.Result:
+    """What became of a stage that was found finished; there: what lies in its directory."""
+    return outcomes.Result(
+        made=manifest.read_manifest(output),
+        outcome=outcomes.find_all_made(output),
+        reused=read_reused(output, there),
+    )
 
 
 def _are_finished(stages: Sequence[GraphStage[Any]], there: Sequence[files.Listing]) -> bool:
@@ -96,7 +105,7 @@ def _run_claimed(
     chosen: runner.Runner,
     later_kernels: Sequence[str],
     before: Mapping[str, outcomes.Before],
-) -> Mapping[str, Any]:
+) -> Mapping[str, outcomes.Result]:
     """Runs stages whose directories are claimed; `before`: what these held, empty if no run is asked for."""
     if isinstance(chosen, runner.LocalRunner):
         of_stages = [name for stage in stages for name in stage.kernels]
@@ -117,15 +126,16 @@ def _run_claimed(
     if not runner.run(build_graph, chosen, lines):
         return {}
 
-    def conclude(stage: GraphStage[Any]) -> dict[str, Any]:
-        made = manifest.read_manifest(stage.output)
-        if stage.output in before:
-            outcomes.conclude(stage.output, before[stage.output], made)
-        return made
+    place, outputs = stages[0].output, [stage.output for stage in stages]
+    there = files.each(place, files.Listing, outputs)
 
-    made = files.each(stages[0].output, conclude, stages)
-    manifests = {stage.name: found for stage, found in zip(stages, made, strict=True)}
-    if not any(files.is_local(stage.output) for stage in stages):
-        read = {entry["path"]: entry["sha256"] for entry in manifests[stages[0].name]["inputs"]}
-        finished.store(stages[0].output, _FINISHED, _key_of(stages, read), [stage.output for stage in stages])
-    return manifests
+    def conclude(output: str, found: files.Listing) -> outcomes.Result:
+        made = manifest.read_manifest(output)
+        outcome = outcomes.conclude(output, before[output], made, found)
+        return outcomes.Result(made=made, outcome=outcome, reused=read_reused(output, found))
+
+    results = files.each(place, conclude, outputs, there)
+    if not any(map(files.is_local, outputs)):
+        read = {entry["path"]: entry["sha256"] for entry in results[0].made["inputs"]}
+        finished.store(place, _FINISHED, _key_of(stages, read), there)
+    return {stage.name: result for stage, result in zip(stages, results, strict=True)}

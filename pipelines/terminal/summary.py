@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from maskmill.inspection.shown_text import shown
 from maskmill.records.file_names import REPORT, REPORT_TABLE
-from maskmill.storage import files, outcomes, reuse
+from maskmill.storage import files, reuse
+from maskmill.storage.outcomes import Outcome, Result
 from pipelines.terminal import data_warnings
 from pipelines.terminal.console import Coloured
 from transforms.extraction import unknown_templates
@@ -84,8 +85,9 @@ class Summary:
     notes: Sequence[str]
 
 
-def summary_of(output: str, manifest: Mapping[str, Any]) -> Summary:
-    """What is said of a stage, from its directory and its manifest."""
+def summary_of(output: str, result: Result) -> Summary:
+    """What is said of a stage, from its directory and what became of it."""
+    manifest = result.made
     choices = manifest.get("decided", {}).get("sentences", ())[:_MOST_CHOICES]
     described = _vocabulary_figures if manifest["stage"] == "vocabulary" else _figures
     # A step that is not in the list comes last.
@@ -101,18 +103,20 @@ def summary_of(output: str, manifest: Mapping[str, Any]) -> Summary:
             *_measured_rows(output, manifest),
         ],
         width=max(8, *map(len, manifest["counts"]), *(len(_SENTENCES) for _ in choices)),
-        notes=list(_notes(output, manifest)),
+        notes=list(_notes(output, result)),
     )
 
 
-def _notes(output: str, manifest: Mapping[str, Any]) -> Iterator[str]:
+def _notes(output: str, result: Result) -> Iterator[str]:
     """The lines at the end of a summary."""
+    manifest = result.made
     yield from _template_lines(output, manifest)
     if manifest["stage"] == "vocabulary":
         yield f"  {files.join(output, REPORT_TABLE)} has more, and how it was measured."
     if manifest["stage"] == "eval":
         yield from _picked_line(manifest["counts"]["eval"], manifest["parameters"]["num_examples_to_pick"])
-    yield from _outcome_lines(output)
+    yield from _taken_lines(result.reused)
+    yield from _outcome_lines(result.outcome)
     rejected = sum(counts.get("rejected", 0) for counts in manifest["counts"].values())
     if rejected:
         yield f"  {rejected:,} documents could not be processed; {output}/rejected.jsonl lists each with its reason."
@@ -120,10 +124,8 @@ def _notes(output: str, manifest: Mapping[str, Any]) -> Iterator[str]:
     yield from _packing_line(manifest["counts"].values(), manifest["parameters"])
 
 
-def _outcome_lines(output: str) -> Iterator[str]:
-    """What the run found finished, made, and made again, and why; nothing after a first run that took nothing."""
-    yield from _taken_lines(outcomes.last_reused(output))
-    outcome = outcomes.last_outcome(output)
+def _outcome_lines(outcome: Outcome | None) -> Iterator[str]:
+    """What the run found finished, made, and made again, and why; nothing after a first run."""
     if outcome is None:
         return
     has_more = outcome.remade or outcome.changed_inputs
@@ -328,21 +330,21 @@ _WIDEST = 100  # a line that is longer is hard to read
 _INDENT = (0, 0, 0, 2)
 
 
-def report(output: str, manifest: Mapping[str, Any]) -> None:
+def report(output: str, result: Result | None) -> None:
     """Prints the counts of a stage, and on stderr what its data gives reason to warn of.
 
-    output: the stage's directory. manifest: the stage's manifest; empty if the job was only described.
+    output: the stage's directory. result: what became of the stage; None if the job was only described.
     """
-    if not manifest:
+    if result is None:
         print(f"{output}: nothing was run, the job was only described.")
         return
-    summary = summary_of(output, manifest)
+    summary = summary_of(output, result)
     if sys.stdout.isatty():
         show_table(summary)
     else:
         for line in _plain_lines(summary):
             print(line)
-    data_warnings.warn(manifest["stage"], data_warnings.warnings_of(manifest))
+    data_warnings.warn(summary.stage, data_warnings.warnings_of(result.made))
 
 
 def _plain_lines(summary: Summary) -> Iterator[str]:

@@ -62,7 +62,7 @@ def test_inputs_are_read_for_the_key_of_finished_work_only(environment: Mapping[
 
     assert not finished.is_so(place, "stages", key, [files.Listing(place)])
     files.write_bytes(f"{place}/shard", b"one")
-    finished.store(place, "stages", "a key", [place])
+    finished.store(place, "stages", "a key", [files.Listing(place)])
     assert finished.is_so(place, "stages", lambda: "a key", [files.Listing(place)])
     assert not finished.is_so(place, "stages", lambda: "another key", [files.Listing(place)])
     files.write_bytes(f"{place}/shard", b"two")

@@ -14,12 +14,18 @@ from data_sets.whole_builds import Made, extract_text, make_build
 from servers.event_receiver import Receiver, receive
 
 from maskmill.errors import RunFailedError, UnusableInputError
-from maskmill.storage import manifest
+from maskmill.storage import manifest, outcomes
 from pipelines.events import event_openlineage, event_summary, events
 from pipelines.settings.release_options import EventsOptions
 
 RUN = str(uuid.UUID(int=7))
 STAGES = {"extract": "text", "examples": "examples", "eval": "eval"}
+
+
+def result_of(directory: str) -> outcomes.Result:
+    result = outcomes.last_result(directory)
+    assert result is not None
+    return result
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +54,11 @@ def tell(place: str, run: event_summary.Run, *, failing_at: str | None = None) -
         if name == failing_at:
             told.failed(run, RunFailedError("The disk is full."))
             break
-        told.stage_finished(run, name, manifest.read_manifest(f"{run.directory}/{folder}"))
+        told.stage_finished(
+            run,
+            name,
+            result_of(f"{run.directory}/{folder}"),
+        )
     else:
         told.finished(run)
     told.close()

@@ -18,13 +18,19 @@ from servers.event_receiver import Receiver, receive
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.releases import fingerprints, names
-from maskmill.storage import manifest
+from maskmill.storage import manifest, outcomes
 from maskmill.storage.reuse import Reused, write_reused
 from pipelines.events import event_summary, events
 from pipelines.settings.release_options import EventsOptions
 
 NAME = "enwiki-2016-05-01-0123abcd"
 SECRET = b"a secret of the test"
+
+
+def result_of(directory: str) -> outcomes.Result:
+    result = outcomes.last_result(directory)
+    assert result is not None
+    return result
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +74,11 @@ def build(told: events.Events, run: event_summary.Run, *, complete: bool = True)
     """Tells of a whole build that trains nothing."""
     told.started(run)
     for name, folder in (("extract", "text"), ("examples", "examples"), ("eval", "eval")):
-        told.stage_finished(run, name, manifest.read_manifest(f"{run.directory}/{folder}"))
+        told.stage_finished(
+            run,
+            name,
+            result_of(f"{run.directory}/{folder}"),
+        )
     if complete:
         (Path(run.directory) / names.RECORD).write_text("{}")
     told.finished(run)
@@ -113,7 +123,7 @@ def test_a_run_of_one_stage_has_no_fingerprint_yet(run: event_summary.Run, tmp_p
 def test_stages_that_were_there_already_are_told_at_the_end(run: event_summary.Run, tmp_path: Path) -> None:
     told = events.Events(EventsOptions())
     told.started(run)
-    told.stage_finished(run, "eval", manifest.read_manifest(f"{run.directory}/eval"))
+    told.stage_finished(run, "eval", result_of(f"{run.directory}/eval"))
     told.finished(run)
     summary = json.loads((tmp_path / "summaries" / f"{NAME}.json").read_text())
     assert {name: stage["ran"] for name, stage in summary["stages"].items()} == {

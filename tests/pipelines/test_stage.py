@@ -92,15 +92,15 @@ def doubles(output: Path) -> DoublesStage:
 
 
 def test_each_stage_reads_what_the_one_before_gives(tmp_path: Path) -> None:
-    manifests = run_stages([numbers(tmp_path / "a"), doubles(tmp_path / "b")], IN_MEMORY)
-    assert list(manifests) == ["numbers", "doubles"]
-    assert manifests["doubles"]["counts"] == {"numbers": {"sum": 6}}
+    results = run_stages([numbers(tmp_path / "a"), doubles(tmp_path / "b")], IN_MEMORY)
+    assert list(results) == ["numbers", "doubles"]
+    assert results["doubles"].made["counts"] == {"numbers": {"sum": 6}}
     assert sorted(p.name for p in (tmp_path / "b").glob("number-*")) == ["number-0", "number-2", "number-4"]
-    assert manifests["numbers"] == json.loads((tmp_path / "a" / "manifest.json").read_text())
+    assert results["numbers"].made == json.loads((tmp_path / "a" / "manifest.json").read_text())
 
 
 def test_every_option_but_the_output_is_in_the_manifest(tmp_path: Path) -> None:
-    assert run_stages([numbers(tmp_path / "a", 5)], IN_MEMORY)["numbers"]["parameters"] == {"count": 5}
+    assert run_stages([numbers(tmp_path / "a", 5)], IN_MEMORY)["numbers"].made["parameters"] == {"count": 5}
 
 
 def test_no_stage_runs_if_one_of_them_may_not_use_its_directory(tmp_path: Path) -> None:

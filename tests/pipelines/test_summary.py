@@ -9,6 +9,7 @@ from command_runs.commands import DUMP, IN_MEMORY, VOCAB
 from data_sets.gold_examples import unpacked
 from made_up.dump_files import dump, page
 
+from maskmill.storage.outcomes import Result
 from pipelines.commands import cli
 from pipelines.settings.stage_options import ExtractOptions
 from pipelines.terminal import data_warnings, summary
@@ -228,7 +229,8 @@ def test_fewer_eval_examples_than_wanted_are_explained(
     available: int, picked: int, says: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     counts = {"eval": {"available": available, "picked": picked, "bytes": 7}}
-    summary.report("out", {"stage": "eval", "parameters": {"num_examples_to_pick": 100}, "counts": counts})
+    made = {"stage": "eval", "parameters": {"num_examples_to_pick": 100}, "counts": counts}
+    summary.report("out", Result(made=made))
     _, _, *rest = capsys.readouterr().out.splitlines()
     assert [line.strip() for line in rest] == ([says] if says else [])
 
@@ -265,7 +267,7 @@ def test_a_summary_names_all_counts_in_80_columns(capsys: pytest.CaptureFixture[
         "eval": dict.fromkeys(("shards", "documents", "sentences", "bytes"), 10),
     }
     made = {"stage": "extract", "parameters": {"eval_fraction": 0.1}, "decided": {}, "counts": counts, "shards": []}
-    summary.report("out", made)
+    summary.report("out", Result(made=made))
     printed = capsys.readouterr().out
     assert max(map(len, printed.splitlines())) <= 80
     assert printed.count("100,000,000,000 ") == 9

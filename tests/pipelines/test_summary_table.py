@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from maskmill.storage.outcomes import Result
 from pipelines.terminal import summary
 from pipelines.terminal.summary import Figure, Summary
 
@@ -78,10 +79,10 @@ def test_it_fits_into_any_width(columns: int, monkeypatch: pytest.MonkeyPatch) -
 def test_only_a_terminal_gets_a_table(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     counts = {"eval": {"available": 907, "picked": 300}}
     manifest = {"stage": "eval", "parameters": {"num_examples_to_pick": 300}, "counts": counts}
-    summary.report("out", manifest)
+    summary.report("out", Result(made=manifest))
     assert capsys.readouterr().out == "eval: out\n  eval     907 available, 300 picked\n"
     monkeypatch.setattr(sys, "stdout", stream := Terminal())
     monkeypatch.setenv("NO_COLOR", "1")
-    summary.report("out", manifest)
+    summary.report("out", Result(made=manifest))
     assert "eval: out" not in stream.getvalue()
     assert "907" in stream.getvalue()
