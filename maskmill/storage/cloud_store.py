@@ -9,17 +9,18 @@ import contextlib
 import datetime
 import json
 import os
+import re
 import secrets
 import threading
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import urllib3
 
 from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
-from maskmill.storage import network
+from maskmill.storage import files, network
 from maskmill.storage.files import ChangedError, FileInfo
 from maskmill.storage.stores import (
     DENIED,
@@ -42,6 +43,8 @@ _CONNECT_SECONDS = 5.0
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _FIELDS = "name,size,updated,generation,crc32c"
 _RANGE_LAST = "bytes=0-"
+_BATCH = 100  # the most requests that the service takes at once
+_DELETED = re.compile(rb"^HTTP/1\.1 (?:20\d|404) ", re.MULTILINE)
 _Sent = tuple[Mapping[str, str], bytes | None]  # the headers and the body of a request
 
 
@@ -163,6 +166,27 @@ class CloudStore(ObjectStore):
         condition = "" if version is None else f"?ifGenerationMatch={version}"
         with contextlib.suppress(MissingFileError):
             self._ask(path, "DELETE", self.address(path) + condition)
+
+    def delete(self, paths: Sequence[str]) -> None:
+        """Deletes a hundred objects with one request (https://cloud.google.com/storage/docs/batch)."""
+        batches = [paths[at : at + _BATCH] for at in range(0, len(paths), _BATCH)]
+        files.each(self.scheme, self._delete_batch, batches)
+
+    def _delete_batch(self, paths: Sequence[str]) -> None:
+        boundary = secrets.token_hex(16)
+        parts = [
+            f"--{boundary}\r\nContent-Type: application/http\r\nContent-ID: <{number}>\r\n\r\n"
+            f"DELETE {self.address(path).removeprefix(self._endpoint)} HTTP/1.1\r\n\r\n\r\n"
+            for number, path in enumerate(paths)
+        ]
+        sent = {"Content-Type": f"multipart/mixed; boundary={boundary}"}, f"{''.join(parts)}--{boundary}--".encode()
+        answers = b""
+        if len(paths) > 1:
+            with contextlib.suppress(MissingFileError, RefusedError, DeniedError):
+                _, answers = self._ask(paths[0], "POST", f"{self._endpoint}/batch/storage/v1", sent)
+        if len(_DELETED.findall(answers)) < len(paths):
+            for path in paths:  # which explains what is wrong, or tries again
+                self.delete_one(path)
 
     def copy(self, source: str, target: str) -> None:
         """Asks the store to rewrite an object, as often as it takes."""

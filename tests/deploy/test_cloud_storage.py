@@ -54,6 +54,24 @@ def test_an_object_appears_when_it_is_complete(environment: Mapping[str, str]) -
         assert files.size(path) == len(data)
 
 
+@pytest.mark.parametrize("status", [None, 503, 404])
+def test_many_objects_are_deleted_at_once(environment: Mapping[str, str], status: int | None) -> None:
+    """status: of the answer to the request that deletes them; None: its own."""
+    folder = f"gs://{BUCKET}/deleted-{status}"
+    names = [f"{number} of +%/?" for number in range(5)]
+    for name in names:
+        files.write_bytes(f"{folder}/{name}", b"1")
+
+    def fault(number: int) -> int | None:
+        return status if number == 2 else None
+
+    with slow_store(environment, delay=0, fault=fault) as (slow, store), cloud.set_environment(slow):
+        assert files.exists(f"{folder}/{names[0]}")
+        files.delete([*(f"{folder}/{name}" for name in names[1:]), f"{folder}/none"])
+    assert files.list_below(folder) == [f"{folder}/{names[0]}"]
+    assert [one.kind for one in store.asked[2:]] == ["delete"] * {None: 1, 503: 2, 404: 6}[status]
+
+
 def test_inputs_are_read_for_the_key_of_finished_work_only(environment: Mapping[str, str]) -> None:
     place = f"gs://{BUCKET}/key"
 

@@ -96,6 +96,9 @@ def kind_of(method: str, path: str, body: bytes = b"") -> tuple[str, str]:
     if address.path.startswith("/upload/"):
         told = re.search(rb'"name": ?"([^"]+)"', body[:4096])  # an upload's description comes first
         return "write", query.get("name", "") or (told[1].decode() if told else "")
+    if address.path.startswith("/batch/"):
+        named = re.search(rb"^DELETE \S+/o/(\S+)", body, re.MULTILINE)  # the first of many
+        return "delete", urllib.parse.unquote(named[1].decode()) if named else ""
     if method == "DELETE":
         return "delete", urllib.parse.unquote(parts[-1])
     if len(parts) == 2:
