@@ -174,6 +174,7 @@ def collect(
     with_samples: bool = True,
     follow: Follow | None = None,
     stages: Sequence[MadeStage] | None = None,
+    there: files.Listing | None = None,
 ) -> Facts:
     """Collects what there is to tell of a data set.
 
@@ -183,7 +184,7 @@ def collect(
       shards: the numbers of the shards that were verified, as --shards takes them; empty: all.
       with_samples: whether to show how the data looks, for which the beginning of some files is read.
       follow: finds what became of an article; None: no article is shown.
-      stages: those at the path, if they were just read.
+      stages: those at the path, if they were just read. there: what lies there, if that was just listed.
 
     Raises:
       UnusableInputError: there is no manifest, or it is damaged.
@@ -191,14 +192,15 @@ def collect(
     directory = path.rstrip("/") or path
     unread: list[str] = []
     frequent: tuple[FrequentPiece, ...] = ()
-    stages = stages or made_stages.find_stages(directory)
+    there = there or files.Listing(directory)
+    stages = stages or made_stages.find_stages(directory, there)
     by_name = {stage.name: stage for stage in stages}
     examples = by_name.get("examples") or by_name.get("eval")
     text = by_name.get("extract")
-    titles = {} if text is None else titles_of(text)
+    titles = {} if text is None else titles_of(text, there)
     directories = [stage.directory for stage in stages]
-    timed = files.each(directory, timings.read, directories)
-    reused = files.each(directory, read_reused, directories)
+    timed = files.each(directory, lambda place: timings.read(place, there), directories)
+    reused = files.each(directory, lambda place: read_reused(place, there), directories)
     results = () if verification is None else verification.results
     rows = row_facts_of(results, directory=None if examples is None else examples.directory)
     if examples is not None:
@@ -214,7 +216,7 @@ def collect(
         options=made_from.options_of(stages),
         versions=made_from.versions_of(stages),
         dump_date=made_from.dump_date(stages),
-        documents=None if text is None else documents_of(text, titles),
+        documents=None if text is None else documents_of(text, titles, there),
         shards=tuple(_shards(stages)),
         places=tuple(_places(by_name["examples"])) if "examples" in by_name else (),
         rows=rows,

@@ -1,13 +1,11 @@
 """What became of the pages and documents of the input: how many were left out, why, and which ones; and as a stream."""
 
-import contextlib
 import dataclasses
 import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from maskmill.errors import MissingFileError
 from maskmill.reporting import shown
 from maskmill.reporting.made_stages import MadeStage
 from maskmill.storage import completions, files, manifest
@@ -113,8 +111,8 @@ class Documents:
         return sum(reason.count for reason in self.set_aside)
 
 
-def documents_of(stage: MadeStage, titles: Titles) -> Documents:
-    """What became of the documents of the stage extract; titles: its own."""
+def documents_of(stage: MadeStage, titles: Titles, there: files.Listing) -> Documents:
+    """What became of the documents of the stage extract; titles: its own; there: what lies in its directory."""
     extract, clean = stage.counts.get("extract", {}), stage.counts.get("clean", {})
     counts = {name: int(value) for name, value in extract.items() if name not in _NOT_REASONS and value}
     if emptied := stage.counted("paragraphs", "emptied_documents"):
@@ -128,7 +126,7 @@ def documents_of(stage: MadeStage, titles: Titles) -> Documents:
         ),
         train=stage.counted("train", "documents"),
         eval=stage.counted("eval", "documents"),
-        rejected=tuple(_rejected(stage.directory)),
+        rejected=tuple(_rejected(files.join(stage.directory, manifest.REJECTED), there)),
         sources=tuple(
             MixedSource(name, str(mixed.get("dump_date", "")), *(mixed.get(key, 0) for key in _OF_SOURCE))
             for name, mixed in stage.made.get("decided", {}).get("sources", {}).items()
@@ -144,18 +142,23 @@ def _sentences(stage: MadeStage) -> list[Mapping[str, Any]]:
     return [one for some in (decided.get("sentences", []), *of_sources) for one in some if "name" in one]
 
 
-def titles_of(stage: MadeStage) -> Titles:
-    """Titles of the first documents of the stage extract, in order, by the name under which they are counted."""
-    return completions.load(stage.directory, completions.RUN, completions.TITLES) or {}
+def titles_of(stage: MadeStage, there: files.Listing) -> Titles:
+    """Titles of the first documents of the stage extract, in order, by the name under which they are counted.
+
+    there: what lies in its directory.
+    """
+    return completions.load(stage.directory, completions.RUN, completions.TITLES, there) or {}
 
 
 def _shown(titles: Sequence[str]) -> tuple[str, ...]:
     return tuple(shown.beginning(title, _MOST_TITLE) for title in dict.fromkeys(titles))[:MOST_EXAMPLES]
 
 
-def _rejected(directory: str) -> Iterator[Rejected]:
+def _rejected(path: str, there: files.Listing) -> Iterator[Rejected]:
     """The first documents of rejected.jsonl."""
-    with contextlib.suppress(MissingFileError), files.open_input(files.join(directory, manifest.REJECTED)) as lines:
+    if not there.has(path):
+        return
+    with files.open_input(path) as lines:
         for line in itertools.islice(lines, _MOST_REJECTED):
             entry = json.loads(line)
             input, title, reason = (str(entry.get(name, "")) for name in Rejected._fields)

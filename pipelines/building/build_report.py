@@ -43,14 +43,16 @@ def of_build(output: str, verified: BuildReport, beam_arguments: Sequence[str] =
     path = files.join(output, REPORT)
     place = files.join(output, fingerprints.DATA_STAGES["extract"])
     key = completions.fingerprint(verified, manifest.versions())
-    if verified != "all" and finished.is_so(place, _FINISHED, lambda: key, map(files.Listing, [output])):
+    there = files.Listing(output)
+    is_known = verified != "all" and finished.may_be_so(place, _FINISHED, there)
+    if is_known and finished.is_so(place, _FINISHED, lambda: key, [there]):
         print(f"report:  {path} ({_became(None)})")
         return
-    stages = made_stages.stages_of(output)
+    stages = made_stages.stages_of(output, there)
     if not stages:
         return
 
-    facts, verification = collect(output, verified, beam_arguments, stages)
+    facts, verification = collect(output, verified, beam_arguments, stages, there)
     files.write_bytes(path, page.render(facts).encode())
     if verification is None:
         finished.store(place, _FINISHED, key, [files.Listing(output)])
@@ -74,11 +76,13 @@ def collect(
     verified: Verified,
     beam_arguments: Sequence[str] = (),
     stages: "Sequence[MadeStage] | None" = None,
+    there: files.Listing | None = None,
 ) -> tuple["Facts", "Verification | None"]:
     """What there is to tell of a data set, and what was verified for it.
 
     path: the directory of a build, or of one of its stages. beam_arguments: those of another runner than the local one
     are not used, because a report is made where the command runs. stages: those at the path, if they were just read.
+    there: what lies there, if that was just listed.
 
     Raises:
       UnusableInputError: there is no such data set.
@@ -89,14 +93,16 @@ def collect(
     stages = stages or made_stages.find_stages(path)
     shards = shards_to_verify(stages, verified, is_local=files.is_local(path))
     if shards is None:
-        return facts.collect(path, follow=follow_article, stages=stages), None
+        return facts.collect(path, follow=follow_article, stages=stages, there=there), None
     from maskmill.verification.options import VerifyOptions
     from pipelines.verifying import verify
 
     is_local_runner = all(argument.startswith("--direct_") for argument in beam_arguments)
     options = VerifyOptions(shards=shards or None)
     verification = verify.verify([path], options, beam_arguments if is_local_runner else ())
-    found = facts.collect(path, verification=verification, shards=shards, follow=follow_article, stages=stages)
+    found = facts.collect(
+        path, verification=verification, shards=shards, follow=follow_article, stages=stages, there=there
+    )
     return found, verification
 
 

@@ -267,8 +267,9 @@ def _other_projects(dumps: Iterable[str]) -> list[str]:
     from transforms.inputs.site import other_project
 
     first_of: dict[str, str] = {}
-    for path in dumps:
-        if project := other_project(read_header(path)):
+    paths = list(dumps)
+    for path, header in zip(paths, files.each(paths[0] if paths else "", read_header, paths), strict=True):
+        if project := other_project(header):
             first_of.setdefault(project, path)
     return [
         f"{path} is a dump of {project}, and maskmill's rules are those of Wikipedia: lists, other namespaces and "

@@ -7,6 +7,7 @@ import http.server
 import json
 import os
 import random
+import re
 import resource
 import subprocess
 import sys
@@ -19,7 +20,7 @@ import pytest
 from command_runs import commands
 from made_up import dump_files
 from servers import cloud
-from servers.slow_store import Asked, chain, slow_store
+from servers.slow_store import Asked, chain, repeated, slow_store
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.storage import completions, files, finished
@@ -30,7 +31,8 @@ pytestmark = pytest.mark.long
 BUCKET = "maskmill-bucket"
 FAULTS = 0.2  # of all requests
 LARGE = 40 << 20  # bytes: an upload sends this in three pieces, of 16 MiB at most
-MOST_REQUESTS, MOST_IN_A_ROW = 290, 160  # of a small build: all, and those that follow one upon another
+# Of a build: for each shard and each unit, whatever else, and those that follow one upon another.
+MOST_OF_A_SHARD, MOST_OF_A_UNIT, MOST_OTHERS, MOST_IN_A_ROW = 12, 6, 75, 110
 MOST_REQUESTS_OF_A_FINISHED_BUILD, MOST_IN_A_ROW_OF_A_FINISHED_BUILD = 40, 18
 
 
@@ -316,6 +318,20 @@ def build_locally(environment: Mapping[str, str], folder: Path) -> Mapping[str, 
     return commands.digests(folder / "local", manifests=False)
 
 
+def check_requests(asked: list[Asked], shards: int, units: int) -> None:
+    """Counts the requests of a build whose objects are sent in one part each."""
+    kinds = collections.Counter[str]()
+    for one in asked:
+        is_text = one.name.endswith((".text", ".train", ".eval")) and one.kind == "read"
+        is_of_unit = re.search(r"/\.maskmill/(extract|clean)/", one.name) and not is_text
+        is_of_shard = is_text or re.search(r"/(part-\d|eval\.txt)|/\.maskmill/(text|examples)/", one.name)
+        kinds["unit" if is_of_unit else "shard" if is_of_shard else "other"] += 1
+    print(kinds, shards, units, [(one.kind, one.name) for one in repeated(asked)])
+    assert kinds["shard"] <= MOST_OF_A_SHARD * shards + MOST_OTHERS // 3, "the report looks at some"
+    assert kinds["unit"] <= MOST_OF_A_UNIT * units + 1
+    assert kinds["other"] <= MOST_OTHERS
+
+
 @pytest.mark.builds
 def test_a_build_from_and_to_gs_gives_the_local_bytes(environment: Mapping[str, str], tmp_path: Path) -> None:
     expected = build_locally(environment, tmp_path)
@@ -335,7 +351,8 @@ def test_a_build_from_and_to_gs_gives_the_local_bytes(environment: Mapping[str, 
         return done.stdout, store.asked, chain([one for one in store.asked if one.name.startswith("out/")])
 
     _, asked, in_a_row = build()
-    assert len(asked) <= MOST_REQUESTS
+    shards, units = len([name for name in expected if name.startswith("text/") and "md5" not in name]), 1
+    check_requests(asked, shards, units)
     assert in_a_row <= MOST_IN_A_ROW
 
     def outputs() -> dict[str, dict[str, str]]:

@@ -157,8 +157,9 @@ def present_inputs(entries: Sequence[Mapping[str, Any]], near: Sequence[str]) ->
         path = str(entry["path"])
         places = [path, *(files.join(directory, files.base_name(path)) for directory in near)]
         for place in places:
-            if files.exists(place) and files.size(place) == entry.get("bytes", files.size(place)):
-                found.append(files.FileInfo(path=place, size=files.size(place)))
+            file = files.find(place)
+            if file is not None and file.size == entry.get("bytes", file.size):
+                found.append(files.FileInfo(path=place, size=file.size))
                 break
     return found
 

@@ -1,6 +1,7 @@
 """Which inputs there are, and the batches of units that the next steps take."""
 
 import dataclasses
+import itertools
 from collections.abc import Iterator, Sequence
 
 from maskmill.storage import files, progress
@@ -70,11 +71,13 @@ def plan_batches(
     Raises:
       UnusableInputError: an input is damaged, cut off, or of the wrong format.
     """
+    infos = [files.FileInfo(path=file.path, size=file.size) for file in inputs]
+    planned = plan_units(infos, input_format=input_format, reading=reading, allow_empty=True)
+    of_file = {path: list(units) for path, units in itertools.groupby(planned, key=lambda unit: unit.path)}
     groups: list[list[tuple[InputFile, tuple[Unit, ...]]]] = []
     room = 0  # bytes that the last group still takes
     for file in inputs:
-        info = files.FileInfo(path=file.path, size=file.size)
-        units = plan_units([info], input_format=input_format, reading=reading, allow_empty=True)
+        units = of_file[file.path]
         size = _plain_bytes(units[0]) if len(units) == 1 else _SMALL_FILE + 1
         if size <= _SMALL_FILE:
             if size > room or len(groups[-1]) >= _MOST_FILES:

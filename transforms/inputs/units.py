@@ -117,8 +117,8 @@ def plan_units(
     Raises:
       UnusableInputError: a file is empty, damaged, cut off, or of the wrong format.
     """
-    units = []
-    for file in inputs:
+
+    def units_of(file: files.FileInfo) -> list[Unit]:
         try:
             found_format, container = detect(
                 file.path, input_format, keep_truncated=reading is not None and reading.keep_truncated
@@ -126,13 +126,15 @@ def plan_units(
         except EmptyInputError:
             if not allow_empty:
                 raise
-            units.append(Unit(path=file.path, start=0, end=file.size, format=EMPTY, container="plain"))
-            continue
-        units += [
+            return [Unit(path=file.path, start=0, end=file.size, format=EMPTY, container="plain")]
+        bounds = _bounds(file, found_format, container, reading, unit_bytes)
+        return [
             Unit(path=file.path, start=start, end=end, format=found_format, container=container)
-            for start, end in itertools.pairwise(_bounds(file, found_format, container, reading, unit_bytes))
+            for start, end in itertools.pairwise(bounds)
         ]
-    return units
+
+    planned = files.each(inputs[0].path if inputs else "", units_of, inputs)
+    return [unit for units in planned for unit in units]
 
 
 def _bounds(

@@ -105,7 +105,7 @@ class _TextReader:
 
     def choice_of(self, file: InputFile) -> SentenceChoice:
         """How the input itself says that its sentences are split."""
-        is_dump = self._units(file)[0].format == "mediawiki"
+        is_dump = file.header and self.input_format in ("auto", "mediawiki")
         language = Site.parse(file.header).language if is_dump else ""
         return choice_of_input(language, self.texts(file))
 
