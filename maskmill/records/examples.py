@@ -162,9 +162,7 @@ class Writing:
         """The description of a file that was written; examples: how many it has, if not all."""
         examples = self.examples if examples is None else examples
         return ExampleFile(
-            path=written.path,
-            size=written.size,
-            sha256=written.sha256,
+            **{field.name: getattr(written, field.name) for field in dataclasses.fields(WrittenFile)},
             examples=examples,
             width=self.width,
             index=index,

@@ -31,7 +31,7 @@ from maskmill.kernels.crc32c import crc32c
 from maskmill.masking.kernels.sequences import Sequences
 from maskmill.records.kernels.text_parts import checksums_of
 from maskmill.records.serialization import Serializer
-from maskmill.records.tfrecord import WrittenFile
+from maskmill.records.tfrecord import written_file
 from maskmill.storage import files
 from maskmill.tokenization.vocabulary import Vocabulary
 
@@ -142,7 +142,7 @@ def write_spans(prefix: str, blocks: "Blocks", writing: "Writing") -> "ExampleFi
     with files.new_file(path, checksum=writing.checksum) as file:
         for part in (head, between, *packed):
             file.write(part)
-    written = WrittenFile(path=path, size=file.size, sha256=file.sha256 if writing.checksum else None)
+    written = written_file(file, writing.checksum)
     records = json.loads(zlib.decompress(description))["records_sha256"]
     return dataclasses.replace(writing.file(written), records_sha256=records)
 

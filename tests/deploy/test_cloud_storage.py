@@ -366,6 +366,13 @@ def test_a_build_from_and_to_gs_gives_the_local_bytes(environment: Mapping[str, 
     shards = json.loads(cloud.content(environment, BUCKET, "out/examples/manifest.json"))["shards"]
     assert {s["sha256"] for s in shards} == {expected[f"examples/{s['name']}"] for s in shards}
 
+    # What the store says of each file stands in its piece's record, so that no run reads it again.
+    for kind, listed_in in (("examples", "files"), ("extract", "caches")):
+        folder = f"{root}/out/{'text' if kind == 'extract' else kind}"
+        for key in completions.keys(folder, kind):
+            record = completions.finished(folder, kind, key)
+            assert record["stored"].keys() == {name for name, *_ in record[listed_in]}
+
     # A finished build is known from listings, and written nowhere.
     printed, asked, in_a_row = build()
     assert printed.count("made       nothing") == 2

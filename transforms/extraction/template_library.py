@@ -84,7 +84,7 @@ def _write_piece(batch: UnitBatch, reading: ReadOptions, output: str, key: str) 
     with files.new_file(_text_path(output, PIECES, key)) as file:
         for source, units in batch.parts:
             wiki = site_base(source.header)
-            for page in itertools.chain.from_iterable(read_unit(unit, reading) for unit in units):
+            for page in itertools.chain.from_iterable(read_unit(unit, reading, source.header) for unit in units):
                 if isinstance(page, Page) and page.namespace == TEMPLATE_NAMESPACE and page.model == b"wikitext":
                     rows.append((name_hash(wiki, page.title.partition(b":")[2]), offset, len(page.text)))
                     file.write(page.text)

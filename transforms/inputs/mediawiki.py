@@ -123,26 +123,27 @@ def site_base(header: bytes) -> str:
 
 
 def read_pages(
-    source: Source, path: str, is_first: bool, reading: ReadOptions
+    source: Source, path: str, is_first: bool, reading: ReadOptions, header: bytes = b""
 ) -> Iterator[Page | RejectedPage | CutOff]:
     """The pages that start in a source's range, in order; one that cannot be used is rejected, never left out.
 
-    Where `reading.keep_truncated` takes a dump up to its cut, the last item is a CutOff.
+    header: the dump's; empty: it is read where it is needed. Where `reading.keep_truncated` takes a dump up to its cut, the last item is a CutOff.
 
     Raises:
       UnusableInputError: the file is damaged or cut off; the message names the byte.
     """
-    return _PageReader(source, path, is_first, reading).pages()
+    return _PageReader(source, path, is_first, reading, header).pages()
 
 
 class _PageReader:
     """Reads the pages of one range: it slides a window over the XML and lets a kernel find each page's parts."""
 
-    def __init__(self, source: Source, path: str, is_first: bool, reading: ReadOptions) -> None:
+    def __init__(self, source: Source, path: str, is_first: bool, reading: ReadOptions, header: bytes) -> None:
         self._window = Window(source)
         self._source = source
         self._path = path
         self._is_first = is_first
+        self._header = header
         self._largest_page = reading.largest_page
         self._keep_truncated = reading.keep_truncated
         self._is_last = self._keep_truncated and source.end >= files.size(path)
@@ -222,7 +223,7 @@ class _PageReader:
 
     @functools.cached_property
     def _site(self) -> Site:
-        return Site.parse(read_header(self._path))
+        return Site.parse(self._header or read_header(self._path))
 
     def _page(self, status: int, marks: list[int]) -> Page | RejectedPage:
         """The page that the marks describe, or why it cannot be used."""

@@ -28,8 +28,8 @@ PLAIN_BYTES_A_PACKED_BYTE = 4
 EMPTY = "empty"  # the format of a file without content, which may lie among many others
 
 # A reader takes the plain bytes of a range, the file's path (for messages, and for a dump's header), whether the range
-# is the file's first, and the options.
-_Reader = Callable[[Source, str, bool, ReadOptions], Iterator[Page | Document | RejectedPage | CutOff]]
+# is the file's first, and the options; that of dumps the header, too.
+_Reader = Callable[..., Iterator[Page | Document | RejectedPage | CutOff]]
 _READERS: Mapping[str, _Reader] = {
     "mediawiki": mediawiki.read_pages,
     "wikiextractor": text_formats.read_doc_elements,
@@ -158,8 +158,12 @@ def _bounds(
     return [k * file.size // count for k in range(count + 1)]
 
 
-def read_unit(unit: Unit, reading: ReadOptions) -> Iterator[Page | Document | RejectedPage | CutOff]:
+def read_unit(
+    unit: Unit, reading: ReadOptions, header: bytes = b""
+) -> Iterator[Page | Document | RejectedPage | CutOff]:
     """The pages or documents that start in a unit, in order; one that cannot be used is rejected, never left out.
+
+    header: as in InputFile, if it is known.
 
     With `reading.keep_truncated` the last item is a CutOff where the reader has come upon the cut of a file.
 
@@ -180,7 +184,8 @@ def read_unit(unit: Unit, reading: ReadOptions) -> Iterator[Page | Document | Re
     keep = reading.keep_truncated
     with Source(unit.path, unit.container, unit.start, unit.end, keep_truncated=keep) as source:
         item: Page | Document | RejectedPage | CutOff | None = None
-        for item in _READERS[unit.format](source, unit.path, unit.start == 0, reading):
+        more = {"header": header} if unit.format == "mediawiki" else {}
+        for item in _READERS[unit.format](source, unit.path, unit.start == 0, reading, **more):
             yield item
         if source.is_truncated and not isinstance(item, CutOff):
             yield CutOff(title=None)

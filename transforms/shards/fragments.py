@@ -298,7 +298,9 @@ def _extract_file(
     extractor.wikitext.take_unknown_templates()
     extract = functools.partial(extractor.extract, pages=pages)
     most_rows = None if batch.limit is None else len(writer.rows) + batch.limit
-    for item in itertools.chain.from_iterable(read_unit(unit, extractor.options.reading) for unit in units):
+    for item in itertools.chain.from_iterable(
+        read_unit(unit, extractor.options.reading, file.header) for unit in units
+    ):
         if isinstance(item, CutOff):
             findings.cut_off.add(file.path)
             if item.title is not None:
