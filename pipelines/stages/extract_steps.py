@@ -62,9 +62,7 @@ def extract_documents(
         batches = batches.step(CollectTemplates, reading=extraction.reading, output=output, previous=reuse.previous)
     fragments = batches.step(ExtractDocuments, options=extraction, output=output, reuse=reuse)
     if extraction.quality.finds_duplicates:
-        fragments = fragments.step(
-            DecideOnDuplicates, extraction=extraction, output=output, previous=reuse.previous
-        )
+        fragments = fragments.step(DecideOnDuplicates, extraction=extraction, output=output, previous=reuse.previous)
     return fragments  # Fragment
 
 

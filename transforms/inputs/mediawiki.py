@@ -127,7 +127,9 @@ def read_pages(
 ) -> Iterator[Page | RejectedPage | CutOff]:
     """The pages that start in a source's range, in order; one that cannot be used is rejected, never left out.
 
-    header: the dump's; empty: it is read where it is needed. Where `reading.keep_truncated` takes a dump up to its cut, the last item is a CutOff.
+    Where `reading.keep_truncated` takes a dump up to its cut, the last item is a CutOff.
+
+    header: the dump's; empty: it is read where it is needed.
 
     Raises:
       UnusableInputError: the file is damaged or cut off; the message names the byte.
