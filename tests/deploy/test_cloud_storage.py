@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from command_runs import commands
 from made_up import dump_files
@@ -25,6 +26,7 @@ from servers.slow_store import Asked, chain, repeated, slow_store
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.storage import completions, files, finished
 from pipelines.commands import cli
+from transforms.shards.cached_texts import read_cached
 
 pytestmark = pytest.mark.long
 
@@ -73,6 +75,30 @@ def test_many_objects_are_deleted_at_once(environment: Mapping[str, str], status
         files.delete([*(f"{folder}/{name}" for name in names[1:]), f"{folder}/none"])
     assert files.list_below(folder) == [f"{folder}/{names[0]}"]
     assert [one.kind for one in store.asked[2:]] == ["delete"] * {None: 1, 503: 2, 404: 6}[status]
+
+
+def test_parts_of_many_texts_are_read_side_by_side(environment: Mapping[str, str]) -> None:
+    """A shard of the eval set takes a little of every unit."""
+    folder, text, gone = f"gs://{BUCKET}/parts", bytes(range(256)), 7
+    for number in range(40):
+        if number != gone:
+            files.write_bytes(f"{folder}/{number}", text)
+    ranges = np.array([[3, 10], [10, 40], [90, 256]])
+    made: list[int] = []
+
+    def make(number: int) -> None:
+        made.append(number)
+        files.write_bytes(f"{folder}/{number}", text)
+
+    with slow_store(environment, delay=0.05) as (slow, store), cloud.set_environment(slow):
+        wanted = [(number, ranges) for number in range(40)]
+        blocks = list(read_cached(folder, wanted, lambda number: f"{folder}/{number}", make))
+    assert blocks == [text[start:end] for start, end in ranges.tolist()] * 40
+    assert made == [gone]
+    assert len([one for one in store.asked if one.kind == "read"]) == 40 + 1
+    assert chain(store.asked) <= 12, "16 at a time, also on a busy machine"
+        "the bucket, the reads, and those of what was gone"
+    )
 
 
 def test_inputs_are_read_for_the_key_of_finished_work_only(environment: Mapping[str, str]) -> None:
