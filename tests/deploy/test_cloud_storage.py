@@ -97,8 +97,6 @@ def test_parts_of_many_texts_are_read_side_by_side(environment: Mapping[str, str
     assert made == [gone]
     assert len([one for one in store.asked if one.kind == "read"]) == 40 + 1
     assert chain(store.asked) <= 12, "16 at a time, also on a busy machine"
-        "the bucket, the reads, and those of what was gone"
-    )
 
 
 def test_inputs_are_read_for_the_key_of_finished_work_only(environment: Mapping[str, str]) -> None:
