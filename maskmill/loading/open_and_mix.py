@@ -84,7 +84,7 @@ def open(
       text: for data sets of spans, the directory of their text shards; None: where they were, seen from the data set.
       tokenizer: a vocab.txt or a tokenizer.json: the path is that of text shards (the directory that extract made, a
         file or a glob), and rows are made of them, of max_seq_length pieces (None: 128). When a text is opened for the
-        first time, the index of its rows is made, once: about 1 % of the text. The batches are those of `maskmill
+        first time, the index of its rows is made, once: at most 2 % of the text. The batches are those of `maskmill
         examples --format spans`.
       objective: with tokenizer, what is learnt: "nsp", "mlm", "blocks" or "sop"; None: "nsp".
       examples: with tokenizer, other options of `maskmill examples` by name, as {"pack": True, "masked_lm_prob": 0.3}.

@@ -36,6 +36,7 @@ from maskmill.records.spans import (
     Numbers,
     Spans,
     checksum_of,
+    decode,
     places_in,
     unpack,
 )
@@ -45,6 +46,7 @@ from maskmill.tokenization.vocabulary import Vocabulary
 
 _AGAIN = "make or fetch it again"
 _KEPT_BYTES = 48 << 20  # of the tables of texts
+_MOST_PIECES = 1 << 19  # that are made at a time
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,14 +129,16 @@ class SpansReader(BlockReader):
             return
         file = self._data_set.files[block.file]
         made_with = self._tokenization(file, fetched.index)
-        with self._tokenizing:
-            try:
-                text, sequences, row_set = self._sequences(fetched, file, wanted, made_with)
-            except WrongChecksumError as error:
-                raise DamagedBlockError(f"{error}.") from error
-            except UnusableInputError as error:
-                raise DamagedBlockError(str(error)) from None
-        self._lay_out((text, sequences, row_set), file, made_with, np.asarray(rows), into)
+        count = max(1, _MOST_PIECES // file.width)
+        for first in range(0, len(wanted), count):
+            with self._tokenizing:
+                try:
+                    made = self._sequences(fetched, file, wanted[first : first + count], made_with)
+                except WrongChecksumError as error:
+                    raise DamagedBlockError(f"{error}.") from error
+                except UnusableInputError as error:
+                    raise DamagedBlockError(str(error)) from None
+            self._lay_out(made, file, made_with, np.asarray(rows[first : first + count]), into)
 
     def _sequences(
         self, fetched: _Fetched, file: DataFile, wanted: Numbers, made_with: _Tokenization
@@ -352,7 +356,7 @@ def _spans_in(data: bytes, block: Block, path: str) -> Spans:
         what = f"{where} do not fit their checksum, so the file is damaged; {_AGAIN}."
         raise DamagedBlockError(what) from WrongChecksumError(what)
     try:
-        spans = Spans(*unpack(data[CHECKSUM.size :], len(Spans._fields)))
+        spans = decode(data[CHECKSUM.size :])
     except ValueError as error:
         raise DamagedBlockError(f"{where} cannot be read ({error}); {_AGAIN}.") from None
     if len(spans.members) != block.count:

@@ -13,7 +13,7 @@ A file, all numbers little-endian:
             the rows, and the sha256 of the TFRecord that has the same rows
   table     packed numbers (`pack`) of the parts of the text, each some lines of PART_BYTES bytes together: the number
             of its first line and its first byte, both as the difference to the part before, and the CRC-32C of it
-  blocks    of BLOCK_ROWS rows each, the last of fewer: CRC-32C, then packed numbers, the columns of `Spans`
+  blocks    of BLOCK_ROWS rows each, the last of fewer: CRC-32C, then what `encode` makes of `Spans`
 """
 
 import dataclasses
@@ -43,6 +43,9 @@ HEAD = struct.Struct("<8s6I")
 CHECKSUM = struct.Struct("<I")
 BLOCK_ROWS = 256
 PART_BYTES = 4096
+_FAR = 255  # steps of so many lines and more are kept apart: they are as good as random, and deflate badly
+_LOWER_BITS = 16
+_COLUMNS = 11
 
 # What a span is, in `Spans.kinds`, beside SECOND where its pieces are of segment 1.
 TEXT, CLS, SEP = range(3)
@@ -103,6 +106,59 @@ def unpack(packed: bytes, columns: int) -> list[Numbers]:
             at += count
         found.append(numbers)
     return found
+
+
+def encode(spans: Spans) -> bytes:
+    """The bytes of some rows: packed numbers, how many bytes they have in front of them (uint32), and far steps.
+
+    The numbers are the columns of Spans, but _FAR stands for each far step, and the last size of each sequence is left
+    out; then how many pieces less than the longest each sequence has, how many that has, and the upper bits of far
+    steps. Behind them stand the lower 16 bits of these (uint16).
+    """
+    is_last, pieces = _last_of_text(spans), np.ones(len(spans.kinds), np.int64)
+    pieces[spans.kinds % SECOND == TEXT] = spans.sizes
+    lengths = np.bincount(_sequences_of(spans), pieces, len(spans.spans)).astype(np.int64)
+    longest = lengths.max(keepdims=True)
+    near = np.minimum(spans.steps, _FAR)
+    far = spans.steps[near == _FAR]
+    sizes, shorter = spans.sizes[~is_last], longest - lengths
+    packed = pack([*spans[:4], near, *spans[5:7], sizes, shorter, longest, far >> _LOWER_BITS])
+    lower: bytes = far.astype("<u2").tobytes()
+    return CHECKSUM.pack(len(packed)) + packed + lower
+
+
+def decode(data: bytes) -> Spans:
+    """What `encode` was given.
+
+    Raises:
+      ValueError: it is something else.
+    """
+    end = CHECKSUM.size + CHECKSUM.unpack_from(data)[0]
+    *columns, sizes, shorter, longest, upper = unpack(data[CHECKSUM.size : end], _COLUMNS)
+    far = (upper << _LOWER_BITS) + np.frombuffer(data[end:], "<u2")
+    members, of_sequences, labels, kinds, steps, lines, fronts = columns
+    spans = Spans(members, of_sequences, labels, kinds, steps, lines, fronts, np.zeros(len(steps), np.int64))
+    is_text, is_last = spans.kinds % SECOND == TEXT, _last_of_text(spans)
+    if is_text.sum() != len(steps) or len(shorter) != len(spans.spans) or spans.spans.sum() != len(spans.kinds):
+        raise ValueError("its columns do not fit each other")
+    steps[steps == _FAR] = far
+    spans.sizes[~is_last] = sizes
+    pieces, sequences = np.ones(len(spans.kinds), np.int64), _sequences_of(spans)
+    pieces[is_text] = spans.sizes
+    left = longest - shorter - np.bincount(sequences, pieces, len(spans.spans)).astype(np.int64)
+    spans.sizes[is_last] = left[sequences[is_text][is_last]]
+    return spans
+
+
+def _sequences_of(spans: Spans) -> Numbers:
+    """int64[spans]: the sequence of each."""
+    return np.repeat(np.arange(len(spans.spans)), spans.spans)
+
+
+def _last_of_text(spans: Spans) -> npt.NDArray[np.bool_]:
+    """bool[spans of text]: whether each is the last of its sequence."""
+    sequences = _sequences_of(spans)[spans.kinds % SECOND == TEXT]
+    return np.append(sequences[1:] != sequences[:-1], True)[: len(sequences)]
 
 
 def checksum_of(data: bytes) -> int:
@@ -179,7 +235,7 @@ def _packed_blocks(origin: "RowOrigin", vocabulary: Vocabulary) -> list[bytes]:
     """The blocks of the rows of an origin, in their order."""
     packed = []
     for first in range(0, len(origin.order), BLOCK_ROWS):
-        block = pack(spans_of(origin, origin.order[first : first + BLOCK_ROWS], vocabulary))
+        block = encode(spans_of(origin, origin.order[first : first + BLOCK_ROWS], vocabulary))
         packed.append(CHECKSUM.pack(checksum_of(block)) + block)
     return packed
 

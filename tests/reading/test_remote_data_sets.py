@@ -3,6 +3,7 @@
 import contextlib
 import http.server
 import os
+import pickle
 import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -86,6 +87,17 @@ def test_a_web_server_gives_the_batches_of_a_directory(sets: dict[str, str], tmp
     with serve(sets[name]) as server:
         server.faults.extend([file_server.no_fault, file_server.cut, file_server.hang_up] * 3)
         assert_same(batches(f"{server.url}/data", tmp_path), batches(sets[name], tmp_path))
+
+
+def test_spans_of_text_on_a_web_server_and_an_index_on_this_machine(sets: dict[str, str], tmp_path: Path) -> None:
+    wanted = batches(sets["spans"], tmp_path)
+    with serve(sets["spans"]) as server:
+        options = {"batch_size": 16, "seed": 3, "tail": "pad", "with_samples": True, "text": f"{server.url}/text"}
+        with maskmill.open(sets["spans"], **options) as loader:
+            assert_same(list(loader), wanted)
+            assert pickle.loads(pickle.dumps(loader)).data_sets == loader.data_sets
+        asked = server.parts("text/part-00000-of-00002")
+        assert len(set(asked)) < len(wanted)  # whole pieces, not a part for each row
 
 
 @contextlib.contextmanager

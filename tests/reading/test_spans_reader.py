@@ -19,7 +19,7 @@ import maskmill
 from maskmill.errors import UnusableInputError
 from maskmill.reading.block_reader import DamagedBlockError
 from maskmill.reading.text_parts import stretches_of
-from maskmill.records.spans import Numbers, pack, unpack
+from maskmill.records.spans import SECOND, TEXT, Numbers, Spans, decode, encode, pack, unpack
 from maskmill.verification.options import VerifyOptions
 from maskmill.verification.verifying import verify
 
@@ -59,6 +59,21 @@ def change(path: Path, place: int) -> None:
 def test_packed_numbers_come_back(columns: list[list[int]]) -> None:
     arrays = [np.array(column, np.int64) for column in columns]
     assert [numbers.tolist() for numbers in unpack(pack(arrays), len(columns))] == columns
+
+
+@tries(100)
+@given(st.integers(0, 1 << 30), st.booleans())
+def test_spans_come_back(seed: int, has_labels: bool) -> None:
+    draw = np.random.default_rng(seed)
+    members = draw.integers(1, 4, draw.integers(1, 20))
+    counts = draw.integers(1, 6, members.sum())
+    kinds = draw.integers(0, 3, counts.sum()) + SECOND * draw.integers(0, 2, counts.sum())
+    texts = np.count_nonzero(kinds % SECOND == TEXT)
+    steps, *others = (draw.integers(0, 1 << bits, texts) for bits in (draw.integers(1, 25), 3, 9, 14))
+    labels = draw.integers(0, 2, len(counts) * has_labels)
+    spans = Spans(members, counts, labels, kinds, steps, *others)
+    for one, other in zip(decode(encode(spans)), spans, strict=True):
+        assert one.tolist() == other.tolist()
 
 
 @tries(100)
