@@ -39,6 +39,11 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         {"features": "v2"},
         "bdc1810b114e90e810eb48c0b26829e9367f194195bdf51ce64b9e3eca7e893e",
     ),
+    "spans": (
+        {"format": "spans", "objective": DYNAMIC},
+        {"features": "huggingface"},
+        "45c1ddbc06896c330bbc7e4bd59056e45f0042cba80d426e3f431358a248b40b",  # as of TFRecords
+    ),
     "bins": (
         {"format": "tfrecord", "objective": ObjectiveOptions(objective="mlm", bins=3)},
         {},
