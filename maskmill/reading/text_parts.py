@@ -76,7 +76,7 @@ class HeldRanges(ByteRanges):
 
     def __init__(self, path: str, starts: Numbers, ends: Numbers, ranges: ByteRanges) -> None:
         """Reads ranges [starts, ends), ascending and apart, through `ranges`."""
-        self._starts = starts
+        self._starts, self._end = starts, int(ends[-1])
         self._places = np.cumsum(ends - starts) - (ends - starts)
         self._data = ranges.read_many(path, starts, ends)
 
@@ -86,7 +86,7 @@ class HeldRanges(ByteRanges):
         return self._data[place : place + end - start]
 
     def size(self, path: str) -> int:
-        raise NotImplementedError("of held ranges the size of the file is not known")
+        return self._end  # more of the file is not known here
 
 
 def read_lines(path: str, ranges: ByteRanges, parts: TextParts, stretches: Stretches) -> bytes:
