@@ -20,10 +20,10 @@ from pipelines.terminal.console import bytes_text
 from transforms.examples.estimating import SampleExamples, examples_of, format_of, is_told_once
 
 _DUPE_FACTORS = (1, 5, 10, 20)
-# Measured on enwik8's text (docs/estimate.md): a worker of Beam's, and what it takes for each byte of a shard's text,
-# once and for each pass. ARCHITECTURE.md, "Where the time goes": a process takes 2.5 CPU seconds to start.
-_WORKER_BYTES, _BYTES_A_TEXT_BYTE, _BYTES_A_MASKED_BYTE = 290_000_000, 2.5, 0.28
-_START_SECONDS = 2.5
+# Measured on enwik8's text (docs/estimate.md): a local worker, and what it takes for each byte of a shard's text, once
+# and for each pass. ARCHITECTURE.md, "Where the time goes": a command takes 0.7 CPU seconds to start, with all workers.
+_WORKER_BYTES, _BYTES_A_TEXT_BYTE, _BYTES_A_MASKED_BYTE = 180_000_000, 2.0, 0.13
+_START_SECONDS = 0.7
 
 
 def run(build: BuildOptions, options: EstimateOptions) -> None:
@@ -144,12 +144,11 @@ class _Work:
         """What a dupe factor gives and takes."""
         extract = sum(group.seconds for group in self.text.groups)
         masking = sum(one.grows("seconds") for one in self.made) * dupe_factor
-        # Beam's processes start side by side, the command before them.
-        hours = ((extract + masking) / self.cores + 2 * _START_SECONDS) / 3600
+        hours = ((extract + masking) / self.cores + _START_SECONDS) / 3600
         return {
             "examples": round(sum(one.all_examples for one in self.made) * dupe_factor),
             "example_bytes": self.size_of(self.format, dupe_factor),
-            "cpu_hours": (extract + masking + (self.cores + 1) * _START_SECONDS) / 3600,
+            "cpu_hours": (extract + masking + _START_SECONDS) / 3600,
             "hours": hours,
         }
 
