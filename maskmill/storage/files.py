@@ -51,6 +51,14 @@ def scratch_prefix(process: int | None = None) -> str:
 _beginning_a_file = threading.Lock()
 
 
+def free_after_fork(lock: threading.Lock) -> None:
+    """Sees to it that a fork (a local worker) finds a lock free: no other thread holds it while the process forks."""
+    os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
+
+
+free_after_fork(_beginning_a_file)
+
+
 def no_more_temporary_files() -> None:
     """Keeps all other threads from beginning a file: what exists now is all that has to be removed.
 

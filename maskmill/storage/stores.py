@@ -370,6 +370,7 @@ def store_of(path: str) -> ObjectStore:
 
 
 _making = threading.Lock()  # two threads would make a store each
+files.free_after_fork(_making)
 
 
 @functools.cache

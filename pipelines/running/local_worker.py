@@ -1,7 +1,7 @@
 """Worker processes of the local runner: forks of the command, which do one piece of work after the other.
 
-A fork has what the command has imported and loaded, so a worker costs little. It must be made before the command starts
-threads: what another thread has locked at that moment stays locked in the fork for ever.
+A fork has what the command has imported and loaded, so a worker costs little. It must be made before the run starts
+threads: what another thread has locked at that moment stays locked in the fork for ever (`files.free_after_fork`).
 """
 
 import collections

@@ -2,10 +2,13 @@
 
 import gzip
 import hashlib
+import multiprocessing
 import os
 import resource
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -129,6 +132,23 @@ def test_the_disk_is_given_a_large_file_while_it_is_written(tmp_path: Path, monk
             file.write(block)
     assert sent == [(0, 1800), (1800, 1200), (3000, 1500)]
     assert (tmp_path / "file").read_bytes() == b"".join(blocks)
+
+
+def test_a_fork_can_write_though_another_thread_began_a_file_at_that_moment(tmp_path: Path) -> None:
+    holds = threading.Event()
+
+    def hold() -> None:
+        with files._beginning_a_file:
+            holds.set()
+            time.sleep(0.2)
+
+    threading.Thread(target=hold).start()
+    holds.wait()
+    fork = multiprocessing.get_context("fork").Process(target=files.write_bytes, args=(f"{tmp_path}/file", b"x"))
+    fork.start()
+    fork.join(30)
+    fork.kill()
+    assert fork.exitcode == 0
 
 
 def test_patterns_keep_their_order_and_name_a_file_once(tmp_path: Path) -> None:
