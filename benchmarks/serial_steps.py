@@ -93,16 +93,18 @@ class Place:
 def make_fragments(place: Place, count: int, documents: int) -> None:
     """Makes up the fragments of a dump: their tables, records and the places of their texts."""
     from maskmill.storage import completions, files
+    from transforms.inputs.mediawiki import read_header
     from transforms.inputs.units import InputFile, Unit, UnitBatch
     from transforms.shards import fragments as fragment_step
 
     options = place.extract_stage().options.decided_extraction
-    header = InputFile(path=str(SAMPLE), size=SAMPLE.stat().st_size, sha256="0" * 64, date="2026-11-01")
-    unit = Unit(path=str(SAMPLE), start=0, end=header.size, format="mediawiki", container="bz2")
+    size = SAMPLE.stat().st_size
+    sample = InputFile(path=str(SAMPLE), size=size, sha256="0" * 64, date="2026-11-01", header=read_header(str(SAMPLE)))
+    unit = Unit(path=str(SAMPLE), start=0, end=size, format="mediawiki", container="bz2")
     with tempfile.TemporaryDirectory() as folder:
-        real = fragment_step.extract_batch(UnitBatch(number=0, files=(header,), units=(unit,)), options, folder)
+        real = fragment_step.extract_batch(UnitBatch(number=0, files=(sample,), units=(unit,)), options, folder)
         record = completions.finished(folder, fragment_step.KIND, real.key)
-    file = dataclasses.replace(header, size=DUMP_BYTES)
+    file = dataclasses.replace(sample, size=DUMP_BYTES)
 
     def make(number: int) -> fragment_step.Fragment:
         random = np.random.default_rng(number)
@@ -273,12 +275,10 @@ def after(place: Place) -> Callable[[], Any]:
     return conclude
 
 
-def titles(place: Place) -> Callable[[], Any]:
-    from maskmill.reporting import input_documents, made_stages
+def report(place: Place) -> Callable[[], Any]:
+    from maskmill.reporting import facts
 
-    return lambda: [
-        input_documents.titles_of(stage) for stage in made_stages.stages_of(place.output) if stage.name == "extract"
-    ]
+    return lambda: facts.collect(place.output, with_samples=False)
 
 
 def pack(place: Place) -> Callable[[], Any]:
@@ -309,7 +309,7 @@ STEPS: dict[str, Callable[[Place], Callable[[], Any]]] = {
     "close the examples": close_examples,
     "pick the eval examples": pick_eval,
     "read the outcome": after,
-    "read the report's titles": titles,
+    "collect what the report tells": report,
 }
 MLPERF_STEPS = {"pack WikiExtractor's files": pack, "plan the parts": plan_parts}
 

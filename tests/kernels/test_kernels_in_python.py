@@ -19,7 +19,9 @@ CASES = ROOT / "tests" / "kernel_cases.py"
 PYTHON = {"NUMBA_DISABLE_JIT": "1"}
 # Compiling with checks takes 60 CPU seconds for these, with few optimizations. Left out: extraction of wikitext (70),
 # sentences (35) and WikiExtractor's text (14), whose bounds plain Python checks, too.
-BOUNDS_CASES = ("pages", "vocabularies", "tokenization", "checksums", "examples", "loading", "verification")
+BOUNDS_CASES = (
+    *("pages", "vocabularies", "tokenization", "checksums", "examples", "duplicates", "loading", "verification"),
+)
 
 
 def run(arguments: list[str], environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
