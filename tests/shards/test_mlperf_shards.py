@@ -190,9 +190,10 @@ def test_neighbours_share_a_batch() -> None:
         files = [RawFile(number=number, num_files=len(raw), size=size) for number, size in enumerate(raw)]
         return [[file.size for file in batch] for batch in batches_of(files)]
 
-    assert sizes(3, 2) == [[3], [2]]
-    assert sizes(*[1] * 256) == [[1] * 4] * 64
-    large = mlperf_shards._LARGEST_BATCH
+    small, large = mlperf_shards._SMALLEST_BATCH, mlperf_shards._LARGEST_BATCH
+    assert sizes(3, 2) == [[3, 2]]
+    assert sizes(small, 1, small - 1, 9 * large, 5) == [[small], [1, small - 1], [9 * large], [5]]
+    assert sizes(*[small] * 128) == [[small] * 2] * 64
     assert sizes(*[large // 2] * 256) == [[large // 2] * 2] * 128
     assert sizes(0) == [[0]]
 
@@ -216,7 +217,7 @@ def test_the_key_is_of_the_content_the_place_and_the_options(small_files: list[I
 
 
 def test_taking_raw_files(small_files: list[InputFile]) -> None:
-    expected = [(raw,) for raw in raw_files_of_inputs(small_files)]
+    expected = [tuple(raw_files_of_inputs(small_files))]
     run_step([shuffled(small_files)], TakeRawFiles, equal_sorted(expected, lambda batch: batch[0].number))
 
 
@@ -251,7 +252,7 @@ def work_files(output: Path) -> dict[str, bytes]:
 
 
 def test_cleaning_raw_files_in_any_order(small_files: list[InputFile], tmp_path: Path) -> None:
-    batches = batches_of(raw_files_of_inputs(small_files))
+    batches = [(raw,) for raw in raw_files_of_inputs(small_files)]
     expected = [clean_batch(batch, SMALL, EXTRACTION, str(tmp_path / "expected")) for batch in batches]
     step = functools.partial(CleanRawFiles, split=SMALL, extraction=EXTRACTION, output=str(tmp_path / "beam"))
     run_step(shuffled(batches), step, equal_sorted(expected, lambda cleaned: cleaned.raw[0].number))

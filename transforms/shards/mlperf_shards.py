@@ -12,7 +12,7 @@ articles. Both are caches: where they are gone, they are made again from the raw
 import dataclasses
 import itertools
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,8 +35,9 @@ from transforms.shards.options import ExtractionOptions, SplitOptions
 KIND = "clean"
 
 _KINDS: tuple[ShardKind, ...] = ("train", "eval")
-# Of cleaned batches, in bytes of raw text; a small input has some for every worker.
+# Of cleaned batches: how many there are of a large input, and their bytes of raw text.
 _BATCHES = 64
+_SMALLEST_BATCH = 4 << 20
 _LARGEST_BATCH = 16 << 20
 
 # The reference names its shards as if there were 500, however many there are.
@@ -125,8 +126,8 @@ class PartPlan:
 
 
 def batches_of(raw_files: Sequence[RawFile]) -> list[RawBatch]:
-    """Raw files in batches of neighbours; even a small input has some for every worker."""
-    most = min(_LARGEST_BATCH, sum(raw.size for raw in raw_files) // _BATCHES)
+    """Raw files in batches of neighbours."""
+    most = min(max(sum(raw.size for raw in raw_files) // _BATCHES, _SMALLEST_BATCH), _LARGEST_BATCH)
     batches: list[list[RawFile]] = []
     room = 0
     for raw in raw_files:
@@ -210,8 +211,7 @@ def _write_cleaned(
     paths = [_path(output, key, kind) for kind in _KINDS]
     cleaned, hashes = [], []
     with files.new_file(paths[0]) as train, files.new_file(paths[1]) as evaluation:
-        for raw in batch:
-            content = _read_raw(raw, extraction, output)
+        for raw, content in zip(batch, _read_batch(batch, extraction, output), strict=True):
             text = mlperf_cleanup.clean_markup(mlperf_cleanup.remove_doc_tags(content, raw.name))
             separated = mlperf_cleanup.separate_eval(
                 mlperf_cleanup.split_sentences(text, splitter),
@@ -240,12 +240,31 @@ def _write_cleaned(
     return {"cleaned": cleaned, "md5": hashes, "caches": caches, **kept}
 
 
-def _read_raw(raw: RawFile, extraction: ExtractionOptions, output: str) -> bytes:
-    if raw.file is not None:
+def _read_batch(batch: RawBatch, extraction: ExtractionOptions, output: str) -> Iterator[bytes]:
+    """Yields the content of each raw file."""
+    of_fragments: dict[str, tuple[Fragment, list[Ranges]]] = {}
+    for raw in batch:
+        for fragment, ranges in raw.pieces:
+            of_fragments.setdefault(fragment.key, (fragment, []))[1].append(ranges)
+    pieces = [(fragment, np.concatenate(ranges)) for fragment, ranges in of_fragments.values()]
+    packed = _texts(read_ranges(pieces, {"": extraction}, output), [raw.size for raw in batch if raw.file is None])
+    for raw in batch:
+        if raw.file is None:
+            yield next(packed)
+            continue
         content = files.read_bytes(raw.file.path)
         check_unchanged(raw.file.path, raw.file.size, raw.file.changed)
-        return content
-    return b"".join(read_ranges(raw.pieces, {"": extraction}, output))
+        yield content
+
+
+def _texts(blocks: Iterator[bytes], sizes: Iterable[int]) -> Iterator[bytes]:
+    """Yields texts of these sizes, of which the blocks consist."""
+    pending = bytearray()
+    for size in sizes:
+        while len(pending) < size:
+            pending += next(blocks)
+        yield bytes(pending[:size])
+        del pending[:size]
 
 
 def _path(output: str, key: str, kind: ShardKind) -> str:
@@ -323,14 +342,10 @@ def _write_part(
         for batch, first, last in plan.pieces
         for raw, file in zip(batch.raw[first:last], batch.cleaned[first:last], strict=True)
     ]
-    sentences, pending = 0, bytearray()
+    sentences = 0
+    texts = _texts(blocks, [file.size(plan.kind) for _, file in gathered])
     with files.new_file(path) as shard:
-        for name, file in gathered:
-            size = file.size(plan.kind)
-            while len(pending) < size:
-                pending += next(blocks)
-            text = bytes(pending[:size])
-            del pending[:size]
+        for (name, _), text in zip(gathered, texts, strict=True):
             if plan.kind == "train":
                 text = mlperf_cleanup.gather(text, name)
             shard.write(text)
