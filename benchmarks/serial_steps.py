@@ -289,15 +289,17 @@ def pack(place: Place) -> Callable[[], Any]:
 
 
 def plan_parts(place: Place) -> Callable[[], Any]:
-    from transforms.shards.mlperf_shards import CleanedFile
-    from transforms.shards.mlperf_shards import plan_parts as plan
+    from transforms.shards import mlperf_shards
 
     split = place.extract_stage().options.decided.split
-    cleaned = [
-        CleanedFile(raw=raw, key=f"{raw.number:032x}", counts={"documents": 500, "eval_articles": 1})
-        for raw in place.kept("raw")
-    ]
-    return lambda: place.keep("parts", plan(cleaned, split, place.text))
+    cleaned = []
+    for batch in mlperf_shards.batches_of(place.kept("raw")):
+        of_batch = [
+            mlperf_shards.CleanedFile(documents=500, eval_articles=1, train=raw.size, eval=2_000) for raw in batch
+        ]
+        key, md5 = f"{len(cleaned):032x}", ("0" * 32,) * len(batch)
+        cleaned.append(mlperf_shards.CleanedBatch(key=key, raw=batch, cleaned=tuple(of_batch), md5=md5))
+    return lambda: place.keep("parts", mlperf_shards.plan_parts(cleaned, split, place.text))
 
 
 # What one process does alone, by what the row of the table calls it.

@@ -105,7 +105,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("dump", nargs="?", default=str(SAMPLE), help="a .xml.bz2 dump; the larger, the better")
     parser.add_argument(
-        "--serial", type=float, default=24, help="seconds of benchmarks.serial_steps in a store, without the checksum"
+        "--serial", type=float, default=15, help="seconds of benchmarks.serial_steps in a store, without the checksum"
     )
     parser.add_argument("--efficiency", type=float, default=0.8, help="of each of many processes beside one alone")
     parser.add_argument("--upload", type=float, default=100, help="MB a second of a process to the store")
