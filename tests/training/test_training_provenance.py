@@ -14,8 +14,9 @@ from training_helpers import BACKEND, small_config
 from maskmill.errors import UnusableInputError
 from maskmill.lineage.origins import lineage_of, trained_on
 from maskmill.releases import fingerprints
+from maskmill.storage import files
 from pipelines.commands import cli
-from training import checkpoints, provenance, storage
+from training import checkpoints, provenance
 from training.options import TrainOptions
 
 pytestmark = pytest.mark.skipif(BACKEND == "tensorflow", reason="no backend is used")
@@ -39,7 +40,7 @@ def sha256(path):
 
 
 def found(**values):
-    return provenance.provenance(options(**values), storage.read_if_there)
+    return provenance.provenance(options(**values), files.read_if_there)
 
 
 @pytest.mark.parametrize("given", ["examples", "examples/", "examples/part-*.tfrecord", "examples/eval.txt.tfrecord"])
