@@ -27,7 +27,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from maskmill.kernels.crc32c import crc32c
 from maskmill.masking.kernels.sequences import Sequences
 from maskmill.records.kernels.text_parts import checksums_of
 from maskmill.records.serialization import Serializer
@@ -163,7 +162,9 @@ def _last_of_text(spans: Spans) -> npt.NDArray[np.bool_]:
 
 def checksum_of(data: bytes) -> int:
     """The CRC-32C of bytes."""
-    return int(crc32c(np.frombuffer(bytearray(data), np.uint8), 0, len(data)))
+    checksum = np.empty(1, np.uint32)
+    checksums_of(np.frombuffer(bytearray(data), np.uint8), np.zeros(1, np.int64), np.array([len(data)]), checksum)
+    return int(checksum[0])
 
 
 def places_in(starts: Numbers, counts: Numbers) -> Numbers:

@@ -48,7 +48,7 @@ def estimate(build: BuildOptions, options: EstimateOptions) -> dict[str, Any]:
     name, path = examples.tokenizer
     loaded = load_tokenization(path, plan.masking, is_tokenizer=name == "tokenizer_file")
     of_text = ("characters", "inputs", "sentences", "extraction.kernels.wikitext")
-    kernels.prepare((*of_text, *kernels_of(plan, loaded.kernels), "kernels", "masking.kernels", "records.kernels"))
+    kernels.prepare((*of_text, *kernels_of(plan, loaded.kernels), "masking.kernels", "records.kernels"))
     text = estimate_text(build, options.sample_share)
     made = [
         _Made(examples=found, scale=group.size / found.text_bytes, documents=group.documents)
