@@ -51,7 +51,7 @@ class Binary(Distribution):
         return COMPILES
 
 
-JAX = ["keras>=3.8,<4", "jax>=0.5", "safetensors>=0.4"]
+JAX = ["keras>=3.8,<4", "jax>=0.7", "safetensors>=0.4"]
 TENSORFLOW = [
     *JAX,
     "tensorflow>=2.19,<3",

@@ -128,7 +128,10 @@ class Workers:
             process.join()
             code = process.exitcode
             cause = ", often for want of memory" if code == -signal.SIGKILL else ""
-            how = f"was killed by signal {-code}{cause}" if code < 0 else f"ended with code {code}"
+            if code is None:
+                how = "has ended"  # another thread, which stops the command, has asked for its code before
+            else:
+                how = f"was killed by signal {-code}{cause}" if code < 0 else f"ended with code {code}"
             raise RunFailedError(
                 f"A worker process {how}; run the same command again, it goes on where this one stopped."
             ) from error

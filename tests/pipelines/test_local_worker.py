@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 import yaml
 from command_runs.commands import DUMP, IN_MEMORY, ROOT, TWO_PROCESSES, VOCAB, digests
@@ -128,6 +129,15 @@ def end_badly(how: str) -> object:
     return (lambda: None) if how == "no message" else {}[how]
 
 
+def test_a_worker_whose_end_another_thread_has_seen(workers: Workers) -> None:
+    # As whoever stops an interrupted command does: then the system tells the code to nobody else.
+    for worker in multiprocessing.active_children():
+        os.kill(worker.pid or 0, signal.SIGKILL)
+        os.waitpid(worker.pid or 0, 0)
+    with pytest.raises(RunFailedError, match="A worker process has ended; run the same command again"):
+        workers.map(str, [1, 2])
+
+
 @pytest.mark.parametrize(
     ("how", "kind", "sentence"),
     [
@@ -153,4 +163,4 @@ def test_a_long_piece_is_given_up_once_another_has_failed(tmp_path: Path, monkey
     monkeypatch.setattr(local_worker, "_GRACE_SECONDS", 0.1)
     with pytest.raises(RunFailedError, match="disk is full"), Workers(2, str(tmp_path / "log")) as workers:
         workers.map(fail_beside_a_long_piece, [1, 0])
-    assert not multiprocessing.active_children()
+    assert not psutil.Process().children()
