@@ -135,26 +135,15 @@ def make_fragments(place: Place, count: int, documents: int) -> None:
 def make_text_shards(place: Place) -> None:
     """Makes up what the assembling steps leave of the plan."""
     from maskmill.storage import files
-    from maskmill.text import text_shards
+    from transforms.shards.planning import write_planned
 
-    def make(plan: Any) -> text_shards.TextShard:
+    def make(plan: Any) -> Any:
         def write(path: str) -> dict[str, Any]:
             files.write_bytes(path, b"\n")
             md5 = [hashlib.md5(b"%d" % number).hexdigest() for number in range(plan.documents)]
             return {"size": plan.size, "sha256": "0" * 64, "md5": md5 if plan.kind == "eval" else []}
 
-        key, record = text_shards.write_once(plan.name, [(f.key, r) for f, r in plan.pieces], place.text, write)
-        return text_shards.TextShard(
-            path=files.join(place.text, plan.name),
-            kind=plan.kind,
-            number=plan.number,
-            size=record["size"],
-            sha256=record["sha256"],
-            documents=plan.documents,
-            sentences=plan.sentences,
-            inputs=plan.inputs,
-            key=key,
-        )
+        return write_planned(plan, place.text, write)
 
     place.keep("texts", files.each(place.output, make, place.kept("plan")))
 

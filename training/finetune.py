@@ -155,7 +155,7 @@ def _expanded(patterns: Sequence[str]) -> list[str]:
     """Patterns, with the TSV files that they match named one by one."""
     paths = []
     for pattern in (part.strip() for named in patterns for part in named.split(",")):
-        matches = [file.path for file in files.match([os.path.expanduser(pattern)], may_be_missing=True)]
+        matches = [file.path for file in files.match([pattern], may_be_missing=True)]
         has_tsv = any(path.endswith(_TSV) for path in matches)
         paths += [path for path in matches if not lies_beside(path)] if has_tsv else [pattern]
     return paths

@@ -187,7 +187,8 @@ def write_spans(prefix: str, blocks: "Blocks", writing: "Writing") -> "ExampleFi
     if origin is None or not writing.plan.objective.dynamic_masking or len(origin.paths) != 1:
         raise ValueError("spans are written of one text, and their masks are drawn by the reader")
     text = np.frombuffer(files.read_bytes(origin.paths[0]), np.uint8)
-    description = zlib.compress(json.dumps(_description(text, blocks, writing), sort_keys=True).encode())
+    described = _description(text, blocks, writing)
+    description = zlib.compress(json.dumps(described, sort_keys=True).encode())
     firsts, starts, checksums = parts_of(text)
     table = pack([np.diff(firsts, prepend=0), np.diff(starts, prepend=0), checksums])
     packed = _packed_blocks(origin, writing.vocabulary)
@@ -200,8 +201,7 @@ def write_spans(prefix: str, blocks: "Blocks", writing: "Writing") -> "ExampleFi
         for part in (head, between, *packed):
             file.write(part)
     written = written_file(file, writing.checksum)
-    records = json.loads(zlib.decompress(description))["records_sha256"]
-    return dataclasses.replace(writing.file(written), records_sha256=records)
+    return dataclasses.replace(writing.file(written), records_sha256=described["records_sha256"])
 
 
 def _description(text: npt.NDArray[np.uint8], blocks: "Blocks", writing: "Writing") -> Mapping[str, Any]:

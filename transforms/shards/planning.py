@@ -9,7 +9,7 @@ import collections
 import dataclasses
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -326,10 +326,15 @@ def PlanTextShards(
 
 def assemble_text_shard(plan: ShardPlan, extractions: Extractions, output: str, previous: str = "") -> TextShard:
     """Writes a shard from its fragments, unless it is there already, or in the release before (`previous`)."""
+    return write_planned(plan, output, lambda path: _write_shard(path, plan, extractions, output), previous)
+
+
+def write_planned(
+    plan: ShardPlan, output: str, write: Callable[[str], dict[str, Any]], previous: str = ""
+) -> TextShard:
+    """Has `write` write a shard to a path and give its record, unless it is there already, or in `previous`."""
     pieces = [(fragment.key, ranges) for fragment, ranges in plan.pieces]
-    key, record = write_once(
-        plan.name, pieces, output, lambda path: _write_shard(path, plan, extractions, output), previous
-    )
+    key, record = write_once(plan.name, pieces, output, write, previous)
     return TextShard(
         path=files.join(output, plan.name),
         kind=plan.kind,
