@@ -5,7 +5,7 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do command 
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help venv demo test test-fast test-heavy test-builds test-docs test-training test-torch test-readers test-defects test-exhaustive test-kernels-in-python test-kernels-bounds test-report test-releases test-kills test-airflow test-slow test-flink lint wheel bench lock clean
+.PHONY: help venv demo test test-fast test-heavy test-builds test-docs test-training test-torch test-readers test-defects test-exhaustive test-kernels-in-python test-kernels-bounds test-report test-releases test-kills test-airflow test-slow test-flink lint wheel pictures bench lock clean
 
 help:
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -166,6 +166,9 @@ lint: $(VENV)/dev ## ruff, mypy, the order of imports, and the linters of what d
 
 wheel: $(VENV)/base ## a wheel in dist/, with the kernels' machine code for this kind of machine
 	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+
+pictures: $(VENV)/dev ## draw docs/pictures anew: a terminal, the report (needs Chromium), charts
+	$(BIN)/python .ci/draw_pictures.py terminal report charts
 
 bench: $(VENV)/dev ## the measurements that need nothing but this checkout
 	$(BIN)/python -m benchmarks.build

@@ -1,23 +1,9 @@
 """The list of seeded faults fits the source; `.ci/plant_faults.py` tells which target catches each of them."""
 
-import importlib.util
-import sys
-from types import ModuleType
-
+import ci_programs
 from conftest import ROOT
 
-
-def _load() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("plant_faults", ROOT / ".ci" / "plant_faults.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["plant_faults"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-FAULTS = _load().read_faults()
+FAULTS = ci_programs.load("plant_faults").read_faults()
 
 
 def test_each_fault_replaces_one_text_of_its_file() -> None:

@@ -1,7 +1,6 @@
 """`make lint` on what deploy/ holds (.pre-commit-config.yaml): each hook finds a fault that is put into a file."""
 
 import functools
-import importlib.util
 import os
 import re
 import shutil
@@ -9,9 +8,9 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+import ci_programs
 import pytest
 import yaml
 from command_runs import commands
@@ -25,18 +24,7 @@ CONFIG = commands.ROOT / ".pre-commit-config.yaml"
 HOOKS: dict[str, dict[str, Any]] = {hook["id"]: hook for hook in REPOSITORY["hooks"]}
 
 
-def _load() -> ModuleType:
-    """The program, which is in no package."""
-    spec = importlib.util.spec_from_file_location("check_deploy", commands.ROOT / ".ci" / "check_deploy.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["check_deploy"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-check_deploy = _load()
+check_deploy = ci_programs.load("check_deploy")
 
 
 @pytest.fixture(scope="module")
