@@ -4,13 +4,17 @@ import codecs
 import collections
 import dataclasses
 import functools
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+import html
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from maskmill.inspection.shown_text import shown
 from maskmill.masking.row_masks import MaskedRows, RowMaskRules, draw_masks
+from maskmill.notebooks import escaped
 from maskmill.reading.block_reader import Rows
 from maskmill.reading.data_set import DataSet
 from maskmill.tokenization.byte_level import byte_characters
@@ -28,6 +32,19 @@ _FEWEST_MASKS = 2  # from which on the most frequent piece that stands for other
 # What a piece is in a row. masked: predicted, and [MASK] stands there; kept: predicted, and unchanged; random:
 # predicted, and another piece stands there.
 PieceRole = Literal["text", "special", "masked", "kept", "random", "padding"]
+
+# What notebooks and the report show of a piece by its role, and the colours of notebooks.
+_FORMS = {
+    "masked": "<mark><small>[MASK]</small>&nbsp;{word}</mark>",
+    "kept": "<mark class='kept'>{word}<small>&nbsp;kept</small></mark>",
+    "random": "<mark class='random'><span class='gone'>{seen}</span>&nbsp;{word}<small>&nbsp;random</small></mark>",
+    "special": "<span class='special'>{seen}</span>",
+}
+_MARKS = (
+    ".maskmill mark { background: #fde9b8; color: #4c3800; border-radius: .25em; padding: 0 .2em }"
+    " .maskmill .random { background: #f8d9cf; color: #6a1f08 } .maskmill .gone { text-decoration: line-through }"
+    " .maskmill .kept { background: #d9ecd8; color: #16431f } .maskmill .special { opacity: .6 }"
+)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -81,6 +98,26 @@ class DecodedExample:
     width: int
     label: str | None = None
     epoch: int | None = None
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the row as words, its masks in colours."""
+        groups = itertools.groupby(self.pieces, key=lambda piece: (piece.sequence, piece.segment))
+        rows = "".join(f"<p dir='auto'>{marked(list(group))}</p>" for _, group in groups)
+        place = f"Record {self.record:,} of {self.file}" + (f", label: {self.label}" if self.label else "")
+        return f"<div class='maskmill'><style>{_MARKS}</style><p>{escaped(place)}</p>{rows}</div>"
+
+
+def marked(pieces: Sequence[DecodedPiece], text: Callable[[str], str] = shown) -> str:
+    """Neighbouring pieces as HTML: a `mark` around each that is to be predicted, with what stands there.
+
+    text: makes foreign text harmless; it is escaped after that.
+    """
+    parts = []
+    for place, piece in enumerate(pieces):
+        word, seen = (html.escape(text(part)) for part in (piece.surface or piece.text, piece.text))
+        parts.append(" " if place and not piece.goes_on else "")
+        parts.append(_FORMS.get(piece.role, "{word}").format(word=word, seen=seen))
+    return "".join(parts)
 
 
 def running_text(pieces: Iterable[DecodedPiece], *, special: bool = False) -> str:

@@ -21,6 +21,7 @@ from maskmill.loading.production import Product, Production
 from maskmill.loading.schedule import PADDING, Place, Schedule
 from maskmill.loading.states import State, checked_place, state_of
 from maskmill.loading.stats import LoaderStats
+from maskmill.notebooks import table
 from maskmill.reading.block_reader import Rows
 
 _log = logging.getLogger(__name__)
@@ -164,6 +165,11 @@ class Loader:
         samples = self._orders[0].samples
         count = place.epoch * (samples - self._schedule.dropped(Place(0, 0))) + place.sample
         return (Given(path=paths[0], samples=count, repetitions=count / samples, share=float(count > 0)),)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the data sets, and the arrays of a batch."""
+        arrays = ((name, array.dtype, list(array.shape)) for name, array in self.spec.items())
+        return "".join(data._repr_html_() for data in self.data_sets) + table("a batch", arrays)
 
     # ---- where the consumer stands
 

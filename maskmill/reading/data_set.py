@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 
 from maskmill.masking.kernels.row_masks import RowMaskRules
+from maskmill.notebooks import table
 
 DIGEST_DIGITS = 32
 
@@ -98,3 +99,16 @@ class DataSet:
     def samples(self) -> int:
         """How many there are."""
         return sum(file.samples for file in self.files)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: what the samples are, and where."""
+        rows = [
+            ("samples", f"{self.samples:,} in {len(self.files):,} file{'' if len(self.files) == 1 else 's'}"),
+            ("format", self.format),
+            ("pieces of a row", f"at most {self.width:,}{', several sequences' if self.packed else ''}"),
+            ("masks", f"at most {self.predictions:,}, {'drawn by the reader' if self.mask_rules else 'stored'}"),
+            ("vocabulary", "not known" if self.vocabulary_size is None else f"{self.vocabulary_size:,} ids"),
+            ("columns", ", ".join(column.name for column in self.columns)),
+            ("fingerprint", self.fingerprint[:DIGEST_DIGITS]),
+        ]
+        return table(self.path, rows)

@@ -8,7 +8,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from maskmill.inspection.decoding import DecodedExample, DecodedPiece
+from maskmill.inspection.decoding import DecodedExample, DecodedPiece, marked
 from maskmill.reporting import shown
 from maskmill.reporting.answers import answers_of
 from maskmill.reporting.charts import charts_of
@@ -62,7 +62,7 @@ def _environment() -> jinja2.Environment:
         "percent": shown.percent,
         "number": shown.number,
         "duration": shown.duration,
-        "piece": lambda piece: piece.surface or piece.text,  # what it adds to the text, without the vocabulary's marks
+        "marked": lambda pieces: Markup(marked(pieces, shown.text)),
         "beginning": shown.beginning,
     }
     return environment

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Literal, TypeVar
 
 from maskmill import verification
+from maskmill.notebooks import escaped, table
 
 # error: the data set is wrong. warning: it is probably not what somebody wanted. note: worth knowing, as a known fault
 # of the reference; a data set with notes alone is right.
@@ -178,6 +179,14 @@ class Verification:
     def is_right(self) -> bool:
         """Whether there is nothing but notes."""
         return all(finding.severity == "note" for finding in self.findings)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: every finding, with how often a file has it."""
+        made = sum(outcome.skipped is None for outcome in self.outcomes.values())
+        caption = f"{', '.join(self.paths)}: {'right' if self.is_right else 'wrong'}, {made} checks"
+        if not self.findings:
+            return f"<p>{escaped(caption)}</p>"
+        return table(caption, ((found.severity, found.check, found.message, found.count) for found in self.findings))
 
 
 # By name, in the order in which they are listed. A new check is added by what makes it, see makes_check.
