@@ -183,7 +183,7 @@ lock: ## write the lock files anew, with the checksums of all packages (needs uv
 	$(COMPILE) --extra gcp --extra events --constraint requirements.lock --output-file requirements-gcp.lock
 	$(COMPILE) --extra test $(BASED) --output-file requirements-test.lock
 	$(COMPILE) --extra dev $(BASED) --constraint requirements-test.lock --output-file requirements-dev.lock
-	printf 'grain>=0.2.10\n' | $(COMPILE) - --extra dev --extra tensorflow --constraint requirements-gcp.lock \
+	printf '%s\n' 'grain>=0.2.10' 'nbclient>=0.10' 'ipykernel>=6' | $(COMPILE) - --extra dev --extra tensorflow --constraint requirements-gcp.lock \
 	  --output-file requirements-training.lock
 	$(COMPILE) --extra jax --constraint requirements-training.lock --output-file requirements-jax.lock
 	printf '%s\n' 'torch>=2.6,<3' 'transformers>=4.50,<6' 'torchdata>=0.11' 'pytest>=8' 'pytest-xdist>=3' \

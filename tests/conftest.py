@@ -23,6 +23,7 @@ _NEEDS = {
     "loading/test_loaders_jax.py": "jax",
     "loading/test_loaders_tf.py": "tensorflow",
     "loading/test_loaders_torch*.py": "torch",
+    "training/test_tutorial.py": "nbclient",
 }
 # A file's marks, on one line or on several.
 _MARKS_OF_FILE = re.compile(r"^pytestmark = (?:\[\n(?: .*\n)+\]|.*)", re.MULTILINE)

@@ -126,6 +126,10 @@ class Stream:
             with contextlib.suppress(OSError), open(os.devnull, "wb") as nowhere:
                 os.dup2(nowhere.fileno(), self.fileno())
 
+    def close(self) -> None:
+        """Hands over what was written: a library's log handler closes what it was given, but others still write."""
+        self.flush()
+
     def isatty(self) -> bool:
         """Whether a person is looking."""
         return self._stream is not None and self._stream.isatty()

@@ -62,6 +62,15 @@ def test_a_closed_stream_takes_everything() -> None:
     assert not made.output.isatty()
 
 
+def test_a_log_handler_that_closes_its_stream_at_exit_takes_it_from_nobody() -> None:
+    console.Stream(None).close()
+    written = io.StringIO()
+    stream = console.Stream(written)
+    stream.close()
+    stream.write("x")
+    assert written.getvalue() == "x"
+
+
 def test_characters_that_an_encoding_lacks_are_escaped() -> None:
     raw = io.BytesIO()
     stream = console.Stream(io.TextIOWrapper(raw, encoding="ascii"))
