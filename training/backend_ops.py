@@ -111,6 +111,16 @@ def _jax_matmul_float32() -> Any:
     return product
 
 
+def to_numpy(value: Any) -> np.ndarray:
+    """The value of a Keras variable or of an array, whole. If it is cut over several hosts, all must call this."""
+    value = getattr(value, "value", value)
+    if keras.backend.backend() == "jax" and not (value.is_fully_addressable or value.is_fully_replicated):
+        from jax.experimental import multihost_utils
+
+        value = multihost_utils.process_allgather(value, tiled=True)
+    return np.asarray(value)
+
+
 def recomputed(function: Any, x: Any) -> Any:
     """function(x); on JAX its gradient is computed from x alone, so that nothing else has to be kept in memory."""
     if keras.backend.backend() != "jax":

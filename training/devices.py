@@ -7,7 +7,11 @@ import math
 import os
 import sys
 import threading
+import zlib
 from typing import Any
+
+import numpy as np
+from llvmlite import binding as llvm
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.storage import network
@@ -22,6 +26,8 @@ XLA_FLAGS = (
     # Two products in one would have to be taken apart again for attention.
     "--xla_gpu_dot_merger_threshold_mb=0",
 )
+# The axis of a mesh of devices, along which the examples of a batch are cut.
+AXIS = "batch"
 _LOOKUP_SECONDS = 5.0
 _JAX_WAITS_LONGER_SECONDS = 60
 # TF_CPP_MIN_LOG_LEVEL for nothing but fatal errors.
@@ -121,10 +127,11 @@ def _chosen(options: TrainOptions, available: list[Any], kind: str, *, accelerat
 
 def _start_jax(options: TrainOptions) -> Devices:
     import jax
-    import keras
 
     given = os.environ.get("XLA_FLAGS", "")
     os.environ["XLA_FLAGS"] = " ".join([*(flag for flag in XLA_FLAGS if flag not in given), given]).strip()
+    if not jax.config.jax_compilation_cache_dir:
+        jax.config.update("jax_compilation_cache_dir", _compilation_cache())
     # TensorFlow only reads checkpoints here; it must not take the accelerator's memory.
     if (tensorflow := sys.modules.get("tensorflow")) is not None:
         for kind in ("GPU", "TPU"):
@@ -140,13 +147,7 @@ def _start_jax(options: TrainOptions) -> Devices:
     used = available
     if options.coordinator is None:
         used = _chosen(options, available, platform, accelerated=platform != "cpu")
-    distribution = mesh = None
-    if len(used) > 1:
-        names = [f"{d.platform}:{d.id}" for d in used]
-        distribution = keras.distribution.DataParallel(devices=names, auto_shard_dataset=False)
-        mesh = distribution.device_mesh.backend_mesh
-    # None is set too: an earlier run in this process may have set a distribution.
-    keras.distribution.set_distribution(distribution)
+    mesh = jax.sharding.Mesh(np.array(used), (AXIS,)) if len(used) > 1 else None
     return Devices(
         backend="jax",
         kind=available[0].device_kind,
@@ -155,6 +156,16 @@ def _start_jax(options: TrainOptions) -> Devices:
         process_count=jax.process_count(),
         mesh=mesh,
     )
+
+
+def _compilation_cache() -> str:
+    """Where JAX keeps what it has compiled, for the next run: beside maskmill's other caches.
+
+    What is compiled for a CPU may use all that this one can do, so each kind of CPU has a directory of its own.
+    """
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    features = zlib.crc32(llvm.get_host_cpu_features().flatten().encode())
+    return os.path.join(cache, "maskmill", "xla", f"{llvm.get_host_cpu_name()}-{features:08x}")
 
 
 def check_coordinator(coordinator: str | None) -> None:

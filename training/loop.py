@@ -7,6 +7,7 @@ import math
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from types import FrameType
 from typing import Any, NamedTuple, NoReturn
 
@@ -14,7 +15,8 @@ import numpy as np
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.storage import files
-from training import checkpoints, evaluate, flops
+from training import checkpoints, evaluate, flops, profiling
+from training.backend_ops import to_numpy
 from training.inputs import Arrays, TrainingBatches, TrainingInput
 from training.logs import MlperfLog, RunLog, say
 from training.model import Weight
@@ -128,6 +130,8 @@ class Trainer:
         # What was done up to the last step, and its losses, while they are not read from the device yet.
         self._unread_losses: tuple[_Done, Mapping[str, Any]] | None = None
         self._saved_step = -1
+        # The checkpoint that is being written, while the devices go on: its step, what is logged of it, and its path.
+        self._saving: tuple[int, dict[str, int], Future[str]] | None = None
         # From when on the throughput is measured. Evaluations and checkpoints do not count.
         self._clock = _Clock(time=0.0, done=self._done, waited=0.0)
         self._meter = InputMeter()
@@ -172,24 +176,43 @@ class Trainer:
         return True
 
     def save(self) -> None:
-        """Writes a checkpoint of this step, unless there is one.
+        """Begins to write a checkpoint of this step, unless there is one, when that of an earlier step is written.
 
         Raises:
-          RunFailedError: the loss is not finite, or the checkpoint cannot be written.
+          RunFailedError: the loss is not finite, or the earlier checkpoint cannot be written.
         """
         self._read_losses()
         if self._saved_step == self.step:
             return
+        self._finish_saving()
         # The log must have everything that comes before a checkpoint: a resumed run does not write it again.
         self.log.flush()
         self.steps.store()
+        checkpoint = self._checkpoint()
         if self.steps.devices.is_first:
-            checkpoint = self._checkpoint()
             self.mlperf.start("checkpoint_start", **self._progress())
-            path = checkpoints.write(self.options.output_dir, checkpoint, keep=self.options.keep_checkpoint_max)
-            self.mlperf.end("checkpoint_stop", **self._progress())
-            self.log.event("checkpoint", self.step, {"path": path})
+            options = self.options
+            writing = self._writer.submit(
+                checkpoints.write, options.output_dir, checkpoint, keep=options.keep_checkpoint_max
+            )
+            self._saving = self.step, self._progress(), writing
+            if options.mlperf_log:
+                self._finish_saving()  # this log has what happens in its order
         self._saved_step = self.step
+
+    def _finish_saving(self) -> None:
+        """Waits until the checkpoint that is being written is there.
+
+        Raises:
+          RunFailedError: it cannot be written.
+        """
+        if self._saving is None:
+            return
+        step, progress, writing = self._saving
+        self._saving = None
+        path = writing.result()
+        self.mlperf.end("checkpoint_stop", **progress)
+        self.log.event("checkpoint", step, {"path": path})
 
     def train(self) -> dict[str, float]:
         """Trains to the last step or the target. Returns the metrics of the last evaluation.
@@ -207,11 +230,19 @@ class Trainer:
         self.mlperf.begin(self._progress(), resumed=self._saved_step >= 0)
         if self.step == 0 and not reached:
             metrics, reached = self._evaluate()
-        with contextlib.closing(self.input(self.step)) as batches, _signals() as received:
+        profile = profiling.Profile(files.join(options.output_dir, "profile"), options.profile or 0)
+        with (
+            contextlib.closing(self.input(self.step)) as batches,
+            _signals() as received,
+            contextlib.closing(profile),
+            ThreadPoolExecutor(1, "maskmill-checkpoints") as self._writer,
+        ):
             self._restart_clock()
             while self.step < options.num_train_steps and not reached:
                 self.mlperf.block_start(self._progress(), samples=self._samples_to_evaluation())
+                profile.before_step()
                 self._train_step(self._meter.take(batches, self._read_losses))
+                profile.after_step(self._read_losses)
                 evaluates, saves = self._evaluation_is_due(), self.step % options.save_checkpoints_steps == 0
                 # The checkpoint comes last: a run that is killed before it repeats this step's evaluation.
                 if evaluates:
@@ -226,6 +257,7 @@ class Trainer:
                 if target is not None and self.step % options.log_steps == 0:
                     reached = self._on_any_host(reached or self._target_file_says_reached())
             self.save()
+            self._finish_saving()
         self._finish(reached, metrics)
         return metrics
 
@@ -268,6 +300,7 @@ class Trainer:
     def _stop(self, signal_number: int) -> NoReturn:
         """Saves the state and ends the run."""
         self.save()
+        self._finish_saving()
         self.log.event("stopped", self.step, {})
         self.log.flush()
         raise Stopped(signal_number)
@@ -280,9 +313,9 @@ class Trainer:
                 yield f"{weight.name}{suffix}", moment
 
     def _checkpoint(self) -> checkpoints.Checkpoint:
-        """The state in the Keras variables, as a checkpoint."""
-        arrays = {weight.name: weight.read() for weight in self.weights}
-        arrays |= {name: _numpy(moment) for name, moment in self._moments()}
+        """A copy of the state in the Keras variables. All hosts must call this: each may have a part of it."""
+        arrays = {weight.name: np.array(weight.read()) for weight in self.weights}
+        arrays |= {name: np.array(to_numpy(moment)) for name, moment in self._moments()}
         return checkpoints.Checkpoint(step=self.step, run=self.settings, arrays=arrays, data=self.data)
 
     def _read_losses(self) -> None:
@@ -291,7 +324,7 @@ class Trainer:
             return
         done, device_losses = self._unread_losses
         step, self._unread_losses = done.step, None
-        losses = {name: float(_numpy(value)) for name, value in device_losses.items()}
+        losses = {name: float(to_numpy(value)) for name, value in device_losses.items()}
         for name, value in losses.items():
             if not math.isfinite(value):
                 self._fail(step, name, value)
@@ -420,11 +453,6 @@ def write_target(directory: str, step: int, metrics: Mapping[str, float]) -> Non
     """
     content = json.dumps({"step": step, **metrics}) + "\n"
     files.write_bytes(files.join(directory, TARGET_FILE), content.encode())
-
-
-def _numpy(value: Any) -> np.ndarray:
-    """The value of a Keras variable or of a backend's tensor."""
-    return np.asarray(getattr(value, "value", value))
 
 
 @contextlib.contextmanager

@@ -6,7 +6,9 @@ google-research/bert; checkpoints and exports use these names only.
 """
 
 import dataclasses
+import functools
 import hashlib
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -25,6 +27,7 @@ from training.backend_ops import (
     layer_norm,
     matmul_float32,
     recomputed,
+    to_numpy,
 )
 from training.config import ModelConfig
 
@@ -57,7 +60,7 @@ class Weight:
 
     def read(self) -> np.ndarray:
         """The value."""
-        return np.asarray(keras.ops.convert_to_numpy(self.variable.value))
+        return to_numpy(self.variable)
 
     def write(self, array: np.ndarray) -> None:
         """Sets the value."""
@@ -143,21 +146,24 @@ class _Cast:
         return self._cast[name]
 
 
-def pretraining_model(config: ModelConfig, *, next_sentence: bool = True, seed: int = 0) -> BuiltModel:
+def pretraining_model(
+    config: ModelConfig, *, next_sentence: bool = True, seed: int = 0, rematerialize: bool = False
+) -> BuiltModel:
     """The encoder with the masked-LM head, tied to the word embeddings, and optionally the next-sentence head.
 
     Features: `input_ids`, `input_mask`, `segment_ids` [B, S], `masked_lm_positions` [B, P], int32; of rows with several
     sequences also `cu_seqlens` [B, M + 1]: 0, where each ends, and the last end again.
     Outputs: `masked_lm_logits` [B, P, vocab_size], `next_sentence_logits` [B, 2], `pooled_output` [B, hidden_size]; the
     last two only with the next-sentence head, and for each sequence of packed rows, [B, M, …]. The seed gives the
-    initial weights (see `initial_value`), which are the same on every backend.
+    initial weights (see `initial_value`), which are the same on every backend. With `rematerialize`, gradients are
+    computed of each layer's input (see `_encode`).
     Source: google-research/bert run_pretraining.py, get_masked_lm_output and get_next_sentence_output.
     """
     width, words = config.hidden_size, f"{config.model_type}/embeddings/word_embeddings"
     transform, bias, head = "cls/predictions/transform", "cls/predictions/output_bias", "cls/seq_relationship"
 
     def forward(weights: _Cast, batch: Tensors, draws: Draws | None) -> dict[str, Any]:
-        sequence = _encode(config, weights, batch, draws)
+        sequence = _encode(config, weights, batch, draws, rematerialize)
         positions, length = batch["masked_lm_positions"], batch["input_ids"].shape[1]
         masked = _activated(config, _dense(weights, f"{transform}/dense", _at(sequence, positions, length)))
         masked = _layer_norm(config, weights, f"{transform}/LayerNorm", masked)
@@ -184,7 +190,9 @@ def pretraining_model(config: ModelConfig, *, next_sentence: bool = True, seed: 
     return _built(config, (*_features(config), "masked_lm_positions"), forward, shapes, seed)
 
 
-def classification_model(config: ModelConfig, *, num_labels: int, seed: int = 0) -> BuiltModel:
+def classification_model(
+    config: ModelConfig, *, num_labels: int, seed: int = 0, rematerialize: bool = False
+) -> BuiltModel:
     """The encoder with a classifier on the pooled output.
 
     Features: `input_ids`, `input_mask`, `segment_ids` [B, S], int32. Output: `logits` [B, num_labels].
@@ -192,7 +200,7 @@ def classification_model(config: ModelConfig, *, num_labels: int, seed: int = 0)
     """
 
     def forward(weights: _Cast, batch: Tensors, draws: Draws | None) -> dict[str, Any]:
-        pooled = _pooled(config, weights, _encode(config, weights, batch, draws), batch)
+        pooled = _pooled(config, weights, _encode(config, weights, batch, draws, rematerialize), batch)
         pooled = dropped(draws, pooled, config.hidden_dropout_prob)
         logits = ops.matmul(pooled, ops.transpose(weights["output_weights"])) + weights["output_bias"]
         return {"logits": ops.cast(logits, "float32")}
@@ -207,11 +215,16 @@ def _features(config: ModelConfig) -> tuple[str, ...]:
     return ("input_ids", "input_mask") + (("segment_ids",) if config.model_type == "bert" else ())
 
 
-def _encode(config: ModelConfig, weights: _Cast, batch: Tensors, draws: Draws | None) -> Any:
+def _encode(
+    config: ModelConfig, weights: _Cast, batch: Tensors, draws: Draws | None, rematerialize: bool = False
+) -> Any:
     """The encoder's output, a matrix [B * S, hidden_size] (google-research/bert modeling.py, BertModel).
 
     It is a matrix all along: if XLA sees [B, S, hidden_size], it may lay out the whole encoder by columns, because that
     suits a small product at its end. A step took a third longer on an H100.
+
+    With `rematerialize`, of each layer only the input stays in memory, and gradients begin with computing it again.
+    Where cuDNN drops, that holds for the second half of a layer only: called again, it would drop others.
     """
     embeddings, ids = f"{config.model_type}/embeddings", batch["input_ids"]
     shape, sequences = ops.shape(ids), Sequences(batch["input_mask"], batch.get(ENDS))
@@ -228,19 +241,36 @@ def _encode(config: ModelConfig, weights: _Cast, batch: Tensors, draws: Draws | 
         x = x + ops.matmul(segments, weights.full[f"{embeddings}/token_type_embeddings"])
     x = ops.reshape(x, (-1, config.hidden_size))
     x = dropped(draws, _layer_norm(config, weights, f"{embeddings}/LayerNorm", x), rate)
-    for i in range(config.num_hidden_layers):
-        layer = f"{config.model_type}/encoder/layer_{i}"
+    drop = config.attention_probs_dropout_prob
+
+    def attend(layer: str, weights: _Cast, x: Any) -> Any:
         query, key, value = (
             ops.reshape(_dense(weights, f"{layer}/attention/self/{part}", x), (*shape, heads, size))
             for part in ("query", "key", "value")
         )
-        drop = config.attention_probs_dropout_prob
         y = attention(query, key, value, sequences, rate=drop, draws=draws)
         y = _dense(weights, f"{layer}/attention/output/dense", ops.reshape(y, (-1, config.hidden_size)))
-        x = _layer_norm(config, weights, f"{layer}/attention/output/LayerNorm", x + dropped(draws, y, rate))
+        return _layer_norm(config, weights, f"{layer}/attention/output/LayerNorm", x + dropped(draws, y, rate))
+
+    def feed_forward(layer: str, weights: _Cast, x: Any) -> Any:
         y = _activated(config, _dense(weights, f"{layer}/intermediate/dense", x))
         y = _dense(weights, f"{layer}/output/dense", y)
-        x = _layer_norm(config, weights, f"{layer}/output/LayerNorm", x + dropped(draws, y, rate))
+        return _layer_norm(config, weights, f"{layer}/output/LayerNorm", x + dropped(draws, y, rate))
+
+    def passed(parts: Sequence[Callable[..., Any]], layer: str, weights: _Cast, x: Any) -> Any:
+        for part in parts:
+            x = part(layer, weights, x)
+        return x
+
+    drops_by_cudnn = draws is not None and drop > 0 and is_fused(weights.dtype, size, packed=packed)
+    groups = [[attend], [feed_forward]] if drops_by_cudnn else [[attend, feed_forward]]
+    for i, parts in itertools.product(range(config.num_hidden_layers), groups):
+        layer = f"{config.model_type}/encoder/layer_{i}"
+        if rematerialize and (feed_forward in parts):
+            # What is computed again casts weights anew, too.
+            x = recomputed(functools.partial(passed, parts, layer, _Cast(weights.full, weights.dtype)), x)
+        else:
+            x = passed(parts, layer, weights, x)
     return x
 
 

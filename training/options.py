@@ -159,6 +159,18 @@ class TrainOptions:
     dtype: Literal["float32", "bfloat16"] = deciding(
         "float32", help="dtype of the computation; weights and losses are always float32"
     )
+    sharding: Literal["data", "zero1", "fsdp"] = option(
+        "data", help="JAX: what devices share: nothing, the optimizer's moments, or between steps the weights, too"
+    )
+    reduce_dtype: Literal["float32", "bfloat16"] = deciding(
+        "float32", help="JAX: dtype in which devices add up their gradients"
+    )
+    rematerialize: bool = option(
+        False, help="JAX: keep less in memory, and compute it again for the gradients: about a third more work"
+    )
+    profile: int | None = option(
+        None, help="record this many steps, after the first few, for TensorBoard's profiler, in output_dir/profile"
+    )
     deterministic: bool = option(
         False, help="TensorFlow: use deterministic kernels only (JAX always does on CPU and TPU)"
     )
@@ -199,6 +211,7 @@ class TrainOptions:
         if self.target_masked_lm_accuracy is not None:
             self._check_target()
         self._check_hosts()
+        self._check_backend()
         self._check_mlperf()
 
     def _check_ranges(self) -> None:
@@ -304,6 +317,13 @@ class TrainOptions:
                 f"--coordinator is {self.coordinator}: it must be HOST:PORT, as in node0:1234, or auto."
             )
 
+    def _check_backend(self) -> None:
+        """Checks that the backend has what is asked for."""
+        given = {name: getattr(self, name) for name in ("sharding", "reduce_dtype", "rematerialize")}
+        for field in dataclasses.fields(self):
+            if self.backend == "tensorflow" and field.name in given and given[field.name] != field.default:
+                raise UnusableInputError(f"--{field.name} needs --backend jax; leave it out, or change the backend.")
+
     def _check_mlperf(self) -> None:
         """Checks that MLPerf's log can pass MLPerf's checker."""
         if not self.mlperf_log:
@@ -322,7 +342,7 @@ _COUNTS = (
     "train_batch_size", "eval_batch_size", "steps_per_update", "num_train_steps", "save_checkpoints_steps",
     "keep_checkpoint_max", "log_steps", "shuffle_buffer", "num_labels", "vocab_size", "max_seq_length",
     "max_predictions_per_seq", "eval_every_samples", "max_eval_steps", "num_devices", "num_processes",
-    "max_query_length", "max_document_length",
+    "max_query_length", "max_document_length", "profile",
 )  # fmt: skip
 # For each number that is not a count: whether a finite value is allowed, and what a user reads of it.
 _RANGES: dict[str, tuple[Callable[[float], bool], str]] = {

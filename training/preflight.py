@@ -48,6 +48,8 @@ def check(options: TrainOptions, *, has_input: bool = True) -> None:
                 _check_examples(pattern, options, is_alone=len(patterns) == 1)
     check_coordinator(options.coordinator)
     _check_output_directory(options.output_dir)
+    if options.profile is not None and not files.is_local(options.output_dir):
+        raise UnusableInputError("--profile writes to a local --output_dir only; give one, or leave it out.")
 
 
 def check_conversion(options: ConvertOptions) -> None:

@@ -71,16 +71,21 @@ class Session:
         options = self.options
         with self._strategy_scope():
             if options.task == "classify":
-                built = model.classification_model(self.config, num_labels=options.num_labels, seed=options.seed)
+                built = model.classification_model(
+                    self.config, num_labels=options.num_labels, seed=options.seed, rematerialize=options.rematerialize
+                )
                 return finetune.ClassificationTask(built, num_labels=options.num_labels)
-            built = model.pretraining_model(self.config, next_sentence=self._next_sentence, seed=options.seed)
+            built = model.pretraining_model(
+                self.config, next_sentence=self._next_sentence, seed=options.seed, rematerialize=options.rematerialize
+            )
             return tasks.PretrainingTask(built)
 
     def make_steps(self) -> steps.Steps:
         """The steps of the task with a new optimizer."""
         with self._strategy_scope():
-            optimizer, clip = _optimizer(self.options), _clip(self.options)
-            return steps.make_steps(self.task, optimizer, self.devices, clip=clip, seed=self.options.seed)
+            options, optimizer = self.options, _optimizer(self.options)
+            how = steps.StepOptions(_clip(options), options.sharding, options.reduce_dtype)
+            return steps.make_steps(self.task, optimizer, self.devices, how, seed=options.seed)
 
     def training_batches(self) -> inputs.TrainingInput:
         """This host's batches of the training examples."""

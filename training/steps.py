@@ -5,6 +5,9 @@ and updates the weights once. Every loss is divided by its weight over the whole
 neither the number of parts nor the number of devices changes the result. The exception is `clip="before"`, the
 reference's own way: each device clips the gradient of each part before they are averaged, so both numbers matter.
 
+On JAX, the optimizer's moments can be cut over the devices, so that each has and updates a part of them (ZeRO,
+arXiv:1910.02054), and so can the weights between steps. Each device then adds up the gradients of its part alone.
+
 Dropout is drawn from the seed, the number of the step, the part and the layer. A resumed run therefore draws the same
 values as a run that was never stopped, and no random state has to be saved.
 """
@@ -12,37 +15,57 @@ values as a run that was never stopped, and no random state has to be saved.
 import abc
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import keras
 import numpy as np
 from keras import ops
 
 from maskmill.errors import UnusableInputError
-from training.backend_ops import Draws
-from training.devices import Devices
+from training.backend_ops import Draws, to_numpy
+from training.devices import AXIS, Devices
 from training.model import ENDS
 from training.tasks import Task
 
 CLIP_NORM = 1.0
 
 Clip = Literal["after", "before", "none"]
+Sharding = Literal["data", "zero1", "fsdp"]
 Batch = Mapping[str, Any]
+
+
+class StepOptions(NamedTuple):
+    """How an update is computed.
+
+    clip: gradients are clipped to CLIP_NORM "after" or "before" they are averaged over devices and parts, or not
+      ("none").
+    sharding: each device has the whole state ("data"), a part of the moments ("zero1"), or of the weights, too
+      ("fsdp"); JAX only.
+    reduce_dtype: in which dtype devices add up their gradients; JAX only.
+    """
+
+    clip: Clip = "after"
+    sharding: Sharding = "data"
+    reduce_dtype: Literal["float32", "bfloat16"] = "float32"
+
+
+DEFAULTS = StepOptions()
 
 
 class Steps(abc.ABC):
     """The steps of a task on a backend, and the losses of a part as a function of the weights.
 
-    Gradients are clipped to CLIP_NORM "after" or "before" they are averaged over devices and parts, or not ("none").
     The seed is that of dropout.
     """
 
-    def __init__(self, task: Task, optimizer: Any, devices: Devices, *, clip: Clip = "after", seed: int = 0) -> None:
+    def __init__(
+        self, task: Task, optimizer: Any, devices: Devices, how: StepOptions = DEFAULTS, *, seed: int = 0
+    ) -> None:
         self.task = task
         self.built = task.built
         self.optimizer = optimizer
         self.devices = devices
-        self.clip = clip
+        self.how = how
         self.seed = seed
         if not optimizer.built:
             optimizer.build(self.built.variables)
@@ -89,7 +112,7 @@ class Steps(abc.ABC):
     def _clipped_after(self, gradients: list[Any]) -> tuple[list[Any], Any]:
         """The averaged gradients, clipped if that is asked for, and the norm that they had before."""
         clipped, norm = _clipped(gradients)
-        return (clipped if self.clip == "after" else gradients), norm
+        return (clipped if self.how.clip == "after" else gradients), norm
 
     def _results(self, losses: Batch, norm: Any, step: Any) -> dict[str, Any]:
         """What `train` returns of the update that follows `step` updates."""
@@ -117,25 +140,53 @@ class JaxSteps(Steps):
     given; until the next `store`, the Keras variables cannot be read.
     """
 
-    def __init__(self, task: Task, optimizer: Any, devices: Devices, *, clip: Clip = "after", seed: int = 0) -> None:
-        super().__init__(task, optimizer, devices, clip=clip, seed=seed)
+    def __init__(
+        self, task: Task, optimizer: Any, devices: Devices, how: StepOptions = DEFAULTS, *, seed: int = 0
+    ) -> None:
+        super().__init__(task, optimizer, devices, how, seed=seed)
         import jax
 
         self._jax = jax
-        # How arrays are laid out on several devices: [examples, …] and [parts, examples, …] are cut by examples, and
-        # the state is the same on each device.
-        self._by_examples = self._by_parts = self._replicated = None
-        if devices.mesh is not None:
-            spec = jax.sharding.PartitionSpec
-            self._replicated = jax.sharding.NamedSharding(devices.mesh, spec())
-            self._by_examples = jax.sharding.NamedSharding(devices.mesh, spec("batch"))
-            self._by_parts = jax.sharding.NamedSharding(devices.mesh, spec(None, "batch"))
-        self._train = jax.jit(self._train_step, donate_argnums=(0, 1), out_shardings=self._replicated)
+        weights, state = self.built.variables, optimizer.variables
+        # The axes along which arrays are cut over the devices; None for those that each device has whole.
+        self._weight_axes = [self._axis(v, cut=how.sharding == "fsdp") for v in weights]
+        self._state_axes = [self._axis(v, cut=how.sharding != "data") for v in state]
+        self._gradient_axes = [self._axis(v, cut=how.sharding != "data") for v in weights]
+        layouts = self._layout(None), self._layout(0), self._layout(1)
+        self._replicated, self._by_examples, self._by_parts = layouts
+        after = [list(map(self._layout, axes)) for axes in (self._weight_axes, self._state_axes)]
+        self._train = jax.jit(
+            self._train_step,
+            donate_argnums=(0, 1),
+            out_shardings=None if devices.mesh is None else (*after, self._replicated),
+        )
         self._evaluate = jax.jit(self._evaluation, out_shardings=self._replicated)
         self.load()
 
+    def _axis(self, variable: Any, *, cut: bool) -> int | None:
+        """The first axis of a variable that the devices can share evenly, if it is to be cut and there is one."""
+        count, shape = self.devices.count, variable.shape
+        return next((i for i, size in enumerate(shape) if cut and size and size % count == 0), None)
+
+    def _spec(self, axis: int | None) -> Any:
+        """JAX's name for arrays that are cut along an axis."""
+        return self._jax.sharding.PartitionSpec(*([] if axis is None else [None] * axis + [AXIS]))
+
+    def _layout(self, axis: int | None) -> Any:
+        """Where arrays are that are cut along an axis; None if there is one device."""
+        mesh = self.devices.mesh
+        return None if mesh is None else self._jax.sharding.NamedSharding(mesh, self._spec(axis))
+
     def load(self) -> None:
-        """Takes the state from the Keras variables."""
+        """Takes the state from the Keras variables, and lays it out over the devices."""
+        for variables, axes in (
+            (self.built.variables, self._weight_axes),
+            (self.optimizer.variables, self._state_axes),
+        ):
+            for variable, axis in zip(variables, axes, strict=True):
+                if (layout := self._layout(axis)) is not None:
+                    value = to_numpy(variable)
+                    variable.assign(self._jax.make_array_from_callback(value.shape, layout, value.__getitem__))
         self._weights = [v.value for v in self.built.variables]
         self._state = [v.value for v in self.optimizer.variables]
 
@@ -201,19 +252,26 @@ class JaxSteps(Steps):
         """The gradients and losses of a batch. Devices add up those of their examples, and then, once, each other's."""
         if self.devices.mesh is None:
             return self._of_device(weights, step, batch, device=0, together=lambda x: x)
-        jax, axis = self._jax, "batch"
-        spec = jax.sharding.PartitionSpec
-        together = functools.partial(jax.lax.psum, axis_name=axis)
+        jax, axes = self._jax, self._gradient_axes
+        together = functools.partial(jax.lax.psum, axis_name=AXIS)
 
         def of_device(weights: list[Any], step: Any, batch: Batch) -> Any:
-            device = jax.lax.axis_index(axis)
-            return together(self._of_device(weights, step, batch, device=device, together=together))
+            device = jax.lax.axis_index(AXIS)
+            gradients, losses = self._of_device(weights, step, batch, device=device, together=together)
+            narrow = [gradient.astype(self.how.reduce_dtype) for gradient in gradients]
+            whole, losses = together(([g for g, axis in zip(narrow, axes, strict=True) if axis is None], losses))
+            added = iter(whole)
+            narrow = [
+                next(added) if axis is None else jax.lax.psum_scatter(g, AXIS, scatter_dimension=axis, tiled=True)
+                for g, axis in zip(narrow, axes, strict=True)
+            ]
+            return [gradient.astype("float32") for gradient in narrow], losses
 
         on_all = jax.shard_map(
             of_device,
             mesh=self.devices.mesh,
-            in_specs=(spec(), spec(), spec(None, axis)),
-            out_specs=spec(),
+            in_specs=(self._spec(None), self._spec(None), self._spec(1)),
+            out_specs=(list(map(self._spec, axes)), self._spec(None)),
             check_vma=False,
         )
         gradients_and_losses: tuple[Any, Any] = on_all(weights, step, dict(batch))
@@ -233,7 +291,7 @@ class JaxSteps(Steps):
 
         def of_part(index: Any, part: Batch) -> tuple[Any, Any]:
             counter = step * parts + index
-            if self.clip != "before":
+            if self.how.clip != "before":
                 gradients, losses = gradient(weights, counter, part, divisors, device)
                 return gradients, losses
             # The reference's replicas: each clips the gradient of its own loss, and then they are averaged.
@@ -258,8 +316,10 @@ class JaxSteps(Steps):
 class TensorFlowSteps(Steps):
     """Compiled steps on TensorFlow. The state is kept in the Keras variables themselves."""
 
-    def __init__(self, task: Task, optimizer: Any, devices: Devices, *, clip: Clip = "after", seed: int = 0) -> None:
-        super().__init__(task, optimizer, devices, clip=clip, seed=seed)
+    def __init__(
+        self, task: Task, optimizer: Any, devices: Devices, how: StepOptions = DEFAULTS, *, seed: int = 0
+    ) -> None:
+        super().__init__(task, optimizer, devices, how, seed=seed)
         import tensorflow as tf
 
         self._tf = tf
@@ -321,7 +381,7 @@ class TensorFlowSteps(Steps):
         weights = [tf.convert_to_tensor(v.value) for v in self.built.variables]
         step = tf.cast(self.optimizer.iterations.value, tf.int32)
         parts = next(iter(batch.values())).shape[0]
-        clips_each_device = self.clip == "before"
+        clips_each_device = self.how.clip == "before"
         batch_weights = self.task.weights(batch)
         if not clips_each_device and replicas > 1:
             batch_weights = context.all_reduce("SUM", batch_weights)
@@ -363,7 +423,7 @@ class TensorFlowSteps(Steps):
         return {name: self._strategy.gather(value, axis=0) for name, value in evaluation.items()}
 
 
-def make_steps(task: Task, optimizer: Any, devices: Devices, *, clip: Clip = "after", seed: int = 0) -> Steps:
+def make_steps(task: Task, optimizer: Any, devices: Devices, how: StepOptions = DEFAULTS, *, seed: int = 0) -> Steps:
     """The steps for the backend that Keras runs on; see `Steps`."""
     of_backend = JaxSteps if keras.backend.backend() == "jax" else TensorFlowSteps
-    return of_backend(task, optimizer, devices, clip=clip, seed=seed)
+    return of_backend(task, optimizer, devices, how, seed=seed)

@@ -285,7 +285,8 @@ def test_two_hosts_are_one(settings, small_examples, tmp_path):
         config = small_config(vocab_size=30522, max_position_embeddings=128)
         (tmp_path / "bert_config.json").write_text(json.dumps(config.to_google()))
     changes = {"num_train_steps": 3, "eval_file": (small_examples,), "eval_every_samples": 16}
-    for host in list(started_hosts(settings, lambda _: changes)):
+    shared = changes | ({"sharding": "fsdp"} if BACKEND == "jax" else {})
+    for host in list(started_hosts(settings, lambda _: shared)):
         said = host.communicate(timeout=600)[1]
         assert host.returncode == 0, said
     train(settings, output_dir=str(tmp_path / "one"), **changes)
@@ -294,3 +295,20 @@ def test_two_hosts_are_one(settings, small_examples, tmp_path):
         assert len(one) == len(two) > 0
         for a, b in zip(one, two, strict=True):
             assert [b[n] for n in names] == pytest.approx([a[n] for n in names], rel=1e-5)
+    one, two = (
+        checkpoints.read(checkpoints.path_of(d, 3)).arrays for d in (str(tmp_path / "one"), settings["output_dir"])
+    )
+    assert one.keys() == two.keys()
+    for name, array in one.items():
+        np.testing.assert_allclose(array, two[name], atol=1e-5, err_msg=name)
+
+
+def test_some_steps_are_recorded(settings):
+    assert train(settings, profile=2) == 0
+    (trace,) = (Path(settings["output_dir"]) / "profile").rglob("*.xplane.pb")
+    assert trace.stat().st_size > 0
+    # What is compiled is there for the next run.
+    if BACKEND == "jax":
+        import jax
+
+        assert os.listdir(jax.config.jax_compilation_cache_dir)

@@ -129,3 +129,39 @@ def test_bfloat16_keeps_weights_and_losses_in_float32():
     full, _ = run_steps(make_steps(small_config()), BATCHES)
     np.testing.assert_allclose(losses, full, rtol=0.02)
     assert losses != full
+
+
+@pytest.mark.skipif(BACKEND == "tensorflow", reason="JAX only")
+@pytest.mark.parametrize("sharding", ["zero1", "fsdp"])
+def test_devices_that_share_the_state_compute_the_same(sharding):
+    alone = run_steps(make_steps(small_config(), optimizer="lamb"), BATCHES)
+    steps = make_steps(small_config(), count=4, sharding=sharding, optimizer="lamb")
+    assert_same(run_steps(steps, BATCHES, parts=2), alone)
+    shares = [a.addressable_shards[0].data.size / a.size for a in (*steps._state[1:], *steps._weights) if a.ndim > 1]
+    moments, weights = shares[: len(shares) * 2 // 3], shares[len(shares) * 2 // 3 :]
+    assert set(moments) == {0.25}
+    assert set(weights) == ({0.25} if sharding == "fsdp" else {1.0})
+    batch = {name: value[None] for name, value in BATCHES[0].items()}
+    program = steps._train.lower(steps._weights, steps._state, steps._placed(batch, steps._by_parts)).as_text()
+    assert "reduce_scatter" in program
+
+
+@pytest.mark.skipif(BACKEND == "tensorflow", reason="JAX only")
+def test_gradients_are_added_up_in_bfloat16_if_asked_for():
+    exact = run_steps(make_steps(small_config(), count=4, clip="none", optimizer="adamw"), BATCHES)
+    narrow = make_steps(small_config(), count=4, clip="none", optimizer="adamw", reduce_dtype="bfloat16")
+    batch = {name: value[None] for name, value in BATCHES[0].items()}
+    program = narrow._train.lower(narrow._weights, narrow._state, narrow._placed(batch, narrow._by_parts)).as_text()
+    assert re.search(r'all_reduce"?\(.*bf16', program, re.DOTALL)
+    losses, weights = run_steps(narrow, BATCHES)
+    np.testing.assert_allclose(losses, exact[0], rtol=1e-2)
+    assert any((value != exact[1][name]).any() for name, value in weights.items())
+
+
+@pytest.mark.skipif(BACKEND == "tensorflow", reason="JAX only")
+def test_layers_that_are_computed_again_give_the_same():
+    config = small_config(num_hidden_layers=2, hidden_dropout_prob=0.2, attention_probs_dropout_prob=0.1)
+    again = make_steps(config, rematerialize=True)
+    batch = {name: value[None] for name, value in BATCHES[0].items()}
+    assert "optimization_barrier" in again._train.lower(again._weights, again._state, batch).as_text()
+    assert_same(run_steps(again, BATCHES), run_steps(make_steps(config), BATCHES))

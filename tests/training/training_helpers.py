@@ -71,7 +71,16 @@ def random_batch(count: int, *, seed: int = 0, length: int = 32, predictions: in
 
 
 def make_steps(
-    config, *, count=None, optimizer="lamb", clip="after", seed=0, next_sentence=True, rate=0.01, dtype="float32"
+    config,
+    *,
+    count=None,
+    optimizer="lamb",
+    seed=0,
+    next_sentence=True,
+    rate=0.01,
+    dtype="float32",
+    rematerialize=False,
+    **how,
 ):
     """Steps of a new pre-training model on `count` devices."""
     import contextlib
@@ -82,9 +91,9 @@ def make_steps(
     used = devices(count, dtype)
     scope = contextlib.nullcontext() if used.strategy is None else used.strategy.scope()
     with scope:
-        built = pretraining_model(config, next_sentence=next_sentence, seed=seed)
+        built = pretraining_model(config, next_sentence=next_sentence, seed=seed, rematerialize=rematerialize)
         made = {"lamb": optimizers.Lamb, "adamw": optimizers.AdamW}[optimizer](rate)
-        return steps.make_steps(tasks.PretrainingTask(built), made, used, clip=clip, seed=seed)
+        return steps.make_steps(tasks.PretrainingTask(built), made, used, steps.StepOptions(**how), seed=seed)
 
 
 def parted(batch: dict, parts: int) -> dict:
