@@ -21,6 +21,7 @@ import json
 import os
 import threading
 import time
+import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -86,16 +87,16 @@ def work_name(kind: str, name: str) -> str:
     return f"{WORK_DIRECTORY}/{kind}/{name}" if kind else f"{WORK_DIRECTORY}/{name}"
 
 
-def _checksum(kind: str, key: str, content: bytes | memoryview) -> str:
+def _digest(kind: str, key: str, content: bytes | memoryview = b"") -> "hashlib._Hash":
     """What a record or table carries: the sha256 of its kind, its key and its content."""
     digest = hashlib.sha256(f"{kind}/{key}\n".encode())
     digest.update(content)
-    return digest.hexdigest()
+    return digest
 
 
 def sealed_json(kind: str, key: str, record: Any) -> bytes:
     """The content of a JSON file that carries its kind, its key and its checksum; `unsealed_json` reads it."""
-    checksum = _checksum(kind, key, canonical_json(record).encode())
+    checksum = _digest(kind, key, canonical_json(record).encode()).hexdigest()
     return canonical_json({"kind": kind, "key": key, "record": record, "sha256": checksum}, indent=1).encode()
 
 
@@ -110,7 +111,11 @@ def unsealed_json(kind: str, key: str, content: bytes) -> Any:
 
 def seal_of_table(kind: str, key: str, content: bytes | memoryview) -> bytes:
     """The end of a table's file, behind what np.save writes: a line with its kind, its key and its checksum."""
-    return f"\n{kind}/{key} {_checksum(kind, key, content)}\n".encode()
+    return _seal(kind, key, _digest(kind, key, content).hexdigest())
+
+
+def _seal(kind: str, key: str, checksum: str) -> bytes:
+    return f"\n{kind}/{key} {checksum}\n".encode()
 
 
 def is_sealed_table(kind: str, key: str, sealed: bytes) -> bool:
@@ -128,10 +133,15 @@ def write_table(output: str, kind: str, key: str, table: "npt.NDArray[Any]") -> 
     """Writes the array of a piece, of any shape and dtype, as `<key>.npy`."""
     import numpy as np
 
-    content = io.BytesIO()
-    np.save(content, table)
-    content.write(seal_of_table(kind, key, content.getvalue()))
-    files.write_bytes(work_path(output, kind, f"{key}.npy"), content.getvalue())
+    with files.new_file(work_path(output, kind, f"{key}.npy"), checksum=False) as file:
+        digest = _digest(kind, key)
+
+        def write(block: bytes) -> None:
+            digest.update(block)
+            file.write(block)
+
+        np.save(types.SimpleNamespace(write=write), table)
+        file.write(_seal(kind, key, digest.hexdigest()))
 
 
 def read_table(output: str, kind: str, key: str) -> "npt.NDArray[Any]":

@@ -69,7 +69,8 @@ def decide(rows: npt.NDArray[np.void], options: QualityOptions, piece: int = 100
             key, part = f"{start:032d}", rows[start : start + piece]
             files.write_bytes(completions.work_path(output, "extract", f"{key}.paragraphs"), part.tobytes())
             fragments.append(Fragment(key=key, batch=batch, documents=0, size=len(part), counts={}, ends=()))
-        with mock.patch.multiple(duplicate_search, _TEXT_BYTES=1 + len(rows) // shares, _RUN_BYTES=1000):
+        cut = {"_TEXT_BYTES": 1 + len(rows) // shares, "_PART_TEXT_BYTES": 3 * piece, "_RUN_BYTES": 1000}
+        with mock.patch.multiple(duplicate_search, **cut):
             dropped = find_duplicates(fragments[::-1], extraction, output)
         left = [files.base_name(path) for path in files.list_below(output) if "/duplicates/" in path]
         assert not [name for name in left if name.count(".") > 1]
@@ -230,6 +231,7 @@ def test_the_steps_of_the_graph_decide_the_same(dump: Path, tmp_path: Path, monk
     for path in made:
         path.unlink()
     monkeypatch.setattr(duplicate_search, "_TEXT_BYTES", 100)  # several shares
+    monkeypatch.setattr(duplicate_search, "_PART_TEXT_BYTES", 100)  # several parts
     step = functools.partial(DecideOnDuplicates, extraction=DECIDING, output=str(tmp_path))
     check = equal_sorted(fragments, lambda fragment: fragment.batch.number)
     for _ in range(2):  # the second time the decision is there

@@ -5,11 +5,14 @@ of documents (1997): MinHashes of word 5-grams, looked up by locality-sensitive 
 band of their MinHashes are compared. Whichever paragraphs share a hash, of all words or of a band, lie in one share of
 the hashes:
 
-    hash_paragraphs   a fragment's paragraphs → their hashes, sorted by share
+    hash_paragraphs   the paragraphs of some fragments → their hashes, sorted by share
     find_links        a share of the hashes → links: of a paragraph to the first one of the same hash
-    unite             all links → groups, each in a share of its own; 5 bytes a paragraph in one process
-    pick_candidates   a fragment's paragraphs → those whose group has others, sorted by share
+    unite             all links → groups, each in a share; in one process 5 bytes for each linked paragraph
+    pick_candidates   the paragraphs of some fragments → those whose group has others, sorted by share
     drop_near         a share of the groups → those that are near one before them that stays, in order
+
+A part of the paragraphs has a range of rows in each share, and to read one costs more than its bytes. So a part has as
+many fragments as can be sorted at once.
 
 Between two steps lie files named `<key>.<name>.<number>`; what a step returns tells which of their rows the next one
 reads. All of them go once the decision is written (duplicates.py).
@@ -33,7 +36,7 @@ from transforms.shards.signatures import PERMUTATIONS, import_datasketch, paragr
 Rows = npt.NDArray[Any]
 Integers = npt.NDArray[np.int64]
 Hashes = npt.NDArray[np.uint64]
-Cut = Iterable[tuple[Rows, Integers]]  # rows, and the number of the share of each
+Cut = Iterable[tuple[Rows, npt.NDArray[np.uint16]]]  # rows, and the number of the share of each
 
 KIND = "duplicates"
 
@@ -43,17 +46,16 @@ _HASHED = np.dtype([("hash", "<u8"), ("paragraph", "<i8")])
 LABEL = np.dtype("<u2")
 
 _TEXT_BYTES = 128 << 20  # of a share, about: 300,000 paragraphs of English prose, 48 MB of hashes of their bands
-_MOST_SHARES = 60_000
-_RUN_BYTES = 16 << 20  # that are sorted together
+_MOST_SHARES = 30_000  # twice as many are numbers of 16 bits, which NumPy sorts in linear time
+_PART_TEXT_BYTES = 64 << 20  # of the fragments of a part, about: 25 MB of hashes
+_RUN_BYTES = 32 << 20  # that are sorted together
+_WRITTEN_ROWS = 1 << 16  # at a time
 _RANGES_AT_ONCE, _FILES_AT_ONCE = 64, 8  # that are read together
 _LABELS_AT_ONCE = 1 << 20
 
 # Outside of these thresholds datasketch finds no bands.
 _LOWEST_INDEX_THRESHOLD, _HIGHEST_INDEX_THRESHOLD = 0.05, 0.95
 
-# The odd number nearest to 2^64 / golden ratio, and a shift: they spread the bits of a band's values over its hash.
-_HASH_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-_HASH_SHIFT = np.uint64(29)
 _HALF = np.uint64(32)  # of the bits of a hash
 
 
@@ -73,19 +75,25 @@ class Search:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Part:
-    """A fragment in a search.
+    """Some fragments in a search, one behind the other.
 
-    number: its place in order. count, first: how many paragraphs it has, and the number of its first one among all.
+    number: the place of the first one in order. count, first: how many paragraphs they have, and the number of their
+    first one among all.
     bounds: where each share begins, and the last one ends, in the rows of the file that a step wrote of it, in each run
     of the file, [runs, shares + 1].
     """
 
     search: Search
     number: int
-    fragment: Fragment
+    fragments: tuple[Fragment, ...]
     count: int = 0
     first: int = 0
     bounds: Integers = dataclasses.field(default_factory=lambda: np.zeros((0, 1), np.int64))
+
+    @property
+    def end(self) -> int:
+        """The number behind that of the last fragment."""
+        return self.number + len(self.fragments)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -106,7 +114,12 @@ def parts_of(ordered: Sequence[Fragment], key: str, extraction: ExtractionOption
     """The fragments of a build, which come in order, as the first step takes them."""
     shares = min(1 + sum(fragment.size for fragment in ordered) // _TEXT_BYTES, _MOST_SHARES)
     search = Search(key=key, shares=shares, extraction=extraction, output=output)
-    return [Part(search=search, number=number, fragment=fragment) for number, fragment in enumerate(ordered)]
+    starts = list(itertools.accumulate((fragment.size for fragment in ordered), initial=0))
+    by_part = itertools.groupby(range(len(ordered)), key=lambda number: starts[number] // _PART_TEXT_BYTES)
+    numbers = [list(some) for _, some in by_part]
+    return [
+        Part(search=search, number=some[0], fragments=tuple(ordered[number] for number in some)) for some in numbers
+    ]
 
 
 def numbered(parts: Iterable[Part]) -> list[Part]:
@@ -130,17 +143,18 @@ def shares_of(parts: Iterable[Part]) -> Iterator[Share]:
 def _write_runs(path: str, cut: Cut, shares: int) -> Integers:
     """Writes rows sorted by their share, run for run; returns the bounds as a Part has them."""
     bounds: list[Integers] = []
-    pending: list[tuple[Rows, Integers]] = []
+    pending: list[tuple[Rows, npt.NDArray[np.uint16]]] = []
     written = 0
 
     def end_run() -> None:
         nonlocal written
         rows, numbers = (np.concatenate(columns) for columns in zip(*pending, strict=True))
-        order = np.argsort(numbers, kind="stable")
-        file.write(rows[order].tobytes())
-        bounds.append(written + np.searchsorted(numbers[order], np.arange(shares + 1)))
-        written += len(rows)
         pending.clear()
+        order = np.argsort(numbers, kind="stable")
+        for start in range(0, len(rows), _WRITTEN_ROWS):
+            file.write(rows[order[start : start + _WRITTEN_ROWS]].tobytes())
+        bounds.append(written + np.append(0, np.cumsum(np.bincount(numbers, minlength=shares))))
+        written += len(rows)
 
     with files.new_file(path, checksum=False) as file:
         for rows, numbers in cut:
@@ -177,13 +191,16 @@ def bands_of(threshold: float) -> Integers:
 
 def hash_bands(near: npt.NDArray[np.uint32], bands: Integers) -> Hashes:
     """Hashes each band of MinHashes [paragraphs, PERMUTATIONS]: [paragraphs, bands]. Equal bands have equal hashes."""
-    hashes = np.zeros((len(bands), len(near)), np.uint64)
-    for band, (start, end) in enumerate(bands.tolist()):
-        hashes[band] = band
-        for column in range(start, end):
-            hashes[band] = (hashes[band] ^ near[:, column]) * _HASH_MULTIPLIER
-            hashes[band] ^= hashes[band] >> _HASH_SHIFT
-    return np.ascontiguousarray(hashes.T)
+    hashes = np.empty((len(near), len(bands)), np.uint64)
+    kernels.hash_bands(near, bands, hashes)
+    return hashes
+
+
+def _paragraphs_of(part: Part) -> Iterator[tuple[int, Rows]]:
+    """Yields the rows of a part's paragraphs in pieces, each with the place of its fragment in order."""
+    for place, fragment in enumerate(part.fragments, part.number):
+        for block in read_paragraphs(fragment, part.search.extraction, part.search.output):
+            yield place, block
 
 
 def hash_paragraphs(part: Part) -> Part:
@@ -194,17 +211,17 @@ def hash_paragraphs(part: Part) -> Part:
 
     def cut() -> Cut:
         nonlocal count
-        for block in read_paragraphs(part.fragment, search.extraction, search.output):
+        for _, block in _paragraphs_of(part):
             kinds = []
             if quality.drop_duplicates:
                 kinds.append((0, block["exact"][:, None]))
             if quality.near_duplicate_threshold is not None:
-                kinds.append((1, hash_bands(block["near"], bands_of(quality.near_duplicate_threshold))))
+                kinds.append((1, hash_bands(block["near"].copy(), bands_of(quality.near_duplicate_threshold))))
             for kind, hashes in kinds:
                 rows = np.zeros(hashes.shape, _HASHED)
                 rows["hash"], rows["paragraph"] = hashes, count + np.arange(len(block))[:, None]
-                numbers = ((hashes >> _HALF) * shares >> _HALF).astype(np.int64)
-                yield rows.ravel(), numbers.ravel() + kind * search.shares
+                numbers = ((hashes >> _HALF) * shares >> _HALF) + np.uint64(kind) * shares
+                yield rows.ravel(), numbers.ravel().astype(np.uint16)
             count += len(block)
 
     bounds = _write_runs(search.path("hashes", part.number), cut(), 2 * search.shares)
@@ -219,20 +236,26 @@ def find_links(share: Share) -> Share:
     for first, rows in _read_ranges(share, "hashes", _HASHED):
         start, end = end, end + len(rows)
         hashes[start:end], paragraphs[start:end] = rows["hash"], rows["paragraph"] + first
-    order = np.argsort(hashes, kind="stable")  # paragraphs are in order
-    hashes, paragraphs = hashes[order], paragraphs[order]
-    is_new = np.ones(size, bool)
-    is_new[1:] = hashes[1:] != hashes[:-1]
-    others = paragraphs[~is_new]
+    links = np.empty((size, 2), paragraphs.dtype)
     is_exact = share.number < share.search.shares
-    firsts = others if is_exact else paragraphs[is_new][np.cumsum(is_new)[~is_new] - 1]
-    files.write_bytes(share.search.path("links", share.number), np.stack([firsts, others], axis=1).tobytes())
+    newest = np.full(1 << (2 * size).bit_length(), -1, np.int32)
+    links = links[: kernels.link_equal(hashes, paragraphs, newest, is_exact, links)]
+    files.write_bytes(share.search.path("links", share.number), links.tobytes())
     return share
 
 
 def _number_type(paragraphs: int) -> np.dtype[Any]:
     """The type of a paragraph's number."""
     return np.dtype("<u4" if paragraphs < 1 << 32 else "<u8")
+
+
+def _links_of(shares: Sequence[Share]) -> Iterator[Rows]:
+    """Yields the links of shares."""
+    for place in range(0, len(shares), _FILES_AT_ONCE):
+        some = shares[place : place + _FILES_AT_ONCE]
+        paths = [share.search.path("links", share.number) for share in some]
+        for content in files.each(paths[0], files.read_bytes, paths):
+            yield np.frombuffer(content, _number_type(some[0].paragraphs)).reshape(-1, 2)
 
 
 def unite(elements: Iterable[Part | Share]) -> list[Part]:
@@ -246,16 +269,19 @@ def unite(elements: Iterable[Part | Share]) -> list[Part]:
     if not parts:
         return []
     search, count = parts[0].search, parts[-1].first + parts[-1].count
-    parents, states = np.arange(count, dtype=_number_type(count)), np.zeros(count, np.uint8)
-    for place in range(0, len(shares), _FILES_AT_ONCE):
-        paths = [search.path("links", share.number) for share in shares[place : place + _FILES_AT_ONCE]]
-        for content in files.each(search.output, files.read_bytes, paths):
-            kernels.unite(parents, states, np.frombuffer(content, parents.dtype).reshape(-1, 2))
-    kernels.count_members(parents, states)
+    states, ranks = np.zeros(count, np.uint8), np.zeros(-(-count // kernels.BLOCK), _number_type(count))
+    for links in _links_of(shares):
+        kernels.mark(states, links)
+    parents = np.arange(kernels.rank(states, ranks), dtype=ranks.dtype)
+    for links in _links_of(shares):
+        kernels.unite(parents, states, ranks, links)
+    members, place = np.zeros(len(parents), np.uint8), 0
+    kernels.count_members(parents, states, members)
     with files.new_file(search.path("labels", 0), checksum=False) as file:
         for first in range(0, count, _LABELS_AT_ONCE):
-            labels = np.empty(min(_LABELS_AT_ONCE, count - first), LABEL)
-            kernels.label(parents, states, first, search.shares, labels)
+            of_these = states[first : first + _LABELS_AT_ONCE]
+            labels = np.empty(len(of_these), LABEL)
+            place = kernels.label(parents, members, of_these, place, search.shares, labels)
             file.write(labels.tobytes())
     return parts
 
@@ -277,21 +303,21 @@ def pick_candidates(part: Part) -> Part:
     labels = np.frombuffer(files.read_range(search.path("labels", 0), start, end), LABEL)
     exact = [np.zeros(0, DROPPED)]
 
-    def rows_of(block: Rows, chosen: npt.NDArray[np.bool_], dtype: np.dtype[Any]) -> Rows:
+    def rows_of(number: int, block: Rows, chosen: npt.NDArray[np.bool_], dtype: np.dtype[Any]) -> Rows:
         rows = np.zeros(int(np.count_nonzero(chosen)), dtype)
-        rows["fragment"] = part.number
+        rows["fragment"] = number
         for name in (dtype.names or ())[1:]:
             rows[name] = block[name][chosen]
         return rows
 
     def cut() -> Cut:
         place = 0
-        for block in read_paragraphs(part.fragment, search.extraction, search.output):
+        for number, block in _paragraphs_of(part):
             of_block = labels[place : place + len(block)]
             place += len(block)
-            exact.append(rows_of(block, of_block == kernels.IS_EXACT, DROPPED))
+            exact.append(rows_of(number, block, of_block == kernels.IS_EXACT, DROPPED))
             chosen = of_block >= kernels.CANDIDATE
-            yield rows_of(block, chosen, row_type), of_block[chosen].astype(np.int64) - kernels.CANDIDATE
+            yield rows_of(number, block, chosen, row_type), of_block[chosen] - LABEL.type(kernels.CANDIDATE)
 
     blocks = cut() if (labels != kernels.STAYS).any() else ()
     bounds = _write_runs(search.path("candidates", part.number), blocks, search.shares)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from maskmill.storage import completions, files
+from maskmill.storage import completions, files, read_ahead
 from transforms.collection import Collection
 from transforms.shards import duplicate_search
 from transforms.shards.duplicate_search import DROPPED, KIND, Part, Search, Share
@@ -54,7 +54,7 @@ def _decide(
 
     def make() -> dict[str, Any]:
         search(parts)
-        return _write_decision(parts[0].search)
+        return _write_decision(parts)
 
     completions.once(
         output,
@@ -89,17 +89,23 @@ def _forget(search: Search) -> None:
     files.delete(_left_by(search))
 
 
-def _write_decision(search: Search) -> dict[str, Any]:
-    """Writes the table of a decision from what the steps have left; returns its record."""
-    exact, near = (
-        [np.frombuffer(content, DROPPED) for content in files.each(search.output, files.read_bytes, paths)]
-        for paths in (_left_by(search, "exact"), _left_by(search, "near"))
-    )
-    read = files.size(search.path("labels", 0)) // duplicate_search.LABEL.itemsize
-    counts = {"read": read, "exact_duplicates": sum(map(len, exact)), "near_duplicates": sum(map(len, near))}
-    rows = np.concatenate([*exact, *near])
-    del exact, near
-    rows = rows[np.lexsort((rows["offset"], rows["fragment"]))]
+def _write_decision(parts: Sequence[Part]) -> dict[str, Any]:
+    """Writes the table of a decision from what the steps have left; returns its record. A part is sorted at a time."""
+    search = parts[0].search
+    paths = _left_by(search, "near")
+    near = np.frombuffer(b"".join(files.each(search.output, files.read_bytes, paths)), DROPPED)
+    near = near[np.argsort(near["fragment"], kind="stable")]
+    exact = {search.path("exact", part.number): part for part in parts}
+    sizes = files.sizes_in(files.parent(search.path("exact", 0)))
+    rows = np.empty(len(near) + sum(sizes[path] for path in exact) // DROPPED.itemsize, DROPPED)
+    end = 0
+    for path, content in read_ahead.in_order(search.output, files.read_bytes, [(path, sizes[path]) for path in exact]):
+        first, last = np.searchsorted(near["fragment"], [exact[path].number, exact[path].end])
+        of_part = np.concatenate([np.frombuffer(content, DROPPED), near[first:last]])
+        start, end = end, end + len(of_part)
+        rows[start:end] = of_part[np.lexsort((of_part["offset"], of_part["fragment"]))]
+    read = sizes[search.path("labels", 0)] // duplicate_search.LABEL.itemsize
+    counts = {"read": read, "exact_duplicates": len(rows) - len(near), "near_duplicates": len(near)}
     completions.write_table(search.output, KIND, search.key, rows)
     return {"counts": counts}
 

@@ -1,7 +1,10 @@
 """Which paragraphs may be near duplicates of each other, and which of them are.
 
 Paragraphs that share a band of their MinHashes are linked; the links form groups, and near duplicates lie in one group.
-`parents` is a forest of paragraphs, unsigned [paragraphs]: each root stands for a group, and is its own parent.
+Few paragraphs are linked, so only those have a place in the forest. `states`, uint8 [paragraphs], says which are, and
+`ranks`, unsigned [paragraphs / BLOCK], how many are before each block of paragraphs. `parents` is the forest, unsigned
+[linked paragraphs]: each root stands for a group, and is its own parent. `members`, uint8 [linked paragraphs], has of a
+root how many paragraphs of its group are no exact duplicates, 0 to MANY, where MANY stands for more.
 """
 # mypy: disallow-untyped-defs=False, check-untyped-defs=False
 
@@ -9,13 +12,84 @@ import numpy as np
 
 from maskmill.kernels import kernel
 
-# Of a paragraph in `states`: whether it is an exact duplicate; and how many paragraphs that are none the group of this
-# root has, 0 to 2, where 2 stands for more.
-EXACT, ONE_MORE, MANY = 1, 2, 4
+EXACT, LINKED, MANY = 1, 2, 2
+BLOCK = 16
 # What `label` says of a paragraph. From CANDIDATE on: the share of the paragraphs in which its group lies.
 STAYS, IS_EXACT, CANDIDATE = 0, 1, 2
 
 _END = -1  # of a chain
+# The odd number nearest to 2^64 / golden ratio, and a shift: they spread the bits of a band's values over its hash.
+_HASH_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+_HASH_SHIFT = np.uint64(29)
+
+
+@kernel
+def hash_bands(near, bands, hashes):
+    """Hashes each band of MinHashes.
+
+    near: uint32 [n, permutations]. bands: as in find_near. hashes: uint64 [n, bands], written.
+    """
+    for row in range(len(near)):
+        for band in range(len(bands)):
+            mixed = np.uint64(band)
+            for column in range(bands[band, 0], bands[band, 1]):
+                mixed = (mixed ^ np.uint64(near[row, column])) * _HASH_MULTIPLIER
+                mixed ^= mixed >> _HASH_SHIFT
+            hashes[row, band] = mixed
+
+
+@kernel
+def link_equal(hashes, paragraphs, firsts, is_exact, links):
+    """Links paragraphs with the first one of the same hash, or with themselves if that means the same words.
+
+    hashes: uint64 [n]. paragraphs: unsigned [n], in order. firsts: int32 [a power of 2 above n] of -1, a table by hash
+    of the first row of each. links: unsigned [n, 2], written. Returns how many there are.
+    """
+    mask = np.uint64(len(firsts) - 1)
+    count = 0
+    for row in range(len(hashes)):
+        place = hashes[row] & mask
+        while firsts[place] != _END and hashes[firsts[place]] != hashes[row]:
+            place = (place + np.uint64(1)) & mask
+        if firsts[place] == _END:
+            firsts[place] = row
+            continue
+        links[count, 0] = paragraphs[row] if is_exact else paragraphs[firsts[place]]
+        links[count, 1] = paragraphs[row]
+        count += 1
+    return count
+
+
+@kernel
+def mark(states, links):
+    """Marks in `states` the paragraphs of links, unsigned [links, 2]; those linked to themselves as EXACT alone."""
+    for link in range(len(links)):
+        one, other = links[link, 0], links[link, 1]
+        if one == other:
+            states[one] |= EXACT
+        else:
+            states[one] |= LINKED
+            states[other] |= LINKED
+
+
+@kernel
+def rank(states, ranks):
+    """Writes the ranks; returns how many paragraphs are linked."""
+    count = 0
+    for paragraph in range(len(states)):
+        if paragraph % BLOCK == 0:
+            ranks[paragraph // BLOCK] = count
+        count += (states[paragraph] & LINKED) != 0
+    return count
+
+
+@kernel
+def _place(states, ranks, paragraph):
+    """The place of a linked paragraph in the forest."""
+    place = np.int64(ranks[paragraph // BLOCK])
+    for other in range(paragraph - paragraph % BLOCK, paragraph):
+        place += (states[other] & LINKED) != 0
+    return place
 
 
 @kernel
@@ -28,39 +102,43 @@ def find_root(parents, paragraph):
 
 
 @kernel
-def unite(parents, states, links):
-    """Unites the groups of linked paragraphs, unsigned [links, 2]; one that is linked to itself is marked as EXACT."""
+def unite(parents, states, ranks, links):
+    """Unites the groups of linked paragraphs, unsigned [links, 2], which are marked."""
     for link in range(len(links)):
-        one, other = np.int64(links[link, 0]), np.int64(links[link, 1])
-        if one == other:
-            states[one] |= EXACT
-            continue
-        one, other = find_root(parents, one), find_root(parents, other)
-        parents[max(one, other)] = min(one, other)
+        if links[link, 0] != links[link, 1]:
+            one = find_root(parents, _place(states, ranks, np.int64(links[link, 0])))
+            other = find_root(parents, _place(states, ranks, np.int64(links[link, 1])))
+            parents[max(one, other)] = min(one, other)
 
 
 @kernel
-def count_members(parents, states):
-    """Counts in the states of the roots those of their groups that are no exact duplicates."""
-    for paragraph in range(len(parents)):
-        if not states[paragraph] & EXACT:
-            root = find_root(parents, np.int64(paragraph))
-            if states[root] < MANY:
-                states[root] += ONE_MORE
+def count_members(parents, states, members):
+    """Counts the members of the groups that are no exact duplicates."""
+    place = 0
+    for paragraph in range(len(states)):
+        if states[paragraph] & LINKED:
+            if not states[paragraph] & EXACT:
+                root = find_root(parents, np.int64(place))
+                members[root] += members[root] < MANY
+            place += 1
 
 
 @kernel
-def label(parents, states, first, shares, labels):
-    """Writes STAYS, IS_EXACT, or CANDIDATE + a share of `shares`, for each paragraph from the first on: uint16 [n]."""
-    for place in range(len(labels)):
-        paragraph = np.int64(first + place)
-        root = find_root(parents, paragraph)
+def label(parents, members, states, place, shares, labels):
+    """Writes STAYS, IS_EXACT, or CANDIDATE + a share of `shares`, for some paragraphs: uint16 [n].
+
+    states: of these alone. place: in the forest, of the first linked one among them. Returns that of the next one.
+    """
+    for paragraph in range(len(labels)):
+        labels[paragraph] = STAYS
+        if states[paragraph] & LINKED:
+            root = find_root(parents, np.int64(place))
+            if members[root] >= MANY:
+                labels[paragraph] = CANDIDATE + root % shares
+            place += 1
         if states[paragraph] & EXACT:
-            labels[place] = IS_EXACT
-        elif states[root] >= MANY:
-            labels[place] = CANDIDATE + root % shares
-        else:
-            labels[place] = STAYS
+            labels[paragraph] = IS_EXACT
+    return place
 
 
 @kernel
@@ -110,10 +188,14 @@ def _is_near(one, other, band, threshold):
 
 def warm_up() -> None:
     """Compiles the entry kernels of this module, for fewer than 2^32 paragraphs."""
-    parents, states = np.arange(2, dtype=np.uint32), np.zeros(2, np.uint8)
-    unite(parents, states, np.frombuffer(bytes(8), np.uint32).reshape(1, 2))
-    count_members(parents, states)
-    label(parents, states, 0, 1, np.zeros(2, np.uint16))
+    links, states, ranks = np.zeros((2, 2), np.uint32), np.zeros(2, np.uint8), np.zeros(1, np.uint32)
+    link_equal(np.zeros(2, np.uint64), np.arange(2, dtype=np.uint32), np.full(4, _END, np.int32), False, links)
+    mark(states, links[:1])
+    parents, members = np.arange(rank(states, ranks), dtype=np.uint32), np.zeros(2, np.uint8)
+    unite(parents, states, ranks, links[:1])
+    count_members(parents, states, members)
+    label(parents, members, states, 0, 1, np.zeros(2, np.uint16))
     near, chains = np.zeros((1, 2), np.uint32), (np.full(2, _END, np.int64), np.zeros(2, np.int64))
-    bands = np.array([[0, 1]])
-    find_near(near, np.zeros((1, 1), np.uint64), bands, 0.5, chains, np.zeros((1, 2), np.uint32), 0, np.zeros(1, bool))
+    bands, hashes = np.array([[0, 1]]), np.zeros((1, 1), np.uint64)
+    hash_bands(near, bands, hashes)
+    find_near(near, hashes, bands, 0.5, chains, np.zeros((1, 2), np.uint32), 0, np.zeros(1, bool))
