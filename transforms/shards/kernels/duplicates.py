@@ -10,7 +10,7 @@ root how many paragraphs of its group are no exact duplicates, 0 to MANY, where 
 
 import numpy as np
 
-from maskmill.kernels import kernel
+from maskmill.kernels import kernel, wraps_around
 
 EXACT, LINKED, MANY = 1, 2, 2
 BLOCK = 16
@@ -24,6 +24,7 @@ _HASH_SHIFT = np.uint64(29)
 
 
 @kernel
+@wraps_around
 def hash_bands(near, bands, hashes):
     """Hashes each band of MinHashes.
 
