@@ -157,11 +157,12 @@ test-slow: $(VENV)/dev ## what takes minutes: the package as Dataflow's workers 
 test-flink: $(VENV)/dev ## the whole build on a real Flink (needs Java 11 or 17, and Maven)
 	$(BIN)/python -m pytest -q -m "flink and not exhaustive"
 
-lint: $(VENV)/dev ## ruff, mypy, the order of imports, and the linters of what deploy/ holds
+lint: $(VENV)/dev ## ruff, mypy, the order of imports, licences, and the linters of what deploy/ and .github/ hold
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/python .ci/check_licences.py
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pre-commit run --all-files --color=never
 
 wheel: $(VENV)/base ## a wheel in dist/, with the kernels' machine code for this kind of machine

@@ -1,4 +1,4 @@
-"""`make lint` on what deploy/ holds (.pre-commit-config.yaml): each hook finds a fault that is put into a file."""
+"""`make lint` on deploy/, .github/ and CITATION.cff (.pre-commit-config.yaml): each hook finds a fault in a file."""
 
 import functools
 import os
@@ -31,9 +31,10 @@ check_deploy = ci_programs.load("check_deploy")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A git repository with what hooks read: their files, the program, and their list."""
     folder = tmp_path_factory.mktemp("checkout")
-    for name in ("deploy", ".ci"):
+    for name in ("deploy", ".ci", ".github"):
         shutil.copytree(commands.ROOT / name, folder / name)
-    shutil.copy(CONFIG, folder)
+    for path in (CONFIG, commands.ROOT / "CITATION.cff"):
+        shutil.copy(path, folder)
     subprocess.run(["git", "init", "--quiet", folder], check=True)
     subprocess.run(["git", "add", CONFIG.name], cwd=folder, check=True)
     return folder
@@ -105,6 +106,12 @@ FAULTS = [
     ("cron", "deploy/cron/maskmill", "23 3 * * *", "23 3 * * moon", "'moon' is no weekday"),
     ("cron", "deploy/cron/maskmill", "23 3 * * *", "23 5-3 * * *", "'5-3' is no hour"),
     ("cron", "deploy/cron/maskmill", "yaml --quiet", "yaml --dump %", "unescaped %"),
+    ("actionlint", ".github/workflows/tests.yml", "{{ matrix.python }}", "{{ matrix.pythn }}", 'property "pythn"'),
+    ("actionlint", ".github/workflows/release.yml", "needs: check", "needs: checks", '"checks" which does not exist'),
+    ("issue-forms", ".github/ISSUE_TEMPLATE/bug.yml", "type: input", "type: inputs", "'inputs'"),
+    ("issue-config", ".github/ISSUE_TEMPLATE/config.yml", "true", "maybe", "'maybe'"),
+    ("dependabot", ".github/dependabot.yml", "monthly", "each month", "'each month'"),
+    ("citation", "CITATION.cff", "type: software", "type: program", "'program'"),
     (
         "cron",
         "deploy/cron/maskmill",
@@ -145,8 +152,8 @@ def test_cron_reads_no_file_with_a_dot_in_its_name_nor_a_last_line_without_an_en
     assert len(check_deploy.check_crontabs([path])) == 2
 
 
-def test_every_file_of_deploy_has_a_check() -> None:
-    command = ["git", "ls-files", "-z", "deploy"]
+def test_every_file_of_deploy_and_github_has_a_check() -> None:
+    command = ["git", "ls-files", "-z", "deploy", ".github"]
     listed = subprocess.run(command, cwd=commands.ROOT, capture_output=True, text=True, check=True).stdout
     # The Makefile's ruff and mypy check Python; the rest is text, or what a tool wrote and tests compare.
     others = {".py", ".md", ".json", ".xml", ".txt", ".toml", ".lock", ".cfg"}
