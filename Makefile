@@ -5,7 +5,7 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do command 
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help venv demo test test-fast test-heavy test-builds test-docs test-training test-torch test-readers test-defects test-exhaustive test-kernels-in-python test-kernels-bounds test-report test-releases test-kills test-airflow test-slow test-flink lint wheel pictures bench lock clean
+.PHONY: help venv demo docs test test-fast test-heavy test-builds test-docs test-training test-torch test-readers test-defects test-exhaustive test-kernels-in-python test-kernels-bounds test-report test-releases test-kills test-airflow test-slow test-flink lint wheel pictures bench lock clean
 
 help:
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -67,8 +67,22 @@ test-builds: $(VENV)/dev ## whole commands in their variants
 test-heavy: $(VENV)/dev ## test-builds, test-defects, test-releases and test-report in one run, which imports and builds less
 	$(PYTEST) --numprocesses $$(( ($$(getconf _NPROCESSORS_ONLN) * 3 + 1) / 2 )) --hypothesis-profile=part -m "$(ELSEWHERE) and (builds or defects or releases or browser)"
 
-test-docs: $(VENV)/dev ## the commands and programs of the pages in docs/
-	$(PYTEST) -m docs tests/test_docs.py tests/reporting
+# The site's generator has an environment of its own, which sees what the base install has: pages are made of the program.
+DOCS := .venv-docs
+
+$(DOCS)/ready: requirements-docs.lock $(VENV)/base
+	test -x $(DOCS)/bin/python || $(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/$(PIP_INSTALL) --requirement requirements-docs.lock
+	$(BIN)/python -c 'import sysconfig; print("import site; site.addsitedir(%r)" % sysconfig.get_path("purelib"))' \
+	  > "$$($(DOCS)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/base.pth"
+	touch $@
+
+docs: $(DOCS)/ready ## the pages as a site, in build/site/index.html; a warning is a failure
+	rm -rf build/site
+	$(DOCS)/bin/sphinx-build --quiet --fresh-env --fail-on-warning --keep-going -c docs/site . build/site
+
+test-docs: $(VENV)/dev docs ## the commands and programs of the pages in docs/, and the site in a real browser (Chromium)
+	$(PYTEST) -m docs tests/test_docs.py tests/test_site.py tests/reporting
 
 # Training has an environment of its own: TensorFlow, Keras and JAX are 2 GB.
 TRAINING := .venv-training
@@ -115,7 +129,7 @@ test-readers: $(VENV)/dev $(READERS)/ready ## pandas, DuckDB, Polars, datasets, 
 test-defects: $(VENV)/dev ## maskmill verify finds every damage of a list, and none in good data sets
 	$(PYTEST) -m "defects and not exhaustive" tests/verification tests/kernels
 
-test-exhaustive: $(VENV)/dev $(TRAINING)/ready ## the cases that the other targets leave out: every damage in every build, all properties in full (50 minutes)
+test-exhaustive: $(VENV)/dev $(TRAINING)/ready docs ## the cases that the other targets leave out: every damage in every build, all properties in full (50 minutes)
 	$(PYTEST) -m "exhaustive and not training and not flink"
 	$(PYTEST) -m "$(ELSEWHERE) and hypothesis"
 	$(BIN)/python -m pytest -q -m "flink and exhaustive"
@@ -193,5 +207,8 @@ lock: ## write the lock files anew, with the checksums of all packages (needs uv
 	printf 'torch>=2.6,<3\ntransformers>=4.50,<6\nmosaicml-streaming>=0.13\ndatasets>=3\nduckdb>=1\npandas>=2\npolars>=1\n' \
 	  | $(RESOLVE) --upgrade - --output-file requirements-readers.lock
 
+	printf 'furo>=2025.7\nmyst-parser>=4\nsphinx>=8,<10\n' | $(RESOLVE) - --constraint requirements-dev.lock \
+	  --output-file requirements-docs.lock
+
 clean: ## delete what make made
-	rm -rf $(VENV) $(TRAINING) $(TORCH) $(READERS) $(AIRFLOW) demo build dist *.egg-info
+	rm -rf $(VENV) $(DOCS) $(TRAINING) $(TORCH) $(READERS) $(AIRFLOW) demo build dist *.egg-info

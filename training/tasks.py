@@ -6,8 +6,7 @@ import numpy as np
 from keras import ops
 
 from training.checkpoints import NEXT_SENTENCE_WEIGHT
-from training.encoders import Tensors
-from training.model import BuiltModel
+from training.model import BuiltModel, Tensors
 
 
 class Task(Protocol):

@@ -41,7 +41,7 @@ def of_command(
             switch = option.kind.type is bool and not option.is_required
             group.add_argument(
                 f"--{option.name}",
-                metavar=_metavar(option.kind),
+                metavar=metavar(option.kind),
                 nargs="?" if switch else None,
                 help=option.full_help.replace("%", "%%"),
             )
@@ -58,7 +58,8 @@ def _epilog(example: str, takes_beam_flags: bool) -> str:
     return "\n".join([*lines, textwrap.fill(notes, 78)])
 
 
-def _metavar(kind: "Kind") -> str:
+def metavar(kind: "Kind") -> str:
+    """What stands for a flag's value."""
     if kind.choices is not None:
         return "|".join(map(str, kind.choices))
     return "A,B" if kind.is_list else _METAVARS[kind.type]

@@ -24,7 +24,7 @@ def test_readers_questions_are_answered_by_the_report_alone(tmp_path: Path) -> N
     assert made.returncode == 0, made.stderr
     assert re.search(r"^report:  .*report\.html \(\d+ checks, nothing wrong\)$", made.stdout, re.MULTILINE)
     page = ReadPage((output / "report.html").read_text())
-    table = (ROOT / "docs" / "report.md").read_text().partition("## What one asks first")[2].partition("\n## ")[0]
+    table = (ROOT / "docs" / "report.md").read_text().partition("## Find the first answers")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| (.+\?) \| (.+) \|$", table, re.MULTILINE)
     assert len(rows) == 8
     for question, answer in rows:
