@@ -3,8 +3,10 @@
 This imports neither TensorFlow nor Keras.
 """
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from maskmill.storage import files
 
@@ -36,7 +38,17 @@ def evaluate(steps: "Steps", batches: "Callable[[], Iterator[Arrays]]") -> dict[
     Raises:
       UnusableInputError: an example cannot be read or does not fit the model.
     """
-    return steps.task.metrics([steps.evaluate(batch) for batch in batches()])
+    results: list[dict[str, np.ndarray]] = []
+    computing: Mapping[str, Any] = {}
+    for batch in batches():
+        # The devices have this batch to compute while the results of the one before are read.
+        made, computing = computing, steps.evaluate(batch)
+        results += [_read(made)] if made else []
+    return steps.task.metrics([*results, _read(computing)])
+
+
+def _read(made: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    return {name: np.asarray(value) for name, value in made.items()}
 
 
 def expected_initial_accuracy(checkpoint: str | None, given: float | None) -> float | None:

@@ -87,8 +87,11 @@ class Steps(abc.ABC):
         """
 
     @abc.abstractmethod
-    def evaluate(self, batch: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """What the task's `evaluation` gives for a batch [examples of this host, …], for the examples of all hosts."""
+    def evaluate(self, batch: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
+        """What the task's `evaluation` gives for a batch [examples of this host, …], for the examples of all hosts.
+
+        The arrays are on the device, which may still be computing them.
+        """
 
     @abc.abstractmethod
     def any_host(self, value: bool) -> bool:
@@ -205,11 +208,11 @@ class JaxSteps(Steps):
         self._weights, self._state, losses = self._train(self._weights, self._state, placed)
         return losses
 
-    def evaluate(self, batch: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    def evaluate(self, batch: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
         """What the task's `evaluation` gives for a batch; see Steps.evaluate."""
         self._check_padding(batch)
-        evaluation = self._evaluate(self._weights, self._placed(batch, self._by_examples))
-        return {name: np.asarray(value) for name, value in evaluation.items()}
+        evaluation: Mapping[str, Any] = self._evaluate(self._weights, self._placed(batch, self._by_examples))
+        return evaluation
 
     def any_host(self, value: bool) -> bool:
         """Whether `value` is true on any host; see Steps.any_host."""
@@ -339,9 +342,10 @@ class TensorFlowSteps(Steps):
         """Updates once; see Steps.train."""
         return dict(self._train(self._placed(batch, axis=1)))
 
-    def evaluate(self, batch: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    def evaluate(self, batch: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
         """What the task's `evaluation` gives for a batch; see Steps.evaluate."""
-        return {name: np.asarray(value) for name, value in self._evaluate(self._placed(batch, axis=0)).items()}
+        evaluation: Mapping[str, Any] = self._evaluate(self._placed(batch, axis=0))
+        return evaluation
 
     def any_host(self, value: bool) -> bool:
         """Whether `value` is true on any host; see Steps.any_host."""

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from training_helpers import CHECKPOINT, batch_of, devices
 
+from training import evaluate
+
 
 @pytest.fixture(scope="module")
 def data(examples_path):
@@ -25,7 +27,7 @@ def loaded(config):
 
 def evaluated(steps, data):
     ones = {"example_weights": np.ones(32, np.float32)}
-    return steps.task.metrics([steps.evaluate(rows(data, i, 32) | ones) for i in range(1000, 1256, 32)])
+    return evaluate.evaluate(steps, lambda: (rows(data, i, 32) | ones for i in range(1000, 1256, 32)))
 
 
 def steps_of(built, optimizer):
