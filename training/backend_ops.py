@@ -181,12 +181,14 @@ class Sequences:
         self.mask = mask
         self.ends = ends
         self.places = None
+        # The number of each token's sequence in its row; -1 for what no token sees.
+        self.numbers = mask - 1
         sees = mask[:, None, None, :]
         if ends is not None:
             at = ops.arange(mask.shape[1], dtype="int32")
-            number = ops.sum(ops.cast(at[None, :, None] >= ends[:, None, 1:], "int32"), -1)
-            self.places = at - ops.take_along_axis(ends, number, axis=1)
-            sees = number[:, None, :, None] == number[:, None, None, :]
+            self.numbers = ops.sum(ops.cast(at[None, :, None] >= ends[:, None, 1:], "int32"), -1)
+            self.places = at - ops.take_along_axis(ends, self.numbers, axis=1)
+            sees = self.numbers[:, None, :, None] == self.numbers[:, None, None, :]
         # What attention adds to its scores [B, heads, S, S], if it is not fused.
         self.bias = (ops.cast(sees, "float32") - 1) * 1e9
 
@@ -205,6 +207,48 @@ def attention(query: Any, key: Any, value: Any, sequences: Sequences, *, rate: f
     scores = ops.cast(scores, "float32") * query.shape[-1] ** -0.5
     probabilities = dropped(draws, ops.softmax(scores + sequences.bias), rate)
     return ops.einsum("bnqk,bknd->bqnd", ops.cast(probabilities, value.dtype), value)
+
+
+def local_attention(
+    query: Any, key: Any, value: Any, sequences: Sequences, *, window: int, rate: float, draws: Draws | None
+) -> Any:
+    """What `attention` gives if a token sees those alone that are at most `window` places away.
+
+    Rows are cut into blocks of `window` tokens, each of which sees itself and its neighbours, so that nothing is larger
+    than [B, heads, S, 3 window].
+    """
+    length, heads, size = query.shape[1:]
+
+    def blocks(x: Any) -> Any:
+        padded = ops.pad(x, ((0, 0), (0, -length % window), *[(0, 0)] * (len(x.shape) - 2)))
+        return ops.reshape(padded, (-1, padded.shape[1] // window, window, *x.shape[2:]))
+
+    def around(x: Any) -> Any:
+        middle = blocks(x)
+        nothing = ops.zeros_like(middle[:, :1])
+        before, after = ops.concatenate([nothing, middle[:, :-1]], 1), ops.concatenate([middle[:, 1:], nothing], 1)
+        return ops.concatenate([before, middle, after], 2)
+
+    numbers = sequences.numbers + 1  # so that 0 is what no token sees
+    keys = around(numbers)[:, :, None, :]
+    distance = np.arange(3 * window)[None, :] - np.arange(window, 2 * window)[:, None]
+    sees = (blocks(numbers)[..., None] == keys) & (keys > 0) & (np.abs(distance) <= window)
+    bias = (ops.cast(sees[:, :, None], "float32") - 1) * 1e9
+    scores = ops.cast(ops.einsum("bnqhd,bnkhd->bnhqk", blocks(query), around(key)), "float32") * size**-0.5
+    probabilities = ops.cast(dropped(draws, ops.softmax(scores + bias), rate), value.dtype)
+    seen = ops.einsum("bnhqk,bnkhd->bnqhd", probabilities, around(value))
+    return ops.reshape(seen, (-1, seen.shape[1] * window, heads, size))[:, :length]
+
+
+def rotated(x: Any, places: Any, theta: float) -> Any:
+    """Rotary positions of x [B, S, heads, D] at `places` [B or 1, S], computed in float32. Source: arXiv:2104.09864."""
+    half = x.shape[-1] // 2
+    frequencies = (theta ** (-np.arange(half) / half)).astype(np.float32)
+    angles = (ops.cast(places, "float32")[..., None] * frequencies)[:, :, None]
+    first, second = ops.split(ops.cast(x, "float32"), 2, axis=-1)
+    cosine, sine = ops.cos(angles), ops.sin(angles)
+    turned = ops.concatenate([first * cosine - second * sine, second * cosine + first * sine], -1)
+    return ops.cast(turned, x.dtype)
 
 
 def is_fused(dtype: Any, head: int, *, packed: bool) -> bool:

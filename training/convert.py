@@ -27,6 +27,7 @@ from training import (
 from training.checkpoints import Values
 from training.config import BERT_CONFIG, ModelConfig
 from training.options import ConvertOptions
+from training.weights import CLASSIFIER
 
 _SAFETENSORS = ".safetensors"
 _PYTORCH = (".bin", ".pt", ".pth")
@@ -241,10 +242,10 @@ def _run_of(checkpoint: str) -> Mapping[str, Any]:
 def _labels_beside(directory: str, values: Values) -> tuple[str, ...]:
     """The names of a classifier's labels in the config.json beside its checkpoint; empty if there are none."""
     path = files.join(directory, "config.json")
-    if hugging_face.CLASSIFIER not in values or not files.exists(path):
+    if CLASSIFIER not in values or not files.exists(path):
         return ()
     names = json.loads(files.read_bytes(path)).get("id2label")
-    count = len(values[hugging_face.CLASSIFIER])
+    count = len(values[CLASSIFIER])
     if not isinstance(names, dict) or set(names) != {str(i) for i in range(count)}:
         return ()
     return tuple(str(names[str(i)]) for i in range(count))

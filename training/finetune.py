@@ -27,9 +27,10 @@ from maskmill.records.tfrecord import frame
 from maskmill.storage import files
 from training import inputs, storage
 from training.config import ModelConfig
+from training.encoders import Tensors
 from training.inputs import Examples, Feature
 from training.logs import say
-from training.model import BuiltModel, Tensors
+from training.model import BuiltModel
 from training.options import TrainOptions
 from training.tasks import cross_entropy
 
@@ -128,7 +129,7 @@ def find_examples(options: TrainOptions, config: ModelConfig) -> Examples:
     data_sets = inputs.open_data_sets(_with_tokenized(options, config), config)
     first = next(iter(data_sets.values()))
     length = options.max_seq_length or first.width
-    names = ["input_ids", "input_mask"] + (["segment_ids"] if config.model_type == "bert" else [])
+    names = ["input_ids", "input_mask"] + (["segment_ids"] if config.has_segments else [])
     features = {name: Feature(length) for name in names} | {"label_ids": Feature(1, scalar=True)}
     if any(column.feature == "query_ids" for column in first.columns):
         features["query_ids"] = Feature(1, scalar=True)

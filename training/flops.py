@@ -32,13 +32,21 @@ def of_step(config: ModelConfig, lengths: np.ndarray, masks: float) -> float:
     """FLOPs of a step over sequences of these lengths with so many masked positions: matrix products, nothing else.
 
     A multiply-add counts as two, and forward and backward pass take three times the forward pass. For L layers of width
-    W with an inner width I, N = sum(lengths), and a vocabulary of V: 3 (L (2 (4 W W + 2 W I) N + 4 W sum(lengths ** 2))
-    + 2 (W W + W V) masks).
+    W with an inner width I, embeddings of width E, N = sum(lengths), and a vocabulary of V:
+    3 (L (2 (4 W W + 2 W I) N + 4 W sum(lengths ** 2)) + 2 (W E + E V) masks). ModernBERT has 3 W I in place of 2 W I,
+    and in its local layers tokens see no more than the window; ALBERT has 2 E W N more.
     """
-    width, inner = config.hidden_size, config.intermediate_size
+    width, embedded = config.hidden_size, config.embedding_width
+    is_modern, layers = config.model_type == "modernbert", config.num_hidden_layers
     whole = lengths.astype(np.float64)
-    layer = 2 * (4 * width * width + 2 * width * inner) * whole.sum() + 4 * width * (whole**2).sum()
-    return float(3 * (config.num_hidden_layers * layer + 2 * (width * width + width * config.vocab_size) * masks))
+    near = np.minimum(whole, 2 * (config.local_attention // 2) + 1)
+    far_layers = -(-layers // config.global_attn_every_n_layers) if is_modern else layers
+    seen = far_layers * (whole**2).sum() + (layers - far_layers) * (whole * near).sum()
+    products = layers * (4 * width * width + (3 if is_modern else 2) * width * config.intermediate_size)
+    if config.model_type == "albert":
+        products += embedded * width
+    head = (width * embedded + embedded * config.vocab_size) * masks
+    return float(3 * (2 * products * whole.sum() + 4 * width * seen + 2 * head))
 
 
 def peak(kind: str) -> float | None:

@@ -2,8 +2,8 @@
 
 import dataclasses
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import safetensors.numpy
@@ -13,72 +13,10 @@ from maskmill.storage import files
 from training.checkpoints import NO_ORIGIN, Values
 from training.config import ModelConfig
 from training.tokenizer_files import special_ids
+from training.weights import CLASSIFIER, MASKED_LM, NEXT_SENTENCE, named_weights, scope
 
-# The output layer of a classifier, [labels, hidden_size].
-CLASSIFIER = "output_weights"
-_NEXT_SENTENCE = "cls/seq_relationship/output_weights"
-_MASKED_LM = "cls/predictions/output_bias"
+_CLASSES = {"bert": "Bert", "roberta": "Roberta", "albert": "Albert", "modernbert": "ModernBert"}
 _ROBERTA_POOLER, _ROBERTA_CLASSIFIER = "roberta.pooler.dense.", "classifier.dense."
-
-
-class NamedWeight(NamedTuple):
-    """A weight: our name, Hugging Face's name, and its shape in the reference's layout (None for a classifier's)."""
-
-    ours: str
-    theirs: str
-    shape: tuple[int, ...] | None
-
-    def as_stored(self, array: np.ndarray) -> np.ndarray:
-        """The array in the other one's layout: Hugging Face stores kernels transposed."""
-        return np.ascontiguousarray(array.T) if self.ours.endswith("/kernel") else array
-
-
-def named_weights(model: ModelConfig) -> Iterator[NamedWeight]:
-    """The weights of an encoder, its pooler and its heads for pre-training and classification."""
-    kind, width, inner = model.model_type, model.hidden_size, model.intermediate_size
-    is_bert = kind == "bert"
-    tables = {"word": model.vocab_size, "position": model.max_position_embeddings}
-    if is_bert:
-        tables["token_type"] = model.type_vocab_size
-    for name, rows in tables.items():
-        table = f"{kind}/embeddings/{name}_embeddings"
-        yield NamedWeight(table, f"{table.replace('/', '.')}.weight", (rows, width))
-    yield NamedWeight(_MASKED_LM, "cls.predictions.bias" if is_bert else "lm_head.bias", (model.vocab_size,))
-    if is_bert:
-        yield NamedWeight(_NEXT_SENTENCE, "cls.seq_relationship.weight", (2, width))
-        yield NamedWeight("cls/seq_relationship/output_bias", "cls.seq_relationship.bias", (2,))
-    # RoBERTa's classifier has the pooler's dense layer in itself.
-    classifier = "classifier" if is_bert else "classifier.out_proj"
-    yield NamedWeight(CLASSIFIER, f"{classifier}.weight", None)
-    yield NamedWeight("output_bias", f"{classifier}.bias", None)
-
-    square, norm = (width, width), (width,)
-    yield from _layer(f"{kind}/embeddings/LayerNorm", norm)
-    parts = {
-        "attention/self/query": square,
-        "attention/self/key": square,
-        "attention/self/value": square,
-        "attention/output/dense": square,
-        "attention/output/LayerNorm": norm,
-        "intermediate/dense": (width, inner),
-        "output/dense": (inner, width),
-        "output/LayerNorm": norm,
-    }
-    for i in range(model.num_hidden_layers):
-        for part, shape in parts.items():
-            yield from _layer(f"{kind}/encoder/layer_{i}/{part}", shape)
-    yield from _layer(f"{kind}/pooler/dense", square)
-    transform = "cls/predictions/transform"
-    yield from _layer(f"{transform}/dense", square, None if is_bert else "lm_head.dense")
-    yield from _layer(f"{transform}/LayerNorm", norm, None if is_bert else "lm_head.layer_norm")
-
-
-def _layer(ours: str, shape: tuple[int, ...], theirs: str | None = None) -> Iterator[NamedWeight]:
-    """The two weights of a dense layer or of a layer normalisation; by default both call it alike."""
-    theirs = theirs or ours.replace("/layer_", "/layer/").replace("/", ".")
-    first, second = ("gamma", "beta") if ours.endswith("LayerNorm") else ("kernel", "bias")
-    yield NamedWeight(f"{ours}/{first}", f"{theirs}.weight", shape)
-    yield NamedWeight(f"{ours}/{second}", f"{theirs}.bias", shape[-1:])
 
 
 def from_hugging_face(arrays: Mapping[str, np.ndarray], model: ModelConfig) -> Values:
@@ -89,7 +27,8 @@ def from_hugging_face(arrays: Mapping[str, np.ndarray], model: ModelConfig) -> V
         for n, a in arrays.items()
     }
     if any(n.startswith("embeddings.") for n in renamed):
-        renamed = {f"{model.model_type}.{n}": a for n, a in renamed.items()}
+        prefix = "model" if model.model_type == "modernbert" else model.model_type
+        renamed = {f"{prefix}.{n}": a for n, a in renamed.items()}
     if model.model_type == "roberta":
         renamed = {n.replace(_ROBERTA_CLASSIFIER, _ROBERTA_POOLER): a for n, a in renamed.items()}
     values = {w.ours: w.as_stored(renamed[w.theirs]) for w in named_weights(model) if w.theirs in renamed}
@@ -120,12 +59,12 @@ def to_hugging_face(values: Mapping[str, np.ndarray], model: ModelConfig) -> Val
 
 def architecture(values: Mapping[str, np.ndarray], model: ModelConfig) -> str:
     """Hugging Face's class for a model with these weights: which heads it has."""
-    name = "Bert" if model.model_type == "bert" else "Roberta"
+    name = _CLASSES[model.model_type]
     if CLASSIFIER in values:
         return f"{name}ForSequenceClassification"
-    if _MASKED_LM not in values:
+    if MASKED_LM not in values:
         return f"{name}Model"
-    return f"{name}ForPreTraining" if model.model_type == "bert" and _NEXT_SENTENCE in values else f"{name}ForMaskedLM"
+    return f"{name}ForPreTraining" if model.has_segments and NEXT_SENTENCE in values else f"{name}ForMaskedLM"
 
 
 def _description(
@@ -134,8 +73,10 @@ def _description(
     """The content of the `config.json` of a model with these weights, and these ids of its special tokens by role."""
     description = model.to_hugging_face() | {"architectures": [architecture(values, model)]}
     roles = {"pad_token_id": "pad_token"}
-    if model.model_type == "roberta":
+    if model.model_type != "bert":
         roles |= {"bos_token_id": "cls_token", "eos_token_id": "sep_token"}
+    if model.model_type == "modernbert":
+        roles |= {"cls_token_id": "cls_token", "sep_token_id": "sep_token"}
     description |= {name: ids[role] for name, role in roles.items() if role in ids}
     count = len(values[CLASSIFIER]) if CLASSIFIER in values else 0
     if labels and len(labels) != count:
@@ -189,7 +130,7 @@ def check_shapes(where: str, values: Mapping[str, np.ndarray], model: ModelConfi
     """
     for name, _, shape in named_weights(model):
         if name not in values:
-            if name.startswith(f"{model.model_type}/") and "/pooler/" not in name:
+            if name.startswith(f"{scope(model)}/") and "/pooler/" not in name:
                 raise UnusableInputError(
                     f"{where}: this checkpoint lacks {name}; give the configuration that belongs to it."
                 )

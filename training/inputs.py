@@ -116,7 +116,7 @@ def find_pretraining_examples(options: TrainOptions, config: ModelConfig, *, nex
     features = pretraining_features(
         sequence_length,
         predictions,
-        segments=config.model_type == "bert",
+        segments=config.has_segments,
         next_sentence=next_sentence,
         packed=first.packed,
     )

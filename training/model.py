@@ -1,14 +1,12 @@
-"""The models: BERT's and RoBERTa's encoders with the heads for pre-training and for classification.
+"""The models: encoders (training/encoders.py) with the heads for pre-training and for classification.
 
 A model is a function of its weights and of the examples' features by name (`input_ids`, `input_mask`, `segment_ids`,
-`masked_lm_positions`: int32) that gives logits. Each weight has the name and the layout that it has in
-google-research/bert; checkpoints and exports use these names only.
+`masked_lm_positions`: int32) that gives logits. Each weight has the name and the layout that training/weights.py gives
+it; checkpoints and exports use these names only.
 """
 
 import dataclasses
-import functools
 import hashlib
-import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -18,18 +16,10 @@ import numpy as np
 from keras import ops
 
 from maskmill.errors import UnusableInputError
-from training.backend_ops import (
-    Draws,
-    Sequences,
-    attention,
-    dropped,
-    is_fused,
-    layer_norm,
-    matmul_float32,
-    recomputed,
-    to_numpy,
-)
+from training.backend_ops import Draws, dropped, is_fused, matmul_float32, to_numpy
 from training.config import ModelConfig
+from training.encoders import ENDS, Cast, Tensors, activated, dense, encode, normalized
+from training.weights import MASKED_LM, NEXT_SENTENCE, TRANSFORM, named_weights, scope
 
 # Initial weights are drawn within so many standard deviations.
 _TRUNCATION = 2
@@ -37,13 +27,8 @@ _TRUNCATION = 2
 # Matrix units want widths that are multiples of this.
 _ALIGNED = 64
 
-# The feature that packed rows have besides.
-ENDS = "cu_seqlens"
-
-# Arrays of a backend by name.
-Tensors = Mapping[str, Any]
 # The weights, the features of examples and the draws of dropout (None: nothing is dropped) → the outputs by name.
-Forward = Callable[["_Cast", Tensors, Draws | None], dict[str, Any]]
+Forward = Callable[[Cast, Tensors, Draws | None], dict[str, Any]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,7 +77,7 @@ class BuiltModel:
 
     def outputs(self, values: Sequence[Any], batch: Tensors, draws: Draws | None = None) -> dict[str, Any]:
         """The outputs by name for the values of all weights. With `draws` values are dropped, as in training."""
-        weights = _Cast({w.name: v for w, v in zip(self.weights, values, strict=True)}, self.compute_dtype)
+        weights = Cast({w.name: v for w, v in zip(self.weights, values, strict=True)}, self.compute_dtype)
         features = (*self.features, ENDS) if ENDS in batch else self.features
         return self.forward(weights, {name: batch[name] for name in features}, draws)
 
@@ -122,7 +107,7 @@ class BuiltModel:
                 )
             else:
                 weight.write(value)
-        prefix = f"{self.config.model_type}/"
+        prefix = f"{scope(self.config)}/"
         missing_encoder = [n for n in missing if n.startswith(prefix) and not n.startswith(f"{prefix}pooler/")]
         if missing_encoder:
             raise UnusableInputError(
@@ -130,20 +115,6 @@ class BuiltModel:
                 "the encoder; give the configuration that belongs to this checkpoint."
             )
         return missing
-
-
-class _Cast:
-    """Weights in the dtype that a model computes in, each cast when it is first needed; `full` has them in float32."""
-
-    def __init__(self, full: Tensors, dtype: str) -> None:
-        self.full = full
-        self.dtype = dtype
-        self._cast: dict[str, Any] = {}
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in self._cast:
-            self._cast[name] = ops.cast(self.full[name], self.dtype)
-        return self._cast[name]
 
 
 def pretraining_model(
@@ -156,37 +127,32 @@ def pretraining_model(
     Outputs: `masked_lm_logits` [B, P, vocab_size], `next_sentence_logits` [B, 2], `pooled_output` [B, hidden_size]; the
     last two only with the next-sentence head, and for each sequence of packed rows, [B, M, …]. The seed gives the
     initial weights (see `initial_value`), which are the same on every backend. With `rematerialize`, gradients are
-    computed of each layer's input (see `_encode`).
+    computed of each layer's input (see training/encoders.py).
     Source: google-research/bert run_pretraining.py, get_masked_lm_output and get_next_sentence_output.
     """
-    width, words = config.hidden_size, f"{config.model_type}/embeddings/word_embeddings"
-    transform, bias, head = "cls/predictions/transform", "cls/predictions/output_bias", "cls/seq_relationship"
+    width, words = config.hidden_size, f"{scope(config)}/embeddings/word_embeddings"
+    head_bias = "cls/seq_relationship/output_bias"
 
-    def forward(weights: _Cast, batch: Tensors, draws: Draws | None) -> dict[str, Any]:
-        sequence = _encode(config, weights, batch, draws, rematerialize)
+    def forward(weights: Cast, batch: Tensors, draws: Draws | None) -> dict[str, Any]:
+        sequence = encode(config, weights, batch, draws, rematerialize=rematerialize)
         positions, length = batch["masked_lm_positions"], batch["input_ids"].shape[1]
-        masked = _activated(config, _dense(weights, f"{transform}/dense", _at(sequence, positions, length)))
-        masked = _layer_norm(config, weights, f"{transform}/LayerNorm", masked)
+        masked = _transformed(config, weights, _at(sequence, positions, length))
         table = weights[words]
         if weights.dtype != "float32":
             # What is added here is cut off below.
             table = ops.pad(table, ((0, -config.vocab_size % _ALIGNED), (0, 0)))
-        logits = matmul_float32(masked, table)[..., : config.vocab_size] + weights.full[bias]
+        logits = matmul_float32(masked, table)[..., : config.vocab_size] + weights.full[MASKED_LM]
         outputs = {"masked_lm_logits": logits}
         if next_sentence:
             pooled = _pooled(config, weights, sequence, batch)
-            logits = ops.matmul(pooled, ops.transpose(weights[f"{head}/output_weights"]))
-            outputs["next_sentence_logits"] = ops.cast(logits + weights[f"{head}/output_bias"], "float32")
+            logits = ops.matmul(pooled, ops.transpose(weights[NEXT_SENTENCE]))
+            outputs["next_sentence_logits"] = ops.cast(logits + weights[head_bias], "float32")
             outputs["pooled_output"] = ops.cast(pooled, "float32")
         return outputs
 
-    shapes = _encoder_shapes(config) | {
-        **_dense_shapes(f"{transform}/dense", width, width),
-        **_layer_norm_shapes(f"{transform}/LayerNorm", width),
-        bias: (config.vocab_size,),
-    }
+    shapes = _encoder_shapes(config) | _shapes(config, "cls/predictions/")
     if next_sentence:
-        shapes |= _pooler_shapes(config) | {f"{head}/output_weights": (2, width), f"{head}/output_bias": (2,)}
+        shapes |= _shapes(config, _pooler(config)) | {NEXT_SENTENCE: (2, width), head_bias: (2,)}
     return _built(config, (*_features(config), "masked_lm_positions"), forward, shapes, seed)
 
 
@@ -199,79 +165,21 @@ def classification_model(
     Source: google-research/bert run_classifier.py, create_model.
     """
 
-    def forward(weights: _Cast, batch: Tensors, draws: Draws | None) -> dict[str, Any]:
-        pooled = _pooled(config, weights, _encode(config, weights, batch, draws, rematerialize), batch)
+    def forward(weights: Cast, batch: Tensors, draws: Draws | None) -> dict[str, Any]:
+        sequence = encode(config, weights, batch, draws, rematerialize=rematerialize)
+        pooled = _pooled(config, weights, sequence, batch)
         pooled = dropped(draws, pooled, config.hidden_dropout_prob)
         logits = ops.matmul(pooled, ops.transpose(weights["output_weights"])) + weights["output_bias"]
         return {"logits": ops.cast(logits, "float32")}
 
     classifier = {"output_weights": (num_labels, config.hidden_size), "output_bias": (num_labels,)}
-    shapes = _encoder_shapes(config) | _pooler_shapes(config) | classifier
+    shapes = _encoder_shapes(config) | _shapes(config, _pooler(config)) | classifier
     return _built(config, _features(config), forward, shapes, seed)
 
 
 def _features(config: ModelConfig) -> tuple[str, ...]:
     """The features that an encoder reads."""
-    return ("input_ids", "input_mask") + (("segment_ids",) if config.model_type == "bert" else ())
-
-
-def _encode(
-    config: ModelConfig, weights: _Cast, batch: Tensors, draws: Draws | None, rematerialize: bool = False
-) -> Any:
-    """The encoder's output, a matrix [B * S, hidden_size] (google-research/bert modeling.py, BertModel).
-
-    It is a matrix all along: if XLA sees [B, S, hidden_size], it may lay out the whole encoder by columns, because that
-    suits a small product at its end. A step took a third longer on an H100.
-
-    With `rematerialize`, of each layer only the input stays in memory, and gradients begin with computing it again.
-    Where cuDNN drops, that holds for the second half of a layer only: called again, it would drop others.
-    """
-    embeddings, ids = f"{config.model_type}/embeddings", batch["input_ids"]
-    shape, sequences = ops.shape(ids), Sequences(batch["input_mask"], batch.get(ENDS))
-    heads, size = config.num_attention_heads, config.hidden_size // config.num_attention_heads
-    rate = config.hidden_dropout_prob
-    # Rows are looked up in float32: casting the whole table would take longer.
-    x = ops.take(weights.full[f"{embeddings}/word_embeddings"], ids, axis=0)
-    positions = weights.full[f"{embeddings}/position_embeddings"]
-    packed = sequences.places is not None
-    x = x + (ops.take(positions, sequences.places, axis=0) if packed else positions[: ids.shape[1]])
-    if "segment_ids" in batch:
-        # A product, because the gradients of a look-up would all be added to the same few rows.
-        segments = ops.one_hot(batch["segment_ids"], config.type_vocab_size, dtype="float32")
-        x = x + ops.matmul(segments, weights.full[f"{embeddings}/token_type_embeddings"])
-    x = ops.reshape(x, (-1, config.hidden_size))
-    x = dropped(draws, _layer_norm(config, weights, f"{embeddings}/LayerNorm", x), rate)
-    drop = config.attention_probs_dropout_prob
-
-    def attend(layer: str, weights: _Cast, x: Any) -> Any:
-        query, key, value = (
-            ops.reshape(_dense(weights, f"{layer}/attention/self/{part}", x), (*shape, heads, size))
-            for part in ("query", "key", "value")
-        )
-        y = attention(query, key, value, sequences, rate=drop, draws=draws)
-        y = _dense(weights, f"{layer}/attention/output/dense", ops.reshape(y, (-1, config.hidden_size)))
-        return _layer_norm(config, weights, f"{layer}/attention/output/LayerNorm", x + dropped(draws, y, rate))
-
-    def feed_forward(layer: str, weights: _Cast, x: Any) -> Any:
-        y = _activated(config, _dense(weights, f"{layer}/intermediate/dense", x))
-        y = _dense(weights, f"{layer}/output/dense", y)
-        return _layer_norm(config, weights, f"{layer}/output/LayerNorm", x + dropped(draws, y, rate))
-
-    def passed(parts: Sequence[Callable[..., Any]], layer: str, weights: _Cast, x: Any) -> Any:
-        for part in parts:
-            x = part(layer, weights, x)
-        return x
-
-    drops_by_cudnn = draws is not None and drop > 0 and is_fused(weights.dtype, size, packed=packed)
-    groups = [[attend], [feed_forward]] if drops_by_cudnn else [[attend, feed_forward]]
-    for i, parts in itertools.product(range(config.num_hidden_layers), groups):
-        layer = f"{config.model_type}/encoder/layer_{i}"
-        if rematerialize and (feed_forward in parts):
-            # What is computed again casts weights anew, too.
-            x = recomputed(functools.partial(passed, parts, layer, _Cast(weights.full, weights.dtype)), x)
-        else:
-            x = passed(parts, layer, weights, x)
-    return x
+    return ("input_ids", "input_mask") + (("segment_ids",) if config.has_segments else ())
 
 
 def _at(sequence: Any, positions: Any, length: int) -> Any:
@@ -280,9 +188,10 @@ def _at(sequence: Any, positions: Any, length: int) -> Any:
     return ops.take(sequence, positions + ops.expand_dims(starts, -1), axis=0)
 
 
-def _pooled(config: ModelConfig, weights: _Cast, sequence: Any, batch: Tensors) -> Any:
+def _pooled(config: ModelConfig, weights: Cast, sequence: Any, batch: Tensors) -> Any:
     """The pooled output [B, hidden_size]: a dense layer with tanh on the first row of each example.
 
+    ModernBERT has none, and pools with the transformation of the masked-LM head.
     It is [B, M, hidden_size] for packed rows, with the first row of each of their sequences.
     """
     ids, ends = batch["input_ids"], batch.get(ENDS)
@@ -292,72 +201,45 @@ def _pooled(config: ModelConfig, weights: _Cast, sequence: Any, batch: Tensors) 
     else:
         # A sequence that is not there would begin behind a full row.
         first = _at(sequence, ops.minimum(ends[:, :-1], length - 1), length)
-    return ops.tanh(_dense(weights, f"{config.model_type}/pooler/dense", first))
+    if config.model_type == "modernbert":
+        return _transformed(config, weights, first)
+    return ops.tanh(dense(weights, f"{scope(config)}/pooler/dense", first))
 
 
-def _dense(weights: _Cast, name: str, x: Any) -> Any:
-    return ops.matmul(x, weights[f"{name}/kernel"]) + weights[f"{name}/bias"]
-
-
-def _layer_norm(config: ModelConfig, weights: _Cast, name: str, x: Any) -> Any:
-    """Layer normalisation over the last axis, computed in float32; the result has the model's dtype."""
-    gamma, beta = weights.full[f"{name}/gamma"], weights.full[f"{name}/beta"]
-    return ops.cast(layer_norm(x, gamma, beta, config.layer_norm_eps), weights.dtype)
-
-
-def _activated(config: ModelConfig, x: Any) -> Any:
-    """The model's activation, computed in float32; the result has the dtype of x."""
-
-    def activation(x: Any) -> Any:
-        y = ops.cast(x, "float32")
-        if config.hidden_act in ("gelu", "gelu_erf"):
-            return ops.cast(ops.gelu(y, approximate=config.hidden_act == "gelu"), x.dtype)
-        return ops.cast(keras.activations.get(config.hidden_act)(y), x.dtype)
-
-    return recomputed(activation, x)
+def _transformed(config: ModelConfig, weights: Cast, x: Any) -> Any:
+    """What the masked-LM head makes of rows [..., hidden_size] before it compares them with the words."""
+    return normalized(
+        config, weights, f"{TRANSFORM}/LayerNorm", activated(config, dense(weights, f"{TRANSFORM}/dense", x))
+    )
 
 
 Shapes = dict[str, tuple[int, ...]]
 
 
+def _shapes(config: ModelConfig, *prefixes: str) -> Shapes:
+    """The weights whose names begin with one of these: their shapes by name."""
+    return {w.ours: w.shape for w in named_weights(config) if w.shape is not None and w.ours.startswith(prefixes)}
+
+
+def _pooler(config: ModelConfig) -> str:
+    """What the names of the weights begin with that `_pooled` uses."""
+    return f"{TRANSFORM}/" if config.model_type == "modernbert" else f"{scope(config)}/pooler/"
+
+
 def _encoder_shapes(config: ModelConfig) -> Shapes:
-    """The encoder's weights without the pooler: their shapes by name."""
-    width, inner, embeddings = config.hidden_size, config.intermediate_size, f"{config.model_type}/embeddings"
-    shapes: Shapes = {
-        f"{embeddings}/word_embeddings": (config.vocab_size, width),
-        f"{embeddings}/position_embeddings": (config.max_position_embeddings, width),
-    }
-    if config.model_type == "bert":
-        shapes[f"{embeddings}/token_type_embeddings"] = (config.type_vocab_size, width)
-    shapes |= _layer_norm_shapes(f"{embeddings}/LayerNorm", width)
-    for i in range(config.num_hidden_layers):
-        layer = f"{config.model_type}/encoder/layer_{i}"
-        for part in ("self/query", "self/key", "self/value", "output/dense"):
-            shapes |= _dense_shapes(f"{layer}/attention/{part}", width, width)
-        shapes |= _layer_norm_shapes(f"{layer}/attention/output/LayerNorm", width)
-        shapes |= _dense_shapes(f"{layer}/intermediate/dense", width, inner)
-        shapes |= _dense_shapes(f"{layer}/output/dense", inner, width)
-        shapes |= _layer_norm_shapes(f"{layer}/output/LayerNorm", width)
-    return shapes
-
-
-def _pooler_shapes(config: ModelConfig) -> Shapes:
-    return _dense_shapes(f"{config.model_type}/pooler/dense", config.hidden_size, config.hidden_size)
-
-
-def _dense_shapes(name: str, inputs: int, outputs: int) -> Shapes:
-    return {f"{name}/kernel": (inputs, outputs), f"{name}/bias": (outputs,)}
-
-
-def _layer_norm_shapes(name: str, width: int) -> Shapes:
-    return {f"{name}/gamma": (width,), f"{name}/beta": (width,)}
+    """The encoder's weights without the pooler."""
+    shapes = _shapes(config, f"{scope(config)}/")
+    return {name: shape for name, shape in shapes.items() if "/pooler/" not in name}
 
 
 def _built(config: ModelConfig, features: tuple[str, ...], forward: Any, shapes: Shapes, seed: int) -> BuiltModel:
     """The model with initial weights of these shapes."""
 
     def weight(name: str, shape: tuple[int, ...]) -> Weight:
-        value = initial_value(name, shape, config.initializer_range, seed)
+        deviation = config.initializer_range
+        if config.model_type == "modernbert" and name.endswith(("output/dense/kernel", f"{TRANSFORM}/dense/kernel")):
+            deviation /= math.sqrt(2 * config.num_hidden_layers)
+        value = initial_value(name, shape, deviation, seed)
         return Weight(name, keras.Variable(value, dtype="float32", name=name.replace("/", ".")))
 
     weights = tuple(weight(name, shape) for name, shape in shapes.items())

@@ -83,7 +83,7 @@ class TrainOptions:
 
     bert_config_file: str | None = option(None, help="the model: bert_config.json, or Hugging Face's config.json")
     preset: str | None = option(
-        None, help="the model: tiny, mini, small, medium, base, large, roberta-base, roberta-large"
+        None, help="the model: tiny to large (BERT), roberta-, albert- or modernbert-base or -large"
     )
     vocab_size: int | None = option(None, help="vocabulary size of a preset's model, if not the preset's own")
     vocab_file: str | None = option(None, help="vocabulary: sets a preset's vocabulary size, and tokenizes TSV")

@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from maskmill.errors import UnusableInputError
 from maskmill.loading import states
 from training.config import ModelConfig
 from training.options import TrainOptions, deciding_options
@@ -18,9 +19,15 @@ ORDER = "order_of_examples"
 
 
 def predicts_next_sentence(options: TrainOptions, config: ModelConfig) -> bool:
-    """Whether pre-training trains the next-sentence head: as the option says, by default for BERT only."""
+    """Whether pre-training trains the next-sentence head: as the option says, by default for BERT and ALBERT.
+
+    Raises:
+      UnusableInputError: the model has no such head.
+    """
     given = options.next_sentence_prediction
-    return config.model_type == "bert" if given is None else given
+    if given and config.model_type == "modernbert":
+        raise UnusableInputError("--next_sentence_prediction: ModernBERT has no head for it; leave it out.")
+    return config.has_segments if given is None else given
 
 
 def resume_settings(
@@ -31,8 +38,7 @@ def resume_settings(
     They are the options that are declared as `deciding` (training/options.py), and what the others come to.
     `training_data` is the fingerprint of the training examples, `device_count` the number of devices of all hosts.
     """
-    model = dataclasses.asdict(config)
-    del model["position_offset"]  # no weight depends on it
+    model = config.to_settings()
     settings = deciding_options(options) | {MODEL: model, DATA: training_data, ORDER: states.VERSION}
     if options.task == "pretrain":
         settings[NEXT_SENTENCE] = predicts_next_sentence(options, config)

@@ -24,7 +24,7 @@ from keras import ops
 from maskmill.errors import UnusableInputError
 from training.backend_ops import Draws, to_numpy
 from training.devices import AXIS, Devices
-from training.model import ENDS
+from training.encoders import ENDS
 from training.tasks import Task
 
 CLIP_NORM = 1.0

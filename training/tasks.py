@@ -6,7 +6,8 @@ import numpy as np
 from keras import ops
 
 from training.checkpoints import NEXT_SENTENCE_WEIGHT
-from training.model import BuiltModel, Tensors
+from training.encoders import Tensors
+from training.model import BuiltModel
 
 
 class Task(Protocol):

@@ -13,7 +13,7 @@ import numpy as np
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.storage import files
-from training import hugging_face, storage
+from training import storage, weights
 from training.checkpoints import Values
 from training.config import ModelConfig
 from training.devices import import_tensorflow
@@ -38,7 +38,7 @@ def read(prefix: str, model: ModelConfig) -> Values:
       UnusableInputError: the checkpoint is damaged, or it is not of this model.
     """
     tf = import_tensorflow("This checkpoint")
-    weight_names = {weight.ours for weight in hugging_face.named_weights(model)}
+    weight_names = {weight.ours for weight in weights.named_weights(model)}
     paths = files.list_directory(files.parent(prefix), f"{files.base_name(prefix)}.*")
     try:
         with storage.local_copies(paths) as copies:
@@ -149,7 +149,7 @@ def tf2_weights(model: ModelConfig) -> Iterator[Tf2Weight]:
         roots = (f"layer_with_weights-{len(_TF2_EMBEDDINGS) + i}", f"_transformer_layers/{i}")
         for part, attributes in _TF2_LAYER.items():
             owners[f"encoder/layer_{i}/{part}"] = [f"{root}/{attribute}" for root in roots for attribute in attributes]
-    for name, _, shape in hugging_face.named_weights(model):
+    for name, _, shape in weights.named_weights(model):
         if name.startswith("bert/") and shape is not None:
             below = name.removeprefix("bert/")
             owner, _, leaf = f"{below}/embeddings".rpartition("/") if below in owners else below.rpartition("/")
@@ -187,7 +187,7 @@ def write_tf2(prefix: str, values: Mapping[str, np.ndarray], model: ModelConfig)
       UnusableInputError: the model is no BERT encoder.
     """
     if model.model_type != "bert":
-        raise UnusableInputError("TensorFlow Models has no encoder checkpoints for RoBERTa; choose another --format.")
+        raise UnusableInputError("Encoder checkpoints of TensorFlow Models are for BERT only; choose another --format.")
     with _written(prefix) as (tf, here):
         root = tf.Module()
         objects: dict[str, Any] = {"": root}

@@ -33,10 +33,12 @@ assert not report["missing_keys"] and not report["unexpected_keys"] and not repo
 given = {name: torch.tensor(value).long() for name, value in np.load(inputs).items()}
 with torch.no_grad():
     made = model.eval()(**given)
-masked = made.prediction_logits if kind == "BertForPreTraining" else made.logits
+masked = made.prediction_logits if kind.endswith("ForPreTraining") else made.logits
 arrays = {"masked_lm": masked.numpy()}
-if kind == "BertForPreTraining":
-    arrays["next_sentence"] = made.seq_relationship_logits.numpy()
+if kind.endswith("ForPreTraining"):
+    arrays["next_sentence"] = (made.sop_logits if kind.startswith("Albert") else made.seq_relationship_logits).numpy()
+# Our reader is given what Hugging Face writes, too.
+model.save_pretrained(directory)
 np.savez(outputs, **arrays)
 """
 
@@ -177,3 +179,49 @@ def test_the_exported_roberta_gives_the_same_logits(tmp_path, padding):
     )
     masked = np.take_along_axis(got["masked_lm"], batch["masked_lm_positions"][..., None], 1)
     np.testing.assert_allclose(np.asarray(ours["masked_lm_logits"]), masked, atol=2e-5)
+
+
+ALBERT = {"model_type": "albert", "embedding_size": 8, "num_hidden_layers": 4, "num_hidden_groups": 2}
+MODERN = {
+    "model_type": "modernbert",
+    "hidden_act": "gelu_erf",
+    "layer_norm_eps": 1e-5,
+    "num_hidden_layers": 4,
+    "local_attention": 16,
+    "max_position_embeddings": 128,
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind", "length"),
+    [
+        (ALBERT, "AlbertForPreTraining", 32),
+        (MODERN, "ModernBertForMaskedLM", 100),
+        (MODERN, "ModernBertForMaskedLM", 9),
+    ],
+)
+def test_other_encoders_go_there_and_back(changes, kind, length, tmp_path):
+    config = small_config(**changes)
+    built = pretraining_model(config, next_sentence=config.has_segments, seed=3)
+    draw = np.random.default_rng(7)
+    for weight in built.weights:  # biases and scales, too, say something
+        weight.write(weight.read() + draw.normal(0, 0.1, weight.shape).astype(np.float32))
+    directory = str(tmp_path / "model")
+    hugging_face.write_directory(directory, built.values(), config, tokenizer={})
+    batch = random_batch(8, length=length)
+    ours = built(batch)
+    given = {"input_ids": batch["input_ids"], "attention_mask": batch["input_mask"]}
+    if config.has_segments:
+        given["token_type_ids"] = batch["segment_ids"]
+    got = theirs(kind, directory, given, tmp_path)
+    masked = np.take_along_axis(got["masked_lm"], batch["masked_lm_positions"][..., None], 1)
+    np.testing.assert_allclose(np.asarray(ours["masked_lm_logits"]), masked, atol=2e-5)
+    if config.has_segments:
+        np.testing.assert_allclose(np.asarray(ours["next_sentence_logits"]), got["next_sentence"], atol=2e-5)
+    # What Hugging Face itself writes comes back.
+    again = convert.find_config(directory)
+    assert again == config
+    values = convert.read(directory, again)
+    assert values.keys() == built.values().keys()
+    for name, value in built.values().items():
+        np.testing.assert_array_equal(values[name], value, err_msg=name)

@@ -8,6 +8,9 @@ import pytest
 from maskmill.errors import UnusableInputError
 from training import config
 
+# Hugging Face's file of a ModernBERT.
+THEIRS = '{"vocab_size": 9, "model_type": "modernbert", "transformers_version": "5", %s}'
+
 
 @pytest.mark.parametrize(
     ("text", "message"),
@@ -19,7 +22,7 @@ from training import config
             '{"vocab_size": 9, "hidden_size": 10, "num_attention_heads": 3}',
             "10 is not a multiple of num_attention_heads",
         ),
-        ('{"vocab_size": 9, "model_type": "gpt2"}', "only bert and roberta encoders"),
+        ('{"vocab_size": 9, "model_type": "gpt2"}', "only bert, roberta, albert, modernbert encoders"),
         ('{"vocab_size": 9, "hidden_dropout_prob": 1.5}', "hidden_dropout_prob is 1.5"),
         ('{"vocab_size": "many"}', "vocab_size is 'many': it must be a whole number"),
         ('{"vocab_size": 9, "hidden_size": 768.5}', "hidden_size is 768.5: it must be a whole number"),
@@ -31,7 +34,18 @@ from training import config
         ('{"vocab_size": 9, "initializer_range": NaN}', "initializer_range is nan: it must be a number"),
         ('{"vocab_size": 9, "position_embedding_type": "relative_key"}', "only models with absolute positions"),
         ("[" * 100000, "this model configuration is not JSON"),
-        ('{"vocab_size": 9, "embedding_size": 128}', "models with factorised embeddings"),
+        ('{"vocab_size": 9, "embedding_size": 128}', "differs from hidden_size 768; only ALBERT's may"),
+        ('{"vocab_size": 9, "num_hidden_groups": 5}', "12 is not a multiple of num_hidden_groups 5"),
+        ('{"vocab_size": 9, "num_hidden_groups": 1, "inner_group_num": 2}', "inner_group_num is 2; only 1"),
+        (THEIRS % '"norm_bias": true', "norm_bias is True; only False can be trained"),
+        (THEIRS % '"classifier_pooling": "mean"', "classifier_pooling is 'mean'; only 'cls'"),
+        (THEIRS % '"layer_types": ["sliding_attention", "full_attention"]', "layer_types does not repeat itself"),
+        (
+            THEIRS % '"rope_parameters": {"full_attention": {"rope_type": "yarn"}}',
+            "rope_type is 'yarn'; only 'default'",
+        ),
+        (THEIRS % '"local_attention": 1', "local_attention is 1: it must be at least 2"),
+        (THEIRS % '"hidden_size": 36, "num_attention_heads": 12', "rotary positions need heads of an even size"),
         ('{"vocab_size": 0}', "vocab_size is 0"),
     ],
 )
@@ -64,9 +78,9 @@ def test_gelu_means_another_function_to_hugging_face():
     assert google.to_hugging_face()["hidden_act"] == "gelu_new"
 
 
-@pytest.mark.parametrize("name", ["tiny", "roberta-base"])
+@pytest.mark.parametrize("name", ["tiny", "roberta-base", "albert-base", "modernbert-large"])
 def test_both_forms_give_the_same_model_again(name):
-    model = dataclasses.replace(config.from_preset(name), hidden_dropout_prob=0.0)
+    model = dataclasses.replace(config.from_preset(name), hidden_dropout_prob=0.2)
     for form in (model.to_google(), model.to_hugging_face()):
         assert config.from_json(json.dumps(form), where="x") == model
 

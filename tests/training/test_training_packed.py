@@ -9,18 +9,20 @@ from training import evaluate, inputs
 
 on_jax = pytest.mark.skipif(BACKEND != "jax", reason="JAX's own way")
 WIDTH = 64
+MODERN = {"model_type": "modernbert", "layer_norm_eps": 1e-5, "local_attention": 8, "num_hidden_layers": 3}
 
 
-def step_of(batch: dict, **options) -> tuple[dict, dict]:
+def step_of(batch: dict, changes: dict, **options) -> tuple[dict, dict]:
     """The losses of a step, and the first moments of AdamW after it: a tenth of the gradients."""
-    steps = make_steps(small_config(num_hidden_layers=2), optimizer="adamw", clip="none", **options)
+    config = small_config(**({"num_hidden_layers": 2} | changes))
+    steps = make_steps(config, optimizer="adamw", clip="none", next_sentence=config.has_segments, **options)
     losses = {n: float(v) for n, v in steps.train({n: v[None] for n, v in batch.items()}).items()}
     steps.store()
     return losses, {w.name: np.asarray(m.value) for w, m in zip(steps.built.weights, steps.optimizer.m, strict=True)}
 
 
-@pytest.mark.parametrize("count", [1, 4])
-def test_the_loss_and_the_gradients_are_those_of_the_sequences_alone(count):
+@pytest.mark.parametrize(("count", "changes"), [(1, {}), (4, {}), (1, MODERN)])
+def test_the_loss_and_the_gradients_are_those_of_the_sequences_alone(count, changes):
     batch = random_batch(25)
     rows = packed(batch, WIDTH)
     more = -len(rows["input_ids"]) % count
@@ -29,8 +31,8 @@ def test_the_loss_and_the_gradients_are_those_of_the_sequences_alone(count):
         n: np.pad(v, ((0, more), (0, 0)), constant_values=-100 * (n == "next_sentence_labels")) for n, v in rows.items()
     }
     assert (np.diff(rows["cu_seqlens"]) > 0).sum() == 25
-    alone, of_alone = step_of(batch)
-    together, of_together = step_of(rows, count=count)
+    alone, of_alone = step_of(batch, changes)
+    together, of_together = step_of(rows, changes, count=count)
     assert together == pytest.approx(alone, rel=1e-5)
     for name, gradient in of_alone.items():
         np.testing.assert_allclose(of_together[name], gradient, atol=1e-6, err_msg=name)

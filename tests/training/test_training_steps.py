@@ -112,9 +112,17 @@ def test_without_next_sentence_prediction_there_is_one_loss():
     assert float(losses["loss"]) == float(losses["masked_lm_loss"])
 
 
-def test_roberta_learns():
-    roberta = small_config(model_type="roberta", hidden_act="gelu_erf", layer_norm_eps=1e-5, type_vocab_size=1)
-    losses, _ = run_steps(make_steps(roberta, next_sentence=False), [BATCHES[0]] * 8)
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"model_type": "roberta", "hidden_act": "gelu_erf", "layer_norm_eps": 1e-5, "type_vocab_size": 1},
+        {"model_type": "albert", "embedding_size": 8, "num_hidden_layers": 2},
+        {"model_type": "modernbert", "local_attention": 8, "num_hidden_layers": 2, "hidden_dropout_prob": 0.1},
+    ],
+)
+def test_other_encoders_learn(changes):
+    config = small_config(**changes)
+    losses, _ = run_steps(make_steps(config, next_sentence=config.has_segments), [BATCHES[0]] * 8)
     assert losses[-1] < losses[0]
 
 
