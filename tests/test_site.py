@@ -123,10 +123,26 @@ def test_pages_are_small(pages: dict[Path, _Links]) -> None:
     assert {name: weight for name, weight in weights.items() if weight > MOST_BYTES} == {}
 
 
-def test_search_works_without_a_server(browser: Browser) -> None:
-    with Opened(browser, SITE / "search.html", beside=SITE) as opened:
-        opened.page.goto((SITE / "search.html").as_uri() + "?q=dupe_factor")
-        opened.page.wait_for_selector("ul.search li a")
-        found = opened.page.locator("ul.search li a").all_inner_texts()
-        assert "Commands" in " ".join(found)
+# What a stranger asks, the words that they search for, the page that answers, and what it says.
+QUESTIONS = (
+    ("whole word", "docs/objectives.html", "whole_word"),  # How do I mask whole words?
+    ("exit codes", "docs/reference-environment.html", "run the same command again"),  # When do I run it again?
+    ("PyTorch resume ranks", "docs/loading.html", "any number of ranks"),  # May I go on with another number of ranks?
+    ("disk memory", "docs/getting-started.html", "45 times the packed dump"),  # How much disk does it take?
+    ("mlm_probability", "docs/migration.html", "--masked_lm_prob 0.15"),  # What replaces my flag of run_mlm.py?
+)
+
+
+def test_questions_are_answered_by_a_search_without_a_server(browser: Browser) -> None:
+    with Opened(browser, SITE / "README.html", beside=SITE) as opened:
+        page = opened.page
+        for words, name, answer in QUESTIONS:
+            page.goto((SITE / "README.html").as_uri())
+            page.locator("input[name=q]").fill(words)
+            page.keyboard.press("Enter")
+            page.wait_for_selector("ul.search li a")
+            found = [link.get_attribute("href") for link in page.locator("ul.search li a").all()[:3]]
+            assert name in found, (words, found)
+            page.goto((SITE / name).as_uri())
+            assert answer in page.inner_text("article")
         assert opened.events == []
