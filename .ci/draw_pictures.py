@@ -160,8 +160,8 @@ class Chart(NamedTuple):
 
 
 def _chain(rows: list[list[str]]) -> list[tuple[str, str]]:
-    whole = rows[0]
-    return [("reference programs", whole[1]), ("maskmill", whole[2])]
+    parts = [(row[0].removesuffix(", 1 worker"), row) for row in rows if row[0].endswith(", 1 worker")]
+    return [(f"{who}, {part}", row[at]) for part, row in parts for who, at in (("reference", 1), ("maskmill", 2))]
 
 
 def _loading(rows: list[list[str]]) -> list[tuple[str, str]]:

@@ -50,7 +50,8 @@ def _check_call(function: Callable[..., Any], args: Sequence[Any], kwargs: Mappi
     try:
         bound = signature.bind(*args, **kwargs)
     except TypeError as error:
-        raise UnusableInputError(f"{name}: {error}; help({name}) says what it takes.") from None
+        wrong = str(error).replace("keyword-only ", "")  # which Python says from 3.13 on
+        raise UnusableInputError(f"{name}: {wrong}; help({name}) says what it takes.") from None
     hints = typing.get_type_hints(function)
     for argument, value in bound.arguments.items():
         _check(name, argument, value, hints[argument])
