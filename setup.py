@@ -61,6 +61,9 @@ TENSORFLOW = [
 GCP = ["apache-beam[gcp]>=2.65,<3"]
 # Near-duplicate paragraphs (transforms/shards/signatures.py).
 QUALITY = ["datasketch>=2"]
+# A dump's Lua modules (transforms/extraction/lua_process.py): Lua 5.1, and Scribunto's libraries, of which that package
+# brings a copy.
+LUA = ["lupa>=2.6", "wikitextprocessor==0.4.96"]
 # Events of builds for OpenLineage's servers. Metrics in Prometheus' format need nothing.
 EVENTS = ["openlineage-python>=1.54,<2"]
 # s3:// (maskmill/storage/s3_store.py): AWS's settings, signatures and protocol.
@@ -69,6 +72,7 @@ AWS = ["botocore>=1.36"]
 TEST = [
     *AWS,
     *EVENTS,
+    *LUA,
     *QUALITY,
     "cryptography>=42",
     "flask-cors>=4",  # moto as a server, without what other services than S3 need
@@ -139,11 +143,12 @@ setup(
         "jax": JAX,
         "tensorflow": TENSORFLOW,
         "quality": QUALITY,
+        "lua": LUA,
         "events": EVENTS,
         "aws": AWS,
         "test": TEST,
         "dev": DEV,
-        "all": GCP + TENSORFLOW + QUALITY + EVENTS + AWS + DEV,
+        "all": GCP + TENSORFLOW + QUALITY + LUA + EVENTS + AWS + DEV,
     },
     cmdclass={"build_py": BuildWithMachineCode},
     distclass=Binary,

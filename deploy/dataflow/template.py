@@ -56,7 +56,8 @@ class Parameter:
         kind = self.option.kind
         pattern = _PATTERNS.get(kind.type)
         if kind.choices:
-            pattern = f"^({'|'.join(map(str, kind.choices))})$"
+            words = (*kind.words_of_choices, *(("[Tt]rue", "[Ff]alse") if kind.can_be_off else ()))
+            pattern = f"^({'|'.join(words)})$"
         elif kind.is_list and kind.type is int:
             pattern = _WHOLE_NUMBERS
         elif self.option.name in ("output", "input", "from", "vocab_file", "tokenizer_file"):

@@ -352,7 +352,7 @@ def _section(
     for name, known in option_tools.options_of(options_class).items():
         if name in skip or (only is not None and name not in only):
             continue
-        choices = f" [{'|'.join(map(str, known.kind.choices))}]" if known.kind.choices else ""
+        choices = f" [{'|'.join(known.kind.words_of_choices)}]" if known.kind.choices else ""
         lines.append(f"{indent}# {known.help}{choices}")
         suggested, source = (recipe or {}).get(name, (known.default, ""))
         value = functools.reduce(getattr, known.path, chosen) if chosen is not None else suggested

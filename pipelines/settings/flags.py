@@ -13,7 +13,7 @@ from typing import Any
 
 from maskmill.errors import UnusableInputError
 from pipelines.settings.beam_flags import BeamFlag
-from pipelines.settings.options import FALSE, TRUE, Option, nearest, shown
+from pipelines.settings.options import Option, nearest, shown
 
 _FLAG = re.compile(r"--?[A-Za-z]")
 # Of all names of a command's flags some are always a little alike.
@@ -120,13 +120,13 @@ class _Reader:
         """The switch that `--noNAME`, or in a build `--SECTION.noNAME`, switches off."""
         section, dot, last = name.rpartition(".")
         option = self._known.get(f"{section}{dot}{last[2:]}") if last.startswith("no") else None
-        return option if option is not None and option.kind.type is bool else None
+        return option if option is not None and option.kind.is_switch else None
 
     def _own(self, option: Option, text: str | None) -> None:
         flag = f"--{option.name}"
-        if option.kind.type is bool and text is None:
+        if option.kind.is_switch and text is None:
             # A value may follow; anything else is the next argument.
-            text = self._rest.popleft() if self._rest and self._rest[0].lower() in TRUE + FALSE else "true"
+            text = self._rest.popleft() if self._rest and self._rest[0].lower() in option.kind.words else "true"
         elif text is None:
             text = self._value(flag, option.kind.wanted)
         if option.kind.is_list and option.name in self._values:
@@ -168,8 +168,8 @@ class _Reader:
             except UnicodeEncodeError:
                 raise UnusableInputError(f"{shown(argument)}: this name is not UTF-8; rename the file.") from None
             self._names.append(argument)
-        elif last is not None and last.kind.type is bool:
-            raise UnusableInputError(f"--{last.name} must be true or false, not {shown(argument)}.")
+        elif last is not None and last.kind.is_switch:
+            raise UnusableInputError(f"--{last.name} must be {last.kind.wanted}, not {shown(argument)}.")
         elif last is not None and last.kind.is_list:
             raise UnusableInputError(
                 f"{argument}: --{last.name} takes one value; quote a pattern, and separate several names by commas."

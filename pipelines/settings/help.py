@@ -38,7 +38,7 @@ def of_command(
     for heading, options in groups.items():
         group = parser.add_argument_group(heading)
         for option in options:
-            switch = option.kind.type is bool and not option.is_required
+            switch = option.kind.is_switch and not option.is_required
             group.add_argument(
                 f"--{option.name}",
                 metavar=metavar(option.kind),
@@ -61,7 +61,7 @@ def _epilog(example: str, takes_beam_flags: bool) -> str:
 def metavar(kind: "Kind") -> str:
     """What stands for a flag's value."""
     if kind.choices is not None:
-        return "|".join(map(str, kind.choices))
+        return "|".join(kind.words_of_choices)
     return "A,B" if kind.is_list else _METAVARS[kind.type]
 
 

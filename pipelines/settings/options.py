@@ -19,6 +19,7 @@ T = TypeVar("T")
 
 TRUE = ("true", "t", "1", "yes", "y")
 FALSE = ("false", "f", "0", "no", "n")
+OFF = "off"
 
 # Compiled code and manifests hold whole numbers in 64 bits.
 _LARGEST = 2**63 - 1
@@ -30,18 +31,37 @@ _MANY = {int: "whole numbers separated by commas", float: "numbers separated by 
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """What an annotation allows: the values' type, fixed choices, whether None and whether a list is meant."""
+    """What an annotation allows: the values' type, fixed choices, whether None and whether a list is meant.
+
+    can_be_off: whether False is meant, too, which `off` stands for; True then stands for the first of the choices.
+    """
 
     type: type
     choices: tuple[Any, ...] | None = None
     optional: bool = False
     is_list: bool = False
+    can_be_off: bool = False
+
+    @property
+    def is_switch(self) -> bool:
+        """Whether its flag may stand without a value: a truth value, or choices of which the first is then meant."""
+        return self.type is bool or self.can_be_off
+
+    @property
+    def words_of_choices(self) -> tuple[str, ...]:
+        """The choices as a flag has them, `off` among them; none if any value of the type is meant."""
+        return ((OFF,) if self.can_be_off else ()) + tuple(map(str, self.choices or ()))
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The values of a switch as its flag may have them."""
+        return (*TRUE, *FALSE, *self.words_of_choices)
 
     @property
     def wanted(self) -> str:
         """The values that it takes, as a sentence names them."""
         if self.choices is not None:
-            return f"one of {', '.join(map(str, self.choices))}"
+            return f"one of {', '.join(self.words_of_choices)}"
         return (_MANY if self.is_list else _ONE)[self.type]
 
     def read(self, text: str, name: str) -> Any:
@@ -66,6 +86,8 @@ class Kind:
             if text.lower() not in TRUE + FALSE:
                 raise ValueError(text)
             return text.lower() in TRUE
+        if self.can_be_off and text.lower() in TRUE + FALSE:
+            return text.lower() in TRUE
         return self.type(text)
 
     def check(self, value: Any, name: str) -> Any:
@@ -78,6 +100,8 @@ class Kind:
         """
         if value is None and self.optional:
             return None
+        if self.can_be_off and (value == OFF or isinstance(value, bool)):
+            return (self.choices or (True,))[0] if value is True else False
         if self.is_list:
             if isinstance(value, str):
                 value = [part.strip() for part in value.split(",") if part.strip()]
@@ -159,6 +183,7 @@ class Option:
         if self.default in (None, (), ""):
             return self.help
         default = ",".join(map(str, self.default)) if self.kind.is_list else self.default
+        default = OFF if self.kind.can_be_off and default is False else default
         return f"{self.help} (default: {default})"
 
 
@@ -167,6 +192,8 @@ def _kind(annotation: Any, choices: tuple[Any, ...] | None = None) -> Kind:
     if origin in (typing.Union, types.UnionType):
         inner = [a for a in arguments if a is not type(None)]
         return dataclasses.replace(_kind(inner[0], choices), optional=True)
+    if origin is Literal and arguments[0] is False:
+        return Kind(type(arguments[1]), choices=arguments[1:], can_be_off=True)
     if origin is Literal:
         return Kind(type(arguments[0]), choices=arguments)
     if origin is tuple:

@@ -207,6 +207,10 @@ def check_extraction(options: ExtractOptions) -> Extraction:
         from transforms.shards.signatures import import_datasketch
 
         import_datasketch()
+    if extraction.wikitext.expand_templates:
+        from transforms.extraction.lua_process import libraries_folder
+
+        libraries_folder()
     folder, contents = check_language(extraction.language, options.compat)
     options, rules = _read_rules(options)
     return Extraction(options=options, contents=contents | rules, folder=folder)

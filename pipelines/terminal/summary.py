@@ -185,11 +185,17 @@ def _template_lines(output: str, manifest: Mapping[str, Any]) -> Iterator[str]:
     counts = manifest["counts"].get("templates", {})
     parameters = manifest["parameters"]
     missing = manifest["decided"].get("languages_without_rules", ()) if manifest["stage"] == "extract" else ()
-    if missing and counts.get("definitions") and not any(_values(parameters, "expand_templates")):
-        yield (
-            f"  maskmill has no rules for the templates of {', '.join(missing)}; --expand_templates takes the dump's "
-            "own definitions."
-        )
+    if counts.get("definitions") and not any(_values(parameters, "expand_templates")):
+        if missing:
+            yield (
+                f"  maskmill has no rules for the templates of {', '.join(missing)}; --expand_templates takes the "
+                "dump's own definitions."
+            )
+        elif unknown := counts.get("unknown_calls"):
+            yield (
+                f"  no rule knows {unknown:,} call{'' if unknown == 1 else 's'} of templates in the text; "
+                "--expand_templates takes the dump's own definitions, which reads the dump twice."
+            )
     if not any(_values(parameters, "report_templates")):
         return
     path = files.join(output, unknown_templates.REPORT)

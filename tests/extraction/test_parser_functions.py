@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made_up.template_expanders import make_expander
+from made_up.template_expanders import expand_page, make_expander
 from properties import tries
 
 # An expansion of Loop meets the limit of depth, which is counted.
@@ -11,7 +11,7 @@ TEMPLATES = {"Loop": "{{Loop}}", "One": "1", "Case": "b"}
 
 
 def expand(text: str, title: str = "Page") -> str:
-    return make_expander(TEMPLATES).expand(title, text)
+    return expand_page(make_expander(TEMPLATES), title, text)
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_conditions(call: str, expected: str) -> None:
 def test_only_the_branch_that_is_taken_is_expanded() -> None:
     expander = make_expander(TEMPLATES)
     page = "{{#if:|{{Loop}}|a}}{{#ifeq:1|2|{{Loop}}|b}}{{#switch:c|d={{Loop}}|c=c|{{Loop}}}}{{#ifexpr:1|d|{{Loop}}}}"
-    assert expander.expand("Page", page) == "abcd"
+    assert expand_page(expander, "Page", page) == "abcd"
     assert expander.limited == 0
 
 
@@ -98,6 +98,8 @@ def test_time(call: str, expected: str) -> None:
         ("{{#replace: aXbX | X | --}}", "a--b--"),
         ("{{#replace: aXb | | y}}", "aXb"),
         ("{{#tag: b | text}}", "<b>text</b>"),
+        ("{{#if: a | {{#vardefine: x | 1}}({{#var: x}}, {{#var: y | 2}}){{#vardefineecho: x | 3}} }}", "(1, 2)3"),
+        ("{{#language: de | en}} {{#language: de}} {{#language: xx-none}}", "German Deutsch xx-none"),
         ("{{plural: 1 | page | pages}}", "page"),
         ("{{plural: 2 | page | pages}}", "pages"),
         ("{{plural: 2 | pages}}", "pages"),
@@ -107,7 +109,7 @@ def test_time(call: str, expected: str) -> None:
         ("{{gender: Someone | he | she}}", "he"),
         ("{{grammar: genitive | word}}", "word"),
         ("{{urlencode: a b}} {{int: sidebar}}", "a b <!-- -->"),
-        ("{{#invoke: Module | main}} {{pagesize: Page}}", "<!-- --> 0"),
+        ("{{#invoke: Module | main}} {{pagesize: Page}}", "{{#invoke: Module | main}} 0"),
     ],
 )
 def test_text(call: str, expected: str) -> None:

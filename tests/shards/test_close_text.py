@@ -176,7 +176,7 @@ def test_templates_are_counted_and_kept(tmp_path: Path) -> None:
     fragments = [extract_batch(batch, extraction, str(output)) for batch in bind_library(pieces, str(output))]
     shards = write_shards(fragments, output, extraction, SplitOptions(eval_fraction=0))
     counts = close([*fragments, *shards], output, extraction)["counts"]
-    assert counts["templates"] == {"definitions": 2, "partly_expanded_pages": 1}
+    assert counts["templates"] == {"definitions": 2, "partly_expanded_pages": 1, "expanded_calls": 2}
     assert counts["extract"] == {"read": 5, "documents": 3, "other_namespaces": 2}
     assert len([name for name in work_files(output) if name.startswith("templates/")]) == 3 * len(pieces)
     assert len([name for name in work_files(output) if name.startswith("template-library/")]) == 3

@@ -74,6 +74,7 @@ def find_code(language: str) -> str | None:
 def _sections(text: str) -> dict[str, list[str]]:
     """The lines of each section of a member, by its heading."""
     sections: dict[str, list[str]] = {}
+    lines: list[str] = []  # those before the first heading are no section's
     for line in text.splitlines():
         if line.startswith("["):
             lines = sections.setdefault(line, [])
@@ -106,3 +107,29 @@ def language_tables(language: str) -> tuple[tuple[str, str], ...]:
     keys, *texts = _read(KEYS, *names)
     sections = _sections(keys)
     return tuple((f"{_NAME}/{name}", _rule_file(text, sections)) for name, text in zip(names, texts, strict=True))
+
+
+@functools.cache
+def _table(language: str, name: str) -> dict[str, str]:
+    """The texts of a table of a language by their keys."""
+    found: dict[str, str] = {}
+    texts = [text for _, text in language_tables(language)]
+    if language == _ENGLISH:  # whose names of languages are in its rules
+        path = resources.files("transforms.extraction") / "data" / "templates" / f"{_ENGLISH}.rules"
+        texts.append(path.read_text(encoding="utf-8"))
+    for text in texts:
+        for line in _sections(text).get(f"[table {name}]", ()):
+            keys, _, value = line.partition(" = ")
+            found.update(dict.fromkeys(keys.split("|"), value))
+    return found
+
+
+def language_names(language: str) -> dict[str, str]:
+    """Names of languages, as a language writes them, by their codes."""
+    return _table(language, "language")
+
+
+def month_names(language: str, table: str) -> dict[int, str]:
+    """The names of the months by their numbers; table: `month`, or `month_genitive` for those beside a day."""
+    texts = _table(language, table)
+    return {number: texts[str(number)] for number in range(1, 13) if str(number) in texts}

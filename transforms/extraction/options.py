@@ -25,9 +25,10 @@ class WikitextOptions:
 
     headings: Literal["drop", "keep"] = option("drop", help="headings of sections")
     lists: Literal["sentences", "keep", "drop"] = option("sentences", help="items of lists: those that are sentences")
-    expand_templates: bool = option(
+    expand_templates: Literal[False, "unknown", "all"] = option(
         False,
-        help="expand templates that have no rule with the dump's own definitions: takes a second pass over the dump",
+        help="expand calls within lines of text with the dump's own definitions, which takes a second pass over the "
+        "dump: off, `unknown` (also the flag alone: those that no rule knows), or `all`",
     )
     template_rules: str | None = option(
         None, help="file of your own rules for templates, in the format of maskmill's; they replace maskmill's"
@@ -44,6 +45,9 @@ class WikitextOptions:
     GROUPS: ClassVar[Mapping[str, str]] = {"headings": "how wikitext becomes text"}
 
     def __post_init__(self) -> None:
+        # As it was written when this was a switch, and as a word.
+        given = {True: "unknown", "off": False}.get(self.expand_templates, self.expand_templates)
+        object.__setattr__(self, "expand_templates", given)
         check_fields(self)
         try:
             datetime.date.fromisoformat(self.date)

@@ -5,12 +5,14 @@ https://www.mediawiki.org/wiki/Help:Extension:ParserFunctions. What a function c
 pages, the user, addresses) gives nothing, or what most pages of an encyclopedia would get.
 """
 
+import calendar
 import datetime
 import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
 
+from transforms.extraction import language_tables
 from transforms.extraction.expressions import ExpressionError, evaluate, format_number
 from transforms.extraction.preprocessor import Node, Separator
 
@@ -83,6 +85,12 @@ def clock_variables(date: datetime.date) -> dict[str, str]:
     }
 
 
+# Of the variables of a page those that do not depend on it.
+SAME_EVERYWHERE = frozenset(
+    ("!", "=", "NAMESPACE", "NAMESPACEE", "ARTICLESPACE", "SUBJECTSPACE", "NAMESPACENUMBER", "SITENAME")
+)
+
+
 def page_variables(title: str) -> dict[str, str]:
     """The variables of a page of the main namespace, and those that are the same on every page."""
     return {
@@ -150,12 +158,26 @@ def _switch(arguments: Arguments) -> str:
 
 # Dates
 
-_FORMAT_CODES = re.compile(r'"[^"]*"|x[a-z]|.', re.DOTALL)
-_DAY = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})(?:[T ].*)?")
+_FORMAT_CODES = re.compile(r'"[^"]*"|\\.|x[a-z]|.', re.DOTALL)
+_DATES = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"(?P<y>\d{4})-(?P<m>\d{1,2})-(?P<d>\d{1,2})(?:[T ].*)?",
+        r"(?P<y>\d{4})(?P<m>\d\d)(?P<d>\d\d)(?:\d{6})?",
+        r"(?P<y>\d{4})-(?P<m>\d{1,2})",
+        r"(?P<d>\d{1,2})\.? +(?P<n>[a-z]{3,9})\.?,? +(?P<y>\d{4})",
+        r"(?P<n>[a-z]{3,9})\.? +(?P<d>\d{1,2}), *(?P<y>\d{4})",
+        r"(?P<n>[a-z]{3,9})\.? +(?P<y>\d{4})",
+        r"(?P<d>\d{1,2}) +(?P<n>[a-z]{3,9})",
+    )
+)
+_NOW = ("", "now", "today")
+_NAMES = frozenset("lDM")  # codes whose words CLDR's tables do not have
 
 
-def _date_codes(date: datetime.date) -> dict[str, str]:
+def _date_codes(date: datetime.date, language: str) -> dict[str, str]:
     """What each code of #time's formats gives; the time of day is midnight."""
+    months, genitives = (language_tables.month_names(language, table) for table in ("month", "month_genitive"))
     return {
         "Y": str(date.year),
         "y": f"{date.year % 100:02}",
@@ -163,34 +185,64 @@ def _date_codes(date: datetime.date) -> dict[str, str]:
         "m": f"{date.month:02}",
         "j": str(date.day),
         "d": f"{date.day:02}",
-        "F": date.strftime("%B"),
+        "F": months.get(date.month) or date.strftime("%B"),
+        "xg": genitives.get(date.month) or date.strftime("%B"),
         "M": date.strftime("%b"),
         "l": date.strftime("%A"),
         "D": date.strftime("%a"),
         "w": str(date.isoweekday() % 7),
         "N": str(date.isoweekday()),
         "z": str(date.timetuple().tm_yday - 1),
+        "t": str(calendar.monthrange(date.year, date.month)[1]),
+        "L": str(int(calendar.isleap(date.year))),
+        "W": f"{date.isocalendar()[1]:02}",
         "U": str((date - _EPOCH).days * _DAY_SECONDS),
         **dict.fromkeys("Hhis", "00"),
         **dict.fromkeys("Gg", "0"),
+        **dict.fromkeys(("xn", "xN", "xr", "xh"), ""),
     }
 
 
+def _day(page: "PageExpansion", given: str) -> datetime.date | None:
+    """The day that a text means; None if it is not read."""
+    given = given.strip()
+    if given.lower() in _NOW:
+        return page.use_date()
+    if given.startswith("@") and given[1:].isdigit():
+        return _EPOCH + datetime.timedelta(days=int(given[1:]) // _DAY_SECONDS)
+    for pattern in _DATES:
+        found = pattern.fullmatch(given)
+        if found is None:
+            continue
+        parts = found.groupdict()
+        month = int(parts["m"]) if parts.get("m") else _ENGLISH_MONTHS.get(parts.get("n", "")[:3].lower(), 0)
+        year = int(parts["y"]) if parts.get("y") else page.use_date().year
+        return datetime.date(year, month, int(parts.get("d") or 1))
+    return None
+
+
+_ENGLISH_MONTHS = {name.lower(): number for number, name in enumerate(calendar.month_abbr) if name}
+
+
+def format_time(page: "PageExpansion", form: str, given: str) -> str:
+    """A date as #time writes it; nothing if the date, or a word that the format asks for, is not known."""
+    try:
+        date = _day(page, given)
+    except (ValueError, OverflowError):
+        date = None
+    language = page.expander.site.language
+    pieces = _FORMAT_CODES.findall(form)
+    if date is None or (language != "en" and not _NAMES.isdisjoint(pieces)):
+        return ""
+    codes = _date_codes(date, language)
+    return "".join(
+        piece[1:] if piece[0] == "\\" else piece.strip('"') if piece[0] == '"' else codes.get(piece, piece)
+        for piece in pieces
+    )
+
+
 def _time(arguments: Arguments) -> str:
-    given = arguments(1)
-    if given:
-        day = _DAY.fullmatch(given)
-        if day is None:
-            return ""
-        try:
-            date = datetime.date(int(day[1]), int(day[2]), int(day[3]))
-        except ValueError:
-            return ""
-    else:
-        date = arguments.page.use_date()
-    codes = _date_codes(date)
-    pieces = _FORMAT_CODES.findall(arguments(0))
-    return "".join(piece.strip('"') if len(piece) > 1 else codes.get(piece, piece) for piece in pieces)
+    return format_time(arguments.page, arguments(0), arguments(1))
 
 
 # Titles
@@ -245,11 +297,32 @@ def _replace(arguments: Arguments) -> str:
     return text.replace(old, new)
 
 
+def _grouped(text: str, language: str) -> str:
+    group, decimal = language_tables.number_separators().get(language_tables.find_code(language) or "", (",", "."))
+    number = re.fullmatch(r"([-+−]?)(\d+)(?:\.(\d+))?", text)
+    if number is None:
+        return text
+    return (
+        number[1]
+        + re.sub(r"(?<=\d)(?=(?:\d{3})+$)", lambda _: group, number[2])
+        + (decimal + number[3] if number[3] else "")
+    )
+
+
 def _format_number(arguments: Arguments) -> str:
     if arguments(1).lower() in ("r", "nosep"):
         return arguments(0).replace(",", "")
+    if arguments.page.is_in_module:
+        return _grouped(arguments(0), arguments.page.expander.site.language)
     # The rule of the site's language groups the digits.
     return "{{formatnum:" + arguments(0) + "}}"
+
+
+def _define(arguments: Arguments) -> str:
+    """What a variable of the extension Variables is set to; it lives as long as the call that the page makes."""
+    value = arguments(1)
+    arguments.page.defined[arguments(0)] = value
+    return value
 
 
 # Functions that give nothing, and those that give their first argument.
@@ -257,20 +330,24 @@ _NOTHING = (
     "#invoke fullurl localurl canonicalurl filepath int namespace defaultsort displaytitle #special #statements "
     "#property #coordinates #related protectionlevel"
 )
-_FIRST = "#rel2abs urlencode anchorencode pagename fullpagename pagenamee fullpagenamee #language"
+_FIRST = "#rel2abs urlencode anchorencode pagename fullpagename pagenamee fullpagenamee"
 
 # By name in lower case, with its # if it has one.
 FUNCTIONS: Mapping[str, Function] = {
     "#if": lambda a: a(1) if a(0) else a(2),
     "#ifeq": lambda a: a(2) if _are_same(a(0), a(1)) else a(3),
     "#iferror": lambda a: a(1) if _ERROR_MARK in a(0) else (a(2) or a(0)),
-    "#ifexist": lambda a: a(1),
+    "#ifexist": lambda a: a(1) if a.page.expander.definitions.is_there(a(0)) else a(2),
     "#ifexpr": _if_expression,
     "#expr": _expression,
     "#switch": _switch,
     "#time": _time,
     "#timel": _time,
     "#titleparts": _title_parts,
+    "#language": lambda a: language_tables.language_names(a(1) or a(0)).get(a(0).lower(), a(0)),
+    "#vardefine": lambda a: _define(a)[:0],
+    "#vardefineecho": _define,
+    "#var": lambda a: a.page.defined.get(a(0)) or a(1),
     "#tag": lambda a: f"<{a(0)}>{a(1)}</{a(0)}>",
     "#len": lambda a: str(len(a(0))),
     "#pos": lambda a: str(a(0).find(a(1))) if a(1) in a(0) else "",

@@ -1,187 +1,135 @@
-"""Expansion of templates with a dump's own definitions, for extraction with `expand_templates`.
+"""Expansion of calls with a dump's own definitions, for extraction with `expand_templates`.
 
-A page's template calls are replaced by what their definitions give, as MediaWiki does it. This is plain Python and
-far slower than the rules of template_rules.py, which take precedence: a call of a template that has a rule stays a
-call, with its arguments expanded. Names that the dump redirects to one another mean one template: a rule for one of
-them is a rule for all.
+A call is replaced by what its definition gives, as MediaWiki does it. This is plain Python and far slower than the
+rules of template_rules.py, so the extractor asks for calls within lines of text only. With `unknown` rules take
+precedence within definitions, too: a call of a template that has a rule stays a call, with its arguments expanded.
+Names that the dump redirects to one another mean one template: a rule for one of them is a rule for all.
 
-Scribunto modules (`#invoke`) cannot be run: a call whose definition needs one stays a call, and so does one that has no
-definition. The extractor then keeps its argument if that reads as text.
+Scribunto modules (`#invoke`) run in a process of their own (lua_process.py). A call whose definition needs one that is
+not there or fails stays a call, and so does one that has no definition: the extractor then keeps its argument if that
+reads as text.
 
 What a page gives depends on the page and the definitions alone: its limits count calls, characters and steps, never
-seconds, and are far from Python's own.
+seconds, and are far from Python's own. What a call gave is kept for other pages with the same call, unless it asked
+for the page; such a page counts what the call took all the same.
 """
 
+import calendar
 import datetime
-import hashlib
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from transforms.extraction import parser_functions
+from transforms.extraction import language_tables, parser_functions
+from transforms.extraction.lua_process import LuaModules, UnsureError
 from transforms.extraction.options import WikitextOptions
 from transforms.extraction.parser_functions import Arguments
-from transforms.extraction.preprocessor import Call, Node, Separator, parse, plain_text, transcluded_text
+from transforms.extraction.preprocessor import Call, Node, Separator, parse, plain_text
+from transforms.extraction.template_definitions import (
+    MODULE_MARK,
+    MODULE_NAMESPACE,
+    TEMPLATE_NAMESPACE,
+    Definition,
+    Definitions,
+)
 from transforms.inputs.site import Site
 
-_MOST_PARSED = 4 << 20  # characters of definitions that are kept parsed
-_MOST_DIGESTS = 1 << 17  # of titles, kept in memory
-_DIGEST_BYTES = 16
-_STEP_CHARACTERS = 100  # characters of a definition that count as one step
-_MOST_REDIRECTS = 3  # that lead from a name to its definition
-_REDIRECT = re.compile(r"\s*#[^\W\d]+\s*:?\s*\[\[\s*([^\]|#]+)")
 _INVOKE = "#invoke"  # the parser function that runs a Scribunto module
 _MODIFIERS = ("subst:", "safesubst:", "msg:", "raw:")  # may stand before a template's name, in this order
-TEMPLATE_NAMESPACE = 10  # on every wiki
-# Stands for a call that gives nothing: the extractor mends brackets around such a comment.
-_NOTHING = "<!-- -->"
+_DEEPEST_INVOCATIONS = 10  # modules that call modules by way of templates
+_MOST_RESULTS = 1 << 14  # of calls, kept for other pages
+_CALLED_ERROR = '<strong class="error"></strong>'
 
 
 class _LimitReachedError(Exception):
     """A page's limit of characters or steps is reached."""
 
 
-class _ModuleNeededError(Exception):
-    """A template's definition calls a Scribunto module."""
+class _ModuleFailedError(Exception):
+    """A template's definition calls a Scribunto module that is not there, or that failed."""
 
 
-class _Definition(NamedTuple):
-    """A template's definition: its title behind redirects, its nodes, and the steps that reading it counts."""
+class Expansion(NamedTuple):
+    """What became of a call: its wikitext; whether that is the call itself, its arguments expanded; whether a module
+    failed."""
 
-    title: str
-    nodes: list[Node]
+    text: str
+    is_call: bool = False
+    failed: bool = False
+
+
+class _Result(NamedTuple):
+    """An expansion that is kept, and what it took of a page's limits; `asked` as in PageExpansion."""
+
+    expansion: Expansion
+    asked: frozenset[str]
+    titles: frozenset[str]
     steps: int
+    characters: int
+    ticks: int
+    met_limit: bool
 
 
 class TemplateExpander:
-    """Expands the templates of pages.
+    """Expands the calls of pages.
 
-    find: gives a template's page by its title without the namespace, or None. has_rule: whether a name has a rule
-    and stays a call. rule_names: names that have rules, which the dump may redirect to local names. `limited` counts
-    the pages that met a limit. used_date, used_templates: whether the page expanded last asked for the date, and, if
-    `notes_used` is set, for which titles of templates, each with the digest of what it gave (`digest_of`).
+    definitions: the dump's. modules: runs its modules; None: calls that need one stay calls. `limited` counts the pages
+    that met a limit. used_date, used_templates: whether the page expanded last asked for the date, and, if
+    `notes_used` is set, for which titles of templates, each with the digest of what it gave (`Definitions.digest_of`).
     """
 
     def __init__(
-        self,
-        find: Callable[[bytes], bytes | None],
-        site: Site,
-        options: WikitextOptions,
-        *,
-        has_rule: Callable[[str], bool],
-        rule_names: Iterable[str],
+        self, definitions: Definitions, site: Site, options: WikitextOptions, modules: LuaModules | None = None
     ) -> None:
-        self.has_rule = has_rule
+        self.definitions: Definitions = definitions
         self.options = options
-        self.date = datetime.date.fromisoformat(options.date)
+        self.site = site
+        self.modules = modules
+        self.date: datetime.date = datetime.date.fromisoformat(options.date)
         self.clock = parser_functions.clock_variables(self.date)
         self.limited = 0
         self.used_date = False
         self.notes_used = False
         self.used_templates: dict[str, bytes] = {}
-        self._digests: dict[str, bytes] = {}
-        self._find_page = find
-        self._prefixes = tuple(prefix.lower() for prefix in site.namespaces.get(TEMPLATE_NAMESPACE, ()))
-        self._first_letter = site.case == "first-letter"
-        self._parsed: dict[str, _Definition | None] = {}
-        self._parsed_size = 0
-        self._rule_names: dict[str, str | None] = {}
-        self._aliases = self._find_aliases(rule_names)
+        self._results: dict[str, _Result] = {}
 
-    def _find_aliases(self, rule_names: Iterable[str]) -> dict[str, list[str]]:
-        """For the title of a template the names with a rule that the dump redirects to it."""
-        aliases: dict[str, list[str]] = {}
-        for name in rule_names:
-            title = self._title(name)
-            target, text = self._find(title)
-            if text is not None and target != title:
-                aliases.setdefault(target, []).append(name)
-        return aliases
-
-    def expand(self, title: str, text: str) -> str:
-        """The wikitext of a page with its templates expanded."""
+    def begin_page(self) -> None:
+        """Forgets what the page before has used."""
         self.used_date = False
         self.used_templates = {}
+
+    def expand(self, title: str, calls: Iterable[str]) -> list[Expansion]:
+        """What becomes of calls of a page, each from its opening to its closing braces."""
+        calls = list(calls)
+        try:
+            return self._expand(title, calls, anew=False)
+        except UnsureError:
+            return self._expand(title, calls, anew=True)
+
+    def _expand(self, title: str, calls: Iterable[str], *, anew: bool) -> list[Expansion]:
+        if self.modules is not None:
+            self.modules.begin_page(anew=anew)
         page = PageExpansion(self, title)
-        expanded = page.expand(text)
+        found = [self._expand_call(page, call, is_kept=not anew) for call in calls]
         self.limited += page.met_limit
-        return expanded
+        return found
 
-    def is_template_prefix(self, prefix: str) -> bool:
-        """Whether a prefix is a name of the template namespace."""
-        return prefix.strip().lower() in self._prefixes
-
-    def definition(self, name: str) -> _Definition | None:
-        """The definition of the template of a name as a call has it, without the namespace; None if there is none."""
-        name = self._title(name)
-        self._note_used(name)
-        if name not in self._parsed:
-            title, text = self._find(name)
-            size = len(name) + len(text or "")
-            self._parsed_size += size
-            if self._parsed_size > _MOST_PARSED:
-                self._parsed.clear()
-                self._parsed_size = size
-            self._parsed[name] = (
-                None
-                if text is None
-                else _Definition(title, parse(transcluded_text(text)), len(text) // _STEP_CHARACTERS)
-            )
-        return self._parsed[name]
-
-    def _title(self, name: str) -> str:
-        name = re.sub(r"[ _]+", " ", name).strip()
-        return name[:1].upper() + name[1:] if self._first_letter else name
-
-    def name_with_rule(self, name: str) -> str | None:
-        """The name under which a template has a rule: its own, or another that the dump redirects from or to it."""
-        if self.has_rule(name):
-            return name
-        title = self._title(name)
-        self._note_used(title)
-        if title not in self._rule_names:
-            found = None
-            target, _ = self._find(title)
-            for other in (target, *self._aliases.get(target, ())):
-                if self.has_rule(other):
-                    found = other
-                    break
-            self._rule_names[title] = found
-        return self._rule_names[title]
-
-    @property
-    def aliases_digest(self) -> str:
-        """A digest of the names with rules that the dump redirects to templates: they decide the text of every page."""
-        return hashlib.sha256(repr(sorted(self._aliases.items())).encode()).hexdigest()
-
-    def digest_of(self, title: str) -> bytes:
-        """A digest, 16 bytes, of what a title gives: the title behind redirects and its page, or that there is none."""
-        if title not in self._digests:
-            if len(self._digests) >= _MOST_DIGESTS:
-                self._digests.clear()
-            target, text = self._find(title)
-            content = b"" if text is None else b"\0" + text.encode("utf-8", "replace")
-            self._digests[title] = hashlib.sha256(target.encode() + content).digest()[:_DIGEST_BYTES]
-        return self._digests[title]
-
-    def _note_used(self, title: str) -> None:
-        if self.notes_used and title not in self.used_templates:
-            self.used_templates[title] = self.digest_of(title)
-
-    def _find(self, name: str) -> tuple[str, str | None]:
-        """The title behind redirects, and the page there; None if there is none."""
-        for _ in range(1 + _MOST_REDIRECTS):
-            page = self._find_page(name.encode())
-            if page is None:
-                return name, None
-            text = page.decode("utf-8", "replace")
-            redirect = _REDIRECT.match(text)
-            if not redirect:
-                return name, text
-            prefix, colon, rest = redirect[1].partition(":")
-            name = self._title(rest if colon and self.is_template_prefix(prefix) else redirect[1])
-        return name, None
+    def _expand_call(self, page: "PageExpansion", call: str, *, is_kept: bool) -> Expansion:
+        known = self._results.get(call) if is_kept else None
+        if known is None:
+            self.definitions.asked_titles = set()
+            known = page.result(call)
+            if is_kept and "page" not in known.asked:
+                if len(self._results) >= _MOST_RESULTS:
+                    self._results.clear()
+                self._results[call] = known
+        else:
+            known = page.use(known)
+        self.used_date |= "date" in known.asked
+        if self.notes_used:
+            self.used_templates |= {title: self.definitions.digest_of(title) for title in known.titles}
+        return known.expansion
 
 
 def _may_be_template(name: str) -> bool:
@@ -194,51 +142,95 @@ class _Frame:
     """A template call being expanded.
 
     numbered: the nodes of its numbered arguments, which are expanded in the frame of the caller when a parameter asks
-    for them. values: the arguments that are expanded, by name.
+    for them. values: the arguments that are expanded, by name. title: of the template; empty for the page itself.
     """
 
     caller: "_Frame | None" = None
     numbered: dict[str, list[Node]] = field(default_factory=dict)
     values: dict[str, str] = field(default_factory=dict)
+    title: str = ""
 
 
 class PageExpansion:
-    """The expansion of one page, with what it has used of its limits.
+    """The expansion of one page's calls, with what they have used of its limits.
 
     Calls nest up to `expansion_depth`, and a runner's stack may be deep already: each level takes at most five
-    of Python's frames (expand_call, _expand_template, a function, its argument, expand_nodes).
+    of Python's frames (expand_call, _expand_template, a function, its argument, expand_nodes). `asked`: what the call
+    depends on besides the definitions, "page" and "date".
     """
 
     def __init__(self, expander: TemplateExpander, title: str) -> None:
-        self.expander = expander
+        self.expander: TemplateExpander = expander
         self.met_limit = False
+        self._definitions = expander.definitions
+        self.asked: set[str] = set()
+        self.defined: dict[str, str] = {}  # variables of the extension Variables
+        self.is_in_module = False
+        self._title = title
         self._options = expander.options
         self._variables = {**expander.clock, **parser_functions.page_variables(title)}
         self._depth = 0
+        self._invocations = 0
+        self._is_call = False
+        self._failed = False
         self._characters = 0
         self._steps = 0
+        self._is_stopped = False  # once a limit of characters or steps is met
 
-    def expand(self, text: str) -> str:
-        """The wikitext with its templates expanded; once a limit of characters or steps is met, without them."""
-        frame = _Frame()
-        out = []
-        stopped = False
-        for node in parse(text):
-            if not isinstance(node, Call):
-                out.append(plain_text(node))
-            elif not stopped:
-                self._depth = 0
-                try:
-                    out.append(self.expand_call(node, frame) or _NOTHING)
-                except _ModuleNeededError:
-                    out.append(_NOTHING)
-                except _LimitReachedError:
-                    stopped = self.met_limit = True
-        return "".join(out)
+    def result(self, text: str) -> _Result:
+        """What becomes of a call, and what it took."""
+        modules = self.expander.modules
+        steps, characters, ticks = self._steps, self._characters, modules.ticks if modules else 0
+        self.asked, self._is_call, self._failed, self._depth, self._invocations = set(), False, False, 0, 0
+        self.defined = {}
+        before, self.met_limit = self.met_limit, False
+        expansion = Expansion("") if self._is_stopped else self._expand_only(text)
+        result = _Result(
+            expansion=expansion,
+            asked=frozenset(self.asked),
+            titles=frozenset(self._definitions.asked_titles),
+            steps=self._steps - steps,
+            characters=self._characters - characters,
+            ticks=(modules.ticks if modules else 0) - ticks,
+            met_limit=self.met_limit,
+        )
+        if self._is_stopped:
+            # How much of the call there was room for depends on the calls before it.
+            result = result._replace(asked=result.asked | {"page"})
+        self.met_limit |= before
+        return result
+
+    def use(self, known: _Result) -> _Result:
+        """Counts what a call took that was expanded before; gives what becomes of it here."""
+        try:
+            if self._is_stopped:
+                raise _LimitReachedError
+            self.work(known.characters, known.steps)
+            if self.expander.modules is not None:
+                self.expander.modules.use(known.ticks)
+        except _LimitReachedError:
+            self._is_stopped = self.met_limit = True
+            return known._replace(expansion=Expansion(""))
+        self.met_limit |= known.met_limit
+        return known
+
+    def _expand_only(self, text: str) -> Expansion:
+        """The wikitext of a call that is all of a text."""
+        nodes = [node for node in parse(text) if node != ""]
+        if len(nodes) != 1 or not isinstance(nodes[0], Call):
+            return Expansion(text, is_call=True)
+        try:
+            expanded = self.expand_call(nodes[0], _Frame(), is_outermost=True)
+        except _ModuleFailedError:
+            return Expansion(text, is_call=True, failed=True)
+        except _LimitReachedError:
+            self._is_stopped = self.met_limit = True
+            return Expansion("")
+        return Expansion(expanded, self._is_call, self._failed)
 
     def use_date(self) -> datetime.date:
-        """The dump's date; the page is noted to depend on it."""
-        self.expander.used_date = True
+        """The dump's date; the call is noted to depend on it."""
+        self.asked.add("date")
         return self.expander.date
 
     def work(self, characters: int = 0, steps: int = 1) -> None:
@@ -258,13 +250,16 @@ class PageExpansion:
         self.work(len(text))
         return text
 
-    def expand_call(self, call: Call, frame: _Frame) -> str:
-        """What a call or a parameter gives; nothing if it is too deep."""
+    def expand_call(self, call: Call, frame: _Frame, *, is_outermost: bool = False) -> str:
+        """What a call or a parameter gives; nothing if it is too deep. is_outermost: the page calls it."""
         if self._depth >= self._options.expansion_depth:
             self.met_limit = True
             return ""
         self._depth += 1
-        text = self._expand_parameter(call, frame) if call.is_parameter else self._expand_template(call, frame)
+        if call.is_parameter:
+            text = self._expand_parameter(call, frame)
+        else:
+            text = self._expand_template(call, frame, is_outermost)
         self._depth -= 1
         return text
 
@@ -277,7 +272,7 @@ class PageExpansion:
             return frame.values[name]
         return self.expand_nodes(call.parts[1], frame) if len(call.parts) > 1 else ""
 
-    def _expand_template(self, call: Call, frame: _Frame) -> str:
+    def _expand_template(self, call: Call, frame: _Frame, is_outermost: bool) -> str:
         """What a call of a parser function, a variable or a template gives."""
         name = self.expand_nodes(call.parts[0], frame).strip()
         for modifier in _MODIFIERS:
@@ -286,30 +281,43 @@ class PageExpansion:
         head, colon, rest = name.partition(":")
         if colon:
             if head.strip().lower() == _INVOKE:
-                raise _ModuleNeededError
+                return self._invoke(rest.strip(), call.parts[1:], frame)
             function = parser_functions.FUNCTIONS.get(head.strip().lower())
             if function is not None:
                 return function(Arguments(self, frame, rest.strip(), call.parts[1:]))
-            if self.expander.is_template_prefix(head):
+            if self._definitions.is_template_prefix(head):
                 name = rest.strip()
         if len(call.parts) == 1 and name in self._variables:
-            self.expander.used_date |= name in self.expander.clock
-            return self._variables[name]
-        known = self.expander.name_with_rule(name)
-        if known is not None:
+            return self._variable(name)
+        known = None if self.is_in_module else self._definitions.name_with_rule(name)
+        # An outermost call whose template has a rule is one that the rule does not describe.
+        if known is not None and not (is_outermost and self._definitions.has_rule(name)):
+            self._is_call = is_outermost
             return self._kept_call(known, call, frame)
-        definition = self.expander.definition(name)
+        definition = self._definitions.definition(name)
         if definition is None:
+            self._is_call = is_outermost
             return self._kept_call(name, call, frame) if _may_be_template(name) else ""
+        depth = self._depth
+        try:
+            return self._expand_definition(definition, self._bind(call.parts[1:], frame))
+        except _ModuleFailedError:
+            self._depth, self._failed, self._is_call = depth, True, is_outermost
+            return self._kept_call(name, call, frame)
+
+    def _expand_definition(self, definition: Definition, frame: _Frame) -> str:
         # Counted at each call, even of a definition that is kept parsed: a page's limits must not depend on the pages
         # before it.
         self.work(steps=definition.steps)
-        depth = self._depth
-        try:
-            return self.expand_nodes(definition.nodes, self._bind(call.parts[1:], frame))
-        except _ModuleNeededError:
-            self._depth = depth
-            return self._kept_call(name, call, frame)
+        frame.title = definition.title
+        return self.expand_nodes(definition.nodes, frame)
+
+    def _variable(self, name: str) -> str:
+        if name in self.expander.clock:
+            self.asked.add("date")
+        elif name not in parser_functions.SAME_EVERYWHERE:
+            self.asked.add("page")
+        return self._variables[name]
 
     def _kept_call(self, name: str, call: Call, frame: _Frame) -> str:
         """The call with its arguments expanded, for the extractor."""
@@ -331,3 +339,119 @@ class PageExpansion:
                 frame.numbered[str(number)] = part
                 frame.values.pop(str(number), None)
         return frame
+
+    # ---- modules
+
+    def _invoke(self, module: str, parts: list[list[Node]], frame: _Frame) -> str:
+        """What a function of a module gives, called by a template or the page that `frame` is.
+
+        Raises:
+          _ModuleFailedError: it gives nothing.
+        """
+        modules = self.expander.modules
+        if modules is None or not parts or self._invocations >= _DEEPEST_INVOCATIONS:
+            raise _ModuleFailedError
+        function = self.expand_nodes(parts[0], frame).strip()
+        prefix = (self.expander.site.namespaces.get(MODULE_NAMESPACE) or ("Module",))[0]
+        title = f"{prefix}:{module}"
+        self._definitions.asked_titles.add(MODULE_MARK)
+        template = (self.expander.site.namespaces.get(TEMPLATE_NAMESPACE) or ("Template",))[0]
+        frames = {
+            "current": {"title": title, "arguments": self._all_arguments(self._bind(parts[1:], frame))},
+            "parent": {
+                "title": f"{template}:{frame.title}" if frame.title else self._title,
+                "arguments": self._all_arguments(frame),
+                "is_page": not frame.title,
+            },
+            "empty": {"title": title, "arguments": {}},
+        }
+        before, self.is_in_module = self.is_in_module, True
+        depth = self._depth
+        self._invocations += 1
+        try:
+            called = modules.call(title, function, frames, self._title, self._answer)
+        finally:
+            self._invocations -= 1
+            self.is_in_module = before
+        self._depth = depth
+        self.asked |= called.asked
+        self.met_limit |= called.was_limited
+        if called.text is None:
+            raise _ModuleFailedError
+        self.work(len(called.text))
+        return called.text
+
+    def _all_arguments(self, frame: _Frame) -> dict[str, str]:
+        """The arguments of a call by name, all expanded."""
+        if frame.caller is not None:
+            for name, nodes in frame.numbered.items():
+                if name not in frame.values:
+                    frame.values[name] = self.expand_nodes(nodes, frame.caller)
+        return frame.values
+
+    def _answer(self, name: str, given: list[Any]) -> tuple[Any, set[str]]:
+        """What a module asks for, and what that depends on."""
+        before, self.asked = self.asked, set()
+        depth = self._depth
+        try:
+            answer = getattr(self, f"_answer_{name}")(*given)
+        except _ModuleFailedError:
+            self._depth = depth
+            answer = _CALLED_ERROR
+        asked, self.asked = self.asked, self.asked | before
+        return answer, asked
+
+    def _answer_module_text(self, title: str) -> str | None:
+        return self._definitions.page_text(title)
+
+    def _answer_exists(self, title: str) -> bool:
+        return self._definitions.is_there(title)
+
+    def _answer_preprocess(self, text: str, arguments: Mapping[str, str]) -> str:
+        return self.expand_nodes(parse(text), _Frame(values=dict(arguments or {})))
+
+    def _answer_expand_template(self, title: str, arguments: Mapping[str, str]) -> str:
+        return self.expand_call(Call([[title], *_parts_of(arguments)]), _Frame())
+
+    def _answer_call_function(self, name: str, arguments: Mapping[str, str]) -> str:
+        parts = _parts_of(arguments)
+        if ":" not in name and parts:
+            first, *parts = parts
+            name = f"{name}:{plain_text(first[-1])}"  # type: ignore[arg-type]
+        return self.expand_call(Call([[name], *parts]), _Frame())
+
+    def _answer_format_date(self, form: str, given: str) -> str:
+        return parser_functions.format_time(self, form, given)
+
+    def _answer_language_names(self, code: str) -> Mapping[str, str]:
+        return language_tables.language_names(code)
+
+
+def _parts_of(arguments: Mapping[str, Any]) -> list[list[Node]]:
+    """The parts of a call with these arguments: numbered ones in their order, then those with names."""
+    values = {str(name): str(value) for name, value in (arguments or {}).items()}
+    numbered: list[list[Node]] = []
+    while (value := values.pop(str(len(numbered) + 1), None)) is not None:
+        numbered.append([value])
+    return numbered + [[name, Separator.EQUALS, value] for name, value in values.items()]
+
+
+def site_facts(site: Site) -> dict[str, Any]:
+    """What the process that runs modules is told of a site, see lua_libraries.Libraries."""
+    code = language_tables.find_code(site.language)
+    namespaces: dict[str, list[str]] = {str(number): list(names) for number, names in site.namespaces.items()}
+    defaults = {0: [""], TEMPLATE_NAMESPACE: ["Template"], MODULE_NAMESPACE: ["Module"]}
+    for number, names in defaults.items():
+        namespaces.setdefault(str(number), names)
+    return {
+        "language": site.language,
+        "name": site.name,
+        "case": site.case,
+        "namespaces": namespaces,
+        "separators": language_tables.number_separators().get(code or "", (",", ".")),
+    }
+
+
+def seconds_of(date: datetime.date) -> int:
+    """The seconds from 1970 to a day, at midnight in UTC."""
+    return calendar.timegm(date.timetuple())

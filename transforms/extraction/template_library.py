@@ -1,8 +1,9 @@
-"""A dump's own template definitions, collected before its pages are extracted (`--expand_templates`).
+"""A dump's own templates and modules, collected before its pages are extracted (`--expand_templates`).
 
-Each batch of units gives a piece with the files `<key>.text`, the pages of the batch's templates one after another, and
-`<key>.npy`, a row of TABLE for each of them. A library has the same files, of all pieces, each name once, and its rows
-are sorted by hash. A worker holds the rows, and maps the text; of one in a store it fetches a copy once.
+Each batch of units gives a piece with the files `<key>.text`, the pages of the batch's templates and modules one after
+another, and `<key>.npy`, a row of TABLE for each of them, templates first. A library has the same files, of all pieces,
+each name once, and its rows are sorted by hash. A worker holds the rows, and maps the text; of one in a store it
+fetches a copy once.
 """
 
 import contextlib
@@ -22,7 +23,7 @@ import numpy.typing as npt
 from maskmill.errors import MissingFileError
 from maskmill.storage import completions, files, read_ahead
 from transforms.collection import Collection
-from transforms.extraction.template_expansion import TEMPLATE_NAMESPACE
+from transforms.extraction.template_definitions import MODULE_MARK, MODULE_NAMESPACE, TEMPLATE_NAMESPACE
 from transforms.inputs.mediawiki import Page, site_base
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.units import UnitBatch, read_unit
@@ -30,9 +31,13 @@ from transforms.inputs.units import UnitBatch, read_unit
 PIECES = "templates"
 LIBRARY = "template-library"
 
+# Of the pages of each namespace those that calls may need.
+_MODELS = {TEMPLATE_NAMESPACE: (b"wikitext",), MODULE_NAMESPACE: (b"Scribunto", b"json")}
 _HASH_BYTES = 8
 _COPY_BYTES = 4 << 20
-# hash: of the wiki and the template's name (name_hash); offset, size: the bytes of its page in the text.
+_MARK = MODULE_MARK.encode()
+# hash: of the wiki and the template's name, a module's behind MODULE_MARK (name_hash); offset, size: the bytes of its
+# page in the text.
 TABLE = np.dtype([("hash", "<u8"), ("offset", "<i8"), ("size", "<i8")])
 
 
@@ -79,20 +84,34 @@ def _text_path(output: str, kind: str, key: str) -> str:
 
 
 def _write_piece(batch: UnitBatch, reading: ReadOptions, output: str, key: str) -> dict[str, Any]:
-    rows: list[tuple[int, int, int]] = []
+    rows: dict[int, list[tuple[int, int, int]]] = {namespace: [] for namespace in _MODELS}
     offset = 0
+    modules = hashlib.sha256()
     with files.new_file(_text_path(output, PIECES, key)) as file:
         for source, units in batch.parts:
             wiki = site_base(source.header)
             for page in itertools.chain.from_iterable(read_unit(unit, reading, source.header) for unit in units):
-                if isinstance(page, Page) and page.namespace == TEMPLATE_NAMESPACE and page.model == b"wikitext":
-                    rows.append((name_hash(wiki, page.title.partition(b":")[2]), offset, len(page.text)))
-                    file.write(page.text)
-                    offset += len(page.text)
+                if not isinstance(page, Page) or page.model not in _MODELS.get(page.namespace, ()):
+                    continue
+                name = page.title.partition(b":")[2]
+                if page.namespace == MODULE_NAMESPACE:
+                    name = _MARK + name
+                    modules.update(b"%d %d " % (len(name), len(page.text)) + name + page.text)
+                rows[page.namespace].append((name_hash(wiki, name), offset, len(page.text)))
+                file.write(page.text)
+                offset += len(page.text)
     batch.check_unchanged()
-    completions.write_table(output, PIECES, key, np.array(rows, TABLE))
+    templates, of_modules = rows[TEMPLATE_NAMESPACE], rows[MODULE_NAMESPACE]
+    completions.write_table(output, PIECES, key, np.array([*templates, *of_modules], TABLE))
     kept = completions.stored(output, (file,))
-    return {"templates": len(rows), "size": file.size, "sha256": file.sha256, **kept}
+    return {
+        "templates": len(templates),
+        "modules": len(of_modules),
+        "modules_sha256": modules.hexdigest(),
+        "size": file.size,
+        "sha256": file.sha256,
+        **kept,
+    }
 
 
 def bind_library(pieces: Iterable[Piece], output: str, previous: str = "") -> list[UnitBatch]:
@@ -120,11 +139,13 @@ def bind_library(pieces: Iterable[Piece], output: str, previous: str = "") -> li
 
 def _write_library(pieces: Sequence[str], output: str, library: str) -> dict[str, Any]:
     tables = files.each(output, lambda key: completions.read_table(output, PIECES, key), pieces)
+    records = completions.all_finished(output, PIECES, pieces)
     rows = np.concatenate(tables)
     _, first_of_each = np.unique(rows["hash"], return_index=True)
     is_first = np.zeros(len(rows), bool)
     is_first[first_of_each] = True
     of_pieces = np.split(is_first, np.cumsum([len(table) for table in tables])[:-1])
+    templates = sum(int(kept[: record["templates"]].sum()) for record, kept in zip(records, of_pieces, strict=True))
     wanted = [
         ((key, table[kept]), int(table["size"].sum()))
         for key, table, kept in zip(pieces, tables, of_pieces, strict=True)
@@ -140,7 +161,9 @@ def _write_library(pieces: Sequence[str], output: str, library: str) -> dict[str
     index["offset"] = np.cumsum(index["size"]) - index["size"]
     completions.write_table(output, LIBRARY, library, np.sort(index, order="hash"))
     return {
-        "templates": len(index),
+        "templates": templates,
+        "modules": len(index) - templates,
+        "modules_sha256": hashlib.sha256("".join(r["modules_sha256"] for r in records).encode()).hexdigest(),
         "pieces": pieces,
         "size": file.size,
         "sha256": file.sha256,
@@ -149,7 +172,7 @@ def _write_library(pieces: Sequence[str], output: str, library: str) -> dict[str
 
 
 def read_library(output: str, library: str) -> dict[str, Any]:
-    """The record of a library: `templates`, the number of its definitions, and `pieces`, their keys in order.
+    """The record of a library: `templates`, `modules`, how many it has of each, and `pieces`, their keys in order.
 
     Raises RunFailedError if there is no such library.
     """
@@ -167,13 +190,19 @@ class TemplateLibrary:
         """
         record = read_library(output, library)
         self._index = completions.read_table(output, LIBRARY, library)
+        self._modules = record["modules_sha256"].encode() if record["modules"] else None
         path = _text_path(output, LIBRARY, library)
         self._text = _mapped(path)
         if len(self._text) != record["size"]:
             raise completions.lost_meanwhile(path)
 
     def find(self, wiki: str, name: bytes) -> bytes | None:
-        """The page (wikitext, UTF-8) of a wiki's template, or None if the wiki has no template of that name."""
+        """The page (UTF-8) of a wiki's template, or behind MODULE_MARK its module; None if the wiki has none.
+
+        MODULE_MARK alone stands for all modules, and gives a digest of them, or None if there is none.
+        """
+        if name == _MARK:
+            return self._modules
         wanted = np.uint64(name_hash(wiki, name))
         row = int(np.searchsorted(self._index["hash"], wanted))
         if row == len(self._index) or self._index["hash"][row] != wanted:

@@ -22,7 +22,8 @@ class UnknownTemplate:
     """A template without a rule.
 
     calls: how often it is called within lines of text. kept: how many of these calls gave their argument. title,
-    sample: of the first page with such a call, and the call with what stands beside it in the wikitext.
+    sample: of the first page with such a call, and the call with what stands beside it in the wikitext. gives: the text
+    that the wiki's own definition gives for this call, or in brackets why it gives none; empty if nothing is expanded.
     """
 
     name: str
@@ -30,6 +31,7 @@ class UnknownTemplate:
     kept: int
     title: str
     sample: str
+    gives: str = ""
 
 
 def describe_call(text: bytes, start: int, end: int, prefixes: Sequence[str]) -> tuple[str, str]:
@@ -67,8 +69,14 @@ def most_frequent(templates: Iterable[UnknownTemplate], count: int = MOST_LISTED
 
 
 def table_text(templates: Iterable[UnknownTemplate]) -> str:
-    """The report: a line of column names, and a line for each template, its fields divided by tabs."""
+    """The report: a line of column names, and a line for each template, its fields divided by tabs.
+
+    The column `gives` is there if templates are expanded.
+    """
+    templates = list(templates)
     names = [field.name for field in dataclasses.fields(UnknownTemplate)]
+    if not any(template.gives for template in templates):
+        names.remove("gives")
     rows = [[re.sub(r"\s+", " ", str(getattr(template, name))) for name in names] for template in templates]
     return "".join("\t".join(row) + "\n" for row in [["template", *names[1:]], *rows])
 

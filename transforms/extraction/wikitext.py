@@ -19,12 +19,15 @@ from numpy.typing import NDArray
 
 from maskmill.errors import UnusableInputError
 from transforms.extraction import languages, template_rules
+from transforms.extraction.expanded_text import TextFilter
 from transforms.extraction.kernels import codes, tables
 from transforms.extraction.kernels.text import byte_set
 from transforms.extraction.kernels.wikitext import extract, is_disambiguation
 from transforms.extraction.languages import Language
+from transforms.extraction.lua_process import LuaModules
 from transforms.extraction.options import WikitextOptions
-from transforms.extraction.template_expansion import TEMPLATE_NAMESPACE, TemplateExpander
+from transforms.extraction.template_definitions import MODULE_MARK, TEMPLATE_NAMESPACE, Definitions
+from transforms.extraction.template_expansion import TemplateExpander, seconds_of, site_facts
 from transforms.extraction.unknown_templates import UnknownTemplate, describe_call
 from transforms.inputs.site import Site
 
@@ -43,7 +46,10 @@ _CALL_PREFIXES = ("subst", "safesubst", "msg", "msgnw", "raw")
 _STRUCTURE_BYTES = b"\n{}[]<"
 _RENDER_BYTES = b"\n'&|=]}[{<_\x01\x02\r"
 
-_MOST_CALLS = 1 << 14  # of templates without a rule on one page that are reported
+_MOST_CALLS = 1 << 14  # on one page that are reported, or expanded
+# Stands for a call that gives nothing: brackets around such a comment are mended.
+_NOTHING = b"<!-- -->"
+_BEFORE_GIVEN, _BEHIND_GIVEN = b"It is ", b" there."  # make a sentence of what a call gives, for the report
 
 # The names under which the kernels' counts are given.
 _COUNTS = {
@@ -51,7 +57,11 @@ _COUNTS = {
     "kept_arguments": codes.COUNT_KEPT,
     "dropped_brackets": codes.COUNT_BRACKETS,
     "known_calls": codes.COUNT_KNOWN,
+    "expanded_calls": codes.COUNT_EXPANDED,
+    "calls_expanded_to_nothing": codes.COUNT_EMPTY,
+    "failed_modules": codes.COUNT_FAILED,
 }
+_LISTED = {False: codes.LISTED_UNKNOWN, "unknown": codes.LISTED_FUNCTIONS, "all": codes.LISTED_ALL}
 
 _LISTS = {"sentences": codes.LISTS_SENTENCES, "keep": codes.LISTS_KEEP, "drop": codes.LISTS_DROP}
 
@@ -158,6 +168,7 @@ def _settings(
         settings[setting] = words.intern(separator)
         settings[setting + 1] = len(separator)
     settings[codes.SETTING_GROUP_FROM] = language.group_from
+    settings[codes.SETTING_LISTED] = _LISTED[options.expand_templates]
     return settings
 
 
@@ -169,8 +180,9 @@ def _buffer(kept: NDArray[np.uint8], size: int, usual: int) -> NDArray[np.uint8]
 class WikitextExtractor:
     """Makes plain text of a site's pages. Pickles as its arguments; one instance serves one thread at a time.
 
-    templates: for `expand_templates`, a function that gives a template's page by its name without the namespace, or
-    None if there is none.
+    templates: for `expand_templates`, a function that gives a template's page by its name without the namespace, a
+    module's by its name behind MODULE_MARK, or None if there is none; MODULE_MARK alone gives anything if there are
+    modules.
 
     Raises UnusableInputError if templates are to be expanded and none are given.
     """
@@ -190,7 +202,9 @@ class WikitextExtractor:
         self._text = np.empty(0, np.uint8)
         self._out = np.empty(0, np.uint8)
         self._counts = np.zeros(codes.COUNTS, np.int64)
-        self._calls = np.zeros(_MOST_CALLS if options.report_templates else 0, tables.CALL)
+        self._filter = TextFilter(site)
+        self._calls = np.zeros(_MOST_CALLS if options.report_templates or options.expand_templates else 0, tables.CALL)
+        self._reported = 0
         self._unknown: dict[str, UnknownTemplate] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -230,13 +244,16 @@ class WikitextExtractor:
     def _make_expander(self, words: template_rules.WordTable) -> TemplateExpander:
         if self.templates is None:
             raise UnusableInputError("expand_templates needs the templates of the dump; none were given")
-        return TemplateExpander(
+        uses_rules = self.options.expand_templates == "unknown"
+        has_modules = self.templates(MODULE_MARK.encode()) is not None
+        definitions = Definitions(
             self.templates,
             self.site,
-            self.options,
-            has_rule=template_rules.names_with_rules(words),
-            rule_names=words.template_names,
+            has_rule=template_rules.names_with_rules(words) if uses_rules else lambda _: False,
+            rule_names=words.template_names if uses_rules else (),
         )
+        modules = LuaModules(site_facts(self.site), seconds_of(self._date)) if has_modules else None
+        return TemplateExpander(definitions, self.site, self.options, modules)
 
     def _make_tables(self, words: template_rules.WordTable) -> tables.Tables:
         variant = b"-" if self._language.variants else b""
@@ -279,18 +296,18 @@ class WikitextExtractor:
         return self._expander.used_templates if self._expander is not None else {}
 
     @property
-    def logged_calls(self) -> int:
+    def reported_calls(self) -> int:
         """How many calls of templates without a rule the page extracted last had listed, where they are reported."""
-        return int(self._counts[codes.COUNT_LOGGED])
+        return self._reported
 
     @property
     def template_state(self) -> str:
         """A digest of what decides the text of all pages: the names by which the dump calls templates with rules."""
-        return self._expander.aliases_digest if self._expander is not None else ""
+        return self._expander.definitions.aliases_digest if self._expander is not None else ""
 
     def template_digest(self, title: str) -> bytes:
         """What a title gives now, as `used_templates` gives it."""
-        return self._expander.digest_of(title) if self._expander is not None else b""
+        return self._expander.definitions.digest_of(title) if self._expander is not None else b""
 
     def template_counts(self) -> tuple[int, ...]:
         """What was counted since `take_template_counts`, in the order of their names there."""
@@ -313,7 +330,9 @@ class WikitextExtractor:
 
         unknown_calls: calls of templates without a rule, within lines of text. kept_arguments: of these, those that
         gave their argument. dropped_brackets: pairs of brackets and quotation marks that went with all they held.
-        known_calls: calls of templates that a rule describes, within lines of text.
+        known_calls: calls of templates that a rule describes, within lines of text. expanded_calls,
+        calls_expanded_to_nothing: calls that are not among these, because the dump's own definitions gave text for
+        them, or something else than text. failed_modules: calls whose definition needs a module that failed.
         """
         counts = {name: int(self._counts[row]) for name, row in _COUNTS.items() if self._counts[row]}
         self._counts[:] = 0
@@ -325,17 +344,40 @@ class WikitextExtractor:
         self._unknown = {}
         return found
 
-    def _note_unknown(self, title: bytes, text: bytes) -> None:
+    def _note_unknown(self, title: bytes, text: bytes, calls: Sequence[tuple[int, int, int]]) -> None:
+        """Notes the listed calls of templates without a rule, before any is expanded."""
         prefixes = self.site.namespaces.get(TEMPLATE_NAMESPACE, ())
-        rows = self._calls[: self._counts[codes.COUNT_LOGGED]].tolist()
-        for start, end, kept in rows:
+        for start, end, kept in calls:
+            if kept not in (codes.CALL_DROPPED, codes.CALL_KEPT):
+                continue
+            self._reported += 1
             name, sample = describe_call(text, start, end, prefixes)
             known = self._unknown.get(name)
             if known is None:
                 known = UnknownTemplate(
-                    name=name, calls=0, kept=0, title=title.decode("utf-8", "replace"), sample=sample
+                    name=name,
+                    calls=0,
+                    kept=0,
+                    gives=self._given_text(title, text[start:end]),
+                    title=title.decode("utf-8", "replace"),
+                    sample=sample,
                 )
             self._unknown[name] = dataclasses.replace(known, calls=known.calls + 1, kept=known.kept + kept)
+
+    def _given_text(self, title: bytes, call: bytes) -> str:
+        """What the wiki's own definition gives for a call of a page, for the report; empty if nothing is expanded."""
+        if self._expander is None:
+            return ""
+        (given,) = self._expander.expand(title.decode("utf-8", "replace"), [call.decode("utf-8", "replace")])
+        if given.is_call:
+            return "(its module failed)" if given.failed else "(no definition)"
+        shown = self._filter.text_of(given.text)
+        if not shown:
+            return "(no text)"
+        before = self._counts.copy()
+        plain = self._render(title, _BEFORE_GIVEN + shown.encode("utf-8", "replace") + _BEHIND_GIVEN)
+        self._counts[:] = before
+        return plain[len(_BEFORE_GIVEN) : -len(_BEHIND_GIVEN)].decode("utf-8", "replace").strip()
 
     def is_redirect(self, text: bytes) -> bool:
         """Whether the page's wikitext redirects: `#REDIRECT [[…]]` in English or in the site's language."""
@@ -361,15 +403,47 @@ class WikitextExtractor:
 
         title, text: UTF-8 as the reader gives it, without XML escapes; other bytes are taken, too.
         """
+        self._reported = 0
         if self._expander is not None:
-            expanded = self._expander.expand(title.decode("utf-8", "replace"), text.decode("utf-8", "replace"))
-            text = expanded.encode("utf-8", "replace")
+            self._expander.begin_page()
+        before = self._counts.copy()
+        plain = self._render(title, text)
+        calls: list[tuple[int, int, int]] = sorted(self._calls[: self._counts[codes.COUNT_LOGGED]].tolist())
+        if not calls:
+            return plain
+        if self.options.report_templates:
+            self._note_unknown(title, text, calls)
+        if self._expander is None:
+            return plain
+        self._counts[:] = before  # what follows counts the page's calls anew
+        return self._render(title, self._replace_calls(title, text, calls))
+
+    def _replace_calls(self, title: bytes, text: bytes, calls: Sequence[tuple[int, int, int]]) -> bytes:
+        """The page with what the dump's definitions give in the place of the listed calls, which is counted."""
+        assert self._expander is not None
+        outermost: list[tuple[int, int]] = []
+        for start, end, _ in calls:
+            if not outermost or start >= outermost[-1][1]:
+                outermost.append((start, end))
+        given = self._expander.expand(
+            title.decode("utf-8", "replace"), [text[start:end].decode("utf-8", "replace") for start, end in outermost]
+        )
+        pieces, at = [], 0
+        for (start, end), one in zip(outermost, given, strict=True):
+            shown = one.text if one.is_call else self._filter.text_of(one.text)
+            self._counts[codes.COUNT_FAILED] += one.failed
+            if not one.is_call:
+                self._counts[codes.COUNT_EXPANDED if shown else codes.COUNT_EMPTY] += 1
+            pieces += [text[at:start], shown.encode("utf-8", "replace") or _NOTHING]
+            at = end
+        return b"".join([*pieces, text[at:]])
+
+    def _render(self, title: bytes, text: bytes) -> bytes:
+        """The kernels' text of a page; `_calls` then holds its listed calls."""
         self._counts[codes.COUNT_DATED] = 0
+        self._counts[codes.COUNT_LOGGED] = 0
         n = self._load(text)
         self._out = _buffer(self._out, 2 * n + codes.ROOM, 2 * _KEPT_BYTES)
         name = np.frombuffer(title or b" ", np.uint8).copy()
-        self._counts[codes.COUNT_LOGGED] = 0
         length = extract(self._text, n, name, self._tables, self._out, self._counts, self._calls)
-        if self._counts[codes.COUNT_LOGGED] > 0:
-            self._note_unknown(title, text)
         return self._out[:length].tobytes()

@@ -23,7 +23,10 @@ from transforms.shards.sentence_choice import describe_sentences
 OUTPUT_PATTERNS = ("part-*-of-*", "eval.txt", "eval-*-of-*.txt", unknown_templates.REPORT)
 
 # Counts of fragments that are of templates, not of pages.
-_TEMPLATE_COUNTS = ("definitions", "unknown_calls", "kept_arguments", "dropped_brackets", "known_calls")
+_TEMPLATE_COUNTS = (
+    "definitions", "unknown_calls", "kept_arguments", "dropped_brackets", "known_calls", "expanded_calls",
+    "calls_expanded_to_nothing", "failed_modules",
+)  # fmt: skip
 
 Counts = dict[str, dict[str, int]]
 Records = dict[str, list[str]]
@@ -185,7 +188,7 @@ def _describe_mix(of_sources: Sequence[OfSource], output: str) -> dict[str, dict
 
 
 def _add_templates(fragments: Sequence[Fragment], counts: Counts, records: Records, output: str) -> None:
-    """Adds how many definitions templates were expanded with, and on how many pages a limit was met."""
+    """Adds with how many definitions and modules templates were expanded, and on how many pages a limit was met."""
     keys = list(dict.fromkeys(fragment.batch.templates for fragment in fragments if fragment.batch.templates))
     if not keys:
         return
@@ -193,6 +196,8 @@ def _add_templates(fragments: Sequence[Fragment], counts: Counts, records: Recor
     limited = counts["extract"].pop("partly_expanded_pages")
     definitions = sum(library["templates"] for library in libraries)
     counts["templates"] |= {"definitions": definitions, "partly_expanded_pages": limited}
+    if modules := sum(library["modules"] for library in libraries):
+        counts["templates"]["modules"] = modules
     pieces = [piece for library in libraries for piece in library["pieces"]]
     records |= {template_library.LIBRARY: keys, template_library.PIECES: pieces}
 

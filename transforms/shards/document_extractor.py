@@ -17,7 +17,7 @@ import numpy.typing as npt
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.storage import completions
 from transforms.compat.wikiextractor import WikiExtractorCompat, format_document
-from transforms.extraction.template_expansion import TEMPLATE_NAMESPACE
+from transforms.extraction.template_definitions import TEMPLATE_NAMESPACE
 from transforms.extraction.template_library import TemplateLibrary
 from transforms.extraction.wikitext import WikitextExtractor
 from transforms.inputs.items import Document, RejectedPage
@@ -106,7 +106,9 @@ class DocumentExtractor:
         self.wikitext = WikitextExtractor(
             self._site,
             dataclasses.replace(
-                options.wikitext, date=origin.date or _DATE_OF_NO_DUMP, expand_templates=library is not None
+                options.wikitext,
+                date=origin.date or _DATE_OF_NO_DUMP,
+                expand_templates=options.wikitext.expand_templates if library is not None else False,
             ),
             functools.partial(library.find, self._base) if library is not None else None,
         )
@@ -223,7 +225,7 @@ class DocumentExtractor:
             is_limited=wikitext.limited_pages > limited,
             is_dated=wikitext.used_date,
             templates=wikitext.used_templates,
-            is_kept=wikitext.logged_calls == 0,
+            is_kept=wikitext.reported_calls == 0,
         )
 
     def _is_redirect(self, page: Page) -> bool:

@@ -65,10 +65,15 @@ ROW = np.dtype(
         ("kept_arguments", "<u4"),
         ("dropped_brackets", "<u4"),
         ("known_calls", "<u4"),
+        ("expanded_calls", "<u4"),
+        ("calls_expanded_to_nothing", "<u4"),
+        ("failed_modules", "<u4"),
         ("templates", "<u4"),
         ("templates_end", "<u4"),
     ]
 )
+# Stores of earlier versions do not have these: they were not counted, because nothing was expanded in this way.
+_LATER = ("expanded_calls", "calls_expanded_to_nothing", "failed_modules")
 LEFT_OUT = ("disambiguation_pages",)
 # Places in a row of ROW.
 _DIGESTS, _FIRST_OF_TEXT, _FLAGS = slice(1, 3), 3, 7
@@ -99,7 +104,7 @@ class PageText:
 
     text: bytes = b""
     left_out: str = ""
-    counts: tuple[int, ...] = (0, 0, 0, 0)
+    counts: tuple[int, ...] = (0,) * 7
     is_limited: bool = False
     is_dated: bool = False
     templates: Mapping[str, bytes] = dataclasses.field(default_factory=dict)
@@ -183,6 +188,7 @@ class PageWriter:
         ending = {
             "blocks": self._blocks,
             "rows": self._part(rows.tobytes()),
+            "columns": ROW.names,
             "used": self._part(np.array(self._used, "<u4").tobytes()),
             "digests": self._part(b"".join(digest for _, digest in self._titles)),
             "titles": [title for title, _ in self._titles],
@@ -196,6 +202,17 @@ class PageWriter:
 
 def _checksum(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:_CHECKSUM_DIGITS]
+
+
+def _rows_of(content: bytes, columns: Sequence[str] | None) -> Any:
+    """The rows of a store, ROW; columns: None in those of earlier versions."""
+    if columns is not None:
+        return np.frombuffer(content, ROW)
+    earlier = np.dtype([column for column in ROW.descr if column[0] not in _LATER])
+    rows = np.zeros(len(content) // earlier.itemsize, ROW)
+    for name in earlier.names or ():
+        rows[name] = np.frombuffer(content, earlier)[name]
+    return rows
 
 
 class _UnusableStoreError(Exception):
@@ -222,7 +239,7 @@ class _Store:
             raise _UnusableStoreError(_DAMAGED)
         parts = json.loads(described)
         self._parts: list[tuple[int, int, int, str]] = parts["blocks"]
-        self._rows = np.frombuffer(self._read(parts["rows"]), ROW)
+        self._rows = _rows_of(self._read(parts["rows"]), parts.get("columns"))
         self._used = np.frombuffer(self._read(parts["used"]), "<u4")
         self._digests = self._read(parts["digests"])
         self._titles: list[str] = parts["titles"]

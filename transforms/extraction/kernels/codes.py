@@ -54,7 +54,17 @@ SETTING_GROUP_LENGTH = 6
 SETTING_GROUP_FROM = 7  # digits from which numbers are grouped
 SETTING_DECIMAL_OFFSET = 8  # the decimal separator in the pool
 SETTING_DECIMAL_LENGTH = 9
-SETTINGS = 10
+SETTING_LISTED = 10  # LISTED_*
+SETTINGS = 11
+
+# Which calls are listed as rows of tables.CALL.
+LISTED_UNKNOWN = 0  # those of templates without a rule
+LISTED_FUNCTIONS = 1  # and those of parser functions without a rule
+LISTED_ALL = 2  # and those that a rule gives text for
+
+# CALL.kept
+CALL_DROPPED, CALL_KEPT = 0, 1  # of a template without a rule, which did not give its argument, or did
+CALL_FUNCTION, CALL_KNOWN = 2, 3
 
 # What the kernels count, int64 [COUNTS].
 COUNT_UNKNOWN = 0  # calls within lines that are kept, of templates without a rule
@@ -63,7 +73,10 @@ COUNT_BRACKETS = 2  # pairs of brackets and of quotation marks that went with al
 COUNT_LOGGED = 3  # rows of CALL that are used
 COUNT_DATED = 4  # times that a rule looked at the dump's date
 COUNT_KNOWN = 5  # calls within lines that are kept, of templates with a rule that describes them
-COUNTS = 6
+COUNT_EXPANDED = 6  # calls that the dump's own definitions gave text for
+COUNT_EMPTY = 7  # calls for which they gave something that is no text
+COUNT_FAILED = 8  # calls whose definition needs a module that failed
+COUNTS = 9
 
 # Programs of rules. A selector names an argument: see rules.find_argument. A jump is a place in Tables.code, taken
 # where a test fails.

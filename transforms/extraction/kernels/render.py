@@ -290,7 +290,8 @@ def finish_line(page, p, o, tables):
     if kind == codes.LINE_HEADING:
         enter_section(page, o, tables)
     kept = line_is_kept(page, o, tables)
-    if state[STATE_LINE_KNOWN] + state[STATE_LINE_UNKNOWN] > 0:
+    listed = page.counts[codes.COUNT_LOGGED] - state[STATE_LINE_CALLS]
+    if state[STATE_LINE_KNOWN] + state[STATE_LINE_UNKNOWN] + listed > 0:
         count_line(page, kept)
     p = start_line(page, p + 1)
     if kept:
@@ -308,17 +309,34 @@ def finish_line(page, p, o, tables):
 
 
 @inlined_kernel
-def count_call(page, start, end):
-    """Counts the call text[start:end] of a template without a rule; its row in `calls`, -1 if there is no room."""
-    page.state[STATE_LINE_UNKNOWN] += 1
+def list_call(page, start, end, kept):
+    """Lists the call text[start:end]; its row in `calls`, -1 if there is no room."""
     row = page.counts[codes.COUNT_LOGGED]
     if row >= len(page.calls):
         return -1
     page.calls[row].start = start
     page.calls[row].end = end
-    page.calls[row].kept = 0
+    page.calls[row].kept = kept
     page.counts[codes.COUNT_LOGGED] = row + 1
     return row
+
+
+@inlined_kernel
+def count_call(page, start, end):
+    """Counts the call text[start:end] of a template without a rule; its row in `calls`, -1 if there is no room."""
+    page.state[STATE_LINE_UNKNOWN] += 1
+    return list_call(page, start, end, codes.CALL_DROPPED)
+
+
+@lean_kernel
+def count_known(page, frame, shows, tables):
+    """Counts the call whose frame was left, which its rule describes; shows: whether that gives text."""
+    page.state[STATE_LINE_KNOWN] += 1
+    if shows and tables.settings[codes.SETTING_LISTED] == codes.LISTED_ALL:
+        if page.state[STATE_LINE_KIND] != codes.LINE_HEADING:
+            is_line = line_is_blank(page, frame.output) and ends_line(page.text, frame.resume, page.n)
+            if not is_line:
+                list_call(page, frame.start, frame.resume, codes.CALL_KNOWN)
 
 
 @lean_kernel
@@ -329,7 +347,7 @@ def put_argument(page, call, frame, o):
         return put_mark(call.out, o)
     page.state[STATE_LINE_KEPT] += 1
     if frame.call >= 0:
-        page.calls[frame.call].kept = 1
+        page.calls[frame.call].kept = codes.CALL_KEPT
     return copy(call.out, start, end, call.out, o)
 
 
@@ -380,7 +398,7 @@ def finish_template(page, p, o, title, tables):
         if end < 0:
             count_misread(page, frame)
         else:
-            state[STATE_LINE_KNOWN] += 1
+            count_known(page, frame, end > o, tables)
         o = copy(out, o, end, out, start) if end > o else put_mark(out, start)
     state[STATE_BLANK_TO] = min(state[STATE_BLANK_TO], start)
     state[STATE_ARGUMENTS] = first
@@ -595,7 +613,11 @@ def enter_unknown(page, o, e, p, name, name_end, tables):
     if kind == codes.LINE_HEADING or kind == codes.LINE_DROPPED or state[STATE_SKIP_LEVEL] > 0:
         return PROGRAM_NONE, -1
     blank = line_is_blank(page, o)
-    if (blank and ends_line(text, end, page.n)) or not may_name_template(text, name, name_end):
+    if blank and ends_line(text, end, page.n):
+        return PROGRAM_NONE, -1
+    if not may_name_template(text, name, name_end):
+        if tables.settings[codes.SETTING_LISTED] >= codes.LISTED_FUNCTIONS:
+            list_call(page, start, end, codes.CALL_FUNCTION)
         return PROGRAM_NONE, -1
     call = count_call(page, start, end)
     if not may_name_text(text, name, name_end, tables):
@@ -818,7 +840,7 @@ def render(text, n, events, used, title, tables, out, counts, calls):
     """Writes the text of a page to `out`, uint8[at least 2 n + ROOM]; the number of bytes written.
 
     text: uint8[n + PADDING]. events, used: what `structure` gives. title: uint8, of the page. counts: int64[COUNTS],
-    added to. calls: CALL[any], filled with the unknown calls of lines that are kept. In what is written lines end with
+    added to. calls: CALL[any], filled with calls of lines that are kept (LISTED_*). In what is written lines end with
     a newline, MARK stands where something was dropped, and white space is not yet collapsed.
     """
     frames = np.empty(MAX_FRAMES, FRAME)

@@ -26,7 +26,7 @@ def record(kind: type[np.signedinteger[Any]], names: str) -> np.dtype[np.void]:
 # domain; a name that stands for a text has the text's place in the pool and its length.
 WORD = record(np.int32, "hash domain key key_length value second")
 
-# A call of a template without a rule: its bytes in the page, braces and all, and whether it gave its argument.
+# A call: its bytes in the page, braces and all, and CALL_*.
 CALL = record(np.int32, "start end kept")
 
 FNV_OFFSET = 2166136261

@@ -30,7 +30,7 @@ def extract(text, n, title, tables, out, counts, calls):
     """The three passes; the number of bytes of plain text in `out`, uint8[at least 2 n + ROOM].
 
     text: uint8[at least n + PADDING], the page's UTF-8, zeros from n on. title: uint8, not empty. counts:
-    int64[COUNTS], added to. calls: CALL[any], where unknown calls are listed as long as there is room.
+    int64[COUNTS], added to. calls: CALL[any], where calls are listed (LISTED_*) as long as there is room.
     """
     events, used = structure(text, n, tables)
     length = render(text, n, events, used, title, tables, out, counts, calls)

@@ -1,0 +1,140 @@
+"""Pages whose calls in lines of text are expanded by the dump's own definitions: which, and what becomes of them."""
+
+from typing import Any, Literal
+
+import pytest
+
+from transforms.extraction.expanded_text import TextFilter
+from transforms.extraction.options import WikitextOptions
+from transforms.extraction.template_definitions import MODULE_MARK
+from transforms.extraction.wikitext import WikitextExtractor
+from transforms.inputs.site import Site
+
+TEMPLATES = {
+    "Word": "word {{{1|}}}",
+    "Nowrap": "defined {{{1}}}",
+    "Own nowrap": "#REDIRECT [[Template:Nowrap]]",
+    "Infobox": "{| class=infobox\n| {{{1}}}\n|}",
+    "Box": "<div>{{{1}}}</div>",
+    "Category": "[[Category:Towns]]<!-- sorted -->",
+    "Failing": "{{#invoke:Failing|f}}",
+    "Error": '<strong class="error">wrong</strong>',
+    "Inner": "({{nowrap|{{{1}}} km}})",
+    "Own quote": "a\n\nb",
+    "Own list": "* a\n* b",
+    "Two lines": "one\ntwo\n",
+    "Convert": "many miles",
+    MODULE_MARK + "Failing": "return { f = function() error('x') end }",
+    MODULE_MARK + "Real": "return { f = function(frame) return 'real ' .. frame:getParent().args[1] end }",
+    "Real": "{{#invoke:Real|f}}",
+    MODULE_MARK: "there are modules",
+}
+
+
+class Asked(dict[bytes, bytes]):
+    """Definitions, and which were asked for."""
+
+    def __init__(self) -> None:
+        super().__init__((name.encode(), text.encode()) for name, text in TEMPLATES.items())
+        self.names: set[str] = set()
+
+    def get(self, name: bytes) -> bytes | None:  # type: ignore[override]
+        self.names.add(name.decode())
+        return super().get(name)
+
+
+def extracted(
+    text: str, mode: Literal["unknown", "all"] = "unknown", **options: Any
+) -> tuple[str, dict[str, int], set[str]]:
+    """The text of a page, what was counted, and which definitions the page asked for."""
+    asked = Asked()
+    extractor = WikitextExtractor(Site(), WikitextOptions(expand_templates=mode, **options), asked.get)
+    asked.names.clear()
+    plain = extractor.extract(b"Page", text.encode()).decode()
+    return plain, extractor.take_template_counts(), asked.names
+
+
+@pytest.mark.parametrize(
+    ("text", "unknown", "everything"),
+    [
+        ("It is {{word|x}} here.", "It is word x here.", "It is word x here."),
+        ("It is {{real|x}} here.", "It is real x here.", "It is real x here."),
+        ("It is {{nowrap|3 km}} long.", "It is 3 km long.", "It is defined 3 km long."),
+        ("It is {{own nowrap|3 km}} long.", "It is 3 km long.", "It is defined 3 km long."),
+        ("It is {{inner|3}} long.", "It is (3 km) long.", "It is (defined 3 km) long."),
+        ("It is {{nowrap|a {{word|x}}}} here.", "It is a word x here.", "It is defined a word x here."),
+        # The rule does not describe such a call.
+        ("It is {{convert|3|mi|disp=number}} long.", "It is many miles long.", "It is many miles long."),
+        # The argument shows if the definition gives nothing that can be used.
+        ("It is {{failing|some words}} here.", "It is some words here.", "It is some words here."),
+        ("It is {{nowhere|some words}} here.", "It is some words here.", "It is some words here."),
+        ("It is {{nowhere|{{word|x}}}} here.", "It is word x here.", "It is word x here."),
+        # What is not text shows nothing.
+        ("It is {{box|some words}} here.", "It is here.", "It is here."),
+        ("It is {{category|some words}} here.", "It is here.", "It is here."),
+        ("It is {{error|some words}} here ({{error}}).", "It is here.", "It is here."),
+        ("It is {{own quote|x}}{{own list|x}} here.", "It is here.", "It is here."),
+        ("It is {{two lines}} here.", "It is one two here.", "It is one two here."),
+        ("It is {{#if:x|{{word|x}}|y}} here.", "It is word x here.", "It is word x here."),
+        ("It is {{#expr:3*4}} here.", "It is 12 here.", "It is 12 here."),
+    ],
+)
+def test_calls_in_lines_of_text(text: str, unknown: str, everything: str) -> None:
+    assert (extracted(text)[0], extracted(text, "all")[0]) == (unknown, everything)
+
+
+@pytest.mark.parametrize("mode", ["unknown", "all"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{{infobox|{{word|x}}}}\nIt is old.",
+        "{{word|x}}\n\nIt is old.",
+        "It is old.<ref>{{word|x}}</ref>",
+        "It is old.\n{| \n| {{word|x}}\n|}",
+        "It is old.\n\n== {{word|x}} ==",
+        "It is old.\n\n== References ==\nIt is {{word|x}}, and {{nowrap|more}}.",
+        "It is old.\n* {{word|x}}\n",
+        "It is old.<!-- {{word|x}} --><nowiki></nowiki>",
+        "It is old.{{nowrap|}}",
+    ],
+)
+def test_what_is_dropped_is_never_expanded(text: str, mode: Literal["unknown", "all"]) -> None:
+    plain, counts, asked = extracted(text, mode)
+    assert plain == "It is old."
+    assert not asked & {"Word", "Infobox", "Nowrap"}
+    assert not {"expanded_calls", "calls_expanded_to_nothing"} & set(counts)
+
+
+def test_what_becomes_of_calls_is_counted() -> None:
+    page = "It is {{word|x}}, {{box|y}}, {{failing|some words}} and {{nowhere|other words}} {{nowrap|here}}."
+    assert extracted(page)[1] == {
+        "unknown_calls": 2,
+        "kept_arguments": 2,
+        "known_calls": 1,
+        "expanded_calls": 1,
+        "calls_expanded_to_nothing": 1,
+        "failed_modules": 1,
+    }
+
+
+def test_the_report_says_what_the_definitions_give() -> None:
+    extractor = WikitextExtractor(
+        Site(), WikitextOptions(expand_templates="unknown", report_templates=True), Asked().get
+    )
+    extractor.extract(
+        b"P", b"It is {{inner|3}}, {{box|y}}, {{failing|x y}}, {{nowhere|x y}}, {{inner|4}}, {{nowrap|b}} so."
+    )
+    given = {template.name: (template.calls, template.gives) for template in extractor.take_unknown_templates()}
+    assert given == {
+        "Inner": (2, "(3 km)"),
+        "Box": (1, "(no text)"),
+        "Failing": (1, "(its module failed)"),
+        "Nowhere": (1, "(no definition)"),
+    }
+
+
+def test_links_to_files_and_categories_of_the_site_are_no_text() -> None:
+    of_site = TextFilter(Site(namespaces={6: ("Fails", "File"), 14: ("Kategoreja", "Category")}))
+    text = "[[Fails:a b.png|thumb]][[kategoreja:Mīsti]]<templatestyles src='a' />\nx [[Kategorejys]]\n"
+    assert of_site.text_of(text) == "x [[Kategorejys]]"
+    assert of_site.text_of("<span class=tooltip>[[|]]<span>[[File:a.png|link=]]</span></span>") == ""

@@ -1,0 +1,256 @@
+"""Scribunto modules of a dump: what they give, and that hostile ones do no harm."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from _pytest.mark.structures import ParameterSet
+from made_up.template_expanders import expand_page, make_expander
+
+from transforms.extraction.lua_process import Limits
+from transforms.extraction.template_expansion import Expansion, TemplateExpander
+
+GOOD = """
+local p = {}
+function p.args(frame)
+    local parent = frame:getParent()
+    return table.concat({ frame.args[1] or '-', frame.args.x or '-', parent.args[1] or '-', parent:getTitle() }, ',')
+end
+function p.libraries(frame)
+    return table.concat({
+        mw.ustring.upper('āb'), mw.text.trim('  x '), mw.language.getContentLanguage():formatNum(1234567.5),
+        mw.title.new('Modulis:Good').exists and 'there' or 'gone',
+        mw.title.new('Modulis:No such').exists and 'there' or 'gone',
+        tostring(mw.html.create('b'):wikitext('bold')), mw.site.namespaces[10].name, mw.text.jsonDecode('[4, 5]')[2],
+        mw.language.fetchLanguageName('de', 'en'), mw.language.new('en'):formatDate('j F Y', '2001-09-11'),
+    }, ' ')
+end
+function p.expands(frame)
+    return frame:preprocess('{{Hello|' .. frame.args[1] .. '}}')
+        .. frame:expandTemplate{ title = 'Hello', args = { 'you' } }
+        .. frame:callParserFunction('lc', 'ABC') .. frame:callParserFunction{ name = '#if', args = { 'x', 'yes' } }
+        .. frame:extensionTag('nowiki', 'z')
+end
+function p.page() return mw.title.getCurrentTitle().text end
+function p.date() return os.date('%Y-%m-%d', os.time()) end
+function p.data() return mw.loadData('Modulis:Data').list[2] .. require('Modulis:Helper').twice('x') end
+function p.random() return math.random(1000) .. ' ' .. math.random(1000) end
+function p.addresses() return tostring({}) .. tostring(print) .. tostring(tostring) .. tostring(function() end) end
+function p.calls_itself(frame) return 'a' .. frame:preprocess('{{#invoke:Good|calls_itself}}') end
+function p.wikidata() return tostring(mw.wikibase.getEntity()) .. #mw.wikibase.getBestStatements('Q1', 'P1') end
+return p
+"""
+
+# Of hostile functions each is a call that fails, or is refused.
+HOSTILE = """
+local p = {}
+function p.loop() while true do end end
+function p.loop_in_pcall() while true do pcall(function() while true do end end) end end
+function p.loop_in_handler() xpcall(error, function() while true do end end) while true do end end
+function p.gigabyte() return #('x'):rep(2 ^ 30) end
+function p.gigabyte_in_pcall() pcall(string.rep, 'x', 2 ^ 30) return 'held' end
+function p.table_bomb() local t = {} for i = 1, 1e9 do t[i] = {} end end
+function p.deep() local function f() return 1 + f() end return f() end
+function p.deep_tables() local t = {} for _ = 1, 1e5 do t = { t } end return mw.text.jsonEncode(t) end
+function p.os() return os.execute('true') end
+function p.io() return io.open('/etc/passwd') end
+function p.debug() return debug.getregistry() end
+function p.hook() return debug.sethook() end
+function p.coroutine() return coroutine.wrap(function() while true do end end)() end
+function p.loads() return loadstring('return 1')() end
+function p.loads_file() return dofile('/etc/passwd') end
+function p.bytecode() return string.dump(p.loop) end
+function p.environment() return setfenv(1, {}) end
+function p.outer_environment() return getfenv(0).io end
+function p.package() return package.loadlib('libc.so.6', 'system') end
+function p.proxy() return newproxy(true) end
+function p.python() return python.eval('1') end
+function p.error_object() error({}) end
+function p.error_nothing() error() end
+function p.error_with_metatable() error(setmetatable({}, { __tostring = function() while true do end end })) end
+function p.result_that_loops() return setmetatable({}, { __tostring = function() while true do end end }) end
+function p.endless_gsub() return (('x'):gsub('', function() while true do end end)) end
+function p.sort_that_lies() local t = { 3, 2, 1 } while true do table.sort(t, function() return true end) end end
+function p.requires_file() return require('/etc/passwd') end
+function p.requires_up() return require('../../../../../../../../etc/passwd') end
+function p.long_output() return ('x'):rep(3e6) end
+function p.bad_utf8() return error('\\255\\254') end
+return p
+"""
+
+BREAKS_OUT = """
+local p = {}
+function p.strings() getmetatable('').__index = function() return 'broken' end return 'done' end
+function p.tables() string.rep = nil mw.text.trim = nil table.concat = function() return 'broken' end return 'done' end
+function p.globals() _G.tostring = nil _G.leak = 'leaked' return 'done' end
+function p.data() mw.loadData('Modulis:Data').list[2] = 'broken' return 'done' end
+function p.raw() rawset(mw.loadData('Modulis:Data').list, 2, 'broken') return 'done' end
+function p.looks()
+    return tostring(leak) .. (' x '):rep(2) .. mw.text.trim(' y ') .. mw.loadData('Modulis:Data').list[2]
+end
+return p
+"""
+
+PAGES = {
+    "Hello": "Hello, {{{1|world}}}!",
+    "Args": "{{#invoke:Good|args|a|x= b }}",
+    "Failing": "a{{#invoke:Hostile|os}}b",
+    "#Good": GOOD,
+    "#Helper": "return { twice = function(s) return s .. s end }",
+    "#Data": "return { list = { 'a', 'b' } }",
+    "#Page data": "return { title = mw.title.getCurrentTitle().text }",
+    "#Of page": "return { f = function() return mw.loadData('Modulis:Page data').title end }",
+    "#Hostile": HOSTILE,
+    "#Breaks out": BREAKS_OUT,
+    "#Broken": "return {",
+    "#Compiled": "\x1bLua",
+    "#No table": "return 5",
+}  # fmt: skip
+
+# A hundredth of what a build lets them have.
+SMALL = Limits(call_instructions=2_000_000, page_instructions=6_000_000, memory=40 << 20, cpu_seconds=1)
+
+
+@pytest.fixture(scope="module")
+def expander() -> Iterator[TemplateExpander]:
+    made = make_expander(PAGES, modules=SMALL)
+    yield made
+    assert made.modules is not None
+    made.modules.close()
+
+
+def call(made: TemplateExpander, text: str, title: str = "Page") -> Expansion:
+    (given,) = made.expand(title, [text])
+    return given
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("{{#invoke:Good|args|a|x= b }}", "a,b,-,Page"),
+        ("{{Args|c}}", "a,b,c,Taiss:Args"),
+        ("{{ #invoke: Good | args }}", "-,-,-,Page"),
+        (
+            "{{#invoke:Good|libraries}}",
+            "ĀB x 1,234,567.5 there gone <b>bold</b> Taiss 5 German 11 September 2001",
+        ),
+        ("{{#invoke:Good|expands|me}}", "Hello, me!Hello, you!abcyes<nowiki>z</nowiki>"),
+        ("{{#invoke:Good|page}}", "Page"),
+        ("{{#invoke:Good|date}}", "2020-02-03"),
+        ("{{#invoke:Good|data}}", "bxx"),
+        ("{{#invoke:Good|addresses}}", "tablenilfunctionfunction"),
+        ("{{#invoke:Good|wikidata}}", "nil0"),
+        ("{{#invoke:Good|calls_itself}}", "a" * 10 + '<strong class="error"></strong>'),
+    ],
+)
+def test_what_a_module_gives(expander: TemplateExpander, text: str, expected: str) -> None:
+    assert call(expander, text) == Expansion(expected)
+
+
+def test_what_asked_for_the_page_is_asked_again(expander: TemplateExpander) -> None:
+    for title in ("One", "Two"):
+        assert call(expander, "{{#invoke:Good|page}}", title).text == title
+        assert call(expander, "{{#invoke:Of page|f}}", title).text == title
+        assert call(expander, "{{Args|c}}", title).text == "a,b,c,Taiss:Args"
+
+
+def test_random_numbers_are_the_same_on_every_page(expander: TemplateExpander) -> None:
+    given = {call(expander, "{{#invoke:Good|random|" + str(number) + "}}").text for number in range(5)}
+    assert len(given) == 1
+
+
+FIRST = ("loop", "gigabyte", "deep", "os", "error_object")  # in every run of the tests
+
+
+def hostile_functions() -> list[ParameterSet]:
+    found = []
+    for line in HOSTILE.splitlines():
+        if line.startswith("function"):
+            name = line.split("p.")[1].split("(")[0]
+            found.append(pytest.param(name, marks=() if name in FIRST else pytest.mark.builds))
+    return found
+
+
+def test_the_process_can_open_nothing(expander: TemplateExpander) -> None:
+    call(expander, "{{#invoke:Good|data}}")
+    modules: Any = expander.modules
+    process = Path("/proc") / str(modules._process._process.pid)
+    if not process.is_dir():
+        pytest.skip("this system has no /proc")
+    limits = {line[:25].strip(): line[26:].split()[:2] for line in (process / "limits").read_text().splitlines()}
+    assert limits["Max open files"] == limits["Max file size"] == limits["Max processes"] == ["0", "0"]
+    assert int(limits["Max address space"][0]) < 2 << 30
+    assert sorted(path.name for path in (process / "fd").iterdir()) == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize("function", hostile_functions())
+def test_a_hostile_module_costs_its_call(expander: TemplateExpander, function: str) -> None:
+    text = "{{#invoke:Hostile|" + function + "}}"
+    assert call(expander, text) == Expansion(text, is_call=True, failed=True)
+    assert call(expander, "{{#invoke:Good|data}}").text == "bxx"
+
+
+@pytest.mark.parametrize("name", ["Broken", "Compiled", "No table", "Nowhere", "Good|nothing", "../Good"])
+def test_a_broken_module_costs_its_call(expander: TemplateExpander, name: str) -> None:
+    text = "{{#invoke:" + (name if "|" in name else f"{name}|main") + "}}"
+    assert call(expander, text) == Expansion(text, is_call=True, failed=True)
+
+
+def test_a_template_whose_module_fails_stays_a_call(expander: TemplateExpander) -> None:
+    assert call(expander, "{{Failing|{{Hello}}}}") == Expansion("{{Failing|Hello, world!}}", is_call=True, failed=True)
+
+
+@pytest.mark.parametrize("function", ["strings", "tables", "globals", "data", "raw"])
+def test_no_call_changes_what_the_next_one_sees(expander: TemplateExpander, function: str) -> None:
+    call(expander, "{{#invoke:Breaks out|" + function + "}}")
+    looks = "{{#invoke:Breaks out|looks|" + function + "}}"
+    assert call(expander, looks).text == "nil x  x yb"
+
+
+@pytest.mark.builds
+def test_a_pattern_that_never_ends_is_ended_by_seconds(expander: TemplateExpander) -> None:
+    bomb = "return { f = function() return (('a'):rep(40)):find(('a-'):rep(40) .. 'b') end }"
+    made = make_expander({**PAGES, "#Bomb": bomb}, modules=SMALL)
+    text = "{{#invoke:Bomb|f}}"
+    assert call(made, text) == Expansion(text, is_call=True, failed=True)
+    assert call(made, "{{#invoke:Good|data}}", "Next").text == "bxx"
+    assert made.limited == 1
+    assert made.modules is not None
+    made.modules.close()
+
+
+# ---- limits: whatever was called before, a page gives the same
+
+
+BUSY = "return { f = function(frame) for _ = 1, tonumber(frame.args[1]) do end return 'done' end }"
+
+
+def text_of_pages(pages: Mapping[str, str], titles: list[str]) -> dict[str, str]:
+    made = make_expander({"#Busy": BUSY, **PAGES}, modules=SMALL)
+    given = {title: expand_page(made, title, pages[title]) for title in titles}
+    assert made.modules is not None
+    made.modules.close()
+    return given
+
+
+def busy(*counts: int) -> str:
+    return " ".join("{{#invoke:Busy|f|" + str(count) + "}}" for count in counts)
+
+
+@pytest.mark.builds
+def test_a_page_gives_the_same_in_any_order() -> None:
+    near = 1_990_000  # instructions, just below the limit of a call, and above what a used process may take
+    pages = {
+        "a": busy(10),
+        "b": busy(near),
+        "c": busy(10, near + 100_000, 10),
+        "d": busy(*range(near - 9, near)),
+        "e": busy(near - 9, 10, 20, 30),
+    }
+    forward, back = (text_of_pages(pages, titles) for titles in ("abcde", "edcba"))
+    assert forward == back
+    assert forward["b"] == "done"
+    assert forward["c"] == "done {{#invoke:Busy|f|2090000}} done"
+    assert forward["d"].startswith("done done done {{#invoke")
+    assert forward["e"] == "done done done done"
