@@ -19,6 +19,7 @@ import psutil
 import pytest
 import skips
 from command_runs import commands
+from made_up import dump_files
 
 sys.path.insert(0, str(commands.ROOT / "deploy" / "flink"))
 import cluster as flink
@@ -170,6 +171,26 @@ def test_a_vocabulary_and_its_examples_on_the_cluster(cluster: flink.Cluster, tm
     here = vocabulary_build(tmp_path / "here", *commands.IN_MEMORY)
     assert {"vocabulary/tokenizer.json", "vocabulary/report.json", "examples/eval.txt.tfrecord"} <= set(here)
     assert vocabulary_build(tmp_path / "cluster", *cluster.flags(), "--parallelism=4") == here
+
+
+@pytest.mark.exhaustive
+def test_templates_and_modules_on_the_cluster(cluster: flink.Cluster, tmp_path: Path) -> None:
+    pages = [dump_files.page(n, f"Town {n}", f"Town {n} has {{{{shout|river|{n}}}}}.") for n in range(1, 200)]
+    module = "return { f = function(frame) return mw.ustring.upper(frame:getParent().args[1]) end }"
+    pages += [
+        dump_files.page(300, "Template:Shout", "{{#invoke:Shout|f}} {{{2}}}", namespace=10),
+        dump_files.page(301, "Module:Shout", module, namespace=828, model="Scribunto"),
+    ]
+    (tmp_path / "dump-20260301.xml").write_bytes(dump_files.dump(pages))
+    given = []
+    for name, flags in (("here", commands.IN_MEMORY), ("cluster", (*cluster.flags(), "--parallelism=2"))):
+        done = commands.maskmill(
+            "extract", f"--input={tmp_path}/dump-20260301.xml", f"--output={tmp_path / name}", "--num_eval_articles=7",
+            "--expand_templates", *flags,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        given.append(commands.digests(tmp_path / name, manifests=False))
+    assert given[0] == given[1]
 
 
 @pytest.mark.exhaustive

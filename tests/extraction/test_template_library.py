@@ -24,7 +24,8 @@ def template(number: int, name: str, text: str, **given: Any) -> str:
 
 # Templates stand behind the pages that call them, and in other units.
 PAGES = [
-    *[article(i, f"Town {i} has {{{{Inhabitants|{i}}}}} and {{{{river of|{i}}}}}.") for i in range(1, 30)],
+    *[article(i, f"Town {i} has {{{{Inhabitants|{i}}}}} and {{{{river of|{i}}}}}.") for i in range(1, 29)],
+    article(29, "Town 29 has {{Inhabitants|29}} and {{shout|river|29}}."),
     article(30, "It is {{nowrap|3 miles}} long, {{unknown template}}says {{Other|x}}."),
     article(31, "It is endless: {{Endless}}."),
     article(32, "It has {{Styles.css}}no style."),
@@ -37,12 +38,21 @@ PAGES = [
     template(54, "Endless", "on {{Endless}}"),
     template(55, "Styles.css", ".a { color: red }", model="sanitized-css", schema="0.8"),
     template(56, "Inhabitants", "the second of a name"),
+    template(57, "Shout", "{{#invoke:Shout|shout}}"),
+    dump_files.page(
+        58,
+        "Module:Shout",
+        "local function shout(args) return mw.ustring.upper(args[1] .. ' ' .. args[2]) end\n"
+        "return { shout = function(frame) return shout(frame:getParent().args) end }",
+        namespace=828,
+        model="Scribunto",
+    ),
 ]
 
 
 COUNTS = {
-    "definitions": 5, "partly_expanded_pages": 1, "unknown_calls": 3, "kept_arguments": 1, "known_calls": 1,
-    "expanded_calls": 59,
+    "definitions": 6, "modules": 1, "partly_expanded_pages": 1, "unknown_calls": 3, "kept_arguments": 1,
+    "known_calls": 1, "expanded_calls": 59,
 }  # fmt: skip
 
 
@@ -74,7 +84,7 @@ def test_pages_are_expanded(folder: Path, tmp_path: Path, capsys: pytest.Capture
     assert extract(folder, output, "--expand_templates") == 0
     documents = (output / "part-00000-of-00001").read_text().split("\n\n")
     assert documents[0] == "Town 1 has 1 people and the river 1."
-    assert documents[28] == "Town 29 has many people and the river 29."
+    assert documents[28] == "Town 29 has many people and RIVER 29."
     # Rules go before definitions.
     assert documents[29] == "It is 3 miles long, says x."
     assert documents[30].startswith("It is endless: on on on")
@@ -82,13 +92,13 @@ def test_pages_are_expanded(folder: Path, tmp_path: Path, capsys: pytest.Capture
     assert counts(output)["templates"] == COUNTS
     read = counts(output)["extract"]
     assert read.pop("read") == sum(read.values()) == len(PAGES)
-    assert "templates 5 definitions, 59 expanded calls" in capsys.readouterr().out
+    assert "templates 6 definitions, 59 expanded calls" in capsys.readouterr().out
 
 
 def test_without_it_nothing_is_collected(folder: Path, tmp_path: Path) -> None:
     assert extract(folder, tmp_path / "text") == 0
     assert (tmp_path / "text" / "part-00000-of-00001").read_text().startswith("Town 1 has and.")
-    templates = {"definitions": 7, "unknown_calls": 62, "kept_arguments": 1, "known_calls": 1}
+    templates = {"definitions": 8, "unknown_calls": 62, "kept_arguments": 1, "known_calls": 1}
     assert counts(tmp_path / "text")["templates"] == templates
     assert not (tmp_path / "text" / ".maskmill" / "templates").exists()
 

@@ -38,7 +38,11 @@ ARGUMENTS = (
 
 def extractors(language: str = "en", **options: object) -> list[WikitextExtractor]:
     """An extractor for each date."""
-    find = {"Now": b"the year {{CURRENTYEAR}}", "Then": b"{{#time:Y|2001-02-03}}"}
+    find = {
+        "Now": b"the year {{CURRENTYEAR}}",
+        "Then": b"{{#time:Y|2001-02-03}}",
+        "Branch": b"{{#if:1|a|{{CURRENTYEAR}}}}",
+    }
     templates = (lambda name: find.get(name.decode())) if options.get("expand_templates") else None
     base = WikitextOptions(**options)  # type: ignore[arg-type]
     return [WikitextExtractor(Site(language=language), dataclasses.replace(base, date=d), templates) for d in DATES]
@@ -69,11 +73,11 @@ def test_rules_tell_of_the_date(text: str, is_dated: bool) -> None:
     [
         ("It is {{now}}.", True),
         ("It is {{then}}.", False),
-        ("{{#time:Y}}", True),
-        ("{{#time:Y|2000-01-01}}", False),
-        ("{{#if:1|a|{{CURRENTYEAR}}}}", False),
-        ("{{#if:{{LOCALDAY}}|a}}", True),
-        ("{{CURRENTTIMESTAMP}}", True),
+        ("In {{#time:Y}} it is so.", True),
+        ("In {{#time:Y|2000-01-01}} it is so.", False),
+        ("It is {{branch}}.", False),
+        ("In {{#if:{{LOCALDAY}}|a}} it is so.", True),
+        ("In {{CURRENTTIMESTAMP}} it is so.", True),
     ],
 )
 def test_expanded_templates_tell_of_the_date(text: str, is_dated: bool) -> None:
