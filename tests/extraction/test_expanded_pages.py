@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 import pytest
 
+from maskmill.storage import completions
 from transforms.extraction.expanded_text import TextFilter
 from transforms.extraction.options import WikitextOptions
 from transforms.extraction.template_definitions import MODULE_MARK
@@ -138,3 +139,13 @@ def test_links_to_files_and_categories_of_the_site_are_no_text() -> None:
     text = "[[Fails:a b.png|thumb]][[kategoreja:Mīsti]]<templatestyles src='a' />\nx [[Kategorejys]]\n"
     assert of_site.text_of(text) == "x [[Kategorejys]]"
     assert of_site.text_of("<span class=tooltip>[[|]]<span>[[File:a.png|link=]]</span></span>") == ""
+
+
+@pytest.mark.parametrize(("given", "kept"), [(True, "unknown"), (False, False), ("off", False), ("all", "all")])
+def test_the_option_as_a_switch_means_unknown(given: Any, kept: object) -> None:
+    assert WikitextOptions(expand_templates=given).expand_templates == kept
+
+
+def test_what_is_kept_of_runs_without_expansion_is_found_as_before() -> None:
+    # The option was a switch then.
+    assert '"expand_templates": false' in completions.canonical_json(WikitextOptions())

@@ -1,5 +1,6 @@
 """Scribunto modules of a dump: what they give, and that hostile ones do no harm."""
 
+import importlib.util
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,8 @@ import pytest
 from _pytest.mark.structures import ParameterSet
 from made_up.template_expanders import expand_page, make_expander
 
-from transforms.extraction.lua_process import Limits
+from maskmill.errors import UnusableInputError
+from transforms.extraction.lua_process import Limits, libraries_folder
 from transforms.extraction.template_expansion import Expansion, TemplateExpander
 
 GOOD = """
@@ -254,3 +256,14 @@ def test_a_page_gives_the_same_in_any_order() -> None:
     assert forward["c"] == "done {{#invoke:Busy|f|2090000}} done"
     assert forward["d"].startswith("done done done {{#invoke")
     assert forward["e"] == "done done done done"
+
+
+# ---- the extra
+
+
+@pytest.mark.parametrize("package", ["lupa", "wikitextprocessor"])
+def test_what_is_not_installed_is_named(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == package else find(name))
+    with pytest.raises(UnusableInputError, match=r"pip install 'maskmill\[lua\]'"):
+        libraries_folder()

@@ -23,6 +23,7 @@ class Example:
     kind: Literal["a", "b"] = option("a", help="a kind")
     cased: bool = option(True, help="a switch")
     numbers: tuple[int, ...] = option((0,), help="numbers")
+    level: Literal[False, "some", "all"] = option(False, help="how much")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -71,6 +72,38 @@ def parse(*argv: str, beam: dict[str, bool] | None = None) -> tuple[Example, lis
 )
 def test_switches_take_the_forms_of_absl(argv: tuple[str, ...], expected: bool) -> None:
     assert parse("--name=x", *argv)[0].cased is expected
+
+
+@pytest.mark.parametrize(
+    ("argv", "expected"),
+    [
+        ((), False),
+        (("--level",), "some"),
+        (("--level", "all"), "all"),
+        (("--level=all",), "all"),
+        (("--level=True",), "some"),
+        (("--level", "yes"), "some"),
+        (("--level=False",), False),
+        (("--level=off",), False),
+        (("--nolevel",), False),
+        (("--level", "--cased"), "some"),
+    ],
+)
+def test_a_switch_with_levels_takes_these_too(argv: tuple[str, ...], expected: object) -> None:
+    assert parse("--name=x", *argv)[0].level == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"), [(True, "some"), (False, False), ("off", False), ("some", "some"), ("all", "all")]
+)
+def test_a_switch_with_levels_in_a_section(value: object, expected: object) -> None:
+    made = options.from_mapping(Example, {"name": "x", "level": value}, where="x.yaml: example")
+    assert made.level == expected
+
+
+def test_a_level_that_there_is_not_is_named() -> None:
+    with pytest.raises(UnusableInputError, match="--level must be one of off, some, all, not 'most'"):
+        parse("--name=x", "--level=most")
 
 
 def test_a_value_follows_an_equals_sign_or_a_space() -> None:

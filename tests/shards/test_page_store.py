@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 from command_runs.commands import digests
 from data_sets.shard_builds import MANY_UNITS, ONE_UNIT, PLAIN, article, cut_batches, write_dump
@@ -307,6 +308,18 @@ def test_stores_of_another_version_are_not_read(tmp_path: Path, monkeypatch: pyt
 
 
 @pytest.mark.releases
+def test_rows_of_stores_from_before_calls_were_expanded() -> None:
+    earlier = np.dtype([column for column in page_store.ROW.descr if column[0] not in page_store._LATER])
+    kept = np.zeros(2, earlier)
+    kept["page"], kept["known_calls"], kept["templates_end"] = (3, 4), 5, 6
+    rows = page_store._rows_of(kept.tobytes(), None)
+    assert rows.dtype == page_store.ROW
+    assert rows["page"].tolist() == [3, 4]
+    assert rows["known_calls"].tolist() == [5, 5]
+    assert rows["expanded_calls"].tolist() == [0, 0]
+    assert rows["templates_end"].tolist() == [6, 6]
+
+
 def test_a_damaged_account_or_index_counts_as_none(tmp_path: Path) -> None:
     dump = make_dump(tmp_path / "dump", PAGES)
     build(dump, tmp_path / "first", taking=Reuse(keeps_pages=True))
