@@ -132,9 +132,21 @@ def open_examples(
     Raises:
       UnusableInputError: there are no examples under this path, or they cannot be read.
     """
-    path = plain(path)
+    return examples_in(plain(path), split=split, vocab_file=vocab_file, seed=seed, epoch=epoch)
+
+
+def examples_in(
+    path: str,
+    *,
+    split: Split | None = None,
+    vocab_file: str | None = None,
+    seed: int = 0,
+    epoch: int = 0,
+    there: files.Listing | None = None,
+) -> OpenedExamples:
+    """As `open_examples`; there: what lies below a directory, if that was just listed."""
     with contextlib.ExitStack() as stack:
-        ranges = open_ranges(path)
+        ranges = open_ranges(path, there=there)
         stack.callback(ranges.close)
         found = _find_manifest(path, ranges)
         if found is None:

@@ -141,9 +141,13 @@ def open_texts(path: str | os.PathLike[str]) -> OpenedTexts:
     Raises:
       UnusableInputError: there are none.
     """
-    path = plain(path)
+    return texts_in(plain(path))
+
+
+def texts_in(path: str, there: files.Listing | None = None) -> OpenedTexts:
+    """As `open_texts`; there: what lies below a directory, if that was just listed."""
     with contextlib.ExitStack() as stack:
-        ranges = open_ranges(path)
+        ranges = open_ranges(path, there=there)
         stack.callback(ranges.close)
         made = None
         for directory in (path, files.join(path, _TEXT), files.parent(path)):

@@ -14,7 +14,8 @@ from maskmill.inspection.opened_examples import OpenedExamples
 from maskmill.inspection.opened_texts import TextDocument, open_texts
 from maskmill.masking.options import MaskingOptions
 from maskmill.options import of_parameters
-from maskmill.records.tokenizing import load_tokenization
+from maskmill.reading.read_vocabulary import NamedVocabulary
+from maskmill.records.tokenizing import tokenization_in
 from maskmill.storage import files, manifest
 from maskmill.storage.paths import is_web
 from maskmill.tokenization.tokenized_text import LoadedTokenizer
@@ -66,7 +67,8 @@ def tokenizer_of(opened: OpenedExamples) -> LoadedTokenizer:
         raise UnusableInputError(opened.why_no_words or "The vocabulary is not known; name it (--vocab_file).")
     made = opened.made or {"parameters": {}}
     masking = of_parameters(MaskingOptions, dict(made["parameters"]) | dict(made.get("decided", {})))
-    return load_tokenization(vocabulary.path, masking, is_tokenizer=not vocabulary.marks_words)
+    content = NamedVocabulary(opened.path, None, opened.ranges).read(vocabulary.path)
+    return tokenization_in(vocabulary.path, content, masking, vocabulary.special_ids)
 
 
 def _text_of(opened: OpenedExamples, example: DecodedExample) -> str:

@@ -26,13 +26,19 @@ PARALLEL_READS = 32
 _PIECE_BYTES = 1 << 18  # of a file of which many small ranges are read
 
 
-def open_ranges(path: str, cache_dir: str | None = None, cache_bytes: int = CACHE_BYTES) -> ByteRanges:
+def open_ranges(
+    path: str,
+    cache_dir: str | None = None,
+    cache_bytes: int = CACHE_BYTES,
+    there: files.Listing | None = None,
+) -> ByteRanges:
     """What reads ranges of the files in a directory, or of files beside one another.
 
     Args:
       path: of the directory or a file: local, gs://, s3://, http:// or https://. Nothing is asked of it yet.
       cache_dir: where pieces of remote files are kept; None: below the user's cache directory.
       cache_bytes: how much is kept there at most; 0: nothing.
+      there: what lies below a directory, if that was just listed: such files are not looked at again.
 
     Raises:
       UnusableInputError: nothing can be read under such a path.
@@ -55,7 +61,7 @@ def open_ranges(path: str, cache_dir: str | None = None, cache_bytes: int = CACH
     paths.check_scheme(path)
     from maskmill.storage import stores
 
-    return RemoteRanges(cache, stores.new_store(path.partition("://")[0]))
+    return RemoteRanges(cache, stores.new_store(path.partition("://")[0]), there)
 
 
 class RemoteRanges(ByteRanges):
@@ -63,15 +69,17 @@ class RemoteRanges(ByteRanges):
 
     parallel_reads = PARALLEL_READS
 
-    def __init__(self, cache: DiskCache | None, store: "Store") -> None:
+    def __init__(self, cache: DiskCache | None, store: "Store", there: files.Listing | None = None) -> None:
         """Asks nothing yet.
 
         Args:
           cache: takes what was read; None: there is none.
           store: is asked; closed with this object.
+          there: as in open_ranges.
         """
         self._cache = cache
         self._store = store
+        self._there = there
         self._lock = threading.Lock()
         self._files: dict[str, FileInfo] = {}
         self._fresh: set[str] = set()  # files of which no proxy's copy is wanted
@@ -110,6 +118,9 @@ class RemoteRanges(ByteRanges):
         return np.concatenate([joined[start:end] for start, end in spans]) if len(starts) else joined
 
     def read_all(self, path: str) -> bytes:
+        if self._there is not None and self._there.tells_of(path):
+            content = self._there.read(path)
+            return _missing(path) if content is None else content
         start = self._unseen(path, 0, PART_BYTES)
         return bytes(start) + self.read(path, len(start), self.size(path)).tobytes()
 
@@ -162,7 +173,9 @@ class RemoteRanges(ByteRanges):
         with self._lock:
             file = self._files.get(path)
         if file is None:
-            file = self._store.find(path, fresh=path in self._fresh)
+            there = None if path in self._fresh else self._there
+            is_told = there is not None and there.tells_of(path)
+            file = there.find(path) if there and is_told else self._store.find(path, fresh=path in self._fresh)
             if file is None:
                 _missing(path)
             with self._lock:

@@ -205,7 +205,7 @@ def collect(
     rows = row_facts_of(results, directory=None if examples is None else examples.directory)
     if examples is not None:
         with noting(unread):
-            frequent = tuple(frequent_pieces(rows, examples.directory))
+            frequent = tuple(frequent_pieces(rows, examples.directory, there))
     return Facts(
         name=files.base_name(directory) if directory not in (".", "/") else directory,
         path=directory,
@@ -225,7 +225,7 @@ def collect(
         timings=tuple(StageTimings(stage.title, steps) for stage, steps in zip(stages, timed, strict=True) if steps),
         reused=tuple(_reused(stages, reused)),
         checked=None if verification is None else _checked(verification, shards),
-        samples=samples_of(stages, directory, unread, follow, titles)
+        samples=samples_of(stages, directory, unread, follow, titles, there)
         if with_samples
         else Samples(unread=tuple(unread)),
     )

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
 from maskmill.inspection.decoding import DecodedExample, Words
-from maskmill.inspection.opened_examples import OpenedExamples, open_examples
+from maskmill.inspection.opened_examples import OpenedExamples, examples_in
 from maskmill.inspection.passages import FoundDocument
 from maskmill.reporting import shown
 from maskmill.reporting.input_documents import Titles
@@ -26,8 +26,8 @@ _COUNTED_EXAMPLES = 64
 _MOST_PIECES = 10  # of a word that are told apart
 _EXAMPLES = {"train": 2, "eval": 1}
 
-# Finds what became of an article, by the path of the data and the article's title.
-Follow = Callable[[str, str], FoundDocument]
+# Finds what became of an article, by the path of the data, the article's title, and what lies at the path.
+Follow = Callable[[str, str, files.Listing], FoundDocument]
 
 
 class SampleText(NamedTuple):
@@ -68,17 +68,17 @@ class FrequentPiece:
     count: int
 
 
-def frequent_pieces(rows: Mapping[str, RowFacts], directory: str) -> Iterator[FrequentPiece]:
+def frequent_pieces(rows: Mapping[str, RowFacts], directory: str, there: files.Listing) -> Iterator[FrequentPiece]:
     """The most frequent pieces of the first split, by their names in the vocabulary of a directory's examples."""
     for split, facts in list(rows.items())[:1]:
-        with contextlib.closing(_opened(directory, split)) as opened:
+        with contextlib.closing(_opened(directory, split, there)) as opened:
             words = Words(opened.vocabulary)
         for id, count in facts.frequent:
             yield FrequentPiece(id, words.piece(id), count)
 
 
-def _opened(directory: str, split: str) -> OpenedExamples:
-    return open_examples(directory, split="eval" if split == "eval" else "train")
+def _opened(directory: str, split: str, there: files.Listing) -> OpenedExamples:
+    return examples_in(directory, split="eval" if split == "eval" else "train", there=there)
 
 
 @contextlib.contextmanager
@@ -91,7 +91,12 @@ def noting(unread: list[str]) -> Iterator[None]:
 
 
 def samples_of(
-    stages: Sequence[MadeStage], path: str, unread: Sequence[str], follow: Follow | None, titles: Titles
+    stages: Sequence[MadeStage],
+    path: str,
+    unread: Sequence[str],
+    follow: Follow | None,
+    titles: Titles,
+    there: files.Listing,
 ) -> Samples:
     """How the data of stages looks, as far as it can be read.
 
@@ -101,6 +106,7 @@ def samples_of(
       unread: why something else cannot be read.
       follow: finds what became of an article; None: no article is followed.
       titles: of the first documents.
+      there: what lies at the path.
     """
     article: FoundDocument | None = None
     texts: list[SampleText] = []
@@ -110,7 +116,7 @@ def samples_of(
     for stage in stages:
         if stage.name == "extract":
             with noting(reasons):
-                article = article or (None if follow is None else _article(stage, path, follow, titles))
+                article = article or (None if follow is None else _article(stage, path, follow, titles, there))
             with noting(reasons):
                 texts.extend(_texts(stage))
         elif stage.name == "examples":
@@ -118,7 +124,7 @@ def samples_of(
 
                 @functools.cache
                 def opened(split: str, stage: MadeStage = stage, stack: contextlib.ExitStack = stack) -> OpenedExamples:
-                    return stack.enter_context(contextlib.closing(_opened(stage.directory, split)))
+                    return stack.enter_context(contextlib.closing(_opened(stage.directory, split, there)))
 
                 with noting(reasons):
                     examples.extend(_examples(stage, opened))
@@ -127,7 +133,7 @@ def samples_of(
     return Samples(article, tuple(texts), tuple(examples), tuple(word_pieces), tuple(dict.fromkeys(reasons)))
 
 
-def _article(stage: MadeStage, path: str, follow: Follow, titles: Titles) -> FoundDocument | None:
+def _article(stage: MadeStage, path: str, follow: Follow, titles: Titles, there: files.Listing) -> FoundDocument | None:
     """The first article at every stage; None if the inputs are gone or have no titles, or if it may be anywhere in a
     lot of text, because sources are mixed or MLPerf's chain shuffled it.
     """
@@ -136,7 +142,7 @@ def _article(stage: MadeStage, path: str, follow: Follow, titles: Titles) -> Fou
     if title is None or not (is_in_order or stage.bytes_of() < _SEARCHED_BYTES):
         return None
     try:
-        return follow(path, title)
+        return follow(path, title, there)
     except UnusableInputError:  # the inputs are not there any more
         return None
 

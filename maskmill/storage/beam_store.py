@@ -91,11 +91,11 @@ class _Writing(PartedUpload):
     def __init__(self, path: str, raw: Any) -> None:
         self._path, self._raw = path, raw
 
-    def send(self, part: bytes) -> None:
+    def send(self, part: bytearray) -> None:
         with _explained(self._path):
             self._raw.write(part)
 
-    def finish(self, part: bytes) -> Stored:
+    def finish(self, part: bytearray) -> Stored:
         self.send(part)
         with _explained(self._path):
             self._raw.close()

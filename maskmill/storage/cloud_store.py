@@ -43,9 +43,10 @@ _CONNECT_SECONDS = 5.0
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _FIELDS = "name,size,updated,generation,crc32c"
 _RANGE_LAST = "bytes=0-"
+_BLOCK = 1 << 20
 _BATCH = 100  # the most requests that the service takes at once
 _DELETED = re.compile(rb"^HTTP/1\.1 (?:20\d|404) ", re.MULTILINE)
-_Sent = tuple[Mapping[str, str], bytes | None]  # the headers and the body of a request
+_Sent = tuple[Mapping[str, str], bytes | memoryview | None]  # the headers and the body of a request
 
 
 class CloudStore(ObjectStore):
@@ -221,7 +222,13 @@ class CloudStore(ObjectStore):
 
     @contextlib.contextmanager
     def _answer(
-        self, client: WebClient, path: str, method: str, url: str, headers: Mapping[str, str], body: bytes | None = None
+        self,
+        client: WebClient,
+        path: str,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes | memoryview | None = None,
     ) -> Iterator[Any]:
         """The answer to one request, as WebClient.answer; looks for an account where access without is refused."""
         account = self._account.headers(path, url)
@@ -245,16 +252,18 @@ class _ResumableUpload(PartedUpload):
         headers, _ = store._ask(path, "POST", store._upload_url(path, "resumable"), sent)
         self._url = headers["Location"]
 
-    def send(self, part: bytes) -> None:
+    def send(self, part: bytearray) -> None:
         self._send(part, "*")
 
-    def finish(self, part: bytes) -> Stored:
+    def finish(self, part: bytearray) -> Stored:
         made = json.loads(self._send(part, str(self._sent + len(part))))
         return self._store._received(self._path, made, self._checksum)
 
-    def _send(self, part: bytes, total: str) -> bytes:
+    def _send(self, part: bytearray, total: str) -> bytes:
         """Sends a part; what is missing of it is sent again after a failure."""
-        self._checksum.update(part)
+        whole = memoryview(part)
+        for at in range(0, len(part), _BLOCK):
+            self._checksum.update(bytes(whole[at : at + _BLOCK]))  # it takes nothing that can be changed
         start, end, is_first = self._sent, self._sent + len(part), True
 
         def attempt() -> bytes:
@@ -265,7 +274,7 @@ class _ResumableUpload(PartedUpload):
                     return content
                 start = max(self._sent, received)
             is_first = False
-            status, received, content = self._exchange(part[start - self._sent :], f"bytes {start}-{end - 1}/{total}")
+            status, received, content = self._exchange(whole[start - self._sent :], f"bytes {start}-{end - 1}/{total}")
             if status == INCOMPLETE and (total != "*" or received < end):
                 raise TransientError("it did not take all of a part", progressed=received > start)
             return content
@@ -274,7 +283,7 @@ class _ResumableUpload(PartedUpload):
         self._sent = end
         return content
 
-    def _exchange(self, body: bytes, content_range: str) -> tuple[int, int, bytes]:
+    def _exchange(self, body: bytes | memoryview, content_range: str) -> tuple[int, int, bytes]:
         """The status of an answer, how many bytes the store has, and the content."""
         headers = {"Content-Range": content_range}
         with self._store._answer(self._store.client, self._path, "PUT", self._url, headers, body) as response:

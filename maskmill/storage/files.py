@@ -426,11 +426,14 @@ def list_below(directory: str) -> list[str]:
 class Listing:
     """What lies below a directory: in a store what one listing told when this was made, on this machine what is there.
 
-    It spares further requests to those who look at the directory at the same moment; nobody keeps it any longer.
+    It spares further requests to those who look at the directory at the same moment, and keeps the small files that one
+    of them has read; nobody keeps it any longer. What lies elsewhere is asked for.
     """
 
     def __init__(self, directory: str) -> None:
         self._found: dict[str, FileInfo] | None = None
+        self._below = join(directory, "")
+        self._contents: dict[str, bytes | None] = {}
         if not is_local(directory):
             self._found = {file.path: file for file in store_of(directory).entries(join(directory, ""))[0]}
 
@@ -439,13 +442,29 @@ class Listing:
         """All files, sorted; none of a local directory."""
         return (self._found or {}).values()
 
+    def tells_of(self, path: str) -> bool:
+        """Whether it is known without a request if there is a file of this name."""
+        return self._found is not None and path.startswith(self._below)
+
+    def find(self, path: str) -> FileInfo | None:
+        """The file of exactly this name; None if there is none."""
+        return (self._found or {}).get(path) if self.tells_of(path) else find(path)
+
     def has(self, path: str) -> bool:
         """Whether there is a file of exactly this name."""
-        return exists(path) if self._found is None else path in self._found
+        return self.find(path) is not None if self.tells_of(path) else exists(path)
 
     def read(self, path: str) -> bytes | None:
         """The content of a small file; None if there is none."""
-        return read_if_there(path) if self._found is None or path in self._found else None
+        if not self.tells_of(path):
+            return read_if_there(path)
+        if self.has(path) and path not in self._contents:
+            self._contents[path] = read_if_there(path)
+        return self._contents.get(path)
+
+    def keep(self, path: str, content: bytes) -> None:
+        """Takes the content of a small file, as if it had been read."""
+        self._contents[path] = content
 
     def names(self, directory: str, pattern: str = "*") -> list[str]:
         """The paths of the files in a directory, as `list_directory` gives them."""

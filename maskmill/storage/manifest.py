@@ -29,12 +29,13 @@ class Claim:
     path: of the claim's file. content: of the file. is_new: whether the file is not so already. problem: what was wrong
     with the file that was there, a clause for the summary; None where nothing was. found: the content
     of the file that was there, if any. version: of that file in a store. was_free: whether the directory could be
-    claimed for any options.
+    claimed for any options. there: what lay below the directory.
     """
 
     output: str
     path: str
     content: bytes
+    there: files.Listing
     is_new: bool
     problem: str | None
     found: bytes | None = None
@@ -155,6 +156,7 @@ def check_output(
         output=output,
         path=path,
         content=sealed,
+        there=there,
         is_new=content != sealed,
         problem=problem,
         found=content,
@@ -316,20 +318,25 @@ def write_manifest(
         files.write_bytes(path, ("\n".join(rejected_lines) + "\n").encode())
     elif files.exists(path) if there is None else there.has(path):
         files.delete([path])
-    text = completions.canonical_json(manifest, indent=1)
-    files.write_bytes(files.join(output, MANIFEST), text.encode())
-    plain: dict[str, Any] = json.loads(text)
+    content = encoded(manifest)
+    files.write_bytes(files.join(output, MANIFEST), content)
+    plain: dict[str, Any] = json.loads(content)
     return plain
 
 
-def read_manifest(output: str) -> dict[str, Any]:
-    """The manifest of a finished output directory.
+def encoded(made: Mapping[str, Any]) -> bytes:
+    """The content of a manifest's file."""
+    return completions.canonical_json(made, indent=1).encode()
+
+
+def read_manifest(output: str, there: files.Listing | None = None) -> dict[str, Any]:
+    """The manifest of a finished output directory; there: as find_manifest takes it.
 
     Raises:
       UnusableInputError: there is none, or it is damaged.
     """
     path = files.join(output, MANIFEST)
-    content = files.read_if_there(path)
+    content = (files.read_if_there if there is None else there.read)(path)
     if content is None:
         raise UnusableInputError(f"{path}: there is no manifest; the build into this directory is not finished.")
     return parse_manifest(path, content)

@@ -187,14 +187,14 @@ class _MultipartUpload(PartedUpload):
         made = store._ask(path, lambda: store._s3.create_multipart_upload(**_split(path)))
         self._place = {**_split(path), "UploadId": made["UploadId"]}
 
-    def send(self, part: bytes) -> None:
+    def send(self, part: bytearray) -> None:
         number = len(self._tags) + 1
         s3 = self._store._s3
         made = self._store._ask(self._path, lambda: s3.upload_part(**self._place, PartNumber=number, Body=part))
         sums = {name: value for name, value in made.items() if name.startswith("Checksum") and name != "ChecksumType"}
         self._tags.append({"PartNumber": number, "ETag": made["ETag"], **sums})
 
-    def finish(self, part: bytes) -> Stored:
+    def finish(self, part: bytearray) -> Stored:
         self.send(part)
         parts = {"Parts": self._tags}
         s3 = self._store._s3

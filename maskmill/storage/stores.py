@@ -25,7 +25,7 @@ from maskmill.storage.read_ahead import LOOK_BYTES, ReadAhead
 from maskmill.storage.read_ahead import PART_BYTES as AHEAD_BYTES
 from maskmill.storage.web_client import DeniedError, RefusedError, TransientError, WebClient
 
-PART_BYTES = 24 << 20  # of a large upload, that are sent at a time, while as many are gathered
+PART_BYTES = 40 << 20  # of a large upload, that are sent at a time, while as many are gathered
 FAILING = "the object store does not answer any more ({error}); once it does, run the same command again."
 DENIED, MISSING = "access is refused; check the credentials ({error}).", "there is no such object."
 _BLOCK = 1 << 20
@@ -117,6 +117,7 @@ class ObjectStore(Store):
 
     Attributes:
       scheme: with its slashes.
+      checked: the buckets that were looked at.
     """
 
     scheme: str
@@ -124,7 +125,7 @@ class ObjectStore(Store):
     def __init__(self, client: WebClient) -> None:
         """See Store."""
         super().__init__(client)
-        self._checked: set[str] = set()
+        self.checked: set[str] = set()
         self._checking = threading.Lock()
 
     def check(self, path: str) -> None:
@@ -135,11 +136,11 @@ class ObjectStore(Store):
           RunFailedError: the service fails.
         """
         bucket = path.removeprefix(self.scheme).partition("/")[0]
-        if bucket in self._checked:
+        if bucket in self.checked:
             return
         name = f"{self.scheme}{bucket}"
         with self._checking:  # a thread that waits here looks no second time
-            if bucket in self._checked:
+            if bucket in self.checked:
                 return
             try:
                 self.ask_for_bucket(name, bucket)
@@ -147,7 +148,7 @@ class ObjectStore(Store):
                 pass  # an account that may not look at a bucket may still read or write in it: the use itself will tell
             except MissingFileError:
                 raise UnusableInputError(f"{name}: there is no such bucket; correct its name, or create it.") from None
-            self._checked.add(bucket)
+            self.checked.add(bucket)
 
     def ask_for_bucket(self, name: str, bucket: str) -> None:
         """Makes a request that fails where there is no such bucket; none in stores that know no buckets."""
@@ -289,11 +290,11 @@ class PartedUpload(abc.ABC):
     """An upload in parts, each PART_BYTES long but the last."""
 
     @abc.abstractmethod
-    def send(self, part: bytes) -> None:
+    def send(self, part: bytearray) -> None:
         """Sends a part that is not the last one."""
 
     @abc.abstractmethod
-    def finish(self, part: bytes) -> "Stored":
+    def finish(self, part: bytearray) -> "Stored":
         """Sends the last part, which makes the object visible."""
 
     @abc.abstractmethod
@@ -321,14 +322,14 @@ class ObjectWriter:
         self._buffer += block
         # The last part is sent by `finish` alone, and must not be empty.
         while len(self._buffer) > PART_BYTES:
-            part = bytes(memoryview(self._buffer)[:PART_BYTES])
-            del self._buffer[:PART_BYTES]
+            part, self._buffer = self._buffer, self._buffer[PART_BYTES:]
+            del part[PART_BYTES:]
             self._wait()
             self._threads = self._threads or futures.ThreadPoolExecutor(1)
             self._sent = self._threads.submit(self._send, part)
         return len(block)
 
-    def _send(self, part: bytes) -> None:
+    def _send(self, part: bytearray) -> None:
         if self._parts is None:
             self._parts = self._store.begin(self._path)
         self._parts.send(part)
@@ -345,7 +346,7 @@ class ObjectWriter:
             self._threads.shutdown()
         if self._parts is None:
             return self._store.put(self._path, bytes(self._buffer))
-        return self._parts.finish(bytes(self._buffer))
+        return self._parts.finish(self._buffer)
 
     def abandon(self) -> None:
         """Drops what was sent; if that fails, the store drops it by itself later."""
@@ -375,7 +376,15 @@ files.free_after_fork(_making)
 
 @functools.cache
 def _store(scheme: str, process: int, endpoint: str) -> ObjectStore:
-    return new_store(scheme)
+    store = new_store(scheme)
+    store.checked = _checked(scheme, endpoint)
+    return store
+
+
+@functools.cache
+def _checked(scheme: str, endpoint: str) -> set[str]:
+    """The buckets that this process has looked at, or the one of which it is a fork."""
+    return set()
 
 
 def new_store(scheme: str) -> ObjectStore:

@@ -192,7 +192,7 @@ class WebClient:
 
     @contextlib.contextmanager
     def answer(
-        self, path: str, method: str, url: str, headers: Mapping[str, str], body: bytes | None = None
+        self, path: str, method: str, url: str, headers: Mapping[str, str], body: bytes | memoryview | None = None
     ) -> Iterator[urllib3.BaseHTTPResponse]:
         """Makes one request, follows redirects, and gives a successful answer.
 
@@ -234,7 +234,7 @@ class WebClient:
         method: str,
         url: str,
         headers: Mapping[str, str],
-        body: bytes | None = None,
+        body: bytes | memoryview | None = None,
         silence: float | None = None,
     ) -> Iterator[urllib3.BaseHTTPResponse]:
         """Makes one request and gives whatever is answered; the connection is kept if the exchange ends as it should.

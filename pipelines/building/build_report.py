@@ -1,8 +1,9 @@
 """The page that tells of a data set: at the end of a build, and for `maskmill inspect --html`."""
 
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal
 
 from maskmill.errors import RunFailedError
 from maskmill.releases import fingerprints
@@ -28,10 +29,16 @@ _DAMAGE = frozenset(("manifest", "missing", "size", "sha256", "framing", "crc", 
 _MOST_SAID = 5  # findings on the terminal; the report has more
 
 
-def of_build(output: str, verified: BuildReport, beam_arguments: Sequence[str] = ()) -> None:
+def of_build(
+    output: str,
+    verified: BuildReport,
+    beam_arguments: Sequence[str] = (),
+    manifests: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+) -> None:
     """Writes the report of a finished build to its output directory.
 
     verified: how much of it is verified before; "off": there is no report. beam_arguments: those of the build.
+    manifests: those that are known, by the directories of their stages.
 
     Raises:
       RunFailedError: what was built is damaged; the report is there nevertheless.
@@ -48,6 +55,8 @@ def of_build(output: str, verified: BuildReport, beam_arguments: Sequence[str] =
     if is_known and finished.is_so(place, _FINISHED, lambda: key, [there]):
         print(f"report:  {path} ({_became(None)})")
         return
+    for directory, made in manifests.items():
+        there.keep(files.join(directory, manifest.MANIFEST), manifest.encoded(made))
     stages = made_stages.stages_of(output, there)
     if not stages:
         return
@@ -106,11 +115,11 @@ def collect(
     return found, verification
 
 
-def follow_article(path: str, title: str) -> "FoundDocument":
+def follow_article(path: str, title: str, there: files.Listing) -> "FoundDocument":
     """What became of an article, for the page that shows one; see find_document."""
     from transforms.following.followed_articles import find_document
 
-    return find_document(path, title, most_examples=1)
+    return find_document(path, title, most_examples=1, there=there)
 
 
 def shards_to_verify(stages: Sequence["MadeStage"], verified: Verified, *, is_local: bool) -> str | None:

@@ -240,12 +240,13 @@ class _Work:
             print(f"release: {self.run.directory}", flush=True)
         of_graph = stage_states.graph_names(self.options)
         in_graph = [name for name in self.run.stages if name in of_graph]
+        manifests: dict[str, Mapping[str, Any]] = {}
         if not in_graph:
             TrainStage.check(self.options[TrainStage], is_first=True)
-        elif not self._run_graph(told):
+        elif not (manifests := self._run_graph(told)):
             return None
         if in_graph and in_graph[-1] == of_graph[-1]:
-            build_report.of_build(self.options.output, self.options.report, self.beam_arguments)
+            build_report.of_build(self.options.output, self.options.report, self.beam_arguments, manifests)
         self._say_next(in_graph, everything)
         if "train" in self.run.stages:
             code = self._train()
@@ -256,18 +257,19 @@ class _Work:
             complete()
         return DONE
 
-    def _run_graph(self, told: Events) -> bool:
-        """Runs the stages of the graph; returns whether they were run and not only described."""
+    def _run_graph(self, told: Events) -> dict[str, Mapping[str, Any]]:
+        """Runs the stages of the graph; returns their manifests by directory, none if they were only described."""
         from pipelines.building import build
 
         results = build.run(self.options, self.beam_arguments, self.run.stages)
         if not results:
             summary.report(self.options.output, None)
-            return False
-        for name, result in results.items():
-            summary.report(stage_states.directory_of(self.options, name), result)
+            return {}
+        manifests = {stage_states.directory_of(self.options, name): result.made for name, result in results.items()}
+        for directory, (name, result) in zip(manifests, results.items(), strict=True):
+            summary.report(directory, result)
             told.stage_finished(self.run, name, result)
-        return True
+        return manifests
 
     def _say_next(self, in_graph: Sequence[str], everything: Sequence[str]) -> None:
         outputs = [stage_states.directory_of(self.options, name) for name in in_graph]

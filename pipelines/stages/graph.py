@@ -50,7 +50,8 @@ def run_stages(
     before: dict[str, outcomes.Before] = {}
     claims: list[manifest.Claim] = []
     is_real = not chosen.is_dry_run
-    there = files.each(first.output, files.Listing, outputs) if is_real else []
+    there = [stage.there or files.Listing(stage.output) for stage in stages] if is_real else []
+    stages = [dataclasses.replace(stage, there=None) for stage in stages]
     if is_real and chosen.is_local and _are_finished(stages, there):
         results = files.each(first.output, _found_finished, outputs, there)
         return dict(zip(names, results, strict=True))
@@ -71,7 +72,7 @@ def run_stages(
 def _found_finished(output: str, there: files.Listing) -> outcomes.Result:
     """What became of a stage that was found finished; there: what lies in its directory."""
     return outcomes.Result(
-        made=manifest.read_manifest(output),
+        made=manifest.read_manifest(output, there),
         outcome=outcomes.find_all_made(output),
         reused=read_reused(output, there),
     )
@@ -130,7 +131,7 @@ def _run_claimed(
     there = files.each(place, files.Listing, outputs)
 
     def conclude(output: str, found: files.Listing) -> outcomes.Result:
-        made = manifest.read_manifest(output)
+        made = manifest.read_manifest(output, found)
         outcome = outcomes.conclude(output, before[output], made, found)
         return outcomes.Result(made=made, outcome=outcome, reused=read_reused(output, found))
 

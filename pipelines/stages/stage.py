@@ -53,6 +53,7 @@ class Stage(abc.ABC, Generic[Options]):
       pieces: of how many pieces its work is, if that is known: more processes than those are of no use.
       contents: the sha256 of what an option X names, as `X_sha256`: the content shapes the data, and the name does not.
       unclaimed: the options, and those of `contents`, with which the output directory may be run again at other values.
+      there: what lay below the output when it was checked, until the graph begins.
     """
 
     name: ClassVar[str]
@@ -74,6 +75,7 @@ class Stage(abc.ABC, Generic[Options]):
     pieces: int | None = None
     contents: Mapping[str, str] = dataclasses.field(default_factory=dict)
     unclaimed: Sequence[str] = ()
+    there: files.Listing | None = dataclasses.field(default=None, compare=False, repr=False)
 
     @classmethod
     @abc.abstractmethod

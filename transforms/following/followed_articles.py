@@ -8,15 +8,15 @@ import html
 import itertools
 import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from maskmill.errors import RunFailedError, UnusableInputError
-from maskmill.inspection.opened_examples import OpenedExamples, Split, open_examples
-from maskmill.inspection.opened_texts import OpenedTexts, TextDocument, open_texts
+from maskmill.inspection.opened_examples import OpenedExamples, Split, examples_in
+from maskmill.inspection.opened_texts import OpenedTexts, TextDocument, texts_in
 from maskmill.inspection.passages import FoundDocument, find_rows, find_text
 from maskmill.inspection.sources_of_rows import tokenizer_of
 from maskmill.mirrors.dump_names import date_in_name
@@ -169,7 +169,12 @@ _MOST_EXAMPLES = 3
 
 
 def find_document(
-    path: str, name: str, *, vocab_file: str | None = None, most_examples: int = _MOST_EXAMPLES
+    path: str,
+    name: str,
+    *,
+    vocab_file: str | None = None,
+    most_examples: int = _MOST_EXAMPLES,
+    there: files.Listing | None = None,
 ) -> FoundDocument:
     """Follows an article through a build.
 
@@ -177,12 +182,14 @@ def find_document(
       path: the directory of the build, of its text or of its examples.
       name: the article's title, or its id in the dump.
       vocab_file: the vocabulary of examples that have no copy of it.
+      there: what lies at the path, if that was just listed.
 
     Raises:
       UnusableInputError: there is no text with a manifest under this path, its inputs are gone, or lack the article.
     """
+    there = there or files.Listing(path)
     with contextlib.ExitStack() as stack:
-        texts = stack.enter_context(_texts_of(path))
+        texts = stack.enter_context(_texts_of(path, there))
         made, directory = texts.made, texts.directory
         if made is None or directory is None:
             raise UnusableInputError(
@@ -196,13 +203,13 @@ def find_document(
             found = _placed(found, texts)
         if found.document is None:
             return found
-        return _with_rows(found, path, build, vocab_file, most_examples)
+        return _with_rows(found, lambda split: _examples_of(path, build, split, vocab_file, there), most_examples)
 
 
-def _texts_of(path: str) -> OpenedTexts:
+def _texts_of(path: str, there: files.Listing) -> OpenedTexts:
     """The text shards of a build; `path` may be its examples, too, whose manifest says where the text was."""
     try:
-        return open_texts(path)
+        return texts_in(path, there)
     except UnusableInputError:
         made = manifest.find_manifest(path) if files.is_local(path) else None
         sources = [] if made is None else [str(entry["path"]) for entry in made.get("inputs", ())]
@@ -211,7 +218,7 @@ def _texts_of(path: str) -> OpenedTexts:
             *(files.parent(text) for text in sources),
         ):
             with contextlib.suppress(UnusableInputError):
-                return open_texts(directory)
+                return texts_in(directory, there)
         raise
 
 
@@ -331,16 +338,16 @@ def _placed(found: FoundDocument, texts: OpenedTexts) -> FoundDocument:
 
 
 def _with_rows(
-    found: FoundDocument, path: str, build: str, vocab_file: str | None, most_examples: int
+    found: FoundDocument, examples_of: Callable[[Split], OpenedExamples], most_examples: int
 ) -> FoundDocument:
-    """The document with its pieces, and the rows that hold it."""
+    """The document with its pieces, and the rows that hold it; examples_of: opens the examples of a split."""
     document = found.document
     if document is None:
         return found
     split: Split = "eval" if found.outcome == "eval" else "train"
     with contextlib.ExitStack() as stack:
         try:
-            opened = stack.enter_context(contextlib.closing(_examples_of(path, build, split, vocab_file)))
+            opened = stack.enter_context(contextlib.closing(examples_of(split)))
             tokenizer = tokenizer_of(opened)
         except (UnusableInputError, RunFailedError) as error:
             return dataclasses.replace(found, skipped=(*found.skipped, str(error)))
@@ -349,18 +356,18 @@ def _with_rows(
     return dataclasses.replace(found, pieces=pieces, rows=rows)
 
 
-def _examples_of(path: str, build: str, split: Split, vocab_file: str | None) -> OpenedExamples:
+def _examples_of(path: str, build: str, split: Split, vocab_file: str | None, there: files.Listing) -> OpenedExamples:
     """The examples of the split: those that the user named, or those of the build."""
     beside = files.join(build, _EXAMPLES)
     for directory in (path, beside):
-        if files.exists(files.join(directory, manifest.MANIFEST)):
+        if there.has(files.join(directory, manifest.MANIFEST)):
             with contextlib.suppress(UnusableInputError):  # of another stage
-                return open_examples(directory, split=split, vocab_file=vocab_file)
-    if not files.exists(files.join(beside, manifest.MANIFEST)):
+                return examples_in(directory, split=split, vocab_file=vocab_file, there=there)
+    if not there.has(files.join(beside, manifest.MANIFEST)):
         raise UnusableInputError(
             f"{beside}: there are no examples of this text here; name their directory to see rows."
         )
-    return open_examples(beside, split=split, vocab_file=vocab_file)
+    return examples_in(beside, split=split, vocab_file=vocab_file, there=there)
 
 
 def _files_of(opened: OpenedExamples, text: str) -> list[str]:
