@@ -6,7 +6,7 @@ A build's parallel steps leave descriptions and small files: a table and a recor
 This program makes those of a build of any size: the record of a fragment is that of a real one, of the sample dump,
 with made-up documents; then the steps that one worker or the launcher runs alone are run on them, each in a process of
 its own, with the code of a build: on a disk, and on a Cloud Storage emulator behind a server that answers each request
-after a delay. With --compat mlperf these are the steps between the parallel ones of the reference's chain.
+after a delay. With --compat mlperf these are the steps of the reference's chain that are not those of any build.
 
 The dump's checksum is that of a gigabyte on the disk, and counts 22 times.
 
@@ -148,6 +148,28 @@ def make_text_shards(place: Place) -> None:
     place.keep("texts", files.each(place.output, make, place.kept("plan")))
 
 
+def make_parts(place: Place) -> None:
+    """Makes up what the cleaning and gathering steps of the reference's chain leave."""
+    from maskmill.storage import completions, files
+    from transforms.shards import mlperf_shards
+
+    def clean(batch: Any) -> None:
+        for kind in ("train", "eval"):
+            files.write_bytes(completions.work_path(place.text, mlperf_shards.KIND, f"{batch.key}.{kind}"), b"\n")
+        completions.store(place.text, mlperf_shards.KIND, batch.key, {"md5": batch.md5})
+
+    def gather(plan: Any) -> Any:
+        def write(path: str) -> dict[str, Any]:
+            files.write_bytes(path, b"\n")
+            md5 = [md5 for batch, *_ in plan.pieces for md5 in batch.md5] if plan.kind == "eval" else []
+            return {"size": 1, "sha256": "0" * 64, "documents": 1, "sentences": 1, "md5": md5}
+
+        return mlperf_shards.write_planned(plan, place.text, write)
+
+    files.each(place.output, clean, place.kept("cleaned"))
+    place.keep("texts", files.each(place.output, gather, place.kept("parts")))
+
+
 def make_example_shards(place: Place, eval_examples: int) -> None:
     """Makes up what the masking steps leave: descriptions, records, and the examples of the eval set."""
     from maskmill.examples import example_shards
@@ -223,7 +245,8 @@ def plan(place: Place) -> Callable[[], Any]:
 
 
 def close_text(place: Place) -> Callable[[], Any]:
-    elements, stage = [*place.kept("texts"), *place.kept("fragments")], place.extract_stage()
+    cleaned = place.kept("cleaned") if place.compat == "mlperf" else []
+    elements, stage = [*place.kept("texts"), *cleaned, *place.kept("fragments")], place.extract_stage()
     return lambda: stage.close(elements)
 
 
@@ -288,6 +311,7 @@ def plan_parts(place: Place) -> Callable[[], Any]:
         ]
         key, md5 = f"{len(cleaned):032x}", ("0" * 32,) * len(batch)
         cleaned.append(mlperf_shards.CleanedBatch(key=key, raw=batch, cleaned=tuple(of_batch), md5=md5))
+    place.keep("cleaned", cleaned)
     return lambda: place.keep("parts", mlperf_shards.plan_parts(cleaned, split, place.text))
 
 
@@ -302,7 +326,7 @@ STEPS: dict[str, Callable[[Place], Callable[[], Any]]] = {
     "read the outcome": after,
     "collect what the report tells": report,
 }
-MLPERF_STEPS = {"pack WikiExtractor's files": pack, "plan the parts": plan_parts}
+MLPERF_STEPS = {"pack WikiExtractor's files": pack, "plan the parts": plan_parts, "close the text": close_text}
 
 
 def peak_megabytes() -> float:
@@ -344,6 +368,7 @@ def measure_steps(label: str, place: Place, environment: Mapping[str, str], coun
 
     make_after = {
         "plan the text shards": make_text_shards,
+        "plan the parts": make_parts,
         "close the text": lambda place: make_example_shards(place, eval_examples),
     }
     steps = STEPS if place.compat == "none" else MLPERF_STEPS
@@ -364,7 +389,7 @@ def measure_steps(label: str, place: Place, environment: Mapping[str, str], coun
         total_cpu += cpu * times
         row = f"  {name:<38}{seconds * times:8.1f}{cpu * times:8.1f}{peak:7.0f} ({base:6.0f})"
         print(f"{row}{len(requests):10}{chain(requests):7}", flush=True)
-        if name in make_after:
+        if name in make_after and name != list(steps)[-1]:
             make_after[name](place)
         if counted is not None:
             counted.asked.clear()

@@ -11,6 +11,7 @@ import re
 import resource
 import subprocess
 import sys
+import threading
 import urllib.parse
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -25,13 +26,13 @@ from servers.slow_store import Asked, chain, repeated, slow_store
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.storage import completions, files, finished
+from maskmill.storage.web_client import WebClient
 from pipelines.commands import cli
 from transforms.shards.cached_texts import read_cached
 
 pytestmark = pytest.mark.long
 
 BUCKET = "maskmill-bucket"
-FAULTS = 0.2  # of all requests
 LARGE = 40 << 20  # bytes: an upload sends this in three pieces, of 16 MiB at most
 # Of a build: for each shard and each unit, by the report for shards, whatever else, and those that follow one upon
 # another.
@@ -419,15 +420,16 @@ def test_a_build_from_and_to_gs_gives_the_local_bytes(environment: Mapping[str, 
 
 
 @pytest.mark.kills
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize(("seed", "share"), [(0, 0.2), (1, 0.05)])
 def test_a_build_from_and_to_a_store_that_fails_often_gives_the_local_bytes(
-    environment: Mapping[str, str], tmp_path: Path, seed: int
+    environment: Mapping[str, str], tmp_path: Path, seed: int, share: float
 ) -> None:
+    """share: of the requests that fail."""
     expected = build_locally(environment, tmp_path)
     draw, faults = random.Random(seed), collections.Counter[str]()
 
     def handle(request: http.server.BaseHTTPRequestHandler, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
-        fault = draw.choice(["429", "503", "cut"]) if draw.random() < FAULTS else "none"
+        fault = draw.choice(["429", "503", "cut"]) if draw.random() < share else "none"
         if fault in ("429", "503"):
             faults[fault] += 1
             return answer_with(int(fault))(request, body)
@@ -444,7 +446,7 @@ def test_a_build_from_and_to_a_store_that_fails_often_gives_the_local_bytes(
     with cloud.server(handle) as url:
         done = commands.maskmill("build", remote, *commands.IN_MEMORY, STORAGE_EMULATOR_HOST=url)
     assert done.returncode == 0, done.stderr
-    assert all(faults[name] > 0 for name in ("429", "503", "cut")), faults
+    assert faults["429"] + faults["503"] > 0 < faults["cut"], faults
     made = {
         name.removeprefix(f"{output}/"): hashlib.sha256(cloud.content(environment, BUCKET, name)).hexdigest()
         for name in cloud.objects(environment, BUCKET)
@@ -452,6 +454,47 @@ def test_a_build_from_and_to_a_store_that_fails_often_gives_the_local_bytes(
     }
     made.pop("report.html")
     assert made == expected
+
+
+@pytest.mark.builds
+def test_a_build_goes_on_that_a_store_has_ended_which_refused_for_good(
+    environment: Mapping[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output, text = f"gs://{BUCKET}/refused-for-good", "The town lies by the river. It has a bridge of old stone."
+    dump = tmp_path / "dump.xml"
+    dump.write_bytes(
+        dump_files.dump([dump_files.page(i, f"Town {i}", f"{text}\n\nIt is number {i}.") for i in range(9)])
+    )
+
+    def extract(folder: str) -> int:
+        flags = (f"--input={dump}", f"--output={folder}", "--eval_fraction=0.3", *commands.IN_MEMORY)
+        return cli.main(["extract", *flags])
+
+    assert extract(str(tmp_path / "local")) == 0
+    capsys.readouterr()
+    monkeypatch.setitem(WebClient.__init__.__kwdefaults__, "patience", 0.5)
+    is_refusing = threading.Event()
+    with slow_store(environment, delay=0, fault=lambda number: 503 if is_refusing.is_set() else None) as (slow, store):
+        note = store.note
+
+        def refuse_after_the_unit(asked: Asked) -> None:
+            note(asked)
+            if asked.kind == "write" and re.search(r"/extract/\w+\.json$", asked.name):
+                is_refusing.set()
+
+        monkeypatch.setattr(store, "note", refuse_after_the_unit)
+        with cloud.set_environment(slow):
+            assert extract(output) == 1
+    assert is_refusing.is_set()
+    last = capsys.readouterr().err.strip().splitlines()[-1]
+    assert re.fullmatch(
+        rf"maskmill extract: {output}/\S+: the object store does not answer any more .*run .* again\.", last
+    )
+    assert extract(output) == 0
+    assert re.search(r"reused +1 unit", capsys.readouterr().out)
+    for name, digest in commands.digests(tmp_path / "local", manifests=False).items():
+        content = cloud.content(environment, BUCKET, f"refused-for-good/{name}")
+        assert hashlib.sha256(content).hexdigest() == digest, name
 
 
 @pytest.mark.builds

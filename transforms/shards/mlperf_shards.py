@@ -12,7 +12,7 @@ articles. Both are caches: where they are gone, they are made again from the raw
 import dataclasses
 import itertools
 import operator
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -305,10 +305,13 @@ def gather_part(
     Raises:
       UnusableInputError: a file has no article left for training.
     """
+    return write_planned(plan, output, lambda path: _write_part(path, plan, split, extraction, output), previous)
+
+
+def write_planned(plan: PartPlan, output: str, write: Callable[[str], dict[str, Any]], previous: str = "") -> TextShard:
+    """As `gather_part`; write: writes the shard to a path, and returns its completion record."""
     sources = [(batch.key, first, last) for batch, first, last in plan.pieces]
-    key, record = write_once(
-        plan.name, sources, output, lambda path: _write_part(path, plan, split, extraction, output), previous
-    )
+    key, record = write_once(plan.name, sources, output, write, previous)
     return TextShard(
         path=files.join(output, plan.name),
         kind=plan.kind,
