@@ -7,7 +7,8 @@ DUMP (default: the sample) is built on a local disk, then into a Cloud Storage e
 server that answers each request after a delay, any number at a time; then the finished build is run again. For each
 folder of the build the rows give the requests by kind, the bytes of both directions, and the chain: the most requests
 that followed one upon another, which times the delay is what the store costs at least, however many workers there are;
-and how many asked again for what was asked before, with no write in between. The dump is local without --in_store.
+and how many asked again for what was asked before, with no write in between. The emulator and the server before it
+share the cores with the build, so their CPU seconds are printed, too. The dump is local without --in_store.
 """
 
 import argparse
@@ -17,6 +18,8 @@ import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import psutil
 
 from benchmarks.build import SAMPLE
 from benchmarks.measure import Usage, measure, print_machine
@@ -44,6 +47,13 @@ def build(arguments: argparse.Namespace, dump: str, output: str, environment: di
     if usage.exit_code:
         sys.exit(f"the build ended with exit code {usage.exit_code}:\n{usage.output[-2000:]}")
     return usage
+
+
+def servers_cpu() -> float:
+    """The CPU seconds so far of this process, which has the server that delays, and of the emulator."""
+    this = psutil.Process()
+    times = [process.cpu_times() for process in (this, *this.children())]
+    return sum(taken.user + taken.system for taken in times)
 
 
 def print_requests(asked: "list[Asked]") -> None:
@@ -94,8 +104,10 @@ def main() -> None:
                 cloud.upload(environment, BUCKET, Path(dump).name, Path(dump).read_bytes())
                 dump = f"gs://{BUCKET}/{Path(dump).name}"
             for label in ("object store", "again"):
+                before = servers_cpu()
                 usage = build(arguments, dump, f"gs://{BUCKET}/{BUILD}", slow, config)
                 print(f"{usage.row(label)}   {usage.wall / local.wall:.2f} times the local disk's time")
+                print(f"  the servers took {servers_cpu() - before:.2f} s CPU beside it")
                 print_requests(store.asked)
                 store.asked.clear()
 

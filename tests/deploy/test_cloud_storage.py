@@ -37,7 +37,7 @@ LARGE = 40 << 20  # bytes: an upload sends this in three pieces, of 16 MiB at mo
 # Of a build: for each shard and each unit, by the report for shards, whatever else, and those that follow one upon
 # another.
 MOST_OF_A_SHARD, MOST_OF_A_UNIT, MOST_REPORTED, MOST_OTHERS, MOST_IN_A_ROW = 9, 6, 16, 62, 110
-MOST_REQUESTS_OF_A_FINISHED_BUILD, MOST_IN_A_ROW_OF_A_FINISHED_BUILD = 40, 18
+MOST_REQUESTS_OF_A_FINISHED_BUILD, MOST_IN_A_ROW_OF_A_FINISHED_BUILD = 32, 15
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ into a cache, which takes minutes. They are skipped if a registry does not answe
 """
 
 import contextlib
+import hashlib
 import json
 import os
 import signal
@@ -20,6 +21,8 @@ import pytest
 import skips
 from command_runs import commands
 from made_up import dump_files
+from servers import cloud
+from servers.slow_store import slow_store
 
 sys.path.insert(0, str(commands.ROOT / "deploy" / "flink"))
 import cluster as flink
@@ -60,7 +63,7 @@ def free_port() -> int:
         return port
 
 
-def write_config(path: Path, output: Path) -> Path:
+def write_config(path: Path, output: Path | str) -> Path:
     """Writes the file of a small build of the sample dump."""
     path.write_text(
         f"output: {output}\n"
@@ -113,9 +116,25 @@ def test_two_local_processes(expected: dict[str, str], tmp_path: Path) -> None:
     assert build(tmp_path, *commands.TWO_PROCESSES) == expected
 
 
-def test_embedded(download: flink.Download, expected: dict[str, str], tmp_path: Path) -> None:
+def embedded(download: flink.Download) -> tuple[str, ...]:
+    """The flags that run a build on Flink within its own processes."""
     flags = ("--runner=FlinkRunner", "--flink_master=[local]", f"--flink_version={download.flink_version}")
-    assert build(tmp_path, *flags, f"--flink_job_server_jar={download.job_server}") == expected
+    return (*flags, f"--flink_job_server_jar={download.job_server}")
+
+
+def test_embedded(download: flink.Download, expected: dict[str, str], tmp_path: Path) -> None:
+    assert build(tmp_path, *embedded(download)) == expected
+
+
+@pytest.mark.exhaustive
+def test_into_a_store_that_answers_late(download: flink.Download, expected: dict[str, str], tmp_path: Path) -> None:
+    with cloud.storage(tmp_path, "flink") as environment, slow_store(environment) as (slow, store):
+        config = write_config(tmp_path / "build.yaml", "gs://flink/out")
+        done = commands.maskmill("build", config, *embedded(download), **slow)
+        assert done.returncode == 0, done.stderr
+        found = {name: hashlib.sha256(cloud.content(environment, "flink", f"out/{name}")) for name in expected}
+    assert {name: digest.hexdigest() for name, digest in found.items()} == expected
+    assert {"read", "write"} <= {one.kind for one in store.asked}
 
 
 @pytest.mark.exhaustive_but("2")
