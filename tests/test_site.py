@@ -19,7 +19,8 @@ from pipelines.settings import presets
 pytestmark = pytest.mark.docs
 
 SITE = ROOT / "build" / "site"
-PAGES = sorted(str(path.relative_to(SITE)) for path in SITE.rglob("*.html"))
+# index.html only leads to the first page.
+PAGES = sorted(str(path.relative_to(SITE)) for path in SITE.rglob("*.html") if path != SITE / "index.html")
 MOST_BYTES = 1_000_000  # of a page with all that it loads
 
 
@@ -50,6 +51,7 @@ def pages() -> dict[Path, _Links]:
 
 
 def test_every_link_and_anchor_leads_somewhere(pages: dict[Path, _Links]) -> None:
+    assert _Links(SITE / "index.html").targets == ["README.html"]
     dead = []
     for path, page in pages.items():
         for target in page.targets + page.loaded:
@@ -86,7 +88,7 @@ def test_the_reference_has_all_that_is_declared(pages: dict[Path, _Links]) -> No
 
 
 # Pages of each kind; the others are exhaustive.
-SOME = ("README.html", "docs/loading.html", "docs/tutorial.html", "search.html")
+SOME = ("README.html", "docs/tutorial.html", "search.html")
 VIEWS = ((360, "light"), (768, "dark"), (1440, "light"))
 
 
