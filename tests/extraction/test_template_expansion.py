@@ -190,3 +190,15 @@ def test_any_page_is_expanded_and_twice_the_same(pieces: list[str]) -> None:
     made = make_expander(TEMPLATES)
     expand_page(made, "Other", "{{hello}}{{loop}}")
     assert expand_page(made, "Page", text) == first
+
+
+def test_a_template_that_links_to_an_english_one_with_a_rule_has_this_rule() -> None:
+    expander = make_expander(
+        {
+            "Zynoms": "local {{{1}}}<noinclude>[[lv:Veidne:X]] [[en:Template:Known]]</noinclude>",
+            "Cyts": "#REDIRECT [[Taiss:Zynoms]]",
+            "Svešs": "foreign {{{1}}}<noinclude>[[en:Template:Nobody's]] [[en:Template:Known/doc]]</noinclude>",
+        }
+    )
+    assert expand_page(expander, "P", "{{zynoms|a}} {{Cyts|b}}") == "{{Known|a}} {{Known|b}}"
+    assert expand_page(expander, "P", "{{svešs|c}}") == "foreign c"

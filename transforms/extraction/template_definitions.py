@@ -17,6 +17,8 @@ _DIGEST_BYTES = 16
 _STEP_CHARACTERS = 100  # characters of a definition that count as one step
 _MOST_REDIRECTS = 3  # that lead from a name to its definition
 _REDIRECT = re.compile(r"\s*#[^\W\d]+\s*:?\s*\[\[\s*([^\]|#]+)")
+# A template's page may link to the same template of the English Wikipedia, whose names rules have.
+_ENGLISH_NAME = re.compile(r"\[\[\s*en\s*:\s*Template\s*:\s*([^\]|#/]+?)\s*\]\]", re.IGNORECASE)
 _MODULE_REDIRECT = re.compile(r"""\s*return require\s*\(?\s*['"\[]+([^'"\]]+:[^'"\]]+)['"\]]+\s*\)?\s*$""")
 
 
@@ -93,15 +95,17 @@ class Definitions:
         return name[:1].upper() + name[1:] if self._first_letter else name
 
     def name_with_rule(self, name: str) -> str | None:
-        """The name under which a template has a rule: its own, or another that the dump redirects from or to it."""
+        """The name under which a template has a rule: its own, another that the dump redirects from or to it, or the
+        English one, to which its page links.
+        """
         if self.has_rule(name):
             return name
         title = self._title(name)
         self.asked_titles.add(title)
         if title not in self._rule_names:
             found = None
-            target, _ = self._find(title)
-            for other in (target, *self._aliases.get(target, ())):
+            target, text = self._find(title)
+            for other in (target, *self._aliases.get(target, ()), *_ENGLISH_NAME.findall(text or "")):
                 if self.has_rule(other):
                     found = other
                     break
