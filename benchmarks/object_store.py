@@ -60,7 +60,7 @@ def print_requests(asked: "list[Asked]") -> None:
     """A row for each folder of the build, and one of all."""
     from servers.slow_store import chain, repeated
 
-    folders = collections.defaultdict(list)
+    folders, again = collections.defaultdict(list), set(map(id, repeated(asked)))
     for request in asked:
         folders[request.name.removeprefix(f"{BUILD}/").partition("/")[0] or "(build)"].append(request)
     titles = (*KINDS, "all", "chain", "MB up", "MB down", "again")
@@ -69,8 +69,8 @@ def print_requests(asked: "list[Asked]") -> None:
         counts = collections.Counter(request.kind for request in requests)
         sent, received = (sum(getattr(r, way) for r in requests) / 1e6 for way in ("sent", "received"))
         row = [*(counts[kind] for kind in KINDS), len(requests), chain(requests)]
-        again = len(repeated(requests))
-        print(f"  {name:16}{''.join(f'{number:9}' for number in row)}{sent:9.1f}{received:9.1f}{again:9}")
+        asked_again = sum(id(request) in again for request in requests)
+        print(f"  {name:16}{''.join(f'{number:9}' for number in row)}{sent:9.1f}{received:9.1f}{asked_again:9}")
 
 
 def main() -> None:
