@@ -10,9 +10,6 @@ import threading
 import zlib
 from typing import Any
 
-import numpy as np
-from llvmlite import binding as llvm
-
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.storage import network
 from training.options import TrainOptions
@@ -127,6 +124,7 @@ def _chosen(options: TrainOptions, available: list[Any], kind: str, *, accelerat
 
 def _start_jax(options: TrainOptions) -> Devices:
     import jax
+    import numpy
 
     given = os.environ.get("XLA_FLAGS", "")
     os.environ["XLA_FLAGS"] = " ".join([*(flag for flag in XLA_FLAGS if flag not in given), given]).strip()
@@ -147,7 +145,7 @@ def _start_jax(options: TrainOptions) -> Devices:
     used = available
     if options.coordinator is None:
         used = _chosen(options, available, platform, accelerated=platform != "cpu")
-    mesh = jax.sharding.Mesh(np.array(used), (AXIS,)) if len(used) > 1 else None
+    mesh = jax.sharding.Mesh(numpy.array(used), (AXIS,)) if len(used) > 1 else None
     return Devices(
         backend="jax",
         kind=available[0].device_kind,
@@ -163,6 +161,8 @@ def _compilation_cache() -> str:
 
     What is compiled for a CPU may use all that this one can do, so each kind of CPU has a directory of its own.
     """
+    from llvmlite import binding as llvm
+
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     features = zlib.crc32(llvm.get_host_cpu_features().flatten().encode())
     return os.path.join(cache, "maskmill", "xla", f"{llvm.get_host_cpu_name()}-{features:08x}")
