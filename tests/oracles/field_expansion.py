@@ -5,6 +5,7 @@ titles that it understands: English namespaces, redirects that are followed, bot
 """
 
 import bz2
+import html
 import re
 import types
 import warnings
@@ -15,6 +16,7 @@ from xml.etree import ElementTree
 
 _NOT_PROSE = tuple("{|!*#:;=<[ \n")
 _BLOCK = re.compile(r"<(?:div|table|ul|li|center|p)\b|\{\||\n\n|class=\"error\"|<ref", re.IGNORECASE)
+_UNSEEN = re.compile(r"<!--.*?-->|\[\[(?:File|Image|Category|Fails|Kategoreja):[^\]]*\]\]", re.DOTALL | re.IGNORECASE)
 _REDIRECT = re.compile(r"\s*#\w+\s*:?\s*\[\[[^:\]|]*:([^\]|#]+)")
 
 
@@ -78,9 +80,9 @@ def _calls_of(line: str) -> Iterator[str]:
 
 def plain(expanded: str) -> str:
     """The text of an expansion, as far as a line of prose has it: without links, marks of bold type, tags."""
-    text = re.sub(r"<!--.*?-->|\[\[(?:File|Category|Fails|Kategoreja):[^\]]*\]\]", "", expanded, flags=re.DOTALL)
+    text = _UNSEEN.sub("", expanded)
     text = re.sub(r"\[\[(?:[^\]|]*\|)?([^\]]*)\]\]", r"\1", text)
-    return " ".join(re.sub(r"'{2,}|<[^<>]*>|&nbsp;", " ", text).split())
+    return " ".join(html.unescape(re.sub(r"'{2,}|<[^<>]*>", " ", text)).split())
 
 
 def inline_calls(dump: Path) -> list[Call]:
