@@ -50,7 +50,7 @@ def _check_call(function: Callable[..., Any], args: Sequence[Any], kwargs: Mappi
     try:
         bound = signature.bind(*args, **kwargs)
     except TypeError as error:
-        wrong = str(error).replace("keyword-only ", "")  # which Python says from 3.13 on
+        wrong = str(error).replace("keyword-only ", "")  # which Python says from 3.12 on
         raise UnusableInputError(f"{name}: {wrong}; help({name}) says what it takes.") from None
     hints = typing.get_type_hints(function)
     for argument, value in bound.arguments.items():

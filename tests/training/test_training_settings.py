@@ -75,7 +75,7 @@ def test_an_option_says_itself_that_it_decides():
     always = {
         "task", "init_checkpoint", "train_batch_size", "num_train_steps", "seed", "shuffle", "shuffle_buffer",
         "optimizer", "learning_rate", "num_warmup_steps", "start_warmup_step", "poly_power", "clip_gradients",
-        "clip_by_global_norm_after_gradient_allreduce", "dtype",
+        "clip_by_global_norm_after_gradient_allreduce", "dtype", "reduce_dtype",
     }  # fmt: skip
     assert set(deciding_options(options())) == always | {"weight_decay_rate"}
     assert set(deciding_options(everything)) == always | {
