@@ -86,7 +86,9 @@ def fail(_: Page) -> PageText:
 def test_a_store_is_read_where_it_lies(place: str, tmp_path: Path) -> None:
     output = f"gs://{BUCKET}/pages" if place == "gs" else str(tmp_path)
     reading = Reading(context="c", date="2026-03-01", template_digest=lambda _: b"")
-    made = {number: PageText(text=b"text %d" % number, counts=(1, number, 0, 2, 3, number, 0)) for number in range(1, 9)}
+    made = {
+        number: PageText(text=b"text %d" % number, counts=(1, number, 0, 2, 3, number, 0)) for number in range(1, 9)
+    }
     with files.new_file(completions.work_path(output, "extract", store_name("key"))) as file:
         writer = PageWriter(file)
         exchange = PageExchange(reading, None, writer)
