@@ -28,6 +28,7 @@ from training import storage
 from training.config import ModelConfig
 from training.options import TrainOptions
 from training.settings import NEXT_SENTENCE, ORDER
+from training.weights import NEXT_SENTENCE as NEXT_SENTENCE_WEIGHT
 
 # Weights by their names in google-research/bert, in its layout.
 Values = dict[str, np.ndarray]
@@ -40,8 +41,6 @@ _ORIGIN = {"maskmill_data": "data", "maskmill_step": "step"}
 NO_ORIGIN: Mapping[str, str] = MappingProxyType({})
 # The optimizer's moments have the name of their weight and one of these.
 MOMENTS = ("/m", "/v")
-# A weight of the next-sentence head.
-NEXT_SENTENCE_WEIGHT = "cls/seq_relationship/output_weights"
 _NAME = re.compile(r"step-(\d{10})\.safetensors$")
 
 

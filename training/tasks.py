@@ -5,9 +5,9 @@ from typing import Any, Protocol
 import numpy as np
 from keras import ops
 
-from training.checkpoints import NEXT_SENTENCE_WEIGHT
 from training.encoders import Tensors
 from training.model import BuiltModel
+from training.weights import NEXT_SENTENCE
 
 
 class Task(Protocol):
@@ -50,7 +50,7 @@ class PretrainingTask:
 
     def __init__(self, built: BuiltModel) -> None:
         self.built = built
-        self.next_sentence = NEXT_SENTENCE_WEIGHT in {weight.name for weight in built.weights}
+        self.next_sentence = NEXT_SENTENCE in {weight.name for weight in built.weights}
 
     def weights(self, batch: Tensors) -> dict[str, Any]:
         weights = {"masked_lm_loss": ops.sum(batch["masked_lm_weights"])}

@@ -124,7 +124,7 @@ def named_weights(model: ModelConfig) -> Iterator[NamedWeight]:
         yield from _dense(f"bert/{name}", f"albert.{name.replace('/', '.')}", (embedded, width))
     numbers = range(model.num_hidden_groups if kind == "albert" else model.num_hidden_layers)
     for number in numbers:
-        first_layer = -(-number * model.num_hidden_layers // len(numbers))
+        first_layer = number * model.num_hidden_layers // len(numbers)
         yield from _layer(model, first_layer, _THEIR_LAYERS[kind].format(number))
     dense, norm, bias = _THEIR_HEADS[kind]
     is_modern = kind == "modernbert"

@@ -7,6 +7,7 @@ from training_helpers import BACKEND, small_config
 
 from maskmill.errors import UnusableInputError
 from training import checkpoints
+from training.weights import NEXT_SENTENCE
 
 pytestmark = pytest.mark.skipif(BACKEND == "tensorflow", reason="no backend is used")
 
@@ -93,7 +94,7 @@ def test_a_run_of_a_version_with_another_order_is_not_resumed(order):
 
 
 def test_a_checkpoint_that_does_not_say_it_has_the_head_or_not(tmp_path):
-    for step, arrays in ((1, {}), (2, {checkpoints.NEXT_SENTENCE_WEIGHT: np.zeros((2, 4), np.float32)})):
+    for step, arrays in ((1, {}), (2, {NEXT_SENTENCE: np.zeros((2, 4), np.float32)})):
         run = {"task": "pretrain", "model": {}}
         path = checkpoints.write(str(tmp_path), checkpoints.Checkpoint(step=step, run=run, arrays=arrays), keep=9)
         assert checkpoints.read(path).run["next_sentence_prediction"] is bool(arrays)

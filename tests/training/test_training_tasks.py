@@ -7,6 +7,7 @@ import pytest
 from training_helpers import BACKEND, small_config
 
 from training import tasks
+from training.weights import NEXT_SENTENCE
 
 pytestmark = pytest.mark.skipif(BACKEND == "tensorflow", reason="the gold traces hold the losses on both backends")
 
@@ -14,7 +15,7 @@ VOCABULARY = 7
 
 
 def pretraining_task(*, next_sentence=True):
-    weights = [SimpleNamespace(name=tasks.NEXT_SENTENCE_WEIGHT)] if next_sentence else []
+    weights = [SimpleNamespace(name=NEXT_SENTENCE)] if next_sentence else []
     built = SimpleNamespace(weights=weights, config=small_config(vocab_size=VOCABULARY))
     return tasks.PretrainingTask(built)
 

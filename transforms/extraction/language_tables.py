@@ -63,6 +63,11 @@ def number_separators() -> dict[str, tuple[str, str]]:
     return {code: (group, decimal) for code, group, decimal in rows}
 
 
+def separators_of(language: str) -> tuple[str, str]:
+    """What stands between groups of digits and before the fraction in a language; English's if it is not known."""
+    return number_separators().get(find_code(language) or "", (",", "."))
+
+
 def find_code(language: str) -> str | None:
     """The code under which the file has a language; None if it does not."""
     for code in (language, _SAME_LANGUAGE.get(language), language.split("-")[0]):

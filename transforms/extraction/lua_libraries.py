@@ -39,7 +39,7 @@ class Libraries:
         self._ask = ask
         self._language = site["language"]
         self._numbers = {
-            name.lower(): int(number) for number, names in site["namespaces"].items() for name in ("", *names) if name
+            name.lower(): int(number) for number, names in site["namespaces"].items() for name in names if name
         }
         self._names: dict[str, Mapping[str, str]] = {}
 

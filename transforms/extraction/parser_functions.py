@@ -298,7 +298,7 @@ def _replace(arguments: Arguments) -> str:
 
 
 def _grouped(text: str, language: str) -> str:
-    group, decimal = language_tables.number_separators().get(language_tables.find_code(language) or "", (",", "."))
+    group, decimal = language_tables.separators_of(language)
     number = re.fullmatch(r"([-+−]?)(\d+)(?:\.(\d+))?", text)
     if number is None:
         return text

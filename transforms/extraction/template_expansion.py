@@ -438,7 +438,6 @@ def _parts_of(arguments: Mapping[str, Any]) -> list[list[Node]]:
 
 def site_facts(site: Site) -> dict[str, Any]:
     """What the process that runs modules is told of a site, see lua_libraries.Libraries."""
-    code = language_tables.find_code(site.language)
     namespaces: dict[str, list[str]] = {str(number): list(names) for number, names in site.namespaces.items()}
     defaults = {0: [""], TEMPLATE_NAMESPACE: ["Template"], MODULE_NAMESPACE: ["Module"]}
     for number, names in defaults.items():
@@ -448,7 +447,7 @@ def site_facts(site: Site) -> dict[str, Any]:
         "name": site.name,
         "case": site.case,
         "namespaces": namespaces,
-        "separators": language_tables.number_separators().get(code or "", (",", ".")),
+        "separators": language_tables.separators_of(site.language),
     }
 
 

@@ -12,24 +12,25 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from html.entities import html5
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maskmill.errors import UnusableInputError
-from transforms.extraction import languages, template_rules
+from transforms.extraction import languages, template_rules, unknown_templates
 from transforms.extraction.expanded_text import TextFilter
 from transforms.extraction.kernels import codes, tables
 from transforms.extraction.kernels.text import byte_set
 from transforms.extraction.kernels.wikitext import extract, is_disambiguation
 from transforms.extraction.languages import Language
-from transforms.extraction.lua_process import LuaModules
 from transforms.extraction.options import WikitextOptions
 from transforms.extraction.template_definitions import MODULE_MARK, TEMPLATE_NAMESPACE, Definitions
-from transforms.extraction.template_expansion import TemplateExpander, seconds_of, site_facts
 from transforms.extraction.unknown_templates import UnknownTemplate, describe_call
 from transforms.inputs.site import Site
+
+if TYPE_CHECKING:
+    from transforms.extraction.template_expansion import TemplateExpander
 
 _KEPT_BYTES = 1 << 20  # of the page buffer; a larger one is given back after the page that needed it
 _REDIRECT_BYTES = 400  # of a page's start in which a redirect is looked for
@@ -51,16 +52,17 @@ _MOST_CALLS = 1 << 14  # on one page that are reported, or expanded
 _NOTHING = b"<!-- -->"
 _BEFORE_GIVEN, _BEHIND_GIVEN = b"It is ", b" there."  # make a sentence of what a call gives, for the report
 
-# The names under which the kernels' counts are given.
-_COUNTS = {
-    "unknown_calls": codes.COUNT_UNKNOWN,
-    "kept_arguments": codes.COUNT_KEPT,
-    "dropped_brackets": codes.COUNT_BRACKETS,
-    "known_calls": codes.COUNT_KNOWN,
-    "expanded_calls": codes.COUNT_EXPANDED,
-    "calls_expanded_to_nothing": codes.COUNT_EMPTY,
-    "failed_modules": codes.COUNT_FAILED,
-}
+# The kernels' counts by the names under which they are given.
+_COUNTS = dict(
+    zip(
+        unknown_templates.COUNTS,
+        (
+            codes.COUNT_UNKNOWN, codes.COUNT_KEPT, codes.COUNT_BRACKETS, codes.COUNT_KNOWN, codes.COUNT_EXPANDED,
+            codes.COUNT_EMPTY, codes.COUNT_FAILED,
+        ),
+        strict=True,
+    )
+)  # fmt: skip
 _LISTED = {False: codes.LISTED_UNKNOWN, "unknown": codes.LISTED_FUNCTIONS, "all": codes.LISTED_ALL}
 
 _LISTS = {"sentences": codes.LISTS_SENTENCES, "keep": codes.LISTS_KEEP, "drop": codes.LISTS_DROP}
@@ -241,7 +243,11 @@ class WikitextExtractor:
         template_rules.add_rules(words, rules, self._date)
         return words
 
-    def _make_expander(self, words: template_rules.WordTable) -> TemplateExpander:
+    def _make_expander(self, words: template_rules.WordTable) -> "TemplateExpander":
+        # Most runs expand nothing, and need not load what does.
+        from transforms.extraction.lua_process import LuaModules
+        from transforms.extraction.template_expansion import TemplateExpander, seconds_of, site_facts
+
         if self.templates is None:
             raise UnusableInputError("expand_templates needs the templates of the dump; none were given")
         uses_rules = self.options.expand_templates == "unknown"

@@ -23,10 +23,7 @@ from transforms.shards.sentence_choice import describe_sentences
 OUTPUT_PATTERNS = ("part-*-of-*", "eval.txt", "eval-*-of-*.txt", unknown_templates.REPORT)
 
 # Counts of fragments that are of templates, not of pages.
-_TEMPLATE_COUNTS = (
-    "definitions", "unknown_calls", "kept_arguments", "dropped_brackets", "known_calls", "expanded_calls",
-    "calls_expanded_to_nothing", "failed_modules",
-)  # fmt: skip
+_TEMPLATE_COUNTS = ("definitions", *unknown_templates.COUNTS)
 
 Counts = dict[str, dict[str, int]]
 Records = dict[str, list[str]]

@@ -32,6 +32,7 @@ import numpy as np
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.storage import completions, files
+from transforms.extraction import unknown_templates
 from transforms.inputs.mediawiki import Page
 
 INDEX = "pages"
@@ -61,19 +62,14 @@ ROW = np.dtype(
         ("size", "<u4"),
         ("left_out", "u1"),
         ("flags", "u1"),
-        ("unknown_calls", "<u4"),
-        ("kept_arguments", "<u4"),
-        ("dropped_brackets", "<u4"),
-        ("known_calls", "<u4"),
-        ("expanded_calls", "<u4"),
-        ("calls_expanded_to_nothing", "<u4"),
-        ("failed_modules", "<u4"),
+        *((name, "<u4") for name in unknown_templates.COUNTS),
         ("templates", "<u4"),
         ("templates_end", "<u4"),
     ]
 )
-# Stores of earlier versions do not have these: they were not counted, because nothing was expanded in this way.
+# Stores that do not name their columns have these not: they were not counted, because nothing was expanded in this way.
 _LATER = ("expanded_calls", "calls_expanded_to_nothing", "failed_modules")
+_FIRST_COLUMNS = tuple(name for name in ROW.names or () if name not in _LATER)
 LEFT_OUT = ("disambiguation_pages",)
 # Places in a row of ROW.
 _DIGESTS, _FIRST_OF_TEXT, _FLAGS = slice(1, 3), 3, 7
@@ -104,7 +100,7 @@ class PageText:
 
     text: bytes = b""
     left_out: str = ""
-    counts: tuple[int, ...] = (0,) * 7
+    counts: tuple[int, ...] = (0,) * len(unknown_templates.COUNTS)
     is_limited: bool = False
     is_dated: bool = False
     templates: Mapping[str, bytes] = dataclasses.field(default_factory=dict)
@@ -204,14 +200,14 @@ def _checksum(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:_CHECKSUM_DIGITS]
 
 
-def _rows_of(content: bytes, columns: Sequence[str] | None) -> Any:
-    """The rows of a store, ROW; columns: None in those of earlier versions."""
-    if columns is not None:
-        return np.frombuffer(content, ROW)
-    earlier = np.dtype([column for column in ROW.descr if column[0] not in _LATER])
-    rows = np.zeros(len(content) // earlier.itemsize, ROW)
-    for name in earlier.names or ():
-        rows[name] = np.frombuffer(content, earlier)[name]
+def _rows_of(content: bytes, columns: Sequence[str]) -> Any:
+    """The rows of a store that has these columns, as ROW; those that it has not are 0."""
+    stored = np.frombuffer(content, np.dtype([column for column in ROW.descr if column[0] in columns]))
+    if stored.dtype == ROW:
+        return stored
+    rows = np.zeros(len(stored), ROW)
+    for name in stored.dtype.names or ():
+        rows[name] = stored[name]
     return rows
 
 
@@ -239,7 +235,7 @@ class _Store:
             raise _UnusableStoreError(_DAMAGED)
         parts = json.loads(described)
         self._parts: list[tuple[int, int, int, str]] = parts["blocks"]
-        self._rows = _rows_of(self._read(parts["rows"]), parts.get("columns"))
+        self._rows = _rows_of(self._read(parts["rows"]), parts.get("columns", _FIRST_COLUMNS))
         self._used = np.frombuffer(self._read(parts["used"]), "<u4")
         self._digests = self._read(parts["digests"])
         self._titles: list[str] = parts["titles"]
