@@ -188,8 +188,10 @@ class Trainer:
         # The log must have everything that comes before a checkpoint: a resumed run does not write it again.
         self.log.flush()
         self.steps.store()
-        checkpoint = self._checkpoint()
-        if self.steps.devices.is_first:
+        # Where hosts share the state, each gives its part of it; else the first one has all.
+        is_first = self.steps.devices.is_first
+        checkpoint = self._checkpoint() if is_first or self.steps.how.sharding != "data" else None
+        if checkpoint is not None and is_first:
             self.mlperf.start("checkpoint_start", **self._progress())
             options = self.options
             writing = self._writer.submit(
@@ -313,7 +315,7 @@ class Trainer:
                 yield f"{weight.name}{suffix}", moment
 
     def _checkpoint(self) -> checkpoints.Checkpoint:
-        """A copy of the state in the Keras variables. All hosts must call this: each may have a part of it."""
+        """A copy of the state in the Keras variables. Hosts that share it must all call this."""
         arrays = {weight.name: np.array(weight.read()) for weight in self.weights}
         arrays |= {name: np.array(to_numpy(moment)) for name, moment in self._moments()}
         return checkpoints.Checkpoint(step=self.step, run=self.settings, arrays=arrays, data=self.data)
