@@ -309,10 +309,10 @@ def test_stores_of_another_version_are_not_read(tmp_path: Path, monkeypatch: pyt
 
 @pytest.mark.releases
 def test_rows_of_stores_from_before_calls_were_expanded() -> None:
-    earlier = np.dtype([column for column in page_store.ROW.descr if column[0] not in page_store._LATER])
+    earlier = np.dtype([column for column in page_store.ROW.descr if column[0] in page_store._FIRST_COLUMNS])
     kept = np.zeros(2, earlier)
     kept["page"], kept["known_calls"], kept["templates_end"] = (3, 4), 5, 6
-    rows = page_store._rows_of(kept.tobytes(), None)
+    rows = page_store._rows_of(kept.tobytes(), page_store._FIRST_COLUMNS)
     assert rows.dtype == page_store.ROW
     assert rows["page"].tolist() == [3, 4]
     assert rows["known_calls"].tolist() == [5, 5]
