@@ -2,18 +2,20 @@
 
     python -m benchmarks.build [DUMP] [--shard_size_mb 4]
     python -m benchmarks.build DUMP --reference DIR --wikiextractor FILE [--python PYTHON] [--nltk_python PYTHON]
+        [--runs 5]
 
 DIR is the folder retired_benchmarks/bert/cleanup_scripts of a checkout of mlcommons/training. FILE is WikiExtractor.py
 of attardi/wikiextractor at commit 3162bb6. PYTHON has TensorFlow and is older than 3.11, as WikiExtractor needs.
 NLTK_PYTHON has NLTK 3.8.2 or later, which reads the Punkt parameters that maskmill bundles.
 
-Every figure is of a whole command with all processes that it starts, so Beam's start-up is included. The kernels are
-compiled before the measurement.
+Every figure is of a whole command with all processes that it starts. The kernels are compiled before the measurement.
+With --runs the programs run that often, in turn, and the ratios are those of the medians.
 """
 
 import argparse
 import os
 import shutil
+import statistics
 import sys
 import tempfile
 import time
@@ -82,7 +84,7 @@ def maskmill(arguments: argparse.Namespace, scratch: Path, workers: int) -> Usag
     shards = len(list((scratch / "build" / "text").glob("part-*")))
     written = sum(f.stat().st_size for f in (scratch / "build").rglob("*.tfrecord"))
     print(f"  {shards} shards, {written:,} bytes of records")
-    for folder in (scratch / "build", scratch / "examples"):
+    for folder in (scratch / "build", scratch / "examples", text):
         shutil.rmtree(folder)
     return usage
 
@@ -167,6 +169,7 @@ def main() -> None:
     parser.add_argument("--vocab", default=str(VOCABULARY), type=lambda path: str(Path(path).resolve()))
     parser.add_argument("--shard_size_mb", type=float, default=4.0)
     parser.add_argument("--num_eval_articles", type=int, default=100)
+    parser.add_argument("--runs", type=int, default=1)
     parser.add_argument(
         "--scratch", help="folder for the outputs, which take about 50 times the size of the packed dump"
     )
@@ -176,17 +179,23 @@ def main() -> None:
     if arguments.dump == str(SAMPLE):
         arguments.shard_size_mb, arguments.num_eval_articles = min(arguments.shard_size_mb, 0.2), 20
     print_machine()
-    with tempfile.TemporaryDirectory(dir=arguments.scratch) as folder:
-        scratch = Path(folder)
-        compile_kernels = [sys.executable, "-m", "maskmill", "warm-up"]
-        measure(compile_kernels, cwd=str(ROOT))
-        ours = [maskmill(arguments, scratch, workers) for workers in (1, 2)]
-        if arguments.reference:
-            theirs = reference(arguments, scratch)
-            print(f"reference: {theirs:.1f} s CPU together")
-            for workers, usage in enumerate(ours, 1):
-                times = ratio(theirs, usage.cpu)
-                print(f"CPU seconds, reference / maskmill's whole build with {workers} worker(s): {times}")
+    measure([sys.executable, "-m", "maskmill", "warm-up"], cwd=str(ROOT))
+    ours: dict[int, list[Usage]] = {1: [], 2: []}
+    theirs = []
+    for _ in range(arguments.runs):
+        with tempfile.TemporaryDirectory(dir=arguments.scratch) as folder:
+            for workers, usages in ours.items():
+                usages.append(maskmill(arguments, Path(folder), workers))
+            if arguments.reference:
+                theirs.append(reference(arguments, Path(folder)))
+                print(f"reference: {theirs[-1]:.1f} s CPU together")
+    for workers, usages in ours.items():
+        cpu = statistics.median(usage.cpu for usage in usages)
+        wall = statistics.median(usage.wall for usage in usages)
+        print(f"medians of {arguments.runs}: whole build, {workers} worker(s): {cpu:.1f} s CPU, {wall:.1f} s")
+        if theirs:
+            times = ratio(statistics.median(theirs), cpu)
+            print(f"  CPU seconds, reference ({statistics.median(theirs):.1f}) / maskmill's: {times}")
     extract_steps(arguments.dump)
 
 

@@ -1,5 +1,6 @@
 """In CI a skipped test fails, unless the machine lacks what it needs: shared data, a registry that answers."""
 
+import collections
 import os
 import socket
 import subprocess
@@ -9,6 +10,12 @@ from pathlib import Path
 import conftest
 import pytest
 import skips
+
+
+def test_files_of_tests_have_names_of_their_own() -> None:
+    """pytest collects none of two: a plain `pytest` ends there, while targets leave out files that they do not need."""
+    names = collections.Counter(path.name for path in (conftest.ROOT / "tests").rglob("test_*.py"))
+    assert [name for name, times in names.items() if times > 1] == []
 
 
 @pytest.mark.builds
