@@ -1,71 +1,98 @@
-"""Measures what a second worker gains: `maskmill examples` on text shards with 1 and with 2 local workers.
+"""Measures what a second worker gains: the whole build of copies of a dump with 1 and with 2 local workers, in turn.
 
-    python -m benchmarks.workers TEXT [--runs 5] [--scratch DIR]
+    python -m benchmarks.workers DUMP [--copies 8] [--runs 3] [--scratch DIR]
 
-TEXT is a folder that `maskmill extract` made, with 16 shards or more. Every worker is a process, the single one, too
-(multi_processing). The start-up of a command is the time that it takes for the first lines of each shard; it is
-subtracted. Give a folder on a RAM disk as --scratch, else the time in which the disk stores the records (fsync) is
-measured, too.
+Start-up is included. Two bounds stand beside the figures. Two builds of half the copies, with 1 worker each and at the
+same time, show what two processes that share nothing gain on this machine: cores share caches and memory. And a plain
+loop that writes a gigabyte and has it stored (fsync) shows the rate of the folder's disk; on a RAM disk (/dev/shm) only
+the processor counts.
 """
 
 import argparse
+import os
 import statistics
 import sys
 import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from benchmarks.measure import Usage, measure, print_machine, ratio, shorten
+import yaml
+
+from benchmarks.measure import Usage, measure, print_machine, ratio
 from benchmarks.reference import VOCABULARY
 
 ROOT = Path(__file__).parent.parent
-LENGTHS = ["--max_seq_length=512", "--max_predictions_per_seq=76", "--dupe_factor=10"]
+_BLOCK, _BLOCKS = bytes(4 << 20), 256
 
 
-def examples(text: Path, vocabulary: str, workers: int, scratch: str) -> Usage:
-    """Runs the stage once and deletes what it wrote. Returns what it took."""
-    with tempfile.TemporaryDirectory(dir=scratch) as output:
-        command = [sys.executable, "-m", "maskmill", "examples"]
-        paths = [f"--input={text}/part-*", f"--output={output}/examples"]
-        local = ["--direct_running_mode=multi_processing", f"--direct_num_workers={workers}"]
-        usage = measure([*command, *paths, f"--vocab_file={vocabulary}", *LENGTHS, *local], cwd=str(ROOT))
+def build(dumps: list[Path], workers: int, scratch: str) -> tuple[Usage, int]:
+    """Builds once and deletes what it wrote. Returns what it took, and the bytes of the records."""
+    with tempfile.TemporaryDirectory(dir=scratch) as folder:
+        config = Path(folder) / "build.yaml"
+        sections = {
+            "output": f"{folder}/build",
+            "report": "off",
+            "extract": {"input": ",".join(map(str, dumps)), "shard_size_mb": 27, "num_eval_articles": 100},
+            "examples": {"vocab_file": str(VOCABULARY), "max_seq_length": 512, "max_predictions_per_seq": 76},
+            "eval": {"num_examples_to_pick": 100},
+        }
+        config.write_text(yaml.safe_dump(sections))
+        command = [sys.executable, "-m", "maskmill", "build", str(config), f"--workers={workers}"]
+        usage = measure(command, cwd=str(ROOT))
+        size = sum(file.stat().st_size for file in Path(folder).rglob("*.tfrecord"))
     if usage.exit_code:
         sys.exit(usage.output[-2000:])
-    return usage
+    return usage, size
+
+
+def beside_each_other(dumps: list[Path], scratch: str) -> float:
+    """The seconds of two builds of half the dumps, with 1 worker each, at the same time."""
+    began = time.monotonic()
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(lambda half: build(half, 1, scratch), (dumps[::2], dumps[1::2])))
+    return time.monotonic() - began
+
+
+def disk_rate(scratch: str) -> float:
+    """Megabytes a second that a plain loop writes into a file, until they are stored."""
+    with tempfile.TemporaryFile(dir=scratch) as file:
+        began = time.monotonic()
+        for _ in range(_BLOCKS):
+            file.write(_BLOCK)
+        file.flush()
+        os.fsync(file.fileno())
+        return len(_BLOCK) * _BLOCKS / 1e6 / (time.monotonic() - began)
 
 
 def main() -> None:
-    """Prints the machine, the medians, and the ratio of the times without start-up."""
+    """Prints the machine, a row for each build, and the ratio of the medians."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("text", type=lambda path: Path(path).resolve())
-    parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--vocab", default=str(VOCABULARY))
+    parser.add_argument("dump", type=lambda path: Path(path).resolve())
+    parser.add_argument("--copies", type=int, default=8)
+    parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--scratch", default=None)
     arguments = parser.parse_args()
-    shards = sorted(arguments.text.glob("part-*"))
-    if not shards:
-        parser.error(f"{arguments.text} is no folder of text shards; give the --output of `maskmill extract`.")
     print_machine()
-    with tempfile.TemporaryDirectory(dir=arguments.scratch) as folder:
-        short = Path(folder) / "short"
-        shorten(shards, short)
-        runs: dict[tuple[Path, int], list[Usage]] = {}
+    with tempfile.TemporaryDirectory(dir=arguments.scratch) as scratch:
+        content = arguments.dump.read_bytes()
+        dumps = [Path(scratch) / f"{copy}-{arguments.dump.name}" for copy in range(arguments.copies)]
+        for dump in dumps:
+            dump.write_bytes(content)
+        print(f"the disk: {disk_rate(scratch):.0f} MB/s", flush=True)
+        walls: dict[str, list[float]] = {}
         for _ in range(arguments.runs):
-            for text in (short, arguments.text):
-                for workers in (1, 2):
-                    usage = examples(text, arguments.vocab, workers, folder)
-                    runs.setdefault((text, workers), []).append(usage)
-        wall = {key: statistics.median(u.wall for u in usages) for key, usages in runs.items()}
-        for workers in (1, 2):
-            usages = runs[arguments.text, workers]
-            cpu = statistics.median(u.cpu for u in usages)
-            largest = max(u.largest for u in usages) / 1e6
-            print(
-                f"{workers} worker{'s' if workers > 1 else ''}: {wall[arguments.text, workers]:.2f} s, of which "
-                f"{wall[short, workers]:.2f} s are start-up; {cpu:.2f} s CPU, largest process {largest:.0f} MB"
-            )
-        work = {workers: wall[arguments.text, workers] - wall[short, workers] for workers in (1, 2)}
-        times = ratio(work[1], work[2], digits=2)
-        print(f"{len(shards)} shards, medians of {arguments.runs}: 1 worker / 2 workers {times}, without start-up")
+            for workers in (1, 2):
+                label = f"{workers} worker{'s' if workers > 1 else ''}"
+                usage, size = build(dumps, workers, scratch)
+                print(usage.row(label), f"{size / 1e6 / usage.wall:7.0f} MB/s of records", flush=True)
+                walls.setdefault(label, []).append(usage.wall)
+            walls.setdefault("2 builds", []).append(beside_each_other(dumps, scratch))
+            print(f"{'2 builds at one time, of half each':<34} {walls['2 builds'][-1]:25.2f} s wall", flush=True)
+    medians = {label: statistics.median(seconds) for label, seconds in walls.items()}
+    for label in ("2 workers", "2 builds"):
+        times = ratio(medians["1 worker"], medians[label], digits=2)
+        print(f"medians of {arguments.runs}: {label} are {times} times as fast as 1 worker")
 
 
 if __name__ == "__main__":
