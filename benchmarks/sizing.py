@@ -70,6 +70,7 @@ def print_sizes(arguments: argparse.Namespace, a_byte_of_xml: float, a_byte_of_t
     """Prints a row for each number of CPUs."""
     seconds_a_byte = 1 / (arguments.upload * 1e6)
     unit = a_byte_of_xml * XML_BYTES / UNITS / arguments.efficiency
+    read = DUMP_BYTES / READ_AT_ONCE * seconds_a_byte  # by one process, for the checksum, beside the others
     copy = TEXT_BYTES / SHARDS * seconds_a_byte  # of text from fragments to a shard
     shard = max(a_byte_of_text * TEXT_BYTES / SHARDS / arguments.efficiency, RECORD_BYTES / SHARDS * seconds_a_byte)
     cpu_minutes = (a_byte_of_xml * XML_BYTES + a_byte_of_text * TEXT_BYTES) / 60
@@ -83,8 +84,9 @@ def print_sizes(arguments: argparse.Namespace, a_byte_of_xml: float, a_byte_of_t
     print("|---" * len(titles) + "|")
     for cpus in CPUS:
         shared = ((UNITS, unit), (SHARDS, copy), (SHARDS, shard))
-        in_turn = (math.ceil(pieces / cpus) * of_piece for pieces, of_piece in shared)
-        parts = [arguments.start, *in_turn, arguments.serial + DUMP_BYTES / READ_AT_ONCE * seconds_a_byte]
+        in_turn = [math.ceil(pieces / cpus) * of_piece for pieces, of_piece in shared]
+        in_turn[0] += read / cpus
+        parts = [arguments.start, *in_turn, arguments.serial + max(0, read - sum(in_turn))]
         hours, gigabytes = sum(parts) / 3600, cpus * arguments.gb_a_vcpu
         row = [f"{cpus}", f"{gigabytes:g}", *(f"{seconds / 60:.1f}" for seconds in parts), f"**{hours * 60:.0f}**"]
         row += [f"{cpus * hours:.1f}", f"{gigabytes * hours:.1f}"]
@@ -95,8 +97,8 @@ def print_sizes(arguments: argparse.Namespace, a_byte_of_xml: float, a_byte_of_t
         f"\nAssumed: a process on each of many CPUs does {arguments.efficiency:g} of what one does alone; it sends "
         f"{arguments.upload:g} MB a second to the store; machines are there after {arguments.start:g} s; a CPU has "
         f"{arguments.gb_a_vcpu:g} GB (measured: {memory / 1e6:.0f} MB in the largest process). The steps that one "
-        f"process does alone take {arguments.serial:g} s, and as long as it takes to read the dump for its checksum, "
-        f"{READ_AT_ONCE} parts at a time."
+        f"process does alone take {arguments.serial:g} s. One process reads the dump for its checksum beside the "
+        f"others, {READ_AT_ONCE} parts at a time, which takes {read:.0f} s."
     )
 
 

@@ -88,6 +88,11 @@ class FileInfo:
     version: str = dataclasses.field(default="", compare=False)
     checksum: str = dataclasses.field(default="", compare=False)
 
+    @property
+    def stored(self) -> str:
+        """The store's checksum and the version that it is of: they tell the content from any other. "": it has none."""
+        return f"{self.checksum} {self.version}" if self.checksum else ""
+
 
 class ChangedError(UnusableInputError):
     """A file is not the one whose version was named. It is made of the file's path alone."""

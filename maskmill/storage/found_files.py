@@ -18,33 +18,33 @@ def check_same(found: Sequence[FileInfo], now: Sequence[FileInfo]) -> None:
     """
     there = {file.path: file for file in now}
     for file in found:
-        _check(file, there.pop(file.path, None))
+        _check(there.pop(file.path, None), file.path, file.size, file.changed, file.stored)
     for path in there:
         raise RunFailedError(
             f"{path}: this input appeared while the command ran; run the same command again, which reads it, too."
         )
 
 
-def check_unchanged(path: str, size: int, changed: int) -> None:
+def check_unchanged(path: str, size: int, changed: int, stored: str = "") -> None:
     """Looks whether a file is as it was found; call it once the file is read.
 
     Args:
-      path, size, changed: as in FileInfo.
+      path, size, changed, stored: as in FileInfo; of what is 0 or empty nothing is known.
 
     Raises:
       RunFailedError: it is gone, or was replaced.
     """
-    _check(FileInfo(path=path, size=size, changed=changed), files.find(path))
+    _check(files.find(path), path, size, changed, stored)
 
 
-def _check(file: FileInfo, now: FileInfo | None) -> None:
+def _check(now: FileInfo | None, path: str, size: int, changed: int, stored: str) -> None:
     if now is None:
         raise RunFailedError(
-            f"{file.path}: this input was removed while the command ran; put it back, and run the same command again."
+            f"{path}: this input was removed while the command ran; put it back, and run the same command again."
         )
-    if now.size != file.size or (file.changed and now.changed != file.changed):
-        sizes = f", {file.size:,} bytes before and {now.size:,} now" if now.size != file.size else ""
+    if now.size != size or (changed and now.changed != changed) or (stored and now.stored != stored):
+        sizes = f", {size:,} bytes before and {now.size:,} now" if now.size != size else ""
         raise RunFailedError(
-            f"{file.path}: this input was changed while the command ran{sizes}; run the same command again, which "
+            f"{path}: this input was changed while the command ran{sizes}; run the same command again, which "
             "reads it as it is now."
         )

@@ -23,8 +23,8 @@ ShardKind = Literal["train", "eval"]
 class TextShard:
     """The description of a text shard: one sentence a line, a blank line after each document.
 
-    size: in bytes. inputs: the input files that it draws from, each with its sha256. key: of its completion record,
-    empty where the shard was not made by this build. changed: as in FileInfo.
+    size: in bytes. inputs: the input files that it draws from, each with its sha256, empty where the closing step adds
+    it. key: of its completion record, empty where the shard was not made by this build. changed: as in FileInfo.
     """
 
     path: str

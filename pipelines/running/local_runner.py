@@ -1,7 +1,7 @@
 """The local runner: it runs a graph step by step in this process, the work that is spread in worker processes."""
 
-import collections
 import dataclasses
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
 
@@ -22,52 +22,91 @@ class _Work:
         return self.work(description, *self.arguments)
 
 
+@dataclasses.dataclass(frozen=True)
+class _OneOf:
+    """Pieces of work of several steps, each given by the number of its step and its description."""
+
+    works: tuple[_Work, ...]
+
+    def __call__(self, piece: tuple[int, Any]) -> Any:
+        number, description = piece
+        return self.works[number](description)
+
+
 class LocalGraph(Graph):
     """A graph of this runner's. Nothing is done before it runs, so that all modules are imported before workers are."""
 
     def __init__(self) -> None:
-        self._steps: collections.deque[LocalCollection] = collections.deque()
+        self._steps: list[LocalCollection] = []
 
     def create(self, label: str, descriptions: Iterable[Any]) -> "LocalCollection":
-        return LocalCollection(self._steps, lambda _: descriptions)
+        return LocalCollection(self._steps, (), lambda: descriptions)
 
     def run(self, spread: Spread) -> None:
-        """Runs the steps in the order in which they were added."""
+        """Runs each step once those that it takes from have run, and spreads together what can be spread then."""
         while self._steps:
-            self._steps.popleft().run(spread)
+            left: list[LocalCollection] = []
+            spreads: list[LocalCollection] = []
+            for step in self._steps:
+                if not all(source.is_made for source in step.sources):
+                    left.append(step)
+                elif isinstance(step.make, _Work):
+                    spreads.append(step)
+                else:
+                    step.take(step.make())
+            self._steps = left
+            if spreads:
+                _spread_together(spreads, spread)
+
+
+def _spread_together(steps: Sequence["LocalCollection"], spread: Spread) -> None:
+    """Spreads the work of steps, those of the first step first."""
+    given = [step.sources[0].descriptions for step in steps]
+    pieces = [(number, one) for number, descriptions in enumerate(given) for one in descriptions]
+    made = iter(spread(_OneOf(tuple(cast(_Work, step.make) for step in steps)), pieces))
+    for step, descriptions in zip(steps, given, strict=True):
+        step.take(itertools.islice(made, len(descriptions)))
 
 
 class LocalCollection(Collection):
-    """Descriptions, there once the step that makes them has run; `make` is that step."""
+    """Descriptions, there once the step that makes them has run.
 
-    def __init__(self, steps: "collections.deque[LocalCollection]", make: Callable[[Spread], Iterable[Any]]) -> None:
-        self._steps, self._make = steps, make
-        self.descriptions: Sequence[Any] = ()
+    sources: what the step takes from. make: the step; or work for each description of the only source, which is spread.
+    """
+
+    def __init__(
+        self,
+        steps: "list[LocalCollection]",
+        sources: "Sequence[LocalCollection]",
+        make: Callable[[], Iterable[Any]] | _Work,
+    ) -> None:
+        self._steps, self.sources, self.make = steps, sources, make
+        self.is_made, self.descriptions = False, cast(Sequence[Any], ())
         steps.append(self)
 
-    def run(self, spread: Spread) -> None:
-        """Makes the descriptions, and forgets how: what they were made of is not needed any more."""
-        self.descriptions = list(self._make(spread))
-        del self._make
+    def take(self, made: Iterable[Any]) -> None:
+        """Takes the descriptions, and forgets how they are made: what they were made of is not needed any more."""
+        self.descriptions, self.is_made = list(made), True
+        self.sources, self.make = (), tuple
 
     def flat_map(self, label: str, work: Callable[..., Iterable[Any]], *arguments: Any) -> "LocalCollection":
-        return self._then(lambda _: (made for one in self.descriptions for made in work(one, *arguments)))
+        return self._then(lambda: (made for one in self.descriptions for made in work(one, *arguments)))
 
     def map(self, label: str, work: Callable[..., Any], *arguments: Any) -> "LocalCollection":
-        return self._then(lambda _: (work(one, *arguments) for one in self.descriptions))
+        return self._then(lambda: (work(one, *arguments) for one in self.descriptions))
 
     def spread(self, label: str, work: Callable[..., Any], *arguments: Any) -> "LocalCollection":
-        return self._then(lambda spread: spread(_Work(work, arguments), self.descriptions))
+        return self._then(_Work(work, arguments))
 
     def together(self, label: str = "Together") -> "LocalCollection":
-        return self._then(lambda _: [self.descriptions])
+        return self._then(lambda: [self.descriptions])
 
     def joined(self, label: str, *others: Collection) -> "LocalCollection":
         joined = cast(Sequence[LocalCollection], (self, *others))
-        return self._then(lambda _: (one for made in joined for one in made.descriptions))
+        return LocalCollection(self._steps, joined, lambda: (one for made in joined for one in made.descriptions))
 
     def step(self, step: Callable[..., Collection], label: str | None = None, **settings: Any) -> Collection:
         return step(self, **settings)
 
-    def _then(self, make: Callable[[Spread], Iterable[Any]]) -> "LocalCollection":
-        return LocalCollection(self._steps, make)
+    def _then(self, make: Callable[[], Iterable[Any]] | _Work) -> "LocalCollection":
+        return LocalCollection(self._steps, (self,), make)

@@ -3,6 +3,7 @@
 import operator
 from collections.abc import Iterator, Mapping, Sequence
 
+from maskmill.storage import files
 from maskmill.storage.reuse import Reuse
 from maskmill.text.text_shards import TextShard
 from pipelines.settings.source_options import MixOptions, SourceOptions
@@ -10,7 +11,7 @@ from pipelines.settings.stage_options import ExtractOptions
 from transforms.collection import Collection
 from transforms.extraction import template_library
 from transforms.extraction.template_library import CollectTemplates
-from transforms.inputs.batches import CutIntoBatches, FindInputs
+from transforms.inputs.batches import CutIntoBatches, DigestObjects, FindInputs
 from transforms.shards import fragments as fragment_step
 from transforms.shards.duplicates import DecideOnDuplicates
 from transforms.shards.fragments import ExtractDocuments
@@ -32,6 +33,11 @@ def find_inputs(found: Collection, options: ExtractOptions) -> Collection:
     return found.step(
         FindInputs, patterns=options.input, dump_date=options.dump_date, input_format=options.input_format
     )
+
+
+def digests_of(inputs: Collection, options: ExtractOptions) -> Sequence[Collection]:
+    """Adds the step that gives the checksums which the list of InputFile may lack, if some lie in a store: a Digest."""
+    return [] if all(map(files.is_local, options.input)) else [inputs.step(DigestObjects)]
 
 
 def extract_documents(
@@ -69,11 +75,13 @@ def extract_documents(
 def ExtractSource(found: Collection, *, source: SourceOptions, output: str, reuse: Reuse) -> Collection:
     """Extracts a source of a mix by its own options.
 
-    Input: one mapping, from each source's name to its inputs. Output: Fragment.
+    Input: one mapping, from each source's name to its inputs. Output: Fragment, and Digest as `digests_of` gives it.
     """
     of_source = found.map("Inputs", operator.itemgetter(source.name))  # sequence of FileInfo
     inputs = find_inputs(of_source, source.extract)  # list of InputFile
-    return extract_documents(inputs, source.extract, output, reuse, source.name)
+    digests = digests_of(inputs, source.extract)
+    fragments = extract_documents(inputs, source.extract, output, reuse, source.name)
+    return fragments.joined("Known", *digests) if digests else fragments
 
 
 def _assembled(
@@ -93,11 +101,14 @@ def expand_extract(
 ) -> tuple[Collection, Sequence[Collection]]:
     """Adds the steps of the default mode, from the inputs that the checks have found; returns as Stage.expand."""
     extraction = options.decided_extraction
-    fragments = extract_documents(find_inputs(found, options), options, output, reuse)
+    inputs = find_inputs(found, options)
+    digests = digests_of(inputs, options)
+    fragments = extract_documents(inputs, options, output, reuse)
     plans = fragments.step(
         PlanTextShards, split=options.split.decided, extraction=extraction, output=output, previous=reuse.previous
     )
-    return _assembled(plans, fragments, {"": extraction}, output, reuse)
+    made, finished = _assembled(plans, fragments, {"": extraction}, output, reuse)
+    return made, [*finished, *digests]
 
 
 def expand_mlperf(
@@ -105,7 +116,7 @@ def expand_mlperf(
 ) -> tuple[Collection, Sequence[Collection]]:
     """Adds the steps of the reference's chain, from the inputs that the checks have found; returns as Stage.expand."""
     inputs, split, extraction = find_inputs(found, options), options.decided.split, options.decided_extraction
-    finished = []
+    finished = [*digests_of(inputs, options)]
     if from_doc_files:
         raw_files = inputs.step(TakeRawFiles)  # RawBatch
     else:

@@ -1,6 +1,7 @@
 """gs:// paths on an emulator: an object appears whole or not at all, and every refusal is one sentence."""
 
 import collections
+import dataclasses
 import gc
 import hashlib
 import http.server
@@ -28,6 +29,8 @@ from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.storage import completions, files, finished
 from maskmill.storage.web_client import WebClient
 from pipelines.commands import cli
+from transforms.inputs.batches import digest_input, digest_object
+from transforms.inputs.units import Digest
 from transforms.shards.cached_texts import read_cached
 
 pytestmark = pytest.mark.long
@@ -58,6 +61,25 @@ def test_an_object_appears_when_it_is_complete(environment: Mapping[str, str]) -
         assert (file.size, file.sha256) == (len(data), hashlib.sha256(data).hexdigest())
         assert files.read_bytes(path) == data
         assert files.size(path) == len(data)
+
+
+def test_an_object_is_known_by_its_store_s_checksum_until_the_run_has_read_it(environment: Mapping[str, str]) -> None:
+    path, dump = f"gs://{BUCKET}/known/dump.xml.bz2", commands.DUMP.read_bytes()
+    cloud.upload(environment, BUCKET, "known/dump.xml.bz2", dump)
+    (found,) = files.match([path])
+    with slow_store(environment, delay=0) as (slow, store), cloud.set_environment(slow):
+        _, known, _ = digest_input((0, found), "2016-05-01")
+    assert sum(one.received for one in store.asked) < len(dump) / 2, "its header"
+    assert (known.sha256, known.content) == ("", f"{found.checksum} {found.version}")
+    assert digest_object(known) == Digest(path, hashlib.sha256(dump).hexdigest())
+    cloud.upload(environment, BUCKET, "known/dump.xml.bz2", dump)
+    (anew,) = files.match([path])
+    assert (anew.checksum, anew.size) == (found.checksum, found.size)
+    assert digest_input((0, anew), "2016-05-01")[1].content != known.content
+    with pytest.raises(
+        RunFailedError, match=r"dump\.xml\.bz2: this input was changed while the command ran; run the same"
+    ):
+        digest_object(dataclasses.replace(known, changed=0))
 
 
 @pytest.mark.parametrize("status", [None, 503, 404])
@@ -390,6 +412,10 @@ def test_a_build_from_and_to_gs_gives_the_local_bytes(environment: Mapping[str, 
     assert {n for n in first if not n.endswith("manifest.json")} == {*expected, "report.html"}
     for name, sha256 in expected.items():
         assert hashlib.sha256(cloud.content(environment, BUCKET, f"out/{name}")).hexdigest() == sha256, name
+    text = json.loads(cloud.content(environment, BUCKET, "out/text/manifest.json"))
+    dump = {f"{root}/in/dump.xml.bz2": hashlib.sha256(commands.DUMP.read_bytes()).hexdigest()}
+    assert {entry["path"]: entry["sha256"] for entry in text["inputs"]} == dump
+    assert all(shard["inputs"] == dump for shard in text["shards"])
     shards = json.loads(cloud.content(environment, BUCKET, "out/examples/manifest.json"))["shards"]
     assert {s["sha256"] for s in shards} == {expected[f"examples/{s['name']}"] for s in shards}
 

@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import hashlib
+import json
 import os
 import subprocess
 import sys
@@ -163,6 +164,8 @@ def test_a_build_from_and_to_s3_gives_the_local_bytes(service: s3.Service, tmp_p
     build()
     made = {path.removeprefix(f"{ROOT}/demo/"): files.sha256_of(path) for path in files.list_below(f"{ROOT}/demo")}
     data = {name: digest for name, digest in made.items() if ".maskmill/" not in name and "manifest.json" not in name}
+    text = json.loads(files.read_bytes(f"{ROOT}/demo/text/manifest.json"))
+    assert [entry["sha256"] for entry in text["inputs"]] == [hashlib.sha256(commands.DUMP.read_bytes()).hexdigest()]
     assert data.pop("report.html")
     assert data == expected
     said, requests = build()

@@ -19,6 +19,7 @@ from command_runs.commands import DUMP, IN_MEMORY, ROOT, TWO_PROCESSES, VOCAB, d
 from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
 from pipelines.commands import cli
 from pipelines.running import local_worker
+from pipelines.running.local_runner import LocalGraph
 from pipelines.running.local_worker import StepError, Workers
 
 pytestmark = pytest.mark.long
@@ -102,6 +103,25 @@ def double(number: int) -> int:
 def test_what_pieces_give_is_in_their_order(count: int, workers: Workers) -> None:
     assert workers.map(double, range(count)) == [2 * number for number in range(count)]
     assert workers.map(functools.partial(pow, 3), range(count)) == [3**number for number in range(count)]
+
+
+def wait_for_other(number: int, ours: Path, other: Path) -> int:
+    ours.touch()
+    for _ in range(600):
+        if other.exists():
+            return number
+        time.sleep(0.05)
+    raise TimeoutError(f"{other} never came")
+
+
+def test_steps_that_do_not_wait_for_each_other_share_the_workers(workers: Workers, tmp_path: Path) -> None:
+    a, b, graph = tmp_path / "a", tmp_path / "b", LocalGraph()
+    numbers = graph.create("Numbers", [1])
+    one = numbers.spread("One", wait_for_other, a, b)
+    other = numbers.map("Double", double).spread("Other", wait_for_other, b, a)
+    made = one.spread("After", double).joined("Both", other).together()
+    graph.run(workers.map)
+    assert made.descriptions == [[2, 2]]
 
 
 def complain(number: int) -> int:

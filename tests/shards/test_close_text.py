@@ -23,6 +23,7 @@ from made_up import dump_files
 from maskmill.text.text_shards import TextShard
 from transforms.extraction.options import WikitextOptions
 from transforms.extraction.template_library import bind_library, collect_templates
+from transforms.inputs.units import Digest
 from transforms.shards.close_text import close_text_shards
 from transforms.shards.fragments import Fragment, extract_batch
 from transforms.shards.mlperf_shards import CleanedBatch, clean_batch, gather_part, plan_parts, raw_files_of_inputs
@@ -54,7 +55,7 @@ def write_shards(
 
 
 def close(
-    elements: list[TextShard | Fragment | CleanedBatch],
+    elements: list[TextShard | Fragment | CleanedBatch | Digest],
     output: Path,
     extraction: ExtractionOptions = PLAIN,
     max_documents: int | None = None,
@@ -104,6 +105,17 @@ def test_the_manifest_says_what_the_directory_holds(dump: Path, tmp_path: Path) 
     (rejected,) = [json.loads(line) for line in (tmp_path / "rejected.jsonl").read_text().splitlines()]
     assert (rejected["input"], rejected["title"], "UTF-8" in rejected["reason"]) == (str(dump), "Article 21", True)
     assert len((tmp_path / "eval.md5").read_text().split()) == 4
+
+
+def test_inputs_in_a_store_have_the_checksums_that_were_computed_beside_the_work(dump: Path, tmp_path: Path) -> None:
+    plain = make_fragments(dump, tmp_path / "plain")
+    expected = close([*plain, *write_shards(plain, tmp_path / "plain")], tmp_path / "plain")
+    (file,) = {file for fragment in plain for file in fragment.batch.files}
+    stored = dataclasses.replace(file, sha256="", stored="a checksum and a version")
+    made = make_fragments(dump, tmp_path / "out")
+    fragments = [dataclasses.replace(f, batch=dataclasses.replace(f.batch, files=(stored,))) for f in made]
+    elements = [*fragments, *write_shards(fragments, tmp_path / "out"), Digest(file.path, file.sha256)]
+    assert close(elements, tmp_path / "out") == expected
 
 
 def test_elements_in_any_order_give_the_same_manifest(dump: Path, tmp_path: Path) -> None:

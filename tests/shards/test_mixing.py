@@ -22,7 +22,7 @@ from properties import tries
 
 from maskmill.errors import UnusableInputError
 from maskmill.storage import completions
-from transforms.inputs.units import InputFile, Unit, UnitBatch
+from transforms.inputs.units import Digest, InputFile, Unit, UnitBatch
 from transforms.shards.fragments import KIND, TABLE, Fragment, extract_batch, fragment_key, in_order
 from transforms.shards.mixing import PlanMix, mix_counts, plan_mix
 from transforms.shards.options import QualityOptions, Source, SplitOptions
@@ -274,6 +274,19 @@ def test_two_sources_of_the_same_content_are_refused(tmp_path: Path) -> None:
     settings = [Source(name=name, extraction=PLAIN) for name in ("one", "two")]
     with pytest.raises(UnusableInputError, match=r"b\.xml of sources\.two has the content of .*a\.xml of sources\.one"):
         plan_mix(fragments, SplitOptions(eval_fraction=0), settings, str(tmp_path / "out"))
+
+
+def test_what_is_known_by_a_store_s_checksum_is_compared_by_its_own(tmp_path: Path) -> None:
+    sources = [MixedSource(name, None, 1.0, [(name, number, 9)]) for number, name in enumerate(("one", "two"))]
+    fragments = [
+        dataclasses.replace(f, batch=dataclasses.replace(f.batch, files=(dataclasses.replace(file, sha256=""),)))
+        for f in write_fragments(sources, str(tmp_path))
+        for file in f.batch.files
+    ]
+    settings = settings_of(sources), str(tmp_path)
+    assert plan_mix([Digest("two", "a"), *fragments, Digest("one", "b")], SplitOptions(eval_fraction=0), *settings)
+    with pytest.raises(UnusableInputError, match=r"two of sources\.two has the content of one of sources\.one"):
+        plan_mix([Digest("two", "a"), *fragments, Digest("one", "a")], SplitOptions(eval_fraction=0), *settings)
 
 
 # ---- fragments of several sources

@@ -63,7 +63,7 @@ def collect_templates(batch: UnitBatch, reading: ReadOptions, output: str, previ
       RunFailedError: the input cannot be read to its end.
     """
     ranges = [(u.format, u.start, u.end) for u in batch.units]
-    first, *others = (file.sha256 for file in batch.files)
+    first, *others = (file.content for file in batch.files)
     source = (first, ranges, reading, *others)
     key = completions.fingerprint(PIECES, completions.FORMAT_VERSIONS["templates"], *source)
     text = completions.work_name(PIECES, f"{key}.text")

@@ -11,7 +11,7 @@ from transforms.inputs.bzip2 import Bzip2Streams
 from transforms.inputs.found_inputs import DateEvidence, date_evidence, decide_dates, find_inputs
 from transforms.inputs.mediawiki import read_header
 from transforms.inputs.options import ReadOptions
-from transforms.inputs.units import PLAIN_BYTES_A_PACKED_BYTE, InputFile, Unit, UnitBatch, plan_units
+from transforms.inputs.units import PLAIN_BYTES_A_PACKED_BYTE, Digest, InputFile, Unit, UnitBatch, plan_units
 
 # Files of up to a megabyte share batches of up to four; a batch takes a tenth of a second.
 _SMALL_FILE = 1 << 20
@@ -29,6 +29,8 @@ def _numbered_inputs(
 def digest_input(numbered: tuple[int, files.FileInfo], date: str | None) -> tuple[int, InputFile, DateEvidence | None]:
     """Adds an input's checksum, its header, and what it says of its date, to its number in the order of the inputs.
 
+    A file is read for its checksum unless its store has one, which nobody needs to wait for.
+
     date: the ISO date that the user names; None: the dump's own.
 
     Raises:
@@ -36,13 +38,32 @@ def digest_input(numbered: tuple[int, files.FileInfo], date: str | None) -> tupl
       RunFailedError: it is not as it was found.
     """
     number, file = numbered
-    sha256 = files.sha256_of(file.path, also=Bzip2Streams(file.path).add)
-    check_unchanged(file.path, file.size, file.changed)
-    header = read_header(file.path)
     digested = InputFile(
-        path=file.path, size=file.size, sha256=sha256, date=date or "", changed=file.changed, header=header
+        path=file.path,
+        size=file.size,
+        sha256="" if file.stored else _sha256_of(file),
+        stored=file.stored,
+        date=date or "",
+        changed=file.changed,
+        header=read_header(file.path),
     )
-    return number, digested, None if date else date_evidence(file.path, header)
+    return number, digested, None if date else date_evidence(file.path, digested.header)
+
+
+def _sha256_of(file: files.FileInfo | InputFile) -> str:
+    """The checksum of an input, whose bzip2 streams are compared with theirs on the way; raises as `digest_input`."""
+    sha256 = files.sha256_of(file.path, also=Bzip2Streams(file.path).add)
+    check_unchanged(file.path, file.size, file.changed, file.stored)
+    return sha256
+
+
+def _without_digest(inputs: Sequence[InputFile]) -> Iterator[InputFile]:
+    return (file for file in inputs if not file.sha256)
+
+
+def digest_object(file: InputFile) -> Digest:
+    """Reads an input for its checksum; raises as `digest_input`."""
+    return Digest(file.path, _sha256_of(file))
 
 
 def inputs_in_order(digested: Sequence[tuple[int, InputFile, DateEvidence | None]]) -> list[InputFile]:
@@ -134,6 +155,14 @@ def FindInputs(
         .together()
         .map("InOrder", inputs_in_order)  # list[InputFile]
     )
+
+
+def DigestObjects(inputs: Collection) -> Collection:
+    """Reads the inputs that are known by their store's checksum for their own, beside all work that does not need it.
+
+    Input: one list of InputFile. Output: Digest.
+    """
+    return inputs.flat_map("InStores", _without_digest).spread("Digest", digest_object)  # Digest
 
 
 def CutIntoBatches(

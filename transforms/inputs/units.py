@@ -53,7 +53,8 @@ class Unit:
 class InputFile:
     """An input with its size in bytes, its checksum, its date, and how its sentences are split.
 
-    changed: as in FileInfo. header: of a dump, as `mediawiki.read_header` gives it.
+    sha256: empty if its store has a checksum of it; then `Digest` has it once the run has read the file.
+    changed, stored: as in FileInfo. header: of a dump, as `mediawiki.read_header` gives it.
     date: the ISO date that {{CURRENTDAY}} and the like give in the file's pages; empty where the file has none.
     sentences: the JSON of a SentenceChoice (transforms/sentences/choice.py); empty until one is made.
     """
@@ -61,10 +62,24 @@ class InputFile:
     path: str
     size: int
     sha256: str
+    stored: str = ""
     date: str = ""
     sentences: str = ""
     changed: int = dataclasses.field(default=0, compare=False)
     header: bytes = dataclasses.field(default=b"", compare=False, repr=False)
+
+    @property
+    def content(self) -> str:
+        """What tells its content from any other: keys of finished work hold it."""
+        return self.sha256 or self.stored
+
+
+@dataclasses.dataclass(frozen=True)
+class Digest:
+    """The sha256 of an input that is known by its store's checksum until then."""
+
+    path: str
+    sha256: str
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -84,9 +99,9 @@ class UnitBatch:
     source: str = ""
 
     def check_unchanged(self) -> None:
-        """Raises RunFailedError if a file is not as it was when its checksum was computed; call it once it is read."""
+        """Raises RunFailedError if a file is not as it was when it was found; call it once it is read."""
         for file in self.files:
-            check_unchanged(file.path, file.size, file.changed)
+            check_unchanged(file.path, file.size, file.changed, file.stored)
 
     @property
     def parts(self) -> list[tuple[InputFile, list[Unit]]]:

@@ -11,7 +11,7 @@ from maskmill.text.text_shards import TextShard
 from transforms.extraction import template_library, unknown_templates
 from transforms.extraction.template_rules import has_rules
 from transforms.inputs.site import Site, other_project
-from transforms.inputs.units import InputFile
+from transforms.inputs.units import Digest, InputFile
 from transforms.shards import duplicate_search, duplicates, mixing, mlperf_shards, sentence_choice
 from transforms.shards import fragments as fragment_step
 from transforms.shards.fragments import Fragment
@@ -31,7 +31,7 @@ OfSource = tuple[Source, list[Fragment]]
 
 
 def close_text_shards(
-    elements: Sequence[TextShard | Fragment | CleanedBatch],
+    elements: Sequence[TextShard | Fragment | CleanedBatch | Digest],
     sources: Sequence[Source],
     *,
     parameters: Mapping[str, Any],
@@ -75,6 +75,7 @@ def close_text_shards(
     counts["clean"] = sum_counts(batch.counts for batch in cleaned)
     for kind in ("train", "eval"):
         counts[kind] = _kind_counts([shard for shard in shards if shard.kind == kind])
+    digests = {element.path: element.sha256 for element in elements if isinstance(element, Digest)}
     inputs = _inputs(fragments, cleaned)
     without_rules = _languages_without_rules(of_sources)
     sentences = _sentences(of_sources, of_fragments)
@@ -89,8 +90,8 @@ def close_text_shards(
         | _other_projects(fragments)
         | {"sentences": sentences}
         | ({"sources": mix} if mix else {}),
-        inputs=_input_entries(inputs, fragments),
-        shards=[_shard_entry(shard) for shard in shards],
+        inputs=_input_entries(inputs, fragments, digests),
+        shards=[_shard_entry(shard, digests) for shard in shards],
         counts={step: values for step, values in counts.items() if values},
         rejected=[row for fragment in fragments for row in of_fragments[fragment.key]["rejected"]],
         there=there,
@@ -120,13 +121,15 @@ def _inputs(fragments: Sequence[Fragment], cleaned: Sequence[CleanedBatch]) -> l
     return list(by_path.values())
 
 
-def _input_entries(inputs: Sequence[InputFile], fragments: Sequence[Fragment]) -> list[dict[str, Any]]:
+def _input_entries(
+    inputs: Sequence[InputFile], fragments: Sequence[Fragment], digests: Mapping[str, str]
+) -> list[dict[str, Any]]:
     """The inputs for the manifest, each with the name of its source where a build mixes several."""
     sources = {file.path: fragment.batch.source for fragment in fragments for file in fragment.batch.files}
     entries = []
     for file in inputs:
         source = sources.get(file.path)
-        entry = {"path": file.path, "bytes": file.size, "sha256": file.sha256}
+        entry = {"path": file.path, "bytes": file.size, "sha256": digests.get(file.path, file.sha256)}
         entries.append(entry | ({"source": source} if source else {}))
     return entries
 
@@ -225,7 +228,7 @@ def _kind_counts(shards: Sequence[TextShard]) -> dict[str, int]:
     return dict(totals)
 
 
-def _shard_entry(shard: TextShard) -> dict[str, Any]:
+def _shard_entry(shard: TextShard, digests: Mapping[str, str]) -> dict[str, Any]:
     return {
         "name": files.base_name(shard.path),
         "kind": shard.kind,
@@ -233,5 +236,5 @@ def _shard_entry(shard: TextShard) -> dict[str, Any]:
         "sha256": shard.sha256,
         "documents": shard.documents,
         "sentences": shard.sentences,
-        "inputs": dict(shard.inputs),
+        "inputs": {path: digests.get(path, sha256) for path, sha256 in shard.inputs.items()},
     }

@@ -90,7 +90,7 @@ class Fragment:
     cut_off: tuple[str, ...] = ()
 
     def inputs_of(self, ranges: Ranges) -> dict[str, str]:
-        """The input files that byte ranges [k, 2] of the text come from, each with its sha256."""
+        """The input files that byte ranges [k, 2] of the text come from, each with its sha256, if it is known."""
         files_of_batch = self.batch.files
         if len(files_of_batch) == 1:
             return {files_of_batch[0].path: files_of_batch[0].sha256}
@@ -116,7 +116,7 @@ def fragment_key(options: ExtractionOptions, batch: UnitBatch) -> str:
     In a mix the key holds the name of the source, too, so that no two sources ever write the same file.
     """
     ranges = [(unit.format, unit.start, unit.end) for unit in batch.units]
-    contents = [(file.sha256, file.date, file.sentences) for file in batch.files]
+    contents = [(file.content, file.date, file.sentences) for file in batch.files]
     source = (ranges, batch.limit, batch.templates, *contents)
     of_source = (batch.source,) if batch.source else ()
     return completions.fingerprint(KIND, completions.FORMAT_VERSIONS["extract"], options, source, *of_source)

@@ -27,6 +27,7 @@ from maskmill.errors import UnusableInputError
 from maskmill.masking.seeds import hash_of
 from maskmill.storage import completions
 from transforms.collection import Collection
+from transforms.inputs.units import Digest
 from transforms.shards.eval_membership import choose_eval
 from transforms.shards.fragments import Fragment, in_order
 from transforms.shards.options import Source, SplitOptions
@@ -109,18 +110,24 @@ def _choice_hash(hashes: Hashes, seed: int) -> Hashes:
 
 
 def plan_mix(
-    fragments: Iterable[Fragment], split: SplitOptions, sources: Sequence[Source], output: str, previous: str = ""
+    elements: Iterable[Fragment | Digest],
+    split: SplitOptions,
+    sources: Sequence[Source],
+    output: str,
+    previous: str = "",
 ) -> list[ShardPlan]:
     """Plans all shards of a mix from its fragments' tables, in whatever order they come: training text, then eval.
 
-    sources: in the order of their names. output: the directory of the shards; the record of the mix is written there.
+    elements: the fragments, and the checksums of inputs that they lack. sources: in the order of their names. output:
+    the directory of the shards; the record of the mix is written there.
 
     Raises:
       UnusableInputError: a source gives no document, or none for training although it has a weight; two sources have an
         input of the same content; the eval set needs more documents than there are.
     """
-    ordered = in_order(fragments)
-    _refuse_equal_inputs(ordered)
+    elements = list(elements)
+    ordered = in_order(element for element in elements if isinstance(element, Fragment))
+    _refuse_equal_inputs(ordered, {one.path: one.sha256 for one in elements if isinstance(one, Digest)})
     of_source = {source.name: [f for f in ordered if f.batch.source == source.name] for source in sources}
     documents = []
     for source in sources:
@@ -136,14 +143,14 @@ def plan_mix(
     return plan_runs(train, evaluation, split, output)
 
 
-def _refuse_equal_inputs(fragments: Sequence[Fragment]) -> None:
+def _refuse_equal_inputs(fragments: Sequence[Fragment], digests: Mapping[str, str]) -> None:
     """Raises UnusableInputError if two sources have an input of the same content: an article that is held out in one
     of them would be trained on in the other."""
     seen: dict[str, tuple[str, str]] = {}
     for fragment in fragments:
         source = fragment.batch.source
         for file in fragment.batch.files:
-            other, path = seen.setdefault(file.sha256, (source, file.path))
+            other, path = seen.setdefault(digests.get(file.path, file.sha256), (source, file.path))
             if other != source:
                 raise UnusableInputError(
                     f"{file.path} of sources.{source} has the content of {path} of sources.{other}, so articles that "

@@ -65,7 +65,7 @@ class RawFile:
 
     @property
     def inputs(self) -> dict[str, str]:
-        """The input files, each with its sha256."""
+        """The input files, each with its sha256, if it is known."""
         if self.file is not None:
             return {self.file.path: self.file.sha256}
         return dict(item for fragment, ranges in self.pieces for item in fragment.inputs_of(ranges).items())
@@ -185,7 +185,7 @@ def clean_batch(
       UnusableInputError: a file is not UTF-8, or holds fewer articles than must be drawn from it.
     """
     sources: list[Any] = [
-        raw.file.sha256 if raw.file else [(fragment.key, ranges) for fragment, ranges in raw.pieces] for raw in batch
+        raw.file.content if raw.file else [(fragment.key, ranges) for fragment, ranges in raw.pieces] for raw in batch
     ]
     place = (batch[0].number, batch[0].num_files)
     parameters = (split.num_eval_articles, extraction.random_seed, extraction.language)
@@ -253,7 +253,7 @@ def _read_batch(batch: RawBatch, extraction: ExtractionOptions, output: str) -> 
             yield next(packed)
             continue
         content = files.read_bytes(raw.file.path)
-        check_unchanged(raw.file.path, raw.file.size, raw.file.changed)
+        check_unchanged(raw.file.path, raw.file.size, raw.file.changed, raw.file.stored)
         yield content
 
 

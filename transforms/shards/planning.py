@@ -81,7 +81,7 @@ class ShardPlan:
 
     @property
     def inputs(self) -> dict[str, str]:
-        """The input files that the shard draws from, each with its sha256."""
+        """The input files that the shard draws from, each with its sha256, if it is known."""
         return dict(item for fragment, ranges in self.pieces for item in fragment.inputs_of(ranges).items())
 
 
