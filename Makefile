@@ -16,15 +16,21 @@ help:
 export PYTHONDONTWRITEBYTECODE :=
 PIP_INSTALL := pip install --quiet --disable-pip-version-check --no-compile --no-deps
 
+# What compiles kernels is installed first: those of the demo are compiled while pip installs the rest.
+COMPILER := llvmlite|numba|numpy|protobuf|psutil|pyyaml|urllib3
+
 $(VENV)/base: requirements.lock setup.py
 	$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' \
 	  || { echo "maskmill needs Python 3.11, 3.12 or 3.13; name one with make PYTHON=..."; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/$(PIP_INSTALL) --requirement requirements.lock
+	sed -nE '/^($(COMPILER))==/,/[^\\]$$/p' requirements.lock > $(VENV)/compiler.txt
+	$(BIN)/$(PIP_INSTALL) --requirement $(VENV)/compiler.txt
 	$(BIN)/$(PIP_INSTALL) --editable .
+	@$(BIN)/maskmill warm-up examples/demo.yaml & compiling=$$!; \
+	  $(BIN)/$(PIP_INSTALL) --requirement requirements.lock && wait $$compiling
 	touch $@
 
-# The kernels are compiled while pip waits for packages; what the demo runs is compiled already, if it was built.
+# The other kernels are compiled while pip waits for packages.
 $(VENV)/test: $(VENV)/base requirements-test.lock
 	@$(BIN)/maskmill warm-up & compiling=$$!; \
 	  $(BIN)/$(PIP_INSTALL) --requirement requirements-test.lock && wait $$compiling

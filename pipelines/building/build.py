@@ -2,7 +2,7 @@
 
 import dataclasses
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from maskmill.errors import UnusableInputError
@@ -41,8 +41,7 @@ def run(
     before = options.get(ExamplesStage) if first[0][0] is EvalStage else None
     if options.report not in ("off", "none") and files.is_local(options.output):
         files.check_replaceable(files.join(options.output, REPORT), files.join(options.output, REPORT))
-    # The report at the end: what it runs is compiled with the rest, so that the user waits once.
-    later = () if options.report in ("off", "none") else kernels.OF_VERIFY
+    later = _kernels_of_report(options)
     if not second:
         # Another vocabulary than in the run before is no reason to refuse its examples, if the build has made it.
         is_made = VocabularyStage in options and first[0][0] is ExamplesStage
@@ -52,6 +51,21 @@ def run(
     if not results:
         return {}
     return {**results, **run_chosen(second, beam_arguments, makes_vocabulary=True)}
+
+
+def expected_kernels(options: BuildOptions) -> list[str]:
+    """The kernels that a build runs, as far as its options say; as to `kernels.prepare`."""
+    return [*_kernels_of_report(options), *_expected(list(options.stages.items()))]
+
+
+def _kernels_of_report(options: BuildOptions) -> Sequence[str]:
+    """What the report at the end runs is compiled with the rest, so that the user waits once."""
+    return () if options.report in ("off", "none") else kernels.OF_VERIFY
+
+
+def _expected(chosen: Sequence[Chosen]) -> Iterator[str]:
+    for stage, options in chosen:
+        yield from stage.expected_kernels(options)
 
 
 def _check_two_graphs(second: Sequence[Chosen], beam_arguments: Sequence[str]) -> None:
@@ -92,9 +106,7 @@ def run_chosen(
     Raises:
       UnusableInputError, RunFailedError: as the checks, the stages and the runner say.
     """
-    kernels.expect(
-        lambda: [*later_kernels, *(name for stage, options in chosen for name in stage.expected_kernels(options))]
-    )
+    kernels.expect(lambda: [*later_kernels, *_expected(chosen)])
     checked = [stage.check(options, is_first=place == 0) for place, (stage, options) in enumerate(chosen)]
     if makes_vocabulary:
         checked = [dataclasses.replace(stage, unclaimed=tuple(stage.contents)) for stage in checked]

@@ -131,6 +131,17 @@ def _config(line: "CommandLine", whose: str, what_to_do: str) -> str:
     return line.names[0]
 
 
+def _warm_up(line: "CommandLine") -> None:
+    from pipelines.stages import kernels
+
+    only = None
+    if line.names:
+        from pipelines.building import build, build_options
+
+        only = build.expected_kernels(build_options.read_build(_config(line, "a warm-up has", "name a build's"), {}))
+    kernels.warm_up(only)
+
+
 def _build(line: "CommandLine") -> int:
     from pipelines.building import build_options
 
@@ -255,10 +266,11 @@ COMMANDS = {
         work="pipelines.commands.record_files:pick",
     ),
     "warm-up": Command(
-        help="compile everything at once, for an image",
+        help="compile everything at once, or what a build runs",
         example="maskmill warm-up",
-        work="pipelines.stages.kernels:warm_up",
-        usage="[--quiet]",
+        work=_warm_up,
+        usage="[CONFIG.yaml]",
+        takes_names=True,
     ),
     "index": Command(
         help="write DALI's index of TFRecord files",

@@ -24,16 +24,16 @@ def expect(names: Callable[[], Sequence[str]]) -> None:
     compilation.before_first(lambda: prepare(names()))
 
 
-def warm_up() -> None:
-    """Compiles everything, removes what nobody has used for long, and says where machine code is."""
+def warm_up(only: Sequence[str] | None) -> None:
+    """Compiles, removes what nobody has used for long, and says where machine code is. only: as to `prepare`."""
     from maskmill.kernels import cache, compiler
 
     start = time.monotonic()
-    count = prepare(None)
+    count = prepare(only)
     if removed := cache.remove_unused(time.time() - cache.KEPT_DAYS * 24 * 60 * 60):
         print(f"removed {removed} files that were not used for {cache.KEPT_DAYS} days")
     where = ", ".join(map(str, cache.cache_directories()))
-    missing = [name for name in compiler.chosen_modules() if not cache.is_ready(name)]
+    missing = [name for name in compiler.chosen_modules(only) if not cache.is_ready(name)]
     if missing:
         raise RunFailedError(f"Nothing can be kept in {where}; name another directory in NUMBA_CACHE_DIR.")
     took = f"compiled in {time.monotonic() - start:.0f} s" if count else "nothing to compile"

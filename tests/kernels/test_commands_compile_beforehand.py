@@ -46,9 +46,10 @@ def run(arguments):
     else:
         code = cli.main(arguments)
     used = {name for name in cache._used if name.startswith(("maskmill.", "transforms."))}
+    compiled = sorted(prepared)
     compilation.begin()  # what it would have compiled, if a check had run a kernel
     ready = {name for module in prepared for name in cache.ready_files(module)}
-    return {"code": code, "used": sorted(used), "missing": sorted(used - ready)}
+    return {"code": code, "compiled": compiled, "missing": sorted(used - ready)}
 
 if cache._used:
     sys.exit("what commands import runs kernels")
@@ -81,8 +82,11 @@ def runner() -> subprocess.Popen[str]:
     )
 
 
-def run(folder: Path, *arguments: object) -> None:
-    """Runs a command in `folder`; fails where it runs a kernel that was not compiled beforehand."""
+def run(folder: Path, *arguments: object) -> list[str]:
+    """Runs a command in `folder`; fails where it runs a kernel that was not compiled beforehand.
+
+    Returns the modules that it compiled, or found compiled.
+    """
     words = [str(argument) for argument in arguments]
     printed = folder / "printed.txt"
     process = runner()
@@ -95,6 +99,8 @@ def run(folder: Path, *arguments: object) -> None:
     # verify may find something in data as odd as this.
     assert found["code"] == 0 or words[0] == "verify", printed.read_text()
     assert not found["missing"], words
+    compiled: list[str] = found["compiled"]
+    return compiled
 
 
 IN_MEMORY = ("--direct_num_workers=1",)
@@ -191,7 +197,8 @@ def test_builds_and_what_looks_at_them(data: Path, tmp_path: Path) -> None:
         "eval:\n  num_examples_to_pick: 20\n"
     )
     run(data, "estimate", tmp_path / "build.yaml")
-    run(data, "build", tmp_path / "build.yaml", *IN_MEMORY)
+    compiled = run(data, "warm-up", tmp_path / "build.yaml")
+    assert run(data, "build", tmp_path / "build.yaml", *IN_MEMORY) == compiled
     run(data, "verify", tmp_path / "build")
     run(data, "lineage", tmp_path / "build")
     run(data, "inspect", tmp_path / "build")
