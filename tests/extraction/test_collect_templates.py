@@ -118,6 +118,16 @@ def test_the_first_definition_counts_in_whatever_order_pieces_come(batches: list
         TemplateLibrary(str(tmp_path), library)
 
 
+def test_modules_under_another_version_of_lua_are_others(
+    batches: list[UnitBatch], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pieces = [collect_templates(batch, ReadOptions(), str(tmp_path)) for batch in batches]
+    keys = {bind_library(pieces, str(tmp_path))[0].templates}
+    monkeypatch.setattr(template_library, "libraries_version", lambda: "lupa 99")
+    keys.add(bind_library(pieces, str(tmp_path))[0].templates)
+    assert len(keys) == len({TemplateLibrary(str(tmp_path), key).find(WIKI, b"#") for key in keys}) == 2
+
+
 def test_what_a_library_lacks(batches: list[UnitBatch], tmp_path: Path) -> None:
     [bound] = bind_library([collect_templates(batches[0], ReadOptions(), str(tmp_path))], str(tmp_path))
     templates = TemplateLibrary(str(tmp_path), bound.templates)

@@ -24,6 +24,7 @@ TEMPLATES = {
     "Inner": "({{nowrap|{{{1}}} km}})",
     "Own quote": "a\n\nb",
     "Own list": "* a\n* b",
+    "Endless": "x{{endless}}",
     "Two lines": "one\ntwo\n",
     "Convert": "many miles",
     MODULE_MARK + "Failing": "return { f = function() error('x') end }",
@@ -126,10 +127,17 @@ def test_the_report_says_what_the_definitions_give() -> None:
     }
 
 
+def test_a_page_that_meets_a_limit_counts_once_beside_a_report() -> None:
+    extractor = WikitextExtractor(Site(), WikitextOptions(expand_templates="unknown", report_templates=True), find)
+    assert extractor.extract(b"P", b"It is {{endless}} here.") == b"It is " + b"x" * 100 + b" here."
+    assert extractor.limited_pages == 1
+
+
 def test_links_to_files_and_categories_of_the_site_are_no_text() -> None:
     of_site = TextFilter(Site(namespaces={6: ("Fails", "File"), 14: ("Kategoreja", "Category")}))
     text = "[[Fails:a b.png|thumb]][[kategoreja:Mīsti]]<templatestyles src='a' />\nx [[Kategorejys]]\n"
     assert of_site.text_of(text) == "x [[Kategorejys]]"
+    assert of_site.text_of("class=" * 5000) == "class=" * 5000  # at once
     assert of_site.text_of("<span class=tooltip>[[|]]<span>[[File:a.png|link=]]</span></span>") == ""
 
 

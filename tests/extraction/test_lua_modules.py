@@ -1,6 +1,7 @@
 """Scribunto modules of a dump: what they give, and that hostile ones do no harm."""
 
 import importlib.util
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,19 @@ end
 function p.page() return mw.title.getCurrentTitle().text end
 function p.date() return os.date('%Y-%m-%d', os.time()) end
 function p.data() return mw.loadData('Modulis:Data').list[2] .. require('Modulis:Helper').twice('x') end
+function p.dated_data() return mw.loadData('Modulis:Dated').day end
+function p.data_of_template() return mw.loadData('Modulis:Of template').text end
+function p.child(frame) return frame:getParent():newChild{}:getTitle() end
+function p.bad_arguments()
+    local english, given = mw.language.new('en'), {}
+    local function note(...) local ok, why = pcall(...) table.insert(given, type(ok) .. type(why)) end
+    note(mw.title.new, 'x', 1 / 0)
+    note(mw.loadJsonData, {})
+    note(require, 5)
+    note(english.formatDate, english, {})
+    return table.concat(given, ' ')
+end
+function p.digits(frame) return #frame:callParserFunction('formatnum', ('1'):rep(30000)) end
 function p.random() return math.random(1000) .. ' ' .. math.random(1000) end
 function p.addresses() return tostring({}) .. tostring(print) .. tostring(tostring) .. tostring(function() end) end
 function p.calls_itself(frame) return 'a' .. frame:preprocess('{{#invoke:Good|calls_itself}}') end
@@ -77,19 +91,26 @@ function p.sort_that_lies() local t = { 3, 2, 1 } while true do table.sort(t, fu
 function p.requires_file() return require('/etc/passwd') end
 function p.requires_up() return require('../../../../../../../../etc/passwd') end
 function p.long_output() return ('x'):rep(3e6) end
+function p.much_data() for _ = 1, 1e5 do mw.loadData('Modulis:Data') end return 'held' end
+function p.bad_data() while true do pcall(mw.loadData, 'Modulis:No table') end end
+function p.long_question(frame) return frame:preprocess(('{{a|'):rep(1e6)) end
 function p.bad_utf8() return error('\\255\\254') end
 return p
 """
 
 BREAKS_OUT = """
-local p = {}
+local p, at_first = {}, math.random(1000)
 function p.strings() getmetatable('').__index = function() return 'broken' end return 'done' end
 function p.tables() string.rep = nil mw.text.trim = nil table.concat = function() return 'broken' end return 'done' end
 function p.globals() _G.tostring = nil _G.leak = 'leaked' return 'done' end
 function p.data() mw.loadData('Modulis:Data').list[2] = 'broken' return 'done' end
 function p.raw() rawset(mw.loadData('Modulis:Data').list, 2, 'broken') return 'done' end
+function p.html() getmetatable(mw.html.create()).__index.done = function() return 'broken' end return 'done' end
+function p.address() getmetatable(mw.uri.new()).__tostring = function() return 'broken' end return 'done' end
+function p.failing() math.random() error('after a random number') end
 function p.looks()
     return tostring(leak) .. (' x '):rep(2) .. mw.text.trim(' y ') .. mw.loadData('Modulis:Data').list[2]
+        .. tostring(mw.html.create('b'):done()) .. tostring(mw.uri.new('//a')) .. at_first .. math.random(1000)
 end
 return p
 """
@@ -101,6 +122,8 @@ PAGES = {
     "#Good": GOOD,
     "#Helper": "return { twice = function(s) return s .. s end }",
     "#Data": "return { list = { 'a', 'b' } }",
+    "#Dated": "return { day = os.date('%d') }",
+    "#Of template": "return { text = mw.getCurrentFrame():expandTemplate{ title = 'Hello' } }",
     "#Page data": "return { title = mw.title.getCurrentTitle().text }",
     "#Of page": "return { f = function() return mw.loadData('Modulis:Page data').title end }",
     "#Hostile": HOSTILE,
@@ -141,6 +164,7 @@ def call(made: TemplateExpander, text: str, title: str = "Page") -> Expansion:
         ("{{#invoke:Good|page}}", "Page"),
         ("{{#invoke:Good|date}}", "2020-02-03"),
         ("{{#invoke:Good|data}}", "bxx"),
+        ("{{#invoke:Good|bad_arguments}}", " ".join(["booleanstring"] * 4)),
         ("{{#invoke:Good|addresses}}", "tablenilfunctionfunction"),
         ("{{#invoke:Good|wikidata}}", "nil0"),
         ("{{#invoke:Good|calls_itself}}", "a" * 10 + '<strong class="error"></strong>'),
@@ -154,7 +178,20 @@ def test_what_asked_for_the_page_is_asked_again(expander: TemplateExpander) -> N
     for title in ("One", "Two"):
         assert call(expander, "{{#invoke:Good|page}}", title).text == title
         assert call(expander, "{{#invoke:Of page|f}}", title).text == title
+        assert call(expander, "{{#invoke:Good|child}}", title).text == title
         assert call(expander, "{{Args|c}}", title).text == "a,b,c,Taiss:Args"
+
+
+def test_what_data_depends_on_is_noted_of_each_call(expander: TemplateExpander) -> None:
+    expander.notes_used = True
+    for number in range(2):
+        expander.begin_page()
+        assert call(expander, "{{#invoke:Good|dated_data|" + str(number) + "}}").text == "03"
+        assert (expander.used_date, set(expander.used_templates)) == (True, {"#"})
+        expander.begin_page()
+        assert call(expander, "{{#invoke:Good|data_of_template|" + str(number) + "}}").text == "Hello, world!"
+        assert (expander.used_date, set(expander.used_templates)) == (False, {"#", "Hello"})
+    expander.notes_used = False
 
 
 def test_random_numbers_are_the_same_on_every_page(expander: TemplateExpander) -> None:
@@ -203,11 +240,11 @@ def test_a_template_whose_module_fails_stays_a_call(expander: TemplateExpander) 
     assert call(expander, "{{Failing|{{Hello}}}}") == Expansion("{{Failing|Hello, world!}}", is_call=True, failed=True)
 
 
-@pytest.mark.parametrize("function", ["strings", "tables", "globals", "data", "raw"])
+@pytest.mark.parametrize("function", ["strings", "tables", "globals", "data", "raw", "html", "address", "failing"])
 def test_no_call_changes_what_the_next_one_sees(expander: TemplateExpander, function: str) -> None:
     call(expander, "{{#invoke:Breaks out|" + function + "}}")
     looks = "{{#invoke:Breaks out|looks|" + function + "}}"
-    assert call(expander, looks).text == "nil x  x yb"
+    assert call(expander, looks).text == "nil x  x yb<b></b>//a11"
 
 
 @pytest.mark.builds
@@ -256,6 +293,25 @@ def test_a_page_gives_the_same_in_any_order() -> None:
     assert forward["c"] == "done {{#invoke:Busy|f|2090000}} done"
     assert forward["d"].startswith("done done done {{#invoke")
     assert forward["e"] == "done done done done"
+
+
+@pytest.mark.parametrize(
+    ("text", "pages"),
+    [
+        ("{{A}}", {"A": "#A" + " " * 40_000 + "x"}),
+        ("{{A}}", {"A": "[[en:Template:" + " " * 2000}),
+        ("{{#invoke:A|f}}", {"#A": "return require 'a" + ":" * 8000 + "'x"}),
+        ("{{#invoke:A|f}}", {"#A": "return require 'a:b'" + " " * 20_000 + "x"}),
+        ("{{#invoke:Good|digits}}", {}),
+    ],
+)
+def test_no_page_takes_more_than_linear_time(text: str, pages: Mapping[str, str]) -> None:
+    made = make_expander({**PAGES, **pages}, modules=SMALL)
+    before = time.process_time()
+    call(made, text)
+    assert time.process_time() - before < 1
+    assert made.modules is not None
+    made.modules.close()
 
 
 # ---- the extra

@@ -9,7 +9,7 @@ _FILE, _CATEGORY = 6, 14
 
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _STYLE = re.compile(r"<templatestyles\b[^<>]*(?:/>|>\s*</templatestyles\s*>)", re.IGNORECASE)
-_ERROR = re.compile(r"""class\s*=\s*["']?[^"'<>]*\b(?:scribunto-)?error\b""", re.IGNORECASE)
+_ERROR = re.compile(r"""class\s*=\s*["']?[^"'<>=]*\b(?:scribunto-)?error\b""", re.IGNORECASE)
 _MARKUP = re.compile(r"<[^<>]*>|[\[\]|'\s]")
 # What begins a block of its own.
 _BLOCK = re.compile(

@@ -68,6 +68,13 @@ def separators_of(language: str) -> tuple[str, str]:
     return number_separators().get(find_code(language) or "", (",", "."))
 
 
+def group_digits(digits: str, group: str) -> str:
+    """Digits with what stands between groups of three of them."""
+    head = len(digits) % 3
+    groups = [digits[start : start + 3] for start in range(head, len(digits), 3)]
+    return group.join([digits[:head], *groups] if head else groups)
+
+
 def find_code(language: str) -> str | None:
     """The code under which the file has a language; None if it does not."""
     for code in (language, _SAME_LANGUAGE.get(language), language.split("-")[0]):
@@ -131,10 +138,10 @@ def _table(language: str, name: str) -> dict[str, str]:
 
 def language_names(language: str) -> dict[str, str]:
     """Names of languages, as a language writes them, by their codes."""
-    return _table(language, "language")
+    return _table(find_code(language) or "", "language")
 
 
 def month_names(language: str, table: str) -> dict[int, str]:
     """The names of the months by their numbers; table: `month`, or `month_genitive` for those beside a day."""
-    texts = _table(language, table)
+    texts = _table(find_code(language) or "", table)
     return {number: texts[str(number)] for number in range(1, 13) if str(number) in texts}

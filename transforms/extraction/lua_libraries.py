@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping
 from html.entities import html5
 from typing import Any
 
+from transforms.extraction.language_tables import group_digits
+
 _CONTENT = 0
 _TEMPLATE, _MODULE = 10, 828
 _RIGHT_TO_LEFT = frozenset(
@@ -198,7 +200,7 @@ class Libraries:
         whole, point, fraction = text.partition(".")
         group, decimal = self._site["separators"]
         if not (isinstance(options, Mapping) and options.get("noCommafy")):
-            whole = re.sub(r"(?<=\d)(?=(?:\d{3})+$)", lambda _: group, whole)
+            whole = re.sub(r"\d+\Z", lambda found: group_digits(found[0], group), whole)
         return whole + (decimal + fraction if point else "")
 
     def _parse_number(self, _code: str, text: Any) -> str:

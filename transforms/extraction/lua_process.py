@@ -7,8 +7,10 @@ is done again with a new process and the whole limits, which then decide.
 
 import atexit
 import contextlib
+import importlib.metadata
 import importlib.util
 import json
+import os
 import subprocess
 import sys
 import weakref
@@ -23,13 +25,15 @@ from transforms.extraction.lua_sandbox import TICK, Channel
 # that they have once made, so a call takes a little less there. Memory that waits for Lua's collector counts, too.
 _USED_SHARE, _USED_MEMORY_SHARE = 0.8, 0.25
 
+_PACKAGES = ("lupa", "wikitextprocessor")
 _LIBRARIES = ("lua", "mediawiki-extensions-Scribunto", "includes", "engines", "LuaCommon", "lualib")
+_KEPT_VARIABLES = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME")  # without which Python may not start
 _START = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from transforms.extraction import lua_sandbox; "
     "lua_sandbox.serve()"
 )
 
-# Gives what the process asks for, by name, with what the answer depends on ("page", "date").
+# Gives what the process asks for, by name, with what the answer depends on ("page", "date", "templates").
 Answer = Callable[[str, list[Any]], tuple[Any, set[str]]]
 
 
@@ -65,13 +69,23 @@ def libraries_folder() -> str:
     Raises:
       UnusableInputError: they or Lua are not installed.
     """
-    found = importlib.util.find_spec("wikitextprocessor")
-    if found is None or importlib.util.find_spec("lupa") is None:
+    lua, found = map(importlib.util.find_spec, _PACKAGES)
+    if found is None or lua is None:
         raise UnusableInputError(
             "--expand_templates runs the dump's Lua modules, and lupa or wikitextprocessor, which has Scribunto's "
             "libraries, is not installed; pip install 'maskmill[lua]'."
         )
     return str(Path(next(iter(found.submodule_search_locations or ()))).joinpath(*_LIBRARIES))
+
+
+def libraries_version() -> str:
+    """The versions of what decides, besides a wiki's modules, what they give.
+
+    Raises:
+      UnusableInputError: they are not installed.
+    """
+    libraries_folder()
+    return " ".join(f"{name} {importlib.metadata.version(name)}" for name in _PACKAGES)
 
 
 _LIMITS = Limits()
@@ -167,7 +181,11 @@ class _Process:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env={"TZ": "UTC", "PYTHONHASHSEED": "0"},
+            env={
+                **{name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ},
+                "TZ": "UTC",
+                "PYTHONHASHSEED": "0",
+            },
             # Ctrl-C is for the parent; this process ends when its parent's end of the pipes is closed.
             start_new_session=True,
         )
@@ -188,14 +206,16 @@ class _Process:
 
     def result(self, call: Mapping[str, Any], answer: Answer) -> dict[str, Any]:
         """The result of a call. Raises EOFError if the process ended."""
+        message = self._exchange(call)
+        while "result" not in message:
+            given, asked = answer(message["ask"], message["given"])
+            message = self._exchange({"answer": given, "asked": sorted(asked)})
+        return message
+
+    def _exchange(self, message: Mapping[str, Any]) -> dict[str, Any]:
         try:
-            self._channel.send(call)
-            while True:
-                message = self._channel.receive()
-                if "result" in message:
-                    return message
-                given, asked = answer(message["ask"], message["given"])
-                self._channel.send({"answer": given, "asked": sorted(asked)})
+            self._channel.send(message)
+            return self._channel.receive()
         except (BrokenPipeError, ValueError):
             raise EOFError from None
 

@@ -7,7 +7,7 @@ what lies in the dump. Messages are JSON objects, each behind its length (4 byte
                       {"answer": …}                                       what was asked for
     from the process  {"ready": true}                                     once, when it has given up its rights
                       {"ask": name, "given": […]}                         `_ASKED` lists the names
-                      {"result": "text" | "failed" | "limit", "text": …, "ticks": …, "asked": ["page", "date"]}
+                      {"result": "text" | "failed" | "limit", "text": …, "ticks": …, "asked": ["page", "date", …]}
 
 Limits are counted in instructions of Lua (data/sandbox.lua), so the same module gives the same on every machine. Work
 within one of Lua's own functions is not counted; seconds of CPU bound it, and end the process.
@@ -28,7 +28,7 @@ from transforms.extraction import lua_libraries
 from transforms.extraction.lua_libraries import HostError
 
 TICK = 10_000  # instructions between two looks at the limit
-LONGEST_TEXT = 2_000_000  # characters of an answer
+LONGEST_TEXT = 2_000_000  # characters of an answer, or of what is asked
 
 _PYTHON_BYTES = 1 << 30  # of addresses, beside what Lua may have
 _LENGTH = struct.Struct("<I")
@@ -48,6 +48,7 @@ class Sandbox:
         self._start = start
         self._page = ""
         self._asked: set[str] = set()
+        self._noted = dict.fromkeys(("page", "date", "templates"), 0)  # how often each was asked for
         self._depth = 0
         # Nothing of Python has attributes for Lua, and strings are bytes.
         self._lua = lua51.LuaRuntime(
@@ -61,9 +62,8 @@ class Sandbox:
         self._libraries = lua_libraries.Libraries(start["site"], self._ask)
         host: dict[str, Callable[..., Any]] = {
             "now": self._now,
-            "use_page": lambda: self._asked.add("page"),
-            "forget_page": self._forget_page,
-            "asked_page": lambda: "page" in self._asked,
+            "use_page": lambda: self._note("page"),
+            "asked": lambda: self._noted,
             "this_title": self._this_title,
             "options": self._libraries.options,
             "functions": self._functions,
@@ -107,17 +107,16 @@ class Sandbox:
             "tainted": bool(tainted),
         }
 
+    def _note(self, kind: str) -> None:
+        self._asked.add(kind)
+        self._noted[kind] += 1
+
     def _now(self) -> float:
-        self._asked.add("date")
+        self._note("date")
         return float(self._start["now"])
 
-    def _forget_page(self) -> bool:
-        asked = "page" in self._asked
-        self._asked.discard("page")
-        return asked
-
     def _this_title(self) -> Any:
-        self._asked.add("page")
+        self._note("page")
         return self._libraries.title_data(self._page)
 
     def _functions(self, library: str) -> dict[str, Any]:
@@ -131,13 +130,17 @@ class Sandbox:
         """What the parent answers; calls that it makes meanwhile are served."""
         if name not in _ASKED:
             raise HostError(f"nobody may ask for {name}")
-        self._channel.send({"ask": name, "given": given, "page": self._page})
-        while True:
-            message = self._channel.receive()
-            if "call" not in message:
-                self._asked.update(message["asked"])
-                return message["answer"]
-            self._channel.send(self.serve(message))
+        if not isinstance(given[0], str) or _length(given) > LONGEST_TEXT:
+            raise HostError(f"{name}: no text, or one that is longer than a page may be")
+        try:
+            self._channel.send({"ask": name, "given": given})
+            while "call" in (message := self._channel.receive()):
+                self._channel.send(self.serve(message))
+        except (EOFError, OSError):
+            os._exit(1)  # nobody is left who would answer; a module could catch an exception
+        for kind in message["asked"]:
+            self._note(kind)
+        return message["answer"]
 
     def _for_lua(self, call: Callable[..., Any]) -> Callable[..., tuple[bool, Any]]:
         """A function that Lua calls: texts and tables go both ways, an error is given as (False, message)."""
@@ -147,7 +150,9 @@ class Sandbox:
                 return True, self._to_lua(call(*map(self._from_lua, given)))
             except HostError as error:
                 return False, str(error).encode()
-            except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
+            except MemoryError:
+                return False, _OUT_OF_MEMORY
+            except Exception as error:  # noqa: BLE001 - an exception would be an object of Python in Lua's hands
                 # What a module gave was not what the function takes.
                 return False, f"bad argument ({type(error).__name__})".encode()
 
@@ -178,6 +183,14 @@ class Sandbox:
 
 
 _DEEPEST_TABLE = 50
+_OUT_OF_MEMORY = b"not enough memory"  # Lua's own words
+
+
+def _length(value: Any) -> int:
+    """The characters of what is asked."""
+    if isinstance(value, Mapping):
+        return sum(map(_length, value)) + sum(map(_length, value.values()))
+    return sum(map(_length, value)) if isinstance(value, tuple) else len(str(value))
 
 
 def _no_attributes(_value: Any, _name: Any, _is_setting: bool) -> Any:

@@ -302,11 +302,7 @@ def _grouped(text: str, language: str) -> str:
     number = re.fullmatch(r"([-+−]?)(\d+)(?:\.(\d+))?", text)
     if number is None:
         return text
-    return (
-        number[1]
-        + re.sub(r"(?<=\d)(?=(?:\d{3})+$)", lambda _: group, number[2])
-        + (decimal + number[3] if number[3] else "")
-    )
+    return number[1] + language_tables.group_digits(number[2], group) + (decimal + number[3] if number[3] else "")
 
 
 def _format_number(arguments: Arguments) -> str:

@@ -16,10 +16,11 @@ _MOST_DIGESTS = 1 << 17  # of titles, kept in memory
 _DIGEST_BYTES = 16
 _STEP_CHARACTERS = 100  # characters of a definition that count as one step
 _MOST_REDIRECTS = 3  # that lead from a name to its definition
-_REDIRECT = re.compile(r"\s*#[^\W\d]+\s*:?\s*\[\[\s*([^\]|#]+)")
+# Patterns take time linear in a page, whatever it has.
+_REDIRECT = re.compile(r"\s*+#[^\W\d]++\s*+:?\s*+\[\[\s*+([^\]|#]+)")
 # A template's page may link to the same template of the English Wikipedia, whose names rules have.
-_ENGLISH_NAME = re.compile(r"\[\[\s*en\s*:\s*Template\s*:\s*([^\]|#/]+?)\s*\]\]", re.IGNORECASE)
-_MODULE_REDIRECT = re.compile(r"""\s*return require\s*\(?\s*['"\[]+([^'"\]]+:[^'"\]]+)['"\]]+\s*\)?\s*$""")
+_ENGLISH_NAME = re.compile(r"\[\[\s*+en\s*+:\s*+Template\s*+:([^\[\]|#/]+)\]\]", re.IGNORECASE)
+_MODULE_REDIRECT = re.compile(r"""\s*+return require\s*+\(?\s*+['"\[]++([^'"\[\]:]++:[^'"\]]++)['"\]]++\s*+\)?\s*+$""")
 
 
 class Definition(NamedTuple):
@@ -105,7 +106,7 @@ class Definitions:
         if title not in self._rule_names:
             found = None
             target, text = self._find(title)
-            for other in (target, *self._aliases.get(target, ()), *_ENGLISH_NAME.findall(text or "")):
+            for other in (target, *self._aliases.get(target, ()), *map(str.strip, _ENGLISH_NAME.findall(text or ""))):
                 if self.has_rule(other):
                     found = other
                     break

@@ -156,7 +156,7 @@ class PageExpansion:
 
     Calls nest up to `expansion_depth`, and a runner's stack may be deep already: each level takes at most five
     of Python's frames (expand_call, _expand_template, a function, its argument, expand_nodes). `asked`: what the call
-    depends on besides the definitions, "page" and "date".
+    depends on: "page", "date", and "templates" if a module asked for some.
     """
 
     def __init__(self, expander: TemplateExpander, title: str) -> None:
@@ -391,14 +391,19 @@ class PageExpansion:
 
     def _answer(self, name: str, given: list[Any]) -> tuple[Any, set[str]]:
         """What a module asks for, and what that depends on."""
+        definitions, depth = self._definitions, self._depth
         before, self.asked = self.asked, set()
-        depth = self._depth
+        titles, definitions.asked_titles = definitions.asked_titles, set()
         try:
             answer = getattr(self, f"_answer_{name}")(*given)
         except _ModuleFailedError:
             self._depth = depth
             answer = _CALLED_ERROR
-        asked, self.asked = self.asked, self.asked | before
+        finally:
+            if not definitions.asked_titles <= {MODULE_MARK}:
+                self.asked.add("templates")
+            asked, self.asked = self.asked, self.asked | before
+            definitions.asked_titles |= titles
         return answer, asked
 
     def _answer_module_text(self, title: str) -> str | None:
@@ -408,6 +413,7 @@ class PageExpansion:
         return self._definitions.is_there(title)
 
     def _answer_preprocess(self, text: str, arguments: Mapping[str, str]) -> str:
+        self.work(len(text))  # comments, too
         return self.expand_nodes(parse(text), _Frame(values=dict(arguments or {})))
 
     def _answer_expand_template(self, title: str, arguments: Mapping[str, str]) -> str:

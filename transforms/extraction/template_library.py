@@ -23,6 +23,7 @@ import numpy.typing as npt
 from maskmill.errors import MissingFileError
 from maskmill.storage import completions, files, read_ahead
 from transforms.collection import Collection
+from transforms.extraction.lua_process import libraries_version
 from transforms.extraction.template_definitions import MODULE_MARK, MODULE_NAMESPACE, TEMPLATE_NAMESPACE
 from transforms.inputs.mediawiki import Page, site_base
 from transforms.inputs.options import ReadOptions
@@ -121,12 +122,13 @@ def bind_library(pieces: Iterable[Piece], output: str, previous: str = "") -> li
     """
     ordered = sorted(pieces, key=lambda p: p.batch.number)
     keys = [p.key for p in ordered]
-    library = completions.fingerprint(LIBRARY, completions.FORMAT_VERSIONS["templates"], keys)
+    version = libraries_version()
+    library = completions.fingerprint(LIBRARY, completions.FORMAT_VERSIONS["templates"], keys, version)
     completions.once(
         output,
         LIBRARY,
         library,
-        lambda: _write_library(keys, output, library),
+        lambda: _write_library(keys, output, library, version),
         lambda record: completions.PieceFiles(
             written=[(completions.work_name(LIBRARY, f"{library}.text"), record["size"], record["sha256"])],
             has_table=True,
@@ -137,7 +139,7 @@ def bind_library(pieces: Iterable[Piece], output: str, previous: str = "") -> li
     return [dataclasses.replace(p.batch, templates=library) for p in ordered]
 
 
-def _write_library(pieces: Sequence[str], output: str, library: str) -> dict[str, Any]:
+def _write_library(pieces: Sequence[str], output: str, library: str, version: str) -> dict[str, Any]:
     tables = files.each(output, lambda key: completions.read_table(output, PIECES, key), pieces)
     records = completions.all_finished(output, PIECES, pieces)
     rows = np.concatenate(tables)
@@ -145,6 +147,7 @@ def _write_library(pieces: Sequence[str], output: str, library: str) -> dict[str
     is_first = np.zeros(len(rows), bool)
     is_first[first_of_each] = True
     of_pieces = np.split(is_first, np.cumsum([len(table) for table in tables])[:-1])
+    of_modules = "".join([version, *(record["modules_sha256"] for record in records)])
     templates = sum(int(kept[: record["templates"]].sum()) for record, kept in zip(records, of_pieces, strict=True))
     wanted = [
         ((key, table[kept]), int(table["size"].sum()))
@@ -163,7 +166,7 @@ def _write_library(pieces: Sequence[str], output: str, library: str) -> dict[str
     return {
         "templates": templates,
         "modules": len(index) - templates,
-        "modules_sha256": hashlib.sha256("".join(r["modules_sha256"] for r in records).encode()).hexdigest(),
+        "modules_sha256": hashlib.sha256(of_modules.encode()).hexdigest(),
         "pieces": pieces,
         "size": file.size,
         "sha256": file.sha256,
@@ -199,7 +202,8 @@ class TemplateLibrary:
     def find(self, wiki: str, name: bytes) -> bytes | None:
         """The page (UTF-8) of a wiki's template, or behind MODULE_MARK its module; None if the wiki has none.
 
-        MODULE_MARK alone stands for all modules, and gives a digest of them, or None if there is none.
+        MODULE_MARK alone stands for all modules, and gives a digest of them and of what runs them, or None if there is
+        none.
         """
         if name == _MARK:
             return self._modules

@@ -374,7 +374,9 @@ class WikitextExtractor:
         """What the wiki's own definition gives for a call of a page, for the report; empty if nothing is expanded."""
         if self._expander is None:
             return ""
+        limited = self._expander.limited
         (given,) = self._expander.expand(title.decode("utf-8", "replace"), [call.decode("utf-8", "replace")])
+        self._expander.limited = limited  # the page is expanded once more, and counted then
         if given.is_call:
             return "(its module failed)" if given.failed else "(no definition)"
         shown = self._filter.text_of(given.text)

@@ -7,15 +7,22 @@
 local host, sources, tick = ...
 
 local debug_sethook, debug_getmetatable, debug_traceback = debug.sethook, debug.getmetatable, debug.traceback
+local debug_setmetatable = debug.setmetatable
 local load_text, set_environment = loadstring, setfenv
 local pcall_any, xpcall_any, tostring_any, date_of, time_of = pcall, xpcall, tostring, os.date, os.time
+local all_of = next
 local OUT_OF_MEMORY = 'not enough memory'
+
+-- Counts of the limits, see below. What Python does is not counted, so a call of it counts as many instructions.
+local ticks, most_ticks, stopped = 0, 0, nil
+local TICKS_OF_PYTHON = 0.05
 
 -- Functions of Python as functions of Lua that raise their errors: what modules get hold of holds nothing of Python.
 local function functions_of(group)
 	local found = {}
 	for name, call in pairs(group) do
 		found[name] = function (...)
+			ticks = ticks + TICKS_OF_PYTHON
 			local ok, value = call(...)
 			if not ok then
 				error(value, 0)
@@ -30,8 +37,6 @@ host = functions_of(host)
 
 -- Limits: counted in instructions, so that they are the same on every machine. Once the limit is passed, no pcall holds
 -- the error back.
-
-local ticks, most_ticks, stopped = 0, 0, nil
 
 local function stop(reason)
 	stopped = reason
@@ -50,7 +55,6 @@ local function start_counting()
 end
 
 local function add_ticks(count)
-	start_counting()
 	ticks = ticks + count
 	if ticks > most_ticks then
 		stop('instructions')
@@ -98,10 +102,11 @@ function tostring(...)
 end
 
 -- Random numbers: MINSTD, the same on every machine; each call of the host starts it anew.
-local seed = 1
-function math.randomseed(value)
+local seed
+local function start_random(value)
 	seed = math.floor(math.abs(tonumber(value) or 1)) % 2147483646 + 1
 end
+math.randomseed = start_random
 function math.random(low, high)
 	seed = seed * 16807 % 2147483647
 	local share = (seed - 1) / 2147483646
@@ -203,7 +208,10 @@ local interface = {
 		for name, value in pairs(arguments) do
 			values[tostring(name)] = value
 		end
-		frames[identity] = { title = title or frame_of(parent).title, arguments = values }
+		local of_parent = frame_of(parent)
+		frames[identity] = {
+			title = title or of_parent.title, arguments = values, is_page = not title and of_parent.is_page,
+		}
 		return identity
 	end,
 	getFrameTitle = function (identity)
@@ -265,30 +273,60 @@ mw.wikibase = setmetatable(
 mw.ext = {}
 
 function mw.loadJsonData(name)
-	return mw.text.jsonDecode(host.module_text(name) or error('there is no page ' .. tostring(name), 2))
+	if type(name) ~= 'string' then
+		error('the name of a page must be a text', 2)
+	end
+	return mw.text.jsonDecode(host.module_text(name) or error('there is no page ' .. name, 2))
 end
 
--- Data that one call has loaded serves the next ones, which count its instructions all the same.
-local load_data, costs, tainted = mw.loadData, {}, false
+-- Data that one call has loaded serves the next ones, which count its instructions, and depend on the date as it does,
+-- all the same. What depends on the page or on templates must not serve the next page.
+local load_data, costs, dated, tainted = mw.loadData, {}, {}, false
 function mw.loadData(name)
 	if costs[name] then
 		add_ticks(costs[name])
+		if dated[name] then
+			host.now()
+		end
 		return load_data(name)
 	end
-	local before, asked = ticks, host.forget_page()
-	start_counting()
-	local data = load_data(name)
-	start_counting()
-	costs[name] = ticks - before
-	if host.asked_page() then
-		tainted = true  -- of the page: the next one must not have it
-	elseif asked then
-		host.use_page()
+	local before, asked = ticks, host.asked()
+	local ok, data = pcall(load_data, name)
+	local since = host.asked()
+	tainted = tainted or since.page > asked.page or since.templates > asked.templates
+	if not ok then
+		error(data, 0)
 	end
+	costs[name], dated[name] = ticks - before, since.date > asked.date
 	return data
 end
 
-local function run(module, name)
+-- Metatables that Scribunto's libraries share between modules: each call finds them as they were made.
+local as_made = {}
+local function keep_as_made(shared)
+	as_made[shared] = {}
+	for key, value in all_of, shared do
+		as_made[shared][key] = value
+	end
+end
+keep_as_made(getmetatable(mw.html.create('')))
+keep_as_made(getmetatable(mw.html.create('')).__index)
+keep_as_made(getmetatable(mw.uri.new('')))
+keep_as_made(getmetatable(mw.message.rawParam('')))
+
+local function make_anew()
+	for shared, made in all_of, as_made do
+		debug_setmetatable(shared, nil)
+		for key in all_of, shared do
+			shared[key] = nil
+		end
+		for key, value in all_of, made do
+			shared[key] = value
+		end
+	end
+end
+
+local function run(module, name, is_first)
 	local chunk = chunk_of(module)
 	if chunk == nil then
 		error('there is no module ' .. module, 0)
@@ -304,6 +342,9 @@ local function run(module, name)
 		local callable = f
 		f = function (...) return callable(...) end
 	end
+	if is_first then
+		start_random(1)  -- as executeFunction does, unless a call before failed
+	end
 	return mw.executeFunction(f)
 end
 
@@ -312,7 +353,7 @@ local function invoke(module, name, of_call)
 	local before = frames
 	frames = of_call
 	local ok, text = xpcall_any(
-		function () return run(module, name) end,
+		function () return run(module, name, before == nil) end,
 		function (message) return type(message) == 'string' and message or 'an error that is not a text' end
 	)
 	frames = before
@@ -326,6 +367,9 @@ local function invoke(module, name, of_call)
 end
 
 local function begin(limit)
+	make_anew()
+	mw.clearLogBuffer()
+	start_random(1)
 	ticks, most_ticks, stopped = 0, limit, nil
 	start_counting()
 end
