@@ -99,7 +99,7 @@ def estimate_text(build: BuildOptions, share: float | None) -> EstimatedText:
     mix = build.get(MixStage)
     extracts = list(extracts_of(build).values())
     split = extracts[0].decided.split if mix is None else mix.decided.split
-    inputs = [find_inputs(options.input, options.input_format).files for options in extracts]
+    inputs = [find_inputs(files.match(options.input), options.input_format).files for options in extracts]
     size = sum(file.size for found in inputs for file in found)
     reader = CountedReader()
     notes: list[str] = []

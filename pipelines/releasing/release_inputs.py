@@ -163,7 +163,7 @@ def _files_of(options: BuildOptions) -> list[tuple[str, files.FileInfo]]:
     return [
         (name, file)
         for name, extract in extracts_of(options).items()
-        for file in found_inputs.find_inputs(extract.input, extract.input_format).files
+        for file in found_inputs.find_inputs(files.match(extract.input), extract.input_format).files
     ]
 
 
@@ -236,11 +236,10 @@ def _date_of(paths: Sequence[str]) -> str:
     named = {date for path in paths if (date := date_in_name(path))}
     if not named:
         from transforms.inputs import found_inputs
-        from transforms.inputs.mediawiki import read_header
 
         # Text that was extracted elsewhere tells no more than its names.
         there = [path for path in paths if files.exists(path)]
-        evidence = [(path, found_inputs.date_evidence(path, read_header(path))) for path in there]
+        evidence = [(path, found_inputs.read_evidence(path)[1]) for path in there]
         with contextlib.suppress(UnusableInputError):
             named = {date for date in found_inputs.decide_dates(evidence) if date}
     return _only(named, "date", paths)

@@ -79,7 +79,7 @@ class ExtractStage(TextStage[ExtractOptions]):
         """Checks the inputs: that they are there, and that they can be read in this way; raises as Stage.check."""
         checked = check_extraction(options)
         claim = cls.check_output(checked.options, checked.contents)
-        inputs, formats = check_inputs(checked.options)
+        inputs, formats = check_inputs(checked)
         return cls(
             options=checked.options,
             read_files=inputs,
@@ -189,11 +189,13 @@ class Extraction:
     """What the checks of options of extract, its inputs aside, have found.
 
     options: with the text of the user's rules. contents: as in Checked. folder: of Punkt parameters, if one is named.
+    matched: the files that the inputs' patterns match.
     """
 
     options: ExtractOptions
     contents: Mapping[str, str]
     folder: Sequence[str]
+    matched: Sequence[files.FileInfo]
 
 
 def check_extraction(options: ExtractOptions) -> Extraction:
@@ -203,7 +205,7 @@ def check_extraction(options: ExtractOptions) -> Extraction:
       UnusableInputError: text cannot be extracted with these options, or there is no such input.
     """
     extraction = options.decided_extraction
-    files.match(options.input)  # that they are there, before more is imported
+    matched = files.match(options.input)  # that they are there, before more is imported
     if extraction.quality.near_duplicate_threshold is not None:
         from transforms.shards.signatures import import_datasketch
 
@@ -214,11 +216,13 @@ def check_extraction(options: ExtractOptions) -> Extraction:
         libraries_folder()
     folder, contents = check_language(extraction.language, options.compat)
     options, rules = _read_rules(options)
-    return Extraction(options=options, contents=contents | rules, folder=folder)
+    return Extraction(options=options, contents=contents | rules, folder=folder, matched=matched)
 
 
-def check_inputs(options: ExtractOptions) -> tuple[Sequence[files.FileInfo], list[str]]:
+def check_inputs(checked: Extraction) -> tuple[Sequence[files.FileInfo], list[str]]:
     """Checks that the inputs of extract can be read in the way that its options say.
+
+    checked: as `check_extraction` gives it.
 
     Returns:
       The inputs, and their formats.
@@ -229,8 +233,9 @@ def check_inputs(options: ExtractOptions) -> tuple[Sequence[files.FileInfo], lis
     from transforms.inputs.found_inputs import find_inputs, refuse_two_dates
     from transforms.inputs.units import plan_units
 
+    options = checked.options
     reading = options.extraction.reading
-    found = find_inputs(options.input, options.input_format)
+    found = find_inputs(checked.matched, options.input_format)
     inputs = found.files
     units = plan_units(inputs, input_format=options.input_format, reading=reading, allow_empty=len(inputs) > 1)
     formats = _formats({unit.path: unit.format for unit in units})

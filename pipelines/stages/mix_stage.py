@@ -55,7 +55,7 @@ class MixStage(TextStage[MixOptions]):
         formats: dict[str, Sequence[str]] = {}
         for source in sources:
             with _of_source(source.name):
-                inputs[source.name], formats[source.name] = check_inputs(source.extract)
+                inputs[source.name], formats[source.name] = check_inputs(checked[source.name])
         _refuse_common_inputs(inputs)
         paths = [path for source in sources for path in (*source.extract.input, *checked[source.name].folder)]
         return cls(

@@ -9,16 +9,16 @@ from made_up.input_files import write_file
 from maskmill.errors import UnusableInputError
 from transforms.inputs.found_inputs import (
     DateEvidence,
-    date_evidence,
     date_in_name,
     decide_dates,
+    read_evidence,
     refuse_two_dates,
 )
 from transforms.inputs.mediawiki import read_header
 
 
 def evidence_of(path: str) -> DateEvidence | None:
-    return date_evidence(path, read_header(path))
+    return read_evidence(path)[1]
 
 
 def dump_date(path: str) -> str | None:

@@ -8,7 +8,7 @@ from maskmill.storage import files, progress
 from maskmill.storage.found_files import check_same, check_unchanged
 from transforms.collection import Collection
 from transforms.inputs.bzip2 import Bzip2Streams
-from transforms.inputs.found_inputs import DateEvidence, date_evidence, decide_dates, find_inputs
+from transforms.inputs.found_inputs import DateEvidence, decide_dates, find_inputs, read_evidence
 from transforms.inputs.mediawiki import read_header
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.units import PLAIN_BYTES_A_PACKED_BYTE, Digest, InputFile, Unit, UnitBatch, plan_units
@@ -22,7 +22,7 @@ _MOST_FILES = 256  # in a batch
 def _numbered_inputs(
     found: Sequence[files.FileInfo], patterns: Sequence[str], input_format: str
 ) -> Iterator[tuple[int, files.FileInfo]]:
-    check_same(found, find_inputs(patterns, input_format, may_be_missing=True).files)
+    check_same(found, find_inputs(files.match(patterns, may_be_missing=True), input_format).files)
     return enumerate(found)
 
 
@@ -38,6 +38,7 @@ def digest_input(numbered: tuple[int, files.FileInfo], date: str | None) -> tupl
       RunFailedError: it is not as it was found.
     """
     number, file = numbered
+    header, evidence = (read_header(file.path), None) if date else read_evidence(file.path)
     digested = InputFile(
         path=file.path,
         size=file.size,
@@ -45,9 +46,9 @@ def digest_input(numbered: tuple[int, files.FileInfo], date: str | None) -> tupl
         stored=file.stored,
         date=date or "",
         changed=file.changed,
-        header=read_header(file.path),
+        header=header,
     )
-    return number, digested, None if date else date_evidence(file.path, digested.header)
+    return number, digested, evidence
 
 
 def _sha256_of(file: files.FileInfo | InputFile) -> str:

@@ -7,12 +7,13 @@ import dataclasses
 import itertools
 import re
 from collections.abc import Sequence
+from typing import BinaryIO
 
 from maskmill.errors import UnusableInputError
 from maskmill.mirrors.dump_names import date_in_name
 from maskmill.storage import files
 from transforms.inputs.formats import container_of_dump, lies_beside_dump
-from transforms.inputs.mediawiki import Page, read_header, read_pages, site_base
+from transforms.inputs.mediawiki import Page, header_of, read_header, read_pages, site_base
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.sources import Source
 
@@ -37,16 +38,15 @@ class FoundInputs:
         )
 
 
-def find_inputs(patterns: Sequence[str], input_format: str, *, may_be_missing: bool = False) -> FoundInputs:
+def find_inputs(matched: Sequence[files.FileInfo], input_format: str) -> FoundInputs:
     """Finds the inputs; skips the indexes and checksums that Wikimedia publishes beside a dump.
 
-    patterns: as `files.match` takes them. input_format: "auto" or the format that the user names; a named format that
-    any text can have skips nothing. may_be_missing: whether there may be none.
+    matched: what `files.match` gives for the patterns of the inputs. input_format: "auto" or the format that the user
+    names; a named format that any text can have skips nothing.
 
     Raises:
-      UnusableInputError: there are no inputs.
+      UnusableInputError: a file cannot be read.
     """
-    matched = files.match(patterns, may_be_missing=may_be_missing)
     if input_format in ("text", "jsonl"):
         return FoundInputs(files=tuple(matched))
     kinds = {file.path: lies_beside_dump(file.path) for file in matched}
@@ -69,23 +69,26 @@ class DateEvidence:
     newest: str = ""
 
 
-def date_evidence(path: str, header: bytes) -> DateEvidence | None:
-    """What a file says of its dump's date; None for inputs that are not a dump, and have no header.
+def read_evidence(path: str) -> tuple[bytes, DateEvidence | None]:
+    """A file's header, and what it says of its dump's date; b"" and None for inputs that are not a dump.
 
     Raises:
       UnusableInputError: the file cannot be read.
     """
-    if not header:
-        return None
-    named = date_in_name(path)
-    return DateEvidence(wiki=site_base(header), named=named, newest="" if named else _newest_revision(path))
-
-
-def _newest_revision(path: str) -> str:
-    newest = b""
     with files.open_input(path) as raw:
-        container = container_of_dump(raw, path) or ""
-    with Source(path, container, 0, None, keep_truncated=True) as source:
+        header = header_of(raw, path)
+        if not header:
+            return b"", None
+        named = date_in_name(path)
+        newest = "" if named else _newest_revision(path, raw)
+    return header, DateEvidence(wiki=site_base(header), named=named, newest=newest)
+
+
+def _newest_revision(path: str, raw: BinaryIO) -> str:
+    newest = b""
+    raw.seek(0)
+    container = container_of_dump(raw, path) or ""
+    with Source(path, container, 0, None, keep_truncated=True, raw=raw) as source:
         for page in itertools.islice(read_pages(source, path, True, ReadOptions(keep_truncated=True)), _DATE_PAGES):
             if isinstance(page, Page) and re.fullmatch(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", page.timestamp):
                 newest = max(newest, page.timestamp)

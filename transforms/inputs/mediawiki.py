@@ -12,6 +12,7 @@ import dataclasses
 import functools
 import re
 from collections.abc import Iterator
+from typing import BinaryIO
 
 import numpy as np
 
@@ -93,27 +94,34 @@ def _not_closed(path: str) -> UnusableInputError:
 
 
 def read_header(path: str) -> bytes:
+    """The header of a file, as `header_of`."""
+    with files.open_input(path) as raw:
+        return header_of(raw, path)
+
+
+def header_of(raw: BinaryIO, path: str) -> bytes:
     """The XML of a dump in front of its first page (<mediawiki>, <siteinfo>); b"" for other inputs.
+
+    raw: the file, open at its start.
 
     Raises:
       UnusableInputError: the file cannot be read, or has neither a page nor an end in its first 4 MB.
     """
     header = b""
-    with files.open_input(path) as raw:
-        container = container_of_dump(raw, path)
-        if container is None:
-            return b""
-        source = Source(path, container, 0, None, keep_truncated=True, raw=raw)
-        while len(header) < _LARGEST_HEADER:
-            chunk = source.read()
-            header += chunk
-            end = header.find(_PAGE)
-            if end < 0:
-                end = header.find(_CLOSING)
-            if end >= 0:
-                return header[:end].removeprefix(BYTE_ORDER_MARK)
-            if not chunk:
-                break
+    container = container_of_dump(raw, path)
+    if container is None:
+        return b""
+    source = Source(path, container, 0, None, keep_truncated=True, raw=raw)
+    while len(header) < _LARGEST_HEADER:
+        chunk = source.read()
+        header += chunk
+        end = header.find(_PAGE)
+        if end < 0:
+            end = header.find(_CLOSING)
+        if end >= 0:
+            return header[:end].removeprefix(BYTE_ORDER_MARK)
+        if not chunk:
+            break
     raise UnusableInputError(f"{path}: no <page> was found in the first {len(header)} bytes of this dump.")
 
 
