@@ -19,7 +19,7 @@ from maskmill.storage import completions, conditional, files, progress
 MANIFEST = "manifest.json"
 REJECTED = "rejected.jsonl"
 _CLAIM = "parameters"
-_PACKAGES = ("maskmill", "apache-beam", "numba", "numpy", "nltk")
+_PACKAGES = ("maskmill", "apache-beam", "numba", "numpy", "nltk", "lupa", "wikitextprocessor")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

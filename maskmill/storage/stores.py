@@ -156,11 +156,17 @@ class ObjectStore(Store):
     def read(self, path: str, start: int = 0, end: int | None = None) -> tuple[bytes, str] | None:
         """Bytes [start, end) of an object, as far as there are, and its version; None where there is none.
 
-        Makes one request. end: None: all that there is.
+        Makes one request, and others if the answer is not what was asked for. end: None: all that there is.
         """
-        try:
+
+        def attempt() -> tuple[bytes, str]:
             content, file = self.content(path, start, end)
+            if end is not None and len(content) != max(0, min(end, file.size) - start):
+                raise TransientError(f"it gave {len(content):,} bytes where those from {start:,} to {end:,} are wanted")
             return content, file.version
+
+        try:
+            return self.client.patiently(path, self.address(path), attempt)
         except MissingFileError:
             return None
         except RefusedError as error:

@@ -1,6 +1,7 @@
 """Scribunto modules of a dump: what they give, and that hostile ones do no harm."""
 
 import importlib.util
+import multiprocessing
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -197,6 +198,26 @@ def test_what_data_depends_on_is_noted_of_each_call(expander: TemplateExpander) 
 def test_random_numbers_are_the_same_on_every_page(expander: TemplateExpander) -> None:
     given = {call(expander, "{{#invoke:Good|random|" + str(number) + "}}").text for number in range(5)}
     assert len(given) == 1
+
+
+def test_a_fork_has_a_process_of_its_own(expander: TemplateExpander) -> None:
+    assert call(expander, "{{#invoke:Good|data}}").text == "bxx"
+    modules: Any = expander.modules
+    ours = modules._process._process.pid
+
+    def in_fork(answer: Any) -> None:
+        given = call(expander, "{{#invoke:Good|data|again}}").text
+        answer.send((given, modules._process._process.pid))
+        modules.close()
+
+    here, there = multiprocessing.Pipe()
+    fork = multiprocessing.get_context("fork").Process(target=in_fork, args=(there,))
+    fork.start()
+    given, other = here.recv()
+    fork.join()
+    assert given == "bxx"
+    assert other != ours == modules._process._process.pid
+    assert call(expander, "{{#invoke:Good|data|at last}}").text == "bxx"
 
 
 FIRST = ("loop", "gigabyte", "deep", "os", "error_object")  # in every run of the tests

@@ -151,6 +151,14 @@ def test_ranges_of_a_lost_text_are_read_from_a_new_one(dump: Path, tmp_path: Pat
     assert path.read_bytes() == text
 
 
+def test_a_text_that_has_become_shorter_ends_the_run(dump: Path, tmp_path: Path) -> None:
+    (fragment,) = make_fragments(dump, tmp_path, unit_bytes=ONE_UNIT)
+    (path,) = text_files(tmp_path)
+    os.truncate(path, fragment.size - 1)
+    with pytest.raises(RunFailedError, match=rf"{path.name}: this working file was deleted or damaged while the run"):
+        whole_text([fragment], tmp_path)
+
+
 def test_paragraphs_come_in_pieces_and_again_where_they_are_lost(
     dump: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,9 +9,12 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
+from servers import cloud
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.storage import files
@@ -248,3 +251,23 @@ def test_a_file_written_without_checksum_has_none(tmp_path: Path) -> None:
 def test_an_object_that_is_an_input_is_no_output_by_any_of_its_names(output: str) -> None:
     with pytest.raises(UnusableInputError, match="this output is also the input gs://bucket/a/b"):
         files.check_outputs(["gs://bucket/a/b"], ["gs://bucket/other", output])
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "content"),
+    [(206, {"Content-Range": "bytes 2-5/10"}, b"23"), (200, {}, b"0123456789")],
+)
+def test_an_answer_that_is_not_the_range_that_was_asked_for_is_asked_for_again(
+    status: int, headers: Mapping[str, str], content: bytes
+) -> None:
+    asked = []
+
+    def answer(request: Any, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
+        if "maxResults" in request.path:
+            return cloud.json_answer({})
+        asked.append(request.headers["Range"])
+        return (status, headers, content) if len(asked) == 1 else (206, {"Content-Range": "bytes 2-5/10"}, b"2345")
+
+    with cloud.server(answer) as url, cloud.set_environment({"STORAGE_EMULATOR_HOST": url}):
+        assert files.read_range("gs://bucket/object", 2, 6) == b"2345"
+    assert asked == ["bytes=2-5"] * 2

@@ -140,7 +140,7 @@ class LuaModules:
         """
         left = self._page_ticks - self._ticks
         ticks = min(self._share(self._limits.call_instructions), left)
-        if self._process is None:
+        if self._process is None or self._process.owner != os.getpid():  # a fork must not share its parent's
             memory = int(self._limits.memory * (1 if self._is_whole else _USED_MEMORY_SHARE))
             self._process = _Process({**self._start, "memory": memory})
         message = {"call": [module, function], "frames": frames, "page": page, "ticks": ticks}
@@ -167,13 +167,13 @@ class LuaModules:
 
     def close(self) -> None:
         """Ends the process, whatever it does."""
-        if self._process is not None:
+        if self._process is not None and self._process.owner == os.getpid():
             self._process.kill()
-            self._process = None
+        self._process = None
 
 
 class _Process:
-    """The process, seen from its parent."""
+    """The process, seen from its parent, whose number is `owner`."""
 
     def __init__(self, start: Mapping[str, Any]) -> None:
         self._process = subprocess.Popen(
@@ -189,6 +189,7 @@ class _Process:
             # Ctrl-C is for the parent; this process ends when its parent's end of the pipes is closed.
             start_new_session=True,
         )
+        self.owner = os.getpid()
         _running.add(self)
         self._channel = Channel(cast(BinaryIO, self._process.stdout), cast(BinaryIO, self._process.stdin))
         self._channel.send(start)
@@ -235,4 +236,5 @@ _running: "weakref.WeakSet[_Process]" = weakref.WeakSet()
 @atexit.register
 def _kill_running() -> None:
     for process in list(_running):
-        process.kill()
+        if process.owner == os.getpid():
+            process.kill()

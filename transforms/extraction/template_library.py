@@ -23,7 +23,6 @@ import numpy.typing as npt
 from maskmill.errors import MissingFileError
 from maskmill.storage import completions, files, read_ahead
 from transforms.collection import Collection
-from transforms.extraction.lua_process import libraries_version
 from transforms.extraction.template_definitions import MODULE_MARK, MODULE_NAMESPACE, TEMPLATE_NAMESPACE
 from transforms.inputs.mediawiki import Page, site_base
 from transforms.inputs.options import ReadOptions
@@ -120,6 +119,8 @@ def bind_library(pieces: Iterable[Piece], output: str, previous: str = "") -> li
 
     Where a dump defines a name twice, the first definition counts.
     """
+    from transforms.extraction.lua_process import libraries_version  # most runs expand nothing
+
     ordered = sorted(pieces, key=lambda p: p.batch.number)
     keys = [p.key for p in ordered]
     version = libraries_version()

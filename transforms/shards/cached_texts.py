@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
 from maskmill.errors import MissingFileError
-from maskmill.storage import files
+from maskmill.storage import completions, files
 from maskmill.storage.read_ahead import LOOK_BYTES, PART_BYTES, in_order
 from transforms.shards.byte_ranges import Ranges, near_ranges
 
@@ -24,6 +24,9 @@ def read_cached(
       wanted: what has a text each, with its byte ranges [k, 2], which are in order.
       path_of: gives the path of its text.
       make: makes the text again.
+
+    Raises:
+      RunFailedError: a text is shorter than it was.
     """
     gap = 0 if files.is_local(output) else LOOK_BYTES
     reads = [
@@ -45,5 +48,7 @@ def read_cached(
                 make(owner)
                 made.add(path_of(owner))
             content = files.read_range(path_of(owner), group[0][0], group[-1][1])
+        if len(content) != group[-1][1] - group[0][0]:
+            raise completions.lost_meanwhile(path_of(owner))
         for start, end in group:
             yield content[start - group[0][0] : end - group[0][0]]
