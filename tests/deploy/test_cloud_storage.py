@@ -26,7 +26,7 @@ from servers import cloud
 from servers.slow_store import Asked, chain, repeated, slow_store
 
 from maskmill.errors import RunFailedError, UnusableInputError
-from maskmill.storage import completions, files, finished
+from maskmill.storage import completions, files, finished, stores
 from maskmill.storage.web_client import WebClient
 from pipelines.commands import cli
 from transforms.inputs.batches import digest_input, digest_object
@@ -36,7 +36,7 @@ from transforms.shards.cached_texts import read_cached
 pytestmark = pytest.mark.long
 
 BUCKET = "maskmill-bucket"
-LARGE = 40 << 20  # bytes: an upload sends this in three pieces, of 16 MiB at most
+PART, LARGE = 16 << 20, 40 << 20  # bytes: an upload sends this in three parts
 # Of a build: for each shard and each unit, by the report for shards, whatever else, and those that follow one upon
 # another.
 MOST_OF_A_SHARD, MOST_OF_A_UNIT, MOST_REPORTED, MOST_OTHERS, MOST_IN_A_ROW = 9, 6, 16, 62, 110
@@ -53,6 +53,11 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, 
     """Runs the emulator with one bucket. This process and those that it starts find it by the environment."""
     with cloud.storage(tmp_path_factory.mktemp("storage"), BUCKET) as variables, cloud.set_environment(variables):
         yield variables
+
+
+@pytest.fixture(autouse=True)
+def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stores, "PART_BYTES", PART)
 
 
 def test_an_object_appears_when_it_is_complete(environment: Mapping[str, str]) -> None:
@@ -171,7 +176,7 @@ def test_a_failed_write_keeps_the_object_of_before(environment: Mapping[str, str
 @pytest.mark.builds
 def test_a_killed_writer_leaves_nothing(environment: Mapping[str, str]) -> None:
     code = (
-        "import os, signal, sys; from maskmill.storage import files\n"
+        f"import os, signal; from maskmill.storage import files, stores; stores.PART_BYTES = {PART}\n"
         f"with files.new_file('gs://{BUCKET}/killed') as file:\n"
         f"    file.write(bytes({LARGE})); os.kill(os.getpid(), signal.SIGKILL)\n"
     )

@@ -15,13 +15,13 @@ from servers import cloud, s3
 
 from maskmill.errors import UnusableInputError
 from maskmill.reading.remote import open_ranges
-from maskmill.storage import conditional, files, manifest
+from maskmill.storage import conditional, files, manifest, stores
 
 pytestmark = pytest.mark.long
 
 BUCKET = "maskmill-bucket"
 ROOT = f"s3://{BUCKET}"
-LARGE = 40 << 20  # bytes: an upload of three parts
+PART, LARGE = 16 << 20, 40 << 20  # bytes: an upload sends this in three parts
 MOST_REQUESTS = 40  # of a finished build that is run again
 
 
@@ -30,6 +30,11 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[s3.Service]:
     """Runs the server with one bucket. This process and those that it starts find it by the environment."""
     with s3.service(tmp_path_factory.mktemp("s3"), BUCKET) as running, cloud.set_environment(running.environment):
         yield running
+
+
+@pytest.fixture(autouse=True)
+def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stores, "PART_BYTES", PART)
 
 
 @pytest.mark.parametrize("size", [0, 3, LARGE])
