@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import functools
+import re
 import sys
 import time
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from training import provenance, settings
 from training.options import ConvertOptions, TrainOptions
 
 if TYPE_CHECKING:
+    from training.devices import Devices
     from training.loop import Trainer
     from training.session import Session
 
@@ -28,6 +30,8 @@ _SIGNAL_EXIT = 128
 # What JAX's errors for a lack of memory contain, and how much of them is shown.
 _OUT_OF_MEMORY = "RESOURCE_EXHAUSTED"
 _REASON_LENGTH = 200
+# What the backends' errors contain if another process of the run cannot be reached.
+_LOST = re.compile("Gloo|NCCL|Collective ops|UNAVAILABLE|heartbeat")
 _LESS_MEMORY_TO_TRAIN = (
     "raise --steps_per_update, which gives the same result, lower --eval_batch_size, give --dtype bfloat16, or lower "
     "--train_batch_size or the size of the model"
@@ -75,12 +79,13 @@ def _run_here(options: TrainOptions) -> int:
         data = {} if options.eval_only else provenance.provenance(options, files.read_if_there)
         session = Session(options)
         session.check_batches()
-        if options.eval_only:
-            return _watch(session) if options.watch else _evaluate_once(session)
-        try:
-            _train(session, data)
-        except Stopped as stopped:
-            return _SIGNAL_EXIT + stopped.number
+        with _lost_processes_explained(session.devices):
+            if options.eval_only:
+                return _watch(session) if options.watch else _evaluate_once(session)
+            try:
+                _train(session, data)
+            except Stopped as stopped:
+                return _SIGNAL_EXIT + stopped.number
     return 0
 
 
@@ -112,6 +117,26 @@ def _out_of_memory_explained(advice: str) -> Iterator[None]:
         raise RunFailedError(f"The memory does not suffice ({lines[0][:_REASON_LENGTH]}); {advice}.") from error
 
 
+@contextlib.contextmanager
+def _lost_processes_explained(devices: "Devices") -> Iterator[None]:
+    """Turns the backends' errors for a process that cannot be reached into one sentence."""
+    try:
+        yield
+    except Exception as error:
+        from training.devices import end_without_others
+
+        if devices.process_count == 1 or isinstance(error, RunFailedError | UnusableInputError):
+            raise
+        if (lost := _LOST.search(str(error))) is None:
+            raise
+        end_without_others()
+        reason = str(error)[lost.start() :].splitlines()[0][:_REASON_LENGTH]
+        raise RunFailedError(
+            f"Another of the {devices.process_count} processes has ended or cannot be reached ({reason}); see what it "
+            "says, and start all of them again: the run goes on from its newest checkpoint."
+        ) from error
+
+
 def _train(session: "Session", data: dict[str, Any]) -> None:
     """Trains on `data` (training/provenance.py), from the newest checkpoint of the run or from the beginning."""
     from training import tokenizer_files
@@ -133,11 +158,11 @@ def _train(session: "Session", data: dict[str, Any]) -> None:
     if not resumed:
         _load_initial(session)
         trainer.steps.load()
-    packed = trainer.input.data_set.packed
+    packed = trainer.input.data_set.packed or options.unpad
     start = {
         "examples": trainer.input.data_set.samples,
         "device": session.devices.kind,
-        "attention": "fused, cuDNN" if session.task.built.is_fused(packed=packed) else "not fused",
+        "attention": session.task.built.attention(packed=packed),
         "options": settings.given_options(options),
         "data": data,
     }

@@ -1,13 +1,17 @@
 """The backend and its devices: one device, all devices of a machine, or those of several hosts."""
 
+import atexit
 import contextlib
 import dataclasses
 import importlib.util
 import math
 import os
+import socket
 import sys
 import threading
+import time
 import zlib
+from collections.abc import Sequence
 from typing import Any
 
 from maskmill.errors import RunFailedError, UnusableInputError
@@ -27,6 +31,9 @@ XLA_FLAGS = (
 AXIS = "batch"
 _LOOKUP_SECONDS = 5.0
 _JAX_WAITS_LONGER_SECONDS = 60
+# After so long without a sign of another process, JAX ends this one: its default.
+_JAX_HEARTBEAT_SECONDS = 100
+_ASK_AGAIN_SECONDS = 0.1
 # TF_CPP_MIN_LOG_LEVEL for nothing but fatal errors.
 _FATAL_ONLY = "3"
 _STDERR = 2
@@ -185,6 +192,7 @@ def _meet_other_processes(options: TrainOptions) -> None:
     import keras
 
     ended: list[Exception | None] = []
+    timeout = math.ceil(options.coordinator_timeout)
 
     def join() -> None:
         try:
@@ -193,7 +201,8 @@ def _meet_other_processes(options: TrainOptions) -> None:
                 coordinator_address=None if options.coordinator == "auto" else options.coordinator,
                 num_processes=options.num_processes,
                 process_id=options.process_id,
-                initialization_timeout=math.ceil(options.coordinator_timeout) + _JAX_WAITS_LONGER_SECONDS,
+                initialization_timeout=timeout + _JAX_WAITS_LONGER_SECONDS,
+                heartbeat_timeout_seconds=min(timeout, _JAX_HEARTBEAT_SECONDS),
             )
         except Exception as error:  # noqa: BLE001 - the main thread reports it
             ended.append(error)
@@ -209,14 +218,51 @@ def _meet_other_processes(options: TrainOptions) -> None:
             "--num_processes and --process_id."
         ) from ended[0]
     if not ended:
-        count = f"{options.num_processes} " if options.num_processes else ""
-        raise RunFailedError(
-            f"--coordinator {options.coordinator}: not all {count}processes were there within "
-            f"{options.coordinator_timeout:g} s; start them all with the same --coordinator, or wait longer with "
-            "--coordinator_timeout SECONDS."
-        )
+        raise _not_all_there(options, options.num_processes)
     # As keras.distribution.initialize does: what takes no seed from us must be the same on all hosts.
     keras.utils.set_random_seed(0)
+
+
+def _not_all_there(options: TrainOptions, count: int | None) -> RunFailedError:
+    """The error if not all processes, of which there should be `count`, came in time."""
+    return RunFailedError(
+        f"--coordinator {options.coordinator}: not all {f'{count} ' if count else ''}processes were there within "
+        f"{options.coordinator_timeout:g} s; start them all with the same --coordinator, or wait longer with "
+        "--coordinator_timeout SECONDS."
+    )
+
+
+def _all_answer(addresses: Sequence[str], own: int, seconds: float) -> bool:
+    """Whether all processes of a run, of which this is number `own`, listen at their addresses within so many seconds.
+
+    Raises:
+      OSError: this one cannot listen at its own.
+    """
+    until = time.monotonic() + seconds
+    with socket.create_server(("", int(addresses[own].rpartition(":")[2]))):
+        for address in addresses[:own] + addresses[own + 1 :]:
+            host, _, port = address.rpartition(":")
+            while True:
+                with contextlib.suppress(OSError), socket.create_connection((host.strip("[]"), int(port)), seconds):
+                    break
+                if time.monotonic() > until:
+                    return False
+                time.sleep(_ASK_AGAIN_SECONDS)
+    return True
+
+
+def end_without_others() -> None:
+    """Has this process, whose run has failed, end with exit code 1 as soon as Python ends.
+
+    JAX would wait for the other processes for minutes first, and then abort.
+    """
+
+    def end() -> None:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(1)
+
+    atexit.register(end)
 
 
 def _platform() -> str:
@@ -239,9 +285,13 @@ def _start_tensorflow(options: TrainOptions) -> Devices:
                 "--coordinator: TensorFlow reads the addresses of the other hosts from TF_CONFIG, which is not set; "
                 "set it on each host, or use --backend jax."
             )
+        resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+        addresses, index = resolver.cluster_spec().as_dict()["worker"], resolver.task_id
+        processes = len(addresses)
+        # TensorFlow would wait for ever, and Python would hear no signal meanwhile.
+        if not _all_answer(addresses, index, options.coordinator_timeout):
+            raise _not_all_there(options, processes)
         strategy = tf.distribute.MultiWorkerMirroredStrategy()
-        resolver = strategy.cluster_resolver
-        index, processes = resolver.task_id, len(resolver.cluster_spec().as_dict()["worker"])
     else:
         strategy, index, processes = _local_strategy(options), 0, 1
     used = tf.config.list_logical_devices("GPU") or tf.config.list_logical_devices("CPU")

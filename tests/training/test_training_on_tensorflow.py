@@ -17,6 +17,7 @@ RUNS = {
     "clipping": [f"test_training_steps.py::{ALONE}"],
     "killed": ["test_training_loop.py::test_killed_and_told_to_end_the_run_goes_on_bit_equal"],
     "two-hosts": ["test_training_loop.py::test_two_hosts_are_one"],
+    "lost-host": ["test_training_loop.py::test_a_host_ends_when_another_is_killed"],
 }
 
 
