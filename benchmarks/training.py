@@ -48,45 +48,6 @@ def random_batch(count: int, length: int, vocab: int, shortest: float = 1.0) -> 
     }
 
 
-def packed(batch: dict[str, Any], length: int, room: int = 8) -> dict[str, Any]:
-    """The examples of a batch in as few rows [rows, length] as best fit finds, at most `room` in each.
-
-    Shapes are those of training/model.py's packed rows, with M = `room`. A row has the masks of its examples.
-    """
-    import numpy as np
-
-    lengths = batch["input_mask"].sum(axis=1)
-    rows: list[list[int]] = []
-    free: list[int] = []
-    for example in np.argsort(-lengths, kind="stable").tolist():
-        fitting = [r for r in range(len(rows)) if free[r] >= lengths[example] and len(rows[r]) < room]
-        if not fitting:
-            rows.append([])
-            free.append(length)
-        row = min(fitting, key=free.__getitem__, default=len(rows) - 1)
-        rows[row].append(example)
-        free[row] -= lengths[example]
-    masks = {name: array for name, array in batch.items() if name.startswith("masked_lm")}
-    is_mask = batch["masked_lm_weights"] > 0
-    most = max(int(is_mask[examples].sum()) for examples in rows)
-    made = {name: np.zeros((len(rows), length), np.int32) for name in ("input_ids", "input_mask", "segment_ids")}
-    made |= {name: np.zeros((len(rows), most), array.dtype) for name, array in masks.items()}
-    ends, labels = np.zeros((len(rows), room + 1), np.int32), np.full((len(rows), room), -100, np.int32)
-    for row, examples in enumerate(rows):
-        at = masked = 0
-        for place, example in enumerate(examples):
-            end, chosen = at + int(lengths[example]), is_mask[example]
-            for name in ("input_ids", "input_mask", "segment_ids"):
-                made[name][row, at:end] = batch[name][example, : lengths[example]]
-            for name, array in masks.items():
-                moved = at if name == "masked_lm_positions" else 0
-                made[name][row, masked : masked + chosen.sum()] = array[example, chosen] + moved
-            labels[row, place] = batch["next_sentence_labels"][example]
-            ends[row, place + 1 :] = at = end
-            masked += int(chosen.sum())
-    return made | {"cu_seqlens": ends, "next_sentence_labels": labels}
-
-
 def measure_maskmill(
     model: dict[str, Any], length: int, batch: int, steps: int, dtype: str, shortest: float, is_packed: bool
 ) -> tuple[float, int]:
@@ -96,7 +57,7 @@ def measure_maskmill(
 
     devices.select_backend("jax")
     used = devices.start(TrainOptions(output_dir=".", input_file=(".",), backend="jax", dtype=dtype))
-    from training import optimizers, tasks
+    from training import inputs, optimizers, tasks
     from training import steps as training_steps
     from training.config import ModelConfig
     from training.model import pretraining_model
@@ -104,7 +65,9 @@ def measure_maskmill(
     task = tasks.PretrainingTask(pretraining_model(ModelConfig(**model)))
     made = training_steps.make_steps(task, optimizers.AdamW(1e-4), used)
     examples = random_batch(batch, length, model["vocab_size"], shortest)
-    arrays = {k: v[None] for k, v in (packed(examples, length) if is_packed else examples).items()}
+    if is_packed:
+        examples = inputs.ArrayMaker(inputs.pretraining_features(length, 1), hosts=1, unpad=1)(examples)
+    arrays = {k: v[None] for k, v in examples.items()}
     seconds = _timed(lambda: float(made.train(arrays)["loss"]), lambda: made.train(arrays), steps)
     return seconds, used.peak_memory() or 0
 

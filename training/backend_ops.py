@@ -1,12 +1,12 @@
 """What JAX and TensorFlow do each in its own way: dropout, attention, and a product with float32 sums.
 
-Everything else of the models is `keras.ops` (training/model.py). Attention is one fused call where cuDNN has it, and
-nothing of the size [B, heads, S, S] is then in memory.
+Everything else of the models is `keras.ops` (training/model.py). Attention is one fused call where cuDNN or Splash
+(JAX's kernel for TPUs) has it, and nothing of the size [B, heads, S, S] is then in memory.
 """
 
 import functools
 import math
-from typing import Any
+from typing import Any, Literal
 
 import keras
 import numpy as np
@@ -18,8 +18,13 @@ _PLACE_STRIDE = 40503
 _SEEDS = 2**31
 # A share that is dropped is a multiple of 1 / _BITS: 0.1 is 0.100006.
 _BITS = 2**16
-# Head sizes that cuDNN's kernels take: multiples of 8 up to this one.
+# Head sizes that the fused kernels take: multiples of 8 up to this one.
 _LARGEST_HEAD = 128
+# Splash computes blocks of a multiple of _LANES tokens, at most _LARGEST_BLOCK.
+_LANES = 128
+_LARGEST_BLOCK = 512
+
+Fused = Literal["cuDNN", "Splash"]
 
 
 class Draws:
@@ -200,9 +205,12 @@ def attention(query: Any, key: Any, value: Any, sequences: Sequences, *, rate: f
     `draws`. Where attention is fused, a row's mask must be ones and then zeros.
     Source: google-research/bert modeling.py, attention_layer.
     """
-    if is_fused(query.dtype, query.shape[-1], packed=sequences.ends is not None):
-        rate, seed = (0.0, 0) if draws is None else (rate, draws.place_seed())
-        return _cudnn_attention(query, key, value, sequences, rate, seed)
+    rate = 0.0 if draws is None else rate
+    library = fused_by(query.dtype, query.shape[-1], packed=sequences.ends is not None, drops=rate > 0)
+    if library == "cuDNN":
+        return _cudnn_attention(query, key, value, sequences, rate, 0 if draws is None else draws.place_seed())
+    if library == "Splash":
+        return _splash_attention(query, key, value, sequences)
     scores = ops.einsum("bqnd,bknd->bnqk", query, key)
     scores = ops.cast(scores, "float32") * query.shape[-1] ** -0.5
     probabilities = dropped(draws, ops.softmax(scores + sequences.bias), rate)
@@ -215,9 +223,11 @@ def local_attention(
     """What `attention` gives if a token sees those alone that are at most `window` places away.
 
     Rows are cut into blocks of `window` tokens, each of which sees itself and its neighbours, so that nothing is larger
-    than [B, heads, S, 3 window].
+    than [B, heads, S, 3 window]. JAX's windows of cuDNN only look back, so this is fused by Splash alone.
     """
     length, heads, size = query.shape[1:]
+    if fused_by(query.dtype, size, packed=False, drops=draws is not None and rate > 0) == "Splash":
+        return _splash_attention(query, key, value, sequences, window)
 
     def blocks(x: Any) -> Any:
         padded = ops.pad(x, ((0, 0), (0, -length % window), *[(0, 0)] * (len(x.shape) - 2)))
@@ -251,19 +261,30 @@ def rotated(x: Any, places: Any, theta: float) -> Any:
     return ops.cast(turned, x.dtype)
 
 
-def is_fused(dtype: Any, head: int, *, packed: bool) -> bool:
-    """Whether attention is one call of cuDNN: on JAX and an NVIDIA GPU, with values of 16 bits.
+def fused_by(dtype: Any, head: int, *, packed: bool, drops: bool) -> Fused | None:
+    """The library that computes attention in one call, with values of 16 bits on JAX; None: there is none.
 
-    Packed rows need a GPU of the Hopper generation or a later one.
+    It is cuDNN on an NVIDIA GPU, which must be of the Hopper generation or a later one for packed rows, and Splash on a
+    TPU, which cannot drop.
     """
     if keras.backend.backend() != "jax":
-        return False
-    fits = str(dtype) in ("bfloat16", "float16") and head % 8 == 0 and head <= _LARGEST_HEAD
-    if not fits or not _has_cudnn():
-        return False
+        return None
+    if str(dtype) not in ("bfloat16", "float16") or head % 8 or head > _LARGEST_HEAD:
+        return None
+    if _has_tpu():
+        return None if drops else "Splash"
+    if not _has_cudnn():
+        return None
     from jax._src.cudnn import fused_attention_stablehlo as cudnn
 
-    return not packed or cudnn.check_compute_capability("9.0")
+    return "cuDNN" if not packed or cudnn.check_compute_capability("9.0") else None
+
+
+def _has_tpu() -> bool:
+    """Whether JAX computes on a TPU."""
+    import jax
+
+    return bool(jax.default_backend() == "tpu")
 
 
 @functools.cache
@@ -298,3 +319,27 @@ def _cudnn_attention(query: Any, key: Any, value: Any, sequences: Sequences, rat
         query, key, value, q_seqlen=lengths, kv_seqlen=lengths, q_offsets=starts, kv_offsets=starts,
         mask_type=cudnn.MaskType.PADDING, scale=query.shape[-1] ** -0.5, dropout_rate=rate, seed=seed,
     )  # fmt: skip
+
+
+def _splash_attention(query: Any, key: Any, value: Any, sequences: Sequences, window: int | None = None) -> Any:
+    """Attention as Splash computes it, also `local_attention` with a window. Padding sees padding alone."""
+    import jax
+    from jax.experimental.pallas.ops.tpu import splash_attention as splash
+
+    length, heads, size = query.shape[1:]
+    more = -length % _LANES
+
+    def by_heads(x: Any) -> Any:
+        return ops.transpose(ops.pad(x, ((0, 0), (0, more), (0, 0), (0, 0))), (0, 2, 1, 3))
+
+    numbers = ops.pad(sequences.numbers, ((0, 0), (0, more)), constant_values=-1)
+    shape = (length + more, length + more)
+    mask = splash.FullMask(shape) if window is None else splash.LocalMask(shape, (window, window), 0)
+    block = math.gcd(length + more, _LARGEST_BLOCK)
+    blocks = ("block_q", "block_kv", "block_q_dkv", "block_kv_dkv", "block_q_dq", "block_kv_dq")
+    kernel = splash.make_splash_mha_single_device(
+        splash.MultiHeadMask([mask] * heads), block_sizes=splash.BlockSizes(**dict.fromkeys(blocks, block))
+    )
+    of_heads = (by_heads(query * size**-0.5), by_heads(key), by_heads(value))
+    seen = jax.vmap(kernel)(*of_heads, splash.SegmentIds(numbers, numbers))
+    return ops.transpose(seen, (0, 2, 1, 3))[:, :length]

@@ -240,7 +240,7 @@ def _all_answer(addresses: Sequence[str], own: int, seconds: float) -> bool:
     """
     until = time.monotonic() + seconds
     with socket.create_server(("", int(addresses[own].rpartition(":")[2]))):
-        for address in addresses[:own] + addresses[own + 1 :]:
+        for address in (*addresses[:own], *addresses[own + 1 :]):
             host, _, port = address.rpartition(":")
             while True:
                 with contextlib.suppress(OSError), socket.create_connection((host.strip("[]"), int(port)), seconds):

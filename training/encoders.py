@@ -18,7 +18,7 @@ from training.backend_ops import (
     Sequences,
     attention,
     dropped,
-    is_fused,
+    fused_by,
     layer_norm,
     local_attention,
     recomputed,
@@ -102,7 +102,8 @@ class Encoder(abc.ABC):
 
     def _cudnn_drops(self) -> bool:
         drops = self.draws is not None and self.config.attention_probs_dropout_prob > 0
-        return drops and is_fused(self.weights.dtype, self.head_size, packed=self.sequences.ends is not None)
+        packed = self.sequences.ends is not None
+        return drops and fused_by(self.weights.dtype, self.head_size, packed=packed, drops=True) == "cuDNN"
 
     def words(self) -> Any:
         """The rows of the words [B, S, N], float32: casting the whole table would take longer."""

@@ -22,6 +22,7 @@ from maskmill.reading.read_columns import Range
 from maskmill.records.features import most_sequences
 from training.config import ModelConfig
 from training.options import TrainOptions
+from training.unpadding import unpadded
 
 # What to do where examples lack a feature.
 _REMEDIES = {
@@ -86,13 +87,18 @@ def pretraining_features(
         features["segment_ids"] = Feature(sequence_length, optional=not next_sentence)
     features |= {name: Feature(predictions) for name in ("masked_lm_positions", "masked_lm_ids")}
     features["masked_lm_weights"] = Feature(predictions, is_float=True)
-    sequences = most_sequences(sequence_length)
     if next_sentence:
-        labels = Feature(sequences, sequences=True) if packed else Feature(1, scalar=True)
-        features["next_sentence_labels"] = labels
-    if packed:
-        features["cu_seqlens"] = Feature(sequences + 1, sequences=True)
-    return features
+        features["next_sentence_labels"] = Feature(1, scalar=True)
+    return _of_packed_rows(features) if packed else features
+
+
+def _of_packed_rows(features: Mapping[str, Feature]) -> dict[str, Feature]:
+    """The features of packed rows whose sequences have these."""
+    sequences = most_sequences(features["input_ids"].length)
+    packed = {**features, "cu_seqlens": Feature(sequences + 1, sequences=True)}
+    if "next_sentence_labels" in features:
+        packed["next_sentence_labels"] = Feature(sequences, sequences=True)
+    return packed
 
 
 def find_pretraining_examples(options: TrainOptions, config: ModelConfig, *, next_sentence: bool) -> Examples:
@@ -110,6 +116,8 @@ def find_pretraining_examples(options: TrainOptions, config: ModelConfig, *, nex
                 f"{packed.path} has several sequences in a row and {other.path} has one; train and evaluate with "
                 "examples of one kind, all made with --pack or none."
             )
+    if options.unpad and first.packed:
+        raise UnusableInputError(f"{first.path} has rows without padding already; leave --unpad out.")
     sequence_length = options.max_seq_length or first.width
     predictions = options.max_predictions_per_seq or first.predictions
     check_sequence_length(first.path, sequence_length, config)
@@ -248,7 +256,8 @@ class TrainingInput:
 
     A batch of all hosts has `batch` examples, and of each its `features`. The seed gives the order and the masks that
     are drawn while reading. `shuffle_buffer` examples are shuffled among each other; without `shuffle` they come in
-    file order. This host is number `host` of `hosts`, from 0.
+    file order. This host is number `host` of `hosts`, from 0. With `unpad`, examples are put into rows without padding,
+    whose number is a multiple of it.
 
     Raises:
       UnusableInputError: the batch is not a multiple of the number of hosts.
@@ -262,6 +271,7 @@ class TrainingInput:
     shuffle_buffer: int = 16384
     host: int = 0
     hosts: int = 1
+    unpad: int | None = None
 
     def __post_init__(self) -> None:
         if self.batch % self.hosts:
@@ -285,7 +295,7 @@ class TrainingInput:
         )
         loader = _loader(self.data_set, options)
         loader.load_state_dict(loader.state_after(step))
-        return TrainingBatches(loader, ArrayMaker(self.features, self.hosts))
+        return TrainingBatches(loader, ArrayMaker(self.features, self.hosts, self.unpad))
 
 
 class TrainingBatches(Iterator[Arrays]):
@@ -361,15 +371,21 @@ class ArrayMaker:
     Packed rows have room for many more sequences than they have. Their arrays have room for as many as any row had so
     far, rounded up to a power of two, because a step is compiled anew for other shapes. Of several `hosts` none knows
     the rows of the others, so their arrays keep all the room.
+
+    With `unpad`, rows of one example become packed ones; see TrainingInput.
     """
 
-    def __init__(self, features: Mapping[str, Feature], hosts: int) -> None:
-        self._features = features
+    def __init__(self, features: Mapping[str, Feature], hosts: int, unpad: int | None = None) -> None:
+        self._width = features["input_ids"].length
+        self._features = features if unpad is None else _of_packed_rows(features)
         self._hosts = hosts
+        self._unpad = unpad
         self._sequences = _FEWEST_SEQUENCES
 
     def __call__(self, batch: Mapping[str, np.ndarray]) -> Arrays:
         """The arrays of a batch."""
+        if self._unpad is not None:
+            batch = unpadded(dict(batch), self._width, self._unpad)
         if (ends := batch.get("cu_seqlens")) is not None:
             most = int((ends[:, 1:] > ends[:, :-1]).sum(axis=1).max())
             while self._sequences < most or (self._hosts > 1 and self._sequences < ends.shape[1]):

@@ -16,7 +16,7 @@ import numpy as np
 from keras import ops
 
 from maskmill.errors import UnusableInputError
-from training.backend_ops import Draws, dropped, is_fused, matmul_float32, to_numpy
+from training.backend_ops import Draws, Fused, dropped, fused_by, matmul_float32, to_numpy
 from training.config import ModelConfig
 from training.encoders import ENDS, Cast, Tensors, activated, dense, encode, normalized
 from training.weights import MASKED_LM, NEXT_SENTENCE, TRANSFORM, named_weights, scope
@@ -65,10 +65,21 @@ class BuiltModel:
     forward: Forward
     compute_dtype: str
 
-    def is_fused(self, *, packed: bool) -> bool:
-        """Whether attention is one call of a library for the device (training/backend_ops.py)."""
+    def fused_by(self, *, packed: bool, drops: bool) -> Fused | None:
+        """The library that computes attention in one call, with dropout or without (training/backend_ops.py)."""
         head = self.config.hidden_size // self.config.num_attention_heads
-        return is_fused(self.compute_dtype, head, packed=packed)
+        return fused_by(self.compute_dtype, head, packed=packed, drops=drops)
+
+    def attention(self, *, packed: bool) -> str:
+        """How a training computes attention, for its log."""
+        rate = self.config.attention_probs_dropout_prob
+        library = self.fused_by(packed=packed, drops=rate > 0)
+        if library is None and self.fused_by(packed=packed, drops=False) is not None:
+            return f"not fused: Splash has no dropout, and that of attention is {rate:g}"
+        if library is None:
+            return "not fused"
+        is_partly = library == "cuDNN" and self.config.model_type == "modernbert"
+        return f"fused, {library}{', but not in local layers' if is_partly else ''}"
 
     @property
     def variables(self) -> list[Any]:

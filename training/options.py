@@ -104,6 +104,9 @@ class TrainOptions:
     steps_per_update: int = deciding(
         1, help="parts in which a batch is computed, one after the other, to save memory", when=_clips_each_part
     )
+    unpad: bool = deciding(
+        False, help="put several examples into a row, so that nothing is computed of padding", when=lambda o: o.unpad
+    )
     num_train_steps: int = deciding(100000, help="number of updates")
     seed: int = deciding(0, help="seed of the initial weights, the order of examples and dropout")
     shuffle: bool = deciding(True, help="shuffle the training examples; False: file order")
@@ -210,6 +213,8 @@ class TrainOptions:
             self._check_schedule()
         if self.target_masked_lm_accuracy is not None:
             self._check_target()
+        if self.unpad:
+            self._check_unpad()
         self._check_hosts()
         self._check_backend()
         self._check_mlperf()
@@ -231,6 +236,21 @@ class TrainOptions:
             raise UnusableInputError(
                 f"--train_batch_size {self.train_batch_size} is not a multiple of --steps_per_update "
                 f"{self.steps_per_update}; choose one that is."
+            )
+
+    def _check_unpad(self) -> None:
+        """Checks that which example is in which row makes no difference."""
+        if self.task != "pretrain":
+            raise UnusableInputError("--unpad goes with --task pretrain; leave it out.")
+        if _clips_each_part(self):
+            raise UnusableInputError(
+                "--unpad goes with gradients that are clipped after the average; leave "
+                "--clip_by_global_norm_after_gradient_allreduce out."
+            )
+        if self.coordinator is not None:
+            raise UnusableInputError(
+                "--unpad goes with one host, because others would have other numbers of rows; make the examples with "
+                "--pack instead."
             )
 
     def _check_model(self) -> None:

@@ -99,6 +99,7 @@ class Session:
             shuffle_buffer=options.shuffle_buffer,
             host=self.devices.process_index,
             hosts=self.devices.process_count,
+            unpad=options.steps_per_update * self.devices.count if options.unpad else None,
         )
 
     def evaluation_batches(self) -> inputs.EvaluationInput:

@@ -163,7 +163,7 @@ class JaxSteps(Steps):
             donate_argnums=(0, 1),
             out_shardings=None if devices.mesh is None else (*after, self._replicated),
         )
-        self._evaluate = jax.jit(self._evaluation, out_shardings=self._replicated)
+        self._evaluate = jax.jit(self._evaluation_on_all, out_shardings=self._replicated)
         self.load()
 
     def _axis(self, variable: Any, *, cut: bool) -> int | None:
@@ -221,13 +221,13 @@ class JaxSteps(Steps):
         return bool(multihost_utils.process_allgather(np.array(value)).any())
 
     def _check_padding(self, batch: Mapping[str, np.ndarray]) -> None:
-        """Checks that padding is at the end of each example: fused attention is told lengths, not masks.
+        """Checks that padding is at the end of each example: cuDNN is told lengths, not masks.
 
         Raises:
           UnusableInputError: a token follows padding.
         """
         mask = batch["input_mask"]
-        if ENDS in batch or not self.built.is_fused(packed=False):
+        if ENDS in batch or self.built.fused_by(packed=False, drops=False) != "cuDNN":
             return
         if (mask[..., 1:] > mask[..., :-1]).any():
             raise UnusableInputError(
@@ -238,7 +238,7 @@ class JaxSteps(Steps):
     def _placed(self, batch: Mapping[str, np.ndarray], sharding: Any) -> Any:
         """A host's batch on its devices."""
         if sharding is None:
-            return {name: self._jax.numpy.asarray(value) for name, value in batch.items()}
+            return {name: self._jax.device_put(value) for name, value in batch.items()}
         place = self._jax.make_array_from_process_local_data
         return {name: place(sharding, value) for name, value in batch.items()}
 
@@ -250,6 +250,22 @@ class JaxSteps(Steps):
         results = self._results(losses, norm, step)
         weights, state = self.optimizer.stateless_apply(state, gradients, weights)
         return weights, state, results
+
+    def _evaluation_on_all(self, weights: list[Any], batch: Batch) -> dict[str, Any]:
+        """What the task's `evaluation` gives, each device's examples after those of the one before. Compiled."""
+        if self.devices.mesh is None:
+            return self._evaluation(weights, batch)
+        # JAX cannot cut Splash's calls by itself.
+        on_all = self._on_all(self._evaluation, (self._spec(None), self._spec(0)), self._spec(0))
+        evaluation: dict[str, Any] = on_all(weights, dict(batch))
+        return evaluation
+
+    def _on_all(self, of_device: Callable[..., Any], inputs: Any, outputs: Any) -> Callable[..., Any]:
+        """A function that all devices compute, each of its parts of arrays that are cut as these specs say."""
+        on_all: Callable[..., Any] = self._jax.shard_map(
+            of_device, mesh=self.devices.mesh, in_specs=inputs, out_specs=outputs, check_vma=False
+        )
+        return on_all
 
     def _gradients(self, weights: list[Any], step: Any, batch: Batch) -> tuple[Any, Any]:
         """The gradients and losses of a batch. Devices add up those of their examples, and then, once, each other's."""
@@ -270,13 +286,8 @@ class JaxSteps(Steps):
             ]
             return [gradient.astype("float32") for gradient in narrow], losses
 
-        on_all = jax.shard_map(
-            of_device,
-            mesh=self.devices.mesh,
-            in_specs=(self._spec(None), self._spec(None), self._spec(1)),
-            out_specs=(list(map(self._spec, axes)), self._spec(None)),
-            check_vma=False,
-        )
+        inputs = self._spec(None), self._spec(None), self._spec(1)
+        on_all = self._on_all(of_device, inputs, (list(map(self._spec, axes)), self._spec(None)))
         gradients_and_losses: tuple[Any, Any] = on_all(weights, step, dict(batch))
         return gradients_and_losses
 

@@ -120,6 +120,14 @@ def with_cudnn(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def with_tpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is traced afterwards is for a TPU. It cannot be run."""
+    from training import backend_ops
+
+    monkeypatch.setattr(backend_ops, "_has_tpu", lambda: True)
+
+
+@pytest.fixture
 def float32_afterwards():
     import keras
 

@@ -1,14 +1,16 @@
 """Dropout's draws, fused attention as it is traced for an NVIDIA GPU, and gradients that are written by hand."""
 
+import functools
 import re
 
 import numpy as np
 import pytest
-from training_helpers import BACKEND, make_steps, random_batch, run_steps, small_config
+from training_helpers import BACKEND, make_steps, packed, random_batch, run_steps, small_config
 
 from maskmill.errors import UnusableInputError
 
 on_jax = pytest.mark.skipif(BACKEND != "jax", reason="JAX's own way")
+MODERN = {"model_type": "modernbert", "local_attention": 8}
 ROWS = {name: value[None] for name, value in random_batch(8).items()}
 
 
@@ -49,8 +51,76 @@ def test_attention_is_one_call_of_cudnn_in_the_program_of_a_gpu(rate, with_cudnn
 def test_attention_is_not_fused_in_float32_or_on_a_cpu(float32_afterwards):
     for dtype in ("float32", "bfloat16"):
         steps = make_steps(small_config(), dtype=dtype)
-        assert not steps.built.is_fused(packed=False)
+        assert steps.built.attention(packed=False) == "not fused"
         assert "cudnn" not in steps._train.lower(steps._weights, steps._state, dict(ROWS)).as_text()
+
+
+@on_jax
+@pytest.mark.parametrize(("packs", "count", "changes"), [(False, 1, MODERN), (True, 4, {}), (True, 1, MODERN)])
+@pytest.mark.exhaustive_but("False-1-changes0", "True-4-changes1")
+def test_attention_is_one_call_of_splash_in_the_program_of_a_tpu(packs, count, changes, with_tpu, float32_afterwards):
+    config = small_config(num_hidden_layers=2, max_position_embeddings=160, **changes)
+    steps = make_steps(config, dtype="bfloat16", count=count, next_sentence=config.has_segments)
+    batch = packed(random_batch(25), 160, multiple=4) if packs else random_batch(8, length=160)
+    training, evaluation = programs_of_a_tpu(steps, batch)
+    # A layer calls the kernel of what it sees forward and backward; layers that see the same share it.
+    assert len(re.findall(r"call @_splash_attention\w*", training)) == 4
+    assert len(re.findall(r"call @_splash_attention\w*", evaluation)) == 2
+    for kernel in ("fwd_segmented_residuals", "dq_segmented_no_residuals", "dkv_segmented_no_residuals"):
+        assert training.count(f'kernel_name = "splash_mha_{kernel}"') == (2 if changes else 1)
+    # Nothing of the size of all pairs of tokens is left.
+    assert "160x160x" not in training + evaluation
+    assert steps.built.attention(packed=packs) == "fused, Splash"
+
+
+@on_jax
+def test_splash_cannot_drop(with_tpu, float32_afterwards):
+    config = small_config(attention_probs_dropout_prob=0.1, max_position_embeddings=160)
+    steps = make_steps(config, dtype="bfloat16")
+    training, evaluation = programs_of_a_tpu(steps, random_batch(8, length=160))
+    assert "splash" not in training
+    assert "splash" in evaluation
+    assert steps.built.attention(packed=False) == "not fused: Splash has no dropout, and that of attention is 0.1"
+
+
+def programs_of_a_tpu(steps, batch):
+    """The programs of a step and of an evaluation, lowered for a TPU. They cannot be run."""
+    placed = steps._placed({name: value[None] for name, value in batch.items()}, steps._by_parts)
+    batch = batch | {"example_weights": np.ones(len(batch["input_ids"]), np.float32)}
+    examples = steps._placed(batch, steps._by_examples)
+    traced = steps._train.trace(steps._weights, steps._state, placed), steps._evaluate.trace(steps._weights, examples)
+    return [program.lower(lowering_platforms=("tpu",)).as_text() for program in traced]
+
+
+@on_jax
+@pytest.mark.parametrize("ends", [None, [[0, 40, 90, 90], [0, 1, 60, 100]]])
+@pytest.mark.parametrize("window", [None, 24])
+def test_splash_computes_what_attention_is(window, ends, monkeypatch):
+    import jax
+    from jax.experimental.pallas.ops.tpu import splash_attention
+
+    from training import backend_ops
+
+    make = functools.partial(splash_attention.make_splash_mha_single_device, interpret=True)
+    monkeypatch.setattr(splash_attention, "make_splash_mha_single_device", make)
+    mask = random_batch(2, length=100)["input_mask"]
+    mask[0, 3] = 0
+    sequences = backend_ops.Sequences(mask, None if ends is None else np.array(ends, np.int32))
+    is_token = np.asarray(sequences.numbers)[..., None, None] >= 0
+    arrays = np.random.default_rng(0).standard_normal((4, 2, 100, 2, 8), np.float32)
+
+    def plain(*of_heads):
+        if window is None:
+            return backend_ops.attention(*of_heads, sequences, rate=0.0, draws=None)
+        return backend_ops.local_attention(*of_heads, sequences, window=window, rate=0.0, draws=None)
+
+    def results(function):
+        seen, gradients = jax.vjp(lambda *of_heads: function(*of_heads) * is_token, *arrays[:3])
+        return (seen, *gradients(arrays[3]))
+
+    fused = results(lambda *of_heads: backend_ops._splash_attention(*of_heads, sequences, window))
+    for one, other in zip(fused, results(plain), strict=True):
+        np.testing.assert_allclose(one, other, atol=2e-5)
 
 
 @on_jax

@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-from training_helpers import BACKEND, make_steps, random_batch, small_config
+from training_helpers import BACKEND, make_steps, packed, random_batch, small_config
 
-from benchmarks.training import packed
 from training import flops
 
 pytestmark = pytest.mark.skipif(BACKEND == "tensorflow", reason="no backend is used, but by the program of JAX")

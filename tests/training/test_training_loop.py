@@ -106,6 +106,20 @@ def test_the_throughput_counts_no_padding(settings, small_examples):
     )
 
 
+def test_a_run_without_padding_has_the_losses_of_one_with_it(settings, tmp_path):
+    # Without dropout: which values are dropped depends on the row.
+    config = small_config(vocab_size=30522, max_position_embeddings=128)
+    (tmp_path / "bert_config.json").write_text(json.dumps(config.to_google()))
+    losses = []
+    for unpad in (False, True):
+        directory = str(tmp_path / f"run-{unpad}")
+        batches = {"train_batch_size": 64, "steps_per_update": 2, "num_train_steps": 3, "tensorboard": False}
+        assert train(settings, output_dir=directory, **batches, unpad=unpad) == 0
+        names = ("loss", "next_sentence_loss", "gradient_norm")
+        losses.append([line[name] for line in lines(directory, "train") for name in names])
+    assert losses[1] == pytest.approx(losses[0], rel=1e-5)
+
+
 def test_killed_and_told_to_end_the_run_goes_on_bit_equal(settings, undisturbed):
     directory = settings["output_dir"]
     settings = settings | {"num_train_steps": 40}
@@ -276,6 +290,20 @@ def test_hosts_that_do_not_share_a_directory_end_at_once(settings):
         assert host.returncode == 2, said
         assert "not all 2 processes see the same directory there; give one that all hosts share" in said
     assert [names for i in range(2) for *_, names in os.walk(f"{directory}-{i}") if names] == []
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("killed", [0, 1])
+def test_a_host_ends_when_another_is_killed(settings, killed):
+    hosts = list(started_hosts(settings, lambda _: {"num_train_steps": 100_000}))
+    wait_for(settings["output_dir"], 2, hosts[0])
+    hosts[killed].kill()
+    said = hosts[1 - killed].communicate(timeout=300)[1]
+    assert hosts[1 - killed].returncode == 1, said
+    (sentence,) = (line for line in said.splitlines() if "maskmill" in line)
+    assert sentence.startswith("maskmill train: Another of the 2 processes has ended or cannot be reached (")
+    assert sentence.endswith("start all of them again: the run goes on from its newest checkpoint.")
+    assert "Traceback" not in said
 
 
 @pytest.mark.exhaustive

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from training_helpers import BACKEND, make_steps, random_batch, small_config
+from training_helpers import BACKEND, make_steps, packed, random_batch, small_config
 
-from benchmarks.training import packed
+from maskmill.errors import UnusableInputError
 from training import evaluate, inputs
+from training.unpadding import unpadded
 
 on_jax = pytest.mark.skipif(BACKEND != "jax", reason="JAX's own way")
 WIDTH = 64
@@ -24,12 +25,10 @@ def step_of(batch: dict, changes: dict, **options) -> tuple[dict, dict]:
 @pytest.mark.parametrize(("count", "changes"), [(1, {}), (4, {}), (1, MODERN)])
 def test_the_loss_and_the_gradients_are_those_of_the_sequences_alone(count, changes):
     batch = random_batch(25)
-    rows = packed(batch, WIDTH)
-    more = -len(rows["input_ids"]) % count
-    # Rows that only fill up a batch for four devices: all of one is padding.
-    rows = {
-        n: np.pad(v, ((0, more), (0, 0)), constant_values=-100 * (n == "next_sentence_labels")) for n, v in rows.items()
-    }
+    rows = packed(batch, WIDTH, multiple=count)
+    assert len(rows["input_ids"]) % count == 0
+    # One row only fills up a batch for four devices: all of it is padding.
+    assert (rows["input_mask"].sum(axis=1) == 0).any() == (count == 4)
     assert (np.diff(rows["cu_seqlens"]) > 0).sum() == 25
     alone, of_alone = step_of(batch, changes)
     together, of_together = step_of(rows, changes, count=count)
@@ -72,7 +71,7 @@ def test_an_evaluation_counts_each_sequence_once():
 def test_attention_is_one_call_of_cudnn_in_the_program_of_a_gpu(rate, with_cudnn, float32_afterwards):
     steps = make_steps(small_config(attention_probs_dropout_prob=rate), dtype="bfloat16")
     rows = {name: value[None] for name, value in packed(random_batch(25), WIDTH).items()}
-    assert steps.built.is_fused(packed=True)
+    assert steps.built.attention(packed=True) == "fused, cuDNN"
     program = steps._train.trace(steps._weights, steps._state, rows).lower(lowering_platforms=("cuda",)).as_text()
     # Each row has room for eight sequences and what fills it up.
     assert program.count("max_seg_per_batch") == 2
@@ -82,7 +81,7 @@ def test_attention_is_one_call_of_cudnn_in_the_program_of_a_gpu(rate, with_cudnn
 
 def test_arrays_have_room_for_the_sequences_that_rows_have():
     features = inputs.pretraining_features(WIDTH, 5, packed=True)
-    few, many = (packed(random_batch(12), WIDTH, room=WIDTH // 2) for _ in range(2))
+    few, many = (unpadded(random_batch(12), WIDTH) for _ in range(2))
     many["cu_seqlens"][3] = np.minimum(np.arange(WIDTH // 2 + 1) * 5, 60)
     make = inputs.ArrayMaker(features, hosts=1)
     for batch, room in ((few, 8), (many, 16), (few, 16)):
@@ -91,3 +90,34 @@ def test_arrays_have_room_for_the_sequences_that_rows_have():
         assert arrays["next_sentence_labels"].shape[1] == room
         assert arrays["cu_seqlens"].max() == batch["cu_seqlens"].max()
     assert inputs.ArrayMaker(features, hosts=2)(few)["next_sentence_labels"].shape[1] == WIDTH // 2
+
+
+def test_unpadded_rows_have_what_the_examples_have():
+    batch = random_batch(40, seed=1)
+    rows = unpadded(batch, WIDTH, multiple=4)
+    assert len(rows["input_ids"]) == 16  # 40 examples have 821 tokens
+    seen = []
+    for row, ends in enumerate(rows["cu_seqlens"]):
+        for start, end, label in zip(ends, ends[1:], rows["next_sentence_labels"][row], strict=False):
+            at = rows["masked_lm_positions"][row] - start
+            mine = (rows["masked_lm_weights"][row] > 0) & (at >= 0) & (at < end - start)
+            if end > start:
+                tokens = [rows[name][row, start:end].tolist() for name in ("input_ids", "segment_ids", "input_mask")]
+                seen.append((*tokens, at[mine].tolist(), rows["masked_lm_ids"][row, mine].tolist(), label))
+            else:
+                assert label == -100
+    wanted = []
+    for example in range(40):
+        length, chosen = batch["input_mask"][example].sum(), batch["masked_lm_weights"][example] > 0
+        tokens = [batch[name][example, :length].tolist() for name in ("input_ids", "segment_ids", "input_mask")]
+        masks = [batch[name][example, chosen].tolist() for name in ("masked_lm_positions", "masked_lm_ids")]
+        wanted.append((*tokens, *masks, batch["next_sentence_labels"][example]))
+    assert sorted(seen) == sorted(wanted)
+    assert rows["input_mask"].sum() == batch["input_mask"].sum()
+
+
+def test_padding_before_tokens_cannot_be_taken_out():
+    batch = random_batch(4)
+    batch["input_mask"][2, 3] = 0
+    with pytest.raises(UnusableInputError, match="input_mask of an example is not ones and then zeros, and --unpad"):
+        unpadded(batch, WIDTH)

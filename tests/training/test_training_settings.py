@@ -35,6 +35,7 @@ def resume_settings(**changes):
         {"init_checkpoint": "model.ckpt-1"},
         {"num_warmup_steps": 5},
         {"clip_gradients": False},
+        {"unpad": True},
     ],
 )
 def test_a_run_is_not_resumed_with_another_value(change):

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from training_helpers import BACKEND, make_steps, random_batch, run_steps, small_config
+from training_helpers import BACKEND, make_steps, parted, random_batch, run_steps, small_config
 
 BATCHES = [random_batch(32, seed=i) for i in range(3)]
 
@@ -61,6 +61,27 @@ def test_devices_speak_once_an_update_and_parts_are_one_loop(clip):
     assert not any("all-reduce" in body for body in bodies)
     # The first part is in the loop, too.
     assert len(four) < 1.6 * len(one)
+
+
+@pytest.mark.skipif(BACKEND == "tensorflow", reason="by what JAX tells")
+@pytest.mark.parametrize("count", [1, 4])
+def test_after_the_first_step_nothing_is_compiled_and_no_host_is_waited_for(count):
+    import jax
+
+    steps = make_steps(small_config(hidden_dropout_prob=0.1), count=count)
+    first, *others = (parted(batch, 2) for batch in BATCHES)
+    told = [steps.train(first)]
+    compiled = []
+    jax.monitoring.register_event_duration_secs_listener(lambda event, *_, **__: compiled.append(event))
+    # What is placed by name, as the batch is, may still go to the devices.
+    with jax.transfer_guard("disallow"):
+        told += [steps.train(batch) for batch in others]
+    assert not [event for event in compiled if "compile" in event]
+    assert steps._train._cache_size() == 1
+    placed = steps._placed(first, steps._by_parts)
+    program = steps._train.lower(steps._weights, steps._state, placed).compile().as_text()
+    assert not re.findall(r"callback|infeed|outfeed| send\(| recv\(", program)
+    assert len({float(losses["loss"]) for losses in told}) == 3
 
 
 def test_clipping_matters_here(whole):

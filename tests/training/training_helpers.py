@@ -70,6 +70,13 @@ def random_batch(count: int, *, seed: int = 0, length: int = 32, predictions: in
     }
 
 
+def packed(batch: dict, width: int, multiple: int = 1) -> dict:
+    """The examples of a batch in rows of several, as a step takes them."""
+    from training import inputs
+
+    return inputs.ArrayMaker(inputs.pretraining_features(width, 5), hosts=1, unpad=multiple)(batch)
+
+
 def make_steps(
     config,
     *,
