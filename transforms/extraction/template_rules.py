@@ -1,8 +1,9 @@
 """Rules for templates that carry text, compiled from data files to programs for the wikitext kernel.
 
-A file `data/templates/<language>.rules` (and `common.rules`, which every language starts from) has three kinds of
-section. `[table NAME]` maps keys to texts, `[rules]` maps template names to patterns, `[forms]` names parts of patterns
-that languages write in their own ways:
+A file `data/templates/<language>.rules` (and `common.rules`, which every language starts from) has four kinds of
+section. `[table NAME]` maps keys to texts, `[rules]` maps template names to patterns, `[guesses]` does so for templates
+of which a dump's own definition says more, where it is asked, `[forms]` names parts of patterns that languages write in
+their own ways:
 
     [table month]
     1|01|january = January
@@ -77,7 +78,7 @@ FOLD[ord("A") : ord("Z") + 1] += ord("a") - ord("A")
 FOLD[ord("_")] = ord(" ")
 
 _DATA = resources.files("transforms.extraction") / "data"
-_SECTION = re.compile(r"\[(rules|forms|table ([\w-]+))\]")
+_SECTION = re.compile(r"\[(rules|guesses|forms|table ([\w-]+))\]")
 _FORM = re.compile(r"\{&(\w+)(?::((?:[^{}]|\{[^{}]*\})*))?\}")  # in a pattern: the form's name, and its arguments
 _FORM_DEPTH = 4  # forms within forms
 _ROW_KEY = re.compile(r"\{@([\w-]+)\}")  # in a rule's name: it stands for each key of a table
@@ -156,11 +157,13 @@ class WordTable:
 
 @dataclass(frozen=True)
 class Rule:
-    """A line of a rule file: template names that share a pattern. where: the file and the line, for messages."""
+    """A line of a rule file: template names that share a pattern. where: the file and the line, for messages.
+    is_guess: whether a definition of the dump goes before it."""
 
     names: tuple[str, ...]
     pattern: str
     where: str
+    is_guess: bool = False
 
 
 @dataclass(frozen=True)
@@ -199,7 +202,7 @@ def parse_rules(text: str, file_name: str) -> RuleFile:
         elif section == "forms":
             forms.update(dict.fromkeys(names, right))
         else:
-            rules.append(Rule(names, right, where))
+            rules.append(Rule(names, right, where, is_guess=section == "guesses"))
     return RuleFile(tables, tuple(rules), forms)
 
 
@@ -253,10 +256,16 @@ def _local_names(language: str, rules: Sequence[Rule]) -> tuple[Rule, ...]:
     )
 
 
-def add_rules(words: WordTable, files: Sequence[RuleFile], date: datetime.date) -> None:
+def add_rules(
+    words: WordTable,
+    files: Sequence[RuleFile],
+    date: datetime.date,
+    is_defined: Callable[[str], bool] = lambda name: False,
+) -> None:
     """Compiles rule files into `words`; a later file's rules and table rows replace an earlier one's.
 
-    date: the dump's. Raises UnusableInputError, which names the line, for text that is not a pattern.
+    date: the dump's. is_defined: whether a template has a definition that is asked; guesses for it are left out. Raises
+    UnusableInputError, which names the line, for text that is not a pattern.
     """
     tables: dict[str, dict[str, str]] = {}
     forms: dict[str, str] = {}
@@ -274,6 +283,8 @@ def add_rules(words: WordTable, files: Sequence[RuleFile], date: datetime.date) 
     for file in files:
         for rule in file.rules:
             for name, pattern in _spread(_with_forms(rule, forms), tables):
+                if rule.is_guess and is_defined(name):
+                    continue
                 is_function = name.endswith(":") and len(name) > 1
                 _add_name(words, name, compiler.compile(pattern, rule.where, is_function=is_function), is_function)
 

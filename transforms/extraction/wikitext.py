@@ -197,6 +197,7 @@ class WikitextExtractor:
         self.templates = templates
         self._date = datetime.date.fromisoformat(options.date)
         self._expander: TemplateExpander | None = None
+        self._not_guessed: set[str] = set()
         if options.expand_templates:
             words = self._make_words()
             self._expander = self._make_expander(words)
@@ -237,11 +238,21 @@ class WikitextExtractor:
         _add_markup(words)
         _add_namespaces(words, self.site, self._language)
         _add_language(words, self._language)
+        self._not_guessed.clear()
         rules = template_rules.load_rules(self._language.code)
         if self.options.rules_text:
             rules.append(template_rules.parse_rules(self.options.rules_text, self.options.template_rules or "rules"))
-        template_rules.add_rules(words, rules, self._date)
+        template_rules.add_rules(words, rules, self._date, self._is_defined)
         return words
+
+    def _is_defined(self, name: str) -> bool:
+        """Whether the dump's own definition of a template goes before a guess; notes the name then."""
+        if self.templates is None or self.options.expand_templates != "unknown":
+            return False
+        is_defined = self.templates((name[:1].upper() + name[1:]).encode()) is not None
+        if is_defined:
+            self._not_guessed.add(name)
+        return is_defined
 
     def _make_expander(self, words: template_rules.WordTable) -> "TemplateExpander":
         # Most runs expand nothing, and need not load what does.
@@ -308,8 +319,11 @@ class WikitextExtractor:
 
     @property
     def template_state(self) -> str:
-        """A digest of what decides the text of all pages: the names by which the dump calls templates with rules."""
-        return self._expander.definitions.aliases_digest if self._expander is not None else ""
+        """What decides the text of all pages: a digest of the names by which the dump calls templates with rules, and
+        those of templates that it defines better than a guess."""
+        if self._expander is None:
+            return ""
+        return " ".join([self._expander.definitions.aliases_digest, *sorted(self._not_guessed)])
 
     def template_digest(self, title: str) -> bytes:
         """What a title gives now, as `used_templates` gives it."""
