@@ -330,8 +330,14 @@ def count_call(page, start, end):
 
 @lean_kernel
 def count_known(page, frame, shows, tables):
-    """Counts the call whose frame was left, which its rule describes; shows: whether that gives text."""
+    """Counts the call whose frame was left, which its rule describes; shows: whether that gives text.
+
+    A call that gives none can hold another that a definition gives text for.
+    """
     page.state[STATE_LINE_KNOWN] += 1
+    last = page.counts[codes.COUNT_LOGGED] - 1
+    if last >= 0 and page.calls[last].start > frame.start:
+        shows = True
     if shows and tables.settings[codes.SETTING_LISTED] == codes.LISTED_ALL:
         if page.state[STATE_LINE_KIND] != codes.LINE_HEADING:
             is_line = line_is_blank(page, frame.output) and ends_line(page.text, frame.resume, page.n)
