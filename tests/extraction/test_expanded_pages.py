@@ -31,7 +31,7 @@ TEMPLATES = {
     "Medals": "Medals (勲章<span><sup>[[:w:Help:Japanese|<b>?</b>]]</sup></span>)",
     "Doubt": "{{{1|}}}<sup>&#91;''[[Project:Sources|which?]]''&#93;</sup>",
     "Cite": "<sup>''&#91;citation&nbsp;needed&#93;''</sup>",
-    "Carbon": "<sup>[[Carbon-14|14]]</sup>C",
+    "Raised link": "<sup>[[Carbon-14|14]]</sup>C",
     "Lang-de": "Word: {{{1}}}",
     "Lang-chr": "Cherokee word: {{{1}}}",
     "Convert": "many miles",
@@ -84,7 +84,7 @@ def extracted(text: str, mode: Literal["unknown", "all"] = "unknown") -> tuple[s
         ("It is {{medals}} here.", "It is Medals (勲章) here.", "It is Medals (勲章) here."),
         ("It is {{doubt|so}} here{{doubt}}.", "It is so here.", "It is so here."),
         ("It is so{{cite}} here{{cite}}.", "It is so here.", "It is so here."),
-        ("It is {{carbon}} here.", "It is ¹⁴C here.", "It is ¹⁴C here."),
+        ("It is {{raised link}} here.", "It is 14C here.", "It is 14C here."),
         # The rule of the outer call gives nothing without what the definition of the inner one gives.
         ("It is {{lang-de|{{word|x}}}} here.", "It is German: word x here.", "It is Word: word x here."),
         # A rule that does not know the language's name, and its own definition.

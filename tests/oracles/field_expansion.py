@@ -40,6 +40,10 @@ _EXTENSION = re.compile(
 )
 # What is not displayed, or no text: pronunciation and remarks for readers of the page.
 _HIDDEN = re.compile(r"""<(\w+)\b[^<>]*(?:display:\s*none|class="[^"]*\b(?:IPA|metadata|noprint)\b)[^<>]*>""")
+# Marks for readers of the page: in raised brackets, and a link to the page in another language.
+_MARK = re.compile(
+    r"<sup\b[^<>]*>['\s]*(?:\[(?!\[)|&#91;)(?:(?!</?sup\b).)*(?:\]|&#93;)['\s]*</sup>|\(\[\[:[\w-]{2,12}:[^\[\]]*\]\]\)"
+)
 _FAILED = re.compile(r"expressionerror|luaexecutionerror")  # also where it was taken for a number
 _REDIRECT = re.compile(r"\s*#\w+\s*:?\s*\[\[[^:\]|]*:([^\]|#]+)")
 # What is not read as wikitext, or not shown where it stands.
@@ -176,7 +180,7 @@ def _without_hidden(text: str) -> str:
 
 def _plain(text: str, unseen: re.Pattern[str]) -> str:
     """The text of a line of wikitext: without links, marks of bold type, tags."""
-    text = unseen.sub("", _without_hidden(text))
+    text = unseen.sub("", _MARK.sub("", _without_hidden(text)))
     text = re.sub(r"\[\[(?:[^\[\]|]*\|)?(\[?[^\[\]]*\]?)\]\]", r"\1", text)
     text = re.sub(r"\[(?:\w+:)?//[^\s\[\]]*\s*([^\[\]]*)\]", r"\1", text)
     text = re.sub(r"<br[^<>]*>", " ", text, flags=re.IGNORECASE)
