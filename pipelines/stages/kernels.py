@@ -14,7 +14,13 @@ from maskmill.errors import RunFailedError
 from pipelines.terminal import console
 
 OF_VERIFY = ("verification.kernels", "reading.kernels", "records.kernels.frames")
-OF_READING = ("kernels.crc32c", "reading.kernels", "masking.kernels.row_masks", "masking.kernels.packing", "records.kernels.frames")
+OF_READING = (
+    "kernels.crc32c",
+    "reading.kernels",
+    "masking.kernels.row_masks",
+    "masking.kernels.packing",
+    "records.kernels.frames",
+)
 
 _BAR = 30  # characters
 
