@@ -30,7 +30,7 @@ def expect(names: Callable[[], Sequence[str]]) -> None:
     compilation.before_first(lambda: prepare(names()))
 
 
-def warm_up(only: Sequence[str] | None) -> None:
+def warm_up(only: Sequence[str] | None = None) -> None:
     """Compiles, removes what nobody has used for long, and says where machine code is. only: as to `prepare`."""
     from maskmill.kernels import cache, compiler
 
