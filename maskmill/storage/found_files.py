@@ -4,10 +4,24 @@ Without that a build would leave out a file that vanished meanwhile, or mix two 
 """
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from maskmill.errors import RunFailedError
 from maskmill.storage import files
 from maskmill.storage.files import FileInfo
+
+
+class Found(Protocol):
+    """A file as it was found, by fields of FileInfo; of what is 0 or empty nothing is known."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def changed(self) -> int: ...
+    @property
+    def stored(self) -> str: ...
 
 
 def check_same(found: Sequence[FileInfo], now: Sequence[FileInfo]) -> None:
@@ -18,26 +32,24 @@ def check_same(found: Sequence[FileInfo], now: Sequence[FileInfo]) -> None:
     """
     there = {file.path: file for file in now}
     for file in found:
-        _check(there.pop(file.path, None), file.path, file.size, file.changed, file.stored)
+        _check(file, there.pop(file.path, None))
     for path in there:
         raise RunFailedError(
             f"{path}: this input appeared while the command ran; run the same command again, which reads it, too."
         )
 
 
-def check_unchanged(path: str, size: int, changed: int, stored: str = "") -> None:
+def check_unchanged(file: Found) -> None:
     """Looks whether a file is as it was found; call it once the file is read.
-
-    Args:
-      path, size, changed, stored: as in FileInfo; of what is 0 or empty nothing is known.
 
     Raises:
       RunFailedError: it is gone, or was replaced.
     """
-    _check(files.find(path), path, size, changed, stored)
+    _check(file, files.find(file.path))
 
 
-def _check(now: FileInfo | None, path: str, size: int, changed: int, stored: str) -> None:
+def _check(file: Found, now: FileInfo | None) -> None:
+    path, size, changed, stored = file.path, file.size, file.changed, file.stored
     if now is None:
         raise RunFailedError(
             f"{path}: this input was removed while the command ran; put it back, and run the same command again."

@@ -44,7 +44,7 @@ class TextShard:
         An object that this build has made needs no look: it was read in one version, and nobody else writes there.
         """
         if self.changed or not self.key or files.is_local(self.path):
-            check_unchanged(self.path, self.size, self.changed)
+            check_unchanged(files.FileInfo(path=self.path, size=self.size, changed=self.changed))
 
 
 def shard_name(kind: ShardKind, number: int, count: int) -> str:

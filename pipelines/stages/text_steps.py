@@ -29,7 +29,7 @@ def describe_found(numbered: tuple[int, FileInfo, str]) -> TextShard:
       UnusableInputError: it is not what the manifest of its directory says.
     """
     place, file, listed = numbered
-    check_unchanged(file.path, file.size, file.changed, file.stored)
+    check_unchanged(file)
     shard = dataclasses.replace(describe_text_shard((place, file.path)), changed=file.changed)
     shard.check_unchanged()
     if listed:

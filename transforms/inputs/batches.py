@@ -54,7 +54,7 @@ def digest_input(numbered: tuple[int, files.FileInfo], date: str | None) -> tupl
 def _sha256_of(file: files.FileInfo | InputFile) -> str:
     """The checksum of an input, whose bzip2 streams are compared with theirs on the way; raises as `digest_input`."""
     sha256 = files.sha256_of(file.path, also=Bzip2Streams(file.path).add)
-    check_unchanged(file.path, file.size, file.changed, file.stored)
+    check_unchanged(file)
     return sha256
 
 

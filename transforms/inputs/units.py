@@ -101,7 +101,7 @@ class UnitBatch:
     def check_unchanged(self) -> None:
         """Raises RunFailedError if a file is not as it was when it was found; call it once it is read."""
         for file in self.files:
-            check_unchanged(file.path, file.size, file.changed, file.stored)
+            check_unchanged(file)
 
     @property
     def parts(self) -> list[tuple[InputFile, list[Unit]]]:

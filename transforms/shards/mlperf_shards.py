@@ -253,7 +253,7 @@ def _read_batch(batch: RawBatch, extraction: ExtractionOptions, output: str) -> 
             yield next(packed)
             continue
         content = files.read_bytes(raw.file.path)
-        check_unchanged(raw.file.path, raw.file.size, raw.file.changed, raw.file.stored)
+        check_unchanged(raw.file)
         yield content
 
 

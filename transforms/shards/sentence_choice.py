@@ -146,7 +146,7 @@ def _write_parameters(name: str, inputs: Sequence[InputFile], reading: _TextRead
     texts = itertools.chain.from_iterable(reading.texts(file) for file in inputs)
     parameters, text_bytes = training.train_parameters(texts)
     for read in inputs:
-        check_unchanged(read.path, read.size, read.changed, read.stored)
+        check_unchanged(read)
     if parameters is None:
         return {"parameters": None, "text_bytes": text_bytes, "files": []}
     contents = training.parameter_files(parameters)
