@@ -16,6 +16,9 @@ help:
 export PYTHONDONTWRITEBYTECODE :=
 PIP_INSTALL := pip install --quiet --disable-pip-version-check --no-compile --no-deps
 
+# Compiles kernels, all or those of a build, while pip waits for packages.
+compiling = $(BIN)/maskmill warm-up $(1) & compiling=$$!; $(BIN)/$(PIP_INSTALL) --requirement $(2) && wait $$compiling
+
 # What compiles kernels is installed first: those of the demo are compiled while pip installs the rest.
 COMPILER := llvmlite|numba|numpy|protobuf|psutil|pyyaml|urllib3
 
@@ -26,14 +29,11 @@ $(VENV)/base: requirements.lock setup.py
 	sed -nE '/^($(COMPILER))==/,/[^\\]$$/p' requirements.lock > $(VENV)/compiler.txt
 	$(BIN)/$(PIP_INSTALL) --requirement $(VENV)/compiler.txt
 	$(BIN)/$(PIP_INSTALL) --editable .
-	@$(BIN)/maskmill warm-up examples/demo.yaml & compiling=$$!; \
-	  $(BIN)/$(PIP_INSTALL) --requirement requirements.lock && wait $$compiling
+	@$(call compiling,examples/demo.yaml,requirements.lock)
 	touch $@
 
-# The other kernels are compiled while pip waits for packages.
 $(VENV)/test: $(VENV)/base requirements-test.lock
-	@$(BIN)/maskmill warm-up & compiling=$$!; \
-	  $(BIN)/$(PIP_INSTALL) --requirement requirements-test.lock && wait $$compiling
+	@$(call compiling,,requirements-test.lock)
 	touch $@
 
 $(VENV)/dev: $(VENV)/test requirements-dev.lock
