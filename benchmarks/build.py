@@ -51,6 +51,20 @@ def run(label: str, command: Sequence[object], cwd: Path, **environment: str) ->
     return usage
 
 
+def write_config(folder: Path, *, vocab_file: str, **extract: object) -> Path:
+    """Writes the YAML of a build of 512/76 into a folder, in whose `build` its output goes; `extract`: its options."""
+    config = folder / "build.yaml"
+    sections = {
+        "output": str(folder / "build"),
+        "report": "off",  # the reference makes none
+        "extract": extract,
+        "examples": {"vocab_file": vocab_file, "max_seq_length": 512, "max_predictions_per_seq": 76},
+        "eval": {"num_examples_to_pick": 100},
+    }
+    config.write_text(yaml.safe_dump(sections))
+    return config
+
+
 def maskmill(arguments: argparse.Namespace, scratch: Path, workers: int) -> Usage:
     """Runs each stage, then the whole build. Returns what the build took."""
     local = [f"--direct_num_workers={workers}"]
@@ -67,19 +81,13 @@ def maskmill(arguments: argparse.Namespace, scratch: Path, workers: int) -> Usag
     )
     masking = [f"--input={text}", f"--output={scratch / 'examples'}", f"--vocab_file={arguments.vocab}", *LENGTHS]
     run("  examples", [*command, "examples", *masking, *local], ROOT, **environment)
-    config = scratch / f"build-{workers}.yaml"
-    sections = {
-        "output": str(scratch / "build"),
-        "report": "off",  # the reference makes none
-        "extract": {
-            "input": arguments.dump,
-            "shard_size_mb": arguments.shard_size_mb,
-            "num_eval_articles": arguments.num_eval_articles,
-        },
-        "examples": {"vocab_file": arguments.vocab, "max_seq_length": 512, "max_predictions_per_seq": 76},
-        "eval": {"num_examples_to_pick": 100},
-    }
-    config.write_text(yaml.safe_dump(sections))
+    config = write_config(
+        scratch,
+        vocab_file=arguments.vocab,
+        input=arguments.dump,
+        shard_size_mb=arguments.shard_size_mb,
+        num_eval_articles=arguments.num_eval_articles,
+    )
     usage = run("  build, all stages as one graph", [*command, "build", config, *local], ROOT, **environment)
     shards = len(list((scratch / "build" / "text").glob("part-*")))
     written = sum(f.stat().st_size for f in (scratch / "build").rglob("*.tfrecord"))

@@ -17,8 +17,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import yaml
-
+from benchmarks.build import write_config
 from benchmarks.measure import Usage, measure, print_machine, ratio
 from benchmarks.reference import VOCABULARY
 
@@ -29,15 +28,10 @@ _BLOCK, _BLOCKS = bytes(4 << 20), 256
 def build(dumps: list[Path], workers: int, scratch: str) -> tuple[Usage, int]:
     """Builds once and deletes what it wrote. Returns what it took, and the bytes of the records."""
     with tempfile.TemporaryDirectory(dir=scratch) as folder:
-        config = Path(folder) / "build.yaml"
-        sections = {
-            "output": f"{folder}/build",
-            "report": "off",
-            "extract": {"input": ",".join(map(str, dumps)), "shard_size_mb": 27, "num_eval_articles": 100},
-            "examples": {"vocab_file": str(VOCABULARY), "max_seq_length": 512, "max_predictions_per_seq": 76},
-            "eval": {"num_examples_to_pick": 100},
-        }
-        config.write_text(yaml.safe_dump(sections))
+        inputs = ",".join(map(str, dumps))
+        config = write_config(
+            Path(folder), vocab_file=str(VOCABULARY), input=inputs, shard_size_mb=27, num_eval_articles=100
+        )
         command = [sys.executable, "-m", "maskmill", "build", str(config), f"--workers={workers}"]
         usage = measure(command, cwd=str(ROOT))
         size = sum(file.stat().st_size for file in Path(folder).rglob("*.tfrecord"))

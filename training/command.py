@@ -125,9 +125,8 @@ def _lost_processes_explained(devices: "Devices") -> Iterator[None]:
     except Exception as error:
         from training.devices import end_without_others
 
-        if devices.process_count == 1 or isinstance(error, RunFailedError | UnusableInputError):
-            raise
-        if (lost := _LOST.search(str(error))) is None:
+        lost = _LOST.search(str(error))
+        if lost is None or devices.process_count == 1 or isinstance(error, RunFailedError | UnusableInputError):
             raise
         end_without_others()
         reason = str(error)[lost.start() :].splitlines()[0][:_REASON_LENGTH]
