@@ -22,7 +22,7 @@ LIBRARIES = ("apache-beam", "numba", "numpy")
 TRAINING_LIBRARIES = ("jax", "keras", "tensorflow", "numpy")
 QUIET_LOAD = 0.5  # processes; above this load average others take time from a benchmark
 
-_SECONDS_BETWEEN_LOOKS = 0.02
+_SECONDS_BETWEEN_LOOKS = 0.1  # a look takes 3 ms of a core
 _START_UP_LINES = 200
 
 

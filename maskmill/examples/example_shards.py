@@ -185,7 +185,6 @@ def _write(shard: TextShard, setup: ExamplesSetup, plan: ExamplesPlan, output: s
     record = {
         "files": [[name_below(output, file.path), file.size, file.sha256] for file in listed],
         "counts": counts.by_name,
-        **completions.stored(output, listed),
     }
     if _is_reference(plan):
         return record

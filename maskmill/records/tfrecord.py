@@ -27,12 +27,11 @@ _OTHER_PACKINGS = {b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class WrittenFile:
-    """A file that was written; `sha256` is None where no checksum was asked for. stored: as in OutputFile."""
+    """A file that was written; `sha256` is None where no checksum was asked for."""
 
     path: str
     size: int
     sha256: str | None
-    stored: str = dataclasses.field(default="", compare=False)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -140,9 +139,8 @@ def frame(record: bytes) -> bytes:
 
 
 def written_file(file: files.OutputFile, checksum: bool) -> WrittenFile:
-    """Describes a file that is there; checksum: whether one was computed."""
-    sha256 = file.sha256 if checksum else None
-    return WrittenFile(path=file.path, size=file.size, sha256=sha256, stored=file.stored)
+    """Describes a file that was written; checksum: whether one was computed."""
+    return WrittenFile(path=file.path, size=file.size, sha256=file.sha256 if checksum else None)
 
 
 def _index_lines(sizes: npt.NDArray[np.int64], offset: int) -> bytes:

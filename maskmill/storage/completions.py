@@ -23,7 +23,7 @@ import threading
 import time
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from maskmill.errors import RunFailedError
 from maskmill.storage import files
@@ -310,7 +310,8 @@ def once(
 
     Args:
       output, kind, key: where the record lies.
-      make: makes the piece's files and returns its record, with what `stored` gives of them.
+      make: makes the piece's files and returns its record. It reads none of its objects again: their ends are sent
+        once it is done, while another thread may make another piece; the record is written behind them.
       files_of: gives, for a record, the files that the piece consists of.
       name: what a user calls the piece, for the note if it is made again.
       previous: the same stage's directory in the release before, which may have the piece; empty: there is none.
@@ -333,33 +334,19 @@ def once(
         # Before it is made, so that no run which fails meanwhile loses the note.
         note_remade(output, kind, key, name or key, reason)
         files.delete([path for path in [work_path(output, TAKEN, f"{kind}-{key}.json")] if files.exists(path)])
+    unsent: list[files.OutputFile] = []
     with one_shard_at_a_time():
         taken = _take(output, kind, key, previous, files_of, fits) if previous else None
         if taken is not None:
             return taken
-        record = make()
+        with files.leaving_ends(unsent):
+            record = make()
+    files.each(output, files.OutputFile.send_end, unsent)
+    start = len(files.join(output, ""))
+    if known := {file.path[start:]: file.stored for file in unsent if file.stored}:
+        record[_STORED] = known
     store(output, kind, key, record)
     return record
-
-
-class Written(Protocol):
-    """A file that was written: an OutputFile, or what describes one."""
-
-    @property
-    def path(self) -> str: ...
-
-    @property
-    def stored(self) -> str: ...
-
-
-def stored(output: str, written: Iterable[Written | None]) -> dict[str, dict[str, str]]:
-    """What a store says of the files that a piece's `make` has written, for its record: they need not be read again.
-
-    written: files below `output`, or None. Empty on a disk.
-    """
-    start = len(files.join(output, ""))
-    known = {file.path[start:]: file.stored for file in written if file is not None and file.stored}
-    return {_STORED: known} if known else {}
 
 
 def _take(

@@ -19,7 +19,7 @@ import stat
 import threading
 import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
 from maskmill.storage import paths
@@ -532,11 +532,12 @@ class OutputFile:
       stored: the store's own checksum of it, as the store tells it once the file is there; "": there is none.
     """
 
-    def __init__(self, path: str, raw: BinaryIO, *, checksum: bool, packed: bool) -> None:
+    def __init__(self, path: str, raw: Any, *, checksum: bool, packed: bool) -> None:
         self.path = path
         self.size = 0
         self.stored = ""
         self._raw = raw
+        self._is_sent = False  # whether an object is visible
         self._digest = hashlib.sha256() if checksum else None
         self._packer = _gzip_into(self) if packed else None
 
@@ -559,6 +560,27 @@ class OutputFile:
             self._packer.close()
 
     @property
+    def unsent(self) -> int:
+        """How many bytes `send_end` will send."""
+        return 0 if self._is_sent else self._raw.gathered
+
+    def send_end(self) -> None:
+        """Sends the last part of an object, which makes it visible, unless that is done; see `leaving_ends`."""
+        if self._is_sent:
+            return
+        try:
+            self.stored = self._raw.finish().checksum
+        except BaseException:
+            self._raw.abandon()
+            raise
+        self._is_sent = True
+
+    def abandon(self) -> None:
+        """Drops what was sent of an object that is not visible."""
+        if not self._is_sent:
+            self._raw.abandon()
+
+    @property
     def sha256(self) -> str:
         """The sha256 of the bytes written so far, after packing, in hexadecimal.
 
@@ -578,9 +600,32 @@ def _gzip_into(file: OutputFile) -> "gzip.GzipFile":
     return gzip.GzipFile(filename="", mode="wb", fileobj=passed_on, mtime=0, compresslevel=6)
 
 
+_thread = threading.local()  # `unsent`: what takes the objects whose ends this thread does not send itself
+
+
+@contextlib.contextmanager
+def leaving_ends(unsent: list[OutputFile] | None) -> Iterator[None]:
+    """Within the block, objects that this thread writes do not appear yet when they are written: their ends are left.
+
+    Who waits for a store should hold nothing that others wait for, so the ends are sent later. Files on a disk appear.
+
+    unsent: takes the objects, each for `send_end`; they are dropped if the block fails. Ends that it has no room for
+    are sent at once. None: objects appear when they are written, within a block that leaves ends.
+    """
+    before, _thread.unsent = getattr(_thread, "unsent", None), unsent
+    try:
+        yield
+    except BaseException:
+        for file in unsent or ():
+            file.abandon()
+        raise
+    finally:
+        _thread.unsent = before
+
+
 @contextlib.contextmanager
 def new_file(path: str, *, checksum: bool = True, packed: bool = False) -> Iterator[OutputFile]:
-    """Writes a file that appears under `path` only when the block ends without an exception.
+    """Writes a file that appears under `path` only when the block ends without an exception; see also `leaving_ends`.
 
     Args:
       path: final name, local or not. A missing directory is made.
@@ -595,17 +640,20 @@ def new_file(path: str, *, checksum: bool = True, packed: bool = False) -> Itera
         with _new_local_file(path, checksum, packed) as output:
             yield output
         return
-    from maskmill.storage.stores import ObjectWriter
+    from maskmill.storage.stores import ObjectWriter, most_unsent
 
-    raw = ObjectWriter(store_of(path), path)
-    output = OutputFile(path, cast(BinaryIO, raw), checksum=checksum, packed=packed)
+    output = OutputFile(path, ObjectWriter(store_of(path), path), checksum=checksum, packed=packed)
     try:
         yield output
         output.finish()
-        output.stored = raw.finish().checksum
     except BaseException:
-        raw.abandon()
+        output.abandon()
         raise
+    unsent: list[OutputFile] | None = getattr(_thread, "unsent", None)
+    if unsent is not None:
+        unsent.append(output)
+    if unsent is None or sum(file.unsent for file in unsent) > most_unsent():
+        output.send_end()
 
 
 @contextlib.contextmanager
@@ -617,7 +665,7 @@ def _new_local_file(path: str, checksum: bool, packed: bool) -> Iterator[OutputF
     temporary, raw = "", None
     try:
         temporary, raw = _locked_temporary(target)
-        output = OutputFile(path, cast(BinaryIO, _WholeWriter(raw)), checksum=checksum, packed=packed)
+        output = OutputFile(path, _WholeWriter(raw), checksum=checksum, packed=packed)
         yield output
         output.finish()
         os.fsync(raw.fileno())

@@ -293,7 +293,7 @@ class Stored(NamedTuple):
 
 
 class PartedUpload(abc.ABC):
-    """An upload in parts, each PART_BYTES long but the last."""
+    """An upload in parts, each PART_BYTES long but the last, which has up to `most_unsent`."""
 
     @abc.abstractmethod
     def send(self, part: bytearray) -> None:
@@ -306,6 +306,11 @@ class PartedUpload(abc.ABC):
     @abc.abstractmethod
     def abandon(self) -> None:
         """Drops what was sent."""
+
+
+def most_unsent() -> int:
+    """The most bytes of an upload's last part: a small one behind a whole one would be one more request."""
+    return PART_BYTES + PART_BYTES // 2
 
 
 class ObjectWriter:
@@ -323,11 +328,16 @@ class ObjectWriter:
         self._threads: futures.ThreadPoolExecutor | None = None
         self._sent: futures.Future[None] | None = None  # the part that was sent last
 
+    @property
+    def gathered(self) -> int:
+        """The bytes that `finish` will send."""
+        return len(self._buffer)
+
     def write(self, block: bytes | bytearray | memoryview) -> int:
         """Appends a block of any size."""
         self._buffer += block
         # The last part is sent by `finish` alone, and must not be empty.
-        while len(self._buffer) > PART_BYTES:
+        while len(self._buffer) > most_unsent():
             part, self._buffer = self._buffer, self._buffer[PART_BYTES:]
             del part[PART_BYTES:]
             self._wait()
@@ -350,8 +360,9 @@ class ObjectWriter:
         self._wait()
         if self._threads is not None:
             self._threads.shutdown()
-        if self._parts is None:
+        if self._parts is None and len(self._buffer) <= PART_BYTES:
             return self._store.put(self._path, bytes(self._buffer))
+        self._parts = self._parts or self._store.begin(self._path)
         return self._parts.finish(self._buffer)
 
     def abandon(self) -> None:

@@ -1,5 +1,8 @@
 """Worker processes of the local runner: forks of the command, which do one piece of work after the other.
 
+If pieces wait for a store, a worker has two of them, each in a thread: one is made (completions.once) while the other
+looks for its record, or sends the last that it has made.
+
 A fork has what the command has imported and loaded, so a worker costs little. It must be made before the run starts
 threads: what another thread has locked at that moment stays locked in the fork for ever (`files.free_after_fork`).
 """
@@ -17,6 +20,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from multiprocessing import connection
 from typing import Any, NamedTuple, cast
 
@@ -55,17 +59,19 @@ class Workers:
     Args:
       count: how many.
       log: the file to which goes what they print.
+      pieces: how many each has at a time, in threads if there are several.
     """
 
-    def __init__(self, count: int, log: str) -> None:
+    def __init__(self, count: int, log: str, pieces: int = 1) -> None:
         gc.freeze()  # what there is now: a search for garbage would copy its memory into each worker
         self._processes: dict[connection.Connection, Any] = {}
+        self._pieces = pieces
         # A signal to stop is for the command, which a worker is for a moment after the fork.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
         try:
             for _ in range(count):
                 ours, theirs = multiprocessing.Pipe()
-                arguments = (theirs, [*self._processes, ours], log, os.getpid())
+                arguments = (theirs, [*self._processes, ours], log, os.getpid(), pieces)
                 process = _fork.Process(target=_work, args=arguments, daemon=True)
                 process.start()
                 theirs.close()
@@ -86,25 +92,24 @@ class Workers:
             process.join()
 
     def map(self, work: Callable[[Any], Any], descriptions: Sequence[Any]) -> list[Any]:
-        """What `work` gives for each description, in their order; each goes to the first worker that is idle.
+        """What `work` gives for each description, in their order; each goes to the first worker that has room for it.
 
         Raises:
           UnusableInputError, RunFailedError: what a piece of work raised, or a worker ended before it had answered.
           StepError: a piece of work raised anything else.
         """
-        made: list[Any] = [None] * len(descriptions)
+        made: dict[int, Any] = {}
         left = collections.deque(enumerate(descriptions))
-        busy: dict[connection.Connection, int] = {}
 
         def give(worker: connection.Connection, new_work: Callable[[Any], Any] | None = None) -> None:
             if left:
-                busy[worker], description = left.popleft()
                 with self._explained(worker):
-                    worker.send((new_work, description))
+                    worker.send((new_work, *left.popleft()))
 
-        for worker in self._processes:
-            give(worker, work)
-        while busy:
+        for turn in range(self._pieces):
+            for worker in self._processes:
+                give(worker, None if turn else work)
+        while len(made) < len(descriptions):
             for worker in cast(list[connection.Connection], connection.wait(list(self._processes))):
                 with self._explained(worker):
                     answer = worker.recv()
@@ -113,10 +118,10 @@ class Workers:
                         logging.getLogger(answer.name).handle(answer)
                     case _Failure():
                         raise answer.kind(answer.sentence) from StepError(answer.story)
-                    case (result,):
-                        made[busy.pop(worker)] = result
+                    case (number, result):
+                        made[number] = result
                         give(worker)
-        return made
+        return [made[number] for number in range(len(descriptions))]
 
     @contextlib.contextmanager
     def _explained(self, worker: connection.Connection) -> Any:
@@ -155,7 +160,9 @@ class _ToCommand(logging.Handler):
         self._command.send(record)
 
 
-def _work(command: connection.Connection, of_command: Sequence[connection.Connection], log: str, parent: int) -> None:
+def _work(
+    command: connection.Connection, of_command: Sequence[connection.Connection], log: str, parent: int, pieces: int
+) -> None:
     """What a worker does until the command closes its end of the connection.
 
     of_command: the command's ends of the connections of all workers until now.
@@ -166,22 +173,30 @@ def _work(command: connection.Connection, of_command: Sequence[connection.Connec
     to_command = _ToCommand(command)
     logging.getLogger().handlers[:] = [to_command]
     work: Callable[[Any], Any] = _nothing
-    with contextlib.suppress(EOFError, ConnectionError):
+
+    def make(work: Callable[[Any], Any], number: int, description: Any) -> None:
+        try:
+            answer = pickle.dumps((number, work(description)))
+        except BaseException as error:  # noqa: BLE001 - it is raised in the command
+            answer = pickle.dumps(_failure(error))
+        to_command.answer(answer)
+
+    with contextlib.suppress(EOFError, ConnectionError), contextlib.ExitStack() as ending:
+        threads = ending.enter_context(ThreadPoolExecutor(pieces)) if pieces > 1 else None
         while True:
-            new_work, description = command.recv()
+            new_work, number, description = command.recv()
             work = new_work or work
-            try:
-                answer = pickle.dumps((work(description),))
-            except Exception as error:  # noqa: BLE001 - it is raised in the command
-                answer = pickle.dumps(_failure(error))
-            to_command.answer(answer)
+            if threads is None:
+                make(work, number, description)
+            else:
+                threads.submit(make, work, number, description)
 
 
 def _nothing(description: Any) -> None:
     raise RuntimeError("a worker was given a description, but no work")
 
 
-def _failure(error: Exception) -> _Failure:
+def _failure(error: BaseException) -> _Failure:
     for kind in (UnusableInputError, RunFailedError):
         if isinstance(error, kind):
             return _Failure(kind, str(error), traceback.format_exc())

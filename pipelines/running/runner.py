@@ -6,6 +6,7 @@ import os
 import tempfile
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Union
 
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
 # Below this much input a second process, which costs 0.1 s, saves next to nothing.
 _WORTH_PROCESSES = 4 << 20
+
+# A worker that writes into a store makes a piece while another waits for the store.
+_PIECES_IN_STORE = 2
 
 # Where worker processes print to, in the directory of a run.
 _WORKER_LOG = "workers.log"
@@ -87,9 +91,12 @@ def run(build_graph: Callable[[Graph], None], runner: Runner, lines: Sequence[Pr
         build_graph(graph)
         with contextlib.ExitStack() as ending:
             spread: local_runner.Spread = map
+            pieces = 1 if all(files.is_local(line.output) for line in lines) else _PIECES_IN_STORE
             if runner.processes:
-                workers = Workers(runner.processes, os.path.join(scratch, _WORKER_LOG))
+                workers = Workers(runner.processes, os.path.join(scratch, _WORKER_LOG), pieces)
                 spread = ending.enter_context(workers).map
+            elif pieces > 1:
+                spread = ending.enter_context(ThreadPoolExecutor(pieces)).map
             ending.enter_context(watched)  # it has a thread, so there must be no fork behind it
             graph.run(spread)
     return True

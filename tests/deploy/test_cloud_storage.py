@@ -15,6 +15,7 @@ import sys
 import threading
 import urllib.parse
 from collections.abc import Callable, Iterator, Mapping
+from concurrent import futures
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ import pytest
 from command_runs import commands
 from made_up import dump_files
 from servers import cloud
-from servers.slow_store import Asked, chain, repeated, slow_store
+from servers.slow_store import Asked, chain, kind_of, repeated, slow_store
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.storage import completions, files, finished, stores
@@ -36,7 +37,7 @@ from transforms.shards.cached_texts import read_cached
 pytestmark = pytest.mark.long
 
 BUCKET = "maskmill-bucket"
-PART, LARGE = 16 << 20, 40 << 20  # bytes: an upload sends this in three parts
+PART, LARGE = 16 << 20, 48 << 20  # bytes: an upload sends this in three parts
 # Of a build: for each shard and each unit, by the report for shards, whatever else, and those that follow one upon
 # another.
 MOST_OF_A_SHARD, MOST_OF_A_UNIT, MOST_REPORTED, MOST_OTHERS, MOST_IN_A_ROW = 9, 6, 16, 62, 110
@@ -323,7 +324,7 @@ def test_a_finished_object_is_not_read_to_check_it(environment: Mapping[str, str
         with files.new_file(f"{output}/shard") as file:
             file.write(content)
         made_checksums.append(file.sha256)
-        return {"size": file.size, "sha256": file.sha256, **completions.stored(output, [file])}
+        return {"size": file.size, "sha256": file.sha256}
 
     def files_of(record: dict[str, Any]) -> completions.PieceFiles:
         return completions.PieceFiles(written=[("shard", record["size"], record["sha256"])])
@@ -349,6 +350,79 @@ def test_a_finished_object_is_not_read_to_check_it(environment: Mapping[str, str
     files.delete([f"{output}/shard"])
     assert once() == first
     assert len(made_checksums) == 3
+
+
+def write_piece(folder: str, name: str, sizes: Mapping[str, int]) -> dict[str, Any]:
+    """Writes the files of a piece, by their endings, none of which may appear yet."""
+    for ending, size in sizes.items():
+        with files.new_file(f"{folder}/{name}{ending}") as file:
+            file.write(bytes(size))
+    assert not files.exists(f"{folder}/{name}")
+    return {"name": name}
+
+
+def test_a_piece_is_made_while_the_ends_of_another_are_sent(environment: Mapping[str, str]) -> None:
+    folder, other_is_made, written = f"gs://{BUCKET}/ends", threading.Event(), list[str]()
+
+    def hold_ends(request: http.server.BaseHTTPRequestHandler, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
+        kind, name = kind_of(request.command, request.path, body)
+        if kind == "write" and name.startswith("ends/a"):
+            assert other_is_made.wait(timeout=300), "the process makes nothing while it waits for the store"
+        answer = cloud.forward(request, body, environment["STORAGE_EMULATOR_HOST"])
+        if kind == "write":
+            written.append(name)
+        return answer
+
+    def make_other() -> dict[str, Any]:
+        other_is_made.set()
+        return write_piece(folder, "b", {"": 5})
+
+    with (
+        cloud.server(hold_ends) as url,
+        cloud.set_environment({"STORAGE_EMULATOR_HOST": url}),
+        futures.ThreadPoolExecutor(2) as threads,
+    ):
+        sizes = {"": 5, ".idx": 3}
+        record = threads.submit(completions.once, folder, "kind", "a", lambda: write_piece(folder, "a", sizes))
+        assert threads.submit(completions.once, folder, "kind", "b", make_other).result()["name"] == "b"
+        assert record.result()["stored"].keys() == {"a", "a.idx"}
+    of_a = [name for name in written if name.rpartition("/")[2].startswith("a")]
+    assert set(of_a[:2]) == {"ends/a", "ends/a.idx"}, "data comes before its record"
+    assert of_a[2:] == ["ends/.maskmill/kind/a.json"]
+
+
+def test_ends_without_room_are_sent_at_once(environment: Mapping[str, str]) -> None:
+    folder = f"gs://{BUCKET}/room"
+
+    def make() -> dict[str, Any]:
+        write_piece(folder, "a", dict.fromkeys(("", ".b"), PART))
+        assert files.exists(f"{folder}/a.b"), "one end more than memory is meant for"
+        return {}
+
+    assert completions.once(folder, "kind", "a", make)["stored"].keys() == {"a", "a.b"}
+    assert files.size(f"{folder}/a") == PART
+
+
+@pytest.mark.parametrize("refuses", [False, True])
+def test_a_piece_that_fails_before_its_end_or_there(environment: Mapping[str, str], refuses: bool) -> None:
+    folder = f"gs://{BUCKET}/fails-{refuses}"
+
+    def refuse(request: http.server.BaseHTTPRequestHandler, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
+        if request.command == "PUT" and f"/{LARGE}" in (request.headers.get("Content-Range") or ""):
+            return cloud.json_answer({"error": {"message": "no more room."}}, 403)
+        return cloud.forward(request, body, environment["STORAGE_EMULATOR_HOST"])
+
+    def make() -> dict[str, Any]:
+        write_piece(folder, "a", {"": LARGE})
+        if not refuses:
+            raise UnusableInputError("the text ends too early.")
+        return {}
+
+    with cloud.server(refuse) as url, cloud.set_environment({"STORAGE_EMULATOR_HOST": url}):
+        with pytest.raises(UnusableInputError, match=r"/a: access is refused.*no more room|the text ends too early"):
+            completions.once(folder, "kind", "a", make)
+        assert files.list_below(folder) == []
+    completions.once(folder, "kind", "a", lambda: {"made": "anew"})
 
 
 def config(path: Path, output: str, source: str, vocabulary: str) -> Path:
@@ -439,7 +513,8 @@ def test_a_build_from_and_to_gs_gives_the_local_bytes(environment: Mapping[str, 
         folder = f"{root}/out/{'text' if kind == 'extract' else kind}"
         for key in completions.keys(folder, kind):
             record = completions.finished(folder, kind, key)
-            assert record["stored"].keys() == {name for name, *_ in record[listed_in]}
+            tables = {completions.work_name(kind, f"{key}.npy")} if kind == "extract" else set()
+            assert record["stored"].keys() == {name for name, *_ in record[listed_in]} | tables
 
     # A finished build is known from listings, and written nowhere.
     printed, asked, in_a_row = build()

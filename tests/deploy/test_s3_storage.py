@@ -21,7 +21,7 @@ pytestmark = pytest.mark.long
 
 BUCKET = "maskmill-bucket"
 ROOT = f"s3://{BUCKET}"
-PART, LARGE = 16 << 20, 40 << 20  # bytes: an upload sends this in three parts
+PART, LARGE = 16 << 20, 48 << 20  # bytes: an upload sends this in three parts
 MOST_REQUESTS = 40  # of a finished build that is run again
 
 

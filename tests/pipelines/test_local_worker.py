@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -93,6 +94,22 @@ def wait_first(number: int) -> int:
 def test_the_next_piece_goes_to_the_first_worker_that_is_idle(workers: Workers) -> None:
     first, *others = workers.map(wait_first, range(9))
     assert set(others) == {process.pid for process in multiprocessing.active_children()} - {first}
+
+
+def meet(threads: set[int], number: int) -> int:
+    """Waits until another thread of this process is at work, too; threads: those that are. Gives the process."""
+    threads.add(threading.get_ident())
+    for _ in range(6000):
+        if len(threads) > 1:
+            return os.getpid()
+        time.sleep(0.05)
+    raise TimeoutError("this piece was alone")
+
+
+def test_a_worker_has_several_pieces_at_a_time(tmp_path: Path) -> None:
+    with Workers(2, str(tmp_path / "log"), pieces=2) as workers:
+        pids = workers.map(functools.partial(meet, set()), range(4))
+    assert len(set(pids)) == 2
 
 
 def double(number: int) -> int:

@@ -1,17 +1,20 @@
 """The Cloud Storage emulator, with the preconditions of the real service: `python storage_emulator.py start …`.
 
-gcp-storage-emulator gives each object a generation, but ignores ifGenerationMatch. This program wraps its handlers. It
-answers one request after the other, so a check and the change that follows are one step. It also takes an upload's
-description and content apart by their boundary: the emulator parses both as a mail, which takes most of its time.
+gcp-storage-emulator gives each object a generation, but ignores ifGenerationMatch. This program wraps its handlers:
+they run one after the other, so a check and the change that follows are one step, while bodies come and go at the same
+time. An upload's description and content are taken apart by their boundary (the emulator parses both as a mail), and
+large objects have no md5, as composed ones of the real service: both took most of the time.
 
 https://cloud.google.com/storage/docs/request-preconditions
 """
 
 import contextlib
 import email
+import http.server
 import json
 import re
 import sys
+import threading
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
@@ -24,6 +27,8 @@ from gcp_storage_emulator.handlers import objects
 
 Handler = Callable[..., None]
 _GENERATION_HEADER = "X-Goog-Generation"
+_LARGE = 1 << 20
+_handling = threading.Lock()
 
 
 def _target(request: Any, storage: Any) -> tuple[str, str]:
@@ -55,6 +60,11 @@ def _wanted(request: Any, name: str) -> int | None:
 
 def _with_preconditions(handler: Handler) -> Handler:
     def handle(request: Any, response: Any, storage: Any, *args: Any, **kwargs: Any) -> None:
+        _ = request.data  # reads the body
+        with _handling:
+            handle_alone(request, response, storage, *args, **kwargs)
+
+    def handle_alone(request: Any, response: Any, storage: Any, *args: Any, **kwargs: Any) -> None:
         if "ifGenerationMatch" in request.query or "ifGenerationNotMatch" in request.query:
             generation = _generation(storage, *_target(request, storage))
             match, other = _wanted(request, "ifGenerationMatch"), _wanted(request, "ifGenerationNotMatch")
@@ -75,7 +85,7 @@ def _download(request: Any, response: Any, storage: Any, *args: Any, **kwargs: A
     _DOWNLOAD(request, response, storage, *args, **kwargs)
 
 
-_DOWNLOAD, _READ_DATA = objects.download, server._read_data
+_DOWNLOAD, _READ_DATA, _MD5 = objects.download, server._read_data, objects._md5
 _BOUNDARY = re.compile('boundary="?([^";]+)')
 
 
@@ -99,7 +109,9 @@ def main() -> None:
     """Runs the emulator with this process's arguments."""
     objects.download = _download  # which `get` calls
     server._read_data = _read_data
-    server.server.HTTPServer.request_queue_size = 128  # others are told to come again, after a second
+    objects._md5 = lambda content: "" if len(content) > _LARGE else _MD5(content)
+    server.server.HTTPServer = http.server.ThreadingHTTPServer
+    http.server.ThreadingHTTPServer.request_queue_size = 128  # others are told to come again, after a second
     if "--in-memory" in sys.argv:
         # For its own next start it writes down all objects after each change, which takes longer the more there are.
         emulated.Storage._write_config_to_file = lambda storage: None

@@ -103,14 +103,12 @@ def _write_piece(batch: UnitBatch, reading: ReadOptions, output: str, key: str) 
     batch.check_unchanged()
     templates, of_modules = rows[TEMPLATE_NAMESPACE], rows[MODULE_NAMESPACE]
     completions.write_table(output, PIECES, key, np.array([*templates, *of_modules], TABLE))
-    kept = completions.stored(output, (file,))
     return {
         "templates": len(templates),
         "modules": len(of_modules),
         "modules_sha256": modules.hexdigest(),
         "size": file.size,
         "sha256": file.sha256,
-        **kept,
     }
 
 
@@ -171,7 +169,6 @@ def _write_library(pieces: Sequence[str], output: str, library: str, version: st
         "pieces": pieces,
         "size": file.size,
         "sha256": file.sha256,
-        **completions.stored(output, (file,)),
     }
 
 

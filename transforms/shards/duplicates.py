@@ -53,7 +53,8 @@ def _decide(
     parts = duplicate_search.parts_of(ordered, key, extraction, output)
 
     def make() -> dict[str, Any]:
-        search(parts)
+        with files.leaving_ends(None):
+            search(parts)
         return _write_decision(parts)
 
     completions.once(

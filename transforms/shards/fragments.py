@@ -268,7 +268,6 @@ def _write_fragment(
         "caches": caches,
         "inputs": _paths(batch),
         "pages": {"extracted": findings.extracted, "reused": findings.reused, "stored": stored},
-        **completions.stored(output, (text, paragraphs, store)),
     }
 
 
@@ -343,7 +342,8 @@ def _open_cached(fragment: Fragment, content: str, options: ExtractionOptions, o
     try:
         return files.open_input(path)
     except MissingFileError:
-        _write_fragment(fragment.batch, options, output, fragment.key)
+        with files.leaving_ends(None):
+            _write_fragment(fragment.batch, options, output, fragment.key)
         return files.open_input(path)
 
 

@@ -236,8 +236,7 @@ def _write_cleaned(
         (completions.work_name(KIND, files.base_name(file.path)), file.size, file.sha256)
         for file in (train, evaluation)
     ]
-    kept = completions.stored(output, (train, evaluation))
-    return {"cleaned": cleaned, "md5": hashes, "caches": caches, **kept}
+    return {"cleaned": cleaned, "md5": hashes, "caches": caches}
 
 
 def _read_batch(batch: RawBatch, extraction: ExtractionOptions, output: str) -> Iterator[bytes]:
@@ -361,7 +360,6 @@ def _write_part(
         "documents": eval_articles if plan.kind == "eval" else documents - eval_articles,
         "sentences": sentences,
         "md5": [md5 for batch, *_ in plan.pieces for md5 in batch.md5] if plan.kind == "eval" else [],
-        **completions.stored(output, (shard,)),
     }
 
 

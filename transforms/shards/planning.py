@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from maskmill.errors import UnusableInputError
-from maskmill.storage import completions, files, progress
+from maskmill.storage import files, progress
 from maskmill.storage.manifest import sum_counts
 from maskmill.text.text_shards import (
     DEFAULT_SHARD_SIZE_MB,
@@ -358,7 +358,7 @@ def _write_shard(path: str, plan: ShardPlan, extractions: Extractions, output: s
                 eval_blocks.append(block)
     articles = [article for article in b"".join(eval_blocks).split(b"\n\n") if article]
     md5 = [article_md5(article) for article in articles]
-    return {"size": file.size, "sha256": file.sha256, "md5": md5, **completions.stored(output, (file,))}
+    return {"size": file.size, "sha256": file.sha256, "md5": md5}
 
 
 def AssembleTextShards(plans: Collection, *, extractions: Extractions, output: str, previous: str = "") -> Collection:

@@ -150,20 +150,18 @@ def _write_parameters(name: str, inputs: Sequence[InputFile], reading: _TextRead
     if parameters is None:
         return {"parameters": None, "text_bytes": text_bytes, "files": []}
     contents = training.parameter_files(parameters)
-    listed, written = [], []
+    listed = []
     for base_name, content in contents.items():
         with files.new_file(files.join(reading.output, f"{name}/{base_name}")) as file:
             file.write(content)
         listed.append((f"{name}/{base_name}", file.size, file.sha256))
-        written.append(file)
     folder = ParametersFolder(
         path=name,
         sha256=training.checksum_of(contents),
         abbreviations=len(parameters.abbreviations),
         is_trained_here=True,
     )
-    kept = completions.stored(reading.output, written)
-    return {"parameters": dataclasses.asdict(folder), "text_bytes": text_bytes, "files": listed, **kept}
+    return {"parameters": dataclasses.asdict(folder), "text_bytes": text_bytes, "files": listed}
 
 
 def describe_sentences(

@@ -129,13 +129,11 @@ def write_runs(path: str, rules: WordRules, key: str, output: str) -> dict[str, 
     """
     counter = WordCounter(rules)
     runs: list[tuple[str, int, str, list[int]]] = []
-    written = []
     for table in counter.full_tables(read_blocks(path)):
         name = completions.work_name(KIND, f"{key}.{len(runs)}.words")
         file, starts = write_table(table, files.join(output, name))
         runs.append((name, file.size, file.sha256, starts))
-        written.append(file)
-    return {"runs": runs, "counts": counter.counts, **completions.stored(output, written)}
+    return {"runs": runs, "counts": counter.counts}
 
 
 def write_table(table: WordTable, path: str) -> tuple[files.OutputFile, list[int]]:
@@ -210,7 +208,8 @@ def read_run(shard_path: str, rules: WordRules, key: str, name: str, start: int,
     """Bytes [start, end) of a run; its shard is counted again where the run is gone."""
     path = files.join(output, name)
     if not files.exists(path):
-        write_runs(shard_path, rules, key, output)
+        with files.leaving_ends(None):
+            write_runs(shard_path, rules, key, output)
     return files.read_range(path, start, end)
 
 

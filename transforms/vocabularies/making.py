@@ -128,13 +128,12 @@ def _make(merged: Sequence[MergedWords], setup: VocabularySetup, texts: Sequence
 
 def _written(contents: Mapping[str, bytes], directory: str) -> dict[str, Any]:
     """Writes files into a directory; returns what a record says of them: `files`, name, size and sha256 of each."""
-    written = []
+    listed = []
     for name, content in contents.items():
         with files.new_file(files.join(directory, name)) as file:
             file.write(content)
-        written.append(file)
-    listed = [(name, file.size, file.sha256) for name, file in zip(contents, written, strict=True)]
-    return {"files": listed, **completions.stored(directory, written)}
+        listed.append((name, file.size, file.sha256))
+    return {"files": listed}
 
 
 def write_model_directory(options: VocabularyOptions, output: str, model_dir: str) -> list[Listed]:

@@ -180,7 +180,7 @@ def _merge(plan: MergePlan, name: str, output: str) -> dict[str, Any]:
     file, _ = write_table(table, files.join(output, name))
     rows = np.stack([table.counts, np.ones(len(table), np.int64), table.sizes], axis=1)
     histogram = _added_up(rows).tolist()
-    return {"size": file.size, "sha256": file.sha256, "histogram": histogram, **completions.stored(output, (file,))}
+    return {"size": file.size, "sha256": file.sha256, "histogram": histogram}
 
 
 def _added_up(rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
