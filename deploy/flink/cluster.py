@@ -95,6 +95,18 @@ class Download:
         """Path of Beam's job server."""
         return self.directory / "job-server.jar"
 
+    def unsent_job_server(self) -> Path:
+        """The job server at a path from which it does not send itself to Flink with each job.
+
+        It sends its class path, 157 MB, but for paths that contain these two folders (Beam's PipelineResources.java).
+        It follows symbolic links, so this is a hard one.
+        """
+        link = self.directory / "gradle" / "wrapper" / self.job_server.name
+        link.parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileExistsError):
+            os.link(self.job_server, link)
+        return link
+
     @property
     def libraries(self) -> Path:
         """Directory of Flink's jars."""
@@ -280,7 +292,8 @@ class Cluster:
         """Starts Beam's job server, which takes the jobs of all commands: each would start one of its own otherwise."""
         port = _free_port()
         self._state.write_text(json.dumps(self._read() | {"job_port": port}, indent=1))
-        java = ["java", *JAVA_LIGHT_OPTIONS, "-jar", str(download.job_server)]
+        # The cluster has Beam's classes on its class path.
+        java = ["java", *JAVA_LIGHT_OPTIONS, "-jar", str(download.unsent_job_server())]
         ports = [f"--job-port={port}", "--artifact-port=0", "--expansion-port=-1"]
         places = [f"--flink-master=localhost:{settings.rest_port}", f"--artifacts-dir={self.directory / 'tmp'}"]
         self._spawn("jobserver", [*java, *ports, *places])
