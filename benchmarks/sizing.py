@@ -1,12 +1,15 @@
 """Estimates what the English Wikipedia takes on a cluster, from what a smaller dump takes here.
 
-    python -m benchmarks.sizing [DUMP] [--serial SECONDS] [--vcpu_hour PRICE --gb_hour PRICE]
+    python -m benchmarks.sizing [DUMP] [--serial SECONDS] [--vcpu_hour DOLLARS --gb_hour DOLLARS]
 
 `extract` and `examples` (512 pieces, dupe factor 10) run on DUMP with one worker, and on a text of one line, which
 gives what a command costs before its work. The rest is work that any number of processes share: so many CPU seconds a
 byte of XML, and a byte of text. The English Wikipedia has more of both; its units and its shards go to the processes in
 turn, and between them are the steps that one process does alone (`python -m benchmarks.serial_steps` measures these on
 made-up descriptions of that size). Each figure that is assumed and not measured is printed, and has a flag.
+
+The list prices are those for which Beam's own load tests bill Dataflow's batch workers in us-central1
+(apache_beam/testing/load_tests/dataflow_cost_consts.py), so they are as old as the installed Beam.
 """
 
 import argparse
@@ -15,6 +18,7 @@ import math
 import os
 import sys
 import tempfile
+from importlib import metadata
 from pathlib import Path
 
 from benchmarks.build import LENGTHS, ROOT, SAMPLE
@@ -68,6 +72,11 @@ def measure_work(dump: str) -> tuple[float, float, float]:
 
 def print_sizes(arguments: argparse.Namespace, a_byte_of_xml: float, a_byte_of_text: float, memory: float) -> None:
     """Prints a row for each number of CPUs."""
+    # Not before the commands are measured: a process begins with the memory of the one that starts it.
+    from apache_beam.testing.load_tests import dataflow_cost_consts as prices
+
+    of_vcpu = prices.VCPU_PER_HR_BATCH if arguments.vcpu_hour is None else arguments.vcpu_hour
+    of_gb = prices.MEM_PER_GB_HR_BATCH if arguments.gb_hour is None else arguments.gb_hour
     seconds_a_byte = 1 / (arguments.upload * 1e6)
     unit = a_byte_of_xml * XML_BYTES / UNITS / arguments.efficiency
     read = DUMP_BYTES / READ_AT_ONCE * seconds_a_byte  # by one process, for the checksum, beside the others
@@ -77,9 +86,7 @@ def print_sizes(arguments: argparse.Namespace, a_byte_of_xml: float, a_byte_of_t
     print(f"{DOCUMENTS:,} articles, {XML_BYTES / 1e9:g} GB of XML, {TEXT_BYTES / 1e9:g} GB of text,")
     print(f"{RECORD_BYTES / 1e9:g} GB of records in the bucket; {cpu_minutes:.0f} CPU minutes that are shared.\n")
     titles = ["vCPUs", "memory, GB", "start", "extract", "assemble", "examples", "alone", "minutes"]
-    titles += ["vCPU hours", "GB hours"]
-    has_prices = arguments.vcpu_hour is not None and arguments.gb_hour is not None
-    titles += ["price"] if has_prices else []
+    titles += ["vCPU hours", "GB hours", "dollars"]
     print("| " + " | ".join(titles) + " |")
     print("|---" * len(titles) + "|")
     for cpus in CPUS:
@@ -89,16 +96,16 @@ def print_sizes(arguments: argparse.Namespace, a_byte_of_xml: float, a_byte_of_t
         parts = [arguments.start, *in_turn, arguments.serial + max(0, read - sum(in_turn))]
         hours, gigabytes = sum(parts) / 3600, cpus * arguments.gb_a_vcpu
         row = [f"{cpus}", f"{gigabytes:g}", *(f"{seconds / 60:.1f}" for seconds in parts), f"**{hours * 60:.0f}**"]
-        row += [f"{cpus * hours:.1f}", f"{gigabytes * hours:.1f}"]
-        if has_prices:
-            row.append(f"{cpus * hours * arguments.vcpu_hour + gigabytes * hours * arguments.gb_hour:.2f}")
+        dollars = (cpus * of_vcpu + gigabytes * of_gb) * hours
+        row += [f"{cpus * hours:.1f}", f"{gigabytes * hours:.1f}", f"{dollars:.2f}"]
         print("| " + " | ".join(row) + " |")
     print(
         f"\nAssumed: a process on each of many CPUs does {arguments.efficiency:g} of what one does alone; it sends "
         f"{arguments.upload:g} MB a second to the store; machines are there after {arguments.start:g} s; a CPU has "
         f"{arguments.gb_a_vcpu:g} GB (measured: {memory / 1e6:.0f} MB in the largest process). The steps that one "
         f"process does alone take {arguments.serial:g} s. One process reads the dump for its checksum beside the "
-        f"others, {READ_AT_ONCE} parts at a time, which takes {read:.0f} s."
+        f"others, {READ_AT_ONCE} parts at a time, which takes {read:.0f} s. An hour of a vCPU costs "
+        f"{of_vcpu:g} dollars, of a GB {of_gb:g}; the list prices are those of Beam {metadata.version('apache-beam')}."
     )
 
 
@@ -113,8 +120,8 @@ def main() -> None:
     parser.add_argument("--upload", type=float, default=100, help="MB a second of a process to the store")
     parser.add_argument("--start", type=float, default=180, help="seconds until machines are there")
     parser.add_argument("--gb_a_vcpu", type=float, default=4)
-    parser.add_argument("--vcpu_hour", type=float, help="price of a vCPU for an hour")
-    parser.add_argument("--gb_hour", type=float, help="price of a GB of memory for an hour")
+    parser.add_argument("--vcpu_hour", type=float, help="dollars for a vCPU; by default the list price")
+    parser.add_argument("--gb_hour", type=float, help="dollars for a GB of memory; by default the list price")
     arguments = parser.parse_args()
     print_machine()
     print_sizes(arguments, *measure_work(os.path.abspath(arguments.dump)))

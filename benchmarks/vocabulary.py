@@ -2,6 +2,7 @@
 
     python -m benchmarks.vocabulary cost TEXT [--workers 2] [--rounds 3] [--tensorflow PYTHON]
     python -m benchmarks.vocabulary growth TEXT [--copies 1,2,4,8] [--new_words]
+    python -m benchmarks.vocabulary limit
     python -m benchmarks.vocabulary speed TEXT TOKENIZER.json [--megabytes 20]
     python -m benchmarks.vocabulary languages TEXT... [--size 30528]
 
@@ -15,6 +16,9 @@ first lines of each shard. With --tensorflow, a Python that has tensorflow-text,
 `growth` learns from several copies of the text. With --new_words each copy exchanges Latin letters (a becomes b, …),
 so that distinct words grow with the text, and `tokenizers` is measured beside it.
 
+`limit` learns from as many made-up words as a vocabulary is learnt from at most, which have nearly as many bytes as
+they may have: the most memory that learning takes.
+
 `speed` encodes lines with a byte-level BPE, compiled and by `tokenizers` in one thread. The ids must be equal.
 
 `languages` learns both kinds from each text, and shows how they cut its held-out articles and one of its lines.
@@ -23,6 +27,7 @@ so that distinct words grow with the text, and `tokenizers` is measured beside i
 import argparse
 import contextlib
 import dataclasses
+import itertools
 import os
 import statistics
 import string
@@ -181,6 +186,22 @@ def growth(text: Path, *, copies: Sequence[int], new_words: bool, workers: int, 
                 path.unlink()
 
 
+def limit(*, workers: int, folder: Path) -> None:
+    """Prints what the most words take that a vocabulary is learnt from, each of four syllables."""
+    from transforms.vocabularies.merging import MAX_WORD_BYTES, MAX_WORDS
+
+    syllables = ["".join(pair) for pair in itertools.product("bdfgklmnprstvz", "aeiou")][:57]
+    long = [syllable + ending for syllable, ending in zip(syllables, itertools.cycle(["", "n", "st"]))]
+    words = itertools.islice(map("".join, itertools.product(long, repeat=4)), MAX_WORDS)
+    lines = iter(lambda: " ".join(itertools.islice(words, 20)), "")
+    folder.joinpath("text").mkdir()
+    part = folder / "text" / "part-00000-of-00001"
+    part.write_text("".join(f"{line}\n" for line in lines))
+    print(f"{MAX_WORDS:,} words, {part.stat().st_size - MAX_WORDS:,} of at most {MAX_WORD_BYTES:,} bytes")
+    for kind, size in SIZES.items():
+        print(ours(part.parent, folder / kind, kind, workers, [f"--size={size}"]).row(kind), flush=True)
+
+
 def fastest(work: Callable[[], object]) -> float:
     """The least CPU seconds that some work takes."""
     seconds = []
@@ -243,9 +264,11 @@ def parse_arguments() -> argparse.Namespace:
     """The arguments of the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
-    added = {name: commands.add_parser(name) for name in ("cost", "growth", "speed", "languages")}
+    added = {name: commands.add_parser(name) for name in ("cost", "growth", "limit", "speed", "languages")}
     for name, command in added.items():
-        command.add_argument("text", type=lambda path: Path(path).resolve(), nargs="+" if name == "languages" else None)
+        if name != "limit":
+            of_many = "+" if name == "languages" else None
+            command.add_argument("text", type=lambda path: Path(path).resolve(), nargs=of_many)
         if name != "speed":
             command.add_argument("--workers", type=int, default=2)
             command.add_argument("--scratch", help="a new folder that keeps what is made")
@@ -281,6 +304,8 @@ def main() -> None:
         local = {"workers": chosen.workers, "folder": folder}
         if chosen.command == "cost":
             cost(chosen.text, rounds=chosen.rounds, tensorflow=chosen.tensorflow, **local)
+        elif chosen.command == "limit":
+            limit(**local)
         elif chosen.command == "growth":
             copies = [int(number) for number in chosen.copies.split(",")]
             growth(chosen.text, copies=copies, new_words=chosen.new_words, **local)

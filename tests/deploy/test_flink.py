@@ -142,7 +142,8 @@ def test_into_a_store_that_answers_late(download: flink.Download, expected: dict
 def test_cluster(cluster: flink.Cluster, expected: dict[str, str], parallelism: int, tmp_path: Path) -> None:
     assert build(tmp_path, *cluster.flags(), f"--parallelism={parallelism}") == expected
     logs = [log.read_text() for log in (cluster.directory / "log").glob("taskmanager-*.log")]
-    assert logs and not any("BlobClient" in log for log in logs), "the job brought Beam's classes, 157 MB"
+    assert any("Received task" in log for log in logs)
+    assert not any("BlobClient" in log for log in logs), "the job brought Beam's classes, 157 MB"
 
 
 def mixed_build(directory: Path, *flags: str) -> dict[str, str]:

@@ -150,8 +150,8 @@ def learn_vocabulary(words: WordCounts, options: VocabularyOptions) -> LearnedVo
     1.288 by the true gain of the unigram likelihood, 1.275 by n(ab) log(N n(ab) / (n(a) n(b))), and 3.568 by
     n(ab) / (n(a) n(b)), which first joins rare characters that never stand apart.
 
-    Memory: 16 bytes and more for each byte of the words, 32 for each pair of neighbouring pieces. 10 million words (81
-    MB) take 1.3 GB.
+    Memory: 16 bytes and more for each byte of the words, 32 for each pair of neighbouring pieces. 10 million words (120
+    MB) take 2.0 GB (benchmarks/vocabulary.py limit).
 
     Raises:
       UnusableInputError: none of the words' characters is frequent enough, the alphabet alone is larger than the
