@@ -181,9 +181,8 @@ CHARTS = {
         _loading,
     ),
     "chart-training": Chart(
-        "Training BERT on one H100: tokens a second",
-        "| | H200 (2026-11-26): tokens/s | share | H100, 80 GB (2026-11-25): tokens/s | share "
-        "| the same H100, Hugging Face: tokens/s | share |",
+        "Training on one H100: tokens a second",
+        "| | H200: tokens/s | share | H100, 80 GB: tokens/s | share | the same H100, Hugging Face: tokens/s | share |",
         _training,
     ),
 }

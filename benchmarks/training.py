@@ -5,12 +5,12 @@
     .venv-training/bin/python benchmarks/training.py --models tiny --lengths 64 --batch 8 --dtype float32   # on a CPU
 
 The systems run in turn, each in a process of its own, `--rounds` times; the median counts, as does the median of three
-runs of `--steps` steps in a process. Both train BERT with both losses, AdamW and `--dropout`, on random tokens in
-`--dtype`. Hugging Face runs with `attn_implementation="sdpa"`, `torch.compile` and a fused AdamW. The output gives rows
-and real tokens a second, the most memory that arrays took on a GPU, and the model's FLOP/s as a share of
-`--peak_tflops`, the chip's dense bfloat16 peak (H100 SXM 989, H200 989, A100 312, TPU v5e 197, v5p 459). With
-`--shortest 0.25`, sequences have between a quarter and all of the length; padding counts neither as tokens nor as
-FLOPs. With `--packed`, maskmill has the same sequences packed, in as many rows of the length as `--batch` says.
+runs of `--steps` steps in a process. Both train BERT with both losses (ModernBERT with that of masked words), AdamW and
+`--dropout`, on random tokens in `--dtype`. Hugging Face runs with `attn_implementation="sdpa"`, `torch.compile` and a
+fused AdamW. The output gives rows and real tokens a second, the most memory that arrays took on a GPU, and the model's
+FLOP/s as a share of `--peak_tflops`, the chip's dense bfloat16 peak (H100 SXM 989, H200 989, A100 312, TPU v5e 197, v5p
+459). With `--shortest 0.25`, sequences have between a quarter and all of the length; padding counts neither as tokens
+nor as FLOPs. With `--packed`, maskmill has the same sequences packed, in as many rows of the length as `--batch` says.
 """
 
 import argparse
@@ -62,7 +62,8 @@ def measure_maskmill(
     from training.config import ModelConfig
     from training.model import pretraining_model
 
-    task = tasks.PretrainingTask(pretraining_model(ModelConfig(**model)))
+    config = ModelConfig(**model)
+    task = tasks.PretrainingTask(pretraining_model(config, next_sentence=config.has_segments))
     made = training_steps.make_steps(task, optimizers.AdamW(1e-4), used)
     examples = random_batch(batch, length, model["vocab_size"], shortest)
     if is_packed:
@@ -75,18 +76,22 @@ def measure_maskmill(
 def measure_hugging_face(
     model: dict[str, Any], length: int, batch: int, steps: int, dtype: str, shortest: float, is_packed: bool
 ) -> tuple[float, int]:
-    """Seconds that a step of Hugging Face's BertForPreTraining takes on PyTorch, and the most bytes on a GPU.
+    """Seconds that a step of Hugging Face's model takes on PyTorch, and the most bytes on a GPU.
 
     It has no packed rows: it takes the same examples padded.
     """
     import torch
-    from transformers import BertConfig, BertForPreTraining
+    from transformers import AutoConfig, BertForPreTraining, ModernBertForMaskedLM
+
+    from training.config import ModelConfig
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
     torch.set_float32_matmul_precision("high")
-    config = BertConfig(**(model | {"hidden_act": "gelu_new"}))
+    ours = ModelConfig(**model)
+    config = AutoConfig.for_model(**ours.to_hugging_face())
     config._attn_implementation = "sdpa"
-    network: Any = torch.compile(BertForPreTraining(config).to(device).train(), dynamic=False)
+    made = (BertForPreTraining if ours.has_segments else ModernBertForMaskedLM)(config)
+    network: Any = torch.compile(made.to(device).train(), dynamic=False)
     optimizer = torch.optim.AdamW(network.parameters(), lr=1e-4, fused=device == "cuda")
     arrays = random_batch(batch, length, model["vocab_size"], shortest)
     labels = torch.full((batch, length), -100)
@@ -95,10 +100,11 @@ def measure_hugging_face(
     labels.scatter_(1, torch.tensor(arrays["masked_lm_positions"]).long(), ids)
     inputs = {
         "input_ids": torch.tensor(arrays["input_ids"]).long(),
-        "token_type_ids": torch.tensor(arrays["segment_ids"]).long(),
         "labels": labels,
-        "next_sentence_label": torch.tensor(arrays["next_sentence_labels"]).long(),
     }
+    if ours.has_segments:
+        inputs["token_type_ids"] = torch.tensor(arrays["segment_ids"]).long()
+        inputs["next_sentence_label"] = torch.tensor(arrays["next_sentence_labels"]).long()
     if shortest < 1:
         inputs["attention_mask"] = torch.tensor(arrays["input_mask"]).long()
     inputs = {name: value.to(device) for name, value in inputs.items()}

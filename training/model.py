@@ -76,10 +76,7 @@ class BuiltModel:
         library = self.fused_by(packed=packed, drops=rate > 0)
         if library is None and self.fused_by(packed=packed, drops=False) is not None:
             return f"not fused: Splash has no dropout, and that of attention is {rate:g}"
-        if library is None:
-            return "not fused"
-        is_partly = library == "cuDNN" and self.config.model_type == "modernbert"
-        return f"fused, {library}{', but not in local layers' if is_partly else ''}"
+        return "not fused" if library is None else f"fused, {library}"
 
     @property
     def variables(self) -> list[Any]:

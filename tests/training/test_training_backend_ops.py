@@ -48,6 +48,49 @@ def test_attention_is_one_call_of_cudnn_in_the_program_of_a_gpu(rate, with_cudnn
 
 
 @on_jax
+@pytest.mark.parametrize("packs", [False, True])
+def test_local_attention_is_one_call_of_cudnn_in_the_program_of_a_gpu(packs, with_cudnn, float32_afterwards):
+    config = small_config(num_hidden_layers=3, max_position_embeddings=160, attention_probs_dropout_prob=0.1, **MODERN)
+    steps = make_steps(config, dtype="bfloat16", next_sentence=False)
+    batch = packed(random_batch(25), 160) if packs else random_batch(8, length=160)
+    traced = steps._train.trace(steps._weights, steps._state, {n: v[None] for n, v in batch.items()})
+    program = traced.lower(lowering_platforms=("cuda",)).as_text()
+    calls = re.findall(r"@__cudnn\$(fmha\w*)Dropout", program)
+    assert sorted(calls) == ["fmhaScaleBiasSoftmax"] * 4 + ["fmhaSoftmax"] * 2
+    assert "160x160x" not in program
+    assert steps.built.attention(packed=packs) == "fused, cuDNN"
+
+
+@on_jax
+def test_the_blocks_that_cudnn_takes_give_what_local_attention_is(monkeypatch):
+    import jax
+
+    from training import backend_ops
+
+    def as_cudnn(query, key, value, sees, rate, seed):
+        assert np.asarray(sees).any(axis=-1).all()  # of what sees nothing, cuDNN's gradients are not finite
+        return jax.nn.dot_product_attention(query, key, value, mask=sees, implementation="xla")
+
+    ends = np.array([[0, 40, 90, 90], [0, 1, 60, 100]], np.int32)
+    sequences = backend_ops.Sequences(random_batch(2, length=100)["input_mask"], ends)
+    is_token = np.asarray(sequences.numbers)[..., None, None] >= 0
+    arrays = np.random.default_rng(0).standard_normal((4, 2, 100, 2, 8), np.float32)
+
+    def results():
+        def local(*of_heads):
+            return backend_ops.local_attention(*of_heads, sequences, window=24, rate=0.0, draws=None) * is_token
+
+        seen, gradients = jax.vjp(local, *arrays[:3])
+        return (seen, *gradients(arrays[3]))
+
+    plain = results()
+    monkeypatch.setattr(backend_ops, "fused_by", lambda *_, **__: "cuDNN")
+    monkeypatch.setattr(backend_ops, "_cudnn_attention_of_blocks", as_cudnn)
+    for one, other in zip(results(), plain, strict=True):
+        np.testing.assert_allclose(one, other, atol=2e-5)
+
+
+@on_jax
 def test_attention_is_not_fused_in_float32_or_on_a_cpu(float32_afterwards):
     for dtype in ("float32", "bfloat16"):
         steps = make_steps(small_config(), dtype=dtype)
