@@ -165,7 +165,7 @@ class RecordRun:
 
 def _runs(path: str) -> Iterator[RecordRun]:
     """Yields all records of a file; a run is valid until the next one is asked for."""
-    with files.open_input(path) as raw:
+    with files.open_input(path, 0, files.TO_THE_END) as raw:
         yield from record_runs(unpacked(raw, path), path)
 
 

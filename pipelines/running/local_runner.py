@@ -1,10 +1,12 @@
 """The local runner: it runs a graph step by step in this process, the work that is spread in worker processes."""
 
 import dataclasses
+import functools
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
 
+from maskmill.storage import files
 from transforms.collection import Collection, Graph
 
 # Gives what work gives for each description, in their order.
@@ -42,21 +44,31 @@ class LocalGraph(Graph):
     def create(self, label: str, descriptions: Iterable[Any]) -> "LocalCollection":
         return LocalCollection(self._steps, (), lambda: descriptions)
 
-    def run(self, spread: Spread) -> None:
-        """Runs each step once those that it takes from have run, and spreads together what can be spread then."""
+    def run(self, spread: Spread, place: str = "") -> None:
+        """Runs each step once those that it takes from have run, and spreads together what can be spread then.
+
+        place: a path, local or not, where steps write. Those that nothing takes from, as closing steps, wait for a
+        store side by side with what is spread.
+        """
         while self._steps:
             left: list[LocalCollection] = []
             spreads: list[LocalCollection] = []
+            ends: list[LocalCollection] = []
+            taken_from = {id(source) for step in self._steps for source in step.sources}
             for step in self._steps:
                 if not all(source.is_made for source in step.sources):
                     left.append(step)
                 elif isinstance(step.make, _Work):
                     spreads.append(step)
+                elif files.is_local(place) or id(step) in taken_from:
+                    step.run()
                 else:
-                    step.take(step.make())
+                    ends.append(step)
             self._steps = left
+            waiting: list[Callable[[], object]] = [step.run for step in ends]
             if spreads:
-                _spread_together(spreads, spread)
+                waiting.append(functools.partial(_spread_together, spreads, spread))
+            files.each(place, lambda wait: wait(), waiting)
 
 
 def _spread_together(steps: Sequence["LocalCollection"], spread: Spread) -> None:
@@ -83,6 +95,10 @@ class LocalCollection(Collection):
         self._steps, self.sources, self.make = steps, sources, make
         self.is_made, self.descriptions = False, cast(Sequence[Any], ())
         steps.append(self)
+
+    def run(self) -> None:
+        """Makes the descriptions of a step that is not spread."""
+        self.take(cast(Callable[[], Iterable[Any]], self.make)())
 
     def take(self, made: Iterable[Any]) -> None:
         """Takes the descriptions, and forgets how they are made: what they were made of is not needed any more."""

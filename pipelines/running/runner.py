@@ -91,14 +91,15 @@ def run(build_graph: Callable[[Graph], None], runner: Runner, lines: Sequence[Pr
         build_graph(graph)
         with contextlib.ExitStack() as ending:
             spread: local_runner.Spread = map
-            pieces = 1 if all(files.is_local(line.output) for line in lines) else _PIECES_IN_STORE
+            place = next((line.output for line in lines if not files.is_local(line.output)), "")
+            pieces = _PIECES_IN_STORE if place else 1
             if runner.processes:
                 workers = Workers(runner.processes, os.path.join(scratch, _WORKER_LOG), pieces)
                 spread = ending.enter_context(workers).map
             elif pieces > 1:
                 spread = ending.enter_context(ThreadPoolExecutor(pieces)).map
             ending.enter_context(watched)  # it has a thread, so there must be no fork behind it
-            graph.run(spread)
+            graph.run(spread, place)
     return True
 
 

@@ -141,6 +141,25 @@ def test_steps_that_do_not_wait_for_each_other_share_the_workers(workers: Worker
     assert made.descriptions == [[2, 2]]
 
 
+def test_what_nothing_takes_from_waits_for_a_store_beside_what_is_spread(workers: Workers, tmp_path: Path) -> None:
+    a, b, graph = tmp_path / "a", tmp_path / "b", LocalGraph()
+    numbers = graph.create("Numbers", [1])
+    closed = numbers.map("Close", wait_for_other, a, b)
+    spread = numbers.spread("Spread", wait_for_other, b, a)
+    graph.run(workers.map, "gs://bucket/out")
+    assert (closed.descriptions, spread.descriptions) == ([1], [1])
+
+
+@pytest.mark.parametrize("place", ["out", "gs://bucket/out"])
+def test_a_closing_step_that_fails_ends_the_run(place: str, workers: Workers) -> None:
+    graph = LocalGraph()
+    numbers = graph.create("Numbers", [1])
+    numbers.map("Close", lambda number: end_badly("refused"))
+    numbers.spread("Spread", double)
+    with pytest.raises(UnusableInputError, match="there is no such file"):
+        graph.run(workers.map, place)
+
+
 def complain(number: int) -> int:
     logging.getLogger("transforms").warning("piece %s is odd", number)
     print("for nobody", file=sys.stderr)

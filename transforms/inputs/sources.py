@@ -14,6 +14,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from maskmill.errors import UnusableInputError
 from maskmill.storage import files
+from maskmill.storage.read_ahead import LOOK_BYTES
 from transforms.inputs.bzip2 import Bzip2Blocks
 from transforms.inputs.items import OR_KEEP, CutOffError, cut_off
 
@@ -63,7 +64,9 @@ class Source:
         self.is_truncated = False
         self._keep_truncated = keep_truncated
         self._bytes_read = 0
-        self._raw = files.open_input(path, start, end) if raw is None else raw
+        # What begins in a range, as its last page, ends a little behind it.
+        behind = None if end is None else end + LOOK_BYTES
+        self._raw = files.open_input(path, start, behind) if raw is None else raw
         self._is_own = raw is None
         self._blocks: Bzip2Blocks | None = None
         try:
