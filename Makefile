@@ -142,13 +142,13 @@ test-exhaustive: $(VENV)/dev $(TRAINING)/ready docs ## the cases that the other 
 	$(TRAINING)/bin/python -m pytest -q -m "$(TRAINS) and exhaustive" $(TRAINED)
 
 # A process each: the tests of a target share what takes a minute to make.
-test-kernels-in-python: $(VENV)/dev ## small cases of every step without the compiler, beside the compiled kernels
-	$(BIN)/python -m pytest -q -m in_python tests/kernels
+test-kernels-in-python: $(VENV)/dev ## small cases of every step without the compiler, which checks bounds, beside the compiled kernels
+	$(BIN)/python -m pytest -q -m "in_python or (bounds and not exhaustive)" tests/kernels
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests/extraction/test_kernels_*.py \
 	  tests/inputs/test_xml_kernels.py::test_a_page_that_is_cut_off_anywhere_needs_more \
 	  "tests/reading/test_tfrecord_reader.py::test_an_index_that_does_not_fit_is_not_used[huge]"
 
-test-kernels-bounds: $(VENV)/dev ## small cases with checks of the bounds of all arrays
+test-kernels-bounds: $(VENV)/dev ## small cases with the compiler's checks of bounds
 	$(BIN)/python -m pytest -q -m bounds tests/kernels
 
 test-report: $(VENV)/dev ## the report in a real browser (needs Chromium or Chrome, or MASKMILL_BROWSER=its path)

@@ -78,7 +78,9 @@ def closed(schema: Any) -> Any:
 def flink_schema(archive: Path) -> Mapping[str, Any]:
     """The schema of a FlinkDeployment from the operator's package."""
     with zipfile.ZipFile(archive) as package:
-        definition = yaml.safe_load(package.read("META-INF/fabric8/flinkdeployments.flink.apache.org-v1.yml"))
+        definition = yaml.load(
+            package.read("META-INF/fabric8/flinkdeployments.flink.apache.org-v1.yml"), yaml.CSafeLoader
+        )
     (version,) = (v for v in definition["spec"]["versions"] if v["name"] == "v1beta1")
     schema: dict[str, Any] = closed(version["schema"]["openAPIV3Schema"])
     # A server knows these three of every object.

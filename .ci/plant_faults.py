@@ -99,8 +99,9 @@ def read_targets() -> list[Target]:
         Target(name="test-builds", marks=f"{apart} and builds", profile="part"),
         Target(name="test-docs", marks="docs", places=("tests/test_docs.py",)),
         Target(name="test-defects", marks="defects and not exhaustive", places=("tests/verification", "tests/kernels")),
-        Target(name="test-kernels-in-python", marks="in_python", places=("tests/kernels",)),
-        Target(name="test-kernels-bounds", marks="bounds", places=("tests/kernels",)),
+        Target(
+            name="test-kernels-in-python", marks="in_python or (bounds and not exhaustive)", places=("tests/kernels",)
+        ),
         Target(name="test-releases", marks="releases and not kills and not exhaustive"),
         Target(name="test-report", marks="browser and not exhaustive", places=("tests/reporting",)),
         Target(name="test-flink", marks="flink and not exhaustive"),

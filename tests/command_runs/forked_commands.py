@@ -16,8 +16,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
-# Variables that say nothing to what is imported, or that a fork follows. PYTHONPATH is this checkout's.
-_NO_MATTER = {"PWD", "OLDPWD", "SHLVL", "_", "PYTHONPATH", "PYTHONUNBUFFERED", "PYTEST_CURRENT_TEST"}
+# Variables that say nothing to what is imported, or that a fork follows. PYTHONPATH is this checkout's. Where a store
+# is, and whose account asks, is read by each process that asks it.
+_NO_MATTER = {
+    *("PWD", "OLDPWD", "SHLVL", "_", "PYTHONPATH", "PYTHONUNBUFFERED", "PYTEST_CURRENT_TEST"),
+    *("STORAGE_EMULATOR_HOST", "GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_CLOUD_PROJECT", "AWS_ENDPOINT_URL"),
+    *("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"),
+}
 
 # Listens on a socket. Each request comes with the three standard files, and is answered with the exit code. It ends
 # once the process that started it has.

@@ -1,7 +1,6 @@
 """The parts of a run on Dataflow that need no Google service: the graph, the job's request, the template, the sdist."""
 
 import http.server
-import importlib.util
 import json
 import os
 import re
@@ -12,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import ci_programs
 import pytest
 from apache_beam.portability.api import beam_runner_api_pb2
 from command_runs import commands
@@ -47,13 +47,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, 
 @pytest.fixture(scope="module")
 def template() -> ModuleType:
     """The template's program, which is in no package."""
-    spec = importlib.util.spec_from_file_location("template", commands.ROOT / "deploy" / "dataflow" / "template.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["template"] = module
-    spec.loader.exec_module(module)
-    return module
+    return ci_programs.load("template", "deploy/dataflow")
 
 
 def config(directory: Path, output: str) -> Path:

@@ -49,6 +49,15 @@ def run(hook: str, file: str, checkout: Path) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
+def find(hook: str, file: str, checkout: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    """What `run` gives. A check of our own runs in this process: the hook has run for the file as it is."""
+    program, _, check = HOOKS[hook]["entry"].partition(" .ci/check_deploy.py ")
+    if program != "python":
+        return run(hook, file, checkout)
+    code = check_deploy.main([check, str(checkout / file)])
+    return code, capsys.readouterr().out
+
+
 @pytest.fixture(scope="module")
 def finds_nothing(checkout: Path) -> Callable[[str, str], str]:
     """Asserts that a hook finds nothing in a file as it is, for which it runs once; returns what the hook prints."""
@@ -131,6 +140,7 @@ def test_a_fault_is_found(
     finding: str,
     checkout: Path,
     finds_nothing: Callable[[str, str], str],
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     path = checkout / file
     good = path.read_text()
@@ -139,7 +149,7 @@ def test_a_fault_is_found(
         pytest.skip(output)
     path.write_text(good.replace(old, new, 1))
     try:
-        code, output = run(hook, file, checkout)
+        code, output = find(hook, file, checkout, capsys)
     finally:
         path.write_text(good)
     assert code == 1

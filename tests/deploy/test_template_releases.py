@@ -2,12 +2,10 @@
 
 import hashlib
 import json
-import os
-import subprocess
-import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+import ci_programs
 import pytest
 from apache_beam.portability.api import beam_runner_api_pb2
 from command_runs import commands
@@ -44,10 +42,10 @@ FLAGS = (
 
 @pytest.fixture
 def environment(tmp_path: Path) -> Iterator[dict[str, str]]:
-    """Runs the storage emulator with a dump in a listing, and a vocabulary."""
+    """Runs the storage emulator with a dump in a listing, and a vocabulary; the environment tells where."""
     directory = tmp_path / "storage"
     directory.mkdir()
-    with cloud.storage(directory, BUCKET) as variables:
+    with cloud.storage(directory, BUCKET) as variables, cloud.set_environment(variables):
         content = commands.DUMP.read_bytes()
         cloud.upload(variables, BUCKET, f"dumps/enwiki/{DUMP}", content)
         sums = f"{hashlib.sha256(content).hexdigest()}  {DUMP}\n"
@@ -56,28 +54,25 @@ def environment(tmp_path: Path) -> Iterator[dict[str, str]]:
         yield variables
 
 
-def launch(environment: Mapping[str, str], tmp_path: Path, parameters: Mapping[str, str]) -> set[str]:
+Launch = Callable[[Mapping[str, str]], set[str]]
+
+
+@pytest.fixture
+def launch(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Launch:
     """Runs the template's program as a launcher does. Returns the names of the steps of the job that it describes."""
-    done = subprocess.run(
-        [
-            sys.executable,
-            commands.ROOT / "deploy" / "dataflow" / "template.py",
-            *(f"--{name}={value}" for name, value in parameters.items()),
-            *FLAGS,
-        ],
-        cwd=tmp_path,
-        env=os.environ | environment | {"MASKMILL_IMAGE": "image:1", "PYTHONPATH": str(commands.ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    request = json.loads(cloud.content(environment, BUCKET, "templates/job.json"))
-    url = request["environment"]["sdkPipelineOptions"]["options"]["pipelineUrl"]
-    pipeline = beam_runner_api_pb2.Pipeline.FromString(
-        cloud.content(environment, BUCKET, url.removeprefix(f"gs://{BUCKET}/"))
-    )
-    return {t.unique_name for t in pipeline.components.transforms.values() if not t.subtransforms}
+    monkeypatch.setenv("MASKMILL_IMAGE", "image:1")
+    template = ci_programs.load("template", "deploy/dataflow")
+
+    def run(parameters: Mapping[str, str]) -> set[str]:
+        assert template.main([*(f"--{name}={value}" for name, value in parameters.items()), *FLAGS]) == 0
+        request = json.loads(cloud.content(environment, BUCKET, "templates/job.json"))
+        url = request["environment"]["sdkPipelineOptions"]["options"]["pipelineUrl"]
+        pipeline = beam_runner_api_pb2.Pipeline.FromString(
+            cloud.content(environment, BUCKET, url.removeprefix(f"gs://{BUCKET}/"))
+        )
+        return {t.unique_name for t in pipeline.components.transforms.values() if not t.subtransforms}
+
+    return run
 
 
 def run_job(environment: Mapping[str, str], tmp_path: Path, directory: str) -> None:
@@ -106,29 +101,31 @@ def released(environment: Mapping[str, str]) -> str:
     return name
 
 
-def test_a_watch_takes_two_launches_and_then_finds_nothing_new(environment: dict[str, str], tmp_path: Path) -> None:
-    assert "Extract/AssembleTextShards/Assemble" in launch(environment, tmp_path, WATCH | BUILD)
+def test_a_watch_takes_two_launches_and_then_finds_nothing_new(
+    environment: dict[str, str], launch: Launch, tmp_path: Path
+) -> None:
+    assert "Extract/AssembleTextShards/Assemble" in launch(WATCH | BUILD)
     assert "releases-of/enwiki/latest.json" not in cloud.objects(environment, BUCKET)
     # The job has not run: the next launch describes it again.
-    assert "Extract/AssembleTextShards/Assemble" in launch(environment, tmp_path, WATCH | BUILD)
+    assert "Extract/AssembleTextShards/Assemble" in launch(WATCH | BUILD)
 
     release = released(environment)
     assert release.startswith("enwiki-2026-11-01-")
     run_job(environment, tmp_path, f"{ROOT}/releases/{release}")
-    assert is_nothing(launch(environment, tmp_path, WATCH | BUILD))
+    assert is_nothing(launch(WATCH | BUILD))
     latest = cloud.content(environment, BUCKET, "releases-of/enwiki/latest.json")
     assert release.encode() in latest
     record = cloud.content(environment, BUCKET, f"releases-of/enwiki/releases/{release}/release.json")
 
-    assert is_nothing(launch(environment, tmp_path, WATCH | BUILD))
+    assert is_nothing(launch(WATCH | BUILD))
     assert cloud.content(environment, BUCKET, "releases-of/enwiki/latest.json") == latest
     assert cloud.content(environment, BUCKET, f"releases-of/enwiki/releases/{release}/release.json") == record
 
 
 def test_a_parameter_of_the_section_release_builds_one_of_a_named_input(
-    environment: dict[str, str], tmp_path: Path
+    environment: dict[str, str], launch: Launch
 ) -> None:
     named = {"output": ROOT, "extract_input": f"gs://{BUCKET}/dumps/enwiki/{DUMP}", "release_keep": "1"}
-    assert "Extract/AssembleTextShards/Assemble" in launch(environment, tmp_path, named | BUILD)
+    assert "Extract/AssembleTextShards/Assemble" in launch(named | BUILD)
     assert released(environment).startswith("enwiki-2026-11-01-")
     assert "releases-of/enwiki/latest.json" not in cloud.objects(environment, BUCKET)

@@ -1,5 +1,6 @@
 """The steps of the training's images, run in an empty folder: what they copy suffices to install maskmill."""
 
+import json
 import re
 import shlex
 import shutil
@@ -85,16 +86,23 @@ def test_what_an_image_copies_installs_and_starts(name: str, tmp_path: Path) -> 
     assert installed.returncode == 0, installed.stderr
     *_, (_, entry) = ((i, arguments) for i, arguments in instructions(name) if i == "ENTRYPOINT")
     assert entry == '["maskmill", "train"]'
+    # Neither the checkout nor TensorFlow, JAX or Keras is on the path.
     packages = next(p for p in sys.path if p.endswith("site-packages"))
-    flags = ["--launcher=local", "--dry_run", "--output_dir=run", "--input_file=x"]
     (own,) = (tmp_path / "venv" / "lib").glob("*/site-packages")
-    run = subprocess.run(
-        [tmp_path / "venv" / "bin" / "maskmill", "train", *flags],
-        cwd=tmp_path,
-        env={"PYTHONPATH": f"{own}:{packages}", "PATH": "/usr/bin:/bin"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.returncode == 0, run.stderr
-    assert run.stdout == f"bash {own}/training/data/launchers/local.sh --output_dir=run --input_file=x\n"
+    assert (own / "maskmill" / "py.typed").is_file()
+    flags = ["--output_dir=gs://bucket/run", "--input_file=gs://bucket/part-*"]
+    for launcher, printed in (
+        ("local", shlex.join(["bash", f"{own}/training/data/launchers/local.sh", *flags])),
+        ("slurm", shlex.join(["sbatch", f"{own}/training/data/launchers/slurm.sh", *flags])),
+        *((elsewhere, json.dumps(flags)[1:-1]) for elsewhere in ("gke", "vertex")),
+    ):
+        run = subprocess.run(
+            [tmp_path / "venv" / "bin" / "maskmill", "train", f"--launcher={launcher}", "--dry_run", *flags],
+            cwd=tmp_path,
+            env={"PYTHONPATH": f"{own}:{packages}", "PATH": "/usr/bin:/bin"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert run.returncode == 0, run.stderr
+        assert printed in run.stdout

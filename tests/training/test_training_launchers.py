@@ -1,17 +1,11 @@
 """The commands of the launchers and the files that they fill in. tests/deploy has the vendors' schemas."""
 
 import json
-import os
-import shlex
 import signal
 import subprocess
-import sys
 import time
-import zipfile
-from pathlib import Path
 
 import pytest
-import skips
 import yaml
 
 from maskmill.errors import RunFailedError, UnusableInputError
@@ -20,7 +14,6 @@ from training.options import TrainOptions
 
 GIVEN = {"output_dir": "gs://bucket/run", "input_file": ("gs://bucket/part-*",)}
 FLAGS = ["--output_dir=gs://bucket/run", "--input_file=gs://bucket/part-*", "--shuffle=False"]
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def planned(launcher, **changes):
@@ -190,53 +183,6 @@ def test_a_slurm_job_that_is_done_when_its_time_is_over_is_not_queued_again(slur
     code, calls = slurm(2, wait, told=True)
     assert code == 0
     assert [c.split(" (")[0] for c in calls[1:]] == ["scancel --signal=TERM 7"]
-
-
-@pytest.mark.builds
-@pytest.mark.long
-def test_the_wheel_has_the_launchers_files_and_a_dry_run_needs_nothing_else(tmp_path):
-    # Only the package's own files, at another place, with neither the checkout nor TensorFlow on the path.
-    wheel = build_wheel(tmp_path)
-    home = tmp_path / "home"
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(home)
-    assert (home / "maskmill" / "py.typed").is_file()
-    blocked = "import sys; sys.modules.update(tensorflow=None, keras=None, jax=None)"
-    for launcher in ("local", "slurm", "gke", "vertex"):
-        flags = ["--launcher", launcher, "--dry_run", *FLAGS]
-        main = "from maskmill.command import main; sys.exit(main())"
-        code = f"{blocked}; sys.argv = ['maskmill', 'train', *{flags!r}]; {main}"
-        run = subprocess.run(
-            [sys.executable, "-P", "-c", code],
-            cwd=tmp_path,
-            env=os.environ | {"PYTHONPATH": str(home)},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        if launcher in ("local", "slurm"):
-            _, path, *arguments = shlex.split(run.stdout)
-            assert Path(path).parent == home / "training" / "data" / "launchers"
-            assert Path(path).is_file()
-            assert arguments == FLAGS
-        else:
-            assert json.dumps(FLAGS)[1:-1] in run.stdout
-
-
-def build_wheel(folder):
-    """Builds the wheel of the tracked files, as pip does."""
-    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    source = folder / "source"
-    for name in listed.splitlines():
-        if name.startswith(("deploy/wheel/", "maskmill/", "pipelines/", "training/", "transforms/")) or "/" not in name:
-            (source / name).parent.mkdir(parents=True, exist_ok=True)
-            (source / name).write_bytes((ROOT / name).read_bytes())
-    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder), str(source)]
-    built = subprocess.run(pip, capture_output=True, text=True, check=False)
-    if built.returncode:
-        skips.skip_if_unreachable(built.stderr)
-    assert built.returncode == 0, built.stderr
-    return next(folder.glob("*.whl"))
 
 
 @pytest.mark.parametrize(

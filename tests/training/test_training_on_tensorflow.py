@@ -12,7 +12,9 @@ HERE = Path(__file__).parent
 # This test runs alone: TensorFlow's collectives on CPUs fail when a process makes a second strategy.
 ALONE = "test_clipping_before_the_average_is_each_devices_own"
 RUNS = {
-    "gold": ["test_training_gold.py"],
+    # The other optimizer runs on JAX.
+    "gold": ["test_training_gold.py", "-k", "not lamb"],
+    "gold-lamb": ["test_training_gold.py", "-k", "lamb"],
     "steps": ["test_training_steps.py", f"--deselect=tests/training/test_training_steps.py::{ALONE}"],
     "clipping": [f"test_training_steps.py::{ALONE}"],
     "killed": ["test_training_loop.py::test_killed_and_told_to_end_the_run_goes_on_bit_equal"],
