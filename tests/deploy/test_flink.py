@@ -63,11 +63,11 @@ def free_port() -> int:
         return port
 
 
-def write_config(path: Path, output: Path | str) -> Path:
+def write_config(path: Path, output: Path | str, dump: Path | str = commands.DUMP) -> Path:
     """Writes the file of a small build of the sample dump."""
     path.write_text(
         f"output: {output}\n"
-        f"extract:\n  input: {commands.DUMP}\n  num_eval_articles: 7\n  shard_size_mb: 0.5\n"
+        f"extract:\n  input: {dump}\n  num_eval_articles: 7\n  shard_size_mb: 0.5\n"
         f"examples:\n  vocab_file: {commands.VOCAB}\n  dupe_factor: 2\n"
         "eval:\n  num_examples_to_pick: 50\n"
     )
@@ -127,9 +127,12 @@ def test_embedded(download: flink.Download, expected: dict[str, str], tmp_path: 
 
 
 @pytest.mark.exhaustive
-def test_into_a_store_that_answers_late(download: flink.Download, expected: dict[str, str], tmp_path: Path) -> None:
+def test_from_and_to_a_store_that_answers_late(
+    download: flink.Download, expected: dict[str, str], tmp_path: Path
+) -> None:
     with cloud.storage(tmp_path, "flink") as environment, slow_store(environment) as (slow, store):
-        config = write_config(tmp_path / "build.yaml", "gs://flink/out")
+        cloud.upload(environment, "flink", commands.DUMP.name, commands.DUMP.read_bytes())
+        config = write_config(tmp_path / "build.yaml", "gs://flink/out", f"gs://flink/{commands.DUMP.name}")
         done = commands.maskmill("build", config, *embedded(download), **slow)
         assert done.returncode == 0, done.stderr
         found = {name: hashlib.sha256(cloud.content(environment, "flink", f"out/{name}")) for name in expected}
