@@ -1,7 +1,9 @@
 """Reports on real builds, for the tests that open them in a browser: usual ones, and one of hostile text."""
 
+import fcntl
 import functools
 import random
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -38,7 +40,7 @@ def _write_build(folder: Path, **sections: Mapping[str, object]) -> Path:
     """Runs a build below a folder; returns its directory."""
     output = folder / str(sections.pop("output", "build"))
     config = folder / f"{output.name.encode().hex()}.yaml"
-    config.write_text(yaml.safe_dump({"output": str(output), **sections}))
+    config.write_text(yaml.safe_dump({"output": str(output), "report": "off", **sections}))
     assert cli.main(["build", str(config), *IN_MEMORY, "--quiet"]) == cli.DONE
     return output
 
@@ -88,9 +90,9 @@ def hostile_build(folder: Path) -> Path:
     )
 
 
-def damaged_build(folder: Path) -> Path:
-    """A build with a wrong bit in its first shard of examples, which is cut off at its end, too."""
-    output = usual_build(folder, name="damaged")
+def damaged_build(build: Path) -> Path:
+    """A copy of a build, with a wrong bit in its first shard of examples, which is cut off at its end, too."""
+    output = shutil.copytree(build, build.with_name("damaged"))
     shard = sorted((output / "examples").glob("part-*.tfrecord"))[0]
     content = bytearray(shard.read_bytes())
     content[5000] ^= 1
@@ -99,18 +101,19 @@ def damaged_build(folder: Path) -> Path:
 
 
 class Reports:
-    """The pages by name, each made when it is asked for the first time."""
+    """The pages by name, each made when it is asked for the first time, by one of the processes that share a folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._made: dict[str, Path] = {}
+        folder.mkdir(exist_ok=True)
 
     def __getitem__(self, name: str) -> Path:
-        if name not in self._made:
-            path = self._folder / f"{name}.html"
-            path.write_text(self._page(name), encoding="utf-8")
-            self._made[name] = path
-        return self._made[name]
+        path = self._folder / f"{name}.html"
+        with open(self._folder / "lock", "wb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not path.exists():
+                path.write_text(self._page(name), encoding="utf-8")
+        return path
 
     @functools.cached_property
     def _build(self) -> Path:
@@ -130,7 +133,7 @@ class Reports:
         if name == "not-verified":
             return page.render(facts.collect(str(self._build), follow=follow_article))
         if name == "damaged":
-            return page.render(_facts(damaged_build(self._folder)))
+            return page.render(_facts(damaged_build(self._build)))
         if name == "hostile":
             return page.render(_facts(hostile_build(self._folder)), _facts(self._build))
         return page.render(_facts(self._build))

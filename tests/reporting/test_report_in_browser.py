@@ -1,5 +1,6 @@
 """The report in a real browser: it loads nothing, runs nothing, fits, is accessible, and shows hostile text as text."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -37,8 +38,9 @@ OVERLAPPING = """() => [...document.querySelectorAll("svg")].flatMap(chart => {
 
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory: pytest.TempPathFactory) -> Reports:
-    """The pages by name."""
-    return Reports(tmp_path_factory.mktemp("reports"))
+    """The pages by name, for all processes of this run."""
+    folder = tmp_path_factory.getbasetemp()
+    return Reports((folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "reports")
 
 
 @pytest.mark.exhaustive_but(
