@@ -54,7 +54,7 @@ def config(directory: Path, output: str) -> Path:
     """Writes the file of a small build with paths in the emulator."""
     path = directory / "build.yaml"
     path.write_text(
-        f"output: gs://{BUCKET}/{output}\n"
+        f"output: gs://{BUCKET}/{output}\nreport: off\n"
         f"extract:\n  input: gs://{BUCKET}/dump.xml.bz2\n  num_eval_articles: 7\n"
         f"examples:\n  vocab_file: gs://{BUCKET}/vocab.txt\n  dupe_factor: 1\n"
     )

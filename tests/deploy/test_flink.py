@@ -66,7 +66,7 @@ def free_port() -> int:
 def write_config(path: Path, output: Path | str, dump: Path | str = commands.DUMP) -> Path:
     """Writes the file of a small build of the sample dump."""
     path.write_text(
-        f"output: {output}\n"
+        f"output: {output}\nreport: off\n"
         f"extract:\n  input: {dump}\n  num_eval_articles: 7\n  shard_size_mb: 0.5\n"
         f"examples:\n  vocab_file: {commands.VOCAB}\n  dupe_factor: 2\n"
         "eval:\n  num_examples_to_pick: 50\n"

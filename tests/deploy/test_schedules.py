@@ -52,7 +52,7 @@ def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
     digest = hashlib.sha256(commands.DUMP.read_bytes()).hexdigest()
     (mirror / "SHA256SUMS").write_text(f"{digest}  {DUMP}\n")
     content: dict[str, Any] = yaml.safe_load((DEPLOY / "watch.yaml").read_text())
-    content["output"] = str(directory / "enwiki")
+    content |= {"output": str(directory / "enwiki"), "report": "off"}
     content["watch"] |= {"source": str(mirror), "layout": "listing"}
     content["examples"] |= {"vocab_file": str(commands.VOCAB), "dupe_factor": 1}
     content["extract"] |= {"num_eval_articles": 7, "shard_size_mb": 0.5}

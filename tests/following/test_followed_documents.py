@@ -150,7 +150,9 @@ def test_sources_of_a_mix_are_read_with_their_own_options(tmp_path: Path) -> Non
     examples = {"vocab_file": str(VOCAB), "max_seq_length": 64, "max_predictions_per_seq": 10, "dupe_factor": 1}
     sections = {"extract": {"num_eval_articles": 3}, "examples": examples, "eval": {"num_examples_to_pick": 5}}
     config = tmp_path / "mix.yaml"
-    config.write_text(yaml.safe_dump({"output": str(tmp_path / "out"), "sources": sources, **sections}))
+    config.write_text(
+        yaml.safe_dump({"output": str(tmp_path / "out"), "report": "off", "sources": sources, **sections})
+    )
     assert cli.main(["build", str(config), *IN_MEMORY]) == 0
     note, town = (find_document(str(tmp_path / "out"), name) for name in ("note-7", "Town 12"))
     assert note.document is not None

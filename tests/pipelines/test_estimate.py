@@ -68,7 +68,7 @@ def totals(manifest: dict[str, Any], name: str) -> int:
 
 def config_of(tmp_path: Path, extract: str, vocab: Path = VOCAB, more: str = "") -> Path:
     path = tmp_path / "build.yaml"
-    path.write_text(f"output: {tmp_path}/out\n{extract}\nexamples:\n  vocab_file: {vocab}\n{more}")
+    path.write_text(f"output: {tmp_path}/out\nreport: off\n{extract}\nexamples:\n  vocab_file: {vocab}\n{more}")
     return path
 
 

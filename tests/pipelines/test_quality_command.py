@@ -140,6 +140,7 @@ def test_the_file_of_a_build_has_the_same_options(folder: Path, expected: dict[s
     section = {name: yaml.safe_load(value or "true") for name, _, value in (f.partition("=") for f in flags)}
     build = {
         "output": str(tmp_path / "out"),
+        "report": "off",
         "extract": {"input": f"{folder}/*.xml", **section},
         "examples": {"vocab_file": str(VOCAB), "dupe_factor": 1},
     }

@@ -218,6 +218,7 @@ def build(folder: Path, texts: Path, kind: str, **sections: dict[str, object]) -
     """Writes the file of a build that makes its vocabulary from text that exists."""
     content = {
         "output": str(folder / "out"),
+        "report": "off",
         "extract": {"from": [f"{texts}/*"]},
         "vocabulary": {"kind": kind, "size": {"wordpiece": 2048, "bpe": 1024}[kind]},
         "examples": {"max_seq_length": 64, "max_predictions_per_seq": 10, "dupe_factor": 1},

@@ -13,7 +13,7 @@ from data_sets import damaged_builds
 from maskmill.storage import completions, outcomes
 
 # MASKMILL_MUTATIONS sets another number: 20,000 take a quarter of an hour.
-MUTATIONS = int(os.environ.get("MASKMILL_MUTATIONS", "150"))
+MUTATIONS = int(os.environ.get("MASKMILL_MUTATIONS", "60"))
 
 
 @pytest.fixture(scope="module")

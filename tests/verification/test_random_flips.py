@@ -14,8 +14,8 @@ from maskmill.verification.verifying import verify
 
 pytestmark = pytest.mark.defects
 
-# Damages of a build, in each of the two ways.
-DAMAGES = 25
+# Damages of a build, in each of the two ways; those of an exhaustive run are others.
+SOME, MANY = range(8), range(8, 33)
 # What has no checksum: descriptions, versions and times. A gzip file's first bytes say when it was packed, and where.
 _WITHOUT = ("manifest.json", "index.json", "README.md", "rejected.jsonl")
 _GZIP_HEAD = 10
@@ -35,12 +35,13 @@ def files_of(root: Path) -> list[Path]:
     )
 
 
-@pytest.mark.exhaustive_but("gzip")
+@pytest.mark.exhaustive_but("some-gzip")
 @pytest.mark.parametrize("build", BUILDS)
-def test_any_damage_to_any_file_is_found(build: str, good: GoodBuilds) -> None:
+@pytest.mark.parametrize("numbers", [SOME, MANY], ids=["some", "many"])
+def test_any_damage_to_any_file_is_found(numbers: range, build: str, good: GoodBuilds) -> None:
     root = good.copy(build).root
-    chance = random.Random(build)
-    for number in range(DAMAGES):
+    chance = random.Random(f"{build} {numbers.start}")
+    for number in numbers:
         path = chance.choice(files_of(root))
         before = path.read_bytes()
         damaged = next(content for content in mutations(before, number) if content != before)
@@ -49,15 +50,16 @@ def test_any_damage_to_any_file_is_found(build: str, good: GoodBuilds) -> None:
         path.write_bytes(before)
 
 
-@pytest.mark.exhaustive_but("packed")
+@pytest.mark.exhaustive_but("some-packed")
 @pytest.mark.parametrize("build", BUILDS)
-def test_any_damage_to_examples_is_found_without_the_manifest(build: str, good: GoodBuilds) -> None:
+@pytest.mark.parametrize("numbers", [SOME, MANY], ids=["some", "many"])
+def test_any_damage_to_examples_is_found_without_the_manifest(numbers: range, build: str, good: GoodBuilds) -> None:
     root = good.copy(build).root
     kept = root.with_name("kept")
     shutil.rmtree(kept, ignore_errors=True)
     shutil.copytree(root, kept)
-    chance = random.Random(build)
-    for number in range(DAMAGES):
+    chance = random.Random(f"{build} {numbers.start}")
+    for number in numbers:
         path = chance.choice([path for path in files_of(root / "examples") if path.name.startswith(("part", "eval"))])
         before = path.read_bytes()
         head = _GZIP_HEAD if build == "gzip" else 0
