@@ -61,7 +61,7 @@ class BeamStore(ObjectStore):
         folders = {f"{prefix}{name.partition('/')[0]}/" for _, name in below if "/" in name}
         yield (found, []) if deep else ([file for file, name in below if "/" not in name], sorted(folders))
 
-    def put(self, path: str, content: bytes, expected: str | None = None) -> Stored:
+    def put(self, path: str, content: bytes | bytearray, expected: str | None = None) -> Stored:
         if expected is not None:
             _incomparable(path)
         with _explained(path), self._systems.create(path, compression_type=self._as_it_is) as file:

@@ -129,7 +129,7 @@ class CloudStore(ObjectStore):
                 return
             query["pageToken"] = page["nextPageToken"]
 
-    def put(self, path: str, content: bytes, expected: str | None = None) -> Stored:
+    def put(self, path: str, content: bytes | bytearray, expected: str | None = None) -> Stored:
         """Uploads description and content together."""
         described: dict[str, str] = {"name": _split(path)[1]}
         condition = ""
@@ -139,14 +139,14 @@ class CloudStore(ObjectStore):
             described["cacheControl"] = "no-store"
         boundary = secrets.token_hex(16)
         kind = "application/octet-stream" if expected is None else "application/json"
-        body = (
+        before = (
             f"--{boundary}\r\nContent-Type: application/json; charset=UTF-8\r\n\r\n{json.dumps(described)}\r\n"
             f"--{boundary}\r\nContent-Type: {kind}\r\n\r\n"
         ).encode()
-        body += content + f"\r\n--{boundary}--".encode()
+        body = b"".join((before, content, f"\r\n--{boundary}--".encode()))
         headers = {"Content-Type": f"multipart/related; boundary={boundary}"}
         made = self._ask_json(path, "POST", self._upload_url(path, "multipart") + condition, (headers, body))
-        return self._received(path, made, _checksum(content))
+        return self._received(path, made, _checksum_with(_checksum(), content))
 
     def _upload_url(self, path: str, kind: str) -> str:
         return f"{self._endpoint}/upload/storage/v1/b/{_split(path)[0]}/o?uploadType={kind}"
@@ -262,8 +262,7 @@ class _ResumableUpload(PartedUpload):
     def _send(self, part: bytearray, total: str) -> bytes:
         """Sends a part; what is missing of it is sent again after a failure."""
         whole = memoryview(part)
-        for at in range(0, len(part), _BLOCK):
-            self._checksum.update(bytes(whole[at : at + _BLOCK]))  # it takes nothing that can be changed
+        _checksum_with(self._checksum, part)
         start, end, is_first = self._sent, self._sent + len(part), True
 
         def attempt() -> bytes:
@@ -295,12 +294,20 @@ class _ResumableUpload(PartedUpload):
             self._store._ask(self._path, "DELETE", self._url)
 
 
-def _checksum(content: bytes = b"") -> Any:
-    """The checksum that Cloud Storage keeps of an object."""
+def _checksum() -> Any:
+    """The checksum that Cloud Storage keeps of an object, of nothing yet."""
     import google_crc32c
 
     checksum: Any = google_crc32c.Checksum
-    return checksum(content)
+    return checksum()
+
+
+def _checksum_with(checksum: Any, content: bytes | bytearray) -> Any:
+    """The checksum, with more content."""
+    whole = memoryview(content)
+    for at in range(0, len(whole), _BLOCK):
+        checksum.update(bytes(whole[at : at + _BLOCK]))  # it takes nothing that can be changed
+    return checksum
 
 
 def _split(path: str) -> tuple[str, str]:

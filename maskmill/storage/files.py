@@ -573,10 +573,13 @@ class OutputFile:
         except BaseException:
             self._raw.abandon()
             raise
+        finally:
+            _unsent.discard(self)
         self._is_sent = True
 
     def abandon(self) -> None:
         """Drops what was sent of an object that is not visible."""
+        _unsent.discard(self)
         if not self._is_sent:
             self._raw.abandon()
 
@@ -601,6 +604,7 @@ def _gzip_into(file: OutputFile) -> "gzip.GzipFile":
 
 
 _thread = threading.local()  # `unsent`: what takes the objects whose ends this thread does not send itself
+_unsent: set[OutputFile] = set()  # those of all threads
 
 
 @contextlib.contextmanager
@@ -609,8 +613,8 @@ def leaving_ends(unsent: list[OutputFile] | None) -> Iterator[None]:
 
     Who waits for a store should hold nothing that others wait for, so the ends are sent later. Files on a disk appear.
 
-    unsent: takes the objects, each for `send_end`; they are dropped if the block fails. Ends that it has no room for
-    are sent at once. None: objects appear when they are written, within a block that leaves ends.
+    unsent: takes the objects, each for `send_end`; they are dropped if the block fails. Ends for which the process has
+    no room are sent at once. None: objects appear when they are written, within a block that leaves ends.
     """
     before, _thread.unsent = getattr(_thread, "unsent", None), unsent
     try:
@@ -652,7 +656,8 @@ def new_file(path: str, *, checksum: bool = True, packed: bool = False) -> Itera
     unsent: list[OutputFile] | None = getattr(_thread, "unsent", None)
     if unsent is not None:
         unsent.append(output)
-    if unsent is None or sum(file.unsent for file in unsent) > most_unsent():
+        _unsent.add(output)
+    if unsent is None or sum(file.unsent for file in tuple(_unsent)) > most_unsent():
         output.send_end()
 
 

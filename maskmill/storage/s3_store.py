@@ -147,7 +147,7 @@ class S3Store(ObjectStore):
                 return
             query["ContinuationToken"] = page["NextContinuationToken"]
 
-    def put(self, path: str, content: bytes, expected: str | None = None) -> Stored:
+    def put(self, path: str, content: bytes | bytearray, expected: str | None = None) -> Stored:
         """Writes an object; the store compares a checksum of what it gets."""
         condition = _condition(expected)
         made = self._ask(path, lambda: self._s3.put_object(**_split(path), Body=content, **condition))

@@ -193,7 +193,7 @@ class ObjectStore(Store):
         """The objects whose paths begin so, and unless it is deep, the folders (with a slash), a page at a time."""
 
     @abc.abstractmethod
-    def put(self, path: str, content: bytes, expected: str | None = None) -> "Stored":
+    def put(self, path: str, content: bytes | bytearray, expected: str | None = None) -> "Stored":
         """Writes an object with one request.
 
         expected: the version that it must have; "": it must not be there; None: whatever it is.
@@ -338,9 +338,9 @@ class ObjectWriter:
         self._buffer += block
         # The last part is sent by `finish` alone, and must not be empty.
         while len(self._buffer) > most_unsent():
-            part, self._buffer = self._buffer, self._buffer[PART_BYTES:]
-            del part[PART_BYTES:]
-            self._wait()
+            self._wait()  # before there is one part more
+            part = self._buffer[:PART_BYTES]
+            del self._buffer[:PART_BYTES]
             self._threads = self._threads or futures.ThreadPoolExecutor(1)
             self._sent = self._threads.submit(self._send, part)
         return len(block)
@@ -361,7 +361,7 @@ class ObjectWriter:
         if self._threads is not None:
             self._threads.shutdown()
         if self._parts is None and len(self._buffer) <= PART_BYTES:
-            return self._store.put(self._path, bytes(self._buffer))
+            return self._store.put(self._path, self._buffer)
         self._parts = self._parts or self._store.begin(self._path)
         return self._parts.finish(self._buffer)
 

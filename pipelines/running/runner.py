@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 # Below this much input a second process, which costs 0.1 s, saves next to nothing.
 _WORTH_PROCESSES = 4 << 20
 
-# A worker that writes into a store makes a piece while another waits for the store.
-_PIECES_IN_STORE = 2
+# A worker that writes into a store makes a piece while others wait for the store.
+_PIECES_IN_STORE = 3
 
 # Where worker processes print to, in the directory of a run.
 _WORKER_LOG = "workers.log"
