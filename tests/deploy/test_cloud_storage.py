@@ -402,6 +402,15 @@ def test_ends_without_room_are_sent_at_once(environment: Mapping[str, str]) -> N
     assert completions.once(folder, "kind", "a", make)["stored"].keys() == {"a", "a.b"}
     assert files.size(f"{folder}/a") == PART
 
+    others: list[files.OutputFile] = []
+    with files.leaving_ends(others):
+        write_piece(folder, "other", {"": PART})
+    with files.leaving_ends([]), files.new_file(f"{folder}/b") as file:
+        file.write(bytes(PART))
+    assert files.exists(f"{folder}/b"), "the end of another piece waits in this process"
+    others[0].send_end()
+    assert files.size(f"{folder}/other") == PART
+
 
 @pytest.mark.parametrize("refuses", [False, True])
 def test_a_piece_that_fails_before_its_end_or_there(environment: Mapping[str, str], refuses: bool) -> None:
