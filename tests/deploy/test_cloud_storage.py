@@ -41,10 +41,10 @@ PART, LARGE = 16 << 20, 48 << 20  # bytes: an upload sends this in three parts
 # Of a build: for each shard and each unit, by the report for shards, whatever else, and those that follow one upon
 # another.
 MOST_OF_A_SHARD, MOST_OF_A_UNIT, MOST_REPORTED, MOST_OTHERS, MOST_IN_A_ROW = 9, 6, 16, 62, 110
-# Of a dump that is one unit. It is looked at when it is found, as the run begins, for its date, once it is read for its
-# checksum and as a unit, and by the report. The checks read its head and its end; so do the run, to cut it, and the
-# report. It is read for its date, for its checksum, as a unit, and by the report.
-MOST_LOOKS, MOST_READS = 6, 13
+# Of a dump that is one unit. It is looked at when it is found, as the run begins, once it is read for its checksum and
+# as a unit, and by the report. The checks read its head and its end; so do the run, to cut it, and the report. It is
+# read for its date, for its checksum, as a unit, and by the report.
+MOST_LOOKS, MOST_READS = 5, 13
 MOST_READS_OF_A_VOCABULARY = 4  # by the checks, the worker, and the closing steps of the examples and of those picked
 MOST_REQUESTS_OF_A_FINISHED_BUILD, MOST_IN_A_ROW_OF_A_FINISHED_BUILD = 32, 15
 

@@ -156,7 +156,7 @@ class _PageReader:
         self._header = header
         self._largest_page = reading.largest_page
         self._keep_truncated = reading.keep_truncated
-        self._is_last = self._keep_truncated and source.end >= files.size(path)
+        self._is_last = self._keep_truncated and source.end >= source.size
         self._is_cut = False
         self._marks = np.empty(kernels.N_MARKS, np.int64)
         self._view, self._words = kernels.views_of(self._window.data)

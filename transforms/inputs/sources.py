@@ -40,9 +40,9 @@ class Source:
       keep_truncated: whether a file that is cut off ends at its cut, instead of raising an error.
       raw: the file, if it is open; it stays open.
 
-    container, end: of the file, and of the byte range. own: how many of the plain bytes belong to the range; None as
-    long as that is unknown, when all bytes that were read so far belong to it. is_truncated: whether the reader has
-    come upon the cut of a file that is cut off.
+    container, size: of the file, in bytes. end: of the byte range. own: how many of the plain bytes belong to the
+    range; None as long as that is unknown, when all bytes that were read so far belong to it. is_truncated: whether the
+    reader has come upon the cut of a file that is cut off.
 
     Raises:
       UnusableInputError: the file is damaged or cut off; the message names the byte.
@@ -70,7 +70,8 @@ class Source:
         self._is_own = raw is None
         self._blocks: Bzip2Blocks | None = None
         try:
-            self.end = end = self._raw.seek(0, os.SEEK_END) if end is None else end
+            self.size = self._raw.seek(0, os.SEEK_END)
+            self.end = end = self.size if end is None else end
             self._raw.seek(start)
             if container == "plain":
                 self.own = end - start
