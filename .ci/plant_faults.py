@@ -100,7 +100,9 @@ def read_targets() -> list[Target]:
         Target(name="test-docs", marks="docs", places=("tests/test_docs.py",)),
         Target(name="test-defects", marks="defects and not exhaustive", places=("tests/verification", "tests/kernels")),
         Target(
-            name="test-kernels-in-python", marks="in_python or (bounds and not exhaustive)", places=("tests/kernels",)
+            name="test-kernels-in-python",
+            marks="in_python or (bounds and not exhaustive)",
+            places=("tests/kernels", "tests/extraction"),
         ),
         Target(name="test-releases", marks="releases and not kills and not exhaustive"),
         Target(name="test-report", marks="browser and not exhaustive", places=("tests/reporting",)),

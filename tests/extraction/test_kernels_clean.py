@@ -8,6 +8,9 @@ from hypothesis import strategies as st
 from transforms.extraction.kernels.clean import clean
 from transforms.extraction.kernels.codes import COUNT_BRACKETS, COUNTS
 
+# Compiled by themselves, as no page calls them, they take half a minute.
+pytestmark = pytest.mark.in_python
+
 
 def cleaned_and_counted(text: str) -> tuple[str, int]:
     """The text after the pass, and the brackets that went; `%` stands for something dropped."""

@@ -7,6 +7,9 @@ from made_up.extractors import tables_of
 from transforms.extraction.kernels.codes import PADDING, ROOM
 from transforms.extraction.kernels.formula import MAX_FORMULA, MAX_GROUPS, group_end, needs_brackets, put_formula
 
+# Compiled by themselves, as no page calls them, they take half a minute.
+pytestmark = pytest.mark.in_python
+
 
 def formula(tex: str) -> str | None:
     """The text of a formula; None if it cannot be a line."""

@@ -13,6 +13,9 @@ from transforms.extraction.kernels.prose import (
     reads_as_prose,
 )
 
+# Compiled by themselves, as no page calls them, they take half a minute.
+pytestmark = pytest.mark.in_python
+
 
 @pytest.mark.parametrize(
     ("line", "expected"),

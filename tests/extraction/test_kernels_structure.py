@@ -21,6 +21,9 @@ from transforms.extraction.kernels.codes import (
 from transforms.extraction.kernels.structure import starts_line, starts_url, structure
 from transforms.extraction.kernels.tags import closing_tag, is_hidden, same_name, tag_end
 
+# Compiled by themselves, as no page calls them, they take half a minute.
+pytestmark = pytest.mark.in_python
+
 MARKS = [
     "{{",
     "}}",

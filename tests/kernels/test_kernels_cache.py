@@ -265,6 +265,7 @@ def test_code_for_the_fixed_processor_is_warm_on_another_one(tmp_path: Path) -> 
     assert run(folder, directory) == (4, 1, 0)
 
 
+@pytest.mark.builds
 def test_code_with_checks_is_kept_apart(tmp_path: Path) -> None:
     folder, directory = version(tmp_path / "install", 3), tmp_path / "named"
     assert run(folder, directory) == (4, 0, 1)
@@ -294,6 +295,7 @@ def in_new_process(program: str, cache_directory: Path, **environment: str) -> s
     )  # fmt: skip
 
 
+@pytest.mark.builds
 def test_the_user_is_told_of_a_compilation_once(tmp_path: Path) -> None:
     prepare = "print(compiler.prepare(['characters', 'loading']))"
     done = in_new_process(prepare, tmp_path)
@@ -319,6 +321,7 @@ def test_packages_of_the_same_name_in_the_current_directory_are_left_alone(tmp_p
     assert in_new_process(program, tmp_path / "cache").stdout == "1\n"
 
 
+@pytest.mark.builds
 def test_progress_is_told_for_each_module(tmp_path: Path) -> None:
     done = in_new_process("compiler.prepare(['characters', 'loading'], lambda *told: print(*told))", tmp_path)
     assert done.stdout == "1 2\n2 2\n"
@@ -336,6 +339,7 @@ def test_where_nothing_can_be_kept_nothing_is_compiled_beforehand() -> None:
     assert (done.stdout, done.stderr) == ("0\n", "")
 
 
+@pytest.mark.builds
 def test_what_the_package_brings_is_used(tmp_path: Path) -> None:
     """As from a wheel, read-only and without a home directory: nothing is compiled, nothing is said."""
     assert in_new_process("compiler.prepare(['characters'])", tmp_path).returncode == 0
