@@ -88,7 +88,7 @@ docs: $(DOCS)/ready ## the pages as a site, in build/site/index.html; a warning 
 	$(DOCS)/bin/sphinx-build --quiet --fresh-env --fail-on-warning --keep-going -c docs/site . build/site
 
 test-docs: $(VENV)/dev docs ## the commands and programs of the pages in docs/, and the site in a real browser (Chromium)
-	$(PYTEST) -m "docs and not exhaustive" tests/test_docs.py tests/test_docs_site.py tests/reporting
+	$(PYTEST) -m "docs and not exhaustive" tests/test_docs.py tests/test_docs_site.py
 
 # Training has an environment of its own: TensorFlow, Keras and JAX are 2 GB.
 TRAINING := .venv-training

@@ -1,5 +1,7 @@
 """The commands of the how-tos in docs/ run, and print what the pages say; tables and schemas fit the program."""
 
+import contextlib
+import io
 import json
 import re
 from collections.abc import Iterator
@@ -10,6 +12,7 @@ import pytest
 from command_runs.commands import DUMP, VOCAB
 from conftest import ROOT
 from how_tos import pattern, run_new_language, run_page
+from reporting.read_pages import ReadPage
 
 from maskmill.kernels import cache, compiler
 from pipelines.commands import cli
@@ -31,6 +34,7 @@ PAGES = (
     "events.md",
     "terminal.md",
     "releases.md",
+    "report.md",
     "incremental.md",
     "kernels.md",
     "stability.md",
@@ -64,17 +68,34 @@ def test_a_new_language_in_five_commands(tmp_path: Path) -> None:
     run_new_language(tmp_path)
 
 
-def test_the_readme_says_what_the_demo_prints(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+    """What the README's demo prints, and the folder of its data set."""
+    folder = tmp_path_factory.mktemp("demo")
+    for name in ("examples", "tests"):
+        (folder / name).symlink_to(ROOT / name)
+    printed = io.StringIO()
+    with contextlib.chdir(folder), contextlib.redirect_stdout(printed):
+        assert cli.main(["build", "examples/demo.yaml"]) == 0
+    return printed.getvalue(), folder / "demo"
+
+
+def test_the_readme_says_what_the_demo_prints(demo: tuple[str, Path]) -> None:
     said = re.search(r"The demo prints:\n\n```text\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
     assert said
-    for name in ("examples", "tests"):
-        (tmp_path / name).symlink_to(ROOT / name)
-    monkeypatch.chdir(tmp_path)
-    assert cli.main(["build", "examples/demo.yaml"]) == 0
-    printed = capsys.readouterr().out
-    assert re.search(pattern(said[1].splitlines()), printed), printed
+    assert re.search(pattern(said[1].splitlines()), demo[0]), demo[0]
+
+
+def test_readers_questions_are_answered_by_the_report_alone(demo: tuple[str, Path]) -> None:
+    printed, output = demo
+    assert re.search(r"^report:  .*report\.html \(\d+ checks, nothing wrong\)$", printed, re.MULTILINE)
+    page = ReadPage((output / "report.html").read_text())
+    table = (ROOT / "docs" / "report.md").read_text().partition("## Find the first answers")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (.+\?) \| (.+) \|$", table, re.MULTILINE)
+    assert len(rows) == 8
+    for question, answer in rows:
+        assert question in page.text
+        assert answer in page.text
 
 
 def test_the_schema_fits_the_manifests_of_every_stage_and_format(tmp_path: Path) -> None:
