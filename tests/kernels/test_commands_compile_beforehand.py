@@ -192,7 +192,7 @@ def test_commands_of_single_files(data: Path, tmp_path: Path) -> None:
 def test_builds_and_what_looks_at_them(data: Path, tmp_path: Path) -> None:
     (tmp_path / "build.yaml").write_text(
         f"output: {tmp_path}/build\n"
-        f"extract:\n  input: {DUMP}\n  num_eval_articles: 7\n"
+        f"extract:\n  input: {DUMP}\n  num_eval_articles: 4\n  max_documents: 30\n"
         f"examples:\n  vocab_file: {VOCAB}\n  max_seq_length: 64\n  max_predictions_per_seq: 10\n  dupe_factor: 2\n"
         "eval:\n  num_examples_to_pick: 20\n"
     )
@@ -216,7 +216,7 @@ def test_watch(data: Path, tmp_path: Path) -> None:
     (tmp_path / "watch.yaml").write_text(
         f"output: {tmp_path}/watched\n"
         f"watch:\n  source: {mirror}\n  wiki: enwiki\n"
-        "extract:\n  num_eval_articles: 7\n"
+        "extract:\n  num_eval_articles: 4\n  max_documents: 30\n"
         f"examples:\n  vocab_file: {VOCAB}\n  max_seq_length: 64\n  max_predictions_per_seq: 10\n  dupe_factor: 1\n"
     )
     run(data, "watch", tmp_path / "watch.yaml", *IN_MEMORY)
