@@ -102,7 +102,7 @@ def find_rows(opened: OpenedExamples, files: Sequence[str], ids: npt.NDArray[np.
     best: list[tuple[int, int]] = []
     count = searched = 0
     for first, ids_of_rows in _rows_of(opened, files):
-        held = np.isin(_grams(ids_of_rows, gram), wanted).sum(axis=1)
+        held = _counts_among(_grams(ids_of_rows, gram), wanted)
         holds = np.flatnonzero(held >= min(_GRAM, len(wanted)))
         searched += len(held)
         count += len(holds)
@@ -130,6 +130,15 @@ def _grams(ids: npt.NDArray[np.int32], gram: int) -> npt.NDArray[np.uint64]:
     # A copy: a view may be of a type that the kernel is not compiled for.
     add_column(hashes, np.array(windows).reshape(rows * width, gram), gram, 0, False)
     return hashes.reshape(rows, width)
+
+
+def _counts_among(hashes: npt.NDArray[np.uint64], wanted: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
+    """How many hashes of each row are among the wanted: int64[rows]."""
+    # Nearly none is, and a table of the last bits tells that 20 times as fast as a search.
+    may_be = np.zeros(1 << 16, bool)
+    may_be[wanted.astype(np.uint16)] = True
+    rows, places = np.nonzero(may_be[hashes.astype(np.uint16)])
+    return np.bincount(rows[np.isin(hashes[rows, places], wanted)], minlength=len(hashes))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

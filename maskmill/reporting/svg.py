@@ -28,6 +28,7 @@ INK, MUTED, GRID, FIRST, SECOND, THIRD, BACK = _COLOURS
 WIDTH, HEIGHT = 320, 210
 _POINTS = 72  # of an inch
 FONT_SIZE = 12
+_EDGE, _CHARACTER, _LINE = 8, 8, 18  # pixels: of an edge; of a wide character of a label, and of a line of labels
 _SVG, _XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 _STYLE = {
     "svg.fonttype": "none",
@@ -105,16 +106,27 @@ def drawn(
     with mpl.rc_context(_STYLE), warnings.catch_warnings():  # type: ignore[arg-type]
         # The page's font draws the text, so it does not matter what matplotlib's lacks.
         warnings.filterwarnings("ignore", r"Glyph .* missing from font")
-        figure = Figure(figsize=(WIDTH / _POINTS, height / _POINTS), layout="constrained" if axes else None)
+        figure = Figure(figsize=(WIDTH / _POINTS, height / _POINTS))
         FigureCanvasSVG(figure)
-        plane = figure.add_subplot() if axes else figure.add_axes((0, 0, 1, 1))
+        plane = figure.add_axes((0, 0, 1, 1))
         if not axes:
             plane.set_axis_off()
             plane.set(xlim=(0, WIDTH), ylim=(0, height))
         onto(plane)
+        if axes:
+            _leave_room(plane)
         written = io.StringIO()
         figure.savefig(written, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
     return Chart(*named, _inlined(written.getvalue(), *named), table, legend)
+
+
+def _leave_room(plane: Axes) -> None:
+    """Leaves room for the labels of the axes. To measure how wide they are drawn would take as long as the drawing."""
+    labels = plane.yaxis.get_major_formatter().format_ticks(plane.yaxis.get_majorticklocs().tolist())
+    left = _EDGE + _CHARACTER * max(map(len, labels), default=0) + (_LINE if plane.get_ylabel() else 0)
+    bottom = _LINE + (_LINE if plane.get_xlabel() else 0) + _EDGE
+    width, height = WIDTH - left - 2 * _EDGE, HEIGHT - bottom - _EDGE
+    plane.set_position((left / WIDTH, bottom / HEIGHT, width / WIDTH, height / HEIGHT))
 
 
 def _inlined(svg: str, name: str, title: str, summary: str) -> Markup:
