@@ -300,6 +300,7 @@ def once(
     name: str = "",
     fits: Callable[[dict[str, Any]], bool] = lambda record: True,
     previous: str = "",
+    inputs: Sequence[str] = (),
 ) -> dict[str, Any]:
     """The record of a piece that is finished, that the release before has, or that is made now.
 
@@ -317,6 +318,7 @@ def once(
       previous: the same stage's directory in the release before, which may have the piece; empty: there is none.
       fits: whether the record of the release before, which has the same key, says what this build would say; one that
         names paths may not.
+      inputs: what `make` reads from their beginnings to their ends; objects are opened before it is this piece's turn.
 
     Raises:
       RuntimeError: it is called inside the `make` of another piece, which holds the process's only slot.
@@ -335,7 +337,7 @@ def once(
         note_remade(output, kind, key, name or key, reason)
         files.delete([path for path in [work_path(output, TAKEN, f"{kind}-{key}.json")] if files.exists(path)])
     unsent: list[files.OutputFile] = []
-    with one_shard_at_a_time():
+    with files.opened_ahead(() if previous else inputs), one_shard_at_a_time():
         taken = _take(output, kind, key, previous, files_of, fits) if previous else None
         if taken is not None:
             return taken

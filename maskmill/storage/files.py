@@ -37,6 +37,9 @@ TO_THE_END = 1 << 62  # of a file that is read to its end
 _COPY_BYTES = 4 << 20
 _ATTEMPT_BYTES = 8
 _SENT_AT_ONCE = 32 << 20  # bytes of a file that the disk is given together
+# `opened`: objects that a thread has opened ahead, by their paths. `unsent`: what takes the objects whose ends it does
+# not send itself.
+_thread = threading.local()
 
 
 def scratch_prefix(process: int | None = None) -> str:
@@ -233,6 +236,9 @@ def open_input(path: str, start: int = 0, end: int | None = None) -> BinaryIO:
     Raises:
       UnusableInputError: the file cannot be opened.
     """
+    opened: BinaryIO | None = getattr(_thread, "opened", {}).pop(path, None)
+    if opened is not None:
+        return opened
     try:
         if is_local(path):
             return io.BufferedReader(_Input(path))
@@ -243,6 +249,22 @@ def open_input(path: str, start: int = 0, end: int | None = None) -> BinaryIO:
         if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM):
             raise  # the machine's fault, and not the file's
         raise UnusableInputError(f"{path}: this input cannot be read ({paths.why(error)}).") from None
+
+
+@contextlib.contextmanager
+def opened_ahead(paths: Iterable[str]) -> Iterator[None]:
+    """Within the block, `open_input` gives this thread, once, the objects that it has opened before the block.
+
+    Who waits for a store should hold nothing that others wait for. Files on a disk are opened when they are asked for.
+
+    Raises:
+      UnusableInputError: an object cannot be opened.
+    """
+    with contextlib.ExitStack() as stack:
+        opened = {path: stack.enter_context(open_input(path, 0, TO_THE_END)) for path in paths if not is_local(path)}
+        _thread.opened = opened
+        stack.callback(delattr, _thread, "opened")
+        yield
 
 
 class _Input(io.FileIO):
@@ -603,7 +625,6 @@ def _gzip_into(file: OutputFile) -> "gzip.GzipFile":
     return gzip.GzipFile(filename="", mode="wb", fileobj=passed_on, mtime=0, compresslevel=6)
 
 
-_thread = threading.local()  # `unsent`: what takes the objects whose ends this thread does not send itself
 _unsent: set[OutputFile] = set()  # those of all threads
 
 

@@ -391,6 +391,27 @@ def test_a_piece_is_made_while_the_ends_of_another_are_sent(environment: Mapping
     assert of_a[2:] == ["ends/.maskmill/kind/a.json"]
 
 
+def test_a_piece_waits_for_its_input_before_its_turn(environment: Mapping[str, str]) -> None:
+    folder, is_made, asked = f"gs://{BUCKET}/inputs", threading.Event(), list[bool]()
+    text = f"{folder}/text"
+    files.write_bytes(text, b"A sentence.\n")
+
+    def note(request: http.server.BaseHTTPRequestHandler, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
+        if kind_of(request.command, request.path, body) == ("read", "inputs/text"):
+            asked.append(is_made.is_set())
+        return cloud.forward(request, body, environment["STORAGE_EMULATOR_HOST"])
+
+    def make() -> dict[str, Any]:
+        is_made.set()
+        with files.open_input(text, 0, files.TO_THE_END) as file:
+            return {"text": file.read().decode()}
+
+    with cloud.server(note) as url, cloud.set_environment({"STORAGE_EMULATOR_HOST": url}):
+        for _ in range(2):  # what is finished needs no input
+            assert completions.once(folder, "kind", "a", make, inputs=[text])["text"] == "A sentence.\n"
+    assert asked == [False]
+
+
 def test_ends_without_room_are_sent_at_once(environment: Mapping[str, str]) -> None:
     folder = f"gs://{BUCKET}/room"
 
