@@ -103,7 +103,8 @@ class Download:
         """
         link = self.directory / "gradle" / "wrapper" / self.job_server.name
         link.parent.mkdir(parents=True, exist_ok=True)
-        with contextlib.suppress(FileExistsError):
+        link.unlink(missing_ok=True)  # it may be one of a job server that was replaced
+        with contextlib.suppress(FileExistsError):  # another start has just made it
             os.link(self.job_server, link)
         return link
 
