@@ -116,11 +116,8 @@ def compare(
     wall = {key: statistics.median(seconds) for key, seconds in times.items()}
     work = {name: wall[name, "whole"] - wall[name, "short"] for name in runners}
     for name in runners:
-        least = min(times[name, "short"])
-        print(
-            f"{stage}, {name}: {wall[name, 'whole']:.2f} s, of which {wall[name, 'short']:.2f} s are start-up", end=""
-        )
-        print(f" (at least {least:.2f} s)")
+        whole, short, least = wall[name, "whole"], wall[name, "short"], min(times[name, "short"])
+        print(f"{stage}, {name}: {whole:.2f} s, of which {short:.2f} s are start-up (at least {least:.2f} s)")
     print(
         f"{stage}, without start-up: local {work['local']:.2f} s, Flink {work['flink']:.2f} s, "
         f"Flink / local {ratio(work['flink'], work['local'], digits=2)}; the same bytes; medians of {runs}",
