@@ -4,6 +4,7 @@ import collections
 import contextlib
 import dataclasses
 import functools
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -112,14 +113,21 @@ def samples_of(
     texts: list[SampleText] = []
     examples: list[DecodedExample] = []
     word_pieces: list[tuple[int, int]] = []
-    reasons = list(unread)
-    for stage in stages:
-        if stage.name == "extract":
+    texts_of, examples_of = ([stage for stage in stages if stage.name == name] for name in ("extract", "examples"))
+
+    def take_article(reasons: list[str]) -> None:
+        nonlocal article
+        for stage in texts_of:
             with noting(reasons):
                 article = article or (None if follow is None else _article(stage, path, follow, titles, there))
+
+    def take_texts(reasons: list[str]) -> None:
+        for stage in texts_of:
             with noting(reasons):
                 texts.extend(_texts(stage))
-        elif stage.name == "examples":
+
+    def take_examples(reasons: list[str]) -> None:
+        for stage in examples_of:
             with contextlib.ExitStack() as stack:
 
                 @functools.cache
@@ -130,7 +138,12 @@ def samples_of(
                     examples.extend(_examples(stage, opened))
                 with noting(reasons):
                     word_pieces.extend(_word_pieces(stage, opened))
-    return Samples(article, tuple(texts), tuple(examples), tuple(word_pieces), tuple(dict.fromkeys(reasons)))
+
+    takes = (take_article, take_texts, take_examples)
+    reasons: list[list[str]] = [[] for _ in takes]
+    files.each(path, lambda take, found: take(found), takes, reasons)  # each reads other files, and waits for a store
+    found = dict.fromkeys(itertools.chain(unread, *reasons))
+    return Samples(article, tuple(texts), tuple(examples), tuple(word_pieces), tuple(found))
 
 
 def _article(stage: MadeStage, path: str, follow: Follow, titles: Titles, there: files.Listing) -> FoundDocument | None:

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.storage.files import FileInfo
-from maskmill.storage.stores import ObjectStore, PartedUpload, Stored, missing
+from maskmill.storage.stores import Content, ObjectStore, PartedUpload, Stored, missing
 from maskmill.storage.web_client import WebClient
 
 _MICROSECONDS = 1_000_000
@@ -61,11 +61,12 @@ class BeamStore(ObjectStore):
         folders = {f"{prefix}{name.partition('/')[0]}/" for _, name in below if "/" in name}
         yield (found, []) if deep else ([file for file, name in below if "/" not in name], sorted(folders))
 
-    def put(self, path: str, content: bytes | bytearray, expected: str | None = None) -> Stored:
+    def put(self, path: str, content: Content, expected: str | None = None) -> Stored:
         if expected is not None:
             _incomparable(path)
         with _explained(path), self._systems.create(path, compression_type=self._as_it_is) as file:
-            file.write(content)
+            for block in content:
+                file.write(block)
         return Stored()
 
     def begin(self, path: str) -> PartedUpload:
@@ -91,11 +92,12 @@ class _Writing(PartedUpload):
     def __init__(self, path: str, raw: Any) -> None:
         self._path, self._raw = path, raw
 
-    def send(self, part: bytearray) -> None:
+    def send(self, part: Content) -> None:
         with _explained(self._path):
-            self._raw.write(part)
+            for block in part:
+                self._raw.write(block)
 
-    def finish(self, part: bytearray) -> Stored:
+    def finish(self, part: Content) -> Stored:
         self.send(part)
         with _explained(self._path):
             self._raw.close()

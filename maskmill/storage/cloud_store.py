@@ -7,6 +7,7 @@ bytes that were sent. `version` is an object's generation.
 import base64
 import contextlib
 import datetime
+import itertools
 import json
 import os
 import re
@@ -26,6 +27,7 @@ from maskmill.storage.stores import (
     DENIED,
     FAILING,
     MISSING,
+    Content,
     ObjectStore,
     PartedUpload,
     Stored,
@@ -34,7 +36,15 @@ from maskmill.storage.stores import (
     range_header,
     whole_size,
 )
-from maskmill.storage.web_client import INCOMPLETE, DeniedError, RefusedError, TransientError, WebClient, status_of
+from maskmill.storage.web_client import (
+    INCOMPLETE,
+    Body,
+    DeniedError,
+    RefusedError,
+    TransientError,
+    WebClient,
+    status_of,
+)
 from maskmill.storage.web_store import check_range, freshness
 
 _ENDPOINT = "https://storage.googleapis.com"
@@ -46,7 +56,7 @@ _RANGE_LAST = "bytes=0-"
 _BLOCK = 1 << 20
 _BATCH = 100  # the most requests that the service takes at once
 _DELETED = re.compile(rb"^HTTP/1\.1 (?:20\d|404) ", re.MULTILINE)
-_Sent = tuple[Mapping[str, str], bytes | memoryview | None]  # the headers and the body of a request
+_Sent = tuple[Mapping[str, str], Body]  # the headers and the body of a request
 
 
 class CloudStore(ObjectStore):
@@ -129,7 +139,7 @@ class CloudStore(ObjectStore):
                 return
             query["pageToken"] = page["nextPageToken"]
 
-    def put(self, path: str, content: bytes | bytearray, expected: str | None = None) -> Stored:
+    def put(self, path: str, content: Content, expected: str | None = None) -> Stored:
         """Uploads description and content together."""
         described: dict[str, str] = {"name": _split(path)[1]}
         condition = ""
@@ -143,8 +153,8 @@ class CloudStore(ObjectStore):
             f"--{boundary}\r\nContent-Type: application/json; charset=UTF-8\r\n\r\n{json.dumps(described)}\r\n"
             f"--{boundary}\r\nContent-Type: {kind}\r\n\r\n"
         ).encode()
-        body = b"".join((before, content, f"\r\n--{boundary}--".encode()))
-        headers = {"Content-Type": f"multipart/related; boundary={boundary}"}
+        body = before, *content, f"\r\n--{boundary}--".encode()
+        headers = {"Content-Type": f"multipart/related; boundary={boundary}", "Content-Length": str(_length(body))}
         made = self._ask_json(path, "POST", self._upload_url(path, "multipart") + condition, (headers, body))
         return self._received(path, made, _checksum_with(_checksum(), content))
 
@@ -228,7 +238,7 @@ class CloudStore(ObjectStore):
         method: str,
         url: str,
         headers: Mapping[str, str],
-        body: bytes | memoryview | None = None,
+        body: Body = None,
     ) -> Iterator[Any]:
         """The answer to one request, as WebClient.answer; looks for an account where access without is refused."""
         account = self._account.headers(path, url)
@@ -252,28 +262,28 @@ class _ResumableUpload(PartedUpload):
         headers, _ = store._ask(path, "POST", store._upload_url(path, "resumable"), sent)
         self._url = headers["Location"]
 
-    def send(self, part: bytearray) -> None:
+    def send(self, part: Content) -> None:
         self._send(part, "*")
 
-    def finish(self, part: bytearray) -> Stored:
-        made = json.loads(self._send(part, str(self._sent + len(part))))
+    def finish(self, part: Content) -> Stored:
+        made = json.loads(self._send(part, str(self._sent + _length(part))))
         return self._store._received(self._path, made, self._checksum)
 
-    def _send(self, part: bytearray, total: str) -> bytes:
+    def _send(self, part: Content, total: str) -> bytes:
         """Sends a part; what is missing of it is sent again after a failure."""
-        whole = memoryview(part)
         _checksum_with(self._checksum, part)
-        start, end, is_first = self._sent, self._sent + len(part), True
+        start, end, is_first = self._sent, self._sent + _length(part), True
 
         def attempt() -> bytes:
             nonlocal start, is_first
             if not is_first:
-                status, received, content = self._exchange(b"", f"bytes */{total}")
+                status, received, content = self._exchange((), f"bytes */{total}")
                 if status != INCOMPLETE:
                     return content
                 start = max(self._sent, received)
             is_first = False
-            status, received, content = self._exchange(whole[start - self._sent :], f"bytes {start}-{end - 1}/{total}")
+            rest = _behind(part, start - self._sent)
+            status, received, content = self._exchange(rest, f"bytes {start}-{end - 1}/{total}")
             if status == INCOMPLETE and (total != "*" or received < end):
                 raise TransientError("it did not take all of a part", progressed=received > start)
             return content
@@ -282,9 +292,9 @@ class _ResumableUpload(PartedUpload):
         self._sent = end
         return content
 
-    def _exchange(self, body: bytes | memoryview, content_range: str) -> tuple[int, int, bytes]:
+    def _exchange(self, body: Content, content_range: str) -> tuple[int, int, bytes]:
         """The status of an answer, how many bytes the store has, and the content."""
-        headers = {"Content-Range": content_range}
+        headers = {"Content-Range": content_range, "Content-Length": str(_length(body))}
         with self._store._answer(self._store.client, self._path, "PUT", self._url, headers, body) as response:
             has = response.headers.get("Range", "").removeprefix(_RANGE_LAST)
             return response.status, int(has) + 1 if has.isdecimal() else 0, response.read()
@@ -302,12 +312,22 @@ def _checksum() -> Any:
     return checksum()
 
 
-def _checksum_with(checksum: Any, content: bytes | bytearray) -> Any:
+def _checksum_with(checksum: Any, content: Content) -> Any:
     """The checksum, with more content."""
-    whole = memoryview(content)
-    for at in range(0, len(whole), _BLOCK):
-        checksum.update(bytes(whole[at : at + _BLOCK]))  # it takes nothing that can be changed
+    for piece in content:
+        for at in range(0, len(piece), _BLOCK):
+            checksum.update(bytes(piece[at : at + _BLOCK]))  # it takes nothing that can be changed
     return checksum
+
+
+def _length(content: Content) -> int:
+    return sum(map(len, content))
+
+
+def _behind(content: Content, start: int) -> Content:
+    """The bytes of a content from a place on."""
+    ends = itertools.accumulate(map(len, content))
+    return [piece[max(0, start - (end - len(piece))) :] for piece, end in zip(content, ends, strict=True)]
 
 
 def _split(path: str) -> tuple[str, str]:

@@ -170,7 +170,7 @@ def _read_again(path: str) -> Version:
 def _write_object(path: str, content: bytes, expected: Version | None) -> Version:
     store = files.store_of(path)
     try:
-        return store.put(path, content, expected or "").version
+        return store.put(path, [content], expected or "").version
     except ChangedError:
         # A request is made again when its answer gets lost; then it may be its own first attempt that it met.
         found = store.read(path)

@@ -16,6 +16,7 @@ from maskmill.storage.stores import (
     DENIED,
     FAILING,
     PART_BYTES,
+    Content,
     ObjectStore,
     ObjectWriter,
     PartedUpload,
@@ -147,10 +148,10 @@ class S3Store(ObjectStore):
                 return
             query["ContinuationToken"] = page["NextContinuationToken"]
 
-    def put(self, path: str, content: bytes | bytearray, expected: str | None = None) -> Stored:
+    def put(self, path: str, content: Content, expected: str | None = None) -> Stored:
         """Writes an object; the store compares a checksum of what it gets."""
-        condition = _condition(expected)
-        made = self._ask(path, lambda: self._s3.put_object(**_split(path), Body=content, **condition))
+        condition, body = _condition(expected), b"".join(content)
+        made = self._ask(path, lambda: self._s3.put_object(**_split(path), Body=body, **condition))
         return Stored(made["ETag"], made["ETag"])
 
     def begin(self, path: str) -> PartedUpload:
@@ -187,14 +188,13 @@ class _MultipartUpload(PartedUpload):
         made = store._ask(path, lambda: store._s3.create_multipart_upload(**_split(path)))
         self._place = {**_split(path), "UploadId": made["UploadId"]}
 
-    def send(self, part: bytearray) -> None:
-        number = len(self._tags) + 1
-        s3 = self._store._s3
-        made = self._store._ask(self._path, lambda: s3.upload_part(**self._place, PartNumber=number, Body=part))
+    def send(self, part: Content) -> None:
+        number, body, s3 = len(self._tags) + 1, b"".join(part), self._store._s3
+        made = self._store._ask(self._path, lambda: s3.upload_part(**self._place, PartNumber=number, Body=body))
         sums = {name: value for name, value in made.items() if name.startswith("Checksum") and name != "ChecksumType"}
         self._tags.append({"PartNumber": number, "ETag": made["ETag"], **sums})
 
-    def finish(self, part: bytearray) -> Stored:
+    def finish(self, part: Content) -> Stored:
         self.send(part)
         parts = {"Parts": self._tags}
         s3 = self._store._s3

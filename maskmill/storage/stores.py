@@ -17,6 +17,8 @@ from concurrent import futures
 from http import HTTPStatus
 from typing import Any, NamedTuple, NoReturn
 
+import numpy as np
+
 from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
 from maskmill.storage import files
 from maskmill.storage.files import FileInfo
@@ -26,6 +28,9 @@ from maskmill.storage.read_ahead import PART_BYTES as AHEAD_BYTES
 from maskmill.storage.web_client import DeniedError, RefusedError, TransientError, WebClient
 
 PART_BYTES = 40 << 20  # of a large upload, that are sent at a time, while as many are gathered
+_CHUNKS_OF_A_PART = 2  # of memory
+_KEPT_CHUNKS = 8  # for others: as many as a process gathers, sends and leaves unsent at a time
+Content = Sequence[bytes | memoryview]  # of an object or a part, in pieces that follow one another
 FAILING = "the object store does not answer any more ({error}); once it does, run the same command again."
 DENIED, MISSING = "access is refused; check the credentials ({error}).", "there is no such object."
 _BLOCK = 1 << 20
@@ -118,6 +123,8 @@ class ObjectStore(Store):
     Attributes:
       scheme: with its slashes.
       checked: the buckets that were looked at.
+      chunks: memory that uploads have used and others may use: that of the system has to be cleared first, which takes
+        as long as to send it.
     """
 
     scheme: str
@@ -126,6 +133,7 @@ class ObjectStore(Store):
         """See Store."""
         super().__init__(client)
         self.checked: set[str] = set()
+        self.chunks: list[memoryview] = []
         self._checking = threading.Lock()
 
     def check(self, path: str) -> None:
@@ -193,7 +201,7 @@ class ObjectStore(Store):
         """The objects whose paths begin so, and unless it is deep, the folders (with a slash), a page at a time."""
 
     @abc.abstractmethod
-    def put(self, path: str, content: bytes | bytearray, expected: str | None = None) -> "Stored":
+    def put(self, path: str, content: Content, expected: str | None = None) -> "Stored":
         """Writes an object with one request.
 
         expected: the version that it must have; "": it must not be there; None: whatever it is.
@@ -296,11 +304,11 @@ class PartedUpload(abc.ABC):
     """An upload in parts, each PART_BYTES long but the last, which has up to `most_unsent`."""
 
     @abc.abstractmethod
-    def send(self, part: bytearray) -> None:
+    def send(self, part: Content) -> None:
         """Sends a part that is not the last one."""
 
     @abc.abstractmethod
-    def finish(self, part: bytearray) -> "Stored":
+    def finish(self, part: Content) -> "Stored":
         """Sends the last part, which makes the object visible."""
 
     @abc.abstractmethod
@@ -310,7 +318,11 @@ class PartedUpload(abc.ABC):
 
 def most_unsent() -> int:
     """The most bytes of an upload's last part: a small one behind a whole one would be one more request."""
-    return PART_BYTES + PART_BYTES // 2
+    return PART_BYTES + _chunk_bytes()
+
+
+def _chunk_bytes() -> int:
+    return PART_BYTES // _CHUNKS_OF_A_PART
 
 
 class ObjectWriter:
@@ -323,7 +335,8 @@ class ObjectWriter:
         """Sends nothing yet."""
         self._store = store
         self._path = path
-        self._buffer = bytearray()
+        self._chunks: list[memoryview] = []  # what is gathered fills them, but for the last
+        self._gathered = 0
         self._parts: PartedUpload | None = None
         self._threads: futures.ThreadPoolExecutor | None = None
         self._sent: futures.Future[None] | None = None  # the part that was sent last
@@ -331,24 +344,43 @@ class ObjectWriter:
     @property
     def gathered(self) -> int:
         """The bytes that `finish` will send."""
-        return len(self._buffer)
+        return self._gathered
 
     def write(self, block: bytes | bytearray | memoryview) -> int:
         """Appends a block of any size."""
-        self._buffer += block
-        # The last part is sent by `finish` alone, and must not be empty.
-        while len(self._buffer) > most_unsent():
-            self._wait()  # before there is one part more
-            part = self._buffer[:PART_BYTES]
-            del self._buffer[:PART_BYTES]
-            self._threads = self._threads or futures.ThreadPoolExecutor(1)
-            self._sent = self._threads.submit(self._send, part)
+        rest = memoryview(block)
+        while rest:
+            # The last part is sent by `finish` alone, and must not be empty.
+            if self._gathered == most_unsent():
+                self._wait()  # before there is one part more
+                part, self._chunks = self._chunks[:_CHUNKS_OF_A_PART], self._chunks[_CHUNKS_OF_A_PART:]
+                self._gathered -= PART_BYTES
+                self._threads = self._threads or futures.ThreadPoolExecutor(1)
+                self._sent = self._threads.submit(self._send, part)
+            at = self._gathered % _chunk_bytes()
+            if not at:
+                self._chunks.append(self._new_chunk())
+            taken = rest[: _chunk_bytes() - at]
+            self._chunks[-1][at : at + len(taken)] = taken
+            self._gathered += len(taken)
+            rest = rest[len(taken) :]
         return len(block)
 
-    def _send(self, part: bytearray) -> None:
+    def _new_chunk(self) -> memoryview:
+        try:
+            return self._store.chunks.pop()
+        except IndexError:
+            return np.empty(_chunk_bytes(), np.uint8).data
+
+    def _free(self, chunks: list[memoryview]) -> None:
+        """Gives chunks to other uploads."""
+        self._store.chunks += chunks[: max(0, _KEPT_CHUNKS - len(self._store.chunks))]
+
+    def _send(self, part: list[memoryview]) -> None:
         if self._parts is None:
             self._parts = self._store.begin(self._path)
         self._parts.send(part)
+        self._free(part)
 
     def _wait(self) -> None:
         """Waits for the part that was sent last; raises what its sending has raised."""
@@ -360,10 +392,16 @@ class ObjectWriter:
         self._wait()
         if self._threads is not None:
             self._threads.shutdown()
-        if self._parts is None and len(self._buffer) <= PART_BYTES:
-            return self._store.put(self._path, self._buffer)
-        self._parts = self._parts or self._store.begin(self._path)
-        return self._parts.finish(self._buffer)
+        starts = range(0, self._gathered, _chunk_bytes())
+        last = [chunk[: self._gathered - start] for start, chunk in zip(starts, self._chunks, strict=True)]
+        if self._parts is None and self._gathered <= PART_BYTES:
+            stored = self._store.put(self._path, last)
+        else:
+            self._parts = self._parts or self._store.begin(self._path)
+            stored = self._parts.finish(last)
+        self._free(self._chunks)
+        self._chunks = []
+        return stored
 
     def abandon(self) -> None:
         """Drops what was sent; if that fails, the store drops it by itself later."""

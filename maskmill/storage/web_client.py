@@ -13,7 +13,7 @@ import threading
 import time
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, TypeVar
 
@@ -25,6 +25,7 @@ from maskmill.storage.network import delays
 from maskmill.storage.paths import is_web
 
 T = TypeVar("T")
+Body = bytes | Sequence[bytes | memoryview] | None  # in pieces, its length is among the headers
 
 _log = logging.getLogger(__name__)
 
@@ -192,7 +193,7 @@ class WebClient:
 
     @contextlib.contextmanager
     def answer(
-        self, path: str, method: str, url: str, headers: Mapping[str, str], body: bytes | memoryview | None = None
+        self, path: str, method: str, url: str, headers: Mapping[str, str], body: Body = None
     ) -> Iterator[urllib3.BaseHTTPResponse]:
         """Makes one request, follows redirects, and gives a successful answer.
 
@@ -234,7 +235,7 @@ class WebClient:
         method: str,
         url: str,
         headers: Mapping[str, str],
-        body: bytes | memoryview | None = None,
+        body: Body = None,
         silence: float | None = None,
     ) -> Iterator[urllib3.BaseHTTPResponse]:
         """Makes one request and gives whatever is answered; the connection is kept if the exchange ends as it should.

@@ -1,5 +1,6 @@
 """The page that tells of a data set: at the end of a build, and for `maskmill inspect --html`."""
 
+import functools
 import sys
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -45,7 +46,7 @@ def of_build(
     """
     if verified == "off":
         return
-    from maskmill.reporting import made_stages, page
+    from maskmill.reporting import made_stages
 
     path = files.join(output, REPORT)
     place = files.join(output, fingerprints.DATA_STAGES["extract"])
@@ -61,7 +62,11 @@ def of_build(
     if not stages:
         return
 
-    facts, verification = collect(output, verified, beam_arguments, stages, there)
+    # What draws charts is imported while a store is waited for; workers that verify are forked while nothing else runs.
+    collects = functools.partial(collect, output, verified, beam_arguments, stages, there)
+    (facts, verification), page = files.each(
+        "" if verified == "all" else output, lambda step: step(), [collects, _page]
+    )
     files.write_bytes(path, page.render(facts).encode())
     if verification is None:
         finished.store(place, _FINISHED, key, [files.Listing(output)])
@@ -78,6 +83,12 @@ def of_build(
             f"{output}: what was built is damaged; {path} lists what verify found. Run the build again, which makes "
             "damaged files again."
         )
+
+
+def _page() -> Any:
+    from maskmill.reporting import page
+
+    return page
 
 
 def collect(

@@ -17,6 +17,7 @@ import sys
 import threading
 from collections.abc import Callable
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 
 from gcp_storage_emulator import __main__ as emulator
@@ -24,6 +25,9 @@ from gcp_storage_emulator import server
 from gcp_storage_emulator import storage as emulated
 from gcp_storage_emulator.exceptions import NotFound
 from gcp_storage_emulator.handlers import objects
+
+sys.path.insert(0, str(Path(__file__).parent.parent))  # it is run as a program
+from servers.serving import keep_freed_memory
 
 Handler = Callable[..., None]
 _GENERATION_HEADER = "X-Goog-Generation"
@@ -107,6 +111,8 @@ def _read_data(request_handler: Any, query: Any) -> Any:
 
 def main() -> None:
     """Runs the emulator with this process's arguments."""
+    keep_freed_memory()
+    emulated.Storage._bucket_soft_delete_retention_seconds = lambda storage, bucket: 0  # a week is too long for tests
     objects.download = _download  # which `get` calls
     server._read_data = _read_data
     objects._md5 = lambda content: "" if len(content) > _LARGE else _MD5(content)
