@@ -51,6 +51,7 @@ RUN, REUSE = "run", "reuse"
 _STORED = "stored"  # in a record: the store's own checksums of the piece's files
 TITLES = "titles"  # of the first documents of an extraction, by the name under which they are counted
 
+_listed: dict[str, files.Listing] = {}  # what lay below directories when the run began
 _slot = threading.Lock()
 _thread = threading.local()  # `holds_slot`: whether this thread is inside one_shard_at_a_time
 
@@ -290,6 +291,20 @@ def one_shard_at_a_time() -> Iterator[None]:
             _thread.holds_slot = False
 
 
+@contextlib.contextmanager
+def listed(there: Mapping[str, files.Listing]) -> Iterator[None]:
+    """Within the block, `once` asks a store for no record that was not there when its directory was listed.
+
+    Only for a run that makes each piece once. there: what lay below directories.
+    """
+    _listed.update(there)
+    try:
+        yield
+    finally:
+        for output in there:
+            del _listed[output]
+
+
 def once(
     output: str,
     kind: str,
@@ -324,7 +339,9 @@ def once(
       RuntimeError: it is called inside the `make` of another piece, which holds the process's only slot.
     """
     refuse_nesting()
-    content = _read(work_path(output, kind, f"{key}.json"))
+    path = work_path(output, kind, f"{key}.json")
+    is_known = output not in _listed or not _listed[output].tells_of(path) or _listed[output].has(path)
+    content = _read(path) if is_known else None
     if content is not None:
         record = unsealed_json(kind, key, content)
         reason = (

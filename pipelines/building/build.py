@@ -2,14 +2,14 @@
 
 import dataclasses
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from maskmill.errors import UnusableInputError
 from maskmill.storage import files
 from maskmill.storage.outcomes import Result
+from pipelines.building import build_report
 from pipelines.building.build_options import BuildOptions
-from pipelines.building.build_report import REPORT
 from pipelines.settings.stage_options import ExamplesOptions
 from pipelines.stages import examples_stage, kernels
 from pipelines.stages.eval_stage import EvalStage
@@ -39,18 +39,20 @@ def run(
     cut = next((place for place, (stage, _) in enumerate(chosen, 1) if stage.ends_graph), len(chosen))
     first, second = chosen[:cut], chosen[cut:]
     before = options.get(ExamplesStage) if first[0][0] is EvalStage else None
+    report = files.join(options.output, build_report.REPORT)
     if options.report not in ("off", "none") and files.is_local(options.output):
-        files.check_replaceable(files.join(options.output, REPORT), files.join(options.output, REPORT))
+        files.check_replaceable(report, report)
     later = _kernels_of_report(options)
+    meanwhile = None if options.report == "off" else build_report.page_module
     if not second:
         # Another vocabulary than in the run before is no reason to refuse its examples, if the build has made it.
         is_made = VocabularyStage in options and first[0][0] is ExamplesStage
-        return run_chosen(first, beam_arguments, later, makes_vocabulary=is_made, examples=before)
+        return run_chosen(first, beam_arguments, later, makes_vocabulary=is_made, examples=before, meanwhile=meanwhile)
     _check_two_graphs(second, beam_arguments)
     results = run_chosen(first, beam_arguments, (*later, *examples_stage.KERNELS))
     if not results:
         return {}
-    return {**results, **run_chosen(second, beam_arguments, makes_vocabulary=True)}
+    return {**results, **run_chosen(second, beam_arguments, makes_vocabulary=True, meanwhile=meanwhile)}
 
 
 def expected_kernels(options: BuildOptions) -> list[str]:
@@ -90,6 +92,7 @@ def run_chosen(
     *,
     makes_vocabulary: bool = False,
     examples: ExamplesOptions | None = None,
+    meanwhile: Callable[[], object] | None = None,
 ) -> Mapping[str, Result]:
     """Runs stages, each on what the one before it gives.
 
@@ -99,6 +102,7 @@ def run_chosen(
       makes_vocabulary: whether the build itself has made the vocabulary of the examples. Then another one is no reason
         to refuse their directory: as with other text, they are made again.
       examples: of the finished examples that the stage eval reads if it is the first.
+      meanwhile: as runner.run takes it.
 
     Returns:
       What became of each stage, by its name; empty if Beam's flags ask only for a description of the job.
@@ -107,7 +111,11 @@ def run_chosen(
       UnusableInputError, RunFailedError: as the checks, the stages and the runner say.
     """
     kernels.expect(lambda: [*later_kernels, *_expected(chosen)])
-    checked = [stage.check(options, is_first=place == 0) for place, (stage, options) in enumerate(chosen)]
+    place = chosen[0][0].output_of(chosen[0][1])
+    # Each waits for a store.
+    checked = files.each(
+        place, lambda number, one: one[0].check(one[1], is_first=not number), *zip(*enumerate(chosen), strict=True)
+    )
     if makes_vocabulary:
         checked = [dataclasses.replace(stage, unclaimed=tuple(stage.contents)) for stage in checked]
     if examples is not None and isinstance(checked[0], EvalStage):
@@ -118,7 +126,7 @@ def run_chosen(
     from pipelines.stages import graph
 
     stages = [stage for stage in checked if isinstance(stage, GraphStage)]
-    return graph.run_stages(stages, beam_arguments, later_kernels)
+    return graph.run_stages(stages, beam_arguments, later_kernels, meanwhile)
 
 
 def run_alone(options: Any, beam_arguments: Sequence[str] = ()) -> None:

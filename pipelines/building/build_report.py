@@ -62,10 +62,10 @@ def of_build(
     if not stages:
         return
 
-    # What draws charts is imported while a store is waited for; workers that verify are forked while nothing else runs.
+    # A build whose report is all that is missing imports while it waits for a store; to verify, it forks workers first.
     collects = functools.partial(collect, output, verified, beam_arguments, stages, there)
     (facts, verification), page = files.each(
-        "" if verified == "all" else output, lambda step: step(), [collects, _page]
+        "" if verified == "all" else output, lambda step: step(), [collects, page_module]
     )
     files.write_bytes(path, page.render(facts).encode())
     if verification is None:
@@ -85,7 +85,8 @@ def of_build(
         )
 
 
-def _page() -> Any:
+def page_module() -> Any:
+    """The module that renders the page; to import it takes most of a second, because it draws charts."""
     from maskmill.reporting import page
 
     return page

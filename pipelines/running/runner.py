@@ -74,8 +74,16 @@ def choose(
     return LocalRunner(workers if workers > 1 else 0)
 
 
-def run(build_graph: Callable[[Graph], None], runner: Runner, lines: Sequence[ProgressLine] = ()) -> bool:
+def run(
+    build_graph: Callable[[Graph], None],
+    runner: Runner,
+    lines: Sequence[ProgressLine] = (),
+    meanwhile: Callable[[], object] | None = None,
+) -> bool:
     """Builds the graph and runs it to its end; returns False if Beam's flags ask only for the job's description.
+
+    meanwhile: prepares what comes next, in a thread, while local workers leave this process idle; called later, it says
+    what went wrong.
 
     Raises:
       UnusableInputError, RunFailedError: what a step raised, whichever process it ran in; anything else that
@@ -98,7 +106,10 @@ def run(build_graph: Callable[[Graph], None], runner: Runner, lines: Sequence[Pr
                 spread = ending.enter_context(workers).map
             elif pieces > 1:
                 spread = ending.enter_context(ThreadPoolExecutor(pieces)).map
-            ending.enter_context(watched)  # it has a thread, so there must be no fork behind it
+            # These have threads, so there must be no fork behind them.
+            ending.enter_context(watched)
+            if runner.processes and meanwhile is not None:
+                ending.enter_context(ThreadPoolExecutor(1)).submit(meanwhile)
             graph.run(spread, place)
     return True
 

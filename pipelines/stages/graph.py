@@ -2,7 +2,7 @@
 
 import contextlib
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from maskmill.storage import completions, files, finished, manifest, outcomes
@@ -27,13 +27,17 @@ def RunStage(elements: Collection, *, stage: GraphStage[Any]) -> Collection:
 
 
 def run_stages(
-    stages: Sequence[GraphStage[Any]], beam_arguments: Sequence[str] = (), later_kernels: Sequence[str] = ()
+    stages: Sequence[GraphStage[Any]],
+    beam_arguments: Sequence[str] = (),
+    later_kernels: Sequence[str] = (),
+    meanwhile: Callable[[], object] | None = None,
 ) -> Mapping[str, outcomes.Result]:
     """Runs checked stages as one graph, each on what the one before it gives.
 
     Args:
       stages: in order; the first was checked with is_first.
       later_kernels: what else the command will run, see kernels.prepare.
+      meanwhile: as runner.run takes it.
 
     Returns:
       What became of each stage, by its name; empty if Beam's flags ask only for a description of the job.
@@ -66,7 +70,9 @@ def run_stages(
 
     with contextlib.ExitStack() as held:
         files.each(first.output, lambda claim: held.enter_context(claim.held()), claims)
-        return _run_claimed(stages, chosen, later_kernels, before)
+        if isinstance(chosen, runner.LocalRunner):
+            held.enter_context(completions.listed(dict(zip(outputs, there, strict=True))))
+        return _run_claimed(stages, chosen, later_kernels, before, meanwhile)
 
 
 def _found_finished(output: str, there: files.Listing) -> outcomes.Result:
@@ -106,6 +112,7 @@ def _run_claimed(
     chosen: runner.Runner,
     later_kernels: Sequence[str],
     before: Mapping[str, outcomes.Before],
+    meanwhile: Callable[[], object] | None,
 ) -> Mapping[str, outcomes.Result]:
     """Runs stages whose directories are claimed; `before`: what these held, empty if no run is asked for."""
     if isinstance(chosen, runner.LocalRunner):
@@ -124,7 +131,7 @@ def _run_claimed(
         for stage in stages
         for label, kind in stage.progress().items()
     ]
-    if not runner.run(build_graph, chosen, lines):
+    if not runner.run(build_graph, chosen, lines, meanwhile):
         return {}
 
     place, outputs = stages[0].output, [stage.output for stage in stages]
