@@ -51,6 +51,9 @@ RUN, REUSE = "run", "reuse"
 _STORED = "stored"  # in a record: the store's own checksums of the piece's files
 TITLES = "titles"  # of the first documents of an extraction, by the name under which they are counted
 
+# Gives what is open while a piece waits for its turn and is made.
+Ahead = Callable[[], contextlib.AbstractContextManager[object]]
+
 _listed: dict[str, files.Listing] = {}  # what lay below directories when the run began
 _slot = threading.Lock()
 _thread = threading.local()  # `holds_slot`: whether this thread is inside one_shard_at_a_time
@@ -315,7 +318,7 @@ def once(
     name: str = "",
     fits: Callable[[dict[str, Any]], bool] = lambda record: True,
     previous: str = "",
-    inputs: Sequence[str] = (),
+    ahead: Ahead = contextlib.nullcontext,
 ) -> dict[str, Any]:
     """The record of a piece that is finished, that the release before has, or that is made now.
 
@@ -333,7 +336,7 @@ def once(
       previous: the same stage's directory in the release before, which may have the piece; empty: there is none.
       fits: whether the record of the release before, which has the same key, says what this build would say; one that
         names paths may not.
-      inputs: what `make` reads from their beginnings to their ends; objects are opened before it is this piece's turn.
+      ahead: begins, before it is this piece's turn, what `make` would wait for, and keeps it until that is done.
 
     Raises:
       RuntimeError: it is called inside the `make` of another piece, which holds the process's only slot.
@@ -354,7 +357,7 @@ def once(
         note_remade(output, kind, key, name or key, reason)
         files.delete([path for path in [work_path(output, TAKEN, f"{kind}-{key}.json")] if files.exists(path)])
     unsent: list[files.OutputFile] = []
-    with files.opened_ahead(() if previous else inputs), one_shard_at_a_time():
+    with contextlib.nullcontext() if previous else ahead(), one_shard_at_a_time():
         taken = _take(output, kind, key, previous, files_of, fits) if previous else None
         if taken is not None:
             return taken

@@ -11,6 +11,7 @@ import collections
 import contextlib
 import ctypes
 import gc
+import itertools
 import logging
 import multiprocessing
 import os
@@ -19,7 +20,7 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing import connection
 from typing import Any, NamedTuple, cast
@@ -91,25 +92,38 @@ class Workers:
             process.kill()
             process.join()
 
-    def map(self, work: Callable[[Any], Any], descriptions: Sequence[Any]) -> list[Any]:
-        """What `work` gives for each description, in their order; each goes to the first worker that has room for it.
+    def spread(
+        self,
+        work: Callable[[Any], Any],
+        descriptions: Iterable[Any],
+        follow: Callable[[Any, Any], Iterable[Any]],
+    ) -> None:
+        """Does `work` for each description, and at once for those that follow; each goes to a worker with most room.
+
+        follow: takes a description and what `work` gave for it, and gives further ones.
 
         Raises:
           UnusableInputError, RunFailedError: what a piece of work raised, or a worker ended before it had answered.
           StepError: a piece of work raised anything else.
         """
-        made: dict[int, Any] = {}
-        left = collections.deque(enumerate(descriptions))
+        left = collections.deque(descriptions)
+        given: dict[int, Any] = {}
+        numbers = itertools.count()
+        room = dict.fromkeys(self._processes, self._pieces)
+        untold = set(self._processes)
 
-        def give(worker: connection.Connection, new_work: Callable[[Any], Any] | None = None) -> None:
-            if left:
+        def give() -> None:
+            while left and any(room.values()):
+                worker = max(room, key=lambda one: room[one])
+                number = next(numbers)
+                given[number] = left.popleft()
+                room[worker] -= 1
                 with self._explained(worker):
-                    worker.send((new_work, *left.popleft()))
+                    worker.send((work if worker in untold else None, number, given[number]))
+                untold.discard(worker)
 
-        for turn in range(self._pieces):
-            for worker in self._processes:
-                give(worker, None if turn else work)
-        while len(made) < len(descriptions):
+        give()
+        while given:
             for worker in cast(list[connection.Connection], connection.wait(list(self._processes))):
                 with self._explained(worker):
                     answer = worker.recv()
@@ -119,9 +133,9 @@ class Workers:
                     case _Failure():
                         raise answer.kind(answer.sentence) from StepError(answer.story)
                     case (number, result):
-                        made[number] = result
-                        give(worker)
-        return [made[number] for number in range(len(descriptions))]
+                        room[worker] += 1
+                        left.extendleft(follow(given.pop(number), result))
+                        give()
 
     @contextlib.contextmanager
     def _explained(self, worker: connection.Connection) -> Any:

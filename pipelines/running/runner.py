@@ -98,19 +98,19 @@ def run(
         graph = local_runner.LocalGraph()
         build_graph(graph)
         with contextlib.ExitStack() as ending:
-            spread: local_runner.Spread = map
+            spread: local_runner.Spread = local_runner.one_by_one
             place = next((line.output for line in lines if not files.is_local(line.output)), "")
             pieces = _PIECES_IN_STORE if place else 1
             if runner.processes:
                 workers = Workers(runner.processes, os.path.join(scratch, _WORKER_LOG), pieces)
-                spread = ending.enter_context(workers).map
+                spread = ending.enter_context(workers).spread
             elif pieces > 1:
-                spread = ending.enter_context(ThreadPoolExecutor(pieces)).map
+                spread = local_runner.in_threads(pieces)
             # These have threads, so there must be no fork behind them.
             ending.enter_context(watched)
             if runner.processes and meanwhile is not None:
                 ending.enter_context(ThreadPoolExecutor(1)).submit(meanwhile)
-            graph.run(spread, place)
+            graph.run(spread, beside=bool(runner.processes or place))
     return True
 
 

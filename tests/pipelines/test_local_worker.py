@@ -9,8 +9,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -20,7 +21,7 @@ from command_runs.commands import DUMP, IN_MEMORY, ROOT, TWO_PROCESSES, VOCAB, d
 from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
 from pipelines.commands import cli
 from pipelines.running import local_worker
-from pipelines.running.local_runner import LocalGraph
+from pipelines.running.local_runner import LocalGraph, Spread, in_threads, one_by_one
 from pipelines.running.local_worker import StepError, Workers
 
 pytestmark = pytest.mark.long
@@ -74,13 +75,29 @@ def workers(tmp_path: Path) -> Iterator[Workers]:
         yield made
 
 
+def call(work: Callable[[Any], Any], piece: tuple[int, Any]) -> Any:
+    return work(piece[1])
+
+
+def answers(workers: Workers, work: Callable[[Any], Any], descriptions: Iterable[Any]) -> list[Any]:
+    """What work gives for each description, in their order."""
+    made: dict[int, Any] = {}
+
+    def follow(piece: tuple[int, Any], result: Any) -> tuple[()]:
+        made[piece[0]] = result
+        return ()
+
+    workers.spread(functools.partial(call, work), enumerate(descriptions), follow)
+    return [made[number] for number in range(len(made))]
+
+
 def look_around(_: object) -> tuple[int, int, set[str]]:
     return os.getpid(), id(UNUSABLE), set(sys.modules)
 
 
 def test_workers_are_forks_that_import_nothing_again(workers: Workers) -> None:
     known = set(sys.modules)
-    for pid, place, modules in workers.map(look_around, range(4)):
+    for pid, place, modules in answers(workers, look_around, range(4)):
         assert pid != os.getpid()
         assert place == id(UNUSABLE)
         assert modules <= known
@@ -92,7 +109,7 @@ def wait_first(number: int) -> int:
 
 
 def test_the_next_piece_goes_to_the_first_worker_that_is_idle(workers: Workers) -> None:
-    first, *others = workers.map(wait_first, range(9))
+    first, *others = answers(workers, wait_first, range(9))
     assert set(others) == {process.pid for process in multiprocessing.active_children()} - {first}
 
 
@@ -108,7 +125,7 @@ def meet(threads: set[int], number: int) -> int:
 
 def test_a_worker_has_several_pieces_at_a_time(tmp_path: Path) -> None:
     with Workers(2, str(tmp_path / "log"), pieces=2) as workers:
-        pids = workers.map(functools.partial(meet, set()), range(4))
+        pids = answers(workers, functools.partial(meet, set()), range(4))
     assert len(set(pids)) == 2
 
 
@@ -118,8 +135,8 @@ def double(number: int) -> int:
 
 @pytest.mark.parametrize("count", [0, 1, 2, 100])
 def test_what_pieces_give_is_in_their_order(count: int, workers: Workers) -> None:
-    assert workers.map(double, range(count)) == [2 * number for number in range(count)]
-    assert workers.map(functools.partial(pow, 3), range(count)) == [3**number for number in range(count)]
+    assert answers(workers, double, range(count)) == [2 * number for number in range(count)]
+    assert answers(workers, functools.partial(pow, 3), range(count)) == [3**number for number in range(count)]
 
 
 def wait_for_other(number: int, ours: Path, other: Path) -> int:
@@ -137,7 +154,7 @@ def test_steps_that_do_not_wait_for_each_other_share_the_workers(workers: Worker
     one = numbers.spread("One", wait_for_other, a, b)
     other = numbers.map("Double", double).spread("Other", wait_for_other, b, a)
     made = one.spread("After", double).joined("Both", other).together()
-    graph.run(workers.map)
+    graph.run(workers.spread)
     assert made.descriptions == [[2, 2]]
 
 
@@ -146,18 +163,59 @@ def test_what_nothing_takes_from_waits_for_a_store_beside_what_is_spread(workers
     numbers = graph.create("Numbers", [1])
     closed = numbers.map("Close", wait_for_other, a, b)
     spread = numbers.spread("Spread", wait_for_other, b, a)
-    graph.run(workers.map, "gs://bucket/out")
+    graph.run(workers.spread, beside=True)
     assert (closed.descriptions, spread.descriptions) == ([1], [1])
 
 
-@pytest.mark.parametrize("place", ["out", "gs://bucket/out"])
-def test_a_closing_step_that_fails_ends_the_run(place: str, workers: Workers) -> None:
+@pytest.mark.parametrize("beside", [False, True])
+def test_a_closing_step_that_fails_ends_the_run(beside: bool, workers: Workers) -> None:
     graph = LocalGraph()
     numbers = graph.create("Numbers", [1])
     numbers.map("Close", lambda number: end_badly("refused"))
     numbers.spread("Spread", double)
     with pytest.raises(UnusableInputError, match="there is no such file"):
-        graph.run(workers.map, place)
+        graph.run(workers.spread, beside=beside)
+
+
+def wait_for_the_next(number: int, folder: Path) -> int:
+    """Waits, unless it is the last, until the step behind has had the description before."""
+    return wait_for_other(number, folder / f"one-{number}", folder / (f"after-{number - 1}" if number else "one-0"))
+
+
+def go_on(number: int, folder: Path) -> int:
+    (folder / f"after-{number}").touch()
+    return double(number)
+
+
+def test_a_step_goes_on_with_each_description_as_soon_as_it_is_there(workers: Workers, tmp_path: Path) -> None:
+    graph = LocalGraph()
+    after = graph.create("Numbers", range(9)).spread("One", wait_for_the_next, tmp_path)
+    some = after.spread("After", go_on, tmp_path).flat_map("Twice", lambda number: number % 3 * [number])
+    made = some.spread("Last", double)
+    graph.run(workers.spread)
+    assert after.descriptions == list(range(9))
+    assert some.descriptions == [2, 2, 4, 8, 8, 10, 14, 14, 16]
+    assert made.descriptions == [2 * number for number in some.descriptions]
+
+
+def test_what_closes_a_step_runs_beside_the_steps_that_go_on(workers: Workers, tmp_path: Path) -> None:
+    a, b, graph = tmp_path / "a", tmp_path / "b", LocalGraph()
+    one = graph.create("Numbers", [1, 2]).spread("One", double)
+    closed = one.together().map("Close", lambda numbers: wait_for_other(sum(numbers), a, b))
+    after = one.spread("After", wait_for_other, b, a)
+    graph.run(workers.spread, beside=True)
+    assert (closed.descriptions, after.descriptions) == ([6], [2, 4])
+
+
+@pytest.mark.parametrize("spread", [one_by_one, in_threads(3)])
+def test_a_graph_runs_without_workers(spread: Spread) -> None:
+    for numbers in ([], [3, 1, 2]):
+        graph = LocalGraph()
+        doubled = graph.create("Numbers", numbers).spread("One", double).spread("Other", double)
+        added = doubled.joined("Both", graph.create("More", [5])).together().map("Sum", sum)
+        graph.run(spread)
+        assert doubled.descriptions == [4 * number for number in numbers]
+        assert added.descriptions == [4 * sum(numbers) + 5]
 
 
 def complain(number: int) -> int:
@@ -169,7 +227,7 @@ def complain(number: int) -> int:
 def test_the_command_logs_what_a_worker_logs_and_keeps_what_it_prints(
     workers: Workers, caplog: pytest.LogCaptureFixture, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert workers.map(complain, [7]) == [7]
+    assert answers(workers, complain, [7]) == [7]
     assert caplog.record_tuples == [("transforms", logging.WARNING, "piece 7 is odd")]
     assert (tmp_path / "log").read_text() == "for nobody\n"
     assert capfd.readouterr() == ("", "")
@@ -191,7 +249,7 @@ def test_a_worker_whose_end_another_thread_has_seen(workers: Workers) -> None:
         os.kill(worker.pid or 0, signal.SIGKILL)
         os.waitpid(worker.pid or 0, 0)
     with pytest.raises(RunFailedError, match="A worker process has ended; run the same command again"):
-        workers.map(str, [1, 2])
+        answers(workers, str, [1, 2])
 
 
 @pytest.mark.parametrize(
@@ -206,7 +264,7 @@ def test_a_worker_whose_end_another_thread_has_seen(workers: Workers) -> None:
 )
 def test_a_piece_that_fails(how: str, kind: type[Exception], sentence: str, workers: Workers) -> None:
     with pytest.raises(kind, match=sentence):
-        workers.map(end_badly, [how])
+        answers(workers, end_badly, [how])
 
 
 def fail_beside_a_long_piece(number: int) -> None:
@@ -219,5 +277,5 @@ def test_a_long_piece_is_given_up_once_another_has_failed(tmp_path: Path, monkey
     monkeypatch.setattr(local_worker, "_GRACE_SECONDS", 0.1)
     of_others = psutil.Process().children()  # servers that other tests share
     with pytest.raises(RunFailedError, match="disk is full"), Workers(2, str(tmp_path / "log")) as workers:
-        workers.map(fail_beside_a_long_piece, [1, 0])
+        answers(workers, fail_beside_a_long_piece, [1, 0])
     assert not set(psutil.Process().children()) - set(of_others)
