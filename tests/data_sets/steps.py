@@ -8,7 +8,7 @@ from apache_beam.testing import test_pipeline  # pytest takes TestPipeline itsel
 from apache_beam.testing.util import assert_that, equal_to
 
 from pipelines.running.beam_graph import BeamGraph
-from pipelines.running.local_runner import LocalGraph
+from pipelines.running.local_runner import LocalGraph, one_by_one
 from transforms.collection import Collection
 
 __all__ = ["equal_to", "run_step"]
@@ -22,5 +22,5 @@ def run_step(
         assert_that(step(BeamGraph(pipeline).create("Descriptions", descriptions)).descriptions, check)
     graph = LocalGraph()
     made = step(graph.create("Descriptions", descriptions))
-    graph.run(map)
+    graph.run(one_by_one)
     check(made.descriptions)
