@@ -42,7 +42,7 @@ class BeamStore(ObjectStore):
             file.seek(start)
             return file.read(-1 if end is None else end - start), found
 
-    def open(self, path: str, start: int = 0, end: int | None = None) -> io.BufferedReader:
+    def open(self, path: str, start: int = 0, end: int | None = None, version: str = "") -> io.BufferedReader:
         with _explained(path):
             return io.BufferedReader(self._systems.open(path, compression_type=self._as_it_is))
 

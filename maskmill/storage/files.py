@@ -18,7 +18,7 @@ import posixpath
 import stat
 import threading
 import types
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
@@ -37,8 +37,8 @@ TO_THE_END = 1 << 62  # of a file that is read to its end
 _COPY_BYTES = 4 << 20
 _ATTEMPT_BYTES = 8
 _SENT_AT_ONCE = 32 << 20  # bytes of a file that the disk is given together
-# `opened`: objects that a thread has opened ahead, by their paths. `unsent`: what takes the objects whose ends it does
-# not send itself.
+# Of a thread. `opened`: objects that it has opened ahead, by their paths. `versions`: those in which it reads objects.
+# `unsent`: what takes the objects whose ends it does not send itself.
 _thread = threading.local()
 
 
@@ -102,6 +102,7 @@ class ChangedError(UnusableInputError):
 
     def __init__(self, path: str) -> None:
         super().__init__(f"{path}: this file was changed while it was read; open the data set again.")
+        self.path = path
 
 
 def is_local(path: str) -> bool:
@@ -242,13 +243,26 @@ def open_input(path: str, start: int = 0, end: int | None = None) -> BinaryIO:
     try:
         if is_local(path):
             return io.BufferedReader(_Input(path))
-        return store_of(path).open(path, start, end)
+        return store_of(path).open(path, start, end, getattr(_thread, "versions", {}).get(path, ""))
     except FileNotFoundError:
         raise MissingFileError(f"{path}: this input does not exist; check the path.") from None
     except OSError as error:
         if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM):
             raise  # the machine's fault, and not the file's
         raise UnusableInputError(f"{path}: this input cannot be read ({paths.why(error)}).") from None
+
+
+@contextlib.contextmanager
+def in_versions(versions: Mapping[str, str]) -> Iterator[None]:
+    """Within the block, `open_input` gives this thread objects in these versions, by their paths, and no others.
+
+    What it gives raises ChangedError where an object has another version.
+    """
+    before, _thread.versions = getattr(_thread, "versions", {}), versions
+    try:
+        yield
+    finally:
+        _thread.versions = before
 
 
 @contextlib.contextmanager

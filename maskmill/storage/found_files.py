@@ -3,12 +3,13 @@
 Without that a build would leave out a file that vanished meanwhile, or mix two contents under one checksum.
 """
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from maskmill.errors import RunFailedError
 from maskmill.storage import files
-from maskmill.storage.files import FileInfo
+from maskmill.storage.files import ChangedError, FileInfo
 
 
 class Found(Protocol):
@@ -48,6 +49,33 @@ def check_unchanged(file: Found) -> None:
     _check(file, files.find(file.path))
 
 
+@contextlib.contextmanager
+def unchanged(found: Sequence[Found]) -> Iterator[None]:
+    """Within the block, this thread reads files as they were found.
+
+    Of an object whose version is known no other version is read; other files are looked at once more at the end.
+
+    Raises:
+      RunFailedError: one is gone, or was replaced.
+    """
+    versions = {file.path: version for file in found if (version := file.stored.rpartition(" ")[2])}
+    try:
+        with files.in_versions(versions):
+            yield
+    except ChangedError as error:
+        raise _changed(error.path) from error
+    for file in found:
+        if file.path not in versions:
+            check_unchanged(file)
+
+
+def _changed(path: str, sizes: str = "") -> RunFailedError:
+    return RunFailedError(
+        f"{path}: this input was changed while the command ran{sizes}; run the same command again, which reads it as "
+        "it is now."
+    )
+
+
 def _check(file: Found, now: FileInfo | None) -> None:
     path, size, changed, stored = file.path, file.size, file.changed, file.stored
     if now is None:
@@ -56,7 +84,4 @@ def _check(file: Found, now: FileInfo | None) -> None:
         )
     if now.size != size or (changed and now.changed != changed) or (stored and now.stored != stored):
         sizes = f", {size:,} bytes before and {now.size:,} now" if now.size != size else ""
-        raise RunFailedError(
-            f"{path}: this input was changed while the command ran{sizes}; run the same command again, which "
-            "reads it as it is now."
-        )
+        raise _changed(path, sizes)

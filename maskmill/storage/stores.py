@@ -21,7 +21,7 @@ import numpy as np
 
 from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
 from maskmill.storage import files
-from maskmill.storage.files import FileInfo
+from maskmill.storage.files import ChangedError, FileInfo
 from maskmill.storage.range_files import RangeFile
 from maskmill.storage.read_ahead import LOOK_BYTES, ReadAhead
 from maskmill.storage.read_ahead import PART_BYTES as AHEAD_BYTES
@@ -250,18 +250,22 @@ class ObjectStore(Store):
         """Deletes objects, many at a time."""
         files.each(self.scheme, self.delete_one, paths)
 
-    def open(self, path: str, start: int = 0, end: int | None = None) -> io.BufferedReader:
+    def open(self, path: str, start: int = 0, end: int | None = None, version: str = "") -> io.BufferedReader:
         """Opens an object for reading from any place, and reads some of it; parts are fetched ahead of use.
 
-        start, end: what will be read at first, and behind what nothing is fetched ahead.
+        start, end: what will be read at first, and behind what nothing is fetched ahead. version: that is wanted; "":
+        the one that is there.
 
         Raises:
           MissingFileError: there is none.
+          ChangedError: it has another version.
         """
         first = LOOK_BYTES if end is None else min(end - start, AHEAD_BYTES)
         content, file = self.read_unseen(path, start, start + first) or (b"", self.find(path))
         if file is None:
             missing(path)
+        if version and file.version != version:
+            raise ChangedError(path)
         ahead = ReadAhead(file.size, functools.partial(self.fill, file), end)
         ahead.keep(start, memoryview(content))
 

@@ -87,7 +87,7 @@ def _write_piece(batch: UnitBatch, reading: ReadOptions, output: str, key: str) 
     rows: dict[int, list[tuple[int, int, int]]] = {namespace: [] for namespace in _MODELS}
     offset = 0
     modules = hashlib.sha256()
-    with files.new_file(_text_path(output, PIECES, key)) as file:
+    with batch.unchanged(), files.new_file(_text_path(output, PIECES, key)) as file:
         for source, units in batch.parts:
             wiki = site_base(source.header)
             for page in itertools.chain.from_iterable(read_unit(unit, reading, source.header) for unit in units):
@@ -100,7 +100,6 @@ def _write_piece(batch: UnitBatch, reading: ReadOptions, output: str, key: str) 
                 rows[page.namespace].append((name_hash(wiki, name), offset, len(page.text)))
                 file.write(page.text)
                 offset += len(page.text)
-    batch.check_unchanged()
     templates, of_modules = rows[TEMPLATE_NAMESPACE], rows[MODULE_NAMESPACE]
     completions.write_table(output, PIECES, key, np.array([*templates, *of_modules], TABLE))
     return {

@@ -5,7 +5,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 
 from maskmill.storage import files, progress
-from maskmill.storage.found_files import check_same, check_unchanged
+from maskmill.storage.found_files import check_same, unchanged
 from transforms.collection import Collection
 from transforms.inputs.bzip2 import Bzip2Streams
 from transforms.inputs.found_inputs import DateEvidence, decide_dates, find_inputs, read_evidence
@@ -53,9 +53,8 @@ def digest_input(numbered: tuple[int, files.FileInfo], date: str | None) -> tupl
 
 def _sha256_of(file: files.FileInfo | InputFile) -> str:
     """The checksum of an input, whose bzip2 streams are compared with theirs on the way; raises as `digest_input`."""
-    sha256 = files.sha256_of(file.path, also=Bzip2Streams(file.path).add)
-    check_unchanged(file)
-    return sha256
+    with unchanged([file]):
+        return files.sha256_of(file.path, also=Bzip2Streams(file.path).add)
 
 
 def _without_digest(inputs: Sequence[InputFile]) -> Iterator[InputFile]:

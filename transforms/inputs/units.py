@@ -5,12 +5,13 @@ reader reads on behind the unit's end to finish it. So the sequence of pages ove
 on where the file is cut nor on how it is packed, and no index is needed.
 """
 
+import contextlib
 import dataclasses
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from maskmill.storage import files
-from maskmill.storage.found_files import check_unchanged
+from maskmill.storage.found_files import unchanged
 from maskmill.text.file_kinds import InputFormat
 from transforms.inputs import mediawiki, parquet, text_formats
 from transforms.inputs.formats import EmptyInputError, detect
@@ -98,10 +99,9 @@ class UnitBatch:
     templates: str = ""
     source: str = ""
 
-    def check_unchanged(self) -> None:
-        """Raises RunFailedError if a file is not as it was when it was found; call it once it is read."""
-        for file in self.files:
-            check_unchanged(file)
+    def unchanged(self) -> contextlib.AbstractContextManager[None]:
+        """Within the block, the files are read as they were found; see `found_files.unchanged`."""
+        return unchanged(self.files)
 
     @property
     def parts(self) -> list[tuple[InputFile, list[Unit]]]:

@@ -232,6 +232,7 @@ def _write_fragment(
     findings = _Findings()
     reader = page_reader(reuse.previous, index_seal(reuse.previous)) if reuse.previous else None
     with contextlib.ExitStack() as stack:
+        stack.enter_context(batch.unchanged())  # what other content gives must not bear this key
         text = stack.enter_context(files.new_file(_path(output, key, _TEXT)))
         paragraphs = None
         if options.quality.finds_duplicates:
@@ -247,7 +248,6 @@ def _write_fragment(
             _extract_file(batch, file, units, extractor, writer, findings, exchange)
             writer.end_file()
         stored = None if pages is None else pages.finish()
-    batch.check_unchanged()  # what other content gave must not bear this key
     completions.write_table(output, KIND, key, np.array(writer.rows, TABLE))
     findings.counts["documents"] = len(writer.rows)
     caches = [

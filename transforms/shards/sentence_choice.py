@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from maskmill.storage import completions, files, progress
-from maskmill.storage.found_files import check_unchanged
+from maskmill.storage.found_files import unchanged
 from transforms.collection import Collection
 from transforms.inputs.items import CutOff
 from transforms.inputs.site import Site
@@ -144,9 +144,8 @@ def _train(
 
 def _write_parameters(name: str, inputs: Sequence[InputFile], reading: _TextReader) -> dict[str, Any]:
     texts = itertools.chain.from_iterable(reading.texts(file) for file in inputs)
-    parameters, text_bytes = training.train_parameters(texts)
-    for read in inputs:
-        check_unchanged(read)
+    with unchanged(inputs):
+        parameters, text_bytes = training.train_parameters(texts)
     if parameters is None:
         return {"parameters": None, "text_bytes": text_bytes, "files": []}
     contents = training.parameter_files(parameters)
