@@ -28,6 +28,7 @@ from servers.slow_store import Asked, chain, kind_of, repeated, slow_store
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.storage import completions, files, finished, stores
+from maskmill.storage.found_files import unchanged
 from maskmill.storage.web_client import WebClient
 from pipelines.commands import cli
 from transforms.inputs.batches import digest_input, digest_object
@@ -40,13 +41,13 @@ BUCKET = "maskmill-bucket"
 PART, LARGE = 16 << 20, 48 << 20  # bytes: an upload sends this in three parts
 # Of a build: for each shard and each unit, by the report for shards, whatever else, and those that follow one upon
 # another.
-MOST_OF_A_SHARD, MOST_OF_A_UNIT, MOST_REPORTED, MOST_OTHERS, MOST_IN_A_ROW = 9, 6, 16, 62, 110
-# Of a dump that is one unit. It is looked at when it is found, as the run begins, once it is read for its checksum and
-# as a unit, and by the report. The checks read its head and its end; so do the run, to cut it, and the report. It is
-# read for its date, for its checksum, as a unit, and by the report.
-MOST_LOOKS, MOST_READS = 5, 13
+MOST_OF_A_SHARD, MOST_OF_A_UNIT, MOST_REPORTED, MOST_OTHERS, MOST_IN_A_ROW = 7, 5, 16, 55, 70
+# Of a dump that is one unit. It is looked at when it is found, as the run begins, and by the report; it is read in the
+# version of then. The checks read its head and its end; so do the run, to cut it, and the report. It is read for its
+# date, for its checksum, as a unit, and by the report.
+MOST_LOOKS, MOST_READS = 3, 13
 MOST_READS_OF_A_VOCABULARY = 4  # by the checks, the worker, and the closing steps of the examples and of those picked
-MOST_REQUESTS_OF_A_FINISHED_BUILD, MOST_IN_A_ROW_OF_A_FINISHED_BUILD = 32, 15
+MOST_REQUESTS_OF_A_FINISHED_BUILD, MOST_IN_A_ROW_OF_A_FINISHED_BUILD = 24, 15
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +92,29 @@ def test_an_object_is_known_by_its_store_s_checksum_until_the_run_has_read_it(en
         RunFailedError, match=r"dump\.xml\.bz2: this input was changed while the command ran; run the same"
     ):
         digest_object(dataclasses.replace(known, changed=0))
+
+
+def test_an_object_is_read_in_the_version_that_was_found(environment: Mapping[str, str]) -> None:
+    path, other = f"gs://{BUCKET}/versions/text", f"gs://{BUCKET}/versions/other"
+    text = os.urandom(LARGE)
+    files.write_bytes(path, text)
+    files.write_bytes(other, b"one")
+    found = files.match(path)
+    with slow_store(environment, delay=0) as (slow, store), cloud.set_environment(slow), unchanged(found):
+        assert files.open_input(path, 0, files.TO_THE_END).read() == text
+        files.write_bytes(other, b"another")  # of which nothing was found
+        assert files.open_input(other).read() == b"another"
+    assert [one.kind for one in store.asked if one.name == "versions/text"].count("look") == 0
+    sentence = r"/text: this input was changed while the command ran; run the same command again"
+    for moment in ("between", "before"):
+        with (
+            pytest.raises(RunFailedError, match=sentence),
+            unchanged(found),
+            files.open_input(path, 0, files.TO_THE_END) as file,
+        ):
+            assert (file.read(1), moment) == (text[:1], "between")
+            files.write_bytes(path, text)
+            file.read()
 
 
 @pytest.mark.parametrize("status", [None, 503, 404])
