@@ -126,7 +126,7 @@ def write_example_shard(shard: TextShard, setup: ExamplesSetup, output: str, pre
         lambda record: completions.PieceFiles(written=[tuple(file) for file in record["files"]]),
         name=name + _tfrecord_suffix(setup) if plan.format.format == "tfrecord" else name,
         previous=previous,
-        ahead=lambda: files.opened_ahead([shard.path]),
+        inputs=[shard.path],
     )
     return ExampleShard(
         files=tuple(_files_of(record, plan, output)),

@@ -51,9 +51,6 @@ RUN, REUSE = "run", "reuse"
 _STORED = "stored"  # in a record: the store's own checksums of the piece's files
 TITLES = "titles"  # of the first documents of an extraction, by the name under which they are counted
 
-# Gives what is open while a piece waits for its turn and is made.
-Ahead = Callable[[], contextlib.AbstractContextManager[object]]
-
 _listed: dict[str, files.Listing] = {}  # what lay below directories when the run began
 _slot = threading.Lock()
 _thread = threading.local()  # `holds_slot`: whether this thread is inside one_shard_at_a_time
@@ -318,11 +315,12 @@ def once(
     name: str = "",
     fits: Callable[[dict[str, Any]], bool] = lambda record: True,
     previous: str = "",
-    ahead: Ahead = contextlib.nullcontext,
+    inputs: Sequence[str] = (),
+    computes: bool = True,
 ) -> dict[str, Any]:
     """The record of a piece that is finished, that the release before has, or that is made now.
 
-    One piece is made at a time in this process.
+    One piece that computes is made at a time in this process.
 
     A record counts only while it is intact itself and so are all files of its piece. Pieces do not nest: `make` may
     not call `once`.
@@ -336,7 +334,8 @@ def once(
       previous: the same stage's directory in the release before, which may have the piece; empty: there is none.
       fits: whether the record of the release before, which has the same key, says what this build would say; one that
         names paths may not.
-      ahead: begins, before it is this piece's turn, what `make` would wait for, and keeps it until that is done.
+      inputs: what `make` reads from their beginnings to their ends; objects are opened before it is this piece's turn.
+      computes: whether it waits for a turn; one that only copies, and needs little memory, may go beside others.
 
     Raises:
       RuntimeError: it is called inside the `make` of another piece, which holds the process's only slot.
@@ -357,7 +356,8 @@ def once(
         note_remade(output, kind, key, name or key, reason)
         files.delete([path for path in [work_path(output, TAKEN, f"{kind}-{key}.json")] if files.exists(path)])
     unsent: list[files.OutputFile] = []
-    with contextlib.nullcontext() if previous else ahead(), one_shard_at_a_time():
+    turn = one_shard_at_a_time() if computes else contextlib.nullcontext()
+    with files.opened_ahead(() if previous else inputs), turn:
         taken = _take(output, kind, key, previous, files_of, fits) if previous else None
         if taken is not None:
             return taken

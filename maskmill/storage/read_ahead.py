@@ -107,12 +107,6 @@ class Ahead(Generic[K, V]):
         fetched: Any = task.fetched
         return fetched  # type: ignore[no-any-return]
 
-    def allow(self, most_bytes: int) -> None:
-        """Changes how much may be fetched and not yet used."""
-        with self._changed:
-            self._most_bytes = most_bytes
-            self._changed.notify_all()
-
     def drop(self) -> None:
         """Forgets what was asked for and is not used."""
         with self._changed:
@@ -157,31 +151,19 @@ class Ahead(Generic[K, V]):
         return not self._bytes or self._bytes + self._waiting[0].size <= self._most_bytes
 
 
-class InOrder(Generic[K, V]):
-    """Each thing and what `fetch` gives of it, in order and once: one after another, of a store many ahead of use."""
+def in_order(place: str, fetch: Callable[[K], V], wanted: Sequence[tuple[K, int]]) -> Iterator[tuple[K, V]]:
+    """Each thing and what `fetch` gives of it, in order: one after another, or of a store many ahead of use.
 
-    def __init__(self, place: str, fetch: Callable[[K], V], wanted: Sequence[tuple[K, int]]) -> None:
-        """Fetches nothing yet. place: a path, local or not. wanted: the things, each with its bytes."""
-        self._wanted = wanted
-        self._ahead = Ahead(fetch, 0 if files.is_local(place) else files.MOST_AT_ONCE, PART_BYTES)
-        self._is_begun = False
-
-    @contextlib.contextmanager
-    def begun(self) -> Iterator[None]:
-        """Within the block, the first 8 MiB are fetched from a store, whether or not somebody uses them already."""
-        self._is_begun = True
-        try:
-            self._ahead.ask(self._wanted)
-            yield
-        finally:
-            self._ahead.close()
-
-    def __iter__(self) -> Iterator[tuple[K, V]]:
-        with contextlib.nullcontext() if self._is_begun else self.begun():
-            self._ahead.allow(_FETCHED_BYTES)
-            for _ in self._wanted:
-                with self._ahead.first() as task:
-                    yield task.wanted, self._ahead.result(task)
+    place: a path, local or not, which tells which. wanted: the things, each with its bytes.
+    """
+    ahead = Ahead(fetch, 0 if files.is_local(place) else files.MOST_AT_ONCE, _FETCHED_BYTES)
+    try:
+        ahead.ask(wanted)
+        for _ in wanted:
+            with ahead.first() as task:
+                yield task.wanted, ahead.result(task)
+    finally:
+        ahead.close()
 
 
 class ReadAhead:

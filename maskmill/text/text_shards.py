@@ -4,7 +4,6 @@
 done by `mlperf_shards`.
 """
 
-import contextlib
 import dataclasses
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
@@ -56,12 +55,7 @@ def shard_name(kind: ShardKind, number: int, count: int) -> str:
 
 
 def write_once(
-    name: str,
-    sources: Any,
-    output: str,
-    write: Callable[[str], dict[str, Any]],
-    previous: str = "",
-    ahead: completions.Ahead = contextlib.nullcontext,
+    name: str, sources: Any, output: str, write: Callable[[str], dict[str, Any]], previous: str = ""
 ) -> tuple[str, dict[str, Any]]:
     """Writes a shard, unless it is there already with the same content.
 
@@ -71,7 +65,7 @@ def write_once(
       output: the directory of the shards.
       write: writes the shard to a path, and returns its completion record: `size` and `sha256` of the file, and `md5`,
         the hashes of its articles where it belongs to the eval set.
-      previous, ahead: as `completions.once` takes them.
+      previous: as `completions.once` takes it.
 
     Returns:
       The key of the completion record, and the record.
@@ -85,7 +79,7 @@ def write_once(
         lambda record: completions.PieceFiles(written=[(name, record["size"], record["sha256"])]),
         name=name,
         previous=previous,
-        ahead=ahead,
+        computes=False,
     )
     return key, record
 

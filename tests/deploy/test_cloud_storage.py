@@ -33,7 +33,7 @@ from maskmill.storage.web_client import WebClient
 from pipelines.commands import cli
 from transforms.inputs.batches import digest_input, digest_object
 from transforms.inputs.units import Digest
-from transforms.shards.cached_texts import CachedTexts
+from transforms.shards.cached_texts import read_cached
 
 pytestmark = pytest.mark.long
 
@@ -150,7 +150,7 @@ def test_parts_of_many_texts_are_read_side_by_side(environment: Mapping[str, str
 
     with slow_store(environment, delay=0.05) as (slow, store), cloud.set_environment(slow):
         wanted = [(number, ranges) for number in range(40)]
-        blocks = list(CachedTexts(folder, wanted, lambda number: f"{folder}/{number}", make))
+        blocks = list(read_cached(folder, wanted, lambda number: f"{folder}/{number}", make))
     assert blocks == [text[start:end] for start, end in ranges.tolist()] * 40
     assert made == [gone]
     assert len([one for one in store.asked if one.kind == "read"]) == 40 + 1
@@ -432,10 +432,7 @@ def test_a_piece_waits_for_its_input_before_its_turn(environment: Mapping[str, s
 
     with cloud.server(note) as url, cloud.set_environment({"STORAGE_EMULATOR_HOST": url}):
         for _ in range(2):  # what is finished needs no input
-            assert (
-                completions.once(folder, "kind", "a", make, ahead=lambda: files.opened_ahead([text]))["text"]
-                == "A sentence.\n"
-            )
+            assert completions.once(folder, "kind", "a", make, inputs=[text])["text"] == "A sentence.\n"
     assert asked == [False]
 
 

@@ -156,7 +156,7 @@ def _write_library(pieces: Sequence[str], output: str, library: str, version: st
         return files.read_bytes(_text_path(output, PIECES, piece[0])) if len(piece[1]) else b""
 
     with files.new_file(_text_path(output, LIBRARY, library)) as file:
-        for (_, kept), text in read_ahead.InOrder(output, read, wanted):
+        for (_, kept), text in read_ahead.in_order(output, read, wanted):
             file.write(b"".join(text[start : start + size] for _, start, size in kept.tolist()))
     index = rows[is_first]
     index["offset"] = np.cumsum(index["size"]) - index["size"]

@@ -2,62 +2,54 @@
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 from maskmill.errors import MissingFileError
 from maskmill.storage import completions, files
-from maskmill.storage.read_ahead import LOOK_BYTES, PART_BYTES, InOrder
+from maskmill.storage.read_ahead import LOOK_BYTES, PART_BYTES, in_order
 from transforms.shards.byte_ranges import Ranges, near_ranges
 
 T = TypeVar("T")
 
 
-class CachedTexts(Generic[T]):
-    """Byte ranges of texts, in order and once; those of more than 8 MiB in parts.
+def read_cached(
+    output: str, wanted: Iterable[tuple[T, Ranges]], path_of: Callable[[T], str], make: Callable[[T], object]
+) -> Iterator[bytes]:
+    """Yields byte ranges of texts, in order; those of more than 8 MiB in parts.
 
     A store is asked at once for ranges that lie near each other, and for many at a time.
+
+    Args:
+      output: the directory of the build.
+      wanted: what has a text each, with its byte ranges [k, 2], which are in order.
+      path_of: gives the path of its text.
+      make: makes the text again.
+
+    Raises:
+      RunFailedError: a text is shorter than it was.
     """
+    gap = 0 if files.is_local(output) else LOOK_BYTES
+    reads = [
+        ((owner, group), group[-1][1] - group[0][0])
+        for owner, ranges in wanted
+        for group in near_ranges(ranges, gap, PART_BYTES)
+    ]
 
-    def __init__(
-        self, output: str, wanted: Iterable[tuple[T, Ranges]], path_of: Callable[[T], str], make: Callable[[T], object]
-    ) -> None:
-        """Reads nothing yet.
+    def read(part: tuple[T, list[tuple[int, int]]]) -> bytes | None:
+        owner, group = part
+        with contextlib.suppress(MissingFileError):
+            return files.read_range(path_of(owner), group[0][0], group[-1][1])
+        return None
 
-        Args:
-          output: the directory of the build.
-          wanted: what has a text each, with its byte ranges [k, 2], which are in order.
-          path_of: gives the path of its text.
-          make: makes the text again.
-        """
-        gap = 0 if files.is_local(output) else LOOK_BYTES
-        reads = [
-            ((owner, group), group[-1][1] - group[0][0])
-            for owner, ranges in wanted
-            for group in near_ranges(ranges, gap, PART_BYTES)
-        ]
-
-        def read(part: tuple[T, list[tuple[int, int]]]) -> bytes | None:
-            owner, group = part
-            with contextlib.suppress(MissingFileError):
-                return files.read_range(path_of(owner), group[0][0], group[-1][1])
-            return None
-
-        self._path_of, self._make = path_of, make
-        self._reads = InOrder(output, read, reads)
-        self.begun = self._reads.begun
-
-    def __iter__(self) -> Iterator[bytes]:
-        """Raises RunFailedError where a text is shorter than it was."""
-        made = set()
-        for (owner, group), content in self._reads:
-            path = self._path_of(owner)
-            if content is None:
-                if path not in made:
-                    with files.leaving_ends(None):
-                        self._make(owner)
-                    made.add(path)
-                content = files.read_range(path, group[0][0], group[-1][1])
-            if len(content) != group[-1][1] - group[0][0]:
-                raise completions.lost_meanwhile(path)
-            for start, end in group:
-                yield content[start - group[0][0] : end - group[0][0]]
+    made = set()
+    for (owner, group), content in in_order(output, read, reads):
+        if content is None:
+            if path_of(owner) not in made:
+                with files.leaving_ends(None):
+                    make(owner)
+                made.add(path_of(owner))
+            content = files.read_range(path_of(owner), group[0][0], group[-1][1])
+        if len(content) != group[-1][1] - group[0][0]:
+            raise completions.lost_meanwhile(path_of(owner))
+        for start, end in group:
+            yield content[start - group[0][0] : end - group[0][0]]

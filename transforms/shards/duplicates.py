@@ -100,7 +100,7 @@ def _write_decision(parts: Sequence[Part]) -> dict[str, Any]:
     sizes = files.sizes_in(files.parent(search.path("exact", 0)))
     rows = np.empty(len(near) + sum(sizes[path] for path in exact) // DROPPED.itemsize, DROPPED)
     end = 0
-    for path, content in read_ahead.InOrder(search.output, files.read_bytes, [(path, sizes[path]) for path in exact]):
+    for path, content in read_ahead.in_order(search.output, files.read_bytes, [(path, sizes[path]) for path in exact]):
         first, last = np.searchsorted(near["fragment"], [exact[path].number, exact[path].end])
         of_part = np.concatenate([np.frombuffer(content, DROPPED), near[first:last]])
         start, end = end, end + len(of_part)

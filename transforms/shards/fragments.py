@@ -32,7 +32,7 @@ from transforms.inputs.items import CutOff, Document, RejectedPage
 from transforms.inputs.mediawiki import Page
 from transforms.inputs.units import InputFile, Unit, UnitBatch, read_unit
 from transforms.shards.byte_ranges import Ranges
-from transforms.shards.cached_texts import CachedTexts
+from transforms.shards.cached_texts import read_cached
 from transforms.shards.document_extractor import (
     DocumentExtractor,
     ExtractedDocument,
@@ -406,9 +406,9 @@ def unknown_templates_of(fragments: Sequence[Fragment], records: Records) -> lis
     )
 
 
-def read_ranges(pieces: Pieces, extractions: Extractions, output: str) -> CachedTexts[Fragment]:
-    """The bytes of pieces, in order; a fragment is extracted again where its text is gone."""
-    return CachedTexts(
+def read_ranges(pieces: Pieces, extractions: Extractions, output: str) -> Iterator[bytes]:
+    """Yields the bytes of pieces, in order, as `read_cached`; extracts a fragment again where its text is gone."""
+    return read_cached(
         output,
         pieces,
         lambda fragment: _path(output, fragment.key, _TEXT),

@@ -9,7 +9,6 @@ cleaned batch `<key>`: `<key>.train`, the training text of its files one after a
 articles. Both are caches: where they are gone, they are made again from the raw files.
 """
 
-import contextlib
 import dataclasses
 import itertools
 import operator
@@ -29,7 +28,7 @@ from transforms.compat.wikiextractor import pack_files
 from transforms.inputs.units import InputFile
 from transforms.sentences.choice import named_choice
 from transforms.shards.byte_ranges import Ranges, merge_ranges, ranges_of
-from transforms.shards.cached_texts import CachedTexts
+from transforms.shards.cached_texts import read_cached
 from transforms.shards.fragments import Fragment, Pieces, in_order, read_ranges, read_tables
 from transforms.shards.options import ExtractionOptions, SplitOptions
 
@@ -247,8 +246,7 @@ def _read_batch(batch: RawBatch, extraction: ExtractionOptions, output: str) -> 
         for fragment, ranges in raw.pieces:
             of_fragments.setdefault(fragment.key, (fragment, []))[1].append(ranges)
     pieces = [(fragment, np.concatenate(ranges)) for fragment, ranges in of_fragments.values()]
-    blocks = iter(read_ranges(pieces, {"": extraction}, output))
-    packed = _texts(blocks, [raw.size for raw in batch if raw.file is None])
+    packed = _texts(read_ranges(pieces, {"": extraction}, output), [raw.size for raw in batch if raw.file is None])
     for raw in batch:
         if raw.file is None:
             yield next(packed)
@@ -306,28 +304,13 @@ def gather_part(
     Raises:
       UnusableInputError: a file has no article left for training.
     """
-    text = CachedTexts(
-        output,
-        [(batch, _range_of(batch, first, last, plan.kind)) for batch, first, last in plan.pieces],
-        lambda batch: _path(output, batch.key, plan.kind),
-        lambda batch: _write_cleaned(batch.raw, split, extraction, output, batch.key),
-    )
-    return write_planned(plan, output, lambda path: _write_part(path, plan, text), previous, text.begun)
+    return write_planned(plan, output, lambda path: _write_part(path, plan, split, extraction, output), previous)
 
 
-def write_planned(
-    plan: PartPlan,
-    output: str,
-    write: Callable[[str], dict[str, Any]],
-    previous: str = "",
-    ahead: completions.Ahead = contextlib.nullcontext,
-) -> TextShard:
-    """As `gather_part`.
-
-    write: writes the shard to a path, and returns its completion record. ahead: as `completions.once` takes it.
-    """
+def write_planned(plan: PartPlan, output: str, write: Callable[[str], dict[str, Any]], previous: str = "") -> TextShard:
+    """As `gather_part`; write: writes the shard to a path, and returns its completion record."""
     sources = [(batch.key, first, last) for batch, first, last in plan.pieces]
-    key, record = write_once(plan.name, sources, output, write, previous, ahead=ahead)
+    key, record = write_once(plan.name, sources, output, write, previous)
     return TextShard(
         path=files.join(output, plan.name),
         kind=plan.kind,
@@ -346,15 +329,23 @@ def write_planned(
     )
 
 
-def _write_part(path: str, plan: PartPlan, blocks: Iterable[bytes]) -> dict[str, Any]:
+def _write_part(
+    path: str, plan: PartPlan, split: SplitOptions, extraction: ExtractionOptions, output: str
+) -> dict[str, Any]:
     """Writes the file of a shard, and returns its completion record."""
+    blocks = read_cached(
+        output,
+        [(batch, _range_of(batch, first, last, plan.kind)) for batch, first, last in plan.pieces],
+        lambda batch: _path(output, batch.key, plan.kind),
+        lambda batch: _write_cleaned(batch.raw, split, extraction, output, batch.key),
+    )
     gathered = [
         (raw.name, file)
         for batch, first, last in plan.pieces
         for raw, file in zip(batch.raw[first:last], batch.cleaned[first:last], strict=True)
     ]
     sentences = 0
-    texts = _texts(iter(blocks), [file.size(plan.kind) for _, file in gathered])
+    texts = _texts(blocks, [file.size(plan.kind) for _, file in gathered])
     with files.new_file(path) as shard:
         for (name, _), text in zip(gathered, texts, strict=True):
             if plan.kind == "train":

@@ -6,7 +6,6 @@ decides on them first, and then counts without them.
 """
 
 import collections
-import contextlib
 import dataclasses
 import itertools
 import math
@@ -17,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from maskmill.errors import UnusableInputError
-from maskmill.storage import completions, files, progress
+from maskmill.storage import files, progress
 from maskmill.storage.manifest import sum_counts
 from maskmill.text.text_shards import (
     DEFAULT_SHARD_SIZE_MB,
@@ -327,23 +326,15 @@ def PlanTextShards(
 
 def assemble_text_shard(plan: ShardPlan, extractions: Extractions, output: str, previous: str = "") -> TextShard:
     """Writes a shard from its fragments, unless it is there already, or in the release before (`previous`)."""
-    text = read_ranges(plan.pieces, extractions, output)
-    return write_planned(plan, output, lambda path: _write_shard(path, plan, text), previous, text.begun)
+    return write_planned(plan, output, lambda path: _write_shard(path, plan, extractions, output), previous)
 
 
 def write_planned(
-    plan: ShardPlan,
-    output: str,
-    write: Callable[[str], dict[str, Any]],
-    previous: str = "",
-    ahead: completions.Ahead = contextlib.nullcontext,
+    plan: ShardPlan, output: str, write: Callable[[str], dict[str, Any]], previous: str = ""
 ) -> TextShard:
-    """Has `write` write a shard to a path and give its record, unless it is there already, or in `previous`.
-
-    ahead: as `completions.once` takes it.
-    """
+    """Has `write` write a shard to a path and give its record, unless it is there already, or in `previous`."""
     pieces = [(fragment.key, ranges) for fragment, ranges in plan.pieces]
-    key, record = write_once(plan.name, pieces, output, write, previous, ahead)
+    key, record = write_once(plan.name, pieces, output, write, previous)
     return TextShard(
         path=files.join(output, plan.name),
         kind=plan.kind,
@@ -357,11 +348,11 @@ def write_planned(
     )
 
 
-def _write_shard(path: str, plan: ShardPlan, text: Iterable[bytes]) -> dict[str, Any]:
+def _write_shard(path: str, plan: ShardPlan, extractions: Extractions, output: str) -> dict[str, Any]:
     """Writes the file of a shard, and returns its completion record."""
     eval_blocks: list[bytes] = []
     with files.new_file(path) as file:
-        for block in text:
+        for block in read_ranges(plan.pieces, extractions, output):
             file.write(block)
             if plan.kind == "eval":
                 eval_blocks.append(block)
