@@ -6,7 +6,7 @@
 DUMP (default: the sample) is built on a local disk, then into a Cloud Storage emulator on this machine, behind a
 server that answers each request after a delay, any number at a time; then the finished build is run again. Each of the
 first two is built twice and the second one counts: meanwhile the system has found the memory that files and objects
-take, which costs a virtual machine more than to copy them. For each
+take, which costs a virtual machine more than to copy them. So is the dump's first megabyte, for the start-up. For each
 folder of the build the rows give the requests by kind, the bytes of both directions, and the chain: the most requests
 that followed one upon another, which times the delay is what the store costs at least, however many workers there are;
 and how many asked again for what was asked before, with no write in between. The emulator and the server before it
@@ -16,6 +16,7 @@ The reports verify nothing, because by default what is on this machine is verifi
 """
 
 import argparse
+import bz2
 import collections
 import os
 import shutil
@@ -27,7 +28,7 @@ from typing import TYPE_CHECKING
 import psutil
 
 from benchmarks.build import SAMPLE
-from benchmarks.measure import Usage, measure, print_machine
+from benchmarks.measure import Usage, measure, print_machine, ratio
 from benchmarks.reference import VOCABULARY
 from maskmill.storage import files
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 BUCKET, BUILD = "maskmill-benchmark", "build"
 LENGTHS = ["--examples.max_seq_length=512", "--examples.max_predictions_per_seq=76"]
+_PAGE_END = b"</page>\n"
 KINDS = ("list", "look", "read", "write", "copy", "delete", "bucket")
 
 
@@ -53,6 +55,15 @@ def build(arguments: argparse.Namespace, dump: str, output: str, environment: di
     if usage.exit_code:
         sys.exit(f"the build ended with exit code {usage.exit_code}:\n{usage.output[-2000:]}")
     return usage
+
+
+def head_of(dump: Path, folder: Path) -> Path:
+    """A dump of the first megabyte of pages: to build it takes little but the start-up."""
+    with bz2.open(dump) as file:
+        text = file.read(1 << 20)
+    head = folder / f"head-of-{dump.name}"
+    head.write_bytes(bz2.compress(text[: text.rindex(_PAGE_END) + len(_PAGE_END)] + b"</mediawiki>\n"))
+    return head
 
 
 def servers_cpu() -> float:
@@ -101,32 +112,49 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         config = folder / "build.yaml"
-        for _ in range(2):
-            local = build(arguments, arguments.dump, str(folder / "local"), {}, config)
-            shutil.rmtree(folder / "local")
-        print(local.row("local disk"))
+        dumps = {"start-up": head_of(Path(arguments.dump), folder), "local disk": Path(arguments.dump)}
+        on_disk: list[float] = []
+        for label, path in dumps.items():
+            for _ in range(2):
+                local = build(arguments, str(path), str(folder / "local"), {}, config)
+                shutil.rmtree(folder / "local")
+            print(local.row(label))
+            on_disk.append(local.wall)
         with (
             cloud.storage(folder, BUCKET) as environment,
             slow_store(environment, delay=arguments.delay) as (slow, store),
         ):
-            dump = arguments.dump
-            if arguments.in_store:
-                cloud.upload(environment, BUCKET, Path(dump).name, Path(dump).read_bytes())
-                dump = f"gs://{BUCKET}/{Path(dump).name}"
-            build(arguments, dump, f"gs://{BUCKET}/{BUILD}", slow, config)
-            with cloud.set_environment(environment):
-                files.delete(files.list_below(f"gs://{BUCKET}/{BUILD}"))
-            store.asked.clear()
-            for label in ("object store", "again"):
+            in_store: list[float] = []
+
+            def build_in_store(label: str, dump: str) -> None:
+                """Prints what a build took, without the servers, too, and what it asked."""
+                store.asked.clear()
                 before = servers_cpu()
                 usage = build(arguments, dump, f"gs://{BUCKET}/{BUILD}", slow, config)
-                print(f"{usage.row(label)}   {usage.wall / local.wall:.2f} times the local disk's time")
                 servers = servers_cpu() - before
-                left = usage.wall - servers / (os.cpu_count() or 1)
-                print(f"  the servers took {servers:.2f} s CPU beside it; {left:.2f} s wall without them", end="")
-                print(f", {left / local.wall:.2f} times the local disk's time")
-                print_requests(store.asked)
-                store.asked.clear()
+                in_store.append(usage.wall - servers / (os.cpu_count() or 1))
+                print(usage.row(label))
+                print(f"  the servers took {servers:.2f} s CPU beside it; {in_store[-1]:.2f} s wall without them")
+                if label != "start-up":
+                    print_requests(store.asked)
+
+            for label, path in zip(("start-up", "object store"), dumps.values(), strict=True):
+                dump = str(path)
+                if arguments.in_store:
+                    cloud.upload(environment, BUCKET, path.name, path.read_bytes())
+                    dump = f"gs://{BUCKET}/{path.name}"
+                build(arguments, dump, f"gs://{BUCKET}/{BUILD}", slow, config)
+                with cloud.set_environment(environment):
+                    files.delete(files.list_below(f"gs://{BUCKET}/{BUILD}"))
+                build_in_store(label, dump)
+                if label == "start-up":
+                    with cloud.set_environment(environment):
+                        files.delete(files.list_below(f"gs://{BUCKET}/{BUILD}"))
+            build_in_store("again", dump)
+            print(
+                f"without the servers: {ratio(in_store[1], on_disk[1], 2)} times the local disk's wall time; after "
+                f"start-up {ratio(in_store[1] - in_store[0], on_disk[1] - on_disk[0], 2)} times"
+            )
 
 
 if __name__ == "__main__":
