@@ -53,6 +53,7 @@ TITLES = "titles"  # of the first documents of an extraction, by the name under 
 
 _listed: dict[str, files.Listing] = {}  # what lay below directories when the run began
 _slot = threading.Lock()
+_copying = threading.BoundedSemaphore(3)  # as many as a local worker has pieces; some runners have a dozen threads
 _thread = threading.local()  # `holds_slot`: whether this thread is inside one_shard_at_a_time
 
 
@@ -335,7 +336,7 @@ def once(
       fits: whether the record of the release before, which has the same key, says what this build would say; one that
         names paths may not.
       inputs: what `make` reads from their beginnings to their ends; objects are opened before it is this piece's turn.
-      computes: whether it waits for a turn; one that only copies, and needs little memory, may go beside others.
+      computes: whether it waits for its turn; one that only copies, and needs little memory, goes beside others.
 
     Raises:
       RuntimeError: it is called inside the `make` of another piece, which holds the process's only slot.
@@ -356,7 +357,7 @@ def once(
         note_remade(output, kind, key, name or key, reason)
         files.delete([path for path in [work_path(output, TAKEN, f"{kind}-{key}.json")] if files.exists(path)])
     unsent: list[files.OutputFile] = []
-    turn = one_shard_at_a_time() if computes else contextlib.nullcontext()
+    turn = one_shard_at_a_time() if computes else _copying
     with files.opened_ahead(() if previous else inputs), turn:
         taken = _take(output, kind, key, previous, files_of, fits) if previous else None
         if taken is not None:

@@ -27,7 +27,7 @@ from servers import cloud
 from servers.slow_store import Asked, chain, kind_of, repeated, slow_store
 
 from maskmill.errors import RunFailedError, UnusableInputError
-from maskmill.storage import completions, files, finished, stores
+from maskmill.storage import cloud_store, completions, files, finished, stores
 from maskmill.storage.found_files import unchanged
 from maskmill.storage.web_client import WebClient
 from pipelines.commands import cli
@@ -434,6 +434,23 @@ def test_a_piece_waits_for_its_input_before_its_turn(environment: Mapping[str, s
         for _ in range(2):  # what is finished needs no input
             assert completions.once(folder, "kind", "a", make, inputs=[text])["text"] == "A sentence.\n"
     assert asked == [False]
+
+
+def test_uploads_use_the_memory_of_others_again(environment: Mapping[str, str]) -> None:
+    path, kept = f"gs://{BUCKET}/memory", list[set[int]]()
+    for _ in range(2):
+        data = os.urandom(LARGE + 1000)
+        files.write_bytes(path, data)
+        assert files.read_bytes(path) == data
+        kept.append({id(chunk.obj) for chunk in files.store_of(path).chunks})
+    assert kept[0] == kept[1]
+    assert 2 < len(kept[0]) <= 8
+
+
+@pytest.mark.parametrize("start", range(8))
+def test_what_is_left_of_a_part_is_sent(start: int) -> None:
+    rest = cloud_store._behind([b"abc", b"", memoryview(b"defg")], start)
+    assert b"".join(rest) == b"abcdefg"[start:]
 
 
 def test_ends_without_room_are_sent_at_once(environment: Mapping[str, str]) -> None:
