@@ -85,17 +85,19 @@ class LocalGraph(Graph):
     def create(self, label: str, descriptions: Iterable[Any]) -> "LocalCollection":
         return LocalCollection(self._steps, (), lambda: descriptions)
 
-    def run(self, spread: Spread, *, beside: bool = False) -> None:
+    def run(self, spread: Spread, *, beside: bool = False, goes_on: bool = False) -> None:
         """Runs each step once those that it takes from have run, and spreads together what can be spread then.
 
-        Work that is spread over what other spread work gives goes on with each description as soon as it is there.
-
-        beside: whether steps that nothing takes from, as closing steps, run in threads beside what is spread.
+        Args:
+          spread: does work.
+          beside: whether steps that nothing takes from, as closing steps, run in threads beside what is spread.
+          goes_on: whether work that is spread over what other spread work gives goes on with each description as soon
+            as it is there, and does not wait for all.
         """
         with _starting(beside) as start:
             while self._steps:
                 self._run_ready(start)
-                if steps := self._take_spreads():
+                if steps := self._take_spreads(goes_on):
                     self._spread_together(steps, spread, start)
 
     def _run_ready(self, start: "_Start") -> None:
@@ -109,12 +111,12 @@ class LocalGraph(Graph):
                 else:
                     start(step.run)
 
-    def _take_spreads(self) -> "list[LocalCollection]":
+    def _take_spreads(self, goes_on: bool) -> "list[LocalCollection]":
         """The steps whose work can be spread now, and behind them those that go on with each thing that they give."""
         taken: dict[int, LocalCollection] = {}
         for step in self._steps:
             is_begun = isinstance(step.make, _Work) and step.is_ready
-            if is_begun or (isinstance(step.make, _Work | _Each) and id(step.sources[0]) in taken):
+            if is_begun or (goes_on and isinstance(step.make, _Work | _Each) and id(step.sources[0]) in taken):
                 taken[id(step)] = step
         for step in reversed(list(taken.values())):  # what leads to no work has time
             if isinstance(step.make, _Each) and not any(step in other.sources for other in taken.values()):

@@ -110,7 +110,8 @@ def run(
             ending.enter_context(watched)
             if runner.processes and meanwhile is not None:
                 ending.enter_context(ThreadPoolExecutor(1)).submit(meanwhile)
-            graph.run(spread, beside=bool(runner.processes or place))
+            # On a disk nothing is waited for, and each step shows how far it is and how long it has taken.
+            graph.run(spread, beside=bool(runner.processes or place), goes_on=bool(place))
     return True
 
 

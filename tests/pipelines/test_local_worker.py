@@ -192,28 +192,30 @@ def test_a_step_goes_on_with_each_description_as_soon_as_it_is_there(workers: Wo
     after = graph.create("Numbers", range(9)).spread("One", wait_for_the_next, tmp_path)
     some = after.spread("After", go_on, tmp_path).flat_map("Twice", lambda number: number % 3 * [number])
     made = some.spread("Last", double)
-    graph.run(workers.spread)
+    graph.run(workers.spread, goes_on=True)
     assert after.descriptions == list(range(9))
     assert some.descriptions == [2, 2, 4, 8, 8, 10, 14, 14, 16]
     assert made.descriptions == [2 * number for number in some.descriptions]
 
 
-def test_what_closes_a_step_runs_beside_the_steps_that_go_on(workers: Workers, tmp_path: Path) -> None:
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_what_closes_a_step_runs_beside_the_steps_behind_it(goes_on: bool, workers: Workers, tmp_path: Path) -> None:
     a, b, graph = tmp_path / "a", tmp_path / "b", LocalGraph()
     one = graph.create("Numbers", [1, 2]).spread("One", double)
     closed = one.together().map("Close", lambda numbers: wait_for_other(sum(numbers), a, b))
     after = one.spread("After", wait_for_other, b, a)
-    graph.run(workers.spread, beside=True)
+    graph.run(workers.spread, beside=True, goes_on=goes_on)
     assert (closed.descriptions, after.descriptions) == ([6], [2, 4])
 
 
+@pytest.mark.parametrize("goes_on", [False, True])
 @pytest.mark.parametrize("spread", [one_by_one, in_threads(3)])
-def test_a_graph_runs_without_workers(spread: Spread) -> None:
+def test_a_graph_runs_without_workers(spread: Spread, goes_on: bool) -> None:
     for numbers in ([], [3, 1, 2]):
         graph = LocalGraph()
         doubled = graph.create("Numbers", numbers).spread("One", double).spread("Other", double)
         added = doubled.joined("Both", graph.create("More", [5])).together().map("Sum", sum)
-        graph.run(spread)
+        graph.run(spread, goes_on=goes_on)
         assert doubled.descriptions == [4 * number for number in numbers]
         assert added.descriptions == [4 * sum(numbers) + 5]
 
