@@ -3,7 +3,8 @@
 gcp-storage-emulator gives each object a generation, but ignores ifGenerationMatch. This program wraps its handlers:
 they run one after the other, so a check and the change that follows are one step, while bodies come and go at the same
 time. An upload's description and content are taken apart by their boundary (the emulator parses both as a mail), and
-large objects have no md5, as composed ones of the real service: both took most of the time.
+large objects have no md5, as composed ones of the real service: both took most of the time. Of an upload in parts it
+tells what the service tells to a client that has lost an answer.
 
 https://cloud.google.com/storage/docs/request-preconditions
 """
@@ -89,7 +90,32 @@ def _download(request: Any, response: Any, storage: Any, *args: Any, **kwargs: A
     _DOWNLOAD(request, response, storage, *args, **kwargs)
 
 
+def _incomplete(response: Any, storage: Any, upload: str, fallback_end: int = 0) -> None:
+    """Says how many bytes of an upload there are; of none, nothing, as the real service."""
+    response.status = objects.GoogleHTTPStatus.RESUME_INCOMPLETE
+    if received := storage.get_resumable_byte_count(upload):
+        response["Range"] = f"bytes=0-{received - 1}"
+
+
+def _finalize(response: Any, storage: Any, obj: Any, data: bytes, upload: str) -> None:
+    """Makes an object of an upload, and remembers what was said of it."""
+    _FINALIZE(response, storage, obj, data, upload)
+    _finished[upload] = response._content
+
+
+def _upload_part(request: Any, response: Any, storage: Any, *args: Any, **kwargs: Any) -> None:
+    """Takes a part; says again of an upload that is finished what it has said, to a client that has not heard it."""
+    finished = _finished.get(request.query["upload_id"][0])
+    if finished is None:
+        _UPLOAD_PART(request, response, storage, *args, **kwargs)
+    else:
+        response.json(json.loads(finished))
+
+
+_finished: dict[str, str] = {}  # the answers to uploads in parts
 _DOWNLOAD, _READ_DATA, _MD5 = objects.download, server._read_data, objects._md5
+_FINALIZE, _UPLOAD_PART = objects._finalize_resumable_object, objects.upload_partial
+_REPLACED = {_DOWNLOAD: _download, _UPLOAD_PART: _upload_part}
 _BOUNDARY = re.compile('boundary="?([^";]+)')
 
 
@@ -114,6 +140,7 @@ def main() -> None:
     keep_freed_memory()
     emulated.Storage._bucket_soft_delete_retention_seconds = lambda storage, bucket: 0  # a week is too long for tests
     objects.download = _download  # which `get` calls
+    objects._resumable_incomplete, objects._finalize_resumable_object = _incomplete, _finalize
     server._read_data = _read_data
     objects._md5 = lambda content: "" if len(content) > _LARGE else _MD5(content)
     server.server.HTTPServer = http.server.ThreadingHTTPServer
@@ -124,10 +151,7 @@ def main() -> None:
     server.HANDLERS = tuple(
         (
             pattern,
-            {
-                method: _with_preconditions(_download if handler is _DOWNLOAD else handler)
-                for method, handler in handlers.items()
-            },
+            {method: _with_preconditions(_REPLACED.get(handler, handler)) for method, handler in handlers.items()},
         )
         for pattern, handlers in server.HANDLERS
     )
