@@ -52,6 +52,7 @@ _STORED = "stored"  # in a record: the store's own checksums of the piece's file
 TITLES = "titles"  # of the first documents of an extraction, by the name under which they are counted
 
 _listed: dict[str, files.Listing] = {}  # what lay below directories when the run began
+_made: set[str] = set()  # the records below them that this process has written since then
 _slot = threading.Lock()
 _copying = threading.BoundedSemaphore(3)  # as many as a local worker has pieces; some runners have a dozen threads
 _thread = threading.local()  # `holds_slot`: whether this thread is inside one_shard_at_a_time
@@ -296,12 +297,15 @@ def one_shard_at_a_time() -> Iterator[None]:
 def listed(there: Mapping[str, files.Listing]) -> Iterator[None]:
     """Within the block, `once` asks a store for no record that was not there when its directory was listed.
 
-    Only for a run that makes each piece once. there: what lay below directories.
+    Only for a run that makes each piece once: of two with the same key, as of equal inputs, both may be made.
+
+    there: what lay below directories.
     """
     _listed.update(there)
     try:
         yield
     finally:
+        _made.clear()
         for output in there:
             del _listed[output]
 
@@ -343,8 +347,9 @@ def once(
     """
     refuse_nesting()
     path = work_path(output, kind, f"{key}.json")
-    is_known = output not in _listed or not _listed[output].tells_of(path) or _listed[output].has(path)
-    content = _read(path) if is_known else None
+    there = _listed.get(output)
+    may_be_there = there is None or not there.tells_of(path) or there.has(path) or path in _made
+    content = _read(path) if may_be_there else None
     if content is not None:
         record = unsealed_json(kind, key, content)
         reason = (
@@ -369,6 +374,8 @@ def once(
     if known := {file.path[start:]: file.stored for file in unsent if file.stored}:
         record[_STORED] = known
     store(output, kind, key, record)
+    if there is not None:
+        _made.add(path)
     return record
 
 

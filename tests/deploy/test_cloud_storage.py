@@ -436,6 +436,28 @@ def test_a_piece_waits_for_its_input_before_its_turn(environment: Mapping[str, s
     assert asked == [False]
 
 
+def test_a_record_is_asked_for_if_it_was_there_or_this_process_has_made_it(environment: Mapping[str, str]) -> None:
+    folder = f"gs://{BUCKET}/listed"
+    made: list[str] = []
+
+    def make(key: str) -> dict[str, Any]:
+        made.append(key)
+        return {"key": key}
+
+    def once(key: str) -> None:
+        assert completions.once(folder, "kind", key, lambda: make(key)) == {"key": key}
+
+    once("before")
+    with slow_store(environment, delay=0) as (slow, store), cloud.set_environment(slow):
+        with completions.listed({folder: files.Listing(folder)}):
+            for key in ("before", "new", "new"):
+                once(key)
+        once("other")
+    assert made == ["before", "new", "other"]
+    read = [files.base_name(one.name) for one in store.asked if one.kind == "read"]
+    assert read == ["before.json", "new.json", "other.json"]
+
+
 def test_uploads_use_the_memory_of_others_again(environment: Mapping[str, str]) -> None:
     path, kept = f"gs://{BUCKET}/memory", list[set[int]]()
     for _ in range(2):
