@@ -126,6 +126,10 @@ def main() -> None:
         ):
             in_store: list[float] = []
 
+            def clear() -> None:
+                with cloud.set_environment(environment):
+                    files.delete(files.list_below(f"gs://{BUCKET}/{BUILD}"))
+
             def build_in_store(label: str, dump: str) -> None:
                 """Prints what a build took, without the servers, too, and what it asked."""
                 store.asked.clear()
@@ -143,13 +147,10 @@ def main() -> None:
                 if arguments.in_store:
                     cloud.upload(environment, BUCKET, path.name, path.read_bytes())
                     dump = f"gs://{BUCKET}/{path.name}"
+                clear()
                 build(arguments, dump, f"gs://{BUCKET}/{BUILD}", slow, config)
-                with cloud.set_environment(environment):
-                    files.delete(files.list_below(f"gs://{BUCKET}/{BUILD}"))
+                clear()
                 build_in_store(label, dump)
-                if label == "start-up":
-                    with cloud.set_environment(environment):
-                        files.delete(files.list_below(f"gs://{BUCKET}/{BUILD}"))
             build_in_store("again", dump)
             print(
                 f"without the servers: {ratio(in_store[1], on_disk[1], 2)} times the local disk's wall time; after "
