@@ -55,7 +55,7 @@ _listed: dict[str, files.Listing] = {}  # what lay below directories when the ru
 _made: set[str] = set()  # the records below them that this process has written since then
 _slot = threading.Lock()
 _copying = threading.BoundedSemaphore(3)  # as many as a local worker has pieces; some runners have a dozen threads
-_thread = threading.local()  # `holds_slot`: whether this thread is inside one_shard_at_a_time
+_thread = threading.local()  # `holds_slot`: whether this thread has a turn
 
 
 def fingerprint(*parts: Any) -> str:
@@ -284,8 +284,15 @@ def one_shard_at_a_time() -> Iterator[None]:
     Raises:
       RuntimeError: this thread is inside it already; it is not re-entrant.
     """
+    with _in_turn(_slot):
+        yield
+
+
+@contextlib.contextmanager
+def _in_turn(turns: contextlib.AbstractContextManager[object]) -> Iterator[None]:
+    """Takes one of some turns; raises RuntimeError if this thread has one."""
     refuse_nesting()
-    with _slot:
+    with turns:
         _thread.holds_slot = True
         try:
             yield
@@ -362,7 +369,7 @@ def once(
         note_remade(output, kind, key, name or key, reason)
         files.delete([path for path in [work_path(output, TAKEN, f"{kind}-{key}.json")] if files.exists(path)])
     unsent: list[files.OutputFile] = []
-    turn = one_shard_at_a_time() if computes else _copying
+    turn = _in_turn(_slot if computes else _copying)
     with files.opened_ahead(() if previous else inputs), turn:
         taken = _take(output, kind, key, previous, files_of, fits) if previous else None
         if taken is not None:

@@ -28,8 +28,9 @@ def outcome(work: Callable[[], Any]) -> Any:
     return results[0]
 
 
+@pytest.mark.parametrize("computes", [False, True])
 @pytest.mark.parametrize("inner_is_finished", [False, True])
-def test_a_piece_inside_another_is_refused_at_once(inner_is_finished: bool, tmp_path: Path) -> None:
+def test_a_piece_inside_another_is_refused_at_once(inner_is_finished: bool, computes: bool, tmp_path: Path) -> None:
     output = str(tmp_path)
 
     def inner() -> dict[str, Any]:
@@ -37,7 +38,7 @@ def test_a_piece_inside_another_is_refused_at_once(inner_is_finished: bool, tmp_
 
     if inner_is_finished:
         assert outcome(inner) == {"size": 1}
-    error = outcome(lambda: completions.once(output, "text", "outer", inner))
+    error = outcome(lambda: completions.once(output, "text", "outer", inner, computes=computes))
     assert isinstance(error, RuntimeError)
     assert "starts another inside it" in str(error)
     # Nothing is written for the outer piece, and the slot is free again.
