@@ -201,7 +201,7 @@ BASED := --constraint requirements.lock --constraint requirements-gcp.lock
 
 lock: ## write the lock files anew, with the checksums of all packages (needs uv)
 	$(COMPILE) --upgrade --output-file requirements.lock
-	$(COMPILE) --extra gcp --extra events --constraint requirements.lock --output-file requirements-gcp.lock
+	$(COMPILE) --extra gcp --constraint requirements.lock --output-file requirements-gcp.lock
 	$(COMPILE) --extra test $(BASED) --output-file requirements-test.lock
 	$(COMPILE) --extra dev $(BASED) --constraint requirements-test.lock --output-file requirements-dev.lock
 	printf '%s\n' 'grain>=0.2.10' 'nbclient>=0.10' 'ipykernel>=6' | $(COMPILE) - --extra dev --extra tensorflow --constraint requirements-gcp.lock \

@@ -64,14 +64,11 @@ QUALITY = ["datasketch>=2"]
 # A dump's Lua modules (transforms/extraction/lua_process.py): Lua 5.1, and Scribunto's libraries, of which that package
 # brings a copy.
 LUA = ["lupa>=2.6", "wikitextprocessor==0.4.96"]
-# Events of builds for OpenLineage's servers. Metrics in Prometheus' format need nothing.
-EVENTS = ["openlineage-python>=1.54,<2"]
 # s3:// (maskmill/storage/s3_store.py): AWS's settings, signatures and protocol.
 AWS = ["botocore>=1.36"]
 # What `make test` needs, so that it is ready soon. Linters, clouds' libraries and browsers are in DEV.
 TEST = [
     *AWS,
-    *EVENTS,
     *LUA,
     *QUALITY,
     "cryptography>=42",
@@ -80,7 +77,6 @@ TEST = [
     "hypothesis>=6.100",
     "moto[s3]>=5.1",
     "nltk>=3.10.4",  # the version whose decisions the tests hold the splitter against
-    "prometheus-client>=0.20",  # its parser reads the metrics
     "pytest>=8",
     "pytest-xdist>=3.6",
 ]
@@ -144,11 +140,10 @@ setup(
         "tensorflow": TENSORFLOW,
         "quality": QUALITY,
         "lua": LUA,
-        "events": EVENTS,
         "aws": AWS,
         "test": TEST,
         "dev": DEV,
-        "all": GCP + TENSORFLOW + QUALITY + LUA + EVENTS + AWS + DEV,
+        "all": GCP + TENSORFLOW + QUALITY + LUA + AWS + DEV,
     },
     cmdclass={"build_py": BuildWithMachineCode},
     distclass=Binary,

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from maskmill.storage import completions, files, manifest
-from maskmill.storage.reuse import Reused, read_reused
+from maskmill.storage.reuse import Reused
 
 _LAST_RUN, _OUTCOME = "run", "last"
 
@@ -104,14 +104,6 @@ def find_all_made(output: str) -> Outcome | None:
         return None
     found = manifest.sum_counts((last.reused, last.taken, last.made))
     return Outcome(is_first=False, reused=found, taken={}, made={}, remade=(), changed_inputs=())
-
-
-def last_result(output: str) -> Result | None:
-    """The result of the last run that was finished, as its directory keeps it; None where there is no manifest."""
-    made = manifest.find_manifest(output)
-    if made is None:
-        return None
-    return Result(made=made, outcome=last_outcome(output), reused=read_reused(output))
 
 
 def last_outcome(output: str) -> Outcome | None:

@@ -16,7 +16,7 @@ from pipelines.building.build_sections import SOURCES, Section, make_mix, place_
 from pipelines.settings import options as option_tools
 from pipelines.settings import presets
 from pipelines.settings.options import Option
-from pipelines.settings.release_options import SETTINGS, EventsOptions, ReleaseOptions, WatchOptions
+from pipelines.settings.release_options import SETTINGS, ReleaseOptions, WatchOptions
 from pipelines.settings.source_options import NOT_OF_A_SOURCE, SourceOptions, TextsOptions
 from pipelines.settings.stage_options import Compat, ExtractOptions
 from pipelines.stages.extract_stage import ExtractStage
@@ -42,6 +42,9 @@ class BuildKeys:
         help="how much is verified for report.html: auto (all of it if it is less than 1 GB, else some shards; nothing "
         "that is not on this machine), all or none; off: no report",
     )
+    on_event: str | None = option(
+        None, help="command (for /bin/sh) that gets JSON on standard input when a build starts, finishes or fails"
+    )
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -51,14 +54,14 @@ class BuildKeys:
 class BuildOptions(Build):
     """A build, whole.
 
-    report: how much of the build is verified for its report. release, events: these sections. watch: that section; None
-    if the file has none.
+    report: how much of the build is verified for its report. release: this section. watch: that section; None if
+    the file has none. on_event: the command that gets the events of a build.
     """
 
     report: BuildReport = "auto"
     release: ReleaseOptions = dataclasses.field(default_factory=ReleaseOptions)
     watch: WatchOptions | None = None
-    events: EventsOptions = dataclasses.field(default_factory=EventsOptions)
+    on_event: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -147,7 +150,7 @@ def make_build(content: dict[str, Any], *, where: str, overrides: Mapping[str, A
             hint = option_tools.nearest(str(key), known)
             raise UnusableInputError(f"{where}{line}: there is no section {option_tools.shown(key)}{hint}")
     keys = _keys(content, overrides, where)
-    build = BuildOptions(output=keys.output, compat=keys.compat, preset=keys.preset, report=keys.report)
+    build = BuildOptions(**dataclasses.asdict(keys))
     has_watch = "watch" in content or any(name.startswith("watch.") for name in overrides)
     for stage in STAGES:
         given = _of_section(overrides, stage.name)
@@ -273,7 +276,6 @@ def print_config(build: BuildOptions | None = None, preset: str | None = None) -
 _SETTINGS_HEADS = {
     "release": "# How `maskmill build --release` names releases, and how many it keeps.\n",
     "watch": "# Where `maskmill watch` finds new dumps; it gives extract its input then.\n",
-    "events": "# Who is told of a build.\n",
 }
 
 _Recipe = Mapping[str, tuple[Any, str]]

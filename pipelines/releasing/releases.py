@@ -15,12 +15,10 @@ from maskmill.releases import fingerprints, leases, locks, pointer, records, rem
 from maskmill.releases.names import release_path
 from maskmill.releases.records import ReleaseRecord
 from maskmill.storage import files, manifest, reuse
-from maskmill.storage.outcomes import Result
 from pipelines.building import build_options, build_report, next_step, stage_states
 from pipelines.building.build_options import BuildChoices, BuildOptions
-from pipelines.events.event_summary import Run
-from pipelines.events.events import Events, new_run_id
 from pipelines.releasing import dry_run, release_inputs
+from pipelines.releasing.events import Run
 from pipelines.releasing.release_plan import ReleasePlan, made_by, make_plan
 from pipelines.settings import beam_flags
 from pipelines.stages.train_stage import TrainStage
@@ -53,63 +51,58 @@ def run(options: BuildOptions, choices: BuildChoices, beam_arguments: Sequence[s
         dry_run.report(options, choices)
         return DONE
     work = _release if choices.release else _plain
-    with contextlib.closing(Events(options.events)) as told:
-        return work(options, choices, beam_arguments, config, told)
+    return work(options, choices, beam_arguments, config)
 
 
-def _plain(
-    options: BuildOptions, choices: BuildChoices, beam_arguments: Sequence[str], config: str, told: Events
-) -> int:
-    with telling_failures(told, options.output, config):
+def _plain(options: BuildOptions, choices: BuildChoices, beam_arguments: Sequence[str], config: str) -> int:
+    with unplanned(options, config).sending_failures(UnusableInputError, RunFailedError):
         options, dump = release_inputs.with_input(options, choices.dump)
     names = stage_states.selected(options, choices.from_, choices.until)
     run = _run_of(options, names, config, dump=release_inputs.described(dump))
-    with _telling(told, run, BaseException):
-        told.started(run)
-        return _ended(_Work(options, run, beam_arguments).do(told), told, run)
+    with run.sending_failures(BaseException):
+        run.send("started")
+        return _ended(_Work(options, run, beam_arguments).do(), run)
 
 
-def _release(
-    options: BuildOptions, choices: BuildChoices, beam_arguments: Sequence[str], config: str, told: Events
-) -> int:
-    with telling_failures(told, options.output, config):
+def _release(options: BuildOptions, choices: BuildChoices, beam_arguments: Sequence[str], config: str) -> int:
+    with unplanned(options, config).sending_failures(UnusableInputError, RunFailedError):
         plan = make_plan(options, choices.dump)
     keep = choices.keep if choices.keep is not None else options.release.keep
     names = stage_states.selected(plan.options, choices.from_, choices.until)
     dump = release_inputs.described(plan.dump)
     run = _run_of(plan.options, names, config, root=plan.root, release=str(plan.name), dump=dump)
     wait = options.release.wait * _SECONDS_A_MINUTE
-    with _telling(told, run, BaseException):
+    with run.sending_failures(BaseException):
         with locks.hold(plan.root, plan.name, owner=choices.owner or "", wait=wait, say=console.tell) as lock:
             # Whoever held the lock before may have completed the release, or begun to remove it.
             removing.finish_removal(plan.root, plan.name)
             standing = records.read_record(plan.directory)
             if standing is None:
-                told.started(run)
+                run.send("started")
                 work = _Work(plan.options, run, beam_arguments)
                 with _previous_kept(plan) as previous:
                     allow_reuse(plan, names, previous)
-                    code = work.do(told, complete=lambda: _complete(plan, lock))
-                is_complete = code == DONE and names[-1] == plan.options.names[-1]
-                code = _ended(code, told, run)
+                    code = work.do(complete=lambda: _complete(plan, lock))
+                is_complete = code == DONE and run.reaches_end
+                code = _ended(code, run)
             else:
                 code, is_complete = DONE, True
                 _conclude_standing(plan, standing)
-                told.nothing_new(plan.root, run)
-        # Behind its own lock: a removal takes the lock of what it removes, and old runs may wait for this one.
+                run.send("finished", is_new=False)
+        # After its own lock: a removal takes the lock of what it removes, and old runs may wait for this one.
         if is_complete and keep is not None:
             removing.remove_old(plan.root, keep, say=lambda line: print(f"clean-up: {line}"))
     return code
 
 
-def _ended(code: int | None, told: Events, run: Run) -> int:
-    """Tells how a run ended, unless Beam has only described it (None); returns its exit code."""
+def _ended(code: int | None, run: Run) -> int:
+    """Send how a run ended, unless Beam has only described it (None); return its exit code."""
     if code is None:
         return DONE
     if code == DONE:
-        told.finished(run)
+        run.send("finished")
     else:
-        told.failed(run, RunFailedError(f"the training ended with exit code {code}"))
+        run.send("failed", error=RunFailedError(f"the training ended with exit code {code}"))
     return code
 
 
@@ -228,7 +221,7 @@ class _Work:
     run: Run
     beam_arguments: Sequence[str]
 
-    def do(self, told: Events, complete: Callable[[], None] | None = None) -> int | None:
+    def do(self, complete: Callable[[], None] | None = None) -> int | None:
         """Runs the stages, makes the report, trains; then completes what is built.
 
         Returns:
@@ -243,7 +236,7 @@ class _Work:
         manifests: dict[str, Mapping[str, Any]] = {}
         if not in_graph:
             TrainStage.check(self.options[TrainStage], is_first=True)
-        elif not (manifests := self._run_graph(told)):
+        elif not (manifests := self._run_graph()):
             return None
         if in_graph and in_graph[-1] == of_graph[-1]:
             build_report.of_build(self.options.output, self.options.report, self.beam_arguments, manifests)
@@ -252,12 +245,11 @@ class _Work:
             code = self._train()
             if code != DONE:
                 return code
-            told.stage_finished(self.run, "train", Result(made={}))
         if complete is not None and self.run.stages[-1] == everything[-1]:
             complete()
         return DONE
 
-    def _run_graph(self, told: Events) -> dict[str, Mapping[str, Any]]:
+    def _run_graph(self) -> dict[str, Mapping[str, Any]]:
         """Runs the stages of the graph; returns their manifests by directory, none if they were only described."""
         from pipelines.building import build
 
@@ -266,9 +258,8 @@ class _Work:
             summary.report(self.options.output, None)
             return {}
         manifests = {stage_states.directory_of(self.options, name): result.made for name, result in results.items()}
-        for directory, (name, result) in zip(manifests, results.items(), strict=True):
+        for directory, result in zip(manifests, results.values(), strict=True):
             summary.report(directory, result)
-            told.stage_finished(self.run, name, result)
         return manifests
 
     def _say_next(self, in_graph: Sequence[str], everything: Sequence[str]) -> None:
@@ -303,30 +294,17 @@ def _run_of(
     dump: Mapping[str, Any] | None = None,
 ) -> Run:
     return Run(
-        id=new_run_id(),
+        command=options.on_event,
         output=root or options.output,
         directory=options.output,
         release=release,
         config=config,
-        options=build_options.as_plain(options),
         stages=tuple(names),
-        dump=dump or {},
+        reaches_end=names[-1] == options.names[-1],
+        dump=dump,
     )
 
 
-def telling_failures(told: Events, output: str, config: str) -> contextlib.AbstractContextManager[None]:
-    """Tells of what fails in the block, before it is known what is to be built.
-
-    output: the build file's. config: the path of that file.
-    """
-    run = Run(id=new_run_id(), output=output, directory=output, config=config)
-    return _telling(told, run, UnusableInputError, RunFailedError)
-
-
-@contextlib.contextmanager
-def _telling(told: Events, run: Run, *failures: type[BaseException]) -> Iterator[None]:
-    try:
-        yield
-    except failures as error:
-        told.failed(run, error)
-        raise
+def unplanned(options: BuildOptions, config: str) -> Run:
+    """Return the run of a build of which it is not known yet what is to be built; config: the path of its file."""
+    return Run(command=options.on_event, output=options.output, directory=options.output, config=config)

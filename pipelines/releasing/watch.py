@@ -22,7 +22,6 @@ from maskmill.releases.names import RELEASES, STATE, ReleaseName, release_path
 from maskmill.releases.records import ReleaseRecord
 from maskmill.storage import files, manifest
 from pipelines.building.build_options import BuildChoices, BuildOptions
-from pipelines.events import events
 from pipelines.releasing import release_inputs, release_plan, releases
 from pipelines.settings.command_options import WatchFlags
 from pipelines.settings.release_options import WatchOptions
@@ -283,21 +282,17 @@ def run(watch: Watch, flags: WatchFlags, build: Callable[[Dump], int]) -> int:
     if flags.check:
         print(json.dumps(watch.look().describe(), ensure_ascii=False))
         return 0
-    with contextlib.closing(events.Events(watch.options.events)) as told:
-        return _go_on(watch, flags, build, told)
-
-
-def _go_on(watch: Watch, flags: WatchFlags, build: Callable[[Dump], int], told: events.Events) -> int:
-    with releases.telling_failures(told, watch.options.output, watch.config):
+    unplanned = releases.unplanned(watch.options, watch.config)
+    with unplanned.sending_failures(UnusableInputError, RunFailedError):
         sight = watch.look()
     if sight.is_new:
         with watch.lock(watch.options.release.wait * _SECONDS_A_MINUTE):
-            with releases.telling_failures(told, watch.options.output, watch.config):
+            with unplanned.sending_failures(UnusableInputError, RunFailedError):
                 sight = watch.fetch()  # whoever held the lock before may have built it
             if sight.dump is not None and sight.is_new:
                 return _build(watch, sight.dump, flags, build)
     watch.settle(sight, build)
-    told.nothing_new(watch.options.output)
+    unplanned.send("finished", is_new=False)
     print(f"nothing new: {_reason(watch, sight)}")
     return 0
 

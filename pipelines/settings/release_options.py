@@ -1,4 +1,4 @@
-"""The sections of a build's file that are not stages: releases, where new dumps come from, and who is told."""
+"""The sections of a build's file that are not stages: releases, and where new dumps come from."""
 
 import dataclasses
 from typing import Any, Literal
@@ -6,7 +6,6 @@ from typing import Any, Literal
 from maskmill.arguments import check_fields
 from maskmill.errors import UnusableInputError
 from maskmill.options import option
-from maskmill.storage.paths import is_web
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -57,27 +56,5 @@ class WatchOptions:
             raise UnusableInputError(f"watch.connections must be 1 to 3, not {self.connections}: Wikimedia allows 3.")
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class EventsOptions:
-    """The section `events`; raises UnusableInputError if values do not go together."""
-
-    summary: str | None = option(
-        None, help="file of the JSON summary of the last build; null: only the release has one"
-    )
-    webhook: str | None = option(None, help="address to which each event is sent as JSON")
-    webhook_secret_file: str | None = option(None, help="file with the secret that signs what is sent (HMAC-SHA256)")
-    openlineage: str | None = option(
-        None, help="address of an OpenLineage server, or the path of a file for its events (extra [events])"
-    )
-    openlineage_namespace: str = option("maskmill", help="the namespace of OpenLineage's jobs")
-    metrics: str | None = option(None, help="file of metrics in Prometheus' text format, as for its textfile collector")
-
-    def __post_init__(self) -> None:
-        if self.webhook_secret_file is not None and self.webhook is None:
-            raise UnusableInputError("events.webhook_secret_file signs what goes to events.webhook, which is missing.")
-        if self.webhook is not None and not is_web(self.webhook):
-            raise UnusableInputError(f"events.webhook is {self.webhook!r}; it must be an http:// or https:// address.")
-
-
 # By the name of their section.
-SETTINGS: dict[str, Any] = {"release": ReleaseOptions, "watch": WatchOptions, "events": EventsOptions}
+SETTINGS: dict[str, Any] = {"release": ReleaseOptions, "watch": WatchOptions}

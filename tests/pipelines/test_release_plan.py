@@ -75,7 +75,7 @@ def test_another_option_gives_another_name(folder: Path, sections: dict[str, Any
         {"output": "elsewhere"},
         {"report": "none"},
         {"release": {"keep": 3, "page_store": False, "wait": 2.0}},
-        {"events": {"summary": "x.json"}},
+        {"on_event": "cat"},
     ],
 )
 def test_what_decides_no_data_leaves_the_name(

@@ -344,17 +344,19 @@ def test_an_unknown_wiki_and_a_mirror_that_fails(scene: Scene) -> None:
         scene.watch()
 
 
-def test_a_failed_look_is_told(scene: Scene) -> None:
-    summary = scene.folder / "summary.json"
-    scene.build.options = scene.options(**{"events.summary": str(summary)})
+def test_a_failed_look_is_an_event(scene: Scene) -> None:
+    path = scene.folder / "event.json"
+    scene.build.options = scene.options(on_event=f"cat > '{path}'")
     scene.mirror.always = status(403)
     with pytest.raises(UnusableInputError):
         scene.watch()
-    assert "access is refused" in summary.read_text()
+    assert "access is refused" in json.loads(path.read_text())["run"]["error"]
 
 
-def test_an_unusable_section_events_is_refused_before_any_work(scene: Scene) -> None:
-    missing = {"events.webhook": "https://example.org", "events.webhook_secret_file": str(scene.folder / "none")}
-    with pytest.raises(UnusableInputError, match="none"):
-        scene.watch(options=scene.options(**missing))
-    assert scene.mirror.requests == []
+def test_a_look_that_finds_nothing_new_is_an_event(scene: Scene) -> None:
+    path = scene.folder / "event.json"
+    scene.watch()
+    scene.build.options = scene.options(on_event=f"cat > '{path}'")
+    scene.watch()
+    event = json.loads(path.read_text())
+    assert (event["event"], event["new"], event["run"]["exit_status"]) == ("finished", False, 0)

@@ -1,1 +1,1 @@
-"""Servers on this machine: Cloud Storage, mirrors, files, events."""
+"""Servers on this machine: Cloud Storage, mirrors, files."""

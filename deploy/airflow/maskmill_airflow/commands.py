@@ -57,13 +57,13 @@ def build_stage(
       stage: the stage, as extract.
       dump: the dump's date, as 2026-03-01; None: the newest one.
       owner: who holds the release's lock; the stages of one run have one owner.
-      summary: the file that gets the build's JSON summary.
+      summary: the file that gets the build's last event.
       flags: more flags, those of a Beam runner too.
     """
     return [
         *("build", config, "--release", "--from", stage, "--until", stage, "--owner", owner),
         *(["--dump", dump] if dump else []),
-        *("--events.summary", summary, "--log_format", "json"),
+        *("--on_event", f"cat > {shlex.quote(summary)}", "--log_format", "json"),
         *flags,
     ]
 
@@ -96,7 +96,6 @@ def last_object(output: str) -> dict[str, Any] | None:
 
 
 def read_summary(path: str) -> dict[str, Any] | None:
-    """The JSON summary that a build left, without the build's options; None where it left none."""
+    """Read the last event of a build, a JSON object; None if it has sent none."""
     file = Path(path)
-    found = last_object(file.read_text(encoding="utf-8")) if file.exists() else None
-    return found and {name: value for name, value in found.items() if name != "config"}
+    return last_object(file.read_text(encoding="utf-8")) if file.exists() else None

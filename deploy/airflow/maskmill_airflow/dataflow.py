@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 # Sections of a build's file that the template has no parameters for.
-_NOT_OF_A_TEMPLATE = ("release", "watch", "events", "train")
+_NOT_OF_A_TEMPLATE = ("release", "watch", "on_event", "train")
 _NOT_IN_A_NAME = re.compile(r"[^a-z0-9-]+")
 _LONGEST_NAME = 50
 

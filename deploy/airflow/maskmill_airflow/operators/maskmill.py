@@ -83,7 +83,7 @@ class MaskmillPlanOperator(MaskmillOperator):
 
 
 class MaskmillStageOperator(MaskmillOperator):
-    """Builds one stage of a dump's release. Returns the build's JSON summary, which each outlet's event carries too.
+    """Builds one stage of a dump's release. Returns the build's last event, whose release each outlet's event carries.
 
     The stages of one DAG run hold the release's lock under one name, so that they take it over from each other.
 
