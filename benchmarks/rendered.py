@@ -33,8 +33,11 @@ from xml.etree import ElementTree
 
 from transforms.extraction import languages
 from transforms.extraction.options import WikitextOptions
-from transforms.extraction.wikitext import WikitextExtractor
-from transforms.inputs.site import Site
+from transforms.inputs.mediawiki import Page
+from transforms.sentences.choice import SentenceChoice
+from transforms.sentences.rules import TRAINED, rules_for
+from transforms.shards.document_extractor import DocumentExtractor, Origin
+from transforms.shards.options import ExtractionOptions
 
 PARAGRAPH, ITEM, APPENDIX, OTHER, BESIDE = range(5)  # kinds of a page's words; BESIDE: in tables, boxes, captions
 
@@ -107,7 +110,7 @@ class Call:
 
 
 @dataclasses.dataclass
-class Page:
+class RenderedPage:
     """The words of a page in their order; kinds, blocks (paragraphs, items, cells) and calls (-1: none) are numbers."""
 
     words: list[str] = dataclasses.field(default_factory=list)
@@ -130,10 +133,10 @@ class PageReader:
         self._calls: list[Call] = []  # with places in the text
         self._calls_by_about: dict[str, int] = {}
 
-    def read(self, page: str) -> Page:
+    def read(self, page: str) -> RenderedPage:
         """The page's words."""
         self._walk(_Tree().root(page), OTHER, -1)
-        read = Page()
+        read = RenderedPage()
         ends, end = [], 0
         for piece in self._pieces:
             end += len(piece)
@@ -336,7 +339,7 @@ class Comparison:
         self.templates: dict[tuple[str, str], Judged] = collections.defaultdict(Judged)
         self.lost: list[tuple[int, str]] = []
         self.added: list[tuple[int, str]] = []
-        self._extractors: dict[tuple[str, str], WikitextExtractor] = {}
+        self._extractors: dict[tuple[str, str], DocumentExtractor] = {}
         self._has_holes = any(field.name == "holes" for field in dataclasses.fields(WikitextOptions))
 
     def add(self, record: dict[str, Any]) -> None:
@@ -349,26 +352,40 @@ class Comparison:
         appendices = frozenset(word.lower() for word in (*language.words("appendix"), *language.words("literature")))
         page = PageReader(appendices).read(body["html"])
         ours = self._words_of(code, record, "drop")
+        if ours is None:
+            return
         places = align(ours, page.words)
         dropped = [False] * len(places)
         if self._has_holes:
             whole = self._words_of(code, record, "keep")
-            if whole != ours:
+            if whole is not None and whole != ours:
                 dropped = _dropped(places, align(whole, page.words), page.blocks)
         name = f"{code} {record['name']}"
         self._count(self.figures[code], page, ours, places, dropped)
         self._judge_calls(code, name, page, ours, places)
         self._note_passages(name, page, ours, places, dropped)
 
-    def _words_of(self, code: str, record: dict[str, Any], holes: str) -> list[str]:
+    def _words_of(self, code: str, record: dict[str, Any], holes: str) -> list[str] | None:
+        """The words of the article's sentences; None where a page is left out, as a redirect is."""
         key = code, holes
         if key not in self._extractors:
-            options: dict[str, Any] = {"holes": holes} if self._has_holes else {}
-            self._extractors[key] = WikitextExtractor(Site(language=code), WikitextOptions(date=_DATE, **options))
-        text = self._extractors[key].extract(record["name"].encode(), record["article_body"]["wikitext"].encode())
-        return find_words(text.decode())
+            self._extractors[key] = _make_extractor(code, {"holes": holes} if self._has_holes else {})
+        page = Page(
+            title=record["name"].encode(),
+            namespace=0,
+            page_id=1,
+            revision_id=1,
+            is_redirect=False,
+            timestamp=b"",
+            model=b"wikitext",
+            text=record["article_body"]["wikitext"].encode(),
+        )
+        document = self._extractors[key].extract(page)
+        return None if isinstance(document, str) else find_words(document.text.decode())
 
-    def _count(self, figures: Figures, page: Page, ours: list[str], places: list[int], dropped: list[bool]) -> None:
+    def _count(
+        self, figures: Figures, page: RenderedPage, ours: list[str], places: list[int], dropped: list[bool]
+    ) -> None:
         figures.pages += 1
         figures.ours += len(ours)
         figures.ours_on_page += sum(place >= 0 for place in places)
@@ -382,7 +399,7 @@ class Comparison:
                 figures.of_templates += 1
                 figures.kept_of_templates += place >= 0
 
-    def _judge_calls(self, code: str, name: str, page: Page, ours: list[str], places: list[int]) -> None:
+    def _judge_calls(self, code: str, name: str, page: RenderedPage, ours: list[str], places: list[int]) -> None:
         for call in page.calls:
             if not call.name or call.kind not in (PARAGRAPH, ITEM):
                 continue
@@ -405,7 +422,9 @@ class Comparison:
                     f"⟨ours: {' '.join(ours[first:last])}⟩"
                 )
 
-    def _note_passages(self, name: str, page: Page, ours: list[str], places: list[int], dropped: list[bool]) -> None:
+    def _note_passages(
+        self, name: str, page: RenderedPage, ours: list[str], places: list[int], dropped: list[bool]
+    ) -> None:
         for start, end in _runs(
             [
                 place < 0 and kind == PARAGRAPH and not gone
@@ -422,7 +441,20 @@ class Comparison:
             self.added.append((end - start, f"{name}: … {context} ⟨{' '.join(ours[start:end])}⟩"))
 
 
-def _joined(page: Page, one: int, other: int) -> bool:
+def _make_extractor(code: str, options: dict[str, Any]) -> DocumentExtractor:
+    """What makes sentences of the pages of a language's Wikipedia; Punkt, where it would be trained, has no parameters."""
+    rules = rules_for(code)
+    if rules.punkt == TRAINED:
+        rules = dataclasses.replace(rules, punkt=None)
+    origin = Origin(
+        date=_DATE,
+        header=f"<base>https://{code}.wikipedia.org/</base>".encode(),
+        sentences=SentenceChoice(rules=rules, why="dump").to_json(),
+    )
+    return DocumentExtractor(ExtractionOptions(wikitext=WikitextOptions(**options)), origin)
+
+
+def _joined(page: RenderedPage, one: int, other: int) -> bool:
     """Whether two words stand in the same paragraph, item or cell."""
     return page.blocks[one] == page.blocks[other]
 
