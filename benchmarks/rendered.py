@@ -442,7 +442,7 @@ class Comparison:
 
 
 def _make_extractor(code: str, options: dict[str, Any]) -> DocumentExtractor:
-    """What makes sentences of the pages of a language's Wikipedia; Punkt, where it would be trained, has no parameters."""
+    """Returns what splits the pages of a language's Wikipedia. Punkt, where it would be trained, has no parameters."""
     rules = rules_for(code)
     if rules.punkt == TRAINED:
         rules = dataclasses.replace(rules, punkt=None)
