@@ -169,6 +169,22 @@ CASES = {
     "convert": ("a {{convert|10|km|mi}} b", "a 10 kilometres b"),
     "convert in front of a noun": ("a {{convert|20|m|adj=on}} wall", "a 20-metre wall"),
     "convert short": ("{{convert|1234567|km2|abbr=on}}", "1,234,567 km²"),
+    "convert to symbols": (
+        "{{cvt|1020|mm}}, {{cvt|10|-|14|cm}}, {{cvt|603|km2|mi2}}, {{cvt|10.6|mi/h}}, {{cvt|6|ft|4|in}}",
+        "1,020 mm, 10–14 cm, 603 km², 10.6 mph, 6 ft 4 in",
+    ),
+    "density": (
+        "{{convert|215.2|PD/km2|PD/sqmi}}, {{cvt|926.8|/km2|/sqmi}}",
+        "215.2 inhabitants per square kilometre, 926.8 /km²",
+    ),
+    "letters after a name": (
+        "A B {{post-nominals|country=GBR|FRS|size=100%|JP}}, C D {{postnominals|post-noms=[[Order|OM]]}}",
+        "A B FRS JP, C D OM",
+    ),
+    "contests": (
+        "{{Escyr|2022||2022 contest}}, {{escyr|2007|Dance}}, {{esccnty|Ukraine|y=2022}}",
+        "2022 contest, 2007, Ukraine",
+    ),
     "convert one": ("{{convert|1|mi}}", "1 mile"),
     "convert a range": ("{{convert|5|to|10|ft}}", "5 to 10 feet"),
     "convert feet and inches": ("{{convert|6|ft|4|in|cm}}", "6 feet 4 inches"),
