@@ -101,6 +101,7 @@ def test_a_line_that_is_none_is_named(text: str, message: str) -> None:
         ("a = {1:wide}", r"x line 5: there is no format 'wide' in the pattern '\{1:wide\}'"),
         ("a = {1@nothing}", "x line 5: there is no table 'nothing'"),
         ("a = [{?1@nothing}b]", "x line 5: there is no table 'nothing'"),
+        ("a = [{?1^nothing}b]", "x line 5: there is no table 'nothing'"),
         ("a {@nothing} = {@}", "x line 5: there is no table 'nothing'"),
         ("a = {!clock}", "x line 5: there is no function 'clock'"),
         ("a = {!age:1,2}", "x line 5: an age needs three or six arguments"),
@@ -181,6 +182,14 @@ def test_a_form_with_a_mistake_is_named(pattern: str, message: str) -> None:
         ("{1:chemistry}", "{{t|SO4(2-)}} {{t|Na+}} {{t|CuSO4*5H2O}} {{t|^{13}C}}", "SO4²⁻ Na⁺ CuSO4·5H2O ¹³C"),
         ("{1:chemistry}", "{{t|C_{''n''}H_{2''n''+2} }} {{t|CH3-CH3}} {{t|HC#CH}}", "CnH2n+2 CH3-CH3 HC≡CH"),
         ("{1:chemistry}", "{{t|2 H2 + O2 -> 2 H2O}} {{t|A <-> B}} {{t|1=A <=> B}}", "2 H2 + O2 → 2 H2O A ↔ B A ⇌ B"),
+        ("{1:formula}", "{{t|x^2}} {{t|\\frac{1}{2} }} {{t|1=a=b}}", "x² 1/2 a = b"),
+        ("{1:title}", "{{t|Ada (king)}} {{t|2021-}} {{t|(a)}} {{t|b}}", "Ada 2021 (a) b"),
+        # A number that the pattern does not name is no text, nor is what stands before it.
+        ("{1}", "a {{t|x|y}} b {{t|x|}} c {{t|2=y}} d", "a b x c d"),
+        ("{2|1}", "a {{t|x|y}} b {{t|x|y|z}} c", "a y b c"),
+        ("{1}{?3}", "{{t|x|y|z}} {{t|x}} a {{t|x|y|z|w}} b", "x x a b"),
+        ("{1}{?*}", "{{t|x|y|z|w}}", "x"),
+        ("[{?2}{2}||{1}]{?*}", "{{t|x|y|z|w}} {{t|x}}", "y x"),
         # Keys that differ by case are told apart.
         ("{1@unit}", "{{t|MW}} {{t|mW}} {{t|mw}} {{t|KM}}", "megawatts milliwatts milliwatts kilometres"),
         # A call with nothing to show gives nothing.
@@ -201,6 +210,7 @@ def test_a_form_with_a_mistake_is_named(pattern: str, message: str) -> None:
         ("[{?1@month}month||other]", "{{t|6}} {{t|7}}", "month other"),
         ("[{?1:word}{1}||number]", "{{t|a1}} {{t|1a}} {{t|-1}}", "a1 number number"),
         ("[{?1:word}{1}||{!unknown}]", "x {{t|a}} {{t|1}} y", "x a y"),
+        ("[{?1^code}Ab…||other]", "{{t|ABC}} {{t|ab}} {{t|a}} {{t|b-rx}} {{t}}", "Ab… Ab… other Ab… other"),
         ("[{?^bracket}inside||outside]", "a ({{t}}) {{t}}", "a (inside) outside"),
         ("[{?!^bracket}outside||inside]", "a ({{t}}) {{t}}", "a (inside) outside"),
         ("[{?^start}first||later]", "{{t}} and {{t}}", "first and later"),

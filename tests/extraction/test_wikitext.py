@@ -188,7 +188,7 @@ CASES = {
     "convert one": ("{{convert|1|mi}}", "1 mile"),
     "convert a range": ("{{convert|5|to|10|ft}}", "5 to 10 feet"),
     "convert feet and inches": ("{{convert|6|ft|4|in|cm}}", "6 feet 4 inches"),
-    "language": ("{{lang|fr|b}} {{lang-ru|Москва|Moskva}}", "b Russian: Москва, Moskva"),
+    "language": ("{{lang|fr|b}} {{lang-ru|Москва|Moskva}}", "b Russian: Москва, romanized: Moskva"),
     "nihongo": ("{{nihongo|Mount Fuji|富士山|Fujisan}} is", "Mount Fuji (富士山, Fujisan) is"),
     "rules in rules": ("a {{lang|fr|b {{nowrap|c ''d''}}}} e", "a b c d e"),
     "links in rules": ("{{nowrap|[[a|b]] c}}", "b c"),

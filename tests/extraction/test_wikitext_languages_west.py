@@ -64,7 +64,7 @@ TEMPLATES = {
         ("De {{heure|4|30}} à {{heure|6}}, en {{durée|1|20|5}}.", "De 4 h 30 à 6 h, en 1 h 20 min 5 s."),
         (
             "La ville {{incise|dit-on}} est belle {{incise|très belle|stop}}.",
-            "La ville – dit-on – est belle – très belle.",
+            "La ville — dit-on — est belle — très belle.",
         ),
         ("Il dit {{citation|oui}} à l{{'}}''Histoire''.", "Il dit « oui » à l’Histoire."),
         ("Vienne ({{en langue|de|Wien}}), ''{{langue|de|Stadt}}''.", "Vienne (en allemand : Wien), Stadt."),
@@ -119,7 +119,7 @@ TEMPLATES = {
         ),
         (
             "Mosca ({{russo|Москва|Moskva}}), Londra ({{lang-en|London}}).",
-            "Mosca (in russo Москва, Moskva), Londra (in inglese London).",
+            "Mosca (in russo Москва, traslitterato Moskva), Londra (in inglese London).",
         ),
         (
             "Nell{{'}}''arte''{{nota|x}} {{Link audio|De.ogg|ascolta}}, {{cinese|t=臺|s=台|p=Tái}}.",

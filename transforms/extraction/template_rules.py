@@ -22,13 +22,16 @@ A pattern is literal text with
     {1} {name}         the argument, trimmed; {a|b|"c"}: the first that is not empty, or the literal c
     {2@month}          the argument looked up in a table, or the argument itself if the table has no such key
     {1:number}         the argument formatted: number, integer, lower, upper, first_upper, first_lower, superscript,
-                       numeral (a number without its sign), chemistry (what {{chem2}} takes)
+                       numeral (a number without its sign), chemistry (what {{chem2}} takes), formula (TeX), title
+                       (what a link to such a page shows: without a bracket or a hyphen at its end)
     [A||B]             the first alternative whose direct arguments are all given; nothing if there is none
     {?^start} {?^bracket}  in an alternative: only if the call starts its line, stands in brackets; {?!^start} if not
     {?^digit}          only if a digit stands before the call
     {?^glued}          only if it stands like a footnote's mark: behind a word without a space, and not before one so
     {?a} {?!a} {?a=x} {?a@t}   in an alternative: only if a is given, is not given, is x, is a key of table t
     {?a:word}          in an alternative: only if a does not start like a number
+    {?a^t}             in an alternative: only if a starts with a key of table t, in letters of any case
+    {?3} {?*}          outside alternatives: the call may have a third argument, or any number of them, that do not show
     {*:, } {*:, : and }  all numbered arguments joined; {2*:, } from the second; {2*2:, } every other one
     {!age:1,2,3}       full years from that date to the dump's, or to the date in three further arguments
     {&date:1,2,3}      the form `date`, in which $1, $2 and $3 stand for what follows the colon
@@ -37,11 +40,13 @@ A pattern is literal text with
     {!title}           the page's title; {!year} {!month} {!day} {!hour}: the dump's date, two digits each but the year
     \\n \\s \\[ ...       a line break, a space, the character itself
 
+An argument without a name is text only where a pattern says so. A call with numbered arguments beyond those that the
+pattern names gives nothing, and counts as one without a rule: in `{{IPA|it|ˈroːma}}` the first is no text.
+
 A pattern with a number, a numeral or a superscript shows a value, and so may one of a word or a sign alone (`km² = km²`
 is called as `5 {{km²}}` on one wiki, and as `{{km²|5}}` on another); a wrong value is worse than none. Such a call
-gives nothing, and counts as one without a rule, if it has numbered arguments beyond those that the pattern names
-(`[{?3}]` names one that does not show), if a number or an exponent has no digit or a unit starts like one, and
-if a value is missing that does not stand in brackets. Parser functions take anything.
+gives nothing either if a number or an exponent has no digit or a unit starts like one, and if a value is missing that
+does not stand in brackets. Parser functions take anything.
 """
 
 import datetime
@@ -67,7 +72,9 @@ def _codes(prefix: str, names: str) -> dict[str, int]:
     return {name: getattr(codes, f"{prefix}_{name.upper()}") for name in names.split()}
 
 
-_FORMATS = _codes("FORMAT", "number lower upper integer superscript numeral chemistry first_upper first_lower")
+_FORMATS = _codes(
+    "FORMAT", "number lower upper integer superscript numeral chemistry formula title first_upper first_lower"
+)
 _FLAGS = _codes("FLAG", "start bracket digit glued")
 # Tables whose keys the kernels know by a domain.
 _KNOWN_TABLES = _codes("DOMAIN", "unread looked_up computed")
@@ -470,7 +477,7 @@ class _Compiler:
                 self._is_value = not is_function and self._shows_value(nodes)
                 self._is_script = len(nodes) == 1 and isinstance(nodes[0], _Expression)
                 shown = [] if self._is_value else self._emit_shown(nodes)
-                if self._is_value:
+                if not is_function:
                     self._emit_known(nodes)
                 self._emit(nodes)
                 self._land(*shown)
@@ -497,9 +504,9 @@ class _Compiler:
         )
 
     def _emit_known(self, nodes: list[_Node]) -> None:
-        """Emits the tests that a call is one that the pattern of a value describes; see the module's docstring."""
+        """Emits the tests that a call is one that the pattern describes; see the module's docstring."""
         everywhere = list(_expressions(nodes))
-        for node in nodes:
+        for node in nodes if self._is_value else ():
             if isinstance(node, _Expression) and node.source[0] not in "?!*":
                 value = self._value(node.source)
                 if value.form in _VALUE_FORMATS and value.fallback is None:
@@ -507,9 +514,10 @@ class _Compiler:
                     test = codes.OP_TEST if value.form == codes.FORMAT_SUPERSCRIPT else codes.OP_SHOWN
                     self._unknown.append(self._emit_given(value.names, test))
         lookups = {name for source in everywhere for name in re.findall(r"@([\w-]+)", source)}
-        if not any("*" in source for source in everywhere) and lookups.isdisjoint(_UNIT_TABLES):
+        shows = self._is_value or any(source[0] not in "?!" or source.startswith("!age") for source in everywhere)
+        if shows and not any("*" in source for source in everywhere) and lookups.isdisjoint(_UNIT_TABLES):
             # The arguments of {!age:…} stand behind the colon.
-            named = "|".join(source if source[0] == "!" else re.split('[=:@"]', source)[0] for source in everywhere)
+            named = "|".join(source if source[0] == "!" else re.split('[=:@"^]', source)[0] for source in everywhere)
             numbers = [int(number) for number in re.findall(r"\b\d+\b", named)]
             self._unknown.append(self._emit_jump(codes.OP_KNOWN, max(numbers, default=0)))
 
@@ -594,9 +602,10 @@ class _Compiler:
             selector = self._words.selector(name)
             folded = _fold(_unescape(value).encode())
             return self._emit_jump(codes.OP_EQUAL, selector, self._words.intern(folded), len(folded))
-        if "@" in expression:
-            name, table = expression.split("@", 1)
-            return self._emit_jump(codes.OP_IN_TABLE, self._words.selector(name), self._domain(table))
+        for sign, test in (("@", codes.OP_IN_TABLE), ("^", codes.OP_STARTS)):
+            if sign in expression:
+                name, table = expression.split(sign, 1)
+                return self._emit_jump(test, self._words.selector(name), self._domain(table))
         return self._emit_given(expression)
 
     def _emit_expression(self, expression: str) -> None:

@@ -95,6 +95,7 @@ OP_DATED = 13  # what follows is made of the dump's date
 OP_SHOWN = 12  # jump, count, selectors...: jumps if the call has arguments and all of these are empty
 OP_KNOWN = 14  # jump, number: goes on if no argument with a higher number is given
 OP_WORD = 15  # jump, selector: goes on unless the argument starts like a number
+OP_STARTS = 17  # jump, selector, domain: goes on if the argument starts with a key of the table
 OP_UNKNOWN = 16  # ends: the rule does not say what such a call shows
 OP_FLAG = 11  # jump, bits, wanted: goes on if one of the bits of FLAG_* is set (1) or none is (0)
 
@@ -110,6 +111,8 @@ FORMAT_CHEMISTRY = 8  # a formula as {{chem2}} takes it
 FORMAT_SURE_NUMBER = 9  # FORMAT_NUMBER, if there is a digit
 FORMAT_NUMERAL = 10  # without its sign, if there is a digit, and no bracket as that of the last digits' error
 FORMAT_EXPONENT = 11  # FORMAT_SUPERSCRIPT, if there is a digit
+FORMAT_FORMULA = 12  # TeX
+FORMAT_TITLE = 13  # what a link to a page shows: without a bracket or a hyphen at its end
 FORMAT_TABLES = 16  # + i: through table i, the value itself if the table has no such key
 
 CASED = 0x600  # code points from here on have no case that rules change: Latin, Greek, Cyrillic and Armenian are below

@@ -16,6 +16,7 @@ from maskmill.characters.kernels.characters import code_at, put_code_point
 from maskmill.kernels import ascii, inlined_kernel, lean_kernel
 from transforms.extraction.kernels import codes
 from transforms.extraction.kernels.chemistry import put_chemistry
+from transforms.extraction.kernels.formula import put_formula
 from transforms.extraction.kernels.tables import Tables, find, find_in_table, record
 from transforms.extraction.kernels.text import (
     MINUS_SIGN,
@@ -32,6 +33,7 @@ from transforms.extraction.kernels.text import (
     put_word,
     read_integer,
     skip_any,
+    skip_back,
     three_bytes,
     trim,
     utf8,
@@ -45,6 +47,8 @@ MAX_COLONS = 4  # prefixes tried in a template's name
 MOST_MONTHS, MOST_DAYS = 12, 31
 LONGEST_AGE = 12  # bytes of output that an age may take
 GROUP = 3  # digits between two thousands separators
+LONGEST_SYMBOL = 32  # bytes
+LONGEST_START = 4  # bytes of the keys that an argument is tested to start with
 BRACKET_DISTANCE = 200  # bytes before a call in which an open bracket is looked for
 
 # An argument of a call: where its value stands in the output, where its name does (-1: it has none), and its number,
@@ -167,6 +171,31 @@ def put_exponent(out, o, room, start, end):
 
 
 @lean_kernel
+def title_end(out, start, end):
+    """The end of the page's title out[start:end] without the hyphen or the bracket that it ends with.
+
+    The bracket tells pages of one name apart, and the hyphen says that the title is no link.
+    """
+    last = out[end - 1]
+    if last == ascii.HYPHEN:
+        return end - 1
+    if last == ascii.CLOSE_PAREN:
+        for i in range(end - 2, start, -1):
+            if out[i] == ascii.OPEN_PAREN:
+                return skip_back(out, i, start, ascii.SPACE)
+    return end
+
+
+@lean_kernel
+def starts_with_key(call, table, start, end):
+    """True if the argument out[start:end] starts with a key of a table of the rules."""
+    for i in range(start + 1, min(end, start + LONGEST_START) + 1):
+        if find_in_table(call.tables, table, call.out, start, i) >= 0:
+            return True
+    return False
+
+
+@lean_kernel
 def put_formatted(tables, form, out, o, room, start, end):
     """Writes out[start:end] under one of the formats FORMAT_*; -1 without room, or if the text does not fit it."""
     if form == codes.FORMAT_SURE_NUMBER or form == codes.FORMAT_NUMERAL or form == codes.FORMAT_EXPONENT:
@@ -184,6 +213,11 @@ def put_formatted(tables, form, out, o, room, start, end):
         return put_exponent(out, o, room, start, end)
     if form == codes.FORMAT_CHEMISTRY:
         return put_chemistry(out, o, room, start, end)
+    if form == codes.FORMAT_FORMULA:
+        # The formula's text is at most twice as long, but for its last symbol.
+        return -1 if o + 2 * (end - start) + LONGEST_SYMBOL > room else put_formula(out, start, end, out, o, tables)
+    if form == codes.FORMAT_TITLE:
+        end = title_end(out, start, end)
     if form == codes.FORMAT_INTEGER:
         while start < end - 1 and out[start] == ascii.ZERO:
             start += 1
@@ -334,6 +368,9 @@ def after_test(call, op, pc):
             holds = end <= start or not ascii.PLUS <= call.out[start] <= ascii.NINE or call.out[start] == ascii.SLASH
         elif op == codes.OP_IN_TABLE:
             holds = end > start and find_in_table(call.tables, np.int64(code[pc + 3]), call.out, start, end) >= 0
+            size = np.int64(4)
+        elif op == codes.OP_STARTS:
+            holds = starts_with_key(call, np.int64(code[pc + 3]), start, end)
             size = np.int64(4)
         else:  # OP_EQUAL
             holds = is_equal(call, start, end, code[pc + 3], code[pc + 4])
