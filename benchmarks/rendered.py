@@ -264,7 +264,23 @@ def align(ours: list[str], page: list[str]) -> list[int]:
             places[at_page] = at_ours
             at_page, at_ours = at_page + 1, at_ours + 1
         done_ours, done_page = at_ours, at_page
+    _join(ours, page, places)
     return places
+
+
+def _join(ours: list[str], page: list[str], places: list[int]) -> None:
+    """Moves a word that stands apart to what follows it, as the first word of a paragraph after a heading like it."""
+    owners = {place: number for number, place in enumerate(places) if place >= 0}
+    for number in range(len(page) - 2, -1, -1):
+        place = places[number + 1] - 1
+        if places[number] >= 0 or place < 0 or ours[place] != page[number]:
+            continue
+        owner = owners.get(place, -1)
+        if owner < 1 or places[owner - 1] != place - 1:
+            if owner >= 0:
+                places[owner] = -1
+            places[number] = place
+            owners[place] = number
 
 
 def _single_rows(words: list[str]) -> dict[tuple[str, ...], int]:
