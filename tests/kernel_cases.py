@@ -148,7 +148,7 @@ class Cases:
             chosen = dataclasses.replace(options, **more)
             extractor = WikitextExtractor(Site.parse(header.encode()), chosen, templates)
             text = extractor.extract(b"Title", (TEXTS / "markup.txt").read_bytes())
-            found[f"{language} {more}"] = _digest((text, extractor.template_counts()))
+            found[f"{language} {more}"] = _digest((text, extractor.take_template_counts()))
         return found
 
     def wikiextractor(self) -> dict[str, str]:

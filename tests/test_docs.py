@@ -35,7 +35,6 @@ PAGES = (
     "terminal.md",
     "releases.md",
     "report.md",
-    "incremental.md",
     "kernels.md",
     "stability.md",
     "stores.md",

@@ -171,7 +171,6 @@ class _Releasing:
         names = plan.options.names
         states = stage_states.states_of(plan.options, names)
         if plan.record is None and any(state.action != "reuse" for state in states):
-            releases.allow_reuse(plan, names, plan.previous_directory)
             self.has_job = True
             # Nobody holds the release's lock while the job runs. The launches share a name of jobs, and Dataflow
             # runs one job of a name at a time.

@@ -11,7 +11,7 @@ from maskmill.examples.example_shards import ExampleShard, ExamplesSetup, Picked
 from maskmill.records.examples import ExampleFile
 from maskmill.records.file_names import TOKENIZER_FILE, VOCAB_FILE
 from maskmill.records.shard_formats import ListedFile, all_formats
-from maskmill.storage import files, manifest, reuse
+from maskmill.storage import files, manifest
 from maskmill.storage.manifest import sum_counts
 from maskmill.storage.paths import path_from
 from maskmill.text.text_shards import ShardKind
@@ -76,7 +76,6 @@ def close_examples(
         records={example_shards.KIND: [s.key for s in ordered]},
         there=there,
     )
-    reuse.account(output, example_shards.KIND, [s.key for s in ordered], there)
 
 
 def _for_readers(setup: ExamplesSetup, output: str, there: files.Listing) -> dict[str, Any]:

@@ -105,11 +105,11 @@ def _loaded(path: str, sha256: str, masking: MaskingOptions, is_tokenizer: bool)
     return load_tokenization(path, masking, is_tokenizer=is_tokenizer)
 
 
-def write_example_shard(shard: TextShard, setup: ExamplesSetup, output: str, previous: str = "") -> ExampleShard:
+def write_example_shard(shard: TextShard, setup: ExamplesSetup, output: str) -> ExampleShard:
     """Makes the examples of a text shard and writes them to the directory `output`.
 
     Files of an earlier run are kept where they were made from the same text, vocabulary and options and still have
-    the content that they were written with. previous: as `completions.once` takes it.
+    the content that they were written with.
 
     Raises:
       UnusableInputError: the text or the vocabulary cannot be used.
@@ -125,7 +125,6 @@ def write_example_shard(shard: TextShard, setup: ExamplesSetup, output: str, pre
         lambda: _write(shard, setup, plan, output),
         lambda record: completions.PieceFiles(written=[tuple(file) for file in record["files"]]),
         name=name + _tfrecord_suffix(setup) if plan.format.format == "tfrecord" else name,
-        previous=previous,
         inputs=[shard.path],
     )
     return ExampleShard(

@@ -28,8 +28,6 @@ class ReleaseRecord:
       stages: by name, each with its directory below the release, the sha256 of its manifest, and the fingerprint of the
         data set where it has one.
       versions: of the software, as in manifests.
-      previous: the name of the release from which something was taken; empty without one.
-      reused: by stage, what was taken (storage/reuse.py: Reused, as plain values).
       made_by: maskmill's version and the digest of its code.
       options_sha256: the digest of all that decides the data, apart from the inputs
         (pipelines/releasing/release_plan.py).
@@ -42,8 +40,6 @@ class ReleaseRecord:
     dump: Mapping[str, Any] | None = None
     stages: Mapping[str, Mapping[str, Any]]
     versions: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    previous: str = ""
-    reused: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
     made_by: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     options_sha256: str = ""
     finished: str = ""
@@ -125,7 +121,8 @@ def _decode(content: bytes) -> ReleaseRecord | None:
             return None
         del fields["fingerprint"]
         name = ReleaseName.parse(fields.pop("release"))
-        return None if name is None else ReleaseRecord(name=name, **fields)
+        known = {f.name for f in dataclasses.fields(ReleaseRecord)}  # records of earlier versions have more
+        return None if name is None else ReleaseRecord(name=name, **{n: v for n, v in fields.items() if n in known})
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
 

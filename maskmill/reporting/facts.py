@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple, get_args
 
-from maskmill.reporting import figures, made_from, made_stages, shown
+from maskmill.reporting import figures, made_from, made_stages
 from maskmill.reporting.figures import Figure, StageCounts
 from maskmill.reporting.input_documents import Documents, documents_of, titles_of
 from maskmill.reporting.made_from import Input, Option, Step
@@ -12,7 +12,6 @@ from maskmill.reporting.made_stages import MadeStage
 from maskmill.reporting.measured import RowFacts, TextFacts, row_facts_of, text_facts_of
 from maskmill.reporting.samples import Follow, FrequentPiece, Samples, frequent_pieces, noting, samples_of
 from maskmill.storage import files, timings
-from maskmill.storage.reuse import Reused, read_reused
 from maskmill.storage.timings import Timing
 from maskmill.verification.findings import CHECKS, Finding, Verification
 
@@ -63,14 +62,6 @@ class StageTimings(NamedTuple):
 
     stage: str
     steps: tuple[Timing, ...]
-
-
-class StageReused(NamedTuple):
-    """What a stage took from the release before: its title, that release's name, and how many pages and shards."""
-
-    stage: str
-    previous: str
-    reused: Reused
 
 
 class CheckLine(NamedTuple):
@@ -136,7 +127,6 @@ class Facts:
       frequent: the most frequent pieces of the first split.
       texts: by split, what its text looks like; empty if it was not read.
       timings: by stage.
-      reused: by stage, what a release took from the one before; empty if there was none.
       checked: what verify found; None: the data was not verified.
       samples: how the data looks.
     """
@@ -157,7 +147,6 @@ class Facts:
     frequent: tuple[FrequentPiece, ...]
     texts: Mapping[str, TextFacts]
     timings: tuple[StageTimings, ...]
-    reused: tuple[StageReused, ...]
     checked: Checked | None
     samples: Samples
 
@@ -200,7 +189,6 @@ def collect(
     titles = {} if text is None else titles_of(text, there)
     directories = [stage.directory for stage in stages]
     timed = files.each(directory, lambda place: timings.read(place, there), directories)
-    reused = files.each(directory, lambda place: read_reused(place, there), directories)
     results = () if verification is None else verification.results
     rows = row_facts_of(results, directory=None if examples is None else examples.directory)
     if examples is not None:
@@ -223,7 +211,6 @@ def collect(
         frequent=frequent,
         texts=text_facts_of(results),
         timings=tuple(StageTimings(stage.title, steps) for stage, steps in zip(stages, timed, strict=True) if steps),
-        reused=tuple(_reused(stages, reused)),
         checked=None if verification is None else _checked(verification, shards),
         samples=samples_of(stages, directory, unread, follow, titles, there)
         if with_samples
@@ -237,13 +224,6 @@ def _shards(stages: Sequence[MadeStage]) -> Iterator[Shard]:
             counts = {name: value for name, value in entry.items() if type(value) is int and name != "random_seed"}
             size = made_stages.bytes_of_shard(entry)
             yield Shard(stage.title, str(entry.get("kind", "train")), str(entry["name"]), size, counts)
-
-
-def _reused(stages: Sequence[MadeStage], accounts: Sequence[Reused | None]) -> Iterator[StageReused]:
-    for stage, reused in zip(stages, accounts, strict=True):
-        if reused is not None and reused.previous:
-            name = shown.text(files.base_name(files.parent(reused.previous)))
-            yield StageReused(stage.title, name, reused)
 
 
 def _places(stage: MadeStage) -> Iterator[Places]:

@@ -8,9 +8,6 @@ Records and tables are a cache, and disks, copies and editors damage caches. So 
 checksum over all three; one that is damaged, cut or copied over another's counts as missing. `once` looks at a piece's
 record, table and files before it believes any of them, and makes the piece again where one does not fit. It leaves a
 note of what it made again and why, which storage/outcomes.py reads when the run is over.
-
-A build of a release may take finished pieces of the same stage of the release before (storage/reuse.py): `once` links
-or copies the files of a piece that has the same key there and is intact, and leaves a note that it was taken.
 """
 
 import contextlib
@@ -43,11 +40,8 @@ FORMAT_VERSIONS: Mapping[str, int] = {
 _RECORD_VERSION = 2
 _FINGERPRINT_DIGITS = 32
 
-# The kinds of the notes of pieces that were made again, and of those that were taken from the release before.
-REMADE = "remade"
-TAKEN = "taken"
-# Where storage/reuse.py says which release that is.
-RUN, REUSE = "run", "reuse"
+REMADE = "remade"  # the kind of the notes of pieces that were made again
+RUN = "run"  # the kind of what a run keeps of itself
 _STORED = "stored"  # in a record: the store's own checksums of the piece's files
 TITLES = "titles"  # of the first documents of an extraction, by the name under which they are counted
 
@@ -325,12 +319,10 @@ def once(
     files_of: Callable[[dict[str, Any]], PieceFiles] = lambda record: PieceFiles(),
     *,
     name: str = "",
-    fits: Callable[[dict[str, Any]], bool] = lambda record: True,
-    previous: str = "",
     inputs: Sequence[str] = (),
     computes: bool = True,
 ) -> dict[str, Any]:
-    """The record of a piece that is finished, that the release before has, or that is made now.
+    """Return the record of a piece that is finished, or that is made now.
 
     One piece that computes is made at a time in this process.
 
@@ -343,9 +335,6 @@ def once(
         once it is done, while another thread may make another piece; the record is written behind them.
       files_of: gives, for a record, the files that the piece consists of.
       name: what a user calls the piece, for the note if it is made again.
-      previous: the same stage's directory in the release before, which may have the piece; empty: there is none.
-      fits: whether the record of the release before, which has the same key, says what this build would say; one that
-        names paths may not.
       inputs: what `make` reads from their beginnings to their ends; objects are opened before it is this piece's turn.
       computes: whether it waits for its turn; one that only copies, and needs little memory, goes beside others.
 
@@ -367,15 +356,10 @@ def once(
             return cast(dict[str, Any], record)
         # Before it is made, so that no run which fails meanwhile loses the note.
         note_remade(output, kind, key, name or key, reason)
-        files.delete([path for path in [work_path(output, TAKEN, f"{kind}-{key}.json")] if files.exists(path)])
     unsent: list[files.OutputFile] = []
     turn = _in_turn(_slot if computes else _copying)
-    with files.opened_ahead(() if previous else inputs), turn:
-        taken = _take(output, kind, key, previous, files_of, fits) if previous else None
-        if taken is not None:
-            return taken
-        with files.leaving_ends(unsent):
-            record = make()
+    with files.opened_ahead(inputs), turn, files.leaving_ends(unsent):
+        record = make()
     files.each(output, files.OutputFile.send_end, unsent)
     start = len(files.join(output, ""))
     if known := {file.path[start:]: file.stored for file in unsent if file.stored}:
@@ -384,40 +368,6 @@ def once(
     if there is not None:
         _made.add(path)
     return record
-
-
-def _take(
-    output: str,
-    kind: str,
-    key: str,
-    previous: str,
-    files_of: Callable[[dict[str, Any]], PieceFiles],
-    fits: Callable[[dict[str, Any]], bool],
-) -> dict[str, Any] | None:
-    """Takes a piece from the release before; returns its record, or None where it is not there, or not intact."""
-    record = load(previous, kind, key)
-    if record is None or not fits(record):
-        return None
-    piece = files_of(record)
-    if _unfit(previous, kind, key, record, piece, "") is not None:
-        return None
-    tables = [work_name(kind, f"{key}.npy")] if piece.has_table else []
-    needed = [*(file for file, *_ in piece.written), *tables]
-    cached = [file for file, *_ in piece.cached if files.exists(files.join(previous, file))]
-    paths = [(files.join(previous, file), files.join(output, file)) for file in (*needed, *cached)]
-    are_links = [files.link_or_copy(source, target) for source, target in paths]
-    if not all(are_links) and _unfit(output, kind, key, record, piece, "") is not None:
-        return None
-    store(output, TAKEN, f"{kind}-{key}", {"kind": kind, "key": key, "previous": previous})
-    store(output, kind, key, record)
-    renew(output, kind, key)
-    return record
-
-
-def taken_keys(output: str, kind: str, there: files.Listing | None = None) -> frozenset[str]:
-    """The keys of the pieces of a kind that were taken from the release before; `there` as in `keys`."""
-    prefix = f"{kind}-"
-    return frozenset(key.removeprefix(prefix) for key in keys(output, TAKEN, there) if key.startswith(prefix))
 
 
 def _unfit(output: str, kind: str, key: str, record: Mapping[str, Any], piece: PieceFiles, name: str) -> str | None:

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from maskmill.storage import completions, files, manifest
-from maskmill.storage.reuse import Reused
 
 _LAST_RUN, _OUTCOME = "run", "last"
 
@@ -31,15 +30,13 @@ class Before:
 class Outcome:
     """What became of the pieces of a run.
 
-    is_first: whether the directory held no piece before. reused, taken, made: how many pieces of each kind were there,
-    were taken from the release before, or were made. remade: those that
-    were there and were made again, as "name: what was wrong". changed_inputs: the paths of inputs that have other
-    content than in the build before.
+    is_first: whether the directory held no piece before. reused, made: how many pieces of each kind were there, or were
+    made. remade: those that were there and were made again, as "name: what was wrong". changed_inputs: the paths of
+    inputs that have other content than in the build before.
     """
 
     is_first: bool
     reused: Mapping[str, int]
-    taken: Mapping[str, int]
     made: Mapping[str, int]
     remade: tuple[str, ...]
     changed_inputs: tuple[str, ...]
@@ -49,13 +46,11 @@ class Outcome:
 class Result:
     """What became of a stage.
 
-    made: its manifest. outcome: what became of its pieces; None: nobody knows. reused: what it took from the release
-    before; None: nothing was kept of that.
+    made: its manifest. outcome: what became of its pieces; None if unknown.
     """
 
     made: Mapping[str, Any]
     outcome: Outcome | None = None
-    reused: Reused | None = None
 
 
 def look(output: str, there: files.Listing | None = None) -> Before:
@@ -80,15 +75,10 @@ def conclude(
     notes = _take_notes(output, there)
     remade = {(note["kind"], note["key"]) for note in notes}
     reused = {kind: sum((kind, key) not in remade for key in keys & before.keys[kind]) for kind, keys in after.items()}
-    notes_of_taken = frozenset(completions.keys(output, completions.TAKEN, there))
-    taken = {
-        kind: sum(f"{kind}-{key}" in notes_of_taken for key in keys - before.keys[kind]) for kind, keys in after.items()
-    }
-    made = {kind: len(keys) - reused[kind] - taken[kind] for kind, keys in after.items()}
+    made = {kind: len(keys) - reused[kind] for kind, keys in after.items()}
     outcome = Outcome(
         is_first=not any(before.keys.values()),
         reused={kind: number for kind, number in reused.items() if number},
-        taken={kind: number for kind, number in taken.items() if number},
         made={kind: number for kind, number in made.items() if number},
         remade=tuple(sorted(f"{note['name']}: {note['reason']}" for note in notes)),
         changed_inputs=tuple(path for path, sha256 in inputs.items() if before.inputs.get(path, sha256) != sha256),
@@ -102,8 +92,8 @@ def find_all_made(output: str) -> Outcome | None:
     last = last_outcome(output)
     if last is None:
         return None
-    found = manifest.sum_counts((last.reused, last.taken, last.made))
-    return Outcome(is_first=False, reused=found, taken={}, made={}, remade=(), changed_inputs=())
+    found = manifest.sum_counts((last.reused, last.made))
+    return Outcome(is_first=False, reused=found, made={}, remade=(), changed_inputs=())
 
 
 def last_outcome(output: str) -> Outcome | None:
@@ -114,7 +104,6 @@ def last_outcome(output: str) -> Outcome | None:
     return Outcome(
         is_first=record["is_first"],
         reused=record["reused"],
-        taken=record.get("taken", {}),  # earlier versions knew none
         made=record["made"],
         remade=tuple(record["remade"]),
         changed_inputs=tuple(record["changed_inputs"]),

@@ -55,7 +55,7 @@ def shard_name(kind: ShardKind, number: int, count: int) -> str:
 
 
 def write_once(
-    name: str, sources: Any, output: str, write: Callable[[str], dict[str, Any]], previous: str = ""
+    name: str, sources: Any, output: str, write: Callable[[str], dict[str, Any]]
 ) -> tuple[str, dict[str, Any]]:
     """Writes a shard, unless it is there already with the same content.
 
@@ -65,7 +65,6 @@ def write_once(
       output: the directory of the shards.
       write: writes the shard to a path, and returns its completion record: `size` and `sha256` of the file, and `md5`,
         the hashes of its articles where it belongs to the eval set.
-      previous: as `completions.once` takes it.
 
     Returns:
       The key of the completion record, and the record.
@@ -78,7 +77,6 @@ def write_once(
         lambda: write(files.join(output, name)),
         lambda record: completions.PieceFiles(written=[(name, record["size"], record["sha256"])]),
         name=name,
-        previous=previous,
         computes=False,
     )
     return key, record

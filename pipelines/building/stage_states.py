@@ -18,8 +18,6 @@ Action = Literal["run", "resume", "reuse", "refuse"]
 # Of options that name a file, the content counts and not the name.
 _DIGEST = "_sha256"
 _MOST_NAMED = 3
-# What a stage takes from the release before.
-_TAKEN = {"extract": "pages that did not change", "examples": "shards whose text did not change"}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -92,22 +90,19 @@ def check_finished(options: Build, names: Sequence[str]) -> None:
             raise UnusableInputError(f"{directory}: {problem}; begin with --from {name}, which makes them again.")
 
 
-def states_of(
-    options: Build, names: Sequence[str], *, inputs: Mapping[str, str] | None = None, previous: str = ""
-) -> list[StageState]:
+def states_of(options: Build, names: Sequence[str], *, inputs: Mapping[str, str] | None = None) -> list[StageState]:
     """What a run of stages would do about each.
 
     names: of the stages that would run, in order. inputs: the sha256 of the build's inputs by path, if they are known.
-    previous: the directory of the release before, from which parts may be taken; empty without one.
     """
     states: list[StageState] = []
     for name in names:
         runs_before = next((s.name for s in states if s.action in ("run", "resume")), "")
-        states.append(_state_of(options, name, inputs or {}, runs_before, previous))
+        states.append(_state_of(options, name, inputs or {}, runs_before))
     return states
 
 
-def _state_of(options: Build, name: str, inputs: Mapping[str, str], runs_before: str, previous: str) -> StageState:
+def _state_of(options: Build, name: str, inputs: Mapping[str, str], runs_before: str) -> StageState:
     directory = directory_of(options, name)
 
     def state(action: Action, reason: str) -> StageState:
@@ -121,7 +116,7 @@ def _state_of(options: Build, name: str, inputs: Mapping[str, str], runs_before:
         pieces = sum(map(len, completions.all_keys(directory, files.Listing(directory)).values()))
         if pieces:
             return state("resume", f"no manifest; {pieces:,} pieces are finished")
-        return state("run", f"no manifest{_of_previous(options, name, previous)}")
+        return state("run", "no manifest")
     if made["stage"] != name:
         return state("refuse", f"the directory belongs to {made['stage']}")
     if differing := differences(made, name, options):
@@ -135,23 +130,6 @@ def _state_of(options: Build, name: str, inputs: Mapping[str, str], runs_before:
     if problem := _damaged(directory, made):
         return state("resume", problem)
     return state("reuse", "complete")
-
-
-def _of_previous(options: Build, name: str, previous: str) -> str:
-    """What of the release before can be taken, as the end of a clause."""
-    if not previous:
-        return ""
-    folder = files.base_name(directory_of(options, name))
-    made = manifest.find_manifest(files.join(previous, folder))
-    release = files.base_name(previous)
-    if made is None:
-        return f"; {release} has none either"
-    places = ("input", "vocab_file", "tokenizer_file", "compare")
-    differing = [line for line in differences(made, name, options) if line.split(" ")[0] not in places]
-    if differing:
-        return f"; parameters differ from those of {release}: {_listed(differing)}"
-    taken = _TAKEN.get(name)
-    return f"; {taken} since {release} come from there" if taken else ""
 
 
 def differences(made: Mapping[str, Any], name: str, options: Build) -> list[str]:

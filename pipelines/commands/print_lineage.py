@@ -145,13 +145,11 @@ def _lines(found: Lineage, made: Sequence[Descendants]) -> Iterator[str]:
     if found.checkpoint is not None:
         yield from _checkpoint_lines(found.checkpoint)
     if found.release is not None:
-        release, record = found.release, found.release.record or {}
+        release = found.release
         state = "" if found.release.record is not None else ", not complete"
         yield _line("release", f"{release.path}{state}")
         if release.fingerprint:
             yield _line("", f"fingerprint {release.fingerprint}")
-        if record.get("previous"):
-            yield _line("", f"took what was unchanged from {record['previous']}")
     for stage in found.stages:
         yield from _stage_lines(stage)
     yield from _some([line for source in found.sources for line in _source_lines(source)], _MOST_LINES)

@@ -55,7 +55,6 @@ def of_release(options: BuildOptions, choices: BuildChoices) -> dict[str, Any]:
         "directory": plan.directory,
         "complete": plan.record is not None,
         "latest": _text(plan.latest),
-        "previous": _text(plan.previous),
         "becomes_latest": plan.latest is None or plan.latest.date <= plan.name.date,
         "locked": _locked_by(plan),
         "dump": dump,
@@ -83,7 +82,7 @@ def _states(plan: ReleasePlan, names: Sequence[str]) -> list[StageState]:
             for name in names
         ]
     stage_states.check_finished(plan.options, names)
-    return stage_states.states_of(plan.options, names, inputs=_by_path(plan.inputs), previous=plan.previous_directory)
+    return stage_states.states_of(plan.options, names, inputs=_by_path(plan.inputs))
 
 
 def _by_path(inputs: Sequence[InputFile]) -> dict[str, str]:

@@ -42,7 +42,6 @@ class ReleasePlan:
       options_sha256: the digest of all that decides the data, apart from the inputs.
       record: of the release, if it is complete.
       latest: the name of the latest release; None before the first.
-      previous: the release from which unchanged parts are taken: the latest one, if it is another.
     """
 
     root: str
@@ -54,12 +53,6 @@ class ReleasePlan:
     options_sha256: str
     record: ReleaseRecord | None
     latest: ReleaseName | None
-    previous: ReleaseName | None
-
-    @property
-    def previous_directory(self) -> str:
-        """The directory of the release before; empty without one."""
-        return "" if self.previous is None else release_path(self.root, self.previous)
 
 
 def make_plan(options: BuildOptions, date: str | None = None, *, keep_checksums: bool = True) -> ReleasePlan:
@@ -92,7 +85,6 @@ def _plan_of(
     root = options.output
     directory = release_path(root, name)
     latest = pointer.read_latest(root)
-    latest_name = None if latest is None else latest.name
     return ReleasePlan(
         root=root,
         name=name,
@@ -102,8 +94,7 @@ def _plan_of(
         dump=dump,
         options_sha256=digest,
         record=records.read_record(directory),
-        latest=latest_name,
-        previous=latest_name if latest_name != name else None,
+        latest=None if latest is None else latest.name,
     )
 
 

@@ -4,17 +4,16 @@ A release goes through plan, lock, stages, report, training, record, switch, cle
 repeated: a run that was killed goes on where it stopped, when the same command runs again.
 """
 
-import contextlib
 import dataclasses
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from maskmill.errors import RunFailedError, UnusableInputError
-from maskmill.releases import fingerprints, leases, locks, pointer, records, removing
+from maskmill.releases import fingerprints, locks, pointer, records, removing
 from maskmill.releases.names import release_path
 from maskmill.releases.records import ReleaseRecord
-from maskmill.storage import files, manifest, reuse
+from maskmill.storage import files, manifest
 from pipelines.building import build_options, build_report, next_step, stage_states
 from pipelines.building.build_options import BuildChoices, BuildOptions
 from pipelines.releasing import dry_run, release_inputs
@@ -80,9 +79,7 @@ def _release(options: BuildOptions, choices: BuildChoices, beam_arguments: Seque
             if standing is None:
                 run.send("started")
                 work = _Work(plan.options, run, beam_arguments)
-                with _previous_kept(plan) as previous:
-                    allow_reuse(plan, names, previous)
-                    code = work.do(complete=lambda: _complete(plan, lock))
+                code = work.do(complete=lambda: _complete(plan, lock))
                 is_complete = code == DONE and run.reaches_end
                 code = _ended(code, run)
             else:
@@ -161,7 +158,6 @@ def _record_of(plan: ReleasePlan) -> ReleaseRecord:
     digests = fingerprints.manifest_digests(plan.directory)
     in_graph = stage_states.graph_names(plan.options)
     stages: dict[str, dict[str, Any]] = {}
-    reused: dict[str, dict[str, Any]] = {}
     for name in plan.options.names:
         directory = stage_states.directory_of(plan.options, name)
         stages[name] = {"directory": files.base_name(directory)}
@@ -169,9 +165,6 @@ def _record_of(plan: ReleasePlan) -> ReleaseRecord:
             stages[name]["manifest_sha256"] = digests[name]
         elif name in in_graph:
             raise RunFailedError(f"{directory}: the stage {name} has no manifest any more; run the same command again.")
-        taken = reuse.read_reused(directory) if name in in_graph else None
-        if taken is not None:
-            reused[name] = dataclasses.asdict(taken)
     return ReleaseRecord(
         name=plan.name,
         config=build_options.as_plain(plan.options),
@@ -179,38 +172,9 @@ def _record_of(plan: ReleasePlan) -> ReleaseRecord:
         dump=release_inputs.described(plan.dump),
         stages=stages,
         versions=manifest.versions(),
-        previous="" if plan.previous is None else str(plan.previous),
-        reused=reused,
         made_by=made_by(),
         options_sha256=plan.options_sha256,
     )
-
-
-@contextlib.contextmanager
-def _previous_kept(plan: ReleasePlan) -> Iterator[str]:
-    """Keeps the release before from being removed while parts are taken from it; gives its directory, or nothing."""
-    with contextlib.ExitStack() as stack:
-        directory = plan.previous_directory
-        if directory:
-            try:
-                stack.enter_context(leases.hold(directory, owner=f"the build of {plan.name}"))
-            except UnusableInputError as gone:
-                # Nothing depends on it: what cannot be taken is made.
-                console.tell(f"nothing is taken from the release before: {gone}")
-                directory = ""
-        yield directory
-
-
-def allow_reuse(plan: ReleasePlan, names: Sequence[str], previous: str) -> None:
-    """Tells the workers of each stage what they may take from the release before, and whether to keep the pages."""
-    for name in names:
-        if name not in stage_states.graph_names(plan.options):
-            continue
-        directory = stage_states.directory_of(plan.options, name)
-        before = files.join(previous, files.base_name(directory)) if previous else ""
-        allowed = reuse.Reuse(previous=before, keeps_pages=plan.options.release.page_store)
-        if reuse.read_reuse(directory) != allowed:
-            reuse.write_reuse(directory, allowed)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -19,7 +19,6 @@ class ReleaseOptions:
     keep: int | None = option(
         None, help="how many complete releases stay; older ones are removed once a new one is there; null: all"
     )
-    page_store: bool = option(True, help="keep the text of each page, so that the next release extracts only new pages")
     wait: float = option(0.0, help="minutes to wait for another build of the same release")
 
     def __post_init__(self) -> None:

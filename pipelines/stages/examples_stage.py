@@ -161,7 +161,7 @@ class ExamplesStage(GraphStage[ExamplesOptions]):
         from transforms.examples.example_steps import WriteExamples
 
         announce_texts(elements, self.output, example_shards.KIND)
-        shards = elements.step(WriteExamples, setup=self.setup, output=self.output, previous=self.reuse.previous)
+        shards = elements.step(WriteExamples, setup=self.setup, output=self.output)
         return shards, [shards]
 
     def close(self, elements: Sequence[Any]) -> None:

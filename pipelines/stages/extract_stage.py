@@ -114,10 +114,8 @@ class ExtractStage(TextStage[ExtractOptions]):
 
         if self.options.compat == "mlperf":
             from_doc_files = self.formats[0] == DOC_FILES
-            return extract_steps.expand_mlperf(
-                elements, self.options, self.output, self.reuse, from_doc_files=from_doc_files
-            )
-        return extract_steps.expand_extract(elements, self.options, self.output, self.reuse)
+            return extract_steps.expand_mlperf(elements, self.options, self.output, from_doc_files=from_doc_files)
+        return extract_steps.expand_extract(elements, self.options, self.output)
 
 
 def kernels_of(options: ExtractOptions, formats: Sequence[str] = (DUMP,)) -> Sequence[str]:

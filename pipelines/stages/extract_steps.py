@@ -4,7 +4,6 @@ import operator
 from collections.abc import Iterator, Mapping, Sequence
 
 from maskmill.storage import files
-from maskmill.storage.reuse import Reuse
 from maskmill.text.text_shards import TextShard
 from pipelines.settings.source_options import MixOptions, SourceOptions
 from pipelines.settings.stage_options import ExtractOptions
@@ -40,9 +39,7 @@ def digests_of(inputs: Collection, options: ExtractOptions) -> Sequence[Collecti
     return [] if all(map(files.is_local, options.input)) else [inputs.step(DigestObjects)]
 
 
-def extract_documents(
-    inputs: Collection, options: ExtractOptions, output: str, reuse: Reuse, source: str = ""
-) -> Collection:
+def extract_documents(inputs: Collection, options: ExtractOptions, output: str, source: str = "") -> Collection:
     """Adds the steps from one list of InputFile to Fragment; `source` names the source of a mix."""
     extraction = options.decided_extraction
     expands = extraction.wikitext.expand_templates
@@ -53,7 +50,6 @@ def extract_documents(
             input_format=options.input_format,
             output=output,
             source=source,
-            previous=reuse.previous,
         )
     batches = inputs.step(
         CutIntoBatches,
@@ -65,14 +61,14 @@ def extract_documents(
         source=source,
     )
     if expands:
-        batches = batches.step(CollectTemplates, reading=extraction.reading, output=output, previous=reuse.previous)
-    fragments = batches.step(ExtractDocuments, options=extraction, output=output, reuse=reuse)
+        batches = batches.step(CollectTemplates, reading=extraction.reading, output=output)
+    fragments = batches.step(ExtractDocuments, options=extraction, output=output)
     if extraction.quality.finds_duplicates:
-        fragments = fragments.step(DecideOnDuplicates, extraction=extraction, output=output, previous=reuse.previous)
+        fragments = fragments.step(DecideOnDuplicates, extraction=extraction, output=output)
     return fragments  # Fragment
 
 
-def ExtractSource(found: Collection, *, source: SourceOptions, output: str, reuse: Reuse) -> Collection:
+def ExtractSource(found: Collection, *, source: SourceOptions, output: str) -> Collection:
     """Extracts a source of a mix by its own options.
 
     Input: one mapping, from each source's name to its inputs. Output: Fragment, and Digest as `digests_of` gives it.
@@ -80,7 +76,7 @@ def ExtractSource(found: Collection, *, source: SourceOptions, output: str, reus
     of_source = found.map("Inputs", operator.itemgetter(source.name))  # sequence of FileInfo
     inputs = find_inputs(of_source, source.extract)  # list of InputFile
     digests = digests_of(inputs, source.extract)
-    fragments = extract_documents(inputs, source.extract, output, reuse, source.name)
+    fragments = extract_documents(inputs, source.extract, output, source.name)
     return fragments.joined("Known", *digests) if digests else fragments
 
 
@@ -89,30 +85,25 @@ def _assembled(
     fragments: Collection,
     extractions: Mapping[str, ExtractionOptions],
     output: str,
-    reuse: Reuse,
 ) -> tuple[Collection, Sequence[Collection]]:
     """Adds the step from ShardPlan to TextShard."""
-    shards = plans.step(AssembleTextShards, extractions=extractions, output=output, previous=reuse.previous)
+    shards = plans.step(AssembleTextShards, extractions=extractions, output=output)
     return shards.flat_map("HasText", with_text), [shards, fragments]
 
 
-def expand_extract(
-    found: Collection, options: ExtractOptions, output: str, reuse: Reuse
-) -> tuple[Collection, Sequence[Collection]]:
+def expand_extract(found: Collection, options: ExtractOptions, output: str) -> tuple[Collection, Sequence[Collection]]:
     """Adds the steps of the default mode, from the inputs that the checks have found; returns as Stage.expand."""
     extraction = options.decided_extraction
     inputs = find_inputs(found, options)
     digests = digests_of(inputs, options)
-    fragments = extract_documents(inputs, options, output, reuse)
-    plans = fragments.step(
-        PlanTextShards, split=options.split.decided, extraction=extraction, output=output, previous=reuse.previous
-    )
-    made, finished = _assembled(plans, fragments, {"": extraction}, output, reuse)
+    fragments = extract_documents(inputs, options, output)
+    plans = fragments.step(PlanTextShards, split=options.split.decided, extraction=extraction, output=output)
+    made, finished = _assembled(plans, fragments, {"": extraction}, output)
     return made, [*finished, *digests]
 
 
 def expand_mlperf(
-    found: Collection, options: ExtractOptions, output: str, reuse: Reuse, *, from_doc_files: bool
+    found: Collection, options: ExtractOptions, output: str, *, from_doc_files: bool
 ) -> tuple[Collection, Sequence[Collection]]:
     """Adds the steps of the reference's chain, from the inputs that the checks have found; returns as Stage.expand."""
     inputs, split, extraction = find_inputs(found, options), options.decided.split, options.decided_extraction
@@ -120,26 +111,20 @@ def expand_mlperf(
     if from_doc_files:
         raw_files = inputs.step(TakeRawFiles)  # RawBatch
     else:
-        fragments = extract_documents(inputs, options, output, reuse)
+        fragments = extract_documents(inputs, options, output)
         finished.append(fragments)
         raw_files = fragments.step(PackRawFiles, output=output)
-    previous = reuse.previous
-    cleaned = raw_files.step(CleanRawFiles, split=split, extraction=extraction, output=output, previous=previous)
-    shards = cleaned.step(GatherParts, split=split, extraction=extraction, output=output, previous=previous)
+    cleaned = raw_files.step(CleanRawFiles, split=split, extraction=extraction, output=output)
+    shards = cleaned.step(GatherParts, split=split, extraction=extraction, output=output)
     return shards.flat_map("HasText", with_text), [*finished, cleaned, shards]
 
 
-def expand_mix(
-    found: Collection, options: MixOptions, output: str, reuse: Reuse
-) -> tuple[Collection, Sequence[Collection]]:
+def expand_mix(found: Collection, options: MixOptions, output: str) -> tuple[Collection, Sequence[Collection]]:
     """Adds a branch for each source of a mix, then one plan of all of them; returns as Stage.expand."""
     sources = [source.source for source in options.sources]
     first, *others = [
-        found.step(ExtractSource, f"Extract_{source.name}", source=source, output=output, reuse=reuse)
-        for source in options.sources
+        found.step(ExtractSource, f"Extract_{source.name}", source=source, output=output) for source in options.sources
     ]
     fragments = first.joined("AllSources", *others)
-    plans = fragments.step(
-        PlanMix, split=options.split.decided, sources=sources, output=output, previous=reuse.previous
-    )
-    return _assembled(plans, fragments, {s.name: s.extraction for s in sources}, output, reuse)
+    plans = fragments.step(PlanMix, split=options.split.decided, sources=sources, output=output)
+    return _assembled(plans, fragments, {s.name: s.extraction for s in sources}, output)

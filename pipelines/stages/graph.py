@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from maskmill.storage import completions, files, finished, manifest, outcomes
-from maskmill.storage.reuse import read_reuse, read_reused
 from pipelines.running import runner
 from pipelines.stages import kernels
 from pipelines.stages.stage import GraphStage
@@ -60,10 +59,6 @@ def run_stages(
         results = files.each(first.output, _found_finished, outputs, there)
         return dict(zip(names, results, strict=True))
     if is_real:
-        stages = [
-            dataclasses.replace(stage, reuse=read_reuse(stage.output, found))
-            for stage, found in zip(stages, there, strict=True)
-        ]
         before = dict(zip(outputs, files.each(first.output, outcomes.look, outputs, there), strict=True))
         # Where one directory is refused, none is claimed.
         claims = files.each(first.output, lambda stage, found: stage.claim(found), stages, there)
@@ -80,7 +75,6 @@ def _found_finished(output: str, there: files.Listing) -> outcomes.Result:
     return outcomes.Result(
         made=manifest.read_manifest(output, there),
         outcome=outcomes.find_all_made(output),
-        reused=read_reused(output, there),
     )
 
 
@@ -140,7 +134,7 @@ def _run_claimed(
     def conclude(output: str, found: files.Listing) -> outcomes.Result:
         made = manifest.read_manifest(output, found)
         outcome = outcomes.conclude(output, before[output], made, found)
-        return outcomes.Result(made=made, outcome=outcome, reused=read_reused(output, found))
+        return outcomes.Result(made=made, outcome=outcome)
 
     results = files.each(place, conclude, outputs, there)
     if not any(map(files.is_local, outputs)):

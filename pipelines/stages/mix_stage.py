@@ -101,7 +101,7 @@ class MixStage(TextStage[MixOptions]):
         """Adds a branch for each source, then one plan of all of them."""
         from pipelines.stages import extract_steps
 
-        return extract_steps.expand_mix(elements, self.options, self.output, self.reuse)
+        return extract_steps.expand_mix(elements, self.options, self.output)
 
 
 def extracts_of(build: Build) -> dict[str, ExtractOptions]:

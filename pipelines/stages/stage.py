@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 from maskmill.errors import UnusableInputError
 from maskmill.storage import files
-from maskmill.storage.reuse import NOTHING, Reuse
 from pipelines.settings import options as option_tools
 from pipelines.settings.stage_options import Compat
 from pipelines.terminal.console import bytes_text
@@ -217,12 +216,7 @@ class GraphStage(Stage[Options]):
     A run goes through these in order: `check` of every stage, `claim` for every stage, `source` of the first, `expand`
     of each on what the one before it gave, `close` of each on the workers. What `check` finds are further fields of a
     stage.
-
-    Attributes:
-      reuse: what may be taken from the release before, once a run has looked.
     """
-
-    reuse: Reuse = NOTHING
 
     @property
     def kernels(self) -> Sequence[str]:

@@ -124,19 +124,19 @@ class VocabularyStage(GraphStage[VocabularyStageOptions]):
         from transforms.vocabularies.making import MakeVocabulary, ReportVocabulary
         from transforms.vocabularies.merging import MergeCounts
 
-        options, output, previous = self.setup.options, self.output, self.reuse.previous
+        options, output = self.setup.options, self.output
         training = elements.flat_map("Training", training_text)
         announce_texts(training, output, counting.KIND)
-        counted = training.step(counting.CountWords, options=options, output=output, previous=previous)
-        merged = counted.step(MergeCounts, output=output, previous=previous)
+        counted = training.step(counting.CountWords, options=options, output=output)
+        merged = counted.step(MergeCounts, output=output)
         made = merged.together("AllMerged").step(
-            MakeVocabulary, setup=self.setup, texts=self.options.input, output=output, previous=previous
+            MakeVocabulary, setup=self.setup, texts=self.options.input, output=output
         )
         compare = self.options.compare
         report = (
             made.joined("WithTexts", elements)
             .together("AllTogether")
-            .step(ReportVocabulary, setup=self.setup, compare=compare, output=output, previous=previous)
+            .step(ReportVocabulary, setup=self.setup, compare=compare, output=output)
         )
         return made, [counted, merged, made, report]
 

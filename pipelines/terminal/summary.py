@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from maskmill.inspection.shown_text import shown
 from maskmill.records.file_names import REPORT, REPORT_TABLE
-from maskmill.storage import files, reuse
+from maskmill.storage import files
 from maskmill.storage.outcomes import Outcome, Result
 from pipelines.terminal import data_warnings
 from pipelines.terminal.console import Coloured
@@ -115,7 +115,6 @@ def _notes(output: str, result: Result) -> Iterator[str]:
         yield f"  {files.join(output, REPORT_TABLE)} has more, and how it was measured."
     if manifest["stage"] == "eval":
         yield from _picked_line(manifest["counts"]["eval"], manifest["parameters"]["num_examples_to_pick"])
-    yield from _taken_lines(result.reused)
     yield from _outcome_lines(result.outcome)
     rejected = sum(counts.get("rejected", 0) for counts in manifest["counts"].values())
     if rejected:
@@ -139,15 +138,6 @@ def _outcome_lines(outcome: Outcome | None) -> Iterator[str]:
             yield f"  {label:<10} {piece}"
         if len(pieces) > _MOST_LINES:
             yield f"  {label:<10} {len(pieces) - _MOST_LINES:,} more"
-
-
-def _taken_lines(reused: reuse.Reused | None) -> Iterator[str]:
-    """What a release took from the one before; nothing if there was none."""
-    if reused is None or not reused.previous:
-        return
-    pages = f"{reused.reused_pages:,} of {reused.pages:,} pages" if reused.pages else ""
-    shards = f"{reused.reused_shards:,} of {reused.shards:,} shards"
-    yield f"  {'taken':<10} {', '.join(filter(None, (pages, shards)))} from the release before"
 
 
 def _pieces_text(numbers: Mapping[str, int]) -> str:

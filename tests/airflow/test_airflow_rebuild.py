@@ -308,16 +308,11 @@ def test_the_data_set_and_the_checkpoint_are_assets_with_their_release(story: St
         ]
 
 
-def test_a_second_dump_is_built_with_what_the_first_release_has(story: Story) -> None:
+def test_a_second_dump_is_a_release_beside_the_first(story: Story) -> None:
     assert story.second.states == dict.fromkeys(_TASKS, "success")
     assert story.second.latest is not None
     assert story.second.latest.startswith(f"{_WIKI}-{_SECOND}-")
     assert set(story.second.releases) == {story.mended.latest, story.second.latest}
-    extracted = story.second.said["extract"]["stages"]["extract"]["reused"]
-    # The others ask for the dump's date.
-    assert extracted["reused_pages"] >= 0.95 * extracted["pages"] > 0
-    examples = story.second.said["examples"]["stages"]["examples"]["reused"]
-    assert examples["reused_shards"] == examples["shards"] > 0
 
 
 def test_a_second_run_of_the_same_dump_changes_nothing(story: Story) -> None:
@@ -330,8 +325,6 @@ def test_a_dump_that_is_published_anew_is_built_anew_in_its_own_run(story: Story
     assert story.republished.run["dag_run_id"] == story.second.run["dag_run_id"]
     assert story.republished.states == dict.fromkeys(_TASKS, "success")
     assert story.republished.tasks["train"]["try_number"] == 2
-    reused = story.republished.said["extract"]["stages"]["extract"]["reused"]
-    assert reused["reused_pages"] == reused["pages"] > 0, "their date is the same, too"
     assert story.republished.latest != story.second.latest
     assert set(story.republished.releases) >= {story.second.latest, story.republished.latest}
 

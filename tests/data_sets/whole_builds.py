@@ -14,7 +14,6 @@ from maskmill.masking.objective_options import ObjectiveOptions
 from maskmill.masking.options import MaskingOptions
 from maskmill.records.options import FormatOptions
 from maskmill.storage.manifest import MANIFEST
-from maskmill.storage.reuse import read_reuse
 from maskmill.text.text_files import describe_text_shard
 from maskmill.text.text_shards import TextShard
 from pipelines.settings.stage_options import EvalOptions, ExamplesOptions, ExtractOptions
@@ -128,8 +127,7 @@ def make_examples(root: Path, *, picked: int = 0, **options: Any) -> Made:
     examples = ExamplesStage.check(examples_options(text, root / "examples", **options), is_first=True)
     examples.claim().write()
     made = Made(root=root, setup=examples.setup)
-    previous = read_reuse(examples.output).previous
-    shards = [write_example_shard(shard, examples.setup, examples.output, previous) for shard in made.text_shards()]
+    shards = [write_example_shard(shard, examples.setup, examples.output) for shard in made.text_shards()]
     examples.close(shards)
     if picked:
         _pick(root, shards, picked)

@@ -183,18 +183,6 @@ def test_what_asked_for_the_page_is_asked_again(expander: TemplateExpander) -> N
         assert call(expander, "{{Args|c}}", title).text == "a,b,c,Taiss:Args"
 
 
-def test_what_data_depends_on_is_noted_of_each_call(expander: TemplateExpander) -> None:
-    expander.notes_used = True
-    for number in range(2):
-        expander.begin_page()
-        assert call(expander, "{{#invoke:Good|dated_data|" + str(number) + "}}").text == "03"
-        assert (expander.used_date, set(expander.used_templates)) == (True, {"#"})
-        expander.begin_page()
-        assert call(expander, "{{#invoke:Good|data_of_template|" + str(number) + "}}").text == "Hello, world!"
-        assert (expander.used_date, set(expander.used_templates)) == (False, {"#", "Hello"})
-    expander.notes_used = False
-
-
 def test_random_numbers_are_the_same_on_every_page(expander: TemplateExpander) -> None:
     given = {call(expander, "{{#invoke:Good|random|" + str(number) + "}}").text for number in range(5)}
     assert len(given) == 1

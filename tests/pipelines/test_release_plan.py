@@ -74,7 +74,7 @@ def test_another_option_gives_another_name(folder: Path, sections: dict[str, Any
     [
         {"output": "elsewhere"},
         {"report": "none"},
-        {"release": {"keep": 3, "page_store": False, "wait": 2.0}},
+        {"release": {"keep": 3, "wait": 2.0}},
         {"on_event": "cat"},
     ],
 )

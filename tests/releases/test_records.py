@@ -1,7 +1,9 @@
 """release.json makes a release complete, says what it was made of, and never changes."""
 
 import dataclasses
+import hashlib
 import json
+from pathlib import Path
 
 import pytest
 from release_runs import roots as release_roots
@@ -11,7 +13,6 @@ from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.releases import records
 from maskmill.releases.names import RECORD, ReleaseName, release_path
 from maskmill.storage import conditional, files
-from maskmill.storage.reuse import Reused
 
 pytest_plugins = ("release_runs.fixtures",)
 
@@ -26,8 +27,6 @@ FULL = records.ReleaseRecord(
         "examples": {"directory": "train", "manifest_sha256": "02", "fingerprint": "03"},
     },
     versions={"formats": {"text": 1}},
-    previous="enwiki-2026-10-01-00000000",
-    reused={"extract": dataclasses.asdict(Reused(pages=3, reused_pages=2))},
     made_by={"maskmill": "0.1.0", "code": "04"},
 )
 
@@ -38,6 +37,19 @@ def test_a_record_is_read_as_it_was_written(root: str) -> None:
     assert (
         records.read_record(release_path(root, NAME)) == written == dataclasses.replace(FULL, finished=written.finished)
     )
+
+
+def test_a_record_of_an_earlier_version_is_read(root: str) -> None:
+    """Records once said what their release had taken from the one before."""
+    fields = json.loads(dataclasses.replace(FULL, finished="2026-11-01").encode())
+    del fields["record_sha256"]
+    fields |= {"previous": "enwiki-2026-10-01-00000000", "reused": {}}
+    content = json.dumps(fields, sort_keys=True, ensure_ascii=False, indent=1)
+    fields["record_sha256"] = hashlib.sha256(content.encode()).hexdigest()
+    path = Path(release_path(root, NAME)) / "release.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(fields))
+    assert records.read_record(release_path(root, NAME)) == dataclasses.replace(FULL, finished="2026-11-01")
 
 
 def test_a_record_that_is_written_again_stays(root: str) -> None:
@@ -62,8 +74,8 @@ def test_the_fingerprint_is_of_the_manifests() -> None:
     extract, examples = ({"directory": name, "manifest_sha256": name} for name in ("text", "train"))
     same = with_stages({"extract": extract, "examples": examples})
     assert with_stages({"examples": {**examples, "directory": "x"}, "extract": extract}) == same
-    assert dataclasses.replace(FULL, previous="", made_by={}).name == NAME
-    assert records.fingerprint(dataclasses.replace(FULL, previous="", finished="x")) == records.fingerprint(FULL)
+    assert dataclasses.replace(FULL, made_by={}).name == NAME
+    assert records.fingerprint(dataclasses.replace(FULL, finished="x")) == records.fingerprint(FULL)
     others = [
         with_stages({"extract": extract}),
         with_stages({"extract": extract, "examples": extract}),

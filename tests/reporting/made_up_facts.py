@@ -52,7 +52,6 @@ def made_up_facts(text: str = "text", **others: Any) -> Facts:
             )
         },
         timings=(),
-        reused=(),
         checked=None,
         samples=Samples(
             article=FoundDocument(

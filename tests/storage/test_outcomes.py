@@ -35,20 +35,19 @@ def run(folder: Path, names: list[str], dump: str = "1") -> outcomes.Outcome:
 def test_a_run_is_compared_with_what_was_there(tmp_path: Path) -> None:
     assert outcomes.last_outcome(str(tmp_path)) is None
     first = run(tmp_path, ["a", "b"])
-    assert first == outcomes.Outcome(is_first=True, reused={}, taken={}, made={"text": 2}, remade=(), changed_inputs=())
+    assert first == outcomes.Outcome(is_first=True, reused={}, made={"text": 2}, remade=(), changed_inputs=())
     (tmp_path / "a").write_bytes(b"x")
     (tmp_path / ".maskmill" / "text" / "key-of-b.json").write_bytes(b"x")
     second = run(tmp_path, ["a", "b", "c"], dump="9")
     assert second == outcomes.Outcome(
         is_first=False,
         reused={},
-        taken={},
         made={"text": 3},
         remade=("a: its content had changed", "b: its record was damaged"),
         changed_inputs=("dump.xml",),
     )
     assert run(tmp_path, ["a", "b", "c"], dump="9") == outcomes.Outcome(
-        is_first=False, reused={"text": 3}, taken={}, made={}, remade=(), changed_inputs=()
+        is_first=False, reused={"text": 3}, made={}, remade=(), changed_inputs=()
     )
 
 

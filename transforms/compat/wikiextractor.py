@@ -72,12 +72,11 @@ class WikiExtractorCompat:
     """Extracts the pages of one dump.
 
     date: the dump's (ISO), which variables of the clock give, at midnight; WikiExtractor gives the moment of its run.
-    NAMESPACENUMBER is always 0. used_date: whether the page extracted last asked for the date.
+    NAMESPACENUMBER is always 0.
     """
 
     def __init__(self, date: str) -> None:
         self._date = datetime.datetime.fromisoformat(date)
-        self.used_date = False
         self._characters = character_tables(_UNICODE)
 
     def extract(self, title: bytes, text: bytes) -> bytes:
@@ -85,9 +84,7 @@ class WikiExtractorCompat:
 
         title, text: the page's, UTF-8, the XML's references resolved. Takes time linear in the text.
         """
-        expansion = Expansion(functools.partial(self._values, title), self._characters)
-        text = expansion.expand_page(text)
-        self.used_date = expansion.used_date
+        text = Expansion(functools.partial(self._values, title), self._characters).expand_page(text)
         steps = _Steps(text, self._characters)
         if b"{{" in steps.text:
             steps.run(drop_pairs, ord("{"), ord("{"))

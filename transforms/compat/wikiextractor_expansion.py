@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from transforms.compat.kernels.braces import drop_spans, template_spans
 from transforms.compat.kernels.bytes import GREATER_MARK, LESS_MARK, QUOTE_MARK
 
-_CLOCK = "CURRENT"  # how the names of variables of the clock begin
 _DEEPEST = 40  # levels of nested functions; deeper ones give nothing
 _LONGEST_EXPRESSION = 500  # characters; longer ones are errors
 _SUBSTITUTION = re.compile(r"^(?:subst:|safesubst:)", re.IGNORECASE)
@@ -138,13 +137,12 @@ def _replace_spans(text: bytes, spans: NDArray[np.int64], value: Callable[[bytes
 class Expansion:
     """Expands the templates of one page.
 
-    variables: gives the page's variables; it is called at most once. used_date: whether one of the clock was asked for.
+    variables: gives the page's variables; it is called at most once.
     """
 
     def __init__(self, variables: Callable[[], dict[str, str]], characters: NDArray[np.int32]) -> None:
         self._values = variables
         self._characters = characters
-        self.used_date = False
 
     @functools.cached_property
     def _variables(self) -> dict[str, str]:
@@ -179,7 +177,6 @@ class Expansion:
         title = self._expand(parts[0].strip(), depth + 1)
         title = _SUBSTITUTION.sub("", title)
         if title in self._variables:
-            self.used_date |= title.startswith(_CLOCK)
             return self._variables[title]
         colon = title.find(":")
         if colon <= 1:

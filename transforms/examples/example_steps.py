@@ -4,14 +4,14 @@ from maskmill.examples.example_shards import ExamplesSetup, pick_eval, write_exa
 from transforms.collection import Collection
 
 
-def WriteExamples(shards: Collection, *, setup: ExamplesSetup, output: str, previous: str = "") -> Collection:
+def WriteExamples(shards: Collection, *, setup: ExamplesSetup, output: str) -> Collection:
     """Makes training examples of text shards and writes them.
 
     Input: TextShard (a description: path, kind, number, checksum). Output: ExampleShard, the description of the files
     written; by default a TFRecord, its records in the order of the reference's create_pretraining_data.py for the
     shard's seed.
     """
-    return shards.spread("MaskAndWrite", write_example_shard, setup, output, previous)  # ExampleShard
+    return shards.spread("MaskAndWrite", write_example_shard, setup, output)  # ExampleShard
 
 
 def PickEvalExamples(shards: Collection, *, wanted: int, strict: bool, output: str) -> Collection:

@@ -1,6 +1,5 @@
 """A dump's own templates and modules by name, behind redirects, and which names have rules."""
 
-import hashlib
 import re
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
@@ -12,8 +11,6 @@ TEMPLATE_NAMESPACE, MODULE_NAMESPACE = 10, 828  # on every wiki
 MODULE_MARK = "#"  # begins the names of modules in a library: no title has it
 
 _MOST_PARSED = 4 << 20  # characters of definitions that are kept parsed
-_MOST_DIGESTS = 1 << 17  # of titles, kept in memory
-_DIGEST_BYTES = 16
 _STEP_CHARACTERS = 100  # characters of a definition that count as one step
 _MOST_REDIRECTS = 3  # that lead from a name to its definition
 # Patterns take time linear in a page, whatever it has.
@@ -49,7 +46,6 @@ class Definitions:
     ) -> None:
         self.has_rule = has_rule
         self.asked_titles: set[str] = set()
-        self._digests: dict[str, bytes] = {}
         self._find_page = find
         self._prefixes = _names_of(site, TEMPLATE_NAMESPACE)
         self._module_prefixes = _names_of(site, MODULE_NAMESPACE) | {"module"}
@@ -112,21 +108,6 @@ class Definitions:
                     break
             self._rule_names[title] = found
         return self._rule_names[title]
-
-    @property
-    def aliases_digest(self) -> str:
-        """A digest of the names with rules that the dump redirects to templates: they decide the text of every page."""
-        return hashlib.sha256(repr(sorted(self._aliases.items())).encode()).hexdigest()
-
-    def digest_of(self, title: str) -> bytes:
-        """A digest, 16 bytes, of what a title gives: the title behind redirects and its page, or that there is none."""
-        if title not in self._digests:
-            if len(self._digests) >= _MOST_DIGESTS:
-                self._digests.clear()
-            target, text = self._find(title)
-            content = b"" if text is None else b"\0" + text.encode("utf-8", "replace")
-            self._digests[title] = hashlib.sha256(target.encode() + content).digest()[:_DIGEST_BYTES]
-        return self._digests[title]
 
     def page_text(self, title: str) -> str | None:
         """The text of a template or a module by its full title; None if there is none, and for all other pages."""

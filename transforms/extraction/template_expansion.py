@@ -64,7 +64,6 @@ class _Result(NamedTuple):
 
     expansion: Expansion
     asked: frozenset[str]
-    titles: frozenset[str]
     steps: int
     characters: int
     ticks: int
@@ -75,8 +74,7 @@ class TemplateExpander:
     """Expands the calls of pages.
 
     definitions: the dump's. modules: runs its modules; None: calls that need one stay calls. `limited` counts the pages
-    that met a limit. used_date, used_templates: whether the page expanded last asked for the date, and, if
-    `notes_used` is set, for which titles of templates, each with the digest of what it gave (`Definitions.digest_of`).
+    that met a limit.
     """
 
     def __init__(
@@ -89,15 +87,7 @@ class TemplateExpander:
         self.date: datetime.date = datetime.date.fromisoformat(options.date)
         self.clock = parser_functions.clock_variables(self.date)
         self.limited = 0
-        self.used_date = False
-        self.notes_used = False
-        self.used_templates: dict[str, bytes] = {}
         self._results: dict[str, _Result] = {}
-
-    def begin_page(self) -> None:
-        """Forgets what the page before has used."""
-        self.used_date = False
-        self.used_templates = {}
 
     def expand(self, title: str, calls: Iterable[str]) -> list[Expansion]:
         """What becomes of calls of a page, each from its opening to its closing braces."""
@@ -118,7 +108,6 @@ class TemplateExpander:
     def _expand_call(self, page: "PageExpansion", call: str, *, is_kept: bool) -> Expansion:
         known = self._results.get(call) if is_kept else None
         if known is None:
-            self.definitions.asked_titles = set()
             known = page.result(call)
             if is_kept and "page" not in known.asked:
                 if len(self._results) >= _MOST_RESULTS:
@@ -126,9 +115,6 @@ class TemplateExpander:
                 self._results[call] = known
         else:
             known = page.use(known)
-        self.used_date |= "date" in known.asked
-        if self.notes_used:
-            self.used_templates |= {title: self.definitions.digest_of(title) for title in known.titles}
         return known.expansion
 
 
@@ -188,7 +174,6 @@ class PageExpansion:
         result = _Result(
             expansion=expansion,
             asked=frozenset(self.asked),
-            titles=frozenset(self._definitions.asked_titles),
             steps=self._steps - steps,
             characters=self._characters - characters,
             ticks=(modules.ticks if modules else 0) - ticks,

@@ -54,7 +54,7 @@ class Piece:
     key: str
 
 
-def collect_templates(batch: UnitBatch, reading: ReadOptions, output: str, previous: str = "") -> Piece:
+def collect_templates(batch: UnitBatch, reading: ReadOptions, output: str) -> Piece:
     """Writes the templates among a batch's pages to a piece, unless an earlier run did.
 
     Pages that cannot be read are passed over: extraction counts them.
@@ -74,7 +74,6 @@ def collect_templates(batch: UnitBatch, reading: ReadOptions, output: str, previ
         lambda: _write_piece(batch, reading, output, key),
         lambda record: completions.PieceFiles(written=[(text, record["size"], record["sha256"])], has_table=True),
         name=f"templates of unit {batch.number} ({files.base_name(batch.files[0].path)})",
-        previous=previous,
     )
     return Piece(batch=batch, key=key)
 
@@ -111,7 +110,7 @@ def _write_piece(batch: UnitBatch, reading: ReadOptions, output: str, key: str) 
     }
 
 
-def bind_library(pieces: Iterable[Piece], output: str, previous: str = "") -> list[UnitBatch]:
+def bind_library(pieces: Iterable[Piece], output: str) -> list[UnitBatch]:
     """Makes the library of all pieces, in whatever order they come; returns the batches, in order, with its key.
 
     Where a dump defines a name twice, the first definition counts.
@@ -132,7 +131,6 @@ def bind_library(pieces: Iterable[Piece], output: str, previous: str = "") -> li
             has_table=True,
         ),
         name="the library of templates",
-        previous=previous,
     )
     return [dataclasses.replace(p.batch, templates=library) for p in ordered]
 
@@ -227,10 +225,10 @@ def _mapped(path: str) -> "mmap.mmap | bytes":
     return b""
 
 
-def CollectTemplates(batches: Collection, *, reading: ReadOptions, output: str, previous: str = "") -> Collection:
+def CollectTemplates(batches: Collection, *, reading: ReadOptions, output: str) -> Collection:
     """Collects the templates of all batches before the first page is extracted.
 
     Input: UnitBatch. Output: UnitBatch, the same batches with the key of the library in `templates`.
     """
-    pieces = batches.spread("Collect", collect_templates, reading, output, previous)  # Piece
-    return pieces.together().flat_map("BindLibrary", bind_library, output, previous)  # UnitBatch
+    pieces = batches.spread("Collect", collect_templates, reading, output)  # Piece
+    return pieces.together().flat_map("BindLibrary", bind_library, output)  # UnitBatch

@@ -9,7 +9,7 @@ import dataclasses
 import datetime
 import functools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from html.entities import html5
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -197,7 +197,6 @@ class WikitextExtractor:
         self.templates = templates
         self._date = datetime.date.fromisoformat(options.date)
         self._expander: TemplateExpander | None = None
-        self._not_guessed: set[str] = set()
         if options.expand_templates:
             words = self._make_words()
             self._expander = self._make_expander(words)
@@ -207,7 +206,6 @@ class WikitextExtractor:
         self._counts = np.zeros(codes.COUNTS, np.int64)
         self._filter = TextFilter(site)
         self._calls = np.zeros(_MOST_CALLS if options.report_templates or options.expand_templates else 0, tables.CALL)
-        self._reported = 0
         self._unknown: dict[str, UnknownTemplate] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -238,7 +236,6 @@ class WikitextExtractor:
         _add_markup(words)
         _add_namespaces(words, self.site, self._language)
         _add_language(words, self._language)
-        self._not_guessed.clear()
         rules = template_rules.load_rules(self._language.code)
         if self.options.rules_text:
             rules.append(template_rules.parse_rules(self.options.rules_text, self.options.template_rules or "rules"))
@@ -246,13 +243,10 @@ class WikitextExtractor:
         return words
 
     def _is_defined(self, name: str) -> bool:
-        """Whether the dump's own definition of a template goes before a guess; notes the name then."""
+        """Say whether the dump's own definition of a template goes before a guess."""
         if self.templates is None or self.options.expand_templates != "unknown":
             return False
-        is_defined = self.templates((name[:1].upper() + name[1:]).encode()) is not None
-        if is_defined:
-            self._not_guessed.add(name)
-        return is_defined
+        return self.templates((name[:1].upper() + name[1:]).encode()) is not None
 
     def _make_expander(self, words: template_rules.WordTable) -> "TemplateExpander":
         # Most runs expand nothing, and need not load what does.
@@ -302,49 +296,6 @@ class WikitextExtractor:
         """The number of pages whose templates were expanded only in part, because they reached a limit."""
         return self._expander.limited if self._expander is not None else 0
 
-    @property
-    def used_date(self) -> bool:
-        """Whether the text of the page extracted last may depend on the dump's date."""
-        return bool(self._counts[codes.COUNT_DATED]) or (self._expander is not None and self._expander.used_date)
-
-    @property
-    def used_templates(self) -> Mapping[str, bytes]:
-        """What the page extracted last asked of the dump's templates: of each title a digest of what it gave."""
-        return self._expander.used_templates if self._expander is not None else {}
-
-    @property
-    def reported_calls(self) -> int:
-        """How many calls of templates without a rule the page extracted last had listed, where they are reported."""
-        return self._reported
-
-    @property
-    def template_state(self) -> str:
-        """What decides the text of all pages: a digest of the names by which the dump calls templates with rules, and
-        those of templates that it defines better than a guess."""
-        if self._expander is None:
-            return ""
-        return " ".join([self._expander.definitions.aliases_digest, *sorted(self._not_guessed)])
-
-    def template_digest(self, title: str) -> bytes:
-        """What a title gives now, as `used_templates` gives it."""
-        return self._expander.definitions.digest_of(title) if self._expander is not None else b""
-
-    def template_counts(self) -> tuple[int, ...]:
-        """What was counted since `take_template_counts`, in the order of their names there."""
-        return tuple(self._counts[list(_COUNTS.values())].tolist())
-
-    def add_known_page(self, counts: Sequence[int], *, is_limited: bool) -> None:
-        """Counts a page that is not extracted, because its text is known, with what it added to `template_counts`."""
-        if any(counts):
-            self._counts[list(_COUNTS.values())] += counts
-        if self._expander is not None:
-            self._expander.limited += is_limited
-
-    def note_templates(self) -> None:
-        """Notes from now on which templates each page uses."""
-        if self._expander is not None:
-            self._expander.notes_used = True
-
     def take_template_counts(self) -> dict[str, int]:
         """What became of templates in the pages since this was asked last: of each count that is not 0 its name.
 
@@ -370,7 +321,6 @@ class WikitextExtractor:
         for start, end, kept in calls:
             if kept not in (codes.CALL_DROPPED, codes.CALL_KEPT):
                 continue
-            self._reported += 1
             name, sample = describe_call(text, start, end, prefixes)
             known = self._unknown.get(name)
             if known is None:
@@ -425,9 +375,6 @@ class WikitextExtractor:
 
         title, text: UTF-8 as the reader gives it, without XML escapes; other bytes are taken, too.
         """
-        self._reported = 0
-        if self._expander is not None:
-            self._expander.begin_page()
         before = self._counts.copy()
         plain = self._render(title, text)
         calls: list[tuple[int, int, int]] = sorted(self._calls[: self._counts[codes.COUNT_LOGGED]].tolist())

@@ -4,7 +4,7 @@ import collections
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from maskmill.storage import files, manifest, reuse
+from maskmill.storage import files, manifest
 from maskmill.storage.manifest import sum_counts
 from maskmill.text import text_shards
 from maskmill.text.text_shards import TextShard
@@ -99,8 +99,6 @@ def close_text_shards(
     keep = [files.base_name(shard.path) for shard in shards] + _write_template_report(of_sources, of_fragments, output)
     manifest.sweep(output, keep=keep, patterns=OUTPUT_PATTERNS, records=records, there=there)
     fragment_step.write_titles(fragments, of_fragments, output)
-    pages, reused_pages = fragment_step.account_pages(fragments, of_fragments, output, there)
-    reuse.account(output, text_shards.KIND, records[text_shards.KIND], there, pages=pages, reused_pages=reused_pages)
     fragment_step.drop_texts(fragments, output, there)
     mlperf_shards.drop_texts(cleaned, output, there)
 

@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from maskmill.errors import RunFailedError, UnusableInputError
-from maskmill.storage import completions
 from transforms.compat.wikiextractor import WikiExtractorCompat, format_document
 from transforms.extraction.template_definitions import TEMPLATE_NAMESPACE
 from transforms.extraction.template_library import TemplateLibrary
@@ -27,7 +26,6 @@ from transforms.inputs.units import InputFile
 from transforms.sentences.choice import SentenceChoice
 from transforms.sentences.punkt import SentenceSplitter
 from transforms.shards.options import ExtractionOptions
-from transforms.shards.page_store import INDEX, PageExchange, PageReader, PageText, PageWriter, Reading
 from transforms.shards.quality import QualityFilter
 from transforms.shards.signatures import ParagraphSigner, paragraphs_type
 
@@ -115,34 +113,8 @@ class DocumentExtractor:
         is_compatible = options.extractor == "wikiextractor" and origin.date
         self._wikiextractor = WikiExtractorCompat(origin.date) if is_compatible else None
         quality = options.quality
-        self._reading = self._make_reading(library is not None)
         self._filter = QualityFilter(quality, _language(origin, self._site)) if quality.filters_documents else None
         self._signer = ParagraphSigner(quality) if quality.finds_duplicates else None
-
-    def _make_reading(self, expands: bool) -> Reading:
-        """What decides the texts of pages, besides the pages themselves."""
-        options, wikitext = self.options, self.wikitext
-        deciding = dataclasses.replace(wikitext.options, date=_DATE_OF_NO_DUMP, template_rules=None)
-        return Reading(
-            context=completions.fingerprint(
-                INDEX,
-                completions.FORMAT_VERSIONS["extract"],
-                "wikiextractor" if self._wikiextractor is not None else "maskmill",
-                options.keep_disambiguation,
-                deciding,
-                wikitext.template_state,
-                self._site,
-                expands,
-            ),
-            date=wikitext.options.date,
-            template_digest=wikitext.template_digest,
-        )
-
-    def exchange(self, reader: PageReader | None, writer: PageWriter | None) -> PageExchange:
-        """Where `extract` takes the texts of pages from (an earlier build) and keeps them (the store that is made)."""
-        if writer is not None:
-            self.wikitext.note_templates()
-        return PageExchange(self._reading, reader, writer)
 
     @functools.cached_property
     def _splitter(self) -> SentenceSplitter:
@@ -156,15 +128,13 @@ class DocumentExtractor:
         self._definitions = 0
         return counts
 
-    def extract(self, item: Page | Document, pages: PageExchange | None = None) -> ExtractedDocument | str:
+    def extract(self, item: Page | Document) -> ExtractedDocument | str:
         """Returns the document of a page, or the name under which it is counted where it is left out.
-
-        pages: where texts of pages are taken from and kept (`exchange`); None: every page is extracted.
 
         Raises:
           UnusableInputError: MLPerf's clean-up was asked for, and the item is not the page of a dump.
         """
-        document = self.read(item, pages)
+        document = self.read(item)
         if isinstance(document, str):
             return document
         if self.options.doc_blocks:
@@ -172,20 +142,20 @@ class DocumentExtractor:
             return ExtractedDocument(document.identity, block)
         return self._finish(document)
 
-    def read(self, item: Page | Document, pages: PageExchange | None = None) -> PlainDocument | str:
+    def read(self, item: Page | Document) -> PlainDocument | str:
         """Returns the text of a page as `extract` filters and splits it, or the name under which it is counted.
 
         Raises:
           UnusableInputError: as `extract`.
         """
         if isinstance(item, Page):
-            return self._read_page(item, pages)
+            return self._read_page(item)
         if self.options.doc_blocks:
             raise UnusableInputError("MLPerf's clean-up takes a dump or WikiExtractor's files, not other documents.")
         identity = item.document_id or hashlib.sha256(item.text).hexdigest()
         return PlainDocument(identity=identity, title=item.title, text=item.text)
 
-    def _read_page(self, page: Page, pages: PageExchange | None) -> PlainDocument | str:
+    def _read_page(self, page: Page) -> PlainDocument | str:
         options = self.options
         self._definitions += page.namespace == TEMPLATE_NAMESPACE
         if page.namespace not in options.namespaces:
@@ -194,39 +164,13 @@ class DocumentExtractor:
             return "redirects"
         if self._wikiextractor is None and page.model != b"wikitext":
             return "other_content_models"
-        if pages is None:
-            given = self._extract_page(page)
-        else:
-            given, is_known = pages.page_text(page, self._extract_and_describe)
-            if is_known:
-                self.wikitext.add_known_page(given.counts, is_limited=given.is_limited)
-        if given.left_out:
-            return given.left_out
-        return PlainDocument(identity=str(page.page_id), title=page.title, text=given.text, wikitext=page.text)
-
-    def _extract_page(self, page: Page) -> PageText:
         if self._wikiextractor is not None:
             text = self._wikiextractor.extract(page.title, page.text)
-            return PageText(text=text, is_dated=self._wikiextractor.used_date)
-        if not self.options.keep_disambiguation and self.wikitext.is_disambiguation(page.title, page.text):
-            return PageText(left_out="disambiguation_pages")
-        return PageText(text=self.wikitext.extract(page.title, page.text))
-
-    def _extract_and_describe(self, page: Page) -> PageText:
-        """The text of a page, and all that another build must know to do without extracting it."""
-        wikitext = self.wikitext
-        counts, limited = wikitext.template_counts(), wikitext.limited_pages
-        given = self._extract_page(page)
-        if self._wikiextractor is not None or given.left_out:
-            return given
-        return dataclasses.replace(
-            given,
-            counts=tuple(after - before for after, before in zip(wikitext.template_counts(), counts, strict=True)),
-            is_limited=wikitext.limited_pages > limited,
-            is_dated=wikitext.used_date,
-            templates=wikitext.used_templates,
-            is_kept=wikitext.reported_calls == 0,
-        )
+        elif not options.keep_disambiguation and self.wikitext.is_disambiguation(page.title, page.text):
+            return "disambiguation_pages"
+        else:
+            text = self.wikitext.extract(page.title, page.text)
+        return PlainDocument(identity=str(page.page_id), title=page.title, text=text, wikitext=page.text)
 
     def _is_redirect(self, page: Page) -> bool:
         if page.is_redirect:

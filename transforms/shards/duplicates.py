@@ -27,14 +27,9 @@ def decision_key(fragments: Iterable[Fragment], extraction: ExtractionOptions) -
     return completions.fingerprint(KIND, completions.FORMAT_VERSIONS["duplicates"], extraction.quality, keys)
 
 
-def find_duplicates(
-    fragments: Iterable[Fragment], extraction: ExtractionOptions, output: str, previous: str = ""
-) -> Rows:
-    """Decides on the paragraphs of a build, unless that is done already; returns rows of DROPPED, in order.
-
-    previous: as `completions.once` takes it.
-    """
-    key = _decide(in_order(fragments), extraction, output, previous, search=_search_here)
+def find_duplicates(fragments: Iterable[Fragment], extraction: ExtractionOptions, output: str) -> Rows:
+    """Decides on the paragraphs of a build, unless that is done already; returns rows of DROPPED, in order."""
+    key = _decide(in_order(fragments), extraction, output, search=_search_here)
     return completions.read_table(output, KIND, key)
 
 
@@ -42,7 +37,6 @@ def _decide(
     ordered: Sequence[Fragment],
     extraction: ExtractionOptions,
     output: str,
-    previous: str,
     search: Callable[[list[Part]], None],
 ) -> str:
     """Writes the decision on fragments, which come in order, unless it is there; returns its key.
@@ -64,7 +58,6 @@ def _decide(
         make,
         lambda record: completions.PieceFiles(has_table=True),
         name="the decision on duplicate paragraphs",
-        previous=previous,
     )
     _forget(parts[0].search)
     return key
@@ -119,11 +112,11 @@ def duplicate_counts(fragments: Iterable[Fragment], extraction: ExtractionOption
 # ---- the steps of the graph
 
 
-def _begin(fragments: Iterable[Fragment], extraction: ExtractionOptions, output: str, previous: str) -> list[Part]:
-    """What there is to search: nothing if an earlier run has decided, or the release before."""
+def _begin(fragments: Iterable[Fragment], extraction: ExtractionOptions, output: str) -> list[Part]:
+    """What there is to search: nothing if an earlier run has decided."""
     ordered = in_order(fragments)
     key = decision_key(ordered, extraction)
-    if any(completions.load(place, KIND, key) is not None for place in (output, previous) if place):
+    if completions.load(output, KIND, key) is not None:
         return []
     parts = duplicate_search.parts_of(ordered, key, extraction, output)
     _forget(parts[0].search)
@@ -131,7 +124,7 @@ def _begin(fragments: Iterable[Fragment], extraction: ExtractionOptions, output:
 
 
 def _conclude(
-    elements: Iterable[Fragment | Part | Share], extraction: ExtractionOptions, output: str, previous: str
+    elements: Iterable[Fragment | Part | Share], extraction: ExtractionOptions, output: str
 ) -> list[Fragment]:
     """Writes the decision; returns the fragments. Where a decision was there and proves to be damaged, it is made here.
 
@@ -140,7 +133,7 @@ def _conclude(
     elements = list(elements)
     ordered = in_order(element for element in elements if isinstance(element, Fragment))
     is_searched = any(isinstance(element, Part) for element in elements)
-    _decide(ordered, extraction, output, previous, search=(lambda parts: None) if is_searched else _search_here)
+    _decide(ordered, extraction, output, search=(lambda parts: None) if is_searched else _search_here)
     return ordered
 
 
@@ -150,14 +143,12 @@ def _alone(element: Any, work: Callable[[Any], Any]) -> Any:
         return work(element)
 
 
-def DecideOnDuplicates(
-    fragments: Collection, *, extraction: ExtractionOptions, output: str, previous: str = ""
-) -> Collection:
+def DecideOnDuplicates(fragments: Collection, *, extraction: ExtractionOptions, output: str) -> Collection:
     """Decides which paragraphs are dropped, once all fragments are known, on as many workers as there are.
 
     Input: Fragment. Output: the same.
     """
-    parts = fragments.together("AllFragments").flat_map("Begin", _begin, extraction, output, previous)
+    parts = fragments.together("AllFragments").flat_map("Begin", _begin, extraction, output)
     hashed = parts.spread("HashParagraphs", _alone, duplicate_search.hash_paragraphs)  # Part
     shares = hashed.together("AllHashes").flat_map("ShareHashes", duplicate_search.shares_of)
     linked = shares.spread("FindLinks", _alone, duplicate_search.find_links)  # Share
@@ -166,4 +157,4 @@ def DecideOnDuplicates(
     groups = picked.together("AllCandidates").flat_map("ShareGroups", duplicate_search.shares_of)
     dropped = groups.spread("DropNear", _alone, duplicate_search.drop_near)  # Share
     ended = fragments.joined("Ended", picked, dropped).together("AllDropped")
-    return ended.flat_map("Conclude", _conclude, extraction, output, previous)  # Fragment
+    return ended.flat_map("Conclude", _conclude, extraction, output)  # Fragment

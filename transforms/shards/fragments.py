@@ -6,14 +6,12 @@ step is the fragment's description.
 
 Layout of a fragment `<key>`: `<key>.text`, the documents one after another (each its sentences, one a line, then a
 blank line; or a `<doc>` block where MLPerf's clean-up follows), `<key>.npy`, a row of TABLE for each document, and,
-where duplicates are looked for, `<key>.paragraphs`, a row of `signatures.paragraphs_type` for each paragraph. In a
-build of releases `<key>.pages` keeps the texts of a dump's pages for the next release (page_store.py).
+where duplicates are looked for, `<key>.paragraphs`, a row of `signatures.paragraphs_type` for each paragraph.
 """
 
 import collections
 import contextlib
 import dataclasses
-import functools
 import io
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,7 +22,6 @@ import numpy.typing as npt
 
 from maskmill.errors import MissingFileError
 from maskmill.storage import completions, files
-from maskmill.storage.reuse import NOTHING, Reuse, read_reuse
 from transforms.collection import Collection
 from transforms.extraction import unknown_templates
 from transforms.extraction.unknown_templates import UnknownTemplate
@@ -42,15 +39,6 @@ from transforms.shards.document_extractor import (
 )
 from transforms.shards.eval_membership import eval_hash
 from transforms.shards.options import ExtractionOptions
-from transforms.shards.page_store import (
-    PageExchange,
-    PageWriter,
-    StoreEntry,
-    index_seal,
-    page_reader,
-    store_name,
-    write_index,
-)
 from transforms.shards.signatures import paragraphs_type
 from transforms.shards.text_profile import TextProfile
 
@@ -122,8 +110,8 @@ def fragment_key(options: ExtractionOptions, batch: UnitBatch) -> str:
     return completions.fingerprint(KIND, completions.FORMAT_VERSIONS["extract"], options, source, *of_source)
 
 
-def extract_batch(batch: UnitBatch, options: ExtractionOptions, output: str, reuse: Reuse = NOTHING) -> Fragment:
-    """Extracts a batch into its fragment, unless that is done already; reuse: what may be taken instead.
+def extract_batch(batch: UnitBatch, options: ExtractionOptions, output: str) -> Fragment:
+    """Extracts a batch into its fragment, unless that is done already.
 
     Documents that cannot be processed are counted, and listed with the reason (`read_rejected`).
 
@@ -135,11 +123,9 @@ def extract_batch(batch: UnitBatch, options: ExtractionOptions, output: str, reu
         output,
         KIND,
         key,
-        lambda: _write_fragment(batch, options, output, key, reuse),
+        lambda: _write_fragment(batch, options, output, key),
         _files_of,
         name=f"unit {batch.number} ({files.base_name(batch.files[0].path)})",
-        fits=lambda record: record.get("inputs") == _paths(batch),
-        previous=reuse.previous,
     )
     return Fragment(
         key=key,
@@ -206,8 +192,7 @@ class _Findings:
 
     counts: of documents and templates. titles: of the first documents that stay ("documents") or are left out, by the
     name under which they are counted. rejected: as `read_rejected` gives them. unknown: the templates without a rule,
-    a list for each of the batch's files. cut_off: the paths of files that end in the middle. extracted, reused: pages
-    whose text was asked for, and how many of them had it from the release before.
+    a list for each of the batch's files. cut_off: the paths of files that end in the middle.
     """
 
     counts: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
@@ -215,8 +200,6 @@ class _Findings:
     rejected: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     unknown: list[list[UnknownTemplate]] = dataclasses.field(default_factory=list)
     cut_off: set[str] = dataclasses.field(default_factory=set)
-    extracted: int = 0
-    reused: int = 0
 
     def note(self, name: str, item: Page | Document | RejectedPage) -> None:
         """Keeps the title of one of the first documents that are counted under a name, for the report."""
@@ -225,34 +208,25 @@ class _Findings:
         self.titles.setdefault(name, []).append(item.title[:_TITLE_BYTES].decode(errors="ignore"))
 
 
-def _write_fragment(
-    batch: UnitBatch, options: ExtractionOptions, output: str, key: str, reuse: Reuse = NOTHING
-) -> dict[str, Any]:
+def _write_fragment(batch: UnitBatch, options: ExtractionOptions, output: str, key: str) -> dict[str, Any]:
     """Writes the files of a fragment, and returns its completion record."""
     findings = _Findings()
-    reader = page_reader(reuse.previous, index_seal(reuse.previous)) if reuse.previous else None
     with contextlib.ExitStack() as stack:
         stack.enter_context(batch.unchanged())  # what other content gives must not bear this key
         text = stack.enter_context(files.new_file(_path(output, key, _TEXT)))
         paragraphs = None
         if options.quality.finds_duplicates:
             paragraphs = stack.enter_context(files.new_file(_path(output, key, _PARAGRAPHS)))
-        store, pages = None, None
-        if reuse.keeps_pages and _reads_pages(batch):
-            store = stack.enter_context(files.new_file(completions.work_path(output, KIND, store_name(key))))
-            pages = PageWriter(store)
         writer = _FragmentWriter(text, paragraphs, options)
         for file, units in batch.parts:
             extractor = document_extractor(options, origin_of(file), batch.templates, output)
-            exchange = extractor.exchange(reader, pages) if reuse.exchanges else None
-            _extract_file(batch, file, units, extractor, writer, findings, exchange)
+            _extract_file(batch, file, units, extractor, writer, findings)
             writer.end_file()
-        stored = None if pages is None else pages.finish()
     completions.write_table(output, KIND, key, np.array(writer.rows, TABLE))
     findings.counts["documents"] = len(writer.rows)
     caches = [
         (completions.work_name(KIND, files.base_name(file.path)), file.size, file.sha256)
-        for file in (text, paragraphs, store)
+        for file in (text, paragraphs)
         if file is not None
     ]
     return {
@@ -266,18 +240,7 @@ def _write_fragment(
         "cut_off": sorted(findings.cut_off),
         "profiles": writer.profiles,
         "caches": caches,
-        "inputs": _paths(batch),
-        "pages": {"extracted": findings.extracted, "reused": findings.reused, "stored": stored},
     }
-
-
-def _paths(batch: UnitBatch) -> list[str]:
-    """The paths of a batch's files: the record of its fragment names some of them."""
-    return [file.path for file in batch.files]
-
-
-def _reads_pages(batch: UnitBatch) -> bool:
-    return any(unit.format == "mediawiki" for unit in batch.units)
 
 
 def _extract_file(
@@ -287,7 +250,6 @@ def _extract_file(
     extractor: DocumentExtractor,
     writer: _FragmentWriter,
     findings: _Findings,
-    pages: PageExchange | None,
 ) -> None:
     """Extracts the units of one of a batch's files, and adds what becomes of its documents to the findings."""
     counts, rejected = findings.counts, findings.rejected
@@ -295,7 +257,6 @@ def _extract_file(
     # What the extractor counted before is not of this file.
     extractor.take_template_counts()
     extractor.wikitext.take_unknown_templates()
-    extract = functools.partial(extractor.extract, pages=pages)
     most_rows = None if batch.limit is None else len(writer.rows) + batch.limit
     for item in itertools.chain.from_iterable(
         read_unit(unit, extractor.options.reading, file.header) for unit in units
@@ -307,7 +268,7 @@ def _extract_file(
                 rejected.append({"input": file.path, "title": item.title, "reason": "the file is cut off in it"})
             continue
         counts["read"] += 1
-        document = or_rejected(extract, item)
+        document = or_rejected(extractor.extract, item)
         if isinstance(document, RejectedPage):
             counts["rejected"] += 1
             rejected.append({"input": file.path, "title": document.title, "reason": document.reason})
@@ -323,9 +284,6 @@ def _extract_file(
     findings.unknown.append(extractor.wikitext.take_unknown_templates())
     if batch.templates:
         counts["partly_expanded_pages"] += extractor.wikitext.limited_pages - partly_expanded_before
-    if pages is not None:
-        findings.extracted += pages.extracted
-        findings.reused += pages.reused
 
 
 def _files_of(record: dict[str, Any]) -> completions.PieceFiles:
@@ -424,28 +382,6 @@ def read_paragraphs(fragment: Fragment, options: ExtractionOptions, output: str)
             yield np.frombuffer(rows, row_type)
 
 
-def account_pages(
-    fragments: Sequence[Fragment], records: Records, output: str, there: files.Listing
-) -> tuple[int, int]:
-    """Writes the index of the page stores; returns how many pages were extracted or taken, and how many were taken."""
-    folder = completions.work_path(output, KIND, "").rstrip("/")
-    stores = {files.base_name(path) for path in there.names(folder, store_name("*"))}
-    taken = completions.taken_keys(output, KIND, there)
-    entries = []
-    pages = reused = 0
-    for fragment in fragments:
-        record = records[fragment.key].get("pages")  # earlier versions counted none
-        if record is None:
-            continue
-        pages += record["extracted"]
-        reused += record["extracted"] if fragment.key in taken else record["reused"]
-        if record["stored"] is not None and store_name(fragment.key) in stores:
-            entries.append(StoreEntry(key=fragment.key, **record["stored"]))
-    if read_reuse(output, there).keeps_pages:
-        write_index(output, entries)
-    return pages, reused
-
-
 def drop_texts(fragments: Iterable[Fragment], output: str, there: files.Listing) -> None:
     """Deletes the fragments' texts and paragraphs once their shards are written; their tables stay for the next run.
 
@@ -455,11 +391,9 @@ def drop_texts(fragments: Iterable[Fragment], output: str, there: files.Listing)
     files.delete([path for path in paths if there.has(path)])
 
 
-def ExtractDocuments(
-    batches: Collection, *, options: ExtractionOptions, output: str, reuse: Reuse = NOTHING
-) -> Collection:
-    """Extracts batches of units; reuse: what may be taken instead.
+def ExtractDocuments(batches: Collection, *, options: ExtractionOptions, output: str) -> Collection:
+    """Extract batches of units.
 
     Input: UnitBatch. Output: Fragment, the description of the text written.
     """
-    return batches.spread("ExtractBatch", extract_batch, options, output, reuse)  # Fragment
+    return batches.spread("ExtractBatch", extract_batch, options, output)  # Fragment

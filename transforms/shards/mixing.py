@@ -114,7 +114,6 @@ def plan_mix(
     split: SplitOptions,
     sources: Sequence[Source],
     output: str,
-    previous: str = "",
 ) -> list[ShardPlan]:
     """Plans all shards of a mix from its fragments' tables, in whatever order they come: training text, then eval.
 
@@ -132,7 +131,7 @@ def plan_mix(
     documents = []
     for source in sources:
         of_one = of_source[source.name]
-        documents.append(read_documents(of_one, source.max_documents, source.extraction, output, previous))
+        documents.append(read_documents(of_one, source.max_documents, source.extraction, output))
         if not len(documents[-1].table):
             raise UnusableInputError(f"sources.{source.name}: {no_article(of_one, output)}")
     is_eval = choose_eval(np.concatenate([one.table["hash"] for one in documents]), split)
@@ -217,11 +216,9 @@ def mix_counts(output: str) -> Mapping[str, Mapping[str, Any]]:
     return completions.finished(output, KIND, KIND)
 
 
-def PlanMix(
-    fragments: Collection, *, split: SplitOptions, sources: Sequence[Source], output: str, previous: str = ""
-) -> Collection:
+def PlanMix(fragments: Collection, *, split: SplitOptions, sources: Sequence[Source], output: str) -> Collection:
     """Plans the shards of a mix once the fragments of all sources are known.
 
     Input: Fragment. Output: ShardPlan.
     """
-    return fragments.together().flat_map("Plan", plan_mix, split, sources, output, previous)  # ShardPlan
+    return fragments.together().flat_map("Plan", plan_mix, split, sources, output)  # ShardPlan

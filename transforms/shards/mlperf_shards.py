@@ -176,9 +176,7 @@ def raw_files_of_fragments(fragments: Iterable[Fragment], output: str) -> list[R
     ]
 
 
-def clean_batch(
-    batch: RawBatch, split: SplitOptions, extraction: ExtractionOptions, output: str, previous: str = ""
-) -> CleanedBatch:
+def clean_batch(batch: RawBatch, split: SplitOptions, extraction: ExtractionOptions, output: str) -> CleanedBatch:
     """Cleans raw files, splits their sentences and draws their eval articles, unless that is done already.
 
     Raises:
@@ -197,7 +195,6 @@ def clean_batch(
         lambda: _write_cleaned(batch, split, extraction, output, key),
         lambda record: completions.PieceFiles(cached=[tuple(cache) for cache in record["caches"]]),
         name=batch[0].name,
-        previous=previous,
     )
     cleaned = tuple(CleanedFile(**file) for file in record["cleaned"])
     return CleanedBatch(key=key, raw=batch, cleaned=cleaned, md5=tuple(record["md5"]))
@@ -296,21 +293,19 @@ def plan_parts(cleaned: Iterable[CleanedBatch], split: SplitOptions, output: str
     return plans
 
 
-def gather_part(
-    plan: PartPlan, split: SplitOptions, extraction: ExtractionOptions, output: str, previous: str = ""
-) -> TextShard:
+def gather_part(plan: PartPlan, split: SplitOptions, extraction: ExtractionOptions, output: str) -> TextShard:
     """Writes a shard from its cleaned files, unless it is there already with the same content.
 
     Raises:
       UnusableInputError: a file has no article left for training.
     """
-    return write_planned(plan, output, lambda path: _write_part(path, plan, split, extraction, output), previous)
+    return write_planned(plan, output, lambda path: _write_part(path, plan, split, extraction, output))
 
 
-def write_planned(plan: PartPlan, output: str, write: Callable[[str], dict[str, Any]], previous: str = "") -> TextShard:
+def write_planned(plan: PartPlan, output: str, write: Callable[[str], dict[str, Any]]) -> TextShard:
     """As `gather_part`; write: writes the shard to a path, and returns its completion record."""
     sources = [(batch.key, first, last) for batch, first, last in plan.pieces]
-    key, record = write_once(plan.name, sources, output, write, previous)
+    key, record = write_once(plan.name, sources, output, write)
     return TextShard(
         path=files.join(output, plan.name),
         kind=plan.kind,
@@ -393,21 +388,19 @@ def PackRawFiles(fragments: Collection, *, output: str) -> Collection:
 
 
 def CleanRawFiles(
-    batches: Collection, *, split: SplitOptions, extraction: ExtractionOptions, output: str, previous: str = ""
+    batches: Collection, *, split: SplitOptions, extraction: ExtractionOptions, output: str
 ) -> Collection:
     """Cleans raw files.
 
     Input: RawBatch. Output: CleanedBatch.
     """
-    return batches.spread("Clean", clean_batch, split, extraction, output, previous)  # CleanedBatch
+    return batches.spread("Clean", clean_batch, split, extraction, output)  # CleanedBatch
 
 
-def GatherParts(
-    cleaned: Collection, *, split: SplitOptions, extraction: ExtractionOptions, output: str, previous: str = ""
-) -> Collection:
+def GatherParts(cleaned: Collection, *, split: SplitOptions, extraction: ExtractionOptions, output: str) -> Collection:
     """Packs cleaned files into shards and writes them.
 
     Input: CleanedBatch. Output: TextShard, the description of the file written.
     """
     plans = cleaned.together().flat_map("Plan", plan_parts, split, output)  # PartPlan
-    return plans.spread("Gather", gather_part, split, extraction, output, previous)  # TextShard
+    return plans.spread("Gather", gather_part, split, extraction, output)  # TextShard

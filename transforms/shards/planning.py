@@ -174,7 +174,6 @@ def read_documents(
     max_documents: int | None,
     extraction: ExtractionOptions,
     output: str,
-    previous: str = "",
 ) -> Documents:
     """Reads the tables of a source's fragments, which are in order, and decides on duplicate paragraphs."""
     drops = extraction.quality.finds_duplicates
@@ -183,7 +182,7 @@ def read_documents(
         table, starts = table[:max_documents], np.minimum(starts, max_documents)
     if not drops:
         return Documents(ordered, table, starts, np.zeros(0, DROPPED))
-    dropped = find_duplicates(ordered, extraction, output, previous)
+    dropped = find_duplicates(ordered, extraction, output)
     left = [0]
     for number, (start, end) in enumerate(itertools.pairwise(starts.tolist())):
         rows = _without(table[start:end], _of_fragment(dropped, number))
@@ -219,7 +218,6 @@ def plan_text_shards(
     options: SplitOptions,
     extraction: ExtractionOptions,
     output: str,
-    previous: str = "",
 ) -> list[ShardPlan]:
     """Plans all shards from the fragments' tables, in whatever order the fragments come: training text, then eval.
 
@@ -227,7 +225,7 @@ def plan_text_shards(
       UnusableInputError: no document is left for training, or fewer than the eval set needs.
     """
     ordered = in_order(fragments)
-    documents = read_documents(ordered, options.max_documents, extraction, output, previous)
+    documents = read_documents(ordered, options.max_documents, extraction, output)
     table = documents.table
     if not len(table):
         raise no_article(ordered, output)
@@ -315,26 +313,24 @@ def no_article(fragments: Sequence[Fragment], output: str) -> UnusableInputError
 
 
 def PlanTextShards(
-    fragments: Collection, *, split: SplitOptions, extraction: ExtractionOptions, output: str, previous: str = ""
+    fragments: Collection, *, split: SplitOptions, extraction: ExtractionOptions, output: str
 ) -> Collection:
     """Plans the shards once all fragments are known.
 
     Input: Fragment. Output: ShardPlan.
     """
-    return fragments.together().flat_map("Plan", plan_text_shards, split, extraction, output, previous)  # ShardPlan
+    return fragments.together().flat_map("Plan", plan_text_shards, split, extraction, output)  # ShardPlan
 
 
-def assemble_text_shard(plan: ShardPlan, extractions: Extractions, output: str, previous: str = "") -> TextShard:
-    """Writes a shard from its fragments, unless it is there already, or in the release before (`previous`)."""
-    return write_planned(plan, output, lambda path: _write_shard(path, plan, extractions, output), previous)
+def assemble_text_shard(plan: ShardPlan, extractions: Extractions, output: str) -> TextShard:
+    """Writes a shard from its fragments, unless it is there already."""
+    return write_planned(plan, output, lambda path: _write_shard(path, plan, extractions, output))
 
 
-def write_planned(
-    plan: ShardPlan, output: str, write: Callable[[str], dict[str, Any]], previous: str = ""
-) -> TextShard:
-    """Has `write` write a shard to a path and give its record, unless it is there already, or in `previous`."""
+def write_planned(plan: ShardPlan, output: str, write: Callable[[str], dict[str, Any]]) -> TextShard:
+    """Has `write` write a shard to a path and give its record, unless it is there already."""
     pieces = [(fragment.key, ranges) for fragment, ranges in plan.pieces]
-    key, record = write_once(plan.name, pieces, output, write, previous)
+    key, record = write_once(plan.name, pieces, output, write)
     return TextShard(
         path=files.join(output, plan.name),
         kind=plan.kind,
@@ -361,9 +357,9 @@ def _write_shard(path: str, plan: ShardPlan, extractions: Extractions, output: s
     return {"size": file.size, "sha256": file.sha256, "md5": md5}
 
 
-def AssembleTextShards(plans: Collection, *, extractions: Extractions, output: str, previous: str = "") -> Collection:
+def AssembleTextShards(plans: Collection, *, extractions: Extractions, output: str) -> Collection:
     """Writes planned shards.
 
     Input: ShardPlan. Output: TextShard, the description of the file written.
     """
-    return plans.spread("Assemble", assemble_text_shard, extractions, output, previous)  # TextShard
+    return plans.spread("Assemble", assemble_text_shard, extractions, output)  # TextShard

@@ -40,7 +40,6 @@ def choose_sentences(
     input_format: str,
     output: str,
     source: str = "",
-    previous: str = "",
 ) -> list[InputFile]:
     """Adds to each input how its sentences are split; trains Punkt first, unless that is done already.
 
@@ -61,7 +60,7 @@ def choose_sentences(
     trained = {}
     for choice in untrained:
         of_choice = [file for file, of_file in zip(inputs, choices, strict=True) if of_file == choice]
-        trained[choice] = choice.after_training(*_train(choice, of_choice, reading, previous))
+        trained[choice] = choice.after_training(*_train(choice, of_choice, reading))
     return [
         dataclasses.replace(file, sentences=trained.get(choice, choice).to_json())
         for file, choice in zip(inputs, choices, strict=True)
@@ -111,7 +110,7 @@ class _TextReader:
 
 
 def _train(
-    choice: SentenceChoice, inputs: Sequence[InputFile], reading: _TextReader, previous: str
+    choice: SentenceChoice, inputs: Sequence[InputFile], reading: _TextReader
 ) -> tuple[ParametersFolder | None, int]:
     """Trains Punkt on inputs, unless that is done already.
 
@@ -136,7 +135,6 @@ def _train(
         lambda: _write_parameters(name, inputs, reading),
         lambda record: completions.PieceFiles(written=[tuple(file) for file in record["files"]]),
         name=f"Punkt for {choice.name}",
-        previous=previous,
     )
     parameters = None if record["parameters"] is None else ParametersFolder(**record["parameters"])
     return parameters, record["text_bytes"]
@@ -255,11 +253,10 @@ def ChooseSentences(
     input_format: str,
     output: str,
     source: str = "",
-    previous: str = "",
 ) -> Collection:
     """Decides how the sentences of each input are split, before the first page is extracted.
 
     Input: one list of InputFile. Output: the same list, with `sentences`.
     """
-    settings = extraction, input_format, output, source, previous
+    settings = extraction, input_format, output, source
     return inputs.map("Choose", choose_sentences, *settings)  # list[InputFile]

@@ -92,7 +92,7 @@ class CountedShard:
         return {self.path: self.sha256}
 
 
-def count_shard(shard: TextShard, rules: WordRules, output: str, previous: str = "") -> CountedShard:
+def count_shard(shard: TextShard, rules: WordRules, output: str) -> CountedShard:
     """Counts the words of a text shard into runs below `output`, unless that is done already.
 
     Raises:
@@ -107,7 +107,7 @@ def count_shard(shard: TextShard, rules: WordRules, output: str, previous: str =
         return record
 
     name = f"the counts of {files.base_name(shard.path)}"
-    record = completions.once(output, KIND, key, count, _files_of, name=name, previous=previous)
+    record = completions.once(output, KIND, key, count, _files_of, name=name)
     return CountedShard(
         key=key,
         path=shard.path,
@@ -219,9 +219,9 @@ def drop_runs(shards: Iterable[CountedShard], output: str, there: files.Listing)
     files.delete([path for path in paths if there.has(path)])
 
 
-def CountWords(shards: Collection, *, options: VocabularyOptions, output: str, previous: str = "") -> Collection:
+def CountWords(shards: Collection, *, options: VocabularyOptions, output: str) -> Collection:
     """Counts the words of text shards.
 
     Input: TextShard. Output: CountedShard, the description of the runs written.
     """
-    return shards.spread("CountShard", count_shard, WordRules.of(options), output, previous)  # CountedShard
+    return shards.spread("CountShard", count_shard, WordRules.of(options), output)  # CountedShard

@@ -6,7 +6,7 @@ from typing import Any
 
 from maskmill.errors import UnusableInputError
 from maskmill.records.file_names import REPORT, REPORT_TABLE
-from maskmill.storage import completions, files, manifest, progress, reuse
+from maskmill.storage import completions, files, manifest, progress
 from maskmill.storage.completions import PieceFiles
 from maskmill.storage.manifest import sum_counts
 from maskmill.text.text_shards import TextShard
@@ -63,7 +63,7 @@ class MadeVocabulary:
 
 
 def make_vocabulary(
-    merged: Sequence[MergedWords], setup: VocabularySetup, texts: Sequence[str], output: str, previous: str = ""
+    merged: Sequence[MergedWords], setup: VocabularySetup, texts: Sequence[str], output: str
 ) -> MadeVocabulary:
     """Learns a vocabulary from the merged counts and writes its files to the directory `output`.
 
@@ -84,7 +84,6 @@ def make_vocabulary(
         lambda: _make(merged, setup, texts, output),
         _files_of,
         name="vocabulary",
-        previous=previous,
     )
     return MadeVocabulary(files=tuple(_files_of(record).written), counts=record["counts"], key=key)
 
@@ -144,14 +143,12 @@ def write_model_directory(options: VocabularyOptions, output: str, model_dir: st
     return listed
 
 
-def MakeVocabulary(
-    merged: Collection, *, setup: VocabularySetup, texts: tuple[str, ...], output: str, previous: str = ""
-) -> Collection:
+def MakeVocabulary(merged: Collection, *, setup: VocabularySetup, texts: tuple[str, ...], output: str) -> Collection:
     """Learns a vocabulary and writes its files.
 
     Input: one list of MergedWords. Output: MadeVocabulary, the description of the files.
     """
-    return merged.map("LearnAndWrite", make_vocabulary, setup, texts, output, previous)  # MadeVocabulary
+    return merged.map("LearnAndWrite", make_vocabulary, setup, texts, output)  # MadeVocabulary
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -178,7 +175,6 @@ def report_vocabulary(
     setup: VocabularySetup,
     compare: Sequence[str],
     output: str,
-    previous: str = "",
 ) -> MadeReport:
     """Measures a vocabulary, and others beside it, on held-out text; writes report.json and report.md.
 
@@ -211,18 +207,18 @@ def report_vocabulary(
         }
         return _written(contents, output)
 
-    record = completions.once(output, REPORT_KIND, key, write, _files_of, name=REPORT, previous=previous)
+    record = completions.once(output, REPORT_KIND, key, write, _files_of, name=REPORT)
     return MadeReport(files=tuple(_files_of(record).written), measured=measured, key=key)
 
 
 def ReportVocabulary(
-    together: Collection, *, setup: VocabularySetup, compare: tuple[str, ...], output: str, previous: str = ""
+    together: Collection, *, setup: VocabularySetup, compare: tuple[str, ...], output: str
 ) -> Collection:
     """Measures a vocabulary on held-out text.
 
     Input: one list of MadeVocabulary and TextShard. Output: MadeReport, the description of the report's files.
     """
-    return together.map("Measure", report_vocabulary, setup, compare, output, previous)  # MadeReport
+    return together.map("Measure", report_vocabulary, setup, compare, output)  # MadeReport
 
 
 # The names that the files of any vocabulary have; files that fit and are not of this one are swept.
@@ -285,7 +281,6 @@ def close_vocabulary(
         },
         there=there,
     )
-    reuse.account(output, KIND, [made.key], there)
 
 
 def _entries(listed: Sequence[Listed]) -> list[dict[str, Any]]:

@@ -137,7 +137,7 @@ def announce_merges(shards: Sequence[CountedShard], output: str) -> list[MergePl
     return plans
 
 
-def merge_runs(plan: MergePlan, output: str, previous: str = "") -> MergedWords:
+def merge_runs(plan: MergePlan, output: str) -> MergedWords:
     """Adds up the counts of a piece's words, unless that is done already.
 
     Raises:
@@ -152,7 +152,6 @@ def merge_runs(plan: MergePlan, output: str, previous: str = "") -> MergedWords:
         lambda: _merge(plan, name, output),
         lambda record: completions.PieceFiles(written=[(name, record["size"], record["sha256"])]),
         name=f"the merged counts of buckets {plan.first} to {plan.end - 1}",
-        previous=previous,
     )
     return MergedWords(
         key=key,
@@ -247,10 +246,10 @@ def _read_sorted(merged: Sequence[MergedWords], output: str, threshold: int, *, 
     return sorted_words(read.text, read.ends, read.counts)
 
 
-def MergeCounts(shards: Collection, *, output: str, previous: str = "") -> Collection:
+def MergeCounts(shards: Collection, *, output: str) -> Collection:
     """Adds up the counts of all text shards.
 
     Input: CountedShard. Output: MergedWords, the descriptions of tables that have no word in common.
     """
     plans = shards.together().flat_map("Plan", announce_merges, output)  # MergePlan
-    return plans.spread("MergeRuns", merge_runs, output, previous)  # MergedWords
+    return plans.spread("MergeRuns", merge_runs, output)  # MergedWords
