@@ -3,7 +3,6 @@
 import dataclasses
 import hashlib
 import json
-from pathlib import Path
 
 import pytest
 from release_runs import roots as release_roots
@@ -46,9 +45,7 @@ def test_a_record_of_an_earlier_version_is_read(root: str) -> None:
     fields |= {"previous": "enwiki-2026-10-01-00000000", "reused": {}}
     content = json.dumps(fields, sort_keys=True, ensure_ascii=False, indent=1)
     fields["record_sha256"] = hashlib.sha256(content.encode()).hexdigest()
-    path = Path(release_path(root, NAME)) / "release.json"
-    path.parent.mkdir(parents=True)
-    path.write_text(json.dumps(fields))
+    files.write_bytes(files.join(release_path(root, NAME), RECORD), json.dumps(fields).encode())
     assert records.read_record(release_path(root, NAME)) == dataclasses.replace(FULL, finished="2026-11-01")
 
 
