@@ -118,6 +118,10 @@ def test_names(name: str, *, may: bool, code: bool) -> None:
         ("0631198415", False),  # of a book
         ("2-07-036822", False),
         ("GER", False),
+        ("de", False),
+        ("Regional/Europe/Spain", False),
+        ("Flora_and_Fauna", False),
+        ("He", True),
         ("SX554747", False),
         ("pmid23440782", False),
         ("#e05b8e", False),
@@ -139,6 +143,8 @@ def test_catalogues_take_numbers() -> None:
     assert not reads_as_text(out, 8, 12, True)
 
 
+ONE = "It was the end of the world that they knew."
+TWO = f"{ONE} Nobody was there to see how it fell."
 CASES = {
     "text in a sentence": ("He wrote {{xx1|two words}} there.", "He wrote two words there."),
     "text in brackets": ("Berlin ({{k-xx|Bezirk}}) lies", "Berlin (Bezirk) lies"),
@@ -158,6 +164,19 @@ CASES = {
     "list": ("* It is not {{xf|b c}} but another thing.", "It is not b c but another thing."),
     "in a kept call": ("is {{xf|b {{xg|c d}} e}} or", "is b c d e or"),
     "in a rule": ("is {{nowrap|b {{xg|c d}} e}} or", "is b c d e or"),
+    "quotation": (f"He said {{{{xq|{TWO}}}}} and left.", f"He said {TWO} and left."),
+    "quotation at the end of a line": (f"He said: {{{{xq|{TWO}}}}}\nThen he left.", f"He said: {TWO} Then he left."),
+    "quotation on its line": (f"He left.\n{{{{xq|{TWO}|An Author|1990}}}}\nHe died.", f"He left.\n{TWO}\nHe died."),
+    "named quotation": (
+        f"He left.\n{{{{xq\n|width=3\n| quote = {TWO}{{{{efn|a}}}}\n|source=b}}}}\nHe died.",
+        f"He left.\n{TWO}\nHe died.",
+    ),
+    "numbered quotation": (f"{{{{xq|author=b|1={TWO}}}}}", TWO),
+    "quotation of one sentence": (f"a {{{{xq|{ONE}}}}} b\n{{{{xq|text={ONE}}}}}", "a b"),
+    "fields of a box": (f"a\n{{{{xbox|name={TWO}|b={TWO}}}}}\nc", "a\nc"),
+    "many arguments": (f"a\n{{{{xbox|{TWO}|b|c|d}}}}\nc", "a\nc"),
+    "footnote of sentences": (f"word{{{{xfn|{TWO}}}}} and word.{{{{xfn|{TWO}}}}} B", "word and word. B"),
+    "list of quotations": (f"* {{{{xq|{TWO}}}}}", ""),
     "footnote": ("word{{xfn|see Smith}} and word.{{xsfn|A 2000}} B", "word and word. B"),
     "known footnote": ("a {{efn|not a sentence}} b", "a b"),
     "known icon": ("a ({{flagicon|Serbia}}) b", "a b"),
@@ -208,3 +227,9 @@ def test_calls_are_counted_and_listed_in_lines_that_are_kept() -> None:
     listed = extractor._calls[: counts[codes.COUNT_LOGGED]]
     assert [page[row["start"] : row["end"]] for row in listed] == [b"{{xf|b c}}", b"{{xg|e}}", b"{{xi|n|o}}"]
     assert listed["kept"].tolist() == [1, 0, 0]
+
+
+def test_a_quotation_on_a_line_of_its_own_is_counted_where_it_shows() -> None:
+    extractor = WikitextExtractor(Site(language="xx"), WikitextOptions())
+    extractor.extract(b"T", f"{{{{xq|{TWO}}}}}\n{{{{xq|{ONE} And}}}}\na".encode())
+    assert (extractor._counts[codes.COUNT_UNKNOWN], extractor._counts[codes.COUNT_KEPT]) == (1, 1)

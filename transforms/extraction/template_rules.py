@@ -77,7 +77,7 @@ _FORMATS = _codes(
 )
 _FLAGS = _codes("FLAG", "start bracket digit glued")
 # Tables whose keys the kernels know by a domain.
-_KNOWN_TABLES = _codes("DOMAIN", "unread looked_up computed")
+_KNOWN_TABLES = _codes("DOMAIN", "unread looked_up computed quoted")
 
 # How names compare, uint8 [256]: ASCII letters in lower case, underscores as spaces.
 FOLD = np.arange(256, dtype=np.uint8)

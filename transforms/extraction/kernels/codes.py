@@ -20,6 +20,7 @@ DOMAIN_UNREAD = 11  # names of arguments that no text depends on
 DOMAIN_EXACT_TEMPLATE = 12  # as DOMAIN_TEMPLATE, of names of two or three capitals; keys are case-sensitive
 DOMAIN_LOOKED_UP = 13  # words in names of templates that show what a database holds under their argument
 DOMAIN_COMPUTED = 14  # words in names of templates that show what they make of a number
+DOMAIN_QUOTED = 15  # names of arguments that hold a quotation
 DOMAIN_TABLES = 16  # a text; table i of the rules is domain DOMAIN_TABLES + i
 DOMAIN_EXACT_TABLES = 1 << 16  # + i: keys of table i that differ from another one in their case alone; case-sensitive
 

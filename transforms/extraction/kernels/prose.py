@@ -329,6 +329,15 @@ def holds_sentences(out, start, end, tables):
 
 
 @lean_kernel
+def has_several_sentences(out, start, end, tables):
+    """True if text starts with a sentence that a stop ends, and goes on with another."""
+    if not may_hold_sentences(out, start, end):
+        return False
+    i, stopped, first, _, _ = next_piece(out, start, end, tables)
+    return stopped and first and i < end and next_piece(out, i, end, tables)[2]
+
+
+@lean_kernel
 def is_unstopped_sentence(out, start, end, tables):
     """True if an item of a list reads as a sentence that lacks its stop: a capital, and long runs of small words."""
     start, end = trim(out, start, end)

@@ -69,9 +69,11 @@ from transforms.extraction.kernels.unknown_calls import (
     is_on_one_line,
     may_name_template,
     may_name_text,
+    may_quote,
     names_code,
     only_argument,
     place_of,
+    quoted,
     reads_as_text,
 )
 
@@ -99,6 +101,9 @@ FRAME = record(np.int64, "kind end resume output program first_argument argument
 PROGRAM_NONE = -1  # it is dropped
 PROGRAM_TEXT = -2  # its argument may show
 PROGRAM_CODE = -3  # its argument may show, but no number: the name looks like a catalogue's
+PROGRAM_QUOTATION = -4  # an argument of several sentences may show
+
+CALL_UNCOUNTED = -2  # FRAME.call of a call that has its line to itself, and counts only if it shows something
 
 FRAME_RANGE = 1
 FRAME_TEMPLATE = 2
@@ -345,15 +350,31 @@ def count_known(page, frame, shows, tables):
                 list_call(page, frame.start, frame.resume, codes.CALL_KNOWN)
 
 
+@inlined_kernel
+def set_apart(page):
+    """Keeps the present line apart from both of its neighbours."""
+    page.state[STATE_LINE_KIND] = codes.LINE_ALONE
+    line_start = page.state[STATE_LINE_START]
+    if line_start > 0:
+        page.out[line_start - 1] = ascii.NEWLINE
+
+
 @lean_kernel
 def put_argument(page, call, frame, o):
     """Writes at o the argument of the unknown call whose frame was left, if it reads as text; the output's end."""
     start, end = only_argument(call)
-    if start >= end or not reads_as_text(call.out, start, end, frame.program == PROGRAM_CODE):
-        return put_mark(call.out, o)
+    is_text = start < end and frame.program != PROGRAM_QUOTATION
+    if not is_text or not reads_as_text(call.out, start, end, frame.program == PROGRAM_CODE):
+        start, end = quoted(call)
+        if start >= end:
+            return put_mark(call.out, o)
     page.state[STATE_LINE_KEPT] += 1
-    if frame.call >= 0:
-        page.calls[frame.call].kept = codes.CALL_KEPT
+    row = frame.call
+    if row == CALL_UNCOUNTED:
+        row = count_call(page, frame.start, frame.resume)
+        set_apart(page)
+    if row >= 0:
+        page.calls[row].kept = codes.CALL_KEPT
     return copy(call.out, start, end, call.out, o)
 
 
@@ -619,7 +640,10 @@ def enter_unknown(page, o, e, p, name, name_end, tables):
     if kind == codes.LINE_HEADING or kind == codes.LINE_DROPPED or state[STATE_SKIP_LEVEL] > 0:
         return PROGRAM_NONE, -1
     blank = line_is_blank(page, o)
+    may_hold = kind != codes.LINE_LIST and kind != codes.LINE_INDENTED and text[p] == ascii.PIPE
     if blank and ends_line(text, end, page.n):
+        if may_hold and may_name_template(text, name, name_end) and may_quote(text, p, end - 2, tables):
+            return PROGRAM_QUOTATION, CALL_UNCOUNTED
         return PROGRAM_NONE, -1
     if not may_name_template(text, name, name_end):
         if tables.settings[codes.SETTING_LISTED] >= codes.LISTED_FUNCTIONS:
@@ -628,14 +652,16 @@ def enter_unknown(page, o, e, p, name, name_end, tables):
     call = count_call(page, start, end)
     if not may_name_text(text, name, name_end, tables):
         return PROGRAM_NONE, call
+    quotes = may_hold and not is_glued(text, start, end, page.n) and may_quote(text, p, end - 2, tables)
+    otherwise = PROGRAM_QUOTATION if quotes else PROGRAM_NONE
     if blank or kind == codes.LINE_INDENTED or text[p] != ascii.PIPE or not is_on_one_line(text, start, end):
-        return PROGRAM_NONE, call
+        return otherwise, call
     place = place_of(text, start, end, page.n)
     if place == PLACE_BEHIND_STOP:
         flags = where_called(page.out, state[STATE_LINE_START], o, False)
         place = PLACE_SENTENCE if flags & codes.FLAG_BRACKET else PLACE_ELSEWHERE
     if place != PLACE_SENTENCE:
-        return PROGRAM_NONE, call
+        return otherwise, call
     return PROGRAM_CODE if names_code(text, name, name_end, tables) else PROGRAM_TEXT, call
 
 

@@ -10,8 +10,11 @@ if all of this holds:
   has letters on both sides.
 - It has one argument without a name, and others only under names that no text depends on (DOMAIN_UNREAD).
 - The template's name is not that of a database, whose argument is a key (`UN_Population`, `Data/France`).
-- That argument reads as text: it is not a sentence of its own, a file, an address, a code or a small number; and not a
-  number at all if the name says that the template shows another one (`Roman`, `years ago`).
+- That argument reads as text: it is not a sentence of its own, a file, an address, a path, a code or a small number;
+  and not a number at all if the name says that the template shows another one (`Roman`, `years ago`).
+
+A quotation is text wherever it stands, but as the mark of a footnote: its argument holds several sentences, and is the
+first, or has a name that such text has (DOMAIN_QUOTED). Its author and its source do not show.
 """
 
 import string
@@ -22,7 +25,7 @@ from maskmill.characters.kernels.characters import character_before, code_at
 from maskmill.kernels import ascii, inlined_kernel, lean_kernel
 from transforms.extraction.kernels import codes
 from transforms.extraction.kernels.lines import is_list_mark
-from transforms.extraction.kernels.prose import ends_as_sentence
+from transforms.extraction.kernels.prose import ends_as_sentence, has_several_sentences
 from transforms.extraction.kernels.tables import find
 from transforms.extraction.kernels.text import (
     BLANKS,
@@ -42,12 +45,18 @@ from transforms.extraction.kernels.text import (
 )
 
 LONGEST_CALL = 2000  # bytes of a call that can keep its argument
+SHORTEST_QUOTATION = 40  # bytes
+MOST_UNNAMED = 3  # arguments of a quotation: its text, author and source
 LONGEST_ENTITY = 8  # bytes of `&nbsp;` and the like
 LONGEST_ELISION = 8  # bytes of `l'`, `all'`, `lorsqu'`
 LONGEST_CODE = 3  # capitals of a country's code
+LANGUAGE_CODE = 2  # small letters of a language's code
 FEWEST_DIGITS = 3  # of a number that is text: a smaller one is mostly that of a note
 MOST_DIGITS = 9  # a longer one is that of a book or of a record
 NOT_IN_NAMES = byte_set(b":#\n")
+ENDS_OF_NAMES = byte_set(b"=|[{\n")
+PIPES = byte_set(b"|")
+IN_PATHS = byte_set(b"/_")
 FILE_EXTENSION = (3, 4)  # letters and digits behind the last period of a file's name
 
 # What stands beside a call.
@@ -313,6 +322,46 @@ def only_argument(call):
     return start, end
 
 
+@lean_kernel
+def may_quote(text, start, end, tables):
+    """True if the call whose arguments text[start:end] are, the first pipe included, may hold a quotation.
+
+    It tells so without rendering them, as infoboxes are long.
+    """
+    i = start
+    while i < end:
+        name = skip_any(text, i + 1, end, BLANKS)
+        stop = find_any(text, name, end, ENDS_OF_NAMES)
+        if stop < end and text[stop] == ascii.EQUALS:
+            _, name_end = trim(text, name, stop)
+            is_first = name_end - name == 1 and text[name] == ascii.ONE
+            if is_first or find(tables, codes.DOMAIN_QUOTED, text, name, name_end) >= 0:
+                return True
+        elif i == start and end - name >= SHORTEST_QUOTATION:
+            return True
+        i = find_any(text, stop, end, PIPES)
+    return False
+
+
+@lean_kernel
+def quoted(call):
+    """(start, end) in the output of the quotation that a call holds; an empty range if there is none."""
+    unnamed = 0
+    start, end = np.int64(0), np.int64(0)
+    for a in range(call.first, call.last):
+        argument = call.arguments[a]
+        first, last = trim(call.out, np.int64(argument.start), np.int64(argument.end))
+        if first >= last:
+            continue
+        name, name_end = np.int64(argument.name_start), np.int64(argument.name_end)
+        unnamed += argument.number > 0
+        named = name >= 0 and find(call.tables, codes.DOMAIN_QUOTED, call.out, name, name_end) >= 0
+        if argument.number == 1 or named:
+            if has_several_sentences(call.out, first, last, call.tables):
+                start, end = first, last
+    return (start, end) if unnamed <= MOST_UNNAMED else (np.int64(0), np.int64(0))
+
+
 @inlined_kernel
 def is_file_name(out, start, end):
     """True if out[start:end] ends in a period and the three or four letters of a kind of file."""
@@ -347,6 +396,8 @@ def reads_as_text(out, start, end, code_name):
         return FEWEST_DIGITS <= digits <= MOST_DIGITS and marks == 0 and not code_name
     if wide > 0:
         return True
-    return find_any(out, start, end, BLANKS) < end or (
-        digits == 0 and (capitals < end - start or capitals > LONGEST_CODE)
-    )
+    if find_any(out, start, end, BLANKS) < end:
+        return True
+    if digits > 0 or find_any(out, start, end, IN_PATHS) < end:
+        return False
+    return end - start > LONGEST_CODE or (capitals < end - start and (capitals > 0 or letters != LANGUAGE_CODE))
