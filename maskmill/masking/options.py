@@ -37,6 +37,11 @@ class MaskingOptions:
 
     GROUPS: ClassVar[Mapping[str, str]] = {"random_seed": "how examples are drawn"}
 
+    @property
+    def follows_reference(self) -> bool:
+        """Whether text is read as the references read it: with --compat, which their Unicode tables tell."""
+        return self.unicode == "11.0.0"
+
     def __post_init__(self) -> None:
         check_fields(self)
         if not MIN_SEQ_LENGTH <= self.max_seq_length <= MAX_SEQ_LENGTH:

@@ -53,5 +53,11 @@ def wordpiece(vocabulary: Vocabulary, masking: MaskingOptions) -> LoadedTokenize
     """
     if vocabulary.duplicates != masking.duplicate_pieces:
         raise ValueError("the vocabulary was loaded with another rule for duplicate pieces than the options say")
-    make = functools.partial(Tokenizer, vocabulary, do_lower_case=masking.do_lower_case, unicode=masking.unicode)
+    make = functools.partial(
+        Tokenizer,
+        vocabulary,
+        do_lower_case=masking.do_lower_case,
+        unicode=masking.unicode,
+        drops_returns=masking.follows_reference,
+    )
     return LoadedTokenizer(vocabulary=vocabulary, tokenizer=make, kernels=WORDPIECE_KERNELS)

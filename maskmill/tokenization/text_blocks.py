@@ -1,6 +1,7 @@
 """Text files as blocks of whole lines, which tokenizers read one after the other."""
 
 import dataclasses
+import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -12,6 +13,7 @@ from maskmill.storage import files
 BLOCK_BYTES = 1 << 20  # what is read of a file at once
 PADDING = 32  # newlines behind a block, so that kernels can read several bytes at once
 _NEWLINE = 10
+_RETURNS_AT_LINE_END = re.compile(rb"\r+(?=\n|\Z)")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,11 +25,22 @@ class TextBlock:
     content: bytes | bytearray
 
 
-def read_blocks(path: str) -> Iterator[TextBlock]:
+def without_returns(text: bytes | bytearray, *, drops_returns: bool) -> bytes | bytearray:
+    """Takes the carriage returns out of whole lines: those that end a line are dropped, any other is a space.
+
+    drops_returns: whether every one is dropped, so that it joins what stands on both sides, as TensorFlow's readline
+    does, which the references read with.
+    """
+    if b"\r" not in text:
+        return text
+    return text.replace(b"\r", b"") if drops_returns else _RETURNS_AT_LINE_END.sub(b"", text).replace(b"\r", b" ")
+
+
+def read_blocks(path: str, *, drops_returns: bool = False) -> Iterator[TextBlock]:
     """Yields the blocks of a text file.
 
-    Every carriage return is dropped, and only a newline ends a line, as in TensorFlow's readline. Memory: a block, and
-    twice the file's longest line.
+    Only a newline ends a line; `without_returns` says what becomes of carriage returns. Memory: a block, and twice the
+    file's longest line.
 
     Raises:
       UnusableInputError: the file is missing or cannot be read.
@@ -36,18 +49,16 @@ def read_blocks(path: str) -> Iterator[TextBlock]:
     pending = bytearray()
     with files.open_input(path, 0, files.TO_THE_END) as file:
         while content := file.read(BLOCK_BYTES):
-            if b"\r" in content:
-                content = content.replace(b"\r", b"")
             end = content.rfind(b"\n") + 1
             if end:
                 pending += content[:end]
-                yield TextBlock(path, lines, pending)
+                yield TextBlock(path, lines, without_returns(pending, drops_returns=drops_returns))
                 lines += pending.count(b"\n")
                 pending = bytearray(content[end:])
             else:
                 pending += content
-    if pending:
-        yield TextBlock(path, lines, pending)
+    if rest := without_returns(pending, drops_returns=drops_returns):
+        yield TextBlock(path, lines, rest)
 
 
 class PaddedText:

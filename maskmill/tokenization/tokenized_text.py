@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from maskmill.tokenization.text_blocks import TextBlock, read_blocks
+from maskmill.tokenization.text_blocks import TextBlock, read_blocks, without_returns
 from maskmill.tokenization.vocabulary import Vocabulary
 
 
@@ -132,23 +132,28 @@ def _joined(parts: list[npt.NDArray[Any]], kind: type[np.generic]) -> npt.NDArra
 
 
 class TextTokenizer(abc.ABC):
-    """Splits text into pieces. One tokenizer serves one thread at a time."""
+    """Splits text into pieces. One tokenizer serves one thread at a time.
+
+    drops_returns: as `without_returns` takes it.
+    """
+
+    drops_returns = False
 
     def tokenize_files(self, paths: Sequence[str]) -> TokenizedText:
         """Tokenizes text files that are read as one: one segment a line, blank lines between documents.
 
-        No document ends where a file ends. Every carriage return is dropped, and only a newline ends a line, as
-        TensorFlow's readline reads text.
+        No document ends where a file ends. Lines are read as `read_blocks` does.
 
         Raises:
           UnusableInputError: a file is missing or not UTF-8, or a line cannot be split.
         """
-        return self._tokenize(block for path in paths for block in read_blocks(path))
+        drops_returns = self.drops_returns
+        return self._tokenize(block for path in paths for block in read_blocks(path, drops_returns=drops_returns))
 
     def tokenize_bytes(self, text: bytes, name: str = "text") -> TokenizedText:
         """Tokenizes text in memory; see `tokenize_files`. `name` is what an error calls it."""
-        text = text.replace(b"\r", b"")
-        return self._tokenize([TextBlock(name, 0, text)] if text else [])
+        content = without_returns(text, drops_returns=self.drops_returns)
+        return self._tokenize([TextBlock(name, 0, content)] if content else [])
 
     @abc.abstractmethod
     def _tokenize(self, blocks: Iterable[TextBlock]) -> TokenizedText:

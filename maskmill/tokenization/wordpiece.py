@@ -23,12 +23,20 @@ class Tokenizer(TextTokenizer):
     Memory: the pieces, and twice a file's longest line.
     """
 
-    def __init__(self, vocabulary: Vocabulary, *, do_lower_case: bool = True, unicode: str = "11.0.0") -> None:
-        """Makes the tables.
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        *,
+        do_lower_case: bool = True,
+        unicode: str = "11.0.0",
+        drops_returns: bool = False,
+    ) -> None:
+        """Makes the tables; drops_returns: as `without_returns` takes it.
 
         Raises:
           UnusableInputError: there are no tables for this Unicode version, or the vocabulary is too large.
         """
+        self.drops_returns = drops_returns
         table = unicode_tables.load(unicode, do_lower_case)
         slots, node_ids = _trie_of(vocabulary)
         unknown_id = vocabulary.id_of("[UNK]")

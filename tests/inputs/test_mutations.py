@@ -27,6 +27,7 @@ from maskmill.records.tfrecord import read_records
 from maskmill.storage import files
 from transforms.inputs.items import Document, RejectedPage
 from transforms.inputs.mediawiki import Page
+from transforms.inputs.plain_text import plain_text
 from transforms.inputs.sources import Source
 from transforms.inputs.units import plan_units, read_unit
 
@@ -121,7 +122,7 @@ def test_damaged_json_lines(tmp_path: Path) -> None:
 def json_document(line: bytes) -> Document | None:
     """The document of a line by Python's library; None where it has none."""
     try:
-        return Document(document_id="", title=b"", text=json.loads(line)["text"].encode())
+        return Document(document_id="", title=b"", text=plain_text(json.loads(line)["text"].encode()))
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
 
@@ -189,4 +190,4 @@ def test_damaged_parquet(name: str, tmp_path: Path) -> None:
         found = read(path)
         if found is not None and expected is not None:
             texts = [item.text.decode() if isinstance(item, Document) else None for item in found]
-            assert texts == expected
+            assert texts == [text if text is None else plain_text(text.encode()).decode() for text in expected]

@@ -1,5 +1,7 @@
-"""Plain text: every document once, whatever the cuts and the container."""
+"""Plain text: every document once, whatever the cuts, the container and the line ends; what becomes of characters."""
 
+import re
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -11,29 +13,58 @@ from properties import WITH_FOLDER, tries
 
 from transforms.inputs.items import Document, RejectedPage
 from transforms.inputs.options import ReadOptions
+from transforms.inputs.plain_text import plain_text
+
+
+def oracle(text: str) -> str:
+    """What `plain_text` writes, character by character."""
+    text = re.sub("\r?\r?\n", "\n", text)
+    ends, spaces = "\n\r\v\f\x85\u2028\u2029", "\x1c\x1d\x1e\x1f"
+    kept = (
+        character for character in text if character in ends + spaces + "\t" or unicodedata.category(character) != "Cc"
+    )
+    return "".join("\n" if character in ends else " " if character in spaces else character for character in kept)
+
+
+@tries(300)
+@given(st.text(st.one_of(st.characters(exclude_categories=["Cs"]), st.characters(categories=["Cc", "Zl", "Zp"]))))
+@example("the sun\rset on the note\rbook")
+@example("\r\r\r\n\r")
+@example("na\x00ive \x7f\x85 \u2028\u2029\u2027\u202a caf\u00e9\u00a0\u009f")
+def test_a_text_has_one_kind_of_line_end_and_no_control_characters(text: str) -> None:
+    assert plain_text(text.encode()).decode() == oracle(text)
+    assert len(plain_text(text.encode()).decode().splitlines()) <= plain_text(text.encode()).count(b"\n") + 1
 
 
 def split_at_blank_lines(text: bytes) -> list[object]:
     """The oracle: lines first, then documents."""
     documents: list[list[bytes]] = [[]]
-    for line in text.removeprefix(b"\xef\xbb\xbf").split(b"\n"):
-        if line.strip(b" \t\r\f\v"):
+    text = text.removeprefix(b"\xef\xbb\xbf")
+    for line in re.split(rb"\r?\r?\n|\r", text):
+        if line.strip(b" \t\f\v"):
             documents[-1].append(line)
         else:
             documents.append([])
-    found = [b"\n".join(lines).strip().replace(b"\r\n", b"\n") for lines in documents]
+    found = [plain_text(b"\n".join(lines).strip()) for lines in documents]
     return [Document(document_id="", title=b"", text=text) for text in found if text]
 
 
-lines = st.lists(st.sampled_from(["", "", " ", "\t\r", "a", "b b", "  word", "é\r", "x" * 30]), max_size=30)
+lines = st.lists(
+    st.tuples(
+        st.sampled_from(["", "", " ", "\t\f", "a", "b b", "  word", "é", "x" * 30]),
+        st.sampled_from(["\n", "\n", "\r", "\r\n", "\r\r\n"]),
+    ).map("".join),
+    max_size=30,
+)
 
 
 @tries(200, **WITH_FOLDER)
-@given(lines.map("\n".join), st.sampled_from(CUTTABLE), st.integers(1, 60))
+@given(lines.map("".join), st.sampled_from(CUTTABLE), st.integers(1, 60))
 @example("a", "plain", 1)
 @example("\n\na\n\n\n", "plain", 1)
 @example("\ufeffa\n\nb", "plain", 1)
 @example("\ufeff\n\nb", "tiny blocks", 1)
+@example("a\r\r\rb\r\r\n\r\r\nc\r", "plain", 1)
 def test_documents_between_blank_lines(tmp_path: Path, text: str, container: str, unit_bytes: int) -> None:
     if not text.strip():
         return
@@ -49,8 +80,10 @@ def test_text_in_every_container(container: str, tmp_path: Path) -> None:
         assert read_units(path, unit_bytes) == split_at_blank_lines(text.encode())
 
 
-def test_blank_lines_without_end(tmp_path: Path) -> None:
+@pytest.mark.parametrize("end", [b"\n", b"\r"])
+def test_blank_lines_without_end(end: bytes, tmp_path: Path) -> None:
     text = b"a\n" + b" \n" * 2_000_000 + b"b\n" + b"\n" * 3_000_000 + b"c" + b" " * 2_000_000
+    text = text.replace(b"\n", end)
     path = write_file(tmp_path, text)
     assert read_units(path, 300_000) == [document("a"), document("b"), document("c")]
 

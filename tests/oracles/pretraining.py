@@ -106,9 +106,16 @@ def split(text: str) -> list[str]:
     return [w for w in words if w]
 
 
-def lines_of(content: bytes) -> list[str]:
-    """The lines that TensorFlow's readline gives until the end of a file, without the line ends."""
-    lines = content.replace(b"\r", b"").split(b"\n")
+def lines_of(content: bytes, *, drops_returns: bool = True) -> list[str]:
+    """The lines that TensorFlow's readline gives until the end of a file, without the line ends.
+
+    drops_returns: as TensorFlow does; else those at the end of a line are left out, and others are spaces.
+    """
+    lines = content.split(b"\n")
+    if drops_returns:
+        lines = [line.replace(b"\r", b"") for line in lines]
+    else:
+        lines = [line.rstrip(b"\r").replace(b"\r", b" ") for line in lines]
     if not lines[-1]:
         lines.pop()
     return [line.decode("utf-8") for line in lines]
@@ -234,11 +241,13 @@ class Instance:
     is_random_next: bool
 
 
-def read_documents(contents: Sequence[bytes], tokenizer: Tokenizer) -> list[list[list[str]]]:
+def read_documents(
+    contents: Sequence[bytes], tokenizer: Tokenizer, *, drops_returns: bool = True
+) -> list[list[list[str]]]:
     """The documents of text files as lists of sentences, which are lists of pieces."""
     documents: list[list[list[str]]] = [[]]
     for content in contents:
-        for line in lines_of(content):
+        for line in lines_of(content, drops_returns=drops_returns):
             if not strip(line):
                 documents.append([])
             tokens = tokenizer.tokenize(line)
@@ -250,7 +259,8 @@ def read_documents(contents: Sequence[bytes], tokenizer: Tokenizer) -> list[list
 def make_instances(contents: Sequence[bytes], vocab: dict[str, int], settings: Settings) -> list[Instance]:
     """All instances of some text files, in the order of the reference."""
     rng = random.Random(settings.random_seed)
-    documents = read_documents(contents, Tokenizer(vocab, settings.do_lower_case, unicode(settings.unicode)))
+    tokenizer = Tokenizer(vocab, settings.do_lower_case, unicode(settings.unicode))
+    documents = read_documents(contents, tokenizer, drops_returns=settings.unicode == "11.0.0")
     rng.shuffle(documents)
     words = list(vocab)
     instances = []

@@ -28,14 +28,14 @@ def count(content: bytes, rules: WordRules) -> tuple[Counts, int]:
 
 def _wordpiece_words(content: bytes, rules: WordRules) -> Iterator[bytes]:
     plain = oracle.Tokenizer({}, rules.do_lower_case, oracle.unicode("15.1.0"))
-    for line in oracle.lines_of(content):
+    for line in oracle.lines_of(content, drops_returns=False):
         yield from (word.encode() for word in plain.words(line))
 
 
 def _bpe_words(content: bytes, rules: WordRules) -> Iterator[bytes]:
     split = ByteLevel(add_prefix_space=rules.add_prefix_space).pre_tokenize_str
     numbers = _byte_characters()
-    for line in oracle.lines_of(content):
+    for line in oracle.lines_of(content, drops_returns=False):
         # The library makes a word of the space that it puts before an empty line; a line without text has no words.
         if line:
             yield from (bytes(numbers[char] for char in word) for word, _ in split(line))

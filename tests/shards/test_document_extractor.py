@@ -16,6 +16,7 @@ from transforms.shards.document_extractor import (
     DocumentExtractor,
     ExtractedDocument,
     Origin,
+    PlainDocument,
     document_extractor,
     or_rejected,
     origin_of,
@@ -37,6 +38,16 @@ def page(text: bytes = PROSE, **given: Any) -> Page:
         text=text,
     )  # fmt: skip
     return dataclasses.replace(river, **given)
+
+
+def test_a_carriage_return_of_a_page_ends_a_line(origin: Origin) -> None:
+    """`&#13;` of a dump; WikiExtractor keeps it, as the reference has it."""
+    text = b"== Course ==\r\nThe river runs past the sun\rset hills.\r\rIt is long.\xc2\x85It is wide.\r\n"
+    made = extracted(DocumentExtractor(PLAIN, origin).extract(page(text)))
+    assert made.text == b"The river runs past the sun set hills.\nIt is long.\nIt is wide.\n\n"
+    compat = DocumentExtractor(with_options(extractor="wikiextractor"), origin).read(page(text))
+    assert isinstance(compat, PlainDocument)
+    assert b"sun\rset" in compat.text
 
 
 def with_options(**options: Any) -> ExtractionOptions:

@@ -9,7 +9,7 @@ from maskmill.tokenization import text_blocks
 
 def test_blocks_say_how_many_lines_stand_before_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text_blocks, "BLOCK_BYTES", 8)
-    content = b"one\r\ntwo\nthree\n\na longer line than a block\nsix\nlast"
+    content = b"one\r\ntwo\r\nthree\n\na longer line than a block\nsix\nlast"
     (tmp_path / "text").write_bytes(content)
     blocks = list(text_blocks.read_blocks(str(tmp_path / "text")))
     read = [bytes(block.content) for block in blocks]

@@ -101,12 +101,12 @@ def test_nothing_is_truncated_or_padded() -> None:
     assert cut.ids.tolist() == plain.ids.tolist()
 
 
-def test_the_library_keeps_documents_and_drops_carriage_returns() -> None:
+def test_the_library_keeps_documents_and_takes_carriage_returns_for_spaces() -> None:
     tokenizer = load_tokenizer("t", saved(lambda content: content.update(normalizer={"type": "NFC"}))).tokenizer()
     text = tokenizer.tokenize_bytes(b"\n a\rb\n\n \xc2\xa0\nab\na\n\n")
     assert text.document_ends.tolist() == [1, 3]
     assert text.segment_lines.tolist() == [1, 4, 5]
-    assert (text.bytes, len(text.segment_ends)) == (16, 3)
+    assert (text.bytes, len(text.segment_ends)) == (17, 3)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """What TensorFlow makes of text: the ids of the pipeline."""
 
 import random
+import re
 from functools import cache
 
 import learned_vocabularies
@@ -56,7 +57,7 @@ def pipeline(tmp_path_factory):
 
 def library(options, text):
     """The ids that `tokenizers` gives for byte-level BPE: line by line."""
-    lines = text.replace("\r", "").split("\n")
+    lines = re.sub(r"\r+(?=\n|\Z)", "", text).replace("\r", " ").split("\n")
     return [number for line in lines for number in learn(options)[1].encode(line).ids]
 
 

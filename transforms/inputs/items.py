@@ -7,6 +7,7 @@ from typing import Any
 from maskmill.characters.utf8 import is_utf8
 from maskmill.errors import UnusableInputError
 from transforms.inputs.options import ReadOptions
+from transforms.inputs.plain_text import plain_text
 
 OR_KEEP = "or take what stands before the cut with --keep_truncated"
 NOT_UTF8 = "it is not valid UTF-8"
@@ -31,7 +32,7 @@ _JSON_TYPES: Mapping[type, str] = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Document:
-    """One document, in UTF-8. `document_id` and `title` are empty where the input gives none."""
+    """One document, in UTF-8, as `plain_text` gives it. `document_id`, `title`: empty where the input has none."""
 
     document_id: str
     title: bytes
@@ -133,7 +134,7 @@ def document_of_record(record: Mapping[str, Any], source: bytes, reading: ReadOp
     document_id = str(document_id)
     try:
         document_id.encode()
-        encoded = text.replace("\r\n", "\n").encode()
+        encoded = plain_text(text.encode())
     except UnicodeEncodeError:
         return rejected(source, "it holds half a surrogate pair, which is no character")
     return Document(document_id=document_id, title=b"", text=encoded)

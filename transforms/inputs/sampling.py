@@ -22,6 +22,7 @@ from transforms.inputs.bzip2 import MarkFinder
 from transforms.inputs.formats import EmptyInputError, detect
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.sources import Source, is_splittable
+from transforms.inputs.text_formats import BLANK_LINE
 
 _MAGIC_BYTES = 16
 _HEAD_BYTES = 64 << 10
@@ -33,7 +34,6 @@ _PARQUET_END = 8  # the size of the table of contents, and PAR1
 _PAGE = b"<page>"
 _CLOSING = b"</mediawiki>"
 _CLOSING_OF_PAGE = b"</text></revision></page>"
-_BLANK_LINE = re.compile(rb"\n[ \t\r\f\v]*\n")
 
 
 class CountedReader:
@@ -320,7 +320,7 @@ def whole_records(content: bytes, format: InputFormat, reading: ReadOptions, *, 
         return content[start : content.rfind(b"\n") + 1] or content
     if reading.text_documents == "file":
         return content
-    blanks = list(_BLANK_LINE.finditer(content))
+    blanks = list(BLANK_LINE.finditer(content))
     if not blanks:
         return content
     start = 0 if is_start else blanks[0].end()

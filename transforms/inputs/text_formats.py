@@ -28,6 +28,7 @@ from transforms.inputs.items import (
     too_large,
 )
 from transforms.inputs.options import ReadOptions
+from transforms.inputs.plain_text import plain_text
 from transforms.inputs.sources import END_OF_FILE, TOO_LARGE, Marks, Source, Window
 
 Items = Iterator[Document | RejectedPage | CutOff]
@@ -36,6 +37,10 @@ _CLOSING = b"\n</doc>"
 _TAG = re.compile(rb'\n<doc id="([^"\n]*)"(?: \w+="[^"\n]*")*? title="([^\n]*)">[ \r]*\n')
 _LONGEST_TAG = 8192
 _WHITE_SPACE = b" \t\r\f\v\n"
+# The last byte of a line end: "\r\n" and "\r\r\n" are one, a lone "\r" is one. Two bytes behind a "\r" tell.
+_LINE_END = rb"(?:\n|\r(?=[^\r\n]|\r[^\n]))"
+_LONGEST_LINE_END = 3
+BLANK_LINE = re.compile(_LINE_END + rb"(?:[ \t\f\v]|\r(?=\r?\n))*" + _LINE_END)
 
 
 def _start_of_last_line(data: bytes) -> int:
@@ -47,21 +52,24 @@ def _start_of_last_line(data: bytes) -> int:
 def _start_of_last_blank_lines(data: bytes) -> int:
     """The index from which on `data` may be the beginning of a blank line that its end cuts off.
 
-    Of the white space at the end of `data`, these are the last two line ends and what follows them.
+    Of the white space at the end of `data`, these are the last two line ends, of up to three bytes each, and what
+    follows them.
     """
     text_end = len(data.rstrip(_WHITE_SPACE))
-    last = data.rfind(b"\n", text_end)
-    if last < 0:
-        return len(data)
-    last_but_one = data.rfind(b"\n", text_end, last)
-    return last_but_one if last_but_one >= 0 else last
+    begin = len(data)
+    for _ in range(2 * _LONGEST_LINE_END):
+        earlier = max(data.rfind(b"\n", text_end, begin), data.rfind(b"\r", text_end, begin))
+        if earlier < 0:
+            break
+        begin = earlier
+    return begin
 
 
 _ELEMENTS = Marks(re.compile(rb"\n(?=<doc )"), re.compile(rb"\n<(?:/doc>|doc )"), _start_of_last_line)
 _LINES = Marks(re.compile(rb"\n"), re.compile(rb"\n"), len)
 _TEXTS = Marks(
-    re.compile(rb"\n[ \t\r\f\v]*\n(?=[ \t\r\f\v]*[^ \t\r\f\v\n])"),
-    re.compile(rb"\n[ \t\r\f\v]*\n"),
+    re.compile(BLANK_LINE.pattern + rb"(?=[ \t\f\v]*[^ \t\r\f\v\n])"),
+    BLANK_LINE,
     _start_of_last_blank_lines,
 )
 
@@ -94,12 +102,12 @@ def _parse_element(element: bytes) -> Document | RejectedPage:
     if tag is None:
         return rejected(element, "the <doc> tag has no id and title")
     document_id, title = tag.groups()
-    body = element[tag.end() :].replace(b"\r\n", b"\n")
+    if problem := problem_of_text(title + element[tag.end() :]):
+        return rejected(element, problem)
+    title, body = b" ".join(plain_text(title).split(b"\n")), plain_text(element[tag.end() :])
     # WikiExtractor repeats the title as the first line.
     first, _, rest = body.partition(b"\n")
     text = rest if first.strip() == title.strip() else body
-    if problem := problem_of_text(title + text):
-        return rejected(element, problem)
     return Document(document_id=document_id.decode("utf-8", "replace"), title=title, text=text.strip())
 
 
@@ -179,12 +187,12 @@ def read_texts(source: Source, path: str, is_first: bool, reading: ReadOptions) 
         if end == TOO_LARGE:
             yield rejected(window.data[start:], too_large(reading))
             continue
-        text = _normalized(window.data[start : end if end != END_OF_FILE else None].strip())
+        text = _without_mark(window.data[start : end if end != END_OF_FILE else None].strip())
         if text and window.is_truncated and end == END_OF_FILE:
             yield CutOff(title=rejected(text, "").title)
         elif text:
             problem = problem_of_text(text)
-            yield rejected(text, problem) if problem else Document(document_id="", title=b"", text=text)
+            yield rejected(text, problem) if problem else Document(document_id="", title=b"", text=plain_text(text))
 
 
 def _read_whole(source: Source, path: str, reading: ReadOptions) -> Document | RejectedPage | CutOff:
@@ -198,11 +206,11 @@ def _read_whole(source: Source, path: str, reading: ReadOptions) -> Document | R
         return RejectedPage(title=name, reason=too_large(reading))
     if source.is_truncated:
         return CutOff(title=name)
-    text = _normalized(b"".join(parts)).strip()
+    text = _without_mark(b"".join(parts)).strip()
     if problem := problem_of_text(text):
         return RejectedPage(title=name, reason=problem)
-    return Document(document_id="", title=name.split(".", 1)[0].encode(), text=text)
+    return Document(document_id="", title=name.split(".", 1)[0].encode(), text=plain_text(text))
 
 
-def _normalized(text: bytes) -> bytes:
-    return text.removeprefix(BYTE_ORDER_MARK).replace(b"\r\n", b"\n")
+def _without_mark(text: bytes) -> bytes:
+    return text.removeprefix(BYTE_ORDER_MARK)

@@ -21,6 +21,7 @@ from transforms.extraction.template_library import TemplateLibrary
 from transforms.extraction.wikitext import WikitextExtractor
 from transforms.inputs.items import Document, RejectedPage
 from transforms.inputs.mediawiki import Page, site_base
+from transforms.inputs.plain_text import CARRIAGE_RETURNS
 from transforms.inputs.site import Site
 from transforms.inputs.units import InputFile
 from transforms.sentences.choice import SentenceChoice
@@ -157,6 +158,8 @@ class DocumentExtractor:
 
     def _read_page(self, page: Page) -> PlainDocument | str:
         options = self.options
+        if self._wikiextractor is None and b"\r" in page.text:  # from `&#13;`; all others are line ends in XML
+            page = dataclasses.replace(page, text=CARRIAGE_RETURNS.sub(b"\n", page.text))
         self._definitions += page.namespace == TEMPLATE_NAMESPACE
         if page.namespace not in options.namespaces:
             return "other_namespaces"

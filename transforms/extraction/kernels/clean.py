@@ -48,7 +48,8 @@ LETTERS = byte_set(string.ascii_letters.encode() + string.digits.encode() + byte
 LONGEST_LABEL = 30  # bytes of `IPA:` and the like
 LONGEST_BRACKET = 300  # bytes on either side of a BRACKET_MARK
 
-NO_BREAK_SPACE = utf8("\u00a0")
+FIRST_LATE_CONTROL = utf8("\u0080")
+NO_BREAK_SPACE = utf8("\u00a0")  # follows the last one
 SOFT_HYPHEN = utf8("\u00ad")
 GENERAL_PUNCTUATION = utf8("\u2000") >> 8  # what the characters from U+2000 to U+203F start with
 HAIR_SPACE = utf8("\u200a")  # the last of the spaces that this block starts with
@@ -101,7 +102,7 @@ def is_space(character):
             or character == PARAGRAPH_SEPARATOR
             or character == NARROW_NO_BREAK_SPACE
         )
-    return character == NO_BREAK_SPACE
+    return FIRST_LATE_CONTROL <= character <= NO_BREAK_SPACE
 
 
 @lean_kernel

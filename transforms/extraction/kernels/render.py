@@ -837,8 +837,11 @@ def put_markup(page, p, o, tables):
         return put_stray_closer(page, p, o, c)
     if c == ascii.UNDERSCORE:
         return put_underscore(page, p, o)
-    if c == MARK or c == BRACKET_MARK or c == ascii.CARRIAGE_RETURN:
+    if c == MARK or c == BRACKET_MARK:
         return p + 1, o
+    if c == ascii.CARRIAGE_RETURN:  # of a template's definition: those of pages are line ends by now
+        page.out[o] = ascii.SPACE
+        return p + 1, o + 1
     return put_possible_construct(page, p, o, tables)
 
 

@@ -18,7 +18,7 @@ _NEVER = tf.int64.max
 class ByteLevel:
     """Splits texts into the ids that the pipeline gives for byte-level BPE.
 
-    A text is read line by line; its newlines and carriage returns are part of no piece. Names of special tokens in a
+    A text is read line by line; its line ends are part of no piece. Names of special tokens in a
     text are text. What is not UTF-8 is read as U+FFFD, where the pipeline stops with an error.
     The time for a word grows with the square of its size: a merge at a time, in all distinct words at once.
     """

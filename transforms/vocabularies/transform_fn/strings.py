@@ -4,12 +4,13 @@ from typing import Any
 
 import tensorflow as tf
 
-CARRIAGE_RETURN = 13
 KEY_FACTOR = 1 << 32  # two numbers of 32 bits make one of 64
 
 
 def code_points(text: Any) -> tuple[Any, Any]:
-    """The code points of texts, and the text that each belongs to. Carriage returns are dropped, as the pipeline does.
+    """The code points of texts, and the text that each belongs to.
+
+    Carriage returns at the end of a line are dropped and any other is a space, as `without_returns` has it.
 
     Args:
       text: string[texts]. What is not UTF-8 becomes U+FFFD.
@@ -17,9 +18,9 @@ def code_points(text: Any) -> tuple[Any, Any]:
     Returns:
       int32[code points], int64[code points].
     """
+    text = tf.strings.regex_replace(tf.strings.regex_replace(text, r"\r+(\n|\z)", r"\1"), r"\r", " ")
     points = tf.strings.unicode_decode(text, "UTF-8", errors="replace")
-    wanted = points.flat_values != CARRIAGE_RETURN
-    return tf.boolean_mask(points.flat_values, wanted), tf.boolean_mask(points.value_rowids(), wanted)
+    return points.flat_values, points.value_rowids()
 
 
 def previous(values: Any, first: Any) -> Any:

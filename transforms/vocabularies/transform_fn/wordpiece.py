@@ -131,7 +131,7 @@ def _trie_of(pieces: Sequence[str]) -> _Trie:
 class WordPiece:
     """Splits texts into pieces, as tokenization/wordpiece.py does: the same ids for every text that is UTF-8.
 
-    A newline separates words like a space, carriage returns are dropped, a word of more than 200 characters is [UNK].
+    A newline separates words like a space, a carriage return, too, and a word of more than 200 characters is [UNK].
     What is not UTF-8 is left out, where the pipeline stops with an error.
     """
 
