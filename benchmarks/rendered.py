@@ -40,6 +40,7 @@ from transforms.shards.document_extractor import DocumentExtractor, Origin
 from transforms.shards.options import ExtractionOptions
 
 PARAGRAPH, ITEM, APPENDIX, OTHER, BESIDE = range(5)  # kinds of a page's words; BESIDE: in tables, boxes, captions
+_NO_PROSE = (OTHER, BESIDE)
 
 _DATE = "2024-01-01"
 _VOID = re.compile("area|base|br|col|embed|hr|img|input|link|meta|source|track|wbr")
@@ -264,23 +265,24 @@ def align(ours: list[str], page: list[str]) -> list[int]:
             places[at_page] = at_ours
             at_page, at_ours = at_page + 1, at_ours + 1
         done_ours, done_page = at_ours, at_page
-    _join(ours, page, places)
     return places
 
 
-def _join(ours: list[str], page: list[str], places: list[int]) -> None:
-    """Moves a word that stands apart to what follows it, as the first word of a paragraph after a heading like it."""
+def find_places(ours: list[str], page: RenderedPage) -> list[int]:
+    """As `align`; what may be the first word of prose, or the same word of the heading before it, is the former."""
+    places = align(ours, page.words)
     owners = {place: number for number, place in enumerate(places) if place >= 0}
-    for number in range(len(page) - 2, -1, -1):
+    for number in range(len(places) - 2, -1, -1):
         place = places[number + 1] - 1
-        if places[number] >= 0 or place < 0 or ours[place] != page[number]:
+        if places[number] >= 0 or place < 0 or ours[place] != page.words[number] or page.kinds[number] in _NO_PROSE:
             continue
-        owner = owners.get(place, -1)
-        if owner < 1 or places[owner - 1] != place - 1:
-            if owner >= 0:
+        owner = owners.get(place)
+        if owner is None or page.kinds[owner] in _NO_PROSE:
+            if owner is not None:
                 places[owner] = -1
             places[number] = place
             owners[place] = number
+    return places
 
 
 def _single_rows(words: list[str]) -> dict[tuple[str, ...], int]:
@@ -370,12 +372,12 @@ class Comparison:
         ours = self._words_of(code, record, "drop")
         if ours is None:
             return
-        places = align(ours, page.words)
+        places = find_places(ours, page)
         dropped = [False] * len(places)
         if self._has_holes:
             whole = self._words_of(code, record, "keep")
             if whole is not None and whole != ours:
-                dropped = _dropped(places, align(whole, page.words), page.blocks)
+                dropped = _dropped(places, find_places(whole, page), page.blocks)
         name = f"{code} {record['name']}"
         self._count(self.figures[code], page, ours, places, dropped)
         self._judge_calls(code, name, page, ours, places)

@@ -98,7 +98,12 @@ def test_words_are_aligned_in_their_order() -> None:
     assert rendered.align(list("abcefgqab"), page) == [0, 1, 2, -1, 3, 4, 5, 7, 8, -1]
     assert rendered.align([], page) == [-1] * 10
     assert rendered.align(list("gabc"), list("abc")) == [1, 2, 3]
-    assert rendered.align(list("abcd"), list("axabcd")) == [-1, -1, 0, 1, 2, 3]
+
+
+def test_a_word_of_a_heading_and_of_the_prose_after_it_is_the_latter() -> None:
+    page = rendered.RenderedPage(words=list("nabxabcd"), kinds=[rendered.PARAGRAPH, *[rendered.OTHER] * 3, *[0] * 4])
+    assert rendered.align(list("nabcd"), page.words) == [0, 1, 2, -1, -1, -1, 3, 4]
+    assert rendered.find_places(list("nabcd"), page) == [0, -1, -1, -1, 1, 2, 3, 4]
 
 
 def test_the_command_reads_plain_and_packed_records(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -173,6 +173,11 @@ CASES = {
         "{{cvt|1020|mm}}, {{cvt|10|-|14|cm}}, {{cvt|603|km2|mi2}}, {{cvt|10.6|mi/h}}, {{cvt|6|ft|4|in}}",
         "1,020 mm, 10–14 cm, 603 km², 10.6 mph, 6 ft 4 in",
     ),
+    "set": ("{{math|1=''gH'' = {{mset|''gh'' : ''h'' in ''H''}}}} and {{mset|a|b}}", "gH = {gh : h in H} and {a, b}"),
+    "what may be out of date": (
+        "It {{update after|2024|11|text=comes out in May}}. So.{{update after|2025}}",
+        "It comes out in May. So.",
+    ),
     "density": (
         "{{convert|215.2|PD/km2|PD/sqmi}}, {{cvt|926.8|/km2|/sqmi}}",
         "215.2 inhabitants per square kilometre, 926.8 /km²",

@@ -130,8 +130,8 @@ TEMPLATES = {
         ("Fundada no {{séc|XIII}} e nos {{séculos|XV|XVI}}.", "Fundada no século XIII e nos séculos XV e XVI."),
         ("Tem {{fmtn|90000}} habitantes e {{unidade|5|km|2}}.", "Tem 90 000 habitantes e 5 km²."),
         (
-            "Em {{dtlink|22|4|1500}} e {{dtext|||1500}}{{carece de fontes|data=maio}}, {{AC|44}}",
-            "Em 22 de abril de 1500 e, 44 a.C.",
+            "Em {{dtlink|22|4|1500}} e {{dtext|||1500}}{{carece de fontes|data=maio}}, {{AC|44}}, {{AC|55|x}}",
+            "Em 22 de abril de 1500 e, 44 a.C., 55 a.C.",
         ),
         ("O {{PBPE|ônibus|autocarro}} azul.", "O ônibus (português brasileiro) ou autocarro (português europeu) azul."),
         (
