@@ -3,7 +3,6 @@
 What lies on an object store is looked at later.
 """
 
-import glob
 import os
 import tempfile
 
@@ -190,7 +189,7 @@ def _check_examples(pattern: str, options: TrainOptions, *, is_alone: bool) -> N
         if not is_alone:
             raise UnusableInputError(f"{pattern}: this data set is not the only thing that is named; name it alone.")
         return
-    found = [path for path in glob.glob(expanded) if os.path.isfile(path) and not lies_beside(path)]
+    found = [path for path in paths.expand(expanded) if os.path.isfile(path) and not lies_beside(path)]
     if not found:
         raise UnusableInputError(f"{pattern}: no examples match; check the path.")
     for path in found:

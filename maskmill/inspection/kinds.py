@@ -10,7 +10,6 @@ from maskmill.reading.byte_ranges import ByteRanges
 from maskmill.reading.made_examples import manifest_in
 from maskmill.records.tfrecord import begins_record
 from maskmill.storage import files
-from maskmill.storage.paths import is_glob
 
 PathKind = Literal["build", "text", "vocabulary", "examples", "checkpoint", "manifest"]
 
@@ -83,7 +82,7 @@ def kind_of(path: str, ranges: ByteRanges) -> PathKind:
 
 def _stage_of(directory: str, ranges: ByteRanges) -> str | None:
     """The stage of a directory's manifest; None if there is none."""
-    made = None if is_glob(directory) else manifest_in(directory, ranges)
+    made = None if files.is_glob(directory) else manifest_in(directory, ranges)
     return None if made is None else str(made["stage"])
 
 

@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import glob
 import hashlib
 import os
 from collections.abc import Iterator, Mapping
@@ -22,7 +21,7 @@ from maskmill.reading.made_examples import parse_examples
 from maskmill.reading.opening import find_manifest, open_data_set, reader_of
 from maskmill.reading.read_vocabulary import UNKNOWN, KnownVocabulary, NamedVocabulary, load_known
 from maskmill.reading.remote import open_ranges
-from maskmill.storage import files
+from maskmill.storage import files, paths
 from maskmill.tokenization.vocabulary import Vocabulary
 
 Split = Literal["train", "eval"]
@@ -199,8 +198,8 @@ def _records_of(path: str) -> str:
     """The TFRecords of a directory without a manifest; any other path is what it is."""
     if not files.is_local(path) or not os.path.isdir(path):
         return path
-    patterns = [files.join(glob.escape(path), name) for name in ("*.tfrecord", "*.tfrecord.gz")]
-    return ",".join(pattern for pattern in patterns if glob.glob(pattern)) or path
+    patterns = [files.join(path, name) for name in ("*.tfrecord", "*.tfrecord.gz")]
+    return ",".join(pattern for pattern in patterns if paths.expand(pattern)) or path
 
 
 def _files_in(path: str, made: Mapping[str, Any], directory: str, split: str) -> list[str]:

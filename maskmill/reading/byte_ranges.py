@@ -3,7 +3,6 @@
 import abc
 import contextlib
 import functools
-import glob
 import hashlib
 import io
 import os
@@ -15,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
+from maskmill.storage import paths
 from maskmill.storage.range_files import RangeFile
 from maskmill.storage.read_ahead import LOOK_BYTES, ReadAhead
 
@@ -138,7 +138,7 @@ class LocalRanges(ByteRanges):
     def glob(self, pattern: str) -> list[str]:
         if os.path.isfile(pattern):
             return [pattern]
-        return sorted(path for path in glob.glob(os.path.expanduser(pattern)) if os.path.isfile(path))
+        return [path for path in paths.expand(os.path.expanduser(pattern)) if os.path.isfile(path)]
 
     def stats(self) -> dict[str, int]:
         return {"bytes_read": self._bytes_read}

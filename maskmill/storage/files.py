@@ -10,7 +10,6 @@ import dataclasses
 import errno
 import fcntl
 import fnmatch
-import glob
 import hashlib
 import io
 import os
@@ -201,12 +200,22 @@ def _match_one(pattern: str) -> list[FileInfo]:
 
 
 def _match_local(pattern: str) -> list[FileInfo]:
-    by_glob = paths.is_glob(pattern) and not os.path.lexists(pattern)
-    names = sorted(glob.glob(pattern, recursive=True)) if by_glob else [pattern]
+    by_glob = is_glob(pattern)
+    names = paths.expand(pattern) if by_glob else [pattern]
     found = [(name, paths.regular_file(name, by_glob=by_glob)) for name in names]
     return [
         FileInfo(path=name, size=file.st_size, changed=file.st_mtime_ns) for name, file in found if file is not None
     ]
+
+
+def is_glob(pattern: str) -> bool:
+    """Whether a pattern stands for the names that it matches: nothing has itself for its name."""
+    if not paths.has_wildcard(pattern) or paths.is_web(pattern):
+        return False
+    if is_local(pattern):
+        return not os.path.lexists(os.path.expanduser(pattern))
+    store = store_of(pattern)
+    return store.find(pattern) is None and not any(store.entries(join(pattern, ""), deep=False))
 
 
 def exists(path: str) -> bool:

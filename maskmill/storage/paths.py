@@ -4,6 +4,7 @@ A path is local unless it has a scheme, as in gs://bucket/name.
 """
 
 import errno
+import glob
 import importlib.util
 import os
 import posixpath
@@ -187,9 +188,18 @@ def _explain_directory(path: str) -> str:
     return f"{path}: this input is a directory; name its files, as in {path.rstrip('/')}/*."
 
 
-def is_glob(pattern: str) -> bool:
-    """Whether a pattern has a character that stands for others."""
+def has_wildcard(pattern: str) -> bool:
+    """Whether a pattern has a character that may stand for others."""
     return any(character in pattern for character in "*?[")
+
+
+def expand(pattern: str) -> list[str]:
+    """The local names that a pattern matches, sorted. What lies there under the name itself comes before any pattern:
+    the longest beginning of `pattern`, up to a slash or its end, that is the name of something stands for itself.
+    """
+    ends = [len(pattern), *(found.start() for found in reversed(list(re.finditer("/", pattern))))]
+    literal = next((end for end in ends if os.path.lexists(pattern[:end])), 0)
+    return sorted(glob.glob(glob.escape(pattern[:literal]) + pattern[literal:], recursive=True))
 
 
 def why(error: OSError) -> str:
@@ -208,7 +218,7 @@ def refuse_missing(pattern: str) -> None:
       UnusableInputError: it is not there.
     """
     path = os.path.expanduser(pattern)
-    if path and "://" not in path and not is_glob(path) and not os.path.lexists(path):
+    if path and "://" not in path and not has_wildcard(path) and not os.path.lexists(path):
         raise UnusableInputError(explain_missing(path.rstrip("/") or path))
 
 
@@ -216,7 +226,7 @@ def explain_missing(pattern: str) -> str:
     """The sentence for a pattern that names no file."""
     if pattern == "-":
         return "-: standard input is not read, because an input is read more than once; write it to a file first."
-    if is_glob(pattern):
+    if has_wildcard(pattern):
         return f"{pattern}: this input matches no file; check the path."
     if "{" in pattern or "}" in pattern:
         return f"{pattern}: this input does not exist; a shell expands braces only outside quotes and behind a space."

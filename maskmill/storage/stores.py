@@ -242,9 +242,14 @@ class ObjectStore(Store):
         if found is None:
             file = self.find(pattern)
             return [] if file is None else [file]
-        wanted = matcher(pattern)
         objects, _ = self.entries(pattern[: found.start()])
-        return [file for file in objects if file.path == pattern or wanted.fullmatch(file.path)]
+        named = [file for file in objects if file.path == pattern]
+        # As with local files, folders that have a part of the pattern for their name come before those that it matches.
+        ends = [slash.end() for slash in re.finditer("/", pattern) if slash.start() > found.start()]
+        there = (end for end in reversed(ends) if any(file.path.startswith(pattern[:end]) for file in objects))
+        literal = next(there, 0)
+        wanted = re.compile(re.escape(pattern[:literal]) + matcher(pattern[literal:]).pattern, re.DOTALL)
+        return named or [file for file in objects if wanted.fullmatch(file.path)]
 
     def delete(self, paths: Sequence[str]) -> None:
         """Deletes objects, many at a time."""

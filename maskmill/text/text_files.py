@@ -6,7 +6,6 @@ from typing import Any
 
 from maskmill.errors import UnusableInputError
 from maskmill.storage import completions, files, manifest
-from maskmill.storage.paths import is_glob
 from maskmill.text.text_shards import ShardKind, TextShard
 
 _NUMBERED = re.compile(r"(?:part|eval)-(?P<number>\d+)-of-\d+")
@@ -55,7 +54,7 @@ def refuse_equal_names(texts: Sequence[files.FileInfo]) -> None:
 
 def beside_texts(patterns: Sequence[str], *, may_be_missing: bool = False) -> list[str]:
     """The files that globs match beside text shards: manifests, checksums, examples and their indexes."""
-    globs = [pattern for pattern in patterns if is_glob(pattern) and not files.exists(pattern)]
+    globs = [pattern for pattern in patterns if files.is_glob(pattern)]
     return [
         file.path
         for file in (files.match(globs, may_be_missing=may_be_missing) if globs else [])
@@ -69,7 +68,7 @@ def _shards_of_directory(pattern: str) -> list[str] | None:
     Raises:
       UnusableInputError: it is the directory of another stage, of a whole build, or of a build that is not finished.
     """
-    if is_glob(pattern):
+    if files.is_glob(pattern):
         return None
     if (listed := _listed_shards(pattern)) is not None:
         return [shard["name"] for shard in listed if shard["bytes"]]
@@ -88,7 +87,7 @@ def _shards_of_directory(pattern: str) -> list[str] | None:
 
 def _listed_shards(directory: str) -> list[dict[str, Any]] | None:
     """What the manifest of extract in a directory says of its shards; None if there is no such manifest."""
-    if is_glob(directory) or not files.exists(files.join(directory, manifest.MANIFEST)):
+    if files.is_glob(directory) or not files.exists(files.join(directory, manifest.MANIFEST)):
         return None
     made = manifest.read_manifest(directory)
     return list(made["shards"]) if made.get("stage") == "extract" else None
@@ -117,7 +116,8 @@ def refuse_unlisted(path: str, found: str, said: str) -> None:
 def check_texts(texts: Sequence[files.FileInfo], patterns: Sequence[str]) -> None:
     """Looks at the size and the beginning of each file, so that nothing else is taken for a text shard.
 
-    Names that extract gives are believed on object stores, where each look takes a request.
+    What the manifest beside a file lists in this size is believed to be text, and so are names that extract gives on
+    object stores, where each look takes a request.
 
     Args:
       texts: the files that `find_texts` finds.
@@ -130,11 +130,17 @@ def check_texts(texts: Sequence[files.FileInfo], patterns: Sequence[str]) -> Non
     from maskmill.text.lookalikes import no_text_shard
 
     listed = listed_shards(patterns) if texts else {}
+    local = {files.parent(text.path) for text in texts if files.is_local(text.path)}
+    sizes = {
+        (folder, shard["name"]): shard["bytes"] for folder in sorted(local) for shard in _listed_shards(folder) or ()
+    }
     for text in texts:
         if text.path in listed:
             refuse_unlisted(text.path, f"{text.size:,} bytes", f"{listed[text.path]['bytes']:,} bytes")
         if text.path.endswith(files.TEMPORARY_SUFFIX):
             raise UnusableInputError(f"{text.path}: a run still writes this file; wait until it has ended.")
+        if sizes.get((files.parent(text.path), files.base_name(text.path))) == text.size:
+            continue
         if text.size and (files.is_local(text.path) or not _NUMBERED.search(files.base_name(text.path))):
             problem = no_text_shard(text.path)
             if problem is not None:

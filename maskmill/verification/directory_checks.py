@@ -13,7 +13,7 @@ from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
 from maskmill.reading.byte_ranges import ByteRanges
 from maskmill.records.file_names import DATASET_CARD, MDS_INDEX, SPLITS, TOKENIZER_FILE, VOCAB_FILE
 from maskmill.storage import completions, files, manifest
-from maskmill.storage.paths import is_glob, is_web
+from maskmill.storage.paths import is_web
 from maskmill.verification.findings import Checked, Finding, Severity, finding, joined, looked, skipped, told
 from maskmill.verification.listed_shards import ListedFile, ListedShard
 from maskmill.verification.verify_targets import Target
@@ -83,7 +83,7 @@ def check_names(target: Target, shards: Sequence[ListedShard]) -> Checked:
     made = target.made or {}
     given = made["parameters"].get("input")
     inputs = [str(place) for place in given] if isinstance(given, list) else []
-    of_some = len(inputs) != 1 or is_glob(inputs[0]) or bool(_NUMBERED.search(inputs[0]))
+    of_some = len(inputs) != 1 or files.is_glob(inputs[0]) or bool(_NUMBERED.search(inputs[0]))
     if target.kind not in ("text", "examples") or (target.kind == "examples" and of_some):
         return Checked()
     findings = []

@@ -29,7 +29,6 @@ from maskmill.records.plan import ExamplesPlan
 from maskmill.records.tfrecord import read_records
 from maskmill.records.tokenizing import WORDPIECE_KERNELS, load_tokenization
 from maskmill.storage import completions, files
-from maskmill.storage.paths import is_glob
 from maskmill.tokenization.tokenized_text import LoadedTokenizer
 from maskmill.verification.findings import Checked, Finding, finding, joined, looked, makes_check, skipped
 from maskmill.verification.listed_shards import ListedFile, ListedShard
@@ -386,7 +385,7 @@ def _candidates(path: str, target: Target, folder: str, elsewhere: Sequence[str]
     for place in elsewhere:
         if files.base_name(place) == name:
             yield place
-        elif is_glob(place) and files.is_local(place):
+        elif files.is_glob(place) and files.is_local(place):
             yield from (file.path for file in files.match([place]) if files.base_name(file.path) == name)
         else:
             yield files.join(place, name)

@@ -14,7 +14,7 @@ from maskmill.reading.remote import open_ranges
 from maskmill.records.file_names import INDEX_SUFFIX, lies_beside
 from maskmill.records.shard_formats import suffixes
 from maskmill.storage import completions, files, manifest
-from maskmill.storage.paths import is_glob, is_web
+from maskmill.storage.paths import is_web
 from maskmill.verification.findings import Checked, finding, looked, told
 from maskmill.verification.listed_shards import ListedShard
 from maskmill.verification.options import VerifyOptions
@@ -200,7 +200,10 @@ def _of_files(path: str, ranges: ByteRanges) -> list[Target]:
     for kind in kinds:
         named_so = tuple(name for name in rest if _kind_of_file(name, ranges) == kind)
         if named_so:
-            directory, is_whole = path if is_directory else files.parent(named_so[0]), is_directory or is_glob(path)
+            directory, is_whole = (
+                path if is_directory else files.parent(named_so[0]),
+                is_directory or files.is_glob(path),
+            )
             targets.append(
                 Target(path=path, directory=directory, kind=kind, named=named_so, is_whole=is_whole, checked=checked)
             )

@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 from maskmill.errors import UnusableInputError
 from maskmill.storage import completions, files, manifest
-from maskmill.storage.paths import is_glob
 from pipelines.settings import options as option_tools
 from pipelines.stages.stage import Build, GraphStage
 from pipelines.stages.train_stage import TrainStage
@@ -156,7 +155,7 @@ def _has_changed(key: str, value: Any, before: Mapping[str, Any]) -> bool:
 
 def _digest_of(path: Any) -> str | None:
     """The sha256 of the file that an option names; None if it names none."""
-    if not isinstance(path, str) or is_glob(path):
+    if not isinstance(path, str) or files.is_glob(path):
         return None
     try:
         return hashlib.sha256(files.read_bytes(path)).hexdigest()

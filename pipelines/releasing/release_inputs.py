@@ -13,7 +13,7 @@ from maskmill.mirrors.dump_names import date_in_name
 from maskmill.mirrors.dumps import Dump
 from maskmill.releases import names
 from maskmill.storage import completions, files, manifest
-from maskmill.storage.paths import is_glob, is_web
+from maskmill.storage.paths import is_web
 from pipelines.building.build_options import BuildOptions
 from pipelines.settings.release_options import WatchOptions
 from pipelines.stages.extract_stage import ExtractStage
@@ -227,7 +227,7 @@ def _paths_that_tell(options: BuildOptions) -> list[str]:
         return [file.path for _, file in _files_of(options)]
     paths: list[str] = []
     for pattern in options.texts:
-        made = None if is_glob(pattern) else manifest.find_manifest(pattern)
+        made = None if files.is_glob(pattern) else manifest.find_manifest(pattern)
         paths += [entry["path"] for entry in made["inputs"]] if made is not None else [pattern]
     return paths
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Self
 from maskmill.errors import UnusableInputError
 from maskmill.masking.objective_options import decided_mask_unit
 from maskmill.storage import files
-from maskmill.storage.paths import is_glob
 from pipelines.settings.stage_options import Compat, ExamplesOptions, decided_masking
 from pipelines.stages.stage import Build, GraphStage
 from pipelines.stages.vocabulary_stage import VocabularyStage
@@ -198,7 +197,7 @@ def check_given_texts(patterns: Sequence[str], compat: Compat) -> None:
 
     refuse_equal_names(find_texts(patterns))
     for pattern in patterns:
-        made = None if is_glob(pattern) else manifest.find_manifest(pattern)
+        made = None if files.is_glob(pattern) else manifest.find_manifest(pattern)
         if made is None or made["stage"] != "extract" or compat == "none":
             continue
         of_texts = made["parameters"].get("compat", "none")

@@ -18,6 +18,7 @@ import maskmill
 from maskmill.errors import MissingFileError, UnusableInputError
 from maskmill.reading.block_reader import DamagedBlockError
 from maskmill.reading.remote import open_ranges
+from maskmill.storage import files
 
 BUCKET = "maskmill-loading"
 FORMATS = ("tfrecord", "parquet", "mds", "spans")
@@ -164,6 +165,12 @@ def test_objects_are_listed(bucket: Mapping[str, str], tmp_path: Path) -> None:
     assert ranges.glob(f"gs://{BUCKET}/*/part-*.tfrecord") == [f"gs://{BUCKET}/{n}" for n in names if n[-1] == "d"]
     assert ranges.glob(f"gs://{BUCKET}/{names[0]}") == [f"gs://{BUCKET}/{names[0]}"]
     assert ranges.glob(f"gs://{BUCKET}/part*") == []
+    for name in ("[ab]/x", "a/x", "b/[x]", "b/x"):
+        cloud.upload(bucket, BUCKET, f"marks/{name}", b"x")
+    for pattern, found in (("[ab]/*", ["[ab]/x"]), ("[a]/x", ["a/x"]), ("b/[x]", ["b/[x]"]), ("?/x", ["a/x", "b/x"])):
+        assert ranges.glob(f"gs://{BUCKET}/marks/{pattern}") == [f"gs://{BUCKET}/marks/{name}" for name in found]
+    assert not files.is_glob(f"gs://{BUCKET}/marks/[ab]")
+    assert files.is_glob(f"gs://{BUCKET}/marks/[a]")
     assert ranges.sizes([f"gs://{BUCKET}/{n}" for n in names]) == [
         len(cloud.content(bucket, BUCKET, name)) for name in names
     ]

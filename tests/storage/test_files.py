@@ -17,6 +17,7 @@ import pytest
 from servers import cloud
 
 from maskmill.errors import RunFailedError, UnusableInputError
+from maskmill.reading.byte_ranges import LocalRanges
 from maskmill.storage import files
 
 
@@ -159,6 +160,32 @@ def test_patterns_keep_their_order_and_name_a_file_once(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(name.encode())
     found = files.match(f"{tmp_path}/b*,{tmp_path}/a0,{tmp_path}/b0")
     assert [(os.path.basename(f.path), f.size) for f in found] == [("b0", 2), ("b1", 2), ("a0", 2)]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "names"),
+    [
+        ("[ab]/*", ["[ab]/x"]),
+        ("[ab]/x", ["[ab]/x"]),
+        ("[ab]/y", []),
+        ("[b]/*", ["b/[x]", "b/x", "b/y"]),
+        ("[!a]*/x", ["[ab]/x", "b/x", "q?/x", "qq/x"]),
+        ("**/[x]", ["[ab]/x", "b/x", "q?/x", "qq/x"]),  # behind a pattern all is one
+        ("b/[x]", ["b/[x]"]),
+        ("b/[y]", ["b/y"]),
+        ("q?/*", ["q?/x"]),
+        ("?[?q]/x", ["q?/x", "qq/x"]),
+    ],
+)
+def test_what_has_a_pattern_for_its_name_comes_before_what_it_matches(
+    pattern: str, names: list[str], tmp_path: Path
+) -> None:
+    for name in ("[ab]/x", "b/x", "b/y", "b/[x]", "q?/x", "qq/x"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    found = files.match([f"{tmp_path}/{pattern}"], may_be_missing=True)
+    assert [os.path.relpath(file.path, tmp_path) for file in found] == names
+    assert LocalRanges().glob(f"{tmp_path}/{pattern}") == [file.path for file in found]
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,19 @@ def test_two_files_of_one_name_are_unusable(tmp_path: Path) -> None:
         refuse_equal_names(find_texts([f"{tmp_path}/?/x.txt"]))
 
 
+def test_a_shard_that_its_manifest_lists_is_not_guessed_at(tmp_path: Path) -> None:
+    looks_bad = '{"a": 1}\n' * 9
+    path = write(tmp_path / "part-00000-of-00001", looks_bad)
+    for patterns in ([str(tmp_path)], [f"{tmp_path}/part-*"]):
+        (tmp_path / "manifest.json").write_text(
+            manifest("extract", [{"name": "part-00000-of-00001", "bytes": len(looks_bad)}])
+        )
+        check_texts(find_texts(patterns), patterns)
+    (tmp_path / "manifest.json").unlink()
+    with pytest.raises(UnusableInputError, match="looks like a JSON lines file"):
+        check_texts(find_texts([path]), [path])
+
+
 @pytest.mark.parametrize(
     ("name", "kind", "number"),
     [
