@@ -167,7 +167,7 @@ class Words:
         if piece is None:
             return False
         if self._bytes is not None:
-            return not self._raw(piece, self._bytes)[:1].isspace()
+            return not self._raw(piece, self._bytes).startswith(b" ")
         starts = piece.startswith(self._mark)
         return starts if self._mark == _WORDPIECE_MARK else not starts
 
@@ -183,7 +183,8 @@ class Words:
             if self._bytes is None or is_special or id not in self._pieces:
                 surfaces.append(decoder.decode(b"", True) + (piece if is_special else self._without_mark(piece)))
             else:
-                surfaces.append(decoder.decode(self._raw(piece, self._bytes)).lstrip())
+                raw = self._raw(piece, self._bytes)
+                surfaces.append(decoder.decode(raw).removeprefix(" " if raw.startswith(b" ") else ""))
         if surfaces:
             surfaces[-1] += decoder.decode(b"", True)
         return surfaces
@@ -208,9 +209,9 @@ class Words:
         return piece.encode(errors="surrogatepass")
 
     def _without_mark(self, piece: str) -> str:
-        if self._mark and len(piece) > len(self._mark):
-            return piece.removeprefix(self._mark)
-        return "" if piece == self._mark == _SENTENCEPIECE_MARK else piece
+        if self._mark == _SENTENCEPIECE_MARK:
+            return piece.removeprefix(self._mark).replace(self._mark, " ")
+        return piece.removeprefix(self._mark) if len(piece) > len(self._mark) else piece
 
 
 class _Joints(dict[int, bytes]):

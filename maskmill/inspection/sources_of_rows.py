@@ -20,6 +20,7 @@ from maskmill.storage import files, manifest
 from maskmill.storage.paths import is_web
 from maskmill.tokenization.tokenized_text import LoadedTokenizer
 
+_JOINS_LINES = 3  # the version of examples from which on tokenizers join the lines of a document
 _PROBE = 16  # pieces in a row that tell a document from others
 
 
@@ -68,7 +69,9 @@ def tokenizer_of(opened: OpenedExamples) -> LoadedTokenizer:
     made = opened.made or {"parameters": {}}
     masking = of_parameters(MaskingOptions, dict(made["parameters"]) | dict(made.get("decided", {})))
     content = NamedVocabulary(opened.path, None, opened.ranges).read(vocabulary.path)
-    return tokenization_in(vocabulary.path, content, masking, vocabulary.special_ids)
+    version = manifest.format_version(made, "examples")
+    joins_lines = version is None or version >= _JOINS_LINES
+    return tokenization_in(vocabulary.path, content, masking, vocabulary.special_ids, joins_lines=joins_lines)
 
 
 def _text_of(opened: OpenedExamples, example: DecodedExample) -> str:

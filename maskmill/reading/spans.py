@@ -22,7 +22,7 @@ from maskmill.reading.block_reader import Block, BlockReader, DamagedBlockError,
 from maskmill.reading.byte_ranges import ByteRanges, is_beside
 from maskmill.reading.data_set import DataFile, DataSet, ReadColumn
 from maskmill.reading.read_vocabulary import NamedVocabulary
-from maskmill.reading.text_parts import HeldRanges, TextParts, read_lines, runs_of, stretches_of
+from maskmill.reading.text_parts import HeldRanges, Stretches, TextParts, read_lines, runs_of, stretches_of
 from maskmill.records.columns import Column, ColumnValues, column_values, up_to
 from maskmill.records.features import FEATURES
 from maskmill.records.spans import (
@@ -30,6 +30,7 @@ from maskmill.records.spans import (
     CHECKSUM,
     CLS,
     HEAD,
+    JOINED_MAGIC,
     MAGIC,
     SECOND,
     TEXT,
@@ -54,12 +55,16 @@ class _Index:
     """What a file says of itself.
 
     blocks: int64[blocks + 1], where each block starts in the file, and where the last one ends. parts: of the text.
-    description: see records/spans.py.
+    description: see records/spans.py; and "joins_lines", whether its tokenizer joins the lines of a document.
     """
 
     blocks: Numbers
     parts: TextParts
     description: Mapping[str, Any]
+
+    def stretches(self, firsts: Numbers, stops: Numbers) -> Stretches:
+        """The runs of lines that are tokenized for ranges [firsts, stops) of lines: what is before a line counts."""
+        return stretches_of(np.maximum(firsts - 1, 0) if self.description["joins_lines"] else firsts, stops)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,7 +121,7 @@ class SpansReader(BlockReader):
         firsts = np.cumsum(steps) + np.cumsum(spans.lines) - spans.lines
         ranges = self._text_ranges(file)
         if ranges.parallel_reads and len(firsts):
-            stretches = stretches_of(firsts, firsts + spans.lines + 1)
+            stretches = index.stretches(firsts, firsts + spans.lines + 1)
             ranges = HeldRanges(_text_of(file), *runs_of(index.parts, stretches)[1:], ranges)
         return _Fetched(index, spans, firsts, ranges)
 
@@ -152,7 +157,7 @@ class SpansReader(BlockReader):
         sizes = np.ones(len(starts), np.int32)
         text = made_with.tokenizer.tokenize_bytes(b"")
         if len(firsts):
-            stretches = stretches_of(firsts, lasts + 1)
+            stretches = fetched.index.stretches(firsts, lasts + 1)
             path = _text_of(file)
             text = made_with.tokenizer.tokenize_bytes(read_lines(path, fetched.ranges, fetched.index.parts, stretches))
             starts[is_text] = _pieces_before(text, stretches.place_of(firsts)) + chosen.fronts
@@ -208,7 +213,7 @@ class SpansReader(BlockReader):
 
     @staticmethod
     def count_samples(path: str, ranges: ByteRanges) -> int:
-        return _head_of(path, ranges)[0]
+        return _head_of(path, ranges)[1][0]
 
     @staticmethod
     def why_unchecked(path: str, ranges: ByteRanges) -> str | None:
@@ -262,7 +267,7 @@ class SpansReader(BlockReader):
             )
         masking = of_parameters(MaskingOptions, description["masking"])
         content = NamedVocabulary(file.path, path, self._ranges).read(path)
-        loaded = tokenization_in(path, content, masking, said["special_ids"])
+        loaded = tokenization_in(path, content, masking, said["special_ids"], joins_lines=description["joins_lines"])
         if loaded.vocabulary.sha256 != said["sha256"]:
             raise UnusableInputError(
                 f"{path}: the rows of {file.path} were made with another vocabulary, whose sha256 is "
@@ -284,14 +289,14 @@ def _text_of(file: DataFile) -> str:
 def _common(description: Mapping[str, Any]) -> Mapping[str, Any]:
     """What the files of a data set have in common: all but their text and their seed."""
     masking = {name: value for name, value in description["masking"].items() if name != "random_seed"}
-    return {"masking": masking, "objective": description["objective"], "vocabulary": description["vocabulary"]}
+    return {"masking": masking, **{name: description[name] for name in ("objective", "vocabulary", "joins_lines")}}
 
 
 # ---- files
 
 
-def _head_of(path: str, ranges: ByteRanges) -> tuple[int, ...]:
-    """Rows, blocks, parts, bytes of the description and of the table, and their checksum, as a file says.
+def _head_of(path: str, ranges: ByteRanges) -> tuple[bytes, tuple[int, ...]]:
+    """The magic of a file; rows, blocks, parts, bytes of the description and of the table, and their checksum.
 
     Raises:
       UnusableInputError: the file is no index of spans.
@@ -299,9 +304,9 @@ def _head_of(path: str, ranges: ByteRanges) -> tuple[int, ...]:
     if ranges.size(path) < HEAD.size:
         raise UnusableInputError(f"{path}: this file is too short for an index of spans; {_AGAIN}.")
     magic, *numbers = HEAD.unpack(ranges.read(path, 0, HEAD.size).tobytes())
-    if magic != MAGIC:
+    if magic not in (MAGIC, JOINED_MAGIC):
         raise UnusableInputError(f"{path}: this file is no index of spans; {_AGAIN}.")
-    return tuple(numbers)
+    return magic, tuple(numbers)
 
 
 def _read_index(file: DataFile, ranges: ByteRanges) -> _Index:
@@ -312,7 +317,7 @@ def _read_index(file: DataFile, ranges: ByteRanges) -> _Index:
     """
     size = ranges.size(file.path) if file.size is None else file.size
     try:
-        *counts, checksum = _head_of(file.path, ranges)
+        magic, (*counts, checksum) = _head_of(file.path, ranges)
     except UnusableInputError as error:
         raise DamagedBlockError(str(error)) from None
     rows, blocks, parts, description_bytes, table_bytes = counts
@@ -322,7 +327,7 @@ def _read_index(file: DataFile, ranges: ByteRanges) -> _Index:
             f"{file.path}: this index says that it has {rows:,} records, but it must have {file.samples:,}; {_AGAIN}."
         )
     between = ranges.read(file.path, HEAD.size, end).tobytes()
-    if checksum_of(HEAD.pack(MAGIC, *counts, 0) + between) != checksum:
+    if checksum_of(HEAD.pack(magic, *counts, 0) + between) != checksum:
         what = f"{file.path}: the head of this index does not fit its checksum; {_AGAIN}."
         raise DamagedBlockError(what) from WrongChecksumError(what)
     ends = np.frombuffer(between, "<u4", blocks).astype(np.int64)
@@ -339,6 +344,7 @@ def _read_index(file: DataFile, ranges: ByteRanges) -> _Index:
         )
     if len(lines) != parts or end + ends[-1] != size:
         raise DamagedBlockError(f"{file.path}: the places of this index's records do not fit the file; {_AGAIN}.")
+    description["joins_lines"] = magic == JOINED_MAGIC
     return _Index(np.append(end, end + ends), table, description)
 
 

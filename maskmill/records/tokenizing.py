@@ -32,17 +32,18 @@ def load_tokenization(path: str, masking: MaskingOptions, *, is_tokenizer: bool)
 
 
 def tokenization_in(
-    path: str, content: bytes, masking: MaskingOptions, special_ids: Mapping[str, int | None]
+    path: str, content: bytes, masking: MaskingOptions, special_ids: Mapping[str, int | None], *, joins_lines: bool
 ) -> LoadedTokenizer:
     """The vocabulary in the content of a file, with its tokenizer; see `load_tokenization`.
 
-    special_ids: of a tokenizer.json, whose special tokens are not looked up beside the file.
+    special_ids, joins_lines: of a tokenizer.json, whose special tokens are not looked up beside the file; see
+    `load_tokenizer`.
     """
     if not is_tokenizer(content):
         return wordpiece(parse_vocabulary(path, content, masking.duplicate_pieces), masking)
     from maskmill.tokenization.tokenizers import load_tokenizer
 
-    return load_tokenizer(path, content, special_ids)
+    return load_tokenizer(path, content, special_ids, joins_lines=joins_lines)
 
 
 def wordpiece(vocabulary: Vocabulary, masking: MaskingOptions) -> LoadedTokenizer:

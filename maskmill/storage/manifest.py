@@ -262,6 +262,14 @@ def _compare_claims(output: str, claimed: Mapping[str, Any], wanted: Mapping[str
         )
 
 
+def format_version(made: Mapping[str, Any], step: str) -> int | None:
+    """The version of a step's output by which a manifest's files were made; None: the manifest does not say it."""
+    versions = made.get("versions")
+    formats = versions.get("formats") if isinstance(versions, dict) else None
+    said = formats.get(step) if isinstance(formats, dict) else None
+    return said if isinstance(said, int) else None
+
+
 def versions() -> dict[str, Any]:
     """The versions of the software that makes the data: of packages, of Python, and of each step's output."""
     import importlib.metadata

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from maskmill.tokenization import pre_token_classes
+from maskmill.tokenization import line_joints, pre_token_classes
 from maskmill.tokenization.kernels import byte_level as kernels
 from maskmill.tokenization.library_tokenizer import LibraryTokenizer
 from maskmill.tokenization.text_blocks import BlockMemory, TextBlock, not_utf8
@@ -17,7 +17,7 @@ _BYTES = 256
 _FIRST_ROOM = 1 << 12  # bytes of a pre-token that there is memory for at first
 # What changes how words are split; all are off in plain byte-level BPE.
 _EXTRAS = ("dropout", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback", "ignore_merges")
-# A newline stands before the text of a block, because the first line may have to begin with a space.
+# A byte stands before the text of a block, because the first line may have to begin with a space.
 _FRONT = 1
 
 
@@ -39,7 +39,7 @@ class BytePairs:
       byte_ids: int32[256], the piece of each byte.
       merges: int64[merges, 3], the ids of the left and the right part and of what they become, in the order of ranks.
       added_tokens: tokens that are looked for in the text before it is split.
-      prefix_space: whether a line is read as if a space stood before it.
+      prefix_space: whether a text is read as if a space stood before it.
     """
 
     byte_ids: npt.NDArray[np.int32]
@@ -87,7 +87,7 @@ def plain_byte_pairs(saved: Mapping[str, Any]) -> BytePairs | None:
 
 
 class ByteLevelTokenizer(TextTokenizer):
-    """Splits text as `Tokenizer.encode(line, add_special_tokens=False)` of `tokenizers` does, line by line.
+    """Splits text as LibraryTokenizer does, line by line.
 
     Lines with an added token are left to the library. A line is blank if it has white space only. One tokenizer serves
     one thread at a time: its word cache is written to. Memory: the pieces, for a file's longest line some 10 bytes a
@@ -95,7 +95,7 @@ class ByteLevelTokenizer(TextTokenizer):
     """
 
     def __init__(self, pairs: BytePairs, library: LibraryTokenizer) -> None:
-        """Makes the tables. `library` is for lines with added tokens."""
+        """Makes the tables. `library` is for lines with added tokens, and says whether lines are joined."""
         self._library = library
         left, right, results = np.ascontiguousarray(pairs.merges.T)
         table = _pair_table(left, right, np.arange(len(results)))
@@ -103,6 +103,7 @@ class ByteLevelTokenizer(TextTokenizer):
         kernels.put_byte_ranks(table, pairs.byte_ids, byte_ranks)
         self._arrays = kernels.BytePairArrays(
             classes=pre_token_classes.load(),
+            joints=line_joints.load(),
             pairs=table,
             byte_ids=pairs.byte_ids,
             byte_ranks=byte_ranks,
@@ -112,6 +113,7 @@ class ByteLevelTokenizer(TextTokenizer):
             ranks=np.empty(kernels.rank_room(_FIRST_ROOM), np.uint32),
             levels=np.empty(kernels.LEVELS, np.int64),
             prefix_space=pairs.prefix_space,
+            joins_lines=library.joins_lines,
         )
         self._first_nodes, self._trie = _trie_of(pairs.added_tokens)
         self._has_added = bool(pairs.added_tokens)
@@ -147,7 +149,7 @@ class ByteLevelTokenizer(TextTokenizer):
         """Tokenizes the lines of memory.text[start:end], which have no added token."""
         while start < end:
             state = np.zeros(kernels.STATE, np.int64)
-            state[kernels.OPEN_SEGMENTS] = parts.open_segments
+            state[[kernels.OPEN_SEGMENTS, kernels.BEFORE]] = parts.open_segments, parts.before
             kernels.tokenize_lines(memory.text, start, end, self._arrays, memory.lines(state))
             if state[kernels.BAD_BYTE] >= 0:
                 raise not_utf8(block, int(state[kernels.BAD_BYTE]) - _FRONT)
@@ -161,6 +163,7 @@ class ByteLevelTokenizer(TextTokenizer):
                 lines=int(state[kernels.LINES]),
             )
             parts.open_segments = int(state[kernels.OPEN_SEGMENTS])
+            parts.before = int(state[kernels.BEFORE])
             parts.words += int(state[kernels.WORDS])
             room = int(state[kernels.NEEDED])
             if not room:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from maskmill.tokenization.line_joints import NO_LINE
 from maskmill.tokenization.text_blocks import TextBlock, read_blocks, without_returns
 from maskmill.tokenization.vocabulary import Vocabulary
 
@@ -45,6 +46,7 @@ class LineParts:
 
     Attributes:
       open_segments: how many segments the document has that has not ended yet.
+      before: how the line before the next one ends (line_joints.py); NO_LINE for tokenizers that join no lines.
       lines: how many were read.
       words, unknown, bytes: as in TokenizedText.
     """
@@ -53,6 +55,7 @@ class LineParts:
         """Takes no lines yet; tells_words: whether it is told which pieces go on a word."""
         self._tells_words = tells_words
         self.open_segments = self.lines = self.words = self.unknown = self.bytes = 0
+        self.before = NO_LINE
         self._ids: list[npt.NDArray[np.int32]] = []
         self._continues: list[npt.NDArray[np.uint8]] = []
         self._segment_ends: list[npt.NDArray[np.int64]] = []
@@ -101,6 +104,7 @@ class LineParts:
     def add_blank_line(self) -> None:
         """Adds a blank line, which ends the document."""
         self.lines += 1
+        self.before = NO_LINE
         self._end_document()
 
     def _end_document(self) -> None:

@@ -13,20 +13,25 @@ from maskmill.tokenization.tokenized_text import LoadedTokenizer
 from maskmill.tokenization.vocabulary import tokenizer_vocabulary, vocabulary_of_ids
 
 _COMPILED = ("tokenization.kernels.byte_level",)
+_MARKING_SPACES = ("BPE", "Unigram")  # models whose pieces may have spaces; the others have words
 _SAMPLING = ("dropout", "alpha")  # of BPE and of Unigram; with any of them the model draws the pieces of a word
 
 
-def load_tokenizer(path: str, content: bytes, special_ids: Mapping[str, int | None] | None = None) -> LoadedTokenizer:
+def load_tokenizer(
+    path: str, content: bytes, special_ids: Mapping[str, int | None] | None = None, *, joins_lines: bool = True
+) -> LoadedTokenizer:
     """Loads a tokenizer.json.
 
     Plain byte-level BPE (`plain_byte_pairs`) is compiled, every other tokenizer runs in the library; both give the
-    pieces that `Tokenizer.encode(line, add_special_tokens=False)` gives for each line. Lines are never truncated nor
-    padded, whatever the file says about it.
+    pieces that `Tokenizer.encode(line, add_special_tokens=False)` gives for the first line of a document, and for each
+    line behind it those that it has in running text (LibraryTokenizer). Lines are never truncated nor padded, whatever
+    the file says about it.
 
     Args:
       path: of the file, for errors; its special tokens may be named in a file beside it.
       content: of the file.
       special_ids: Vocabulary.special_ids, if they are known; None: what the file, and those beside it, say.
+      joins_lines: False: each line is encoded alone, as before version 3 of examples (storage/completions.py).
 
     Raises:
       UnusableInputError: it is not JSON or no tokenizer, draws pieces at random, or has no token for a mask and the
@@ -41,8 +46,10 @@ def load_tokenizer(path: str, content: bytes, special_ids: Mapping[str, int | No
         vocabulary = tokenizer_vocabulary(path, content, ids)
     else:
         vocabulary = vocabulary_of_ids(path, content, ids, special_ids)
-    library = LibraryTokenizer(tokenizer, vocabulary.unknown_id)
-    pairs = plain_byte_pairs(json.loads(tokenizer.to_str()))
+    saved = json.loads(tokenizer.to_str())
+    marks_spaces = saved["model"]["type"] in _MARKING_SPACES
+    library = LibraryTokenizer(tokenizer, vocabulary.unknown_id, joins_lines=joins_lines and marks_spaces)
+    pairs = plain_byte_pairs(saved)
     if pairs is None:
         return LoadedTokenizer(vocabulary=vocabulary, tokenizer=lambda: library, kernels=())
     return LoadedTokenizer(

@@ -28,7 +28,7 @@ from maskmill.records.options import FormatOptions
 from maskmill.records.plan import ExamplesPlan
 from maskmill.records.tfrecord import read_records
 from maskmill.records.tokenizing import WORDPIECE_KERNELS, load_tokenization
-from maskmill.storage import completions, files
+from maskmill.storage import completions, files, manifest
 from maskmill.tokenization.tokenized_text import LoadedTokenizer
 from maskmill.verification.findings import Checked, Finding, finding, joined, looked, makes_check, skipped
 from maskmill.verification.listed_shards import ListedFile, ListedShard
@@ -286,10 +286,7 @@ def _shard_pieces(target: Target, options: VerifyOptions, scratch: str) -> tuple
 
 
 def _is_of_this_version(made: Mapping[str, Any]) -> bool:
-    versions = made.get("versions")
-    formats = versions.get("formats") if isinstance(versions, dict) else None
-    said = formats.get("examples") if isinstance(formats, dict) else None
-    return said == completions.FORMAT_VERSIONS["examples"]
+    return manifest.format_version(made, "examples") == completions.FORMAT_VERSIONS["examples"]
 
 
 def _how_many(shards: Sequence[ListedShard], options: VerifyOptions) -> int:

@@ -25,6 +25,7 @@ Batch = dict[str, npt.NDArray[Any]]
 
 # Lines that have no pieces, or fewer bytes than the file says, or more than a part of the text.
 ODD_LINES = ["", "", " ", "\t \xa0", "\u200b", "\x00", "\r", "a\rb", "x" * 5000, "word " * 700, "苹果", "<mask> it"]
+UNSPACED_LINES = ["苹果是水果。", "它。", "「一种」", "1。"]  # between which tokenizers see no space
 OBJECTIVES: dict[str, dict[str, Any]] = {
     "nsp": {"objective": "nsp"},
     "strict nsp": {"objective": "nsp", "strict_labels": True},
@@ -46,6 +47,8 @@ def text_of(draw: random.Random) -> str:
     for _ in range(draw.choice([1, 30, 200, 600])):
         if draw.random() < 0.1:
             lines.append(draw.choice(ODD_LINES))
+        elif draw.random() < 0.2:
+            lines.append(draw.choice(UNSPACED_LINES))
         else:
             lines.append(" ".join(draw.choices(words, k=draw.choice([1, 4, 12, 40]))))
         if draw.random() < 0.15:

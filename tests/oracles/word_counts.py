@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from tokenizers.pre_tokenizers import ByteLevel
 
 from oracles import pretraining as oracle
+from oracles.line_joints import documents_of, with_joints
 from transforms.vocabularies.counting import WordRules
 from transforms.vocabularies.learning import WordCounts
 
@@ -33,12 +34,12 @@ def _wordpiece_words(content: bytes, rules: WordRules) -> Iterator[bytes]:
 
 
 def _bpe_words(content: bytes, rules: WordRules) -> Iterator[bytes]:
-    split = ByteLevel(add_prefix_space=rules.add_prefix_space).pre_tokenize_str
+    first_split = ByteLevel(add_prefix_space=rules.add_prefix_space).pre_tokenize_str
+    split = ByteLevel(add_prefix_space=False).pre_tokenize_str
     numbers = _byte_characters()
-    for line in oracle.lines_of(content, drops_returns=False):
-        # The library makes a word of the space that it puts before an empty line; a line without text has no words.
-        if line:
-            yield from (bytes(numbers[char] for char in word) for word, _ in split(line))
+    for lines in documents_of(oracle.lines_of(content, drops_returns=False)):
+        for number, line in enumerate(with_joints(lines)):
+            yield from (bytes(numbers[char] for char in word) for word, _ in (split if number else first_split)(line))
 
 
 def _byte_characters() -> dict[str, int]:

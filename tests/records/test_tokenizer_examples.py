@@ -14,6 +14,7 @@ import tokenizers
 from data_sets.example_rows import Row, rows_of
 from data_sets.gold_examples import VOCABULARY
 from made_up import trained_tokenizers
+from oracles.line_joints import with_joints
 
 from maskmill.examples.example_shards import ExamplesSetup, write_example_shard
 from maskmill.masking.objective_options import ObjectiveOptions
@@ -83,7 +84,7 @@ def test_berts_tokenizer_gives_the_records_of_its_vocabulary(plan: ExamplesPlan,
 def pieces_of(kind: str) -> Iterator[tuple[int, int]]:
     """The ids of all lines, and whether each goes on a word, as the library gives them."""
     tokenizer = tokenizers.Tokenizer.from_str(json_of(kind))
-    for line in itertools.chain(*DOCUMENTS):
+    for line in itertools.chain(*map(with_joints, DOCUMENTS)):
         encoding = tokenizer.encode(line, add_special_tokens=False)
         yield from zip(encoding.ids, [0, *(a == b for a, b in itertools.pairwise(encoding.word_ids))], strict=True)
 

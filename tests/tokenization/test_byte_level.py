@@ -29,7 +29,7 @@ def compiled(tokenizer: Tokenizer) -> TextTokenizer:
 
 
 def assert_encoded_as_the_library(text: TokenizedText, tokenizer: Tokenizer, lines: Sequence[str]) -> None:
-    """Compares the segments of a text with its lines, none of which is blank."""
+    """Compares the segments of a text with its lines, none of which is blank; each is a document."""
     assert text.continues is not None
     ends = text.segment_ends.tolist()
     assert len(ends) == len(lines)
@@ -77,7 +77,7 @@ def test_ids_and_words_are_those_of_the_library(seed: int) -> None:
     made = byte_level_bpe(seed, merges=draw.choice([0, 60, 2000]), prefix_space=draw.random() < 0.5, added=added)
     tokenizer = Tokenizer.from_str(made.to_str())
     lines = made_up_lines(draw, 250, ["<mask>", "<s>", *(str(getattr(token, "content", token)) for token in added)])
-    text = compiled(tokenizer).tokenize_bytes("\n".join(lines).encode())
+    text = compiled(tokenizer).tokenize_bytes("\n\n".join(lines).encode())
     assert_encoded_as_the_library(text, tokenizer, lines)
 
 
@@ -95,7 +95,7 @@ def test_every_string_comes_back_from_its_pieces(line: str) -> None:
 def test_long_words_are_split_as_the_library_splits_them(part: str, prefix_space: bool) -> None:
     tokenizer = byte_level_bpe(5, merges=400, prefix_space=prefix_space)
     lines = ["x", "y" + part * 30_000, "z" + part * 17]
-    text = compiled(tokenizer).tokenize_bytes("\n".join(lines).encode())
+    text = compiled(tokenizer).tokenize_bytes("\n\n".join(lines).encode())
     assert_encoded_as_the_library(text, tokenizer, lines)
 
 
@@ -105,7 +105,7 @@ def test_blank_lines_end_documents_and_carriage_returns_are_spaces(tmp_path: Pat
     first.write_bytes(b"\n\none\r\ntw\ro\n \t\n\xc2\xa0\n\r\n<mask> three\n")
     second.write_bytes(b"four\n\n\nfive <mask>")
     text = compiled(tokenizer).tokenize_files([str(first), str(second)])
-    assert_encoded_as_the_library(text, tokenizer, ["one", "tw o", "<mask> three", "four", "five <mask>"])
+    assert_encoded_as_the_library(text, tokenizer, ["one", " two", "<mask> three", " four", "five <mask>"])
     assert text.document_ends.tolist() == [2, 4, 5]
     assert text.bytes == len(first.read_bytes().replace(b"\r\n", b"\n")) + len(second.read_bytes())
 
@@ -134,11 +134,12 @@ def test_blocks_of_a_file_and_its_memory_change_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("prefix_space", [False, True])
 @pytest.mark.parametrize("line", [b"ab\xff", b"\xe4\xb8", b"<mask> \xff", b" \xed\xa0\x80"])
-def test_text_that_is_not_utf_8_is_refused(line: bytes, prefix_space: bool) -> None:
+@pytest.mark.parametrize("before", [b"one\n\n", b"one\ntwo\n"])
+def test_text_that_is_not_utf_8_is_refused(before: bytes, line: bytes, prefix_space: bool) -> None:
     tokenizer = compiled(byte_level_bpe(7, prefix_space=prefix_space))
     bad = next(k for k in range(len(line)) if line[k] in b"\xff\xe4\xed")
     with pytest.raises(UnusableInputError, match=rf"^t, line 3: this text is not UTF-8 \(byte 0x.. after {bad} bytes"):
-        tokenizer.tokenize_bytes(b"one\n\n" + line + b"\nfour\n", "t")
+        tokenizer.tokenize_bytes(before + line + b"\nfour\n", "t")
 
 
 def test_characters_for_bytes_are_those_of_the_library() -> None:

@@ -13,7 +13,7 @@ from maskmill.errors import UnusableInputError
 from maskmill.tokenization.tokenizers import load_tokenizer
 
 LINES = ("a stab at it's 13 é 中", "<mask>ab  <s>", " ab", "12 .!")
-TEXT = "\n".join(LINES).encode()
+TEXT = "\n\n".join(LINES).encode()
 
 
 def saved(change: Callable[[dict[str, Any]], Any]) -> bytes:

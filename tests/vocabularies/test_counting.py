@@ -91,7 +91,7 @@ def test_long_words_are_left_out_and_counted(tmp_path: Path) -> None:
 
 def test_pre_tokens_of_more_than_a_megabyte_are_left_out_and_counted(tmp_path: Path) -> None:
     most = 1 << 20
-    (tmp_path / "text").write_bytes(b"a" * (most - 1) + b" " + b"b" * most + b" c\n" + b"d" * most)
+    (tmp_path / "text").write_bytes(b"a" * (most - 1) + b" " + b"b" * most + b" c\n\n" + b"d" * most)
     words, counter = counted(tmp_path / "text", BPE)
     assert words == {b" c": 1, b"a" * (most - 1): 1, b"d" * most: 1}
     assert counter.counts["long_words"] == 1

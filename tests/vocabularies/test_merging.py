@@ -217,7 +217,7 @@ def test_the_steps_write_the_same_files_whatever_the_order_of_shards(
 
 
 @pytest.mark.parametrize("rules", [WORDPIECE, BPE])
-@pytest.mark.parametrize(("text", "said"), [(b"\n", "there is no word"), (b"abc\nabc\n", "there is one word only")])
+@pytest.mark.parametrize(("text", "said"), [(b"\n", "there is no word"), (b"abc\n\nabc\n", "there is one word only")])
 def test_fewer_than_two_words_are_refused(rules: WordRules, text: bytes, said: str, tmp_path: Path) -> None:
     merged = merged_of(shards_of(tmp_path, [text]), rules, tmp_path)
     setup = VocabularySetup(options=VocabularyOptions(kind=rules.kind).decided)

@@ -1,8 +1,11 @@
 """The report's figures, by hand and beside what `tokenizers` gives."""
 
+import itertools
+
 import numpy as np
 import pytest
 from learned_vocabularies import TEXT, learn
+from oracles.line_joints import documents_of, with_joints
 from tokenizers import Tokenizer as TheirTokenizer
 from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
@@ -57,7 +60,8 @@ def test_figures_are_those_of_tokenizers(written, kind):
     alone = [theirs.encode(f" {word}", add_special_tokens=False) for word in words]
     unknown = np.array(["[UNK]" in one.tokens for one in alone])
     lengths = np.array([len(word) for word in words])
-    tokens = sum(len(theirs.encode(line, add_special_tokens=False).ids) for line in lines)
+    in_documents = itertools.chain(*map(with_joints, documents_of(lines)))
+    tokens = sum(len(theirs.encode(line, add_special_tokens=False).ids) for line in in_documents)
     (figures,) = made["vocabularies"]
     assert made["text"]["words"] == len(words)
     assert figures["tokens"] == tokens

@@ -391,7 +391,9 @@ def _pieces(
     """The pieces of sentences: their ids one after the other, and their names a sentence."""
     vocabulary = tokenizer.vocabulary
     names = dict(zip(vocabulary.ids.tolist(), vocabulary.pieces, strict=True))
-    tokenize = tokenizer.tokenizer().tokenize_bytes
-    tokenized = [tokenize(line.encode(errors="surrogatepass") + b"\n").ids for line in lines]
-    pieces = tuple(tuple(names.get(id, f"id {id}") for id in ids.tolist()) for ids in tokenized)
-    return np.concatenate([*tokenized, np.zeros(0, np.int32)]), pieces
+    text = tokenizer.tokenizer().tokenize_bytes("".join(f"{line}\n" for line in lines).encode(errors="surrogatepass"))
+    pieces: list[tuple[str, ...]] = [()] * len(lines)
+    parts = np.split(text.ids, text.segment_ends[:-1])
+    for line, ids in zip(text.segment_lines.tolist(), parts, strict=False):  # without segments there is one empty part
+        pieces[line] = tuple(names.get(id, f"id {id}") for id in ids.tolist())
+    return text.ids, tuple(pieces)

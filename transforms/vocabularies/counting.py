@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from maskmill.storage import completions, files
 from maskmill.text.text_shards import TextShard
-from maskmill.tokenization import pre_token_classes, unicode_tables
+from maskmill.tokenization import line_joints, pre_token_classes, unicode_tables
 from maskmill.tokenization.kernels import wordpiece as wordpiece_kernels
 from maskmill.tokenization.kernels.word_hashes import CodePointArrays
 from maskmill.tokenization.text_blocks import PaddedText, TextBlock, not_utf8, read_blocks
@@ -189,9 +189,9 @@ class WordCounter:
 def _kernel_of(rules: WordRules) -> Callable[[npt.NDArray[np.uint8], int, int, WordTable], None]:
     """Counts words of text[at:end] into a table, and says in its state how far: called with text, end, at and table."""
     if rules.kind == "bpe":
-        classes = pre_token_classes.load()
+        classes, joints = pre_token_classes.load(), line_joints.load()
         return lambda text, end, at, table: kernels.count_pre_tokens(
-            text, end, at, classes, rules.add_prefix_space, table.arrays, table.state
+            text, end, at, classes, joints, rules.add_prefix_space, table.arrays, table.state
         )
     points = unicode_tables.load(UNICODE, rules.do_lower_case)
     arrays = CodePointArrays(

@@ -38,7 +38,7 @@ class VocabularyOptions:
     limit_alphabet: int | None = option(
         None, help="wordpiece: how many characters to have; default: those of 9,999 of 10,000 in the text"
     )
-    add_prefix_space: bool = option(False, help="bpe: treat a line as if a space stood before it")
+    add_prefix_space: bool = option(False, help="bpe: treat a text as if a space stood before it")
 
     GROUPS: ClassVar[Mapping[str, str]] = {"kind": "what the vocabulary is made of"}
 

@@ -228,7 +228,8 @@ def _pieces_of(
     tokenizer: TextTokenizer, words: Sequence[bytes], unknown_id: int | None
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
     """How many pieces each of one or more words has, int64[words], and whether [UNK] is among them, bool[words]."""
-    tokenized = tokenizer.tokenize_bytes(b"".join(b" " + word + b"\n" for word in words), "words")
+    # Each is a document, so that nothing but this space is before it.
+    tokenized = tokenizer.tokenize_bytes(b"".join(b" " + word + b"\n\n" for word in words), "words")
     ends = tokenized.segment_ends
     if len(ends) == len(words):
         starts = np.concatenate([[0], ends[:-1]])

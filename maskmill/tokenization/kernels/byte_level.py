@@ -4,8 +4,8 @@ Exact to `tokenizers`: its BPE model over its ByteLevel pre-tokenizer, see pre_t
 of neighbours that a merge joins, the one with the lowest rank is joined first, the leftmost of equal ones.
 
 Arrays
-  text        uint8: whole lines, each ended by a newline; PADDING bytes more, all newlines, behind them. With
-              `prefix_space` there is a byte before the first line, too. The newline before a line may become a space.
+  text        uint8: a byte, whole lines, each ended by a newline; PADDING bytes more, all newlines, behind them. The
+              byte before a line may become a space.
   pairs       uint64[2**k]: a hash table, open-addressed. An entry is (left << 20 | right) + 1 << 24 | value; 0 is
               empty. With merges, left and right are the ids of two pieces and value is the rank. With added tokens it
               is a trie: left is a node, right a byte, value the next node, or TOKEN where a token ends.
@@ -51,7 +51,8 @@ from maskmill.kernels.memory import (
     store_u8,
     store_u64,
 )
-from maskmill.tokenization.kernels.pre_tokens import is_blank_line, pre_token_end
+from maskmill.tokenization import line_joints
+from maskmill.tokenization.kernels.pre_tokens import begins_with_space, is_blank_line, line_end_kind, pre_token_end
 from maskmill.tokenization.kernels.word_hashes import MIX_1, MIX_2
 from maskmill.tokenization.pre_token_classes import load
 from maskmill.tokenization.text_blocks import PADDING
@@ -73,7 +74,8 @@ BAD_BYTE = 5  # where the text stops being UTF-8, or -1
 NEEDED = 6  # bytes of a pre-token that is too long for `links` and `ranks`, or 0
 READ = 7  # where the line starts that was not read, for one of these reasons
 LINES = 8  # lines read
-STATE = 9
+BEFORE = 9  # how the line before ends, see line_joints.py
+STATE = 10
 
 _ZERO = np.uint64(0)
 _ONE = np.uint64(1)
@@ -98,6 +100,7 @@ class BytePairArrays(NamedTuple):
     """What a tokenizer looks things up in, its word cache and its scratch memory; see the module's head."""
 
     classes: np.ndarray
+    joints: np.ndarray
     pairs: np.ndarray
     byte_ids: np.ndarray
     byte_ranks: np.ndarray
@@ -107,6 +110,7 @@ class BytePairArrays(NamedTuple):
     ranks: np.ndarray
     levels: np.ndarray
     prefix_space: bool
+    joins_lines: bool
 
 
 class TokenizedLines(NamedTuple):
@@ -348,7 +352,7 @@ def tokenize_lines(text_array, start, size, arrays, lines):
     Stops at a line that is not UTF-8, and at one with a pre-token that needs more memory; `state` tells.
     """
     text = address(text_array)
-    classes = address(arrays.classes)
+    classes, joints = address(arrays.classes), address(arrays.joints)
     words = _Words(
         address(arrays.pairs),
         np.int64(len(arrays.pairs) - 1),
@@ -374,10 +378,11 @@ def tokenize_lines(text_array, start, size, arrays, lines):
         if blank:
             put_i64(state, LINES, get_i64(state, LINES) + 1)
             _end_document(address(lines.document_ends), state)
+            put_i64(state, BEFORE, line_joints.NO_LINE)
             line = at + 1
             continue
         at = line
-        if arrays.prefix_space and load_u8(text, line) != SPACE:
+        if begins_with_space(joints, text, line, get_i64(state, BEFORE), arrays.prefix_space):
             at -= 1
             store_u8(text, at, SPACE)
         count = np.int64(0)
@@ -400,6 +405,8 @@ def tokenize_lines(text_array, start, size, arrays, lines):
         put_i64(state, IDS, n)
         put_i64(state, SEGMENTS, segments + 1)
         put_i64(state, OPEN_SEGMENTS, get_i64(state, OPEN_SEGMENTS) + 1)
+        if arrays.joins_lines:
+            put_i64(state, BEFORE, line_end_kind(joints, text, line, at))
         line = at + 1
     put_i64(state, WORDS, get_i64(state, WORDS) + read)
 
@@ -438,10 +445,11 @@ def warm_up() -> None:
     byte_ids = np.zeros(256, np.int32)
     byte_ranks = np.empty(1 << 16, np.uint32)
     put_byte_ranks(pairs, byte_ids, byte_ranks)
-    text = np.full(2 + PADDING, NEWLINE, np.uint8)
-    text[0] = 97
+    text = np.full(3 + PADDING, NEWLINE, np.uint8)
+    text[1] = 97
     arrays = BytePairArrays(
         classes=load(),
+        joints=line_joints.load(),
         pairs=pairs,
         byte_ids=byte_ids,
         byte_ranks=byte_ranks,
@@ -451,9 +459,10 @@ def warm_up() -> None:
         ranks=np.empty(rank_room(1), np.uint32),
         levels=np.empty(LEVELS, np.int64),
         prefix_space=False,
+        joins_lines=True,
     )
     ends = np.empty(3, np.int64)
     ids = np.empty(2 + SPARE_IDS, np.int32)
     lines = TokenizedLines(ids, np.empty(2 + SPARE_IDS, np.uint8), ends, ends, ends, np.zeros(STATE, np.int64))
-    tokenize_lines(text, 0, 2, arrays, lines)
-    find_added_token(text, 0, 2, np.full(256, NO_RANK, np.uint32), pairs)
+    tokenize_lines(text, 1, 3, arrays, lines)
+    find_added_token(text, 1, 3, np.full(256, NO_RANK, np.uint32), pairs)

@@ -8,16 +8,20 @@ belongs to one):
 A match does not depend on what is before it, so `pre_token_end` needs no more than the place where it starts. Lines:
 
     text        uint8: whole lines, each ended by a newline; PADDING bytes more, all newlines, behind them. To read a
-                line as if a space stood before it (add_prefix_space), write a space over the newline before it, unless
-                the line starts with a space or is empty, and start there.
+                line as if a space stood before it (`begins_with_space`), write a space over the newline before it, and
+                start there.
     classes     uint8[0x110000], see maskmill/tokenization/pre_token_classes.py.
+    joints      uint8[0x110000], see maskmill/tokenization/line_joints.py.
 """
 # mypy: disallow-untyped-defs=False, check-untyped-defs=False
+
+import numpy as np
 
 from maskmill.kernels import kernel
 from maskmill.kernels.ascii import APOSTROPHE, LOWER_D, NOT_ASCII, SPACE
 from maskmill.kernels.memory import load_u8, load_u64, trailing_zeros
 from maskmill.kernels.utf8 import HIGH_BITS, ascii_letters, decode
+from maskmill.tokenization.line_joints import NEUTRAL, NO_LINE, SPACED, UNSPACED
 from maskmill.tokenization.pre_token_classes import LETTER, LINE_END, WHITE
 
 # Bytes of contractions.
@@ -115,3 +119,44 @@ def is_blank_line(classes, text, i):
         if found != WHITE:
             return found == LINE_END, i
         i += decoded & 7
+
+
+@kernel
+def line_end_kind(joints, text, start, end):
+    """UNSPACED if the line text[start:end], which is UTF-8, ends with a script without spaces, else SPACED."""
+    i = end
+    while i > start:
+        i -= 1
+        while load_u8(text, i) & 0xC0 == 0x80:
+            i -= 1
+        found = load_u8(joints, decode(text, i) >> 3)
+        if found != NEUTRAL:
+            return found
+    return np.int64(SPACED)
+
+
+@kernel
+def _begins_unspaced(joints, text, i):
+    """Whether the line at text[i] begins with a script without spaces."""
+    while True:
+        decoded = decode(text, i)
+        if decoded < 0:
+            return False
+        found = load_u8(joints, decoded >> 3)
+        if found != NEUTRAL:
+            return found == UNSPACED
+        i += decoded & 7
+
+
+@kernel
+def begins_with_space(joints, text, line, before, prefix_space):
+    """Whether the line at text[line] is read as if a space stood before it.
+
+    Args:
+      joints, text, line: addresses of the arrays, and where the line starts.
+      before: how the line before it ends, SPACED or UNSPACED, or NO_LINE.
+      prefix_space: whether the tokenizer puts a space before a text that has none.
+    """
+    if before == NO_LINE:
+        return prefix_space and load_u8(text, line) != SPACE
+    return before == SPACED or not _begins_unspaced(joints, text, line)

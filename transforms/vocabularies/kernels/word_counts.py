@@ -18,8 +18,8 @@ import numpy as np
 
 from maskmill.kernels import ascii, kernel
 from maskmill.kernels.memory import address, get_i64, get_u64, load_u8, load_u64, put_i64, put_u64, store_u8, store_u64
-from maskmill.tokenization import pre_token_classes
-from maskmill.tokenization.kernels.pre_tokens import pre_token_end
+from maskmill.tokenization import line_joints, pre_token_classes
+from maskmill.tokenization.kernels.pre_tokens import begins_with_space, is_blank_line, line_end_kind, pre_token_end
 from maskmill.tokenization.kernels.word_hashes import CodePointArrays, hash_bytes, last_bits
 from maskmill.tokenization.kernels.wordpiece import SCRATCH, CodePointTable, ascii_word, read_own_word, read_word
 from maskmill.tokenization.text_blocks import PADDING
@@ -38,7 +38,9 @@ AT = 1  # where the input goes on that did not fit into the table
 BAD_BYTE = 2  # where the text stops being UTF-8, or -1
 READ = 3  # words read, from all blocks
 LONG = 4  # words left out because they are too long, from all blocks
-STATE = 5
+LINE = 5  # of `count_pre_tokens`: one more than the start of the line that was begun, or 0
+BEFORE = 6  # how the line before it ends, see tokenization/line_joints.py
+STATE = 7
 
 _ZERO = np.uint64(0)
 _ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
@@ -217,29 +219,36 @@ def count_words(text_array, size, start, arrays, word_table, state):
 
 
 @kernel
-def count_pre_tokens(text_array, size, start, classes_array, add_prefix_space, word_table, state):
+def count_pre_tokens(text_array, size, start, classes_array, joints_array, add_prefix_space, word_table, state):
     """Counts the pre-tokens of byte-level BPE in the lines of text[start:size]; stops where `count_words` does.
 
+    They are those of lines that are not blank, as kernels/byte_level.py of tokenization reads them.
+
     Args:
-      text_array: uint8, as for `count_words`; with `add_prefix_space` a newline stands before text[start], and spaces
-        are written over the newlines before lines.
+      text_array: uint8, as for `count_words`; a byte stands before the first line, and spaces are written over the
+        newlines before lines.
       size, start: which of it.
-      classes_array: uint8, see tokenization/pre_token_classes.py.
-      add_prefix_space: whether to read a line as if a space stood before it.
+      classes_array, joints_array: uint8, see tokenization/kernels/pre_tokens.py.
+      add_prefix_space: whether to read a document as if a space stood before it.
       word_table, state: a WordTable, and int64[STATE].
     """
-    text, classes = address(text_array), address(classes_array)
+    text, classes, joints = address(text_array), address(classes_array), address(joints_array)
     table = _places(word_table, state)
     i = np.int64(start)
     bad = np.int64(-1)
+    line = get_i64(table.state, LINE) - 1
+    before = get_i64(table.state, BEFORE)
     while i < size:
-        byte = load_u8(text, i)
-        if byte == ascii.NEWLINE:
-            i += 1
-            continue
-        if add_prefix_space and byte != ascii.SPACE and load_u8(text, i - 1) == ascii.NEWLINE:
-            i -= 1
-            store_u8(text, i, ascii.SPACE)
+        if line < 0:
+            blank, at = is_blank_line(classes, text, i)
+            if blank:
+                before = np.int64(line_joints.NO_LINE)
+                i = at + 1
+                continue
+            line = i
+            if begins_with_space(joints, text, line, before, add_prefix_space):
+                i -= 1
+                store_u8(text, i, ascii.SPACE)
         end = pre_token_end(classes, text, i)
         if end < 0:
             bad = -1 - end
@@ -252,6 +261,12 @@ def count_pre_tokens(text_array, size, start, classes_array, add_prefix_space, w
             break
         _add_to(table.state, READ, 1)
         i = end
+        if load_u8(text, i) == ascii.NEWLINE:
+            before = line_end_kind(joints, text, line, i)
+            line = np.int64(-1)
+            i += 1
+    put_i64(table.state, LINE, line + 1)
+    put_i64(table.state, BEFORE, before)
     put_i64(table.state, BAD_BYTE, bad)
     put_i64(table.state, AT, i)
 
@@ -453,7 +468,7 @@ def warm_up() -> None:
     )
     state = np.zeros(STATE, np.int64)
     count_words(text, 2, 0, arrays, table, state)
-    count_pre_tokens(text, 2, 1, pre_token_classes.load(), False, table, state)
+    count_pre_tokens(text, 2, 1, pre_token_classes.load(), line_joints.load(), False, table, state)
     fill_slots(table, 0)
     keys, buckets, order = np.empty(1, np.uint64), np.empty(1, np.uint8), np.zeros(1, np.int64)
     order_keys(table.text, table.ends, keys, buckets)

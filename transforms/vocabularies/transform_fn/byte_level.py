@@ -37,7 +37,7 @@ class ByteLevel:
           byte_ids: int32[256], the id of each byte.
           merges: int32[merges, 2], the ids of the left and the right part; the first merge comes first.
           merged_ids: the id that each merge makes.
-          add_prefix_space: whether a line is read as if a space stood before it.
+          add_prefix_space: whether a text is read as if a space stood before it.
         """
         keys = merges[:, 0].astype(np.int64) * strings.KEY_FACTOR + merges[:, 1]
         order = np.argsort(keys)

@@ -1,0 +1,168 @@
+"""Rows of tokenizers that lose nothing are the text of their documents, whatever the objective."""
+
+import functools
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tokenizers
+from data_sets.example_sets import setup_of, write_set
+from hypothesis import HealthCheck, given
+from hypothesis import strategies as st
+from oracles.line_joints import joined
+from properties import tries
+from tokenizers import decoders, models, pre_tokenizers, trainers
+
+import maskmill
+from maskmill.inspection.decoding import DecodedExample, DecodedPiece, running_text
+from maskmill.inspection.opened_examples import open_examples
+from maskmill.inspection.sources_of_rows import documents_of
+from maskmill.verification.options import VerifyOptions
+from maskmill.verification.verifying import verify
+
+ROBERTA = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+OBJECTIVES: dict[str, dict[str, Any]] = {
+    "nsp": {"objective": "nsp"},
+    "strict nsp": {"objective": "nsp", "strict_labels": True},
+    "packed nsp": {"objective": "nsp", "pack": True},
+    "sop": {"objective": "sop"},
+    "full sentences": {"objective": "mlm"},
+    "within documents": {"objective": "mlm", "cross_documents": False, "pack": True},
+    "cut": {"objective": "mlm", "full_sentences": False},
+    "drawn masks": {"objective": "mlm", "dynamic_masking": True, "mask_unit": "whole_word"},
+    "blocks": {"objective": "blocks", "block_separators": "sep"},
+    "spans": {"objective": "blocks", "block_separators": "sep", "dynamic_masking": True, "format": "spans"},
+}
+ALL_TEXT = ("full sentences", "within documents", "cut", "drawn masks", "blocks", "spans")  # no piece is lost
+SENTENCES = (
+    "Virhe on täällä.", "REPLY", "SERIAL-kenttä puuttuu", "Tapahtui 3 virhettä!", "“Zitat,” sagte er.", "Ωραία μέρα;",
+    "Съешь ещё булок.", "שלום עולם.", "हिन्दी वाक्य।", "한국어 문장이다.", "色は匂へど。", "「引用」と言った。",
+    "2020年です", "他说“你好！”", "ABC公司", "ภาษาไทย", "ភាសាខ្មែរ។", "- a  list:", "'s Gravenhage", "🙂", "it's\there",
+)  # fmt: skip
+DOCUMENTS = st.lists(st.lists(st.sampled_from(SENTENCES), min_size=1, max_size=9), min_size=2, max_size=6)
+SHARD = "part-00000-of-00001"
+OLD_SPANS = Path(__file__).parents[1] / "data" / "spans-1"
+_CUT = re.compile(r"^(?:\\x[0-9a-f]{2})+|(?:\\x[0-9a-f]{2})+$")  # the bytes of a character that a row has in part
+
+
+@functools.cache
+def tokenizer_of(kind: str) -> str:
+    """A tokenizer.json: byte-level BPE, with a space before each text or none, or SentencePiece's kind."""
+    if kind == "unigram":
+        made = tokenizers.Tokenizer(models.Unigram())
+        made.pre_tokenizer = pre_tokenizers.Metaspace()
+        trainer: Any = trainers.UnigramTrainer(
+            vocab_size=400, special_tokens=ROBERTA, unk_token="<unk>", show_progress=False
+        )
+    else:
+        made = tokenizers.Tokenizer(models.BPE())
+        made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=kind == "prefixed bpe")
+        made.decoder = decoders.ByteLevel()
+        trainer = trainers.BpeTrainer(
+            vocab_size=420,
+            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+            special_tokens=ROBERTA,
+            show_progress=False,
+        )
+    made.train_from_iterator((*SENTENCES, "。", ".", "一") * 3, trainer)
+    return str(made.to_str())
+
+
+def parts_of(example: DecodedExample) -> Iterator[list[DecodedPiece]]:
+    """The pieces of a row between special ones."""
+    part: list[DecodedPiece] = []
+    for piece in example.pieces:
+        if piece.role == "special":
+            yield part
+            part = []
+        else:
+            part.append(piece)
+    yield part
+
+
+def decoded(path: str) -> Iterator[str]:
+    """The text of each part of all rows."""
+    opened = open_examples(path)
+    for example in opened.all_decoded():
+        yield from filter(None, (_CUT.sub("", running_text(part)).strip() for part in parts_of(example)))
+    opened.close()
+
+
+@pytest.mark.parametrize("kind", ["bpe", "prefixed bpe", "unigram"])
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@tries(15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(documents=DOCUMENTS, number=st.integers(0, 2**60))
+def test_a_row_decoded_is_text_of_a_document(
+    kind: str, objective: str, documents: list[list[str]], number: int, tmp_path: Path
+) -> None:
+    folder = tmp_path / str(number)
+    folder.mkdir(exist_ok=True)
+    (folder / "tokenizer.json").write_text(tokenizer_of(kind))
+    options = {"max_seq_length": 40, "max_predictions_per_seq": 8, "dupe_factor": 1, "random_seed": number % 1000}
+    setup = setup_of(f"{folder}/tokenizer.json", **options | OBJECTIVES[objective])
+    content = "\n\n".join("\n".join(lines) for lines in documents) + "\n"
+    path = write_set(folder, setup, texts={SHARD: content})
+    texts = [joined(lines) for lines in documents]
+    found = list(decoded(path))
+    assert [text for text in found if not any(text in one for one in texts)] == []
+    if objective in ALL_TEXT and "\ufffd" not in "".join(found):
+        sizes = [len("".join(text.split())) for text in ("".join(found), "".join(texts))]
+        # A character that is cut between two rows is in none of them.
+        assert sizes[0] <= sizes[1] <= sizes[0] + len(found)
+
+
+@pytest.mark.parametrize("is_old", [True, False])
+def test_the_documents_of_rows_are_found_in_data_of_any_version(is_old: bool, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(OLD_SPANS, tmp_path / "old"))
+    path = folder / "examples"
+    content = (folder / "text" / SHARD).read_text()
+    if not is_old:
+        setup = setup_of(
+            f"{path}/tokenizer.json", objective="mlm", cross_documents=False, max_seq_length=48, dupe_factor=1
+        )
+        path = Path(write_set(tmp_path, setup, texts={SHARD: content}))
+    opened = open_examples(path)
+    examples = list(opened.all_decoded())
+    for example in examples:
+        (document,) = documents_of(opened, example)
+        first = running_text(example.pieces)[:4]
+        assert first in joined(document.lines)
+    assert len(examples) == 6
+    made = json.loads((path / "manifest.json").read_text())
+    made["versions"]["formats"]["examples"] = 3 if is_old else 2
+    (path / "manifest.json").write_text(json.dumps(made))
+    opened.close()
+    opened = open_examples(path)
+    assert not all(documents_of(opened, example) for example in examples)
+    opened.close()
+
+
+def test_a_data_set_of_an_older_version_gives_its_rows(tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(OLD_SPANS, tmp_path / "old"))
+    expected = json.loads((folder / "rows.json").read_text())
+    index = folder / "examples" / f"{SHARD}.spans"
+    assert index.read_bytes().startswith(b"spans-1\n")
+    with maskmill.open(folder / "examples", batch_size=1, shuffle=False, tail="pad", seed=3) as loader:
+        rows = [{name: array[0].tolist() for name, array in batch.items()} for batch in loader]
+    assert rows == expected
+    assert verify([str(folder / "examples")], VerifyOptions(remake=0)).is_right
+    made_again = setup_of(
+        f"{folder}/examples/tokenizer.json", format="spans", objective="mlm", dynamic_masking=True,
+        dupe_factor=1, max_seq_length=48, max_predictions_per_seq=8, cross_documents=False,
+    )  # fmt: skip
+    text = (folder / "text" / SHARD).read_text()
+    path = Path(write_set(tmp_path, made_again, texts={SHARD: text}))
+    assert (path / index.name).read_bytes().startswith(b"spans-2\n")
+    with maskmill.open(path, batch_size=1, shuffle=False, tail="pad", seed=3) as loader:
+        again = [{name: array[0].tolist() for name, array in batch.items()} for batch in loader]
+    assert again != expected
+
+
+def test_spans_of_word_pieces_are_those_of_older_versions(tmp_path: Path) -> None:
+    setup = setup_of(format="spans", objective="mlm", dynamic_masking=True, dupe_factor=1)
+    path = Path(write_set(tmp_path, setup))
+    assert {file.read_bytes()[:8] for file in path.glob("*.spans")} == {b"spans-1\n"}
