@@ -11,8 +11,8 @@ them.
                last value; (next_sentence_labels) [b, S // 2], filled up with -100.
   v2           the same, but input_ids is input_word_ids, and segment_ids is input_type_ids.
   huggingface  all int64: input_ids, attention_mask, (token_type_ids) [b, S]; labels [b, S], -100 if nothing is
-               masked; (next_sentence_label) [b]. Packed: the other arrays of google, too, and (next_sentence_label)
-               [b, S // 2]. There is no special_tokens_mask: it is for whoever draws masks, and models refuse it.
+               masked; (next_sentence_label) [b]. There is no special_tokens_mask: it is for whoever draws masks, and
+               models refuse it. Packed rows are refused: a model would attend across their sequences.
 
 Each may have `sample_weights` (float32 [b], 0 for rows of padding), with tail="pad", and `samples` (int64 [b]), with
 with_samples; with several data sets, `sources` (int32 [b]) comes with it. Both are -1 for rows of padding.
@@ -73,8 +73,19 @@ class BatchMaker:
     """
 
     def __init__(self, data_sets: Sequence[DataSet], options: LoaderOptions) -> None:
-        """Makes batches of the rows of a data set, or of several, which `alike` gave."""
+        """Makes batches of the rows of a data set, or of several, which `alike` gave.
+
+        Raises:
+          UnusableInputError: the rows are packed, and their arrays are to be those of transformers.
+        """
         first = data_sets[0]
+        if first.packed and options.features == "huggingface":
+            raise UnusableInputError(
+                f'{first.path}: its rows are packed, and features="huggingface" has no mask that keeps the attention '
+                "of a model of transformers within the sequences of a row, so they would leak into each other; make "
+                'the examples without --pack, or take features="google" and make the model its mask of sequence_ids, '
+                "position_ids or cu_seqlens."
+            )
         columns = {column.feature: column for column in first.columns}
         self._data_sets = tuple(data_sets)
         self._options = options
@@ -231,7 +242,7 @@ class BatchMaker:
     def _finished(self, arrays: Batch, batch: "_Selection") -> Batch:
         """The arrays under the names that were asked for, and those that are."""
         if self._options.features == "huggingface":
-            arrays = _for_transformers(arrays, is_padding=batch.at < 0, packed=self._packed)
+            arrays = _for_transformers(arrays, is_padding=batch.at < 0)
         names = _NAMES[self._options.features]
         arrays = {names.get(name, name): array for name, array in arrays.items()}
         is_sample = batch.at >= 0
@@ -296,7 +307,7 @@ def _counts(rows: Rows, feature: str, at: npt.NDArray[np.int64]) -> npt.NDArray[
     return counts
 
 
-def _for_transformers(arrays: Batch, *, is_padding: npt.NDArray[np.bool_], packed: bool) -> Batch:
+def _for_transformers(arrays: Batch, *, is_padding: npt.NDArray[np.bool_]) -> Batch:
     """The arrays that a model of transformers takes, under google's names if nothing but the type differs."""
     masks = [arrays.pop(name) for name in OF_MASKS if name in arrays]
     found: Batch = {
@@ -306,8 +317,7 @@ def _for_transformers(arrays: Batch, *, is_padding: npt.NDArray[np.bool_], packe
         found["labels"] = np.full(arrays["input_ids"].shape, NO_LABEL, np.int64)
         put_labels(*masks, found["labels"])
     if "next_sentence_labels" in found:
-        of_pairs = found.pop("next_sentence_labels")
-        found["next_sentence_labels"] = of_pairs if packed else np.where(is_padding, NO_LABEL, of_pairs[:, 0])
+        found["next_sentence_labels"] = np.where(is_padding, NO_LABEL, found.pop("next_sentence_labels")[:, 0])
     return found
 
 

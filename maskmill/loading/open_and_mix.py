@@ -71,7 +71,7 @@ def open(
         padding, and `sample_weights` (float32[batch]) tells them by 0. "repeat": filled up with the epoch's first
         samples. "carry": filled up with the first samples of the next epoch, which starts behind them.
       features: what arrays are called: "google" as in BERT, "v2" as in TensorFlow Models, or "huggingface", which has
-        labels for every piece (-100: none) and int64, as a model of transformers takes.
+        labels for every piece (-100: none) and int64, as a model of transformers takes; not of packed rows.
       with_samples: whether batches have `samples` (int64[batch]), the numbers of their samples, -1 for padding.
       prefetch: how many batches are made ahead of use.
       split: "train" or "eval".

@@ -261,7 +261,9 @@ def test_what_older_versions_made_is_kept(shards: list[TextShard], tmp_path: Pat
     (written,) = write(shards[:1], output)
     plan = SETUP.plan_of("train", 0)
     source = (shards[0].sha256, SETUP.vocab_sha256)
-    key = completions.fingerprint("examples", 2, source, plan.masking, f"{NAMES[0]}.tfrecord")
+    key = completions.fingerprint(
+        "examples", completions.FORMAT_VERSIONS["examples"], source, plan.masking, f"{NAMES[0]}.tfrecord"
+    )
     assert written.key == key
     record = completions.finished(str(output), "examples", key)
     assert set(record) == {"files", "counts"}

@@ -209,8 +209,8 @@ def masked(made: Made, place: int) -> Sample:
 def test_a_batch_is_that_of_the_oracle(seed: int, features: Any) -> None:
     rng = np.random.default_rng(seed)
     layout = Layout(
-        width=0, predictions=0, pad_id=PAD, packed=bool(rng.integers(2)), has_pairs=bool(rng.integers(2)),
-        has_special=bool(rng.integers(2)),
+        width=0, predictions=0, pad_id=PAD, packed=bool(rng.integers(2)) and features != "huggingface",
+        has_pairs=bool(rng.integers(2)), has_special=bool(rng.integers(2)),
     )  # fmt: skip
     made = [made_up(rng, layout, source) for source in range(rng.integers(1, 4))]
     data_sets = alike([one.data_set for one in made])
@@ -305,7 +305,7 @@ def test_the_spec_leaves_open_what_differs_from_batch_to_batch() -> None:
 
 
 @pytest.mark.parametrize("kinds", [{"drawn": True}, {"drawn": True, "padded": False}], ids=["padded", "not padded"])
-@pytest.mark.parametrize("features", ["google", "huggingface"])
+@pytest.mark.parametrize("features", ["google", "v2"])
 def test_stored_and_drawn_masks_give_the_same_arrays(features: Any, kinds: dict[str, bool]) -> None:
     options = LoaderOptions(batch_size=4, features=features)
     specs = [BatchMaker([one_set(PACKED, [8], **of_set)], options).spec for of_set in ({}, kinds)]

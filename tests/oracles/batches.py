@@ -98,7 +98,7 @@ def v2_batch(samples: Sequence[Sample | None], layout: Layout) -> dict[str, list
 
 
 def huggingface_batch(samples: Sequence[Sample | None], layout: Layout) -> dict[str, list[Any]]:
-    """The arrays that a model of transformers takes."""
+    """The arrays that a model of transformers takes; the layout is not packed."""
     names = {
         "input_mask": "attention_mask",
         "segment_ids": "token_type_ids",
@@ -113,7 +113,7 @@ def huggingface_batch(samples: Sequence[Sample | None], layout: Layout) -> dict[
         for at, label in sample.masks if sample else []:
             labels[at] = label
         rows["labels"].append(labels)
-    if layout.has_pairs and not layout.packed:
+    if layout.has_pairs:
         rows["next_sentence_label"] = [sample.pairs[0] if sample else -100 for sample in samples]
     return rows
 
