@@ -20,7 +20,7 @@ from maskmill.storage import files, manifest
 from maskmill.storage.paths import is_web
 from maskmill.tokenization.tokenized_text import LoadedTokenizer
 
-_JOINS_LINES = 3  # the version of examples from which on tokenizers join the lines of a document
+_OLD_VERSION = 2  # of examples; those before it read text as it did
 _PROBE = 16  # pieces in a row that tell a document from others
 
 
@@ -70,8 +70,8 @@ def tokenizer_of(opened: OpenedExamples) -> LoadedTokenizer:
     masking = of_parameters(MaskingOptions, dict(made["parameters"]) | dict(made.get("decided", {})))
     content = NamedVocabulary(opened.path, None, opened.ranges).read(vocabulary.path)
     version = manifest.format_version(made, "examples")
-    joins_lines = version is None or version >= _JOINS_LINES
-    return tokenization_in(vocabulary.path, content, masking, vocabulary.special_ids, joins_lines=joins_lines)
+    by_version_2 = version is not None and version <= _OLD_VERSION
+    return tokenization_in(vocabulary.path, content, masking, vocabulary.special_ids, by_version_2=by_version_2)
 
 
 def _text_of(opened: OpenedExamples, example: DecodedExample) -> str:

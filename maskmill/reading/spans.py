@@ -30,8 +30,8 @@ from maskmill.records.spans import (
     CHECKSUM,
     CLS,
     HEAD,
-    JOINED_MAGIC,
     MAGIC,
+    MAGIC_OF_VERSION_2,
     SECOND,
     TEXT,
     Numbers,
@@ -55,7 +55,7 @@ class _Index:
     """What a file says of itself.
 
     blocks: int64[blocks + 1], where each block starts in the file, and where the last one ends. parts: of the text.
-    description: see records/spans.py; and "joins_lines", whether its tokenizer joins the lines of a document.
+    description: see records/spans.py; and "by_version_2", whether text is read as version 2 of examples read it.
     """
 
     blocks: Numbers
@@ -64,7 +64,7 @@ class _Index:
 
     def stretches(self, firsts: Numbers, stops: Numbers) -> Stretches:
         """The runs of lines that are tokenized for ranges [firsts, stops) of lines: what is before a line counts."""
-        return stretches_of(np.maximum(firsts - 1, 0) if self.description["joins_lines"] else firsts, stops)
+        return stretches_of(firsts if self.description["by_version_2"] else np.maximum(firsts - 1, 0), stops)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -267,7 +267,7 @@ class SpansReader(BlockReader):
             )
         masking = of_parameters(MaskingOptions, description["masking"])
         content = NamedVocabulary(file.path, path, self._ranges).read(path)
-        loaded = tokenization_in(path, content, masking, said["special_ids"], joins_lines=description["joins_lines"])
+        loaded = tokenization_in(path, content, masking, said["special_ids"], by_version_2=description["by_version_2"])
         if loaded.vocabulary.sha256 != said["sha256"]:
             raise UnusableInputError(
                 f"{path}: the rows of {file.path} were made with another vocabulary, whose sha256 is "
@@ -289,7 +289,7 @@ def _text_of(file: DataFile) -> str:
 def _common(description: Mapping[str, Any]) -> Mapping[str, Any]:
     """What the files of a data set have in common: all but their text and their seed."""
     masking = {name: value for name, value in description["masking"].items() if name != "random_seed"}
-    return {"masking": masking, **{name: description[name] for name in ("objective", "vocabulary", "joins_lines")}}
+    return {"masking": masking, **{name: description[name] for name in ("objective", "vocabulary", "by_version_2")}}
 
 
 # ---- files
@@ -304,7 +304,7 @@ def _head_of(path: str, ranges: ByteRanges) -> tuple[bytes, tuple[int, ...]]:
     if ranges.size(path) < HEAD.size:
         raise UnusableInputError(f"{path}: this file is too short for an index of spans; {_AGAIN}.")
     magic, *numbers = HEAD.unpack(ranges.read(path, 0, HEAD.size).tobytes())
-    if magic not in (MAGIC, JOINED_MAGIC):
+    if magic not in (MAGIC, MAGIC_OF_VERSION_2):
         raise UnusableInputError(f"{path}: this file is no index of spans; {_AGAIN}.")
     return magic, tuple(numbers)
 
@@ -344,7 +344,7 @@ def _read_index(file: DataFile, ranges: ByteRanges) -> _Index:
         )
     if len(lines) != parts or end + ends[-1] != size:
         raise DamagedBlockError(f"{file.path}: the places of this index's records do not fit the file; {_AGAIN}.")
-    description["joins_lines"] = magic == JOINED_MAGIC
+    description["by_version_2"] = magic == MAGIC_OF_VERSION_2
     return _Index(np.append(end, end + ends), table, description)
 
 

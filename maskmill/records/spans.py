@@ -5,7 +5,7 @@ in front, and how many pieces follow. Whoever tokenizes these lines has the piec
 
 A file, all numbers little-endian:
 
-  head      MAGIC, or JOINED_MAGIC; uint32: rows, blocks, parts, bytes of the description and of the table; CRC-32C of
+  head      MAGIC; uint32: rows, blocks, parts, bytes of the description and of the table; CRC-32C of
             these, and of all that stands between them and the first block
   ends      uint32[blocks], where each block ends, counted from the start of the first
   description
@@ -37,8 +37,8 @@ from maskmill.tokenization.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from maskmill.records.examples import Blocks, ExampleFile, RowOrigin, Writing
 
-MAGIC = b"spans-1\n"  # of WordPiece, and of any tokenizer before version 3 of examples: it sees each line alone
-JOINED_MAGIC = b"spans-2\n"  # the tokenizer joins the lines of a document, see tokenization/line_joints.py
+MAGIC = b"spans-2\n"
+MAGIC_OF_VERSION_2 = b"spans-1\n"  # of examples, which read text otherwise (`tokenization_in` of tokenizing.py)
 HEAD = struct.Struct("<8s6I")
 CHECKSUM = struct.Struct("<I")
 BLOCK_ROWS = 256
@@ -194,8 +194,7 @@ def write_spans(prefix: str, blocks: "Blocks", writing: "Writing") -> "ExampleFi
     table = pack([np.diff(firsts, prepend=0), np.diff(starts, prepend=0), checksums])
     packed = _packed_blocks(origin, writing.vocabulary)
     ends = np.cumsum([len(block) for block in packed]).astype("<u4").tobytes()
-    magic = MAGIC if writing.vocabulary.marks_words else JOINED_MAGIC
-    counts = magic, writing.examples, len(packed), len(firsts), len(description), len(table)
+    counts = MAGIC, writing.examples, len(packed), len(firsts), len(description), len(table)
     between = ends + description + table
     head = HEAD.pack(*counts, checksum_of(HEAD.pack(*counts, 0) + between))
     path = f"{prefix}.spans"

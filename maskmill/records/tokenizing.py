@@ -32,22 +32,26 @@ def load_tokenization(path: str, masking: MaskingOptions, *, is_tokenizer: bool)
 
 
 def tokenization_in(
-    path: str, content: bytes, masking: MaskingOptions, special_ids: Mapping[str, int | None], *, joins_lines: bool
+    path: str, content: bytes, masking: MaskingOptions, special_ids: Mapping[str, int | None], *, by_version_2: bool
 ) -> LoadedTokenizer:
     """The vocabulary in the content of a file, with its tokenizer; see `load_tokenization`.
 
-    special_ids, joins_lines: of a tokenizer.json, whose special tokens are not looked up beside the file; see
-    `load_tokenizer`.
+    Args:
+      path, content, masking: of the file, and as `load_tokenization` takes it.
+      special_ids: of a tokenizer.json, whose special tokens are not looked up beside the file.
+      by_version_2: whether text is read as version 2 of examples read it (storage/completions.py): every carriage
+        return was dropped, and every tokenizer saw each line alone.
     """
     if not is_tokenizer(content):
-        return wordpiece(parse_vocabulary(path, content, masking.duplicate_pieces), masking)
+        vocabulary = parse_vocabulary(path, content, masking.duplicate_pieces)
+        return wordpiece(vocabulary, masking, by_version_2=by_version_2)
     from maskmill.tokenization.tokenizers import load_tokenizer
 
-    return load_tokenizer(path, content, special_ids, joins_lines=joins_lines)
+    return load_tokenizer(path, content, special_ids, by_version_2=by_version_2)
 
 
-def wordpiece(vocabulary: Vocabulary, masking: MaskingOptions) -> LoadedTokenizer:
-    """A WordPiece vocabulary with its tokenizer.
+def wordpiece(vocabulary: Vocabulary, masking: MaskingOptions, *, by_version_2: bool = False) -> LoadedTokenizer:
+    """A WordPiece vocabulary with its tokenizer; by_version_2: see `tokenization_in`.
 
     Raises:
       ValueError: the vocabulary was loaded with another rule for duplicate pieces than the options say.
@@ -59,6 +63,6 @@ def wordpiece(vocabulary: Vocabulary, masking: MaskingOptions) -> LoadedTokenize
         vocabulary,
         do_lower_case=masking.do_lower_case,
         unicode=masking.unicode,
-        drops_returns=masking.follows_reference,
+        drops_returns=masking.follows_reference or by_version_2,
     )
     return LoadedTokenizer(vocabulary=vocabulary, tokenizer=make, kernels=WORDPIECE_KERNELS)

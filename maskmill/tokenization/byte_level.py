@@ -97,6 +97,7 @@ class ByteLevelTokenizer(TextTokenizer):
     def __init__(self, pairs: BytePairs, library: LibraryTokenizer) -> None:
         """Makes the tables. `library` is for lines with added tokens, and says whether lines are joined."""
         self._library = library
+        self.drops_returns = library.drops_returns
         left, right, results = np.ascontiguousarray(pairs.merges.T)
         table = _pair_table(left, right, np.arange(len(results)))
         byte_ranks = np.empty(_BYTES * _BYTES, np.uint32)

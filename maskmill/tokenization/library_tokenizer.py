@@ -42,9 +42,12 @@ class LibraryTokenizer(TextTokenizer):
     encoded as it is.
     """
 
-    def __init__(self, tokenizer: tokenizers.Tokenizer, unknown_id: int | None, *, joins_lines: bool) -> None:
+    def __init__(
+        self, tokenizer: tokenizers.Tokenizer, unknown_id: int | None, *, joins_lines: bool, drops_returns: bool
+    ) -> None:
         """Takes a tokenizer that neither truncates nor pads; unknown_id: the piece that stands for unknown text."""
         self.joins_lines = joins_lines
+        self.drops_returns = drops_returns
         self._tokenizer = tokenizer
         self._unknown_id = unknown_id
         self._before_space, self._before_unspaced = map(self._fronts, (_BEFORE_SPACE, _BEFORE_UNSPACED))

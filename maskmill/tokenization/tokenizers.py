@@ -18,7 +18,7 @@ _SAMPLING = ("dropout", "alpha")  # of BPE and of Unigram; with any of them the 
 
 
 def load_tokenizer(
-    path: str, content: bytes, special_ids: Mapping[str, int | None] | None = None, *, joins_lines: bool = True
+    path: str, content: bytes, special_ids: Mapping[str, int | None] | None = None, *, by_version_2: bool = False
 ) -> LoadedTokenizer:
     """Loads a tokenizer.json.
 
@@ -31,7 +31,8 @@ def load_tokenizer(
       path: of the file, for errors; its special tokens may be named in a file beside it.
       content: of the file.
       special_ids: Vocabulary.special_ids, if they are known; None: what the file, and those beside it, say.
-      joins_lines: False: each line is encoded alone, as before version 3 of examples (storage/completions.py).
+      by_version_2: whether text is read as version 2 of examples read it: every carriage return was dropped, and each
+        line was encoded alone.
 
     Raises:
       UnusableInputError: it is not JSON or no tokenizer, draws pieces at random, or has no token for a mask and the
@@ -48,7 +49,9 @@ def load_tokenizer(
         vocabulary = vocabulary_of_ids(path, content, ids, special_ids)
     saved = json.loads(tokenizer.to_str())
     marks_spaces = saved["model"]["type"] in _MARKING_SPACES
-    library = LibraryTokenizer(tokenizer, vocabulary.unknown_id, joins_lines=joins_lines and marks_spaces)
+    library = LibraryTokenizer(
+        tokenizer, vocabulary.unknown_id, joins_lines=marks_spaces and not by_version_2, drops_returns=by_version_2
+    )
     pairs = plain_byte_pairs(saved)
     if pairs is None:
         return LoadedTokenizer(vocabulary=vocabulary, tokenizer=lambda: library, kernels=())

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import tokenizers
 from data_sets.example_sets import setup_of, write_set
+from data_sets.gold_examples import VOCABULARY
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from oracles.line_joints import joined
@@ -21,6 +22,8 @@ import maskmill
 from maskmill.inspection.decoding import DecodedExample, DecodedPiece, running_text
 from maskmill.inspection.opened_examples import open_examples
 from maskmill.inspection.sources_of_rows import documents_of
+from maskmill.masking.options import MaskingOptions
+from maskmill.records.tokenizing import tokenization_in
 from maskmill.verification.options import VerifyOptions
 from maskmill.verification.verifying import verify
 
@@ -162,7 +165,15 @@ def test_a_data_set_of_an_older_version_gives_its_rows(tmp_path: Path) -> None:
     assert again != expected
 
 
-def test_spans_of_word_pieces_are_those_of_older_versions(tmp_path: Path) -> None:
-    setup = setup_of(format="spans", objective="mlm", dynamic_masking=True, dupe_factor=1)
-    path = Path(write_set(tmp_path, setup))
-    assert {file.read_bytes()[:8] for file in path.glob("*.spans")} == {b"spans-1\n"}
+@pytest.mark.parametrize("vocabulary", ["vocab.txt", "tokenizer.json"])
+def test_carriage_returns_of_older_data_are_dropped(vocabulary: str, tmp_path: Path) -> None:
+    content = Path(VOCABULARY).read_bytes() if vocabulary == "vocab.txt" else tokenizer_of("bpe").encode()
+    special_ids = {name: number for number, name in enumerate(("cls_id", "pad_id", "sep_id", "unknown_id", "mask_id"))}
+    pieces = []
+    for text in (b"the sun\rset on it\r\n", b"the sunset on it\n", b"the sun set on it\n"):
+        for by_version_2 in (True, False):
+            masking = MaskingOptions(unicode="15.1.0")
+            loaded = tokenization_in(vocabulary, content, masking, special_ids, by_version_2=by_version_2)
+            pieces.append(loaded.tokenizer().tokenize_bytes(text).ids.tolist())
+    assert pieces[0] == pieces[2] == pieces[3] != pieces[4]
+    assert pieces[1] == pieces[4] == pieces[5]

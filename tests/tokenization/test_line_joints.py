@@ -208,7 +208,7 @@ def test_a_line_that_its_tokenizer_takes_for_nothing_goes_on_a_document() -> Non
 @pytest.mark.parametrize("name", TOKENIZERS)
 def test_lines_are_encoded_alone_by_the_rule_of_older_versions(name: str) -> None:
     tokenizer = TOKENIZERS[name]
-    made = load_tokenizer("t.json", tokenizer.to_str().encode(), joins_lines=False).tokenizer()
+    made = load_tokenizer("t.json", tokenizer.to_str().encode(), by_version_2=True).tokenizer()
     text = made.tokenize_bytes("\n".join(SENTENCES).encode())
     expected: list[Any] = [tokenizer.encode(line, add_special_tokens=False) for line in SENTENCES]
     assert text.ids.tolist() == [number for encoding in expected for number in encoding.ids]
