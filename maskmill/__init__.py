@@ -1,6 +1,6 @@
 """maskmill: Wikipedia dumps and text corpora to masked-language-model pre-training data.
 
-`open` reads a data set back in batches, `mix` several as one, `lease` keeps a release while it is read; `verify` says
+`open` reads a data set back in batches, `mix` several as one; `verify` says
 whether data are right, `summarize` and the functions beside it show what is in them, `lineage_of` from what they were
 made. All that is public is listed in `__all__`; docs/stability.md says what stays as it is.
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from maskmill.loading.mixing import Given
     from maskmill.loading.open_and_mix import mix, open
     from maskmill.loading.stats import LoaderStats
-    from maskmill.releases.leases import Lease, lease
     from maskmill.verification.findings import Finding, Verification
     from maskmill.verification.options import VerifyOptions
     from maskmill.verification.verifying import verify
@@ -42,7 +41,6 @@ __all__ = [
     "Descendants",
     "Finding",
     "Given",
-    "Lease",
     "Lineage",
     "Loader",
     "LoaderStats",
@@ -59,7 +57,6 @@ __all__ = [
     "__version__",
     "compare",
     "documents_of",
-    "lease",
     "lineage_of",
     "made_of_source",
     "mix",
@@ -93,7 +90,6 @@ _HOMES = {
     "loading.mixing": "Given",
     "loading.open_and_mix": "mix open",
     "loading.stats": "LoaderStats",
-    "releases.leases": "Lease lease",
     "verification.findings": "Finding Verification",
     "verification.options": "VerifyOptions",
     "verification.verifying": "verify",

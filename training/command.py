@@ -2,15 +2,13 @@
 
 import contextlib
 import dataclasses
-import functools
 import re
-import sys
 import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from maskmill.errors import RunFailedError, UnusableInputError
-from maskmill.releases import leases
+from maskmill.releases import pointer
 from maskmill.storage import files
 from training import provenance, settings
 from training.options import ConvertOptions, TrainOptions
@@ -49,20 +47,13 @@ def run(options: TrainOptions) -> int:
     # One release for all processes, from the first batch to the last, even if another becomes the latest meanwhile.
     options = dataclasses.replace(
         options,
-        input_file=tuple(map(leases.resolved, options.input_file)),
-        eval_file=tuple(map(leases.resolved, options.eval_file)),
+        input_file=tuple(map(pointer.resolved, options.input_file)),
+        eval_file=tuple(map(pointer.resolved, options.eval_file)),
     )
     if options.launcher is not None:
         from training import launchers
 
         return launchers.launch(options)
-    say = functools.partial(print, file=sys.stderr, flush=True)
-    with leases.hold_inputs((*options.input_file, *options.eval_file), say=say):
-        return _run_here(options)
-
-
-def _run_here(options: TrainOptions) -> int:
-    """Trains or evaluates in this process; see `run`."""
     from training import devices
 
     devices.select_backend(options.backend)

@@ -15,7 +15,7 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from maskmill.errors import RunFailedError
 from maskmill.storage import conditional, files
@@ -196,15 +196,10 @@ class Hold:
                     conditional.delete(self.path, expected=self._version)
 
     @contextlib.contextmanager
-    def renewed(self, renew: Callable[[], None] | None = None) -> Iterator[None]:
-        """Renews the hold while the block runs, and ends it then.
-
-        renew: renews it; `check` by default. What it raises ends the renewal; `check` raises it again.
-        """
+    def renewed(self) -> Iterator[None]:
+        """Renew the hold while the block runs, and end it then; what a renewal raises, `check` raises again."""
         stop = threading.Event()
-        thread = threading.Thread(
-            target=self._keep_renewing, args=(renew or self.check, stop), name="maskmill-renewal", daemon=True
-        )
+        thread = threading.Thread(target=self._keep_renewing, args=(stop,), name="maskmill-renewal", daemon=True)
         thread.start()
         try:
             yield
@@ -213,10 +208,10 @@ class Hold:
             thread.join()
             self.release()
 
-    def _keep_renewing(self, renew: Callable[[], None], stop: threading.Event) -> None:
+    def _keep_renewing(self, stop: threading.Event) -> None:
         while not stop.wait(self.lifetime / _RENEWALS):
             try:
-                renew()
+                self.check()
             except Exception as error:  # noqa: BLE001  The store's library has its own; the next check raises it.
                 if self._is_lost(error):
                     return
@@ -230,11 +225,6 @@ class Hold:
                     "again."
                 )
             return bool(self._lost)
-
-    def lose(self, why: str) -> None:
-        """Notes that the hold is lost. why: one sentence, which `check` raises from now on."""
-        with self._mutex:
-            self._lost = self._lost or why
 
 
 def sweep(path: str) -> None:

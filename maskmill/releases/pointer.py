@@ -11,8 +11,10 @@ import os
 import secrets
 
 from maskmill.errors import RunFailedError, UnusableInputError
-from maskmill.releases.names import LATEST, LATEST_LINK, RECORD, RELEASES, ReleaseName, release_path
+from maskmill.releases.names import LATEST, LATEST_LINK, RECORD, RELEASES, ReleaseName, find_release, release_path
 from maskmill.storage import conditional, files
+
+_BUCKET_PART = 2  # of gs://BUCKET/NAME, split at slashes
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -123,3 +125,19 @@ def repair_link(root: str) -> None:
         temporary = f"{link}.{secrets.token_hex(8)}{files.TEMPORARY_SUFFIX}"
         os.symlink(target, temporary)
         os.replace(temporary, link)
+
+
+def resolved(path: str) -> str:
+    """Return a path through ROOT/latest as the path in the release that is the latest now; any other path as it is."""
+    if not conditional.is_possible(path) or find_release(path) is not None:
+        return path
+    if files.is_local(path):
+        real = os.path.realpath(path)
+        return real if find_release(real) is not None else path
+    parts = path.split("/")
+    for place in range(len(parts) - 1, _BUCKET_PART, -1):  # an object store has no links
+        root = "/".join(parts[:place])
+        latest = read_latest(root) if parts[place] == LATEST_LINK else None
+        if latest is not None:
+            return "/".join((release_path(root, latest.name), *parts[place + 1 :]))
+    return path

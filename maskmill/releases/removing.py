@@ -1,45 +1,60 @@
-"""Old releases are removed, but never the latest one, one that somebody reads with a lease, or one that is being built.
+"""Remove old releases: never the latest, a young one, one that holds a file `keep`, or one that is being built.
 
-Who removes a release holds its lock, writes NAME.removing, and looks for leases only then (see leases.py). The record
-goes first: without it a release is not complete, and nobody begins to read it. NAME.removing goes last, so that a later
-run sees a removal that was killed and finishes it.
+A removal holds the release's lock and writes NAME.removing first. Then the record goes: without it a release is not
+complete, and nobody begins to read it. NAME.removing goes last, so that a later run finishes a removal that was killed.
 """
 
 import contextlib
+import datetime
 import errno
 import os
 import shutil
 from collections.abc import Callable
 
 from maskmill.errors import RunFailedError
-from maskmill.releases import holders, leases, locks
-from maskmill.releases.holders import new_holder
+from maskmill.releases import holders, locks
 from maskmill.releases.names import RECORD, RELEASES, STATE, ReleaseName, release_path, state_path
 from maskmill.releases.pointer import read_latest
-from maskmill.releases.records import all_names, complete_releases, unfinished_releases
+from maskmill.releases.records import ReleaseRecord, complete_releases, unfinished_releases
 from maskmill.storage import conditional, files
 
+KEEP = "keep"  # a file in a release, of any content, that keeps it
+_REMOVING = "removing"
 _ATTEMPTS = 100  # to delete a directory to which files are added meanwhile
 
 
-def removable(root: str, keep: int) -> list[ReleaseName]:
-    """The releases that `remove_old` would remove, if nobody reads or builds them; changes nothing.
+def removable(root: str, keep: int, keep_days: float) -> list[ReleaseName]:
+    """Return the releases that `remove_old` would remove if nobody builds them; change nothing.
 
     Args:
       root: the directory above all releases.
       keep: how many complete releases stay.
+      keep_days: for how many days after it was completed a release stays.
     """
     if keep < 1:
         raise ValueError(f"keep={keep}")
     latest = read_latest(root)
-    complete = [record.name for record in complete_releases(root)]
-    old = [name for name in complete[:-keep] if latest is None or name != latest.name]
+    complete = complete_releases(root)
+    old = [
+        record.name
+        for record in complete[:-keep]
+        if (latest is None or record.name != latest.name) and not is_kept(root, record, keep_days)
+    ]
     abandoned = [name for name in unfinished_releases(root) if latest is not None and name.date < latest.name.date]
     return old + abandoned
 
 
-def remove_old(root: str, keep: int, *, say: Callable[[str], None] = lambda line: None) -> dict[ReleaseName, str]:
-    """Removes old releases: of the complete ones all but the newest `keep` and the latest, and abandoned ones.
+def is_kept(root: str, record: ReleaseRecord, keep_days: float) -> bool:
+    """Say whether a complete release stays because of its age, or of a file `keep` in it."""
+    age = datetime.datetime.now(datetime.UTC) - datetime.datetime.fromisoformat(record.finished)
+    is_young = age < datetime.timedelta(days=keep_days)
+    return is_young or conditional.exists(files.join(release_path(root, record.name), KEEP))
+
+
+def remove_old(
+    root: str, keep: int, keep_days: float, *, say: Callable[[str], None] = lambda line: None
+) -> dict[ReleaseName, str]:
+    """Remove old releases: of the complete ones those that `removable` names, and abandoned ones.
 
     A release that is not complete is abandoned when the latest one has a newer dump and nobody builds it. Removals that
     were killed are finished, whatever `keep` is.
@@ -47,17 +62,18 @@ def remove_old(root: str, keep: int, *, say: Callable[[str], None] = lambda line
     Args:
       root: the directory above all releases.
       keep: how many complete releases stay, the newest ones.
-      say: is told of each release that is removed, or is not although it is old.
+      keep_days: for how many days after it was completed a release stays.
+      say: takes a line for each release that is removed, or is locked.
 
     Returns:
-      For each of these releases why it was not removed: "it is read by …", "it is locked by …"; empty: it was.
+      For each of these releases why it was not removed: "it is locked by …"; empty: it was.
 
     Raises:
       UnusableInputError: latest.json or a record is damaged, or something cannot be deleted.
       RunFailedError: something cannot be deleted.
     """
     found: dict[ReleaseName, str] = {}
-    for remove, names in ((_finish, _begun(root)), (_remove, removable(root, keep))):
+    for remove, names in ((_finish, _begun(root)), (_remove, removable(root, keep, keep_days))):
         for name in names:
             if found.get(name) == "":
                 continue
@@ -65,8 +81,6 @@ def remove_old(root: str, keep: int, *, say: Callable[[str], None] = lambda line
             if reason != _STAYS:
                 found[name] = reason or ""
                 say(f"{release_path(root, name)}: {f'not removed, {reason}' if reason else 'removed'}")
-    for name in all_names(root):
-        leases.sweep(root, name)
     for path in _state_files(root, ".lock"):
         holders.sweep(path)
     if files.is_local(root):
@@ -80,8 +94,8 @@ _STAYS = "it stays"
 
 
 def _begun(root: str) -> list[ReleaseName]:
-    """The releases that somebody removes, or was killed while he did."""
-    suffix = f".{leases.REMOVING}"
+    """Return the releases whose removal has begun and not ended."""
+    suffix = f".{_REMOVING}"
     markers = _state_files(root, suffix)
     names = [ReleaseName.parse(files.base_name(path).removesuffix(suffix)) for path in markers]
     return [name for name in names if name is not None]
@@ -98,14 +112,13 @@ def finish_removal(root: str, name: ReleaseName) -> bool:
     Returns:
       whether something was removed.
     """
-    marker = state_path(root, name, leases.REMOVING)
+    marker = state_path(root, name, _REMOVING)
     found = conditional.read(marker)
     if found is None:
         return False
     is_begun = not conditional.exists(files.join(release_path(root, name), RECORD))
     if is_begun:
         _delete_tree(release_path(root, name))
-        _delete_tree(leases.lease_folder(root, name))
     with contextlib.suppress(files.ChangedError):
         conditional.delete(marker, expected=found[1])
     return is_begun
@@ -132,23 +145,18 @@ def _remove(root: str, name: ReleaseName, lock: locks.Lock) -> str | None:
     if latest is not None and latest.name == name:
         return _STAYS
     directory = release_path(root, name)
-    marker = state_path(root, name, leases.REMOVING)
-    holder = new_holder("", locks.LIFETIME)
+    marker = state_path(root, name, _REMOVING)
     try:
-        version = conditional.write(marker, holder.encode(), expected=None)
+        version = conditional.write(marker, b"", expected=None)
     except files.ChangedError:
         return "another process removes it"  # which has lost its lock and does not know yet
-    readers = leases.active(root, name)
-    if readers:
+    try:
+        lock.check()
+    except RunFailedError:
         conditional.delete(marker, expected=version)
-        return f"it is read by {', '.join(reader.owner for reader in readers)}"
-    lock.check()
-    if not holder.is_live():
-        conditional.delete(marker, expected=version)
-        raise RunFailedError(f"{directory}: this process was stopped while it removed the release; run it again.")
+        raise
     files.delete([files.join(directory, RECORD)])
     _delete_tree(directory)
-    _delete_tree(leases.lease_folder(root, name))
     with contextlib.suppress(files.ChangedError):
         conditional.delete(marker, expected=version)
     return None

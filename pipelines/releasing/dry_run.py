@@ -60,7 +60,7 @@ def of_release(options: BuildOptions, choices: BuildChoices) -> dict[str, Any]:
         "dump": dump,
         "inputs": _paths(plan),
         "stages": list(map(dataclasses.asdict, _states(plan, names))),
-        "removes": [str(name) for name in _removed(plan, keep)],
+        "removes": [str(name) for name in _removed(plan, keep, options.release.keep_days)],
     }
 
 
@@ -90,18 +90,23 @@ def _by_path(inputs: Sequence[InputFile]) -> dict[str, str]:
     return {file.path: file.checksum for file in inputs if file.algorithm == "sha256"}
 
 
-def _removed(plan: ReleasePlan, keep: int | None) -> list[ReleaseName]:
+def _removed(plan: ReleasePlan, keep: int | None, keep_days: float) -> list[ReleaseName]:
     """The releases that a clean-up behind the new one would remove."""
     if keep is None:
         return []
     if plan.record is not None:
-        return removing.removable(plan.root, keep)
+        return removing.removable(plan.root, keep, keep_days)
     latest = plan.latest
     if latest is None or latest.date <= plan.name.date:
         latest = plan.name
-    complete = [record.name for record in records.complete_releases(plan.root)]
-    older = [name for name in complete if name.date <= plan.name.date]
-    old = [name for name in [*older, plan.name, *complete[len(older) :]][:-keep] if name not in (latest, plan.name)]
+    complete = records.complete_releases(plan.root)
+    older = sum(record.name.date <= plan.name.date for record in complete)
+    of_new = records.ReleaseRecord(name=plan.name, config={}, inputs=(), stages={})
+    old = [
+        record.name
+        for record in [*complete[:older], of_new, *complete[older:]][:-keep]
+        if record.name not in (latest, plan.name) and not removing.is_kept(plan.root, record, keep_days)
+    ]
     unfinished = [name for name in records.unfinished_releases(plan.root) if name != plan.name]
     return old + [name for name in unfinished if name.date < latest.date]
 

@@ -88,7 +88,7 @@ def _release(options: BuildOptions, choices: BuildChoices, beam_arguments: Seque
                 run.send("finished", is_new=False)
         # After its own lock: a removal takes the lock of what it removes, and old runs may wait for this one.
         if is_complete and keep is not None:
-            removing.remove_old(plan.root, keep, say=lambda line: print(f"clean-up: {line}"))
+            removing.remove_old(plan.root, keep, options.release.keep_days, say=lambda line: print(f"clean-up: {line}"))
     return code
 
 

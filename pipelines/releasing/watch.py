@@ -185,7 +185,7 @@ class Watch:
             build(sight.dump)  # nothing is left to build but the switch
         pointer.repair_link(root)
         if self.keep is not None:
-            removing.remove_old(root, self.keep, say=console.tell)
+            removing.remove_old(root, self.keep, self.options.release.keep_days, say=console.tell)
         with contextlib.suppress(locks.LockedError), self.lock():  # whoever holds it does the same at its end
             self.tidy()
 

@@ -19,11 +19,14 @@ class ReleaseOptions:
     keep: int | None = option(
         None, help="how many complete releases stay; older ones are removed once a new one is there; null: all"
     )
+    keep_days: float = option(60.0, help="with keep: for how many days a complete release stays in any case")
     wait: float = option(0.0, help="minutes to wait for another build of the same release")
 
     def __post_init__(self) -> None:
         if self.keep is not None and self.keep < 1:
             raise UnusableInputError(f"release.keep must be 1 or more, not {self.keep}.")
+        if self.keep_days < 0:
+            raise UnusableInputError(f"release.keep_days must be 0 or more days, not {self.keep_days:g}.")
         if self.wait < 0:
             raise UnusableInputError(f"release.wait must be 0 or more minutes, not {self.wait:g}.")
 
