@@ -1,4 +1,4 @@
-"""Who holds a lock or a lease, until when, and whether that process still lives.
+"""Who holds a lock, until when, and whether that process still lives.
 
 A holder gives itself a time at which its hold expires, and moves that time on while it lives. So a hold ends by itself
 when its process or machine dies. Clocks of the machines that share releases may differ by up to half of a lifetime (see

@@ -52,8 +52,6 @@ WRONG: list[tuple[Callable[[], object], str]] = [
     (lambda: maskmill.mix([("data", 1)], batch_size=4, max_repetitions=_any("2")),
      "maskmill.mix: max_repetitions is '2', a str; give a number, a list [a number or None, …] or None."),
     (lambda: maskmill.mix([], batch_size=4), "There is no data set to mix; name some, each with its weight."),
-    (lambda: maskmill.lease(_any(None)), "maskmill.lease: path is None; give a str or a PathLike."),
-    (lambda: maskmill.lease("data", owner=_any(3)), "maskmill.lease: owner is 3, an int; give a str."),
     (lambda: maskmill.verify(_any(3)),
      "maskmill.verify: paths is 3, an int; give a str, a PathLike or a list [a str or a PathLike, …]."),
     (lambda: maskmill.verify([]),
@@ -163,8 +161,6 @@ try:
     print([finding.message for finding in found.findings], found.is_right)
 except UnusableInputError as error:
     print(error)
-with maskmill.lease("data") as held:
-    print(held.path)
 print(maskmill.summarize("data").as_dict(), maskmill.compare("data", "more").differences)
 examples = maskmill.open_examples("data", split="eval")
 rows: list[maskmill.DecodedExample] = [examples.decoded(n) for n in maskmill.search_examples(examples, "word")]

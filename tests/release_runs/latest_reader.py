@@ -1,7 +1,6 @@
-"""A process that reads the latest release over and over, and one that keeps a release with a lease, while others build.
+"""A process that reads the latest release over and over while others build.
 
-python latest_reader.py poll ROOT     until its standard input ends; prints what it found, as JSON
-python latest_reader.py lease PATH    prints a line when it has the lease; keeps it until standard input ends
+python latest_reader.py ROOT     until its standard input ends; prints what it found, as JSON
 """
 
 import contextlib
@@ -23,26 +22,13 @@ _PAUSE = 0.02  # seconds between two looks
 def polling(root: str) -> Iterator[dict[str, Any]]:
     """Polls the latest release while the block runs; afterwards the mapping has `looks`, `names` and `problems`."""
     found: dict[str, Any] = {}
-    process = _start("poll", root)
+    process = _start(root)
     try:
         yield found
     finally:
         printed = process.communicate()[0]
     assert process.returncode == 0, printed
     found.update(json.loads(printed))
-
-
-@contextlib.contextmanager
-def leasing(path: str) -> Iterator[None]:
-    """Keeps a release while the block runs."""
-    process = _start("lease", path)
-    assert process.stdout is not None
-    assert process.stdout.readline() == "leased\n", process.communicate()
-    try:
-        yield
-    finally:
-        process.communicate()
-    assert process.returncode == 0
 
 
 def _start(*arguments: str) -> subprocess.Popen[str]:
@@ -113,16 +99,5 @@ def _problem_of(root: str, latest: Any) -> str:
     return ""
 
 
-def _lease(path: str) -> None:
-    from maskmill.releases import leases
-
-    ended = _until_input_ends()
-    with leases.hold(path) as lease:
-        print("leased", flush=True)
-        while not ended.wait(1.0):
-            lease.check()
-        lease.check()
-
-
 if __name__ == "__main__":
-    {"poll": _poll, "lease": _lease}[sys.argv[1]](sys.argv[2])
+    _poll(sys.argv[1])

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from command_runs.commands import IN_MEMORY
 from command_runs.killed_commands import KILLED, Killer
-from release_runs.latest_reader import leasing, polling
+from release_runs.latest_reader import polling
 from release_runs.watches import FIRST, SECOND, first_dump, publish_classic, second_dump, write_config
 from servers import cloud
 from servers.file_server import FileServer, serve
@@ -133,7 +133,9 @@ class Scene:
 
 def start(killer: Killer, config: Path, root: Any, *flags: str, at: int = 0) -> subprocess.Popen[str]:
     """Starts a watch that keeps one release."""
-    return killer.start(["watch", config, "--keep", "1", *IN_MEMORY, *flags], at=at, **root.environment)
+    return killer.start(
+        ["watch", config, "--keep", "1", "--release.keep_days", "0", *IN_MEMORY, *flags], at=at, **root.environment
+    )
 
 
 def end(process: subprocess.Popen[str]) -> tuple[int, str, str]:
@@ -233,21 +235,16 @@ def moments_of(scene: Scene) -> list[tuple[str, int]]:
 def test_a_watch_that_is_killed_at_a_random_moment_and_begun_again(scene: Scene, kill: int) -> None:
     part, moment = moments_of(scene)[kill]
     when = f"killed in its {part}, before {moment}: {scene.moments[moment - 1]}"
-    # A release that is read is not removed; so nobody reads it where the removal itself is to be killed.
-    is_read = part != "clean-up"
     scene.reset()
     with polling(scene.root.path) as polled:
-        with leasing(f"{scene.root.path}/releases/{scene.first}") if is_read else contextlib.nullcontext():
-            code, _, errors = scene.watch(at=moment)
-            assert code == KILLED, f"{when}: {errors}"
-            if is_read:
-                scene.check(scene.first, when)
-            code, _, errors = scene.watch()
-            assert code == 0, f"{when}: {errors}"
-            assert latest_of(scene.root) == scene.second, when
-            scene.check(scene.second, when)
-            if is_read:  # it stays although one release is to be kept
-                scene.check(scene.first, when)
+        code, _, errors = scene.watch(at=moment)
+        assert code == KILLED, f"{when}: {errors}"
+        if part != "clean-up":
+            scene.check(scene.first, when)
+        code, _, errors = scene.watch()
+        assert code == 0, f"{when}: {errors}"
+        assert latest_of(scene.root) == scene.second, when
+        scene.check(scene.second, when)
         code, output, errors = scene.watch()
         assert (code, output.partition(":")[0]) == (0, "nothing new"), f"{when}: {errors}"
     assert polled["problems"] == [], when
@@ -259,10 +256,10 @@ def test_a_watch_that_is_killed_at_a_random_moment_and_begun_again(scene: Scene,
 
 
 def check_nothing_is_left(scene: Scene, when: str) -> None:
-    """Sees to it that no downloads, temporary files, leases or notes of removals are left, and nobody holds a lock."""
+    """Sees to it that no downloads, temporary files or notes of removals are left, and nobody holds a lock."""
     assert [path for path in scene.downloads.rglob("*") if path.is_file()] == [], when
     names = scene.root.content()
-    left = [name for name in names if name.endswith((TEMPORARY_SUFFIX, ".removing")) or ".leases/" in name]
+    left = [name for name in names if name.endswith((TEMPORARY_SUFFIX, ".removing"))]
     assert left == [], when
     second = ReleaseName.parse(scene.second)
     assert second is not None

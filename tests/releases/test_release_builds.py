@@ -17,7 +17,7 @@ from command_runs.commands import DUMP, ROOT
 from release_runs.builds import Root, config, contents, release, state_of
 
 from maskmill.errors import RunFailedError
-from maskmill.releases import leases, locks
+from maskmill.releases import locks
 from maskmill.releases.names import ReleaseName
 from pipelines.commands import cli
 from pipelines.releasing import releases
@@ -193,17 +193,22 @@ def test_a_part_that_vanishes_behind_the_plan_ends_the_build(
 # ---- clean-up
 
 
-def test_keep_leaves_the_newest_and_what_is_read(copied: Root, tmp_path: Path) -> None:
-    path, first = config(tmp_path, copied.path), copied.latest
+def test_keep_leaves_the_newest_and_what_is_pinned(copied: Root, tmp_path: Path) -> None:
+    path, first = config(tmp_path, copied.path, release={"keep": 1, "keep_days": 0}), copied.latest
     assert first is not None
+    (copied.release(first) / "keep").write_text("the paper's data")
     assert release(path, "--release.date=2016-06-01") == 0
-    second = copied.latest
-    assert second is not None
-    with leases.hold(str(copied.release(first))):
-        assert release(path, "--release.date=2016-07-01", "--keep=1") == 0
-        assert copied.names == [first, copied.latest]
-    assert release(path, "--release.date=2016-07-01", "--keep=1") == 0  # complete; but what was in use is removed now
+    assert release(path, "--release.date=2016-07-01") == 0
+    assert copied.names == [first, copied.latest]
+    (copied.release(first) / "keep").unlink()
+    assert release(path, "--release.date=2016-07-01") == 0  # complete; but what was pinned is removed now
     assert copied.names == [copied.latest]
+
+
+def test_a_young_release_stays(copied: Root, tmp_path: Path) -> None:
+    path, first = config(tmp_path, copied.path), copied.latest
+    assert release(path, "--release.date=2016-06-01", "--keep=1") == 0
+    assert copied.names == [first, copied.latest]
 
 
 def test_nothing_is_removed_without_keep(copied: Root, tmp_path: Path) -> None:
@@ -212,7 +217,7 @@ def test_nothing_is_removed_without_keep(copied: Root, tmp_path: Path) -> None:
 
 
 def test_a_release_that_is_not_complete_removes_nothing(copied: Root, tmp_path: Path) -> None:
-    path = config(tmp_path, copied.path, release={"keep": 1})
+    path = config(tmp_path, copied.path, release={"keep": 1, "keep_days": 0})
     assert release(path, "--release.date=2016-06-01", "--until=examples") == 0
     assert len(copied.names) == 2
     assert release(path, "--release.date=2016-06-01", "--from=eval") == 0

@@ -1,16 +1,16 @@
 """Old releases go, whatever is needed stays, and a removal that was killed is finished."""
 
-import contextlib
+import dataclasses
+import datetime
 import os
-import signal
 
 import pytest
 from release_runs import roots as release_roots
-from release_runs.roots import make_release, name_of
+from release_runs.roots import make_release, name_of, record_of
 
 from maskmill.errors import RunFailedError
-from maskmill.releases import leases, locks, records, removing
-from maskmill.releases.names import RECORD, ReleaseName, release_path, state_path
+from maskmill.releases import locks, records, removing
+from maskmill.releases.names import ReleaseName, release_path
 from maskmill.releases.pointer import read_latest, switch_latest
 from maskmill.storage import conditional, files
 
@@ -35,21 +35,21 @@ def state_files(root: str) -> list[str]:
 
 def test_the_newest_stay(root: str) -> None:
     names = make_some(root)
-    assert removing.removable(root, 2) == names[:3]
+    assert removing.removable(root, 2, 0) == names[:3]
     said: list[str] = []
-    removal = removing.remove_old(root, 2, say=said.append)
+    removal = removing.remove_old(root, 2, 0, say=said.append)
     assert list(removal.items()) == [(name, "") for name in names[:3]]
     assert said == [f"{release_path(root, name)}: removed" for name in names[:3]]
     assert present(root) == records.all_names(root) == names[3:]
     assert state_files(root) == []
-    assert removing.remove_old(root, 2) == {}
-    assert removing.removable(root, 2) == []
+    assert removing.remove_old(root, 2, 0) == {}
+    assert removing.removable(root, 2, 0) == []
 
 
 def test_the_latest_stays_whatever_its_date(root: str) -> None:
     names = make_some(root, 2)
     newer = [make_release(root, f"2027-{month:02}-01") for month in (1, 2)]  # complete, but not switched to
-    assert list(removing.remove_old(root, 1).items()) == [(names[0], ""), (newer[0], "")]
+    assert list(removing.remove_old(root, 1, 0).items()) == [(names[0], ""), (newer[0], "")]
     assert present(root) == [names[1], newer[1]]
 
 
@@ -57,23 +57,37 @@ def test_without_a_latest_one(root: str) -> None:
     names = [make_release(root, f"2026-{month:02}-01") for month in (1, 2)]
     begun = name_of("2025-01-01")
     release_roots.make_files(root, begun)
-    assert removing.remove_old(root, 1) == {names[0]: ""}
+    assert removing.remove_old(root, 1, 0) == {names[0]: ""}
     assert records.unfinished_releases(root) == [begun]
 
 
-def test_what_is_read_or_locked_stays(root: str) -> None:
+def test_what_is_pinned_or_locked_stays(root: str) -> None:
     names = make_some(root)
+    files.write_bytes(files.join(release_path(root, names[0]), removing.KEEP), b"")
     said: list[str] = []
-    with leases.hold(release_path(root, names[0]), owner="training"), locks.hold(root, names[1], owner="build"):
-        removal = removing.remove_old(root, 1, say=said.append)
-        assert present(root) == [names[0], names[1], names[4]]
-    in_use = {names[0]: "it is read by training", names[1]: "it is locked by build"}
-    assert removal == in_use | dict.fromkeys(names[2:4], "")
-    assert f"{release_path(root, names[0])}: not removed, it is read by training" in said
-    with leases.hold(release_path(root, names[0])):
-        pass  # the attempt left no marker
-    removing.remove_old(root, 1)
+    with locks.hold(root, names[1], owner="build"):
+        removal = removing.remove_old(root, 1, 0, say=said.append)
+    assert present(root) == [names[0], names[1], names[4]]
+    assert removal == {names[1]: "it is locked by build"} | dict.fromkeys(names[2:4], "")
+    assert f"{release_path(root, names[1])}: not removed, it is locked by build" in said
+    files.delete([files.join(release_path(root, names[0]), removing.KEEP)])
+    removing.remove_old(root, 1, 0)
     assert present(root) == names[4:]
+
+
+def test_young_releases_stay(root: str) -> None:
+    now = datetime.datetime.now(datetime.UTC)
+    names = []
+    for month, days in enumerate((90, 61, 59, 1, 0), 1):
+        names.append(name_of(f"2026-{month:02}-01"))
+        release_roots.make_files(root, names[-1])
+        finished = (now - datetime.timedelta(days=days)).isoformat()
+        records.write_record(root, dataclasses.replace(record_of(names[-1]), finished=finished))
+    switch_latest(root, names[-1], "")
+    assert removing.removable(root, 1, 60) == names[:2]
+    assert removing.removable(root, 4, 60) == names[:1]
+    assert removing.remove_old(root, 1, 60) == dict.fromkeys(names[:2], "")
+    assert present(root) == names[2:]
 
 
 def test_abandoned_builds_go(root: str) -> None:
@@ -84,7 +98,7 @@ def test_abandoned_builds_go(root: str) -> None:
     for name in (old, built, same, new):
         release_roots.make_files(root, name)
     with locks.hold(root, built, owner="build"):
-        removal = removing.remove_old(root, 2)
+        removal = removing.remove_old(root, 2, 0)
     assert removal == {old: "", built: "it is locked by build"}
     assert records.unfinished_releases(root) == [built, same, new]
     assert present(root) == names
@@ -107,7 +121,7 @@ def test_what_becomes_the_latest_at_any_moment_stays(root: str) -> None:
                     outcomes.add(type(error))
 
         with release_roots.before_operations(come) as count:
-            removing.remove_old(place, 1)
+            removing.remove_old(place, 1, 0)
         latest = read_latest(place)
         outcomes.add(latest is None)
         assert latest is None or latest.name in present(place)
@@ -119,7 +133,7 @@ def test_what_becomes_the_latest_at_any_moment_stays(root: str) -> None:
 
 def test_at_least_one_stays(root: str) -> None:
     with pytest.raises(ValueError, match="keep=0"):
-        removing.remove_old(root, 0)
+        removing.remove_old(root, 0, 0)
 
 
 @pytest.mark.releases
@@ -131,7 +145,7 @@ def test_a_removal_that_was_killed_at_any_moment_is_finished(root: str) -> None:
         names = make_some(place, 2)
 
         def remove(place: str = place) -> None:
-            removing.remove_old(place, 1)
+            removing.remove_old(place, 1, 0)
 
         killed = release_roots.killed_before(operation, remove)
         begun += bool(killed and removing._begun(place))
@@ -140,9 +154,7 @@ def test_a_removal_that_was_killed_at_any_moment_is_finished(root: str) -> None:
             if records.read_record(release_path(place, name)) is not None:
                 for file in release_roots.FILES:
                     assert conditional.exists(files.join(release_path(place, name), file))
-        with leases.hold_any(place) as lease:
-            assert lease.name == names[-1]
-        removing.remove_old(place, 1)
+        removing.remove_old(place, 1, 0)
         assert present(place) == records.all_names(place) == names[1:]
         assert state_files(place) == []
         operation += 1
@@ -154,10 +166,10 @@ def test_a_removal_that_was_killed_before_it_began_is_forgotten(root: str) -> No
     names = make_some(root, 2)
     operation = 0
     while not removing._begun(root):
-        release_roots.killed_before(operation, lambda: removing.remove_old(root, 1))
+        release_roots.killed_before(operation, lambda: removing.remove_old(root, 1, 0))
         operation += 1
     assert present(root) == names
-    assert removing.remove_old(root, 2) == {}
+    assert removing.remove_old(root, 2, 0) == {}
     assert present(root) == names
     assert state_files(root) == []
 
@@ -167,7 +179,7 @@ def test_who_builds_a_release_anew_finishes_its_removal(root: str) -> None:
     names = make_some(root, 2)
     operation = 0
     while records.read_record(release_path(root, names[0])) is not None:
-        release_roots.killed_before(operation, lambda: removing.remove_old(root, 1))
+        release_roots.killed_before(operation, lambda: removing.remove_old(root, 1, 0))
         operation += 1
     with locks.hold(root, names[0]):
         assert removing.finish_removal(root, names[0])
@@ -175,8 +187,6 @@ def test_who_builds_a_release_anew_finishes_its_removal(root: str) -> None:
         assert names[0] not in records.all_names(root)
         make_release(root, names[0].date)
     assert present(root) == names
-    with leases.hold(release_path(root, names[0])) as lease:
-        lease.check()
 
 
 def test_links_in_a_release_are_not_followed(tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -186,7 +196,7 @@ def test_links_in_a_release_are_not_followed(tmp_path_factory: pytest.TempPathFa
     root = str(directory / "root")
     names = make_some(root, 2)
     os.symlink(directory / "mine", f"{release_path(root, names[0])}/link")
-    removing.remove_old(root, 1)
+    removing.remove_old(root, 1, 0)
     assert present(root) == names[1:]
     assert (directory / "mine" / "file").exists()
 
@@ -202,65 +212,8 @@ def test_what_cannot_be_deleted_is_one_sentence(
 
     monkeypatch.setattr("shutil.rmtree", refuse)
     with pytest.raises(RunFailedError, match=r"/text: this cannot be deleted \(Permission denied\)"):
-        removing.remove_old(root, 1)
+        removing.remove_old(root, 1, 0)
     monkeypatch.undo()
     assert present(root) == names[1:]
-    removing.remove_old(root, 1)
+    removing.remove_old(root, 1, 0)
     assert records.all_names(root) == names[1:]
-
-
-READ = """
-import sys
-from release_runs.roots import FILES
-from maskmill.releases import leases
-from maskmill.releases.names import release_path
-from maskmill.storage import conditional, files
-root = sys.argv[1]
-print("ready", flush=True)
-count = 0
-while True:
-    with leases.hold_any(root) as lease:
-        for _ in range(3):
-            for file, content in FILES.items():
-                found = conditional.read(files.join(lease.release, file))
-                assert found is not None and found[0] == content, f"{lease.release}/{file} is gone"
-        lease.check()
-        if lease.name.date >= "2027":
-            break
-    count += 1
-print("read", count, flush=True)
-"""
-
-REMOVE = """
-import sys
-from maskmill.releases import removing
-print("ready", flush=True)
-while True:
-    removing.remove_old(sys.argv[1], 1)
-"""
-
-
-@pytest.mark.releases
-def test_nothing_that_is_read_is_removed(root: str) -> None:
-    """Readers, removers that are killed, and one process that makes releases: all real, all at once."""
-    make_some(root, 1)
-    with contextlib.ExitStack() as stack:
-        readers = [release_roots.start(READ, root) for _ in range(2)]
-        for process in readers:
-            stack.callback(release_roots.end, process)
-            assert release_roots.line_of(process) == "ready"
-        dates = [f"{year}-{month:02}-01" for year in (2026, 2027) for month in range(2, 13, 5)]
-        for date in dates:
-            remover = release_roots.start(REMOVE, root)
-            assert release_roots.line_of(remover) == "ready"
-            switch_latest(root, make_release(root, date), "")
-            while len(records.all_names(root)) > 2:
-                assert remover.poll() is None, "the remover has failed"
-            release_roots.end(remover, signal.SIGKILL)
-        for process in readers:
-            assert release_roots.line_of(process).startswith("read ")
-    removing.remove_old(root, 1)
-    assert [str(name.date) for name in present(root)] == dates[-1:]
-    assert state_files(root) == []
-    assert conditional.exists(files.join(release_path(root, present(root)[0]), RECORD))
-    assert not conditional.exists(state_path(root, present(root)[0], "lock"))
