@@ -76,7 +76,8 @@ def test_releases_in_a_bucket(environment: Mapping[str, str], tmp_path: Path) ->
         n: o["generation"] for n, o in before.items() if n.startswith(prefix)
     }
 
-    done = commands.maskmill(*build, "--eval.num_examples_to_pick=5", "--keep=1", **environment)
+    keeps_one = "--keep=1", "--release.keep_days=0"
+    done = commands.maskmill(*build, "--eval.num_examples_to_pick=5", *keeps_one, **environment)
     assert done.returncode == 0, done.stderr
     assert names(environment) == {latest(environment)["release"]} != {first}
 
