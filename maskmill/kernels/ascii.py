@@ -7,7 +7,7 @@ ZERO, ONE, TWO, THREE, NINE = map(ord, "01239")
 COLON, SEMICOLON, LESS_THAN, EQUALS, GREATER_THAN, QUESTION = map(ord, ":;<=>?")
 UPPER_A, UPPER_H, UPPER_R, UPPER_T, UPPER_Z = map(ord, "AHRTZ")
 OPEN_BRACKET, BACKSLASH, CLOSE_BRACKET, CARET, UNDERSCORE = map(ord, "[\\]^_")
-LOWER_A, LOWER_C, LOWER_D, LOWER_F, LOWER_N, LOWER_X, LOWER_Z = map(ord, "acdfnxz")
+LOWER_A, LOWER_C, LOWER_D, LOWER_F, LOWER_N, LOWER_R, LOWER_U, LOWER_V, LOWER_X, LOWER_Z = map(ord, "acdfnruvxz")
 OPEN_BRACE, PIPE, CLOSE_BRACE, TILDE, DELETE = map(ord, "{|}~\x7f")
 
 LOWER_CASE = 0x20  # the bit by which a lower-case letter differs from its upper-case form

@@ -5,7 +5,16 @@ import pytest
 from made_up.extractors import tables_of
 
 from transforms.extraction.kernels.codes import PADDING, ROOM
-from transforms.extraction.kernels.formula import MAX_FORMULA, MAX_GROUPS, group_end, needs_brackets, put_formula
+from transforms.extraction.kernels.formula import (
+    MAX_FORMULA,
+    MAX_FRAMES,
+    PLACE_DENOMINATOR,
+    PLACE_LOOSE,
+    PLACE_POWER,
+    group_end,
+    needs_brackets,
+    put_formula,
+)
 
 # Compiled by themselves, as no page calls them, they take half a minute.
 pytestmark = pytest.mark.in_python
@@ -51,6 +60,59 @@ def formula(tex: str) -> str | None:
         ("\\{a\\}", "{a}"),
         ("a\\,b", "a b"),
         ("a &lt; b", "a<b"),
+        # Fractions of all forms, and what binds closer than they do.
+        ("{a \\over b}", "a/b"),
+        ("1 + {a+1 \\over 2b} + c", "1 + (a + 1)/(2b) + c"),
+        ("f = \\left( a \\over b \\right)^2", "f = (a/b)²"),
+        ("\\frac12", "1/2"),
+        ("\\frac ab", "a/b"),
+        ("\\tfrac12 a", "1/2 a"),
+        ("\\frac{1}2\\pi", "1/2 π"),
+        ("\\frac\\pi{2a}", "π/(2a)"),
+        ("x^\\frac12", "x^(1/2)"),
+        ("\\sqrt\\frac ab", "√(a/b)"),
+        ("\\frac{\\frac{a}{b}}{c}", "(a/b)/c"),
+        ("\\frac{-a}{b}", "(-a)/b"),
+        ("2\\frac{-a}{b}", "2(-a)/b"),
+        ("\\frac{\\partial f}{\\partial t}", "∂f/∂t"),
+        ("\\binom{n}{k}", "C(n, k)"),
+        ("\\binom nk", "C(n, k)"),
+        ("{n+1 \\choose k} = 1", "C(n + 1, k) = 1"),
+        # Roots, negations, labels.
+        ("\\sqrt[3]{x}", "³√x"),
+        ("\\sqrt[n+1]{ax}", "ⁿ⁺¹√ax"),
+        ("a \\not= b", "a ≠ b"),
+        ("a \\not\\in B", "a ∉ B"),
+        ("a \\not \\equiv b", "a ≢ b"),
+        ("\\overset{d}{\\to} x", "→^d x"),
+        ("a \\stackrel{f}{\\to} b", "a →^f b"),
+        ("\\underset{x}{\\operatorname{arg\\,max}} f", "arg max_x f"),
+        ("A \\xrightarrow{f+g} B", "A →^(f + g) B"),
+        ("\\lim_{x\\to0} f", "lim_(x → 0) f"),
+        ("\\sin^2 x", "sin² x"),
+        ("f^\\prime", "f′"),
+        ("f^{\\prime\\prime}", "f′′"),
+        ("a_\\text{max}", "a_max"),
+        ("\\operatorname{lcm} a", "lcm a"),
+        ("\\operatorname*{lcm}(a)", "lcm(a)"),
+        ("\\text{cost in $x$}", "cost in x"),
+        ("\\left<a\\right>", "⟨a⟩"),
+        ("\\left\\{ a \\right.", "{a"),
+        ("a \\hspace{1em} b", "ab"),
+        ("e^{i\\pi}", "e^(iπ)"),
+        ("é", "é"),
+        # Lines and cases.
+        ("|a| = \\begin{cases} a, & a \\ge 0 \\\\ -a, & a < 0. \\end{cases}", "|a| = {a, a ≥ 0; -a, a < 0}."),
+        ("\\left\\{\\begin{array}{ll} 1 & x \\\\ 2 & y \\end{array}\\right.", "{1, x; 2, y}"),
+        ("\\begin{align} a &= b \\\\ &= c \\end{align}", "a = b = c"),
+        ("\\begin{aligned} a &= b, \\\\[2pt] d &= c \\end{aligned}", "a = b, d = c"),
+        ("\\begin{matrix} \\frac{1}{2} \\end{matrix}y", "1/2y"),
+        ("a \\\\ b", "a; b"),
+        # Chemistry.
+        ("\\ce{SO4^2-}", "SO4²⁻"),
+        ("\\ce{2H2 + O2 -> 2H2O}", "2H2 + O2 → 2H2O"),
+        ("\\ce{A ->[H2O] B v}", "A → B ↓"),
+        ("\\ce{^{14}_{6}C}", "¹⁴₆C"),
     ],
 )
 def test_formulas_that_are_a_line(tex: str, expected: str) -> None:
@@ -63,12 +125,22 @@ def test_formulas_that_are_a_line(tex: str, expected: str) -> None:
         "{a",
         "a}",
         "\\unknowncommand",
-        "\\sqrt[3]{a}",
-        "\\frac12",
+        "\\sqrt[\\pi]{a}",
+        "\\frac{1}",
+        "x^",
+        "{a \\over b \\over c}",
         "a & b",
-        "a \\\\ b",
+        "\\begin{pmatrix} a & b \\end{pmatrix}",
+        "\\begin{array}{l} a \\\\ b \\end{array}",
+        "\\begin{tikzcd} a \\end{tikzcd}",
+        "\\begin{cases} a",
+        "a \\end{cases}",
+        "\\left( a",
+        "a \\right)",
+        "\\not x",
+        "\\ce{\\Delta}",
         "x^{2",
-        "{" * (MAX_GROUPS + 1) + "}" * (MAX_GROUPS + 1),
+        "{" * (MAX_FRAMES + 1) + "}" * (MAX_FRAMES + 1),
         "a" * (MAX_FORMULA + 1),
     ],
 )
@@ -86,6 +158,24 @@ def test_groups_end_at_their_own_brace() -> None:
     assert group_end(text, 0, 8) == -1
 
 
-@pytest.mark.parametrize(("tex", "expected"), [(b"ab1.5", False), (b"\\pi", False), (b"a+b", True), (b"a b", True)])
-def test_a_single_name_or_number_needs_no_brackets(tex: bytes, expected: bool) -> None:
-    assert needs_brackets(np.frombuffer(tex, np.uint8).copy(), 0, len(tex)) is expected
+@pytest.mark.parametrize(
+    ("written", "loose", "denominator", "power"),
+    [
+        ("ab1.5", False, False, False),
+        ("π", False, False, False),
+        ("⊥", False, False, False),
+        ("2a", False, True, True),
+        ("∂t", False, False, True),
+        ("2π", False, True, True),
+        ("a+b", True, True, True),
+        ("a b", True, True, True),
+        ("x²", True, True, True),
+        ("a∈b", True, True, True),
+    ],
+)
+def test_a_single_name_or_number_needs_no_brackets(written: str, loose: bool, denominator: bool, power: bool) -> None:
+    out = np.frombuffer(written.encode() + bytes(4), np.uint8).copy()
+    found = [
+        needs_brackets(out, 0, len(written.encode()), place) for place in (PLACE_LOOSE, PLACE_DENOMINATOR, PLACE_POWER)
+    ]
+    assert found == [loose, denominator, power]

@@ -24,6 +24,7 @@ WordKind = Literal[
     "list_title_end",
     "stub",
     "stub_start",
+    "switch",
 ]
 
 

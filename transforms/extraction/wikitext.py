@@ -9,6 +9,7 @@ import dataclasses
 import datetime
 import functools
 import re
+import unicodedata
 from collections.abc import Callable, Sequence
 from html.entities import html5
 from importlib import resources
@@ -67,14 +68,12 @@ _LISTED = {False: codes.LISTED_UNKNOWN, "unknown": codes.LISTED_FUNCTIONS, "all"
 
 _LISTS = {"sentences": codes.LISTS_SENTENCES, "keep": codes.LISTS_KEEP, "drop": codes.LISTS_DROP}
 
-# What data/tex_commands.tsv writes for commands that are not text.
-_TEX_COMMANDS = {
-    "": codes.TEX_IGNORED,
-    "{}": codes.TEX_GROUP,
-    "{}/{}": codes.TEX_FRACTION,
-    "delimiter": codes.TEX_DELIMITER,
-    "text": codes.TEX_TEXT,
+# What data/tex_commands.tsv writes for commands that are not text: `{}` shows their argument, others have a name.
+_TEX_COMMANDS = {"": codes.TEX_IGNORED, "{}": codes.TEX_GROUP, "{}/{}": codes.TEX_FRACTION} | {
+    name.removeprefix("TEX_").lower(): number for name, number in vars(codes).items() if name.startswith("TEX_")
 }
+_NEGATION = "\u0338"  # combined with the sign before it
+_SIGNS = "=<>"  # that `\\not` negates, beside commands
 
 
 def _all_cases(name: str) -> set[str]:
@@ -89,19 +88,33 @@ def _add_markup(words: template_rules.WordTable) -> None:
     for name, text in html5.items():
         if name.endswith(";"):
             words.add_text(codes.DOMAIN_ENTITY, name[:-1], text)
-    path = resources.files("transforms.extraction") / "data" / "tex_commands.tsv"
-    for line in path.read_text(encoding="utf-8").splitlines():
-        name, _, text = line.partition("\t")
-        if text in _TEX_COMMANDS:
-            words.add(codes.DOMAIN_TEX, name, 0, _TEX_COMMANDS[text])
-        else:
-            words.add_text(codes.DOMAIN_TEX, name, text)
+    _add_tex(words)
     for name in languages.interlanguage_prefixes():
         words.add(codes.DOMAIN_NAMESPACE, name, codes.NAMESPACE_LANGUAGE)
     for name in languages.interwiki_prefixes():
         words.add(codes.DOMAIN_NAMESPACE, name, codes.NAMESPACE_SITE)
     for name in languages.hidden_classes():
         words.add(codes.DOMAIN_HIDDEN, name, 1)
+
+
+def _add_tex(words: template_rules.WordTable) -> None:
+    """Adds TeX commands, and under `not NAME` what negates those that are signs."""
+    path = resources.files("transforms.extraction") / "data" / "tex_commands.tsv"
+    commands = dict(line.split("\t") for line in path.read_text(encoding="utf-8").splitlines())
+    for name, text in commands.items():
+        if text in _TEX_COMMANDS:
+            words.add(codes.DOMAIN_TEX, name, 0, _TEX_COMMANDS[text])
+            continue
+        words.add_text(codes.DOMAIN_TEX, name, text)
+        _add_negation(words, name, text)
+    for sign in _SIGNS:
+        _add_negation(words, sign, sign)
+
+
+def _add_negation(words: template_rules.WordTable, name: str, sign: str) -> None:
+    negated = unicodedata.normalize("NFC", sign.strip() + _NEGATION)
+    if sign.strip() and len(negated) == 1:
+        words.add_text(codes.DOMAIN_TEX, f"not {name}", f" {negated} ")
 
 
 def _add_namespaces(words: template_rules.WordTable, site: Site, language: Language) -> None:
@@ -129,8 +142,12 @@ def _add_language(words: template_rules.WordTable, language: Language) -> None:
             words.add(codes.DOMAIN_SECTION, form, value)
     for rank, name in enumerate(language.variants):
         words.add(codes.DOMAIN_VARIANT, name, rank)
+    for name in language.words("switch"):
+        words.add(codes.DOMAIN_SWITCH, name, 1)
     for name in language.words("disambiguation"):
         words.add(codes.DOMAIN_DISAMBIGUATION, name, 1)
+        if name.startswith("__"):
+            words.add(codes.DOMAIN_SWITCH, name.strip("_"), 1)
 
 
 def _redirect_pattern(language: Language) -> re.Pattern[str]:

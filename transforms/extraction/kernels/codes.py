@@ -21,7 +21,8 @@ DOMAIN_EXACT_TEMPLATE = 12  # as DOMAIN_TEMPLATE, of names of two or three capit
 DOMAIN_LOOKED_UP = 13  # words in names of templates that show what a database holds under their argument
 DOMAIN_COMPUTED = 14  # words in names of templates that show what they make of a number
 DOMAIN_QUOTED = 15  # names of arguments that hold a quotation
-DOMAIN_TABLES = 16  # a text; table i of the rules is domain DOMAIN_TABLES + i
+DOMAIN_SWITCH = 16  # names of behaviour switches in ASCII, without the underscores around them
+DOMAIN_TABLES = 17  # a text; table i of the rules is domain DOMAIN_TABLES + i
 DOMAIN_EXACT_TABLES = 1 << 16  # + i: keys of table i that differ from another one in their case alone; case-sensitive
 
 SECTION_OR_TOPIC = 2  # a title that may also be that of a section of prose, such as "Literature"
@@ -30,15 +31,35 @@ TAG_HIDDEN = 1  # extension tag whose content is dropped
 TAG_LITERAL = 2  # nowiki
 TAG_REFERENCE = 3
 TAG_MATH = 4
-LAST_RAW_TAG = TAG_MATH  # the content of those up to here is not wikitext
-TAG_TABLE, TAG_INLINE, TAG_BLOCK, TAG_BREAK, TAG_SUPERSCRIPT = range(5, 10)
+TAG_CHEMISTRY = 5
+TAG_CODE = 6  # dropped with its content, unless an attribute says that it stands in a line
+TAG_GLOSS = 7  # how the characters before it are read; often without its closing tag
+TAG_MAP = 8  # its attribute `text` shows
+LAST_RAW_TAG = TAG_MAP  # the content of those up to here is not wikitext
+TAG_TABLE, TAG_INLINE, TAG_BLOCK, TAG_BREAK, TAG_SUPERSCRIPT = range(9, 14)
 
 # What a TeX command does, when it does not stand for a text.
 TEX_IGNORED = -1
 TEX_GROUP = -2  # its argument shows
 TEX_FRACTION = -3
-TEX_DELIMITER = -4  # \left and \right: the dot that stands for no delimiter does not show
-TEX_TEXT = -5  # its argument is text, spaces included
+TEX_LEFT, TEX_RIGHT, TEX_MIDDLE = -4, -5, -6  # delimiters: the dot that stands for none does not show
+TEX_TEXT = -7  # its argument is text, spaces included
+TEX_OVER, TEX_CHOOSE = -8, -9  # stand between their arguments, which their group holds
+TEX_BINOMIAL = -10
+TEX_ROOT = -11
+TEX_NOT = -12  # negates the sign that follows
+TEX_ABOVE, TEX_BELOW = -13, -14  # the first argument is a label of the second
+TEX_OPERATOR = -15  # its argument is the name of a function
+TEX_ARROW = -16  # to the right, the argument is its label
+TEX_HIDDEN = -17  # its argument does not show
+TEX_BEGIN, TEX_END = -18, -19
+TEX_NEWLINE = -20
+TEX_CHEMISTRY = -21
+# Environments, whose names stand in braces.
+TEX_LINES = -22
+TEX_CASES = -23
+TEX_MATRIX = -24
+TEX_ARRAY = -25  # a matrix whose name is followed by what its columns are
 
 NAMESPACE_FILE, NAMESPACE_CATEGORY, NAMESPACE_LANGUAGE, NAMESPACE_OTHER, NAMESPACE_TEMPLATE = range(1, 6)
 NAMESPACE_SITE = 6  # another wiki: its prefix does not show

@@ -4,13 +4,15 @@ import numpy as np
 
 from maskmill.kernels import ascii, inlined_kernel, lean_kernel
 from transforms.extraction.kernels import codes
-from transforms.extraction.kernels.text import SPACES, byte_set, skip, skip_any, stands_at
+from transforms.extraction.kernels.text import SPACES, byte_set, find_any, is_separator, skip, skip_any, stands_at
 
 DEEPEST_HEADING = 6
 SHORTEST_COMMENT = 7  # bytes of `<!---->`
 COMMENT_START = np.frombuffer(b"<!-", np.uint8)
 COMMENT_END = np.frombuffer(b"-->", np.uint8)
 LIST_MARKS = byte_set(b"*#:;")
+LONGEST_BARRED = 40  # bytes between two bars
+BAR_ENDS = byte_set(b'|=[]{}<\n \t"')
 RULER = np.frombuffer(b"----", np.uint8)
 
 
@@ -53,13 +55,30 @@ def classify_heading(text, q, end):
 
 @inlined_kernel
 def divides_cells(text, q, n):
-    """True if `|` or `!!` stands on the line: a heading cell of a table that lost its start."""
+    """True if `|` or `!!` stands on the line, outside links and calls: heading cells that lost their table."""
     i = q
+    depth = 0
     while i < n and text[i] != ascii.NEWLINE:
-        if text[i] == ascii.PIPE or (text[i] == ascii.EXCLAMATION and text[i + 1] == ascii.EXCLAMATION):
+        c = text[i]
+        if c == ascii.OPEN_BRACKET or c == ascii.OPEN_BRACE:
+            depth += 1
+        elif c == ascii.CLOSE_BRACKET or c == ascii.CLOSE_BRACE:
+            depth -= 1
+        elif depth <= 0 and (c == ascii.PIPE or (c == ascii.EXCLAMATION and text[i + 1] == ascii.EXCLAMATION)):
             return True
         i += 1
     return False
+
+
+@inlined_kernel
+def starts_with_bars(text, q, n):
+    """True if the line starts with something short between bars, as the sign of a size or a number: `|x| is`.
+
+    A line of a table that lost its start, or of a template, has a space, an attribute or a name behind its bar.
+    """
+    i = find_any(text, q + 1, min(n, q + LONGEST_BARRED), BAR_ENDS)
+    behind = text[i + 1]
+    return i > q + 1 and text[i] == ascii.PIPE and i < n - 1 and (behind == ascii.SPACE or is_separator(behind))
 
 
 @inlined_kernel
@@ -83,6 +102,8 @@ def classify_other(text, q, n):
         return (codes.LINE_BLANK if q >= n or text[q] == ascii.NEWLINE else codes.LINE_INDENTED), q
     if is_list_mark(c):
         return classify_item(text, q, n)
+    if c == ascii.PIPE and starts_with_bars(text, q, n):
+        return codes.LINE_PROSE, q
     if c == ascii.PIPE or (c == ascii.EXCLAMATION and divides_cells(text, q, n)):
         return codes.LINE_DROPPED, q
     if stands_at(text, q, RULER):

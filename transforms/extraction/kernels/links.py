@@ -6,11 +6,13 @@ from maskmill.kernels import ascii, inlined_kernel, lean_kernel
 from transforms.extraction.kernels import codes
 from transforms.extraction.kernels.tables import find
 from transforms.extraction.kernels.tags import same_name, skip_comment
-from transforms.extraction.kernels.text import byte_set, find_any, is_letter, skip, trim
+from transforms.extraction.kernels.text import byte_set, find_any, is_letter, separator_at, skip, stands_at, trim
 
 NAMESPACE_NONE = 0
 OPENING_PARENS, COLONS, SEMICOLONS = byte_set(b"("), byte_set(b":"), byte_set(b";")
-ADDRESS_ENDS = byte_set(b" <[{")
+# Beside spaces, what ends the address of an external link.
+ADDRESS_ENDS = byte_set(bytes(range(ascii.SPACE + 1)) + b'"<>[]\x7f')
+LESS, GREATER = np.frombuffer(b"&lt;", np.uint8), np.frombuffer(b"&gt;", np.uint8)
 FLAGS_ENDS = byte_set(b"|:{")
 LONGEST_FLAGS = 20  # bytes of a variant that are looked at for its flags, and for a language's code
 
@@ -108,10 +110,38 @@ def names_category(text, inner, inner_end, tables):
 
 
 @lean_kernel
+def call_end(text, i, end):
+    """One past the braces that close the call whose first brace is at i; `end` if none do."""
+    depth = 0
+    while i < end:
+        if text[i] == ascii.OPEN_BRACE:
+            depth += 1
+        elif text[i] == ascii.CLOSE_BRACE:
+            depth -= 1
+            if depth == 0:
+                return i + 1
+        i += 1
+    return end
+
+
+@lean_kernel
 def external_shows(text, inner, inner_end):
-    """Where what an external link shows starts, its content being text[inner:inner_end]; inner_end if nothing."""
-    j = find_any(text, inner, inner_end, ADDRESS_ENDS)
-    return skip(text, j, inner_end, ascii.SPACE)
+    """Where what an external link shows starts, its content being text[inner:inner_end]; inner_end if nothing.
+
+    Its address ends where MediaWiki ends it: at a space of any kind, a quote, an angle bracket, italics. Calls in it
+    belong to it.
+    """
+    j = inner
+    while j < inner_end and not ADDRESS_ENDS[text[j]] and separator_at(text, j) == 0:
+        if text[j] == ascii.APOSTROPHE and text[j + 1] == ascii.APOSTROPHE:
+            break
+        if text[j] == ascii.AMPERSAND and (stands_at(text, j, LESS) or stands_at(text, j, GREATER)):
+            break
+        is_call = text[j] == ascii.OPEN_BRACE and text[j + 1] == ascii.OPEN_BRACE
+        j = call_end(text, j, inner_end) if is_call else j + 1
+    while j < inner_end and separator_at(text, j) > 0:
+        j += separator_at(text, j)
+    return min(j, inner_end)
 
 
 @inlined_kernel

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from maskmill.kernels import ascii, inlined_kernel, lean_kernel
 from transforms.extraction.kernels import codes
+from transforms.extraction.kernels.chemistry import put_chemistry
 from transforms.extraction.kernels.formula import put_formula
 from transforms.extraction.kernels.lines import classify_line, is_list_mark, stray_bold
 from transforms.extraction.kernels.links import external_shows, link_shows, names_category, namespace_of, variant_shows
@@ -45,6 +46,7 @@ from transforms.extraction.kernels.tags import put_tag
 from transforms.extraction.kernels.text import (
     BRACKET_MARK,
     MARK,
+    NEWLINES,
     SPACES,
     byte_set,
     copy,
@@ -82,7 +84,6 @@ MAX_RULE_DEPTH = 24  # template calls among them
 OUTPUT_MARGIN = 64  # bytes at the end of the output that no rule writes to
 DEEPEST_APPENDIX = 2  # level of the headings that can start a section of sources and links
 LONGEST_SWITCH = 80  # bytes of a behaviour switch
-SHORTEST_SWITCH = 5
 LONGEST_LEAD = 60  # bytes beside links to categories that do not make a sentence of a line
 LONGEST_PREFIX = 60  # bytes looked at for the namespace of a link that is never closed
 
@@ -525,30 +526,34 @@ def put_stray_closer(page, p, o, c):
 
 @inlined_kernel
 def switch_end(text, p, limit):
-    """One past the behaviour switch `__NAME__` that starts at p; 0 if there is none.
-
-    Its name is in capitals, or in a script that MediaWiki's translations write their switches in.
-    """
-    if text[p + 1] != ascii.UNDERSCORE:
-        return 0
+    """(one past the name in capitals between two underscores on either side that starts at p, whether it is ASCII); 0
+    if there is none."""
+    is_ascii = True
     j = p + 2
     stop = min(limit - 1, p + LONGEST_SWITCH)
-    while j < stop:
+    while j < stop and text[p + 1] == ascii.UNDERSCORE:
         c = text[j]
         if c == ascii.UNDERSCORE and text[j + 1] == ascii.UNDERSCORE:
-            return j + 2 if j - p >= SHORTEST_SWITCH else 0
+            return j + 2 if j > p + 2 else 0, is_ascii
         if not (is_capital(c) or c >= ascii.NOT_ASCII or c == ascii.UNDERSCORE):
-            return 0
+            break
+        is_ascii = is_ascii and c < ascii.NOT_ASCII
         j += 1
-    return 0
+    return 0, is_ascii
 
 
 @inlined_kernel
-def put_underscore(page, p, o):
-    """Writes the `_` at p, unless it starts a behaviour switch."""
-    j = switch_end(page.text, p, page.state[STATE_LIMIT])
+def put_underscore(page, p, o, tables):
+    """Writes the `_` at p, unless it starts a behaviour switch.
+
+    That is one that MediaWiki knows, one that has its line to itself, or one in a script that MediaWiki's translations
+    write their switches in. Others are text, as `__FILE__`.
+    """
+    j, is_ascii = switch_end(page.text, p, page.state[STATE_LIMIT])
     if j > 0:
-        return j, o
+        is_line = page.state[STATE_DEPTH] == 0 and line_is_blank(page, o) and ends_line(page.text, j, page.n)
+        if not is_ascii or is_line or find(tables, codes.DOMAIN_SWITCH, page.text, p + 2, j - 2) >= 0:
+            return j, o
     return p + 1, put_byte(page.out, o, ascii.UNDERSCORE)
 
 
@@ -572,15 +577,20 @@ def run_end(page, p, e):
 
 @inlined_kernel
 def put_unclosed_brackets(page, p, o, j, tables):
-    """Passes over the brackets text[p:j], which open nothing; a link to a file drops its line, caption and all."""
+    """Passes over the brackets text[p:j], which open nothing; a link to a file drops the rest of its line."""
     text = page.text
     if j - p == 1:
         return j, put_byte(page.out, o, ascii.OPEN_BRACKET)
     if page.state[STATE_DEPTH] == 0:
         colon = find_any(text, j, min(page.state[STATE_LIMIT], j + LONGEST_PREFIX), COLON_OR_END)
         kind = namespace_of(text, j, colon, tables) if text[colon] == ascii.COLON else 0
-        if kind == codes.NAMESPACE_FILE or (kind == codes.NAMESPACE_CATEGORY and line_is_blank(page, o)):
+        blank = line_is_blank(page, o)
+        if blank and (kind == codes.NAMESPACE_FILE or kind == codes.NAMESPACE_CATEGORY):
             page.state[STATE_LINE_KIND] = codes.LINE_DROPPED
+        elif kind == codes.NAMESPACE_FILE:
+            if page.state[STATE_LINE_KIND] == codes.LINE_PROSE:
+                page.state[STATE_LINE_KIND] = codes.LINE_ALONE  # what follows is no part of its sentence
+            return find_any(text, j, page.n, NEWLINES), put_mark(page.out, o)
     return j, o
 
 
@@ -742,26 +752,33 @@ def put_literal_text(text, p, end, out, o, tables):
 @inlined_kernel
 def put_math(page, o, e, tables):
     """Writes the formula that event e is, unless it has a line to itself: then it is not a part of a sentence."""
-    text = page.text
-    end = np.int64(page.events[e].end)
+    text, event = page.text, page.events[e]
+    end = np.int64(event.end)
     j = skip_any(text, end, page.n, BEHIND_FORMULA)
     blank = line_is_blank(page, o)
     if blank and page.state[STATE_DEPTH] == 0 and (text[j] == ascii.NEWLINE or j >= page.n):
         return j, put_mark(page.out, o)
-    inner, inner_end = np.int64(page.events[e].inner_start), np.int64(page.events[e].inner_end)
-    after = put_formula(text, inner, inner_end, page.out, o, tables)
+    inner, inner_end = np.int64(event.inner_start), np.int64(event.inner_end)
+    if event.tag == codes.TAG_MATH:
+        after = put_formula(text, inner, inner_end, page.out, o, tables)
+    else:
+        after = put_chemistry(text, inner, inner_end, page.out, o, o + 2 * (end - event.start))
     return end, after if after > o else put_mark(page.out, o)
 
 
 @inlined_kernel
 def put_raw(page, o, e, tables):
-    """Writes what the extension tag that event e is shows."""
+    """Writes or enters what the extension tag that event e is shows."""
     event = page.events[e]
-    if event.tag == codes.TAG_MATH:
+    start, end = np.int64(event.inner_start), np.int64(event.inner_end)
+    if event.tag == codes.TAG_MATH or event.tag == codes.TAG_CHEMISTRY:
         return put_math(page, o, e, tables)
     if event.tag == codes.TAG_LITERAL:
-        start, end = np.int64(event.inner_start), np.int64(event.inner_end)
         return np.int64(event.end), put_literal_text(page.text, start, end, page.out, o, tables)
+    if event.tag == codes.TAG_CODE:
+        return np.int64(event.end), copy(page.text, start, end, page.out, o)
+    if event.tag == codes.TAG_MAP:
+        return put_shown(page, o, e, start, end)
     return np.int64(event.end), put_mark(page.out, o)
 
 
@@ -836,7 +853,7 @@ def put_markup(page, p, o, tables):
     if c == ascii.CLOSE_BRACKET or c == ascii.CLOSE_BRACE:
         return put_stray_closer(page, p, o, c)
     if c == ascii.UNDERSCORE:
-        return put_underscore(page, p, o)
+        return put_underscore(page, p, o, tables)
     if c == MARK or c == BRACKET_MARK:
         return p + 1, o
     if c == ascii.CARRIAGE_RETURN:  # of a template's definition: those of pages are line ends by now

@@ -18,6 +18,7 @@ from transforms.extraction.kernels import codes
 from transforms.extraction.kernels.chemistry import put_chemistry
 from transforms.extraction.kernels.formula import put_formula
 from transforms.extraction.kernels.tables import Tables, find, find_in_table, record
+from transforms.extraction.kernels.tags import skip_comment
 from transforms.extraction.kernels.text import (
     MINUS_SIGN,
     SUPERSCRIPT_MINUS,
@@ -212,7 +213,7 @@ def put_formatted(tables, form, out, o, room, start, end):
     if form == codes.FORMAT_SUPERSCRIPT or form == codes.FORMAT_EXPONENT:
         return put_exponent(out, o, room, start, end)
     if form == codes.FORMAT_CHEMISTRY:
-        return put_chemistry(out, o, room, start, end)
+        return put_chemistry(out, start, end, out, o, room)
     if form == codes.FORMAT_FORMULA:
         # The formula's text is at most twice as long, but for its last symbol.
         return -1 if o + 2 * (end - start) + LONGEST_SYMBOL > room else put_formula(out, start, end, out, o, tables)
@@ -479,6 +480,8 @@ def find_template(text, start, end, tables):
     """
     words = tables.words
     start = skip_any(text, start, end, BEFORE_NAMES)
+    while start < end and text[start] == ascii.LESS_THAN and skip_comment(text, start, end) > start + 1:
+        start = skip_any(text, skip_comment(text, start, end), end, BEFORE_NAMES)
     j = start
     colons = 0
     stop = min(end, start + codes.MAX_TARGET)

@@ -15,17 +15,31 @@ from numpy.typing import NDArray
 
 from maskmill.kernels import ascii, inlined_kernel, lean_kernel
 from transforms.extraction.kernels import codes
-from transforms.extraction.kernels.links import namespace_of
+from transforms.extraction.kernels.links import ADDRESS_ENDS, namespace_of
 from transforms.extraction.kernels.tables import find, record
 from transforms.extraction.kernels.tags import (
+    TEXT,
+    attribute_value,
     closing_tag,
     comment_end,
+    extension_tag_end,
+    gloss_end,
     is_hidden,
+    is_inline_code,
     starts_comment,
     tag_end,
     tag_name_end,
 )
-from transforms.extraction.kernels.text import byte_set, find_any, has_word, is_letter, skip, trim
+from transforms.extraction.kernels.text import (
+    byte_set,
+    find_any,
+    has_word,
+    is_letter,
+    separator_at,
+    skip,
+    stands_at,
+    trim,
+)
 
 MAX_RUN = 8  # braces or brackets of one run that can open something; more are literal
 MAX_VARIANTS = 8  # `-{` open at once
@@ -61,10 +75,15 @@ STATE_LINE = 3  # the position of the last newline
 STATE_NO_COMMENT_END = 4  # 1 once no `-->` was found
 STATES = 5
 
-# What an external link can start with, one a row, zeros behind it (https://www.mediawiki.org/wiki/Help:Links).
-_PROTOCOLS = (b"//", b"http://", b"https://", b"ftp://", b"ftps://", b"mailto:", b"irc:", b"news:")
+# What an external link can start with, one a row, zeros behind it: those of MediaWiki's $wgUrlProtocols.
+_PROTOCOLS = (
+    *(b"//", b"http://", b"https://", b"ftp://", b"ftps://", b"mailto:", b"irc://", b"ircs://", b"news:", b"nntp://"),
+    *(b"bitcoin:", b"geo:", b"git://", b"gopher://", b"magnet:", b"matrix:", b"mms://", b"redis://", b"sftp://"),
+    *(b"sip:", b"sips:", b"sms:", b"ssh://", b"svn://", b"tel:", b"telnet://", b"urn:", b"xmpp:"),
+)
 PROTOCOLS = np.array([list(name.ljust(9, b"\0")) for name in _PROTOCOLS], np.uint8)
 PROTOCOL_LENGTHS = (PROTOCOLS != 0).sum(axis=1)
+BAR_CALL = np.frombuffer(b"{{!}}", np.uint8)  # which gives a bar
 
 
 class Scan(NamedTuple):
@@ -103,11 +122,22 @@ def starts_line(text, i):
 
 @lean_kernel
 def starts_url(text, i):
-    """True if a protocol that MediaWiki links stands at i."""
+    """True if a protocol that MediaWiki links stands at i, and some of an address behind it."""
+    if text[i] != ascii.SLASH and not is_letter(text[i]):
+        return False
     for row in range(len(PROTOCOL_LENGTHS)):
+        after = i + PROTOCOL_LENGTHS[row]
         if has_word(text, i, PROTOCOLS[row, : PROTOCOL_LENGTHS[row]]):
-            return True
+            return not ADDRESS_ENDS[text[after]] and separator_at(text, after) == 0
     return False
+
+
+@lean_kernel
+def bar_before(text, i):
+    """Where the bar that ends before i starts, which can be `{{!}}`; -1 if none does."""
+    if i > 0 and text[i - 1] == ascii.PIPE:
+        return i - 1
+    return i - len(BAR_CALL) if i >= len(BAR_CALL) and stands_at(text, i - len(BAR_CALL), BAR_CALL) else -1
 
 
 @lean_kernel
@@ -223,15 +253,17 @@ def open_braces(scan, i):
     """Opens what starts with the `{` at i: a table, templates, parameters; where to go on."""
     text = scan.text
     j = skip(text, i, scan.n, ascii.OPEN_BRACE)
-    if j - i > 1:
+    is_call = j - i == 3 and stands_at(text, i + 1, BAR_CALL) and starts_line(text, i)
+    if j - i > 1 and not is_call:
         open_run(scan, i, j, STACK_BRACE)
         return j
-    if text[i + 1] != ascii.PIPE or text[i + 2] == ascii.CLOSE_BRACE or not starts_line(text, i):
+    is_bar = text[i + 1] == ascii.PIPE and text[i + 2] != ascii.CLOSE_BRACE and starts_line(text, i)
+    if not (is_call or is_bar):
         return j
     row = add_event(scan, i, codes.EVENT_TABLE)
     scan.events[row].tag = codes.TAG_TABLE
     push(scan, STACK_TABLE, i, row)
-    return i + 2
+    return i + 1 + len(BAR_CALL) if is_call else i + 2
 
 
 @inlined_kernel
@@ -241,9 +273,10 @@ def close_table(scan, i, run):
     Templates and table elements that are open inside the table keep it open, but a template does not that this run is
     too short to close.
     """
-    if scan.counts[STACK_TABLE] == 0 or i == 0 or scan.text[i - 1] != ascii.PIPE:
+    bar = bar_before(scan.text, i) if scan.counts[STACK_TABLE] > 0 else -1
+    if bar < 0:
         return False
-    if not (run == 1 or run == 3 or scan.counts[STACK_BRACE] == 0) or not starts_line(scan.text, i - 1):
+    if not (run == 1 or run == 3 or scan.counts[STACK_BRACE] == 0) or not starts_line(scan.text, bar):
         return False
     top = scan.state[STATE_DEPTH]
     while top > 0 and scan.stack[top - 1].kind != STACK_TABLE:
@@ -288,6 +321,8 @@ def close_braces(scan, i):
         close_run(scan, top, i, count, codes.EVENT_PARAMETER if count == 3 else codes.EVENT_TEMPLATE)
         i += count
         run -= count
+    if run == 1 and close_table(scan, i, run):
+        return j
     if run >= 1 and scan.counts[STACK_VARIANT] > 0 and scan.text[j] == ascii.HYPHEN and close_variant(scan, j):
         return j + 1
     return j
@@ -421,23 +456,47 @@ def add_comment(scan, i):
 
 
 @inlined_kernel
+def add_shown_attribute(scan, tag, end, after):
+    """Adds a map, whose opening tag ends at `end` and which ends before `after`: an attribute of it shows."""
+    row = add_event(scan, tag.start, codes.EVENT_RAW)
+    scan.events[row].tag = tag.kind
+    value, value_end = attribute_value(scan.text, tag.name_end, end, TEXT)
+    close_event(scan, row, after, value, value_end)
+
+
+@inlined_kernel
 def add_raw_element(scan, tag):
     """Adds the extension tag whose opening tag this is, with its content, if it is closed; where to go on."""
     text, n = scan.text, scan.n
     if scan.unclosed[tag.number]:
         return tag.name_end
-    end = tag_end(text, tag.name_end - 1, n)
-    if end < 0 or text[end - 1] == ascii.SLASH:
+    end = extension_tag_end(text, tag.name_end - 1, n)
+    if end < 0:
+        return tag.name_end
+    if text[end - 1] == ascii.SLASH:
+        if tag.kind == codes.TAG_MAP:
+            add_shown_attribute(scan, tag, end - 1, end + 1)
         return tag.name_end
     length = tag.name_end - tag.name
-    close, is_cut = closing_tag(text, end + 1, n, tag.name, length, tag.kind == codes.TAG_REFERENCE)
-    if close < 0:
-        scan.unclosed[tag.number] = not is_cut
-        return tag.name_end
-    close_end = tag_end(text, close, n)
-    after = close_end + 1 if close_end >= 0 else close + 2 + length
+    if tag.kind == codes.TAG_GLOSS:
+        close, after = gloss_end(text, end + 1, n)
+        if close < 0:
+            return tag.name_end
+    else:
+        close, is_cut = closing_tag(text, end + 1, n, tag.name, length, tag.kind == codes.TAG_REFERENCE)
+        if close < 0:
+            scan.unclosed[tag.number] = not is_cut
+            return tag.name_end
+        close_end = tag_end(text, close, n)
+        after = close_end + 1 if close_end >= 0 else close + 2 + length
+    if tag.kind == codes.TAG_MAP:
+        add_shown_attribute(scan, tag, end, after)
+        return after
+    kind = tag.kind
+    if kind == codes.TAG_CODE and not is_inline_code(text, tag.name_end, end):
+        kind = codes.TAG_HIDDEN
     row = add_event(scan, tag.start, codes.EVENT_RAW)
-    scan.events[row].tag = tag.kind
+    scan.events[row].tag = kind
     close_event(scan, row, after, end + 1, close)
     return after
 

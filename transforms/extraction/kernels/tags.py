@@ -8,6 +8,7 @@ from maskmill.kernels import ascii, inlined_kernel, lean_kernel
 from transforms.extraction.kernels import codes
 from transforms.extraction.kernels.tables import find
 from transforms.extraction.kernels.text import (
+    BLANKS,
     MINUS_SIGN,
     NEWLINES,
     SUPERSCRIPT_MINUS,
@@ -30,6 +31,12 @@ LONGEST_INNER_COMMENT = 1000  # bytes of a comment inside a tag, a heading or a 
 
 DISPLAY = np.frombuffer(b"display", np.uint8)
 NONE = np.frombuffer(b"none", np.uint8)
+INLINE = np.frombuffer(b"inline", np.uint8)
+ENCLOSE = np.frombuffer(b"enclose", np.uint8)
+TEXT = np.frombuffer(b"text", np.uint8)
+LONGEST_GLOSS = 1000  # bytes of a gloss that are looked at, so that time stays linear
+RUBY_LETTERS = byte_set(b"tpbu")  # the second letters of `<rt>`, `<rp>`, `<rb>`, `<rtc>` and `<ruby>`
+LINE_OR_TAG_ENDS = byte_set(b">\n")
 CLASS = np.frombuffer(b"class", np.uint8)
 
 LONGEST_POWER = 12  # bytes of `<sup>` that are looked at for digits and signs
@@ -83,6 +90,70 @@ def tag_end(text, i, n):
         else:
             j += 1
     return -1
+
+
+@lean_kernel
+def extension_tag_end(text, i, n):
+    """As `tag_end`, for extension tags: MediaWiki takes what stands up to the next `>` for attributes, if it is on the
+    line; `<ref a<ref>` is one tag."""
+    end = tag_end(text, i, n)
+    if end < 0:
+        j = find_any(text, i, n, LINE_OR_TAG_ENDS)
+        if j < n and text[j] == ascii.GREATER_THAN:
+            return j
+    return end
+
+
+@lean_kernel
+def attribute_value(text, start, end, name):
+    """(start, end) of the value of the attribute `name` among text[start:end]; (-1, -1) if it is not there.
+
+    The value of an attribute without an equals sign is empty.
+    """
+    i = start
+    while i + len(name) <= end:
+        after = i + len(name)
+        if SPACES_AND_QUOTES[text[i - 1]] and has_word(text, i, name) and not is_alphanumeric(text[after]):
+            j = skip_any(text, after, end, BLANKS)
+            if j >= end or text[j] != ascii.EQUALS:
+                return after, after
+            j = skip_any(text, j + 1, end, BLANKS)
+            quote = text[j]
+            if quote != ascii.DOUBLE_QUOTE and quote != ascii.APOSTROPHE:
+                return j, find_any(text, j, end, BLANKS)
+            k = j + 1
+            while k < end and text[k] != quote:
+                k += 1
+            return j + 1, k
+        i += 1
+    return -1, -1
+
+
+@lean_kernel
+def is_inline_code(text, start, end):
+    """True if the attributes text[start:end] of a tag say that the code it holds stands in a line of text."""
+    inline, _ = attribute_value(text, start, end, INLINE)
+    value, value_end = attribute_value(text, start, end, ENCLOSE)
+    return inline >= 0 or (value_end - value == len(NONE) and has_word(text, value, NONE))
+
+
+@lean_kernel
+def gloss_end(text, i, n):
+    """(end of the content, one past the element) of the gloss whose content starts at i; (-1, -1) if it has no end.
+
+    Where its closing tag is left out, it ends before the next tag of its kind, or with what it belongs to.
+    """
+    stop = min(n, i + LONGEST_GLOSS)
+    while i < stop:
+        if text[i] == ascii.LESS_THAN:
+            closing = text[i + 1] == ascii.SLASH
+            name = i + 1 + closing
+            second = text[name + 1] | ascii.LOWER_CASE
+            if (text[name] | ascii.LOWER_CASE) == ascii.LOWER_R and RUBY_LETTERS[second]:
+                end = tag_end(text, i, n) if closing and second != ascii.LOWER_U else i - 1
+                return (i, end + 1) if end >= i - 1 else (-1, -1)
+        i += 1
+    return -1, -1
 
 
 @lean_kernel
@@ -270,8 +341,8 @@ def put_tag(text, p, limit, out, o, depth, tables):
     if row < 0:
         return put_less_than(out, o, p)
     kind = tables.words[row].value
-    dropped = kind == codes.TAG_REFERENCE or kind == codes.TAG_HIDDEN
-    end = tag_end(text, name_end - 1, limit)
+    dropped = kind <= codes.LAST_RAW_TAG and kind != codes.TAG_LITERAL
+    end = extension_tag_end(text, name_end - 1, limit) if dropped else tag_end(text, name_end - 1, limit)
     if end < 0:
         if dropped or closing:
             return min(name_end, limit), put_mark(out, o)
@@ -281,6 +352,6 @@ def put_tag(text, p, limit, out, o, depth, tables):
         return end, put_byte(out, o, ascii.NEWLINE if depth == 0 else ascii.SPACE)
     if kind == codes.TAG_SUPERSCRIPT and not closing:
         return put_superscript_tag(text, end, limit, out, o)
-    if dropped or kind == codes.TAG_MATH:
+    if dropped:
         return end, put_mark(out, o)
     return end, o

@@ -50,6 +50,12 @@ SPACES = byte_set(b" \t")
 BLANKS = byte_set(bytes((*b" \n\t\r", MARK)))
 
 
+NO_BREAK_SPACE = utf8("\u00a0")
+FIRST_EN_SPACE, LAST_EN_SPACE = utf8("\u2000"), utf8("\u200a")
+WIDE_SPACES = tuple(map(utf8, "\u1680\u202f\u205f\u3000"))
+FIRST_WIDE_SPACE = 0xE1  # the first byte of the first of them
+
+
 @lean_kernel
 def is_letter(c):
     """True for an ASCII letter."""
@@ -90,6 +96,20 @@ def is_separator(c):
 def is_blank(c):
     """True for white space and the mark of something dropped."""
     return BLANKS[c]
+
+
+@lean_kernel
+def separator_at(text, i):
+    """The bytes of the space that stands at i, of those that Unicode calls space separators; 0 if none does."""
+    c = text[i]
+    if c == ascii.SPACE:
+        return 1
+    if c == NO_BREAK_SPACE >> 8 and text[i + 1] == NO_BREAK_SPACE & 0xFF:
+        return 2
+    if c < FIRST_WIDE_SPACE:
+        return 0
+    three = three_bytes(text, i)
+    return 3 if FIRST_EN_SPACE <= three <= LAST_EN_SPACE or three in WIDE_SPACES else 0
 
 
 @lean_kernel
