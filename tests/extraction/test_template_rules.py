@@ -106,6 +106,7 @@ def test_a_line_that_is_none_is_named(text: str, message: str) -> None:
         ("a = {!clock}", "x line 5: there is no function 'clock'"),
         ("a = {!age:1,2}", "x line 5: an age needs three or six arguments"),
         ("a = [{?^end}b]", r"x line 5: there is no circumstance 'end' in the pattern '\[\{\?\^end\}b\]'"),
+        ("a = {!converted:1 2}", "x line 5: a conversion needs a value, its unit, the wanted unit and the precision"),
         ("a = [{?1=}b]", "x line 5: a test for an empty value"),
         ("fine = {1}\nb = {2", r"x line 6: a \{ is not closed"),
     ],

@@ -207,12 +207,12 @@ CASES = {
         "a the c d e g",
     ),
     # Templates with rules.
-    "convert": ("a {{convert|10|km|mi}} b", "a 10 kilometres b"),
-    "convert in front of a noun": ("a {{convert|20|m|adj=on}} wall", "a 20-metre wall"),
-    "convert short": ("{{convert|1234567|km2|abbr=on}}", "1,234,567 km²"),
+    "convert": ("a {{convert|10|km|mi}} b", "a 10 kilometres (6.2 mi) b"),
+    "convert in front of a noun": ("a {{convert|20|m|adj=on}} wall", "a 20-metre (66 ft) wall"),
+    "convert short": ("{{convert|1234567|km2|abbr=on}}", "1,234,567 km² (476,669 sq mi)"),
     "convert to symbols": (
         "{{cvt|1020|mm}}, {{cvt|10|-|14|cm}}, {{cvt|603|km2|mi2}}, {{cvt|10.6|mi/h}}, {{cvt|6|ft|4|in}}",
-        "1,020 mm, 10–14 cm, 603 km², 10.6 mph, 6 ft 4 in",
+        "1,020 mm (40 in), 10–14 cm (3.9–5.5 in), 603 km² (233 sq mi), 10.6 mph (17.1 km/h), 6 ft 4 in",
     ),
     "set": ("{{math|1=''gH'' = {{mset|''gh'' : ''h'' in ''H''}}}} and {{mset|a|b}}", "gH = {gh : h in H} and {a, b}"),
     "what may be out of date": (
@@ -221,7 +221,7 @@ CASES = {
     ),
     "density": (
         "{{convert|215.2|PD/km2|PD/sqmi}}, {{cvt|926.8|/km2|/sqmi}}",
-        "215.2 inhabitants per square kilometre, 926.8 /km²",
+        "215.2 inhabitants per square kilometre (557/sq mi), 926.8 /km² (2,400/sq mi)",
     ),
     "letters after a name": (
         "A B {{post-nominals|country=GBR|FRS|size=100%|JP}}, C D {{postnominals|post-noms=[[Order|OM]]}}",
@@ -231,8 +231,8 @@ CASES = {
         "{{Escyr|2022||2022 contest}}, {{escyr|2007|Dance}}, {{esccnty|Ukraine|y=2022}}",
         "2022 contest, 2007, Ukraine",
     ),
-    "convert one": ("{{convert|1|mi}}", "1 mile"),
-    "convert a range": ("{{convert|5|to|10|ft}}", "5 to 10 feet"),
+    "convert one": ("{{convert|1|mi}}", "1 mile (1.6 km)"),
+    "convert a range": ("{{convert|5|to|10|ft}}", "5 to 10 feet (1.5 to 3.0 m)"),
     "convert feet and inches": ("{{convert|6|ft|4|in|cm}}", "6 feet 4 inches"),
     "language": ("{{lang|fr|b}} {{lang-ru|Москва|Moskva}}", "b Russian: Москва, romanized: Moskva"),
     "nihongo": ("{{nihongo|Mount Fuji|富士山|Fujisan}} is", "Mount Fuji (富士山, Fujisan) is"),
@@ -255,7 +255,10 @@ CASES = {
     "case that matters": ("{{PER}} and {{per}} b", "Peru and b"),
     # What was false.
     "inflation": ("It cost $5 (${{Inflation|US|5|1965}} at 2020 prices) then.", "It cost $5 then."),
-    "nautical miles": ("{{Convert|10|NM}} and {{convert|3|Nm}}", "10 nautical miles and 3 newton-metres"),
+    "nautical miles": (
+        "{{Convert|10|NM}} and {{convert|3|Nm}}",
+        "10 nautical miles (19 km; 12 mi) and 3 newton-metres (2.2 lb⋅ft)",
+    ),
     "millilitres": ("{{convert|5|ml}} {{convert|5|ML}} {{convert|5|MW}}", "5 millilitres 5 megalitres 5 megawatts"),
     "chemistry": ("{{chem2|C_{''n''}H_{2''n''} }} {{chem2|N2 <-> 2N}}", "CnH2n N2 ↔ 2N"),
     "forms of ships": ("{{HMS|Glasgow|1757|6}} {{HMS|A|1757}} {{USS|B|C-1|2}}", "HMS Glasgow HMS A (1757) B"),

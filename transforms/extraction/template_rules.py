@@ -34,6 +34,10 @@ A pattern is literal text with
     {?3} {?*}          outside alternatives: the call may have a third argument, or any number of them, that do not show
     {*:, } {*:, : and }  all numbered arguments joined; {2*:, } from the second; {2*2:, } every other one
     {!age:1,2,3}       full years from that date to the dump's, or to the date in three further arguments
+    {!converted:1 2 3 4@symbol}  value 1 of unit 2 in the units that 3 names, or that table `target` has for 2, rounded
+                       to 4 digits or as {{convert}} rounds, with the units' names in a table; 1/5 is the first value of
+                       a range to 5. Tables: `factor` (see kernels.quantities), `target`, `unit_one` for one `unit`
+    {?converted:1 2 3 4}  in an alternative: only if that can be told
     {&date:1,2,3}      the form `date`, in which $1, $2 and $3 stand for what follows the colon
     {!unknown}         nothing, and the call counts as one without a rule
     {!bracket}         nothing, and the bracket around the call goes with all that it holds
@@ -94,6 +98,7 @@ _EXACT_NAME = re.compile("[A-Z]{2,3}")  # {{PER}} is Peru, and {{per}} is not
 _VALUE_FORMATS = frozenset((codes.FORMAT_NUMBER, codes.FORMAT_NUMERAL, codes.FORMAT_SUPERSCRIPT))
 _UNIT_TABLES = frozenset(("unit", "unit_adjective", "unit_one", "symbol"))  # their rules take many more arguments
 
+_CONVERSION_ARGUMENTS = 4
 _AGE_ARGUMENTS = (3, 6)  # of {!age:…}: a date, or two
 
 
@@ -590,6 +595,8 @@ class _Compiler:
             if flag[2] not in _FLAGS:
                 raise _PatternError(f"there is no circumstance {flag[2]!r}")
             return self._emit_jump(codes.OP_FLAG, _FLAGS[flag[2]], int(not flag[1]))
+        if expression.startswith("?converted:"):
+            return self._emit_conversion(codes.OP_CONVERTIBLE, expression.removeprefix("?converted:"))
         if expression.startswith("?!"):
             return self._emit_jump(codes.OP_ABSENT, self._words.selector(expression[2:]))
         expression = expression[1:]
@@ -629,6 +636,8 @@ class _Compiler:
             if len(selectors) not in _AGE_ARGUMENTS:
                 raise _PatternError("an age needs three or six arguments")
             self._program += [codes.OP_AGE, *selectors, *([0] * (max(_AGE_ARGUMENTS) - len(selectors)))]
+        elif name == "converted":
+            self._emit_conversion(codes.OP_CONVERTED, arguments)
         elif name == "title":
             self._program.append(codes.OP_TITLE)
         elif name == "unknown":
@@ -639,6 +648,19 @@ class _Compiler:
             self._program += [codes.OP_DATED, codes.OP_LITERAL, *self._literal(self._constants[name])]
         else:
             raise _PatternError(f"there is no function {name!r}")
+
+    def _emit_conversion(self, operation: int, source: str) -> int:
+        """Emits a value in another unit, or the test that it can be told; see OP_CONVERTED."""
+        names, _, table = source.partition("@")
+        parts = [part.partition("/") for part in names.split()]
+        if len(parts) != _CONVERSION_ARGUMENTS:
+            raise _PatternError("a conversion needs a value, its unit, the wanted unit and the precision")
+        selectors = [self._words.selector(part[0]) for part in parts]
+        other = self._words.selector(parts[0][2]) if parts[0][2] else 0
+        named = self._domain(table) if table else 0
+        one = self._domain("unit_one") if table == "unit" else 0
+        tables = (self._domain("factor"), self._domain("target"), named, one)
+        return self._emit_jump(operation, selectors[0], other, *selectors[1:], *tables)
 
     def _emit_value(self, value: _Value) -> None:
         selectors = self._selectors(value.names)

@@ -118,6 +118,10 @@ OP_SHOWN = 12  # jump, count, selectors...: jumps if the call has arguments and 
 OP_KNOWN = 14  # jump, number: goes on if no argument with a higher number is given
 OP_WORD = 15  # jump, selector: goes on unless the argument starts like a number
 OP_STARTS = 17  # jump, selector, domain: goes on if the argument starts with a key of the table
+# jump, selectors of a value, of a range's other end (or 0), of its unit, of the wanted units, of the precision, domains
+# of the units' sizes, of what is wanted else, of names (0: none), of names for a value of one (0: as others)
+OP_CONVERTED = 18
+OP_CONVERTIBLE = 19  # as OP_CONVERTED, writes nothing: goes on if the value can be told
 OP_UNKNOWN = 16  # ends: the rule does not say what such a call shows
 OP_FLAG = 11  # jump, bits, wanted: goes on if one of the bits of FLAG_* is set (1) or none is (0)
 

@@ -17,6 +17,13 @@ from maskmill.kernels import ascii, inlined_kernel, lean_kernel
 from transforms.extraction.kernels import codes
 from transforms.extraction.kernels.chemistry import put_chemistry
 from transforms.extraction.kernels.formula import put_formula
+from transforms.extraction.kernels.quantities import (
+    default_precision,
+    put_decimal,
+    read_decimal,
+    read_unit,
+    rounds_to_zero,
+)
 from transforms.extraction.kernels.tables import Tables, find, find_in_table, record
 from transforms.extraction.kernels.tags import skip_comment
 from transforms.extraction.kernels.text import (
@@ -49,6 +56,10 @@ MOST_MONTHS, MOST_DAYS = 12, 31
 LONGEST_AGE = 12  # bytes of output that an age may take
 GROUP = 3  # digits between two thousands separators
 LONGEST_SYMBOL = 32  # bytes
+LONGEST_QUANTITIES = 200  # bytes that a value may take in other units, names included
+LONGEST_UNITS = 24  # bytes of the names of units that a call of {{convert}} asks for
+MINUS = ord("−")
+SPACE = byte_set(b" ")
 LONGEST_START = 4  # bytes of the keys that an argument is tested to start with
 BRACKET_DISTANCE = 200  # bytes before a call in which an open bracket is looked for
 
@@ -335,6 +346,110 @@ def put_age(call, pc, o):
     return -1 if o + LONGEST_AGE > call.room else put_integer(call.out, o, age)
 
 
+@lean_kernel
+def result_of(call, table, value, unit, target):
+    """(value in the other unit, digits behind the point that it has, whether it is known); each pair is a range of out.
+
+    table: of the units.
+    """
+    out = call.out
+    number, decimals, zeros, known = read_decimal(out, value[0], value[1])
+    kind, size, zero, _ = read_unit(call.tables, table, out, unit[0], unit[1])
+    to_kind, to_size, to_zero, precise = read_unit(call.tables, table, out, target[0], target[1])
+    if not known or kind == 0 or kind != to_kind:
+        return 0.0, 0, False
+    result = (number * size + zero - to_zero) / to_size
+    return result, default_precision(number, decimals, zeros, abs(result), kind, size, zero, precise), True
+
+
+@lean_kernel
+def put_name(call, table, singular, out, o, start, end, number):
+    """Writes a space and what a table names the unit out[start:end], after the number that starts at `number`."""
+    row = find_in_table(call.tables, table, out, start, end)
+    if singular > 0 and o - number == 1 and out[number] == ascii.ONE:
+        row = find_in_table(call.tables, singular, out, start, end)
+        if row < 0:
+            return -1
+    glued = row >= 0 and call.tables.pool[call.tables.words[row].value] == ascii.SLASH
+    if not glued:
+        o = put_byte(out, o, ascii.SPACE)
+    return put_word(call.tables, row, out, o) if row >= 0 else copy(out, start, end, out, o)
+
+
+@lean_kernel
+def put_quantity(call, pc, o, target):
+    """Writes the value of OP_CONVERTED at pc in one unit, whose name is the range `target` of out; -1 if it cannot."""
+    code = call.tables.code
+    unit = find_argument(call, code[pc + 4])
+    factors = np.int64(code[pc + 7])
+    value = find_argument(call, code[pc + 2])
+    result, precision, known = result_of(call, factors, value, unit, target)
+    if not known:
+        return -1
+    if code[pc + 3] != 0:
+        _, other, known = result_of(call, factors, find_argument(call, code[pc + 3]), unit, target)
+        if not known:
+            return -1
+        precision = max(precision, other)
+    asked, _, _, is_asked = asked_precision(call, pc)
+    if is_asked:
+        precision = np.int64(asked)
+    if result < 0 and not rounds_to_zero(result, precision):
+        o = put_code_point(call.out, o, np.int64(MINUS))
+    raw = o
+    o = put_decimal(call.out, o, abs(result), precision)
+    if o < 0:
+        return -1
+    after = put_number(call.tables, call.out, o, call.room, raw, o)
+    if after < 0:
+        return -1
+    o = copy(call.out, o, after, call.out, raw)
+    if code[pc + 9] == 0:
+        return o
+    return put_name(call, np.int64(code[pc + 9]), np.int64(code[pc + 10]), call.out, o, target[0], target[1], raw)
+
+
+@lean_kernel
+def asked_precision(call, pc):
+    """What read_decimal gives for the precision that a call of {{convert}} names, before or instead of the unit."""
+    code = call.tables.code
+    start, end = find_argument(call, code[pc + 5])
+    asked = read_decimal(call.out, start, end)
+    if asked[3]:
+        return asked
+    start, end = find_argument(call, code[pc + 6])
+    return read_decimal(call.out, start, end)
+
+
+@lean_kernel
+def put_converted(call, pc, o):
+    """OP_CONVERTED: writes a value in one or several other units, with `; ` between them; -1 if that cannot be told."""
+    code = call.tables.code
+    out, tables = call.out, call.tables
+    if o + 2 * LONGEST_QUANTITIES > call.room:
+        return -1
+    first, last = find_argument(call, code[pc + 5])
+    if last <= first or read_decimal(out, first, last)[3]:
+        start, end = find_argument(call, code[pc + 4])
+        row = find_in_table(tables, np.int64(code[pc + 8]), out, start, end)
+        if row < 0:
+            return -1
+        first, last = o, put_word(tables, row, out, o)
+    if last - first > LONGEST_UNITS:
+        return -1
+    # What is written goes behind the names of the units, and is moved then.
+    w = begin = max(o, last)
+    while first < last:
+        stop = find_any(out, first, last, SPACE)
+        if w > begin:
+            w = put_byte(out, put_byte(out, w, ascii.SEMICOLON), ascii.SPACE)
+        w = put_quantity(call, pc, w, (np.int64(first), np.int64(stop)))
+        if w < 0:
+            return -1
+        first = skip_any(out, stop, last, SPACE)
+    return copy(out, begin, w, out, o)
+
+
 @inlined_kernel
 def is_equal(call, start, end, offset, length):
     """True if the argument out[start:end] is a string of the pool, in any case."""
@@ -405,6 +520,11 @@ def evaluate(call, program, o):
         elif op == codes.OP_DATED:
             call.counts[codes.COUNT_DATED] += 1
             pc += 1
+        elif op == codes.OP_CONVERTED:
+            o = put_converted(call, pc, o)
+            pc += 11
+        elif op == codes.OP_CONVERTIBLE:
+            pc = pc + 11 if put_converted(call, pc, o) >= 0 else np.int64(code[pc + 1])
         elif op == codes.OP_TITLE:
             o = -1 if o + len(call.title) > call.room else copy(call.title, np.int64(0), len(call.title), call.out, o)
             pc += 1
