@@ -138,4 +138,5 @@ def run_alone(options: Any, beam_arguments: Sequence[str] = ()) -> None:
     results = run_chosen([(stage, options)], beam_arguments)
     summary.report(options.output, results.get(stage.name))
     if results:
-        next_step.report([options.output], next_step.of({stage: options}))
+        manifests = {options.output: results[stage.name].made}
+        next_step.report([options.output], next_step.of({stage: options}, manifests))

@@ -131,6 +131,13 @@ def _config(line: "CommandLine", whose: str, what_to_do: str) -> str:
     return line.names[0]
 
 
+def _given(line: "CommandLine", without: tuple[str, ...]) -> list[str]:
+    """The flags that a command for the later stages of a build needs, too, as arguments."""
+    from pipelines.settings import flags
+
+    return flags.written(line, without=("from", "until", *without))
+
+
 def _warm_up(line: "CommandLine") -> None:
     from pipelines.stages import kernels
 
@@ -158,7 +165,8 @@ def _build(line: "CommandLine") -> int:
     chosen = build_options.read_build(config, overrides)
     from pipelines.releasing import releases
 
-    return releases.run(chosen, choices, beam_arguments, config=config)
+    given = _given(line, ())
+    return releases.run(chosen, choices, beam_arguments, config=config, given=given)
 
 
 def _watch(line: "CommandLine") -> int:
@@ -173,7 +181,8 @@ def _watch(line: "CommandLine") -> int:
     chosen = build_options.read_build(config, _overrides(line))
     from pipelines.releasing import watch
 
-    return watch.watch(chosen, flags_of_watch, choices, beam_arguments, config=config)
+    given = _given(line, ("check", "download_only"))
+    return watch.watch(chosen, flags_of_watch, choices, beam_arguments, config=config, given=given)
 
 
 def _estimate(line: "CommandLine") -> None:

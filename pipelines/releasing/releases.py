@@ -27,10 +27,18 @@ DONE = 0
 _SECONDS_A_MINUTE = 60
 
 
-def run(options: BuildOptions, choices: BuildChoices, beam_arguments: Sequence[str] = (), *, config: str = "") -> int:
+def run(
+    options: BuildOptions,
+    choices: BuildChoices,
+    beam_arguments: Sequence[str] = (),
+    *,
+    config: str = "",
+    given: Sequence[str] = (),
+) -> int:
     """Builds as `maskmill build` does, with or without a release, or says what it would do.
 
-    options: the build as its file gives it. config: the path of that file, for what is said.
+    options: the build as its file gives it. config: the path of that file, for what is said. given: the flags of the
+    command line that a command for later stages needs, too.
 
     Returns:
       The exit code: 0, or 128 + the signal that ended a training.
@@ -50,20 +58,24 @@ def run(options: BuildOptions, choices: BuildChoices, beam_arguments: Sequence[s
         dry_run.report(options, choices)
         return DONE
     work = _release if choices.release else _plain
-    return work(options, choices, beam_arguments, config)
+    return work(options, choices, beam_arguments, config, given)
 
 
-def _plain(options: BuildOptions, choices: BuildChoices, beam_arguments: Sequence[str], config: str) -> int:
+def _plain(
+    options: BuildOptions, choices: BuildChoices, beam_arguments: Sequence[str], config: str, given: Sequence[str]
+) -> int:
     with unplanned(options, config).sending_failures(UnusableInputError, RunFailedError):
         options, dump = release_inputs.with_input(options, choices.dump)
     names = stage_states.selected(options, choices.from_, choices.until)
     run = _run_of(options, names, config, dump=release_inputs.described(dump))
     with run.sending_failures(BaseException):
         run.send("started")
-        return _ended(_Work(options, run, beam_arguments).do(), run)
+        return _ended(_Work(options, run, beam_arguments, given).do(), run)
 
 
-def _release(options: BuildOptions, choices: BuildChoices, beam_arguments: Sequence[str], config: str) -> int:
+def _release(
+    options: BuildOptions, choices: BuildChoices, beam_arguments: Sequence[str], config: str, given: Sequence[str]
+) -> int:
     with unplanned(options, config).sending_failures(UnusableInputError, RunFailedError):
         plan = make_plan(options, choices.dump)
     keep = choices.keep if choices.keep is not None else options.release.keep
@@ -78,7 +90,7 @@ def _release(options: BuildOptions, choices: BuildChoices, beam_arguments: Seque
             standing = records.read_record(plan.directory)
             if standing is None:
                 run.send("started")
-                work = _Work(plan.options, run, beam_arguments)
+                work = _Work(plan.options, run, beam_arguments, given)
                 code = work.do(complete=lambda: _complete(plan, lock))
                 is_complete = code == DONE and run.reaches_end
                 code = _ended(code, run)
@@ -184,6 +196,7 @@ class _Work:
     options: BuildOptions
     run: Run
     beam_arguments: Sequence[str]
+    given: Sequence[str]
 
     def do(self, complete: Callable[[], None] | None = None) -> int | None:
         """Runs the stages, makes the report, trains; then completes what is built.
@@ -204,7 +217,7 @@ class _Work:
             return None
         if in_graph and in_graph[-1] == of_graph[-1]:
             build_report.of_build(self.options.output, self.options.report, self.beam_arguments, manifests)
-        self._say_next(in_graph, everything)
+        self._say_next(in_graph, everything, manifests)
         if "train" in self.run.stages:
             code = self._train()
             if code != DONE:
@@ -226,15 +239,16 @@ class _Work:
             summary.report(directory, result)
         return manifests
 
-    def _say_next(self, in_graph: Sequence[str], everything: Sequence[str]) -> None:
+    def _say_next(
+        self, in_graph: Sequence[str], everything: Sequence[str], manifests: Mapping[str, Mapping[str, Any]]
+    ) -> None:
         outputs = [stage_states.directory_of(self.options, name) for name in in_graph]
         last = everything.index(self.run.stages[-1])
         if last + 1 < len(everything):
-            flags = ["--release"] if self.run.release else []
-            words = ["maskmill", "build", self.run.config, *flags, "--from", everything[last + 1]]
+            words = ["maskmill", "build", self.run.config, *self.given, "--from", everything[last + 1]]
             next_step.report(outputs, shlex.join(words))
         elif outputs:
-            next_step.report(outputs, next_step.of(self.options.stages))
+            next_step.report(outputs, next_step.of(self.options.stages, manifests))
 
     def _train(self) -> int:
         from training import command

@@ -228,12 +228,14 @@ def watch(
     beam_arguments: Sequence[str] = (),
     *,
     config: str = "",
+    given: Sequence[str] = (),
     build: Callable[[Dump], int] | None = None,
 ) -> int:
     """Runs `maskmill watch`.
 
     choices: how the release is built; those of its dump and of what is only planned aside. config: the path of the
-    build's file, for what is said. build: builds the release of a dump; None: `maskmill build --release` does.
+    build's file, for what is said. given: as `releases.run` takes it. build: builds the release of a dump; None:
+    `maskmill build --release` does.
 
     Returns, and raises, as `run`; also UnusableInputError if the build has no section watch.
     """
@@ -251,7 +253,8 @@ def watch(
 
     def build_here(dump: Dump) -> int:
         chosen = dataclasses.replace(choices, release=True, dump=dump.date)
-        return releases.run(options, chosen, beam_arguments, config=config)
+        words = [*given, "--release", f"--dump={dump.date}"]
+        return releases.run(options, chosen, beam_arguments, config=config, given=words)
 
     client = MirrorClient(mirror.contact, manifest.versions()["maskmill"])
     with contextlib.closing(client):

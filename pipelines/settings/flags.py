@@ -55,6 +55,16 @@ def parse(
     return _Reader(argv, known, beam_flags, takes_names).read()
 
 
+def written(line: CommandLine, *, without: Sequence[str]) -> list[str]:
+    """The flags of a command line as arguments that give the same values; without: the names of those to leave out."""
+    words = []
+    for name, value in line.values.items():
+        if name not in without:
+            text = ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+            words.append(f"--{name}" if value is True else f"--{name}={text}")
+    return [*words, *line.beam]
+
+
 def only_path(names: Sequence[str], otherwise: str) -> str:
     """The one path that a command line names; `otherwise` tells what to do if it names none or two.
 

@@ -1,18 +1,11 @@
 """The help of every command: all flags, those that are needed most first, and an example that the parser takes."""
 
 import shlex
-from typing import Any
 
 import pytest
 
-from pipelines.building import next_step
 from pipelines.commands import cli
 from pipelines.settings import beam_flags, flags, help
-from pipelines.settings.stage_options import ExamplesOptions, ExtractOptions
-from pipelines.stages.examples_stage import ExamplesStage
-from pipelines.stages.extract_stage import ExtractStage
-from pipelines.stages.stage import Stage
-from pipelines.stages.train_stage import TrainStage
 
 COMMANDS = pytest.mark.parametrize("name", sorted(cli.COMMANDS))
 
@@ -79,20 +72,3 @@ def test_the_version_is_given_wherever_it_is_asked_for(
 ) -> None:
     assert cli.main(arguments, version="1.2.3") == 0
     assert capsys.readouterr().out == "maskmill 1.2.3\n"
-
-
-# ---- the command that may follow
-
-
-@pytest.mark.parametrize("with_eval", [False, True])
-def test_the_next_step_is_a_command_line_that_is_taken(with_eval: bool) -> None:
-    extract = ExtractOptions(input=("a dump.xml",), output="my text")
-    examples = ExamplesOptions(input=("t",), output="e", vocab_file="v.txt", packed=True)
-    begun: dict[type[Stage[Any]], Any] = {ExtractStage: extract}
-    for stages, expected in ((begun, "examples"), (begun | {ExamplesStage: examples}, "train")):
-        program, name, *arguments = shlex.split(next_step.of(stages))
-        assert (program, name) == ("maskmill", expected)
-        values = flags.parse(arguments, cli.COMMANDS[name].flags).values
-        assert values.get("input", ("my text",)) == ("my text",)
-        assert values.get("input_file", ("e",)) == ("e",)
-    assert next_step.of({ExtractStage: extract, TrainStage: None}) == ""

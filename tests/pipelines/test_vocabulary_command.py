@@ -194,7 +194,7 @@ def test_texts_of_which_no_vocabulary_can_be_made_are_refused(
 def test_the_next_command_takes_the_vocabulary(values: dict[str, object], follows: str) -> None:
     options = make(VocabularyStageOptions, {"input": ("text",), "output": "o", **values})
     command = f"maskmill examples --input=text --output=DIRECTORY {follows}"
-    assert next_step.of({VocabularyStage: options}) == command
+    assert next_step.of({VocabularyStage: options}, {}) == command
 
 
 def test_held_out_text_alone_is_refused(texts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
