@@ -135,7 +135,7 @@ def _train(session: "Session", data: dict[str, Any]) -> None:
     options = session.options
     trainer = _trainer(session, data)
     if session.devices.is_first and options.vocab_file is not None:
-        tokenizer_files.keep_vocabulary(options.vocab_file, options.output_dir)
+        tokenizer_files.keep_vocabulary(options.vocab_file, options.output_dir, trainer.input.data_set.duplicates)
     if session.devices.is_first and options.tokenizer_file is not None:
         tokenizer_files.keep_tokenizer(options.tokenizer_file, options.output_dir)
     _check_shared(session, trainer)

@@ -13,7 +13,7 @@ from maskmill.errors import UnusableInputError
 from maskmill.storage import files
 from maskmill.tokenization import tokenizer_json
 from maskmill.tokenization.special_tokens import named_roles, roles_of
-from maskmill.tokenization.vocabulary import Vocabulary, load_vocabulary
+from maskmill.tokenization.vocabulary import Vocabulary, load_vocabulary, parse_vocabulary, vocabulary_lines
 from training import storage
 from training.config import ModelConfig
 from training.options import ConvertOptions
@@ -71,6 +71,7 @@ def of_vocabulary(path: str, do_lower_case: bool | None, model: ModelConfig) -> 
       UnusableInputError: the vocabulary cannot be used, or it is larger than the model's.
     """
     with storage.local_copy(path) as copy:
+        lines = vocabulary_lines(path, files.read_bytes(copy))
         vocabulary = load_vocabulary(copy)
     check_vocabulary_size(path, vocabulary.size, model)
     ids = _ids(vocabulary)
@@ -85,7 +86,7 @@ def of_vocabulary(path: str, do_lower_case: bool | None, model: ModelConfig) -> 
     tokenizer = tokenizer_json.wordpiece(ids, special, roles, do_lower_case=do_lower_case)
     described = tokenizer_json.directory_files(tokenizer, roles, positions=model.max_position_embeddings)
     made = {name: tokenizer_json.to_bytes(content) for name, content in ({TOKENIZER: tokenizer} | described).items()}
-    return made | {VOCABULARY: "".join(f"{piece}\n" for piece in pieces).encode()}
+    return made | {VOCABULARY: "".join(f"{line}\n" for line in lines).encode()}
 
 
 def _ids(vocabulary: Vocabulary) -> dict[str, int]:
@@ -106,20 +107,24 @@ def special_ids(tokenizer: Mapping[str, bytes]) -> dict[str, int]:
     return {role: ids[token] for role, token in _roles(tokenizer, ids).items() if token in ids}
 
 
-def keep_vocabulary(path: str, directory: str) -> None:
+def keep_vocabulary(path: str, directory: str, duplicates: str = "last") -> None:
     """Copies a run's vocabulary to its directory, so that its checkpoints can be exported with a tokenizer.
 
-    A tokenizer.json for this vocabulary beside it is copied, too: it says whether text is lower-cased.
+    A tokenizer.json for this vocabulary beside it is copied, too: it says whether text is lower-cased. Where the ids of
+    the examples are MLPerf's (`duplicates` is "first"), repeated lines are left out, so that all programs give them.
 
     Raises:
       UnusableInputError: the run was begun with another vocabulary.
       RunFailedError: it cannot be written.
     """
-    _keep(path, files.join(directory, VOCABULARY))
     with storage.local_copy(path) as copy:
-        ids = _ids(load_vocabulary(copy))
+        content = files.read_bytes(copy)
+    ids = _ids(parse_vocabulary(path, content))
+    if duplicates == "first" and ids != (of_mlperf := _ids(parse_vocabulary(path, content, "first"))):
+        ids, content = of_mlperf, "".join(f"{piece}\n" for piece in of_mlperf).encode()
+    _keep(path, content, files.join(directory, VOCABULARY))
     if _said_beside(path, ids) is not None:
-        _keep(files.join(files.parent(path), TOKENIZER), files.join(directory, TOKENIZER))
+        _copy(files.join(files.parent(path), TOKENIZER), files.join(directory, TOKENIZER))
 
 
 def keep_tokenizer(path: str, directory: str) -> None:
@@ -129,15 +134,18 @@ def keep_tokenizer(path: str, directory: str) -> None:
       UnusableInputError: the run was begun with another tokenizer.
       RunFailedError: it cannot be written.
     """
-    _keep(path, files.join(directory, TOKENIZER))
+    _copy(path, files.join(directory, TOKENIZER))
     for name in (CONFIG, SPECIAL_TOKENS):
         beside = files.join(files.parent(path), name)
         if files.exists(beside):
-            _keep(beside, files.join(directory, name))
+            _copy(beside, files.join(directory, name))
 
 
-def _keep(path: str, kept: str) -> None:
-    content = files.read_bytes(path)
+def _copy(path: str, kept: str) -> None:
+    _keep(path, files.read_bytes(path), kept)
+
+
+def _keep(path: str, content: bytes, kept: str) -> None:
     if not files.exists(kept):
         files.write_bytes(kept, content)
     elif files.read_bytes(kept) != content:

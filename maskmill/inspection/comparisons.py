@@ -153,7 +153,7 @@ def _sha256(made: Mapping[str, Any]) -> dict[str, str]:
 
 def _pieces(path: str, other: str) -> list[Table]:
     """The pieces that only one of two vocabularies has, and those with another id."""
-    before, after = ({piece: id for id, piece in reversed(open_vocabulary(one).pieces)} for one in (path, other))
+    before, after = ({piece: id for id, piece in open_vocabulary(one).pieces} for one in (path, other))
     moved: list[tuple[Value, ...]] = [
         (piece, id, after[piece])
         for piece, id in sorted(before.items(), key=lambda item: item[1])

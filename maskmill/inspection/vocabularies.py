@@ -21,6 +21,7 @@ from maskmill.storage import files
 from maskmill.tokenization.byte_level import byte_characters
 from maskmill.tokenization.special_tokens import roles_of
 from maskmill.tokenization.tokenizer_json import token_ids
+from maskmill.tokenization.vocabulary import vocabulary_lines
 
 _FILES = ("tokenizer.json", "vocab.txt")
 _FOLDERS = ("", "vocabulary")
@@ -37,7 +38,8 @@ class VocabularyFile:
       named: the path that the user named. path: of the file.
       kind: "WordPiece (vocab.txt)", "BPE (tokenizer.json)" …
       size, sha256: of the file.
-      pieces: of a vocab.txt its lines, each at its id; of a tokenizer.json those that have an id, by their ids.
+      pieces: of a vocab.txt its lines, numbered from 0, of which the last of equal ones counts; of a tokenizer.json
+        those that have an id, by their ids.
       ids: one more than the largest id.
       special, characters, starting, continuing, capitals: how many pieces are special or reserved; have one character;
         start a word; go on one; have a capital letter. Special ones count for none of the others.
@@ -85,9 +87,9 @@ def open_vocabulary(path: str | os.PathLike[str]) -> VocabularyFile:
     if content.lstrip()[:1] == b"{":
         kind, pieces = _of_tokenizer(file, content)
     else:
-        kind, pieces = "WordPiece (vocab.txt)", list(enumerate(_lines(file, content)))
+        kind, pieces = "WordPiece (vocab.txt)", list(enumerate(vocabulary_lines(file, content)))
     texts = [piece for _, piece in pieces]
-    ids = dict(zip(reversed(texts), reversed([id for id, _ in pieces]), strict=True))
+    ids = {piece: id for id, piece in pieces}
     words = [piece for piece in texts if not _RESERVED.fullmatch(piece)]
     mark = _mark(texts)
     bare = [piece.removeprefix(mark) if mark and len(piece) > len(mark) else piece for piece in words]
@@ -135,16 +137,6 @@ def _is_directory(path: str, ranges: ByteRanges) -> bool:
     except MissingFileError:
         return True
     return False
-
-
-def _lines(file: str, content: bytes) -> list[str]:
-    lines = content.replace(b"\r", b"").split(b"\n")
-    if not lines[-1]:
-        lines.pop()
-    try:
-        return [line.decode().strip() for line in lines]
-    except UnicodeDecodeError:
-        raise UnusableInputError(f"{file}: this vocabulary is not UTF-8; is it a vocab.txt?") from None
 
 
 def _of_tokenizer(file: str, content: bytes) -> tuple[str, list[tuple[int, str]]]:

@@ -26,7 +26,7 @@ from maskmill.tokenization.vocabulary import is_tokenizer
 _log = logging.getLogger(__name__)
 
 _PARTS = (MaskingOptions, ObjectiveOptions, FormatOptions)
-_FIXED = {"format": "spans", "dynamic_masking": True, "unicode": "15.1.0"}
+_FIXED = {"format": "spans", "dynamic_masking": True, "unicode": "15.1.0", "duplicate_pieces": "last"}
 _MUCH_TEXT = 256 << 20  # bytes, of which an index takes a while
 
 

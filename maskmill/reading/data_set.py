@@ -80,6 +80,7 @@ class DataSet:
       mask_rules: how the reader draws masks; None: they are stored.
       predictions: most masks of a row.
       vocabulary: the path of its file, a vocab.txt or a tokenizer.json; None: not known.
+      duplicates: Vocabulary.duplicates of a vocab.txt.
     """
 
     path: str
@@ -94,6 +95,7 @@ class DataSet:
     mask_rules: RowMaskRules | None = dataclasses.field(compare=False)  # arrays; the fingerprint tells them apart
     predictions: int
     vocabulary: str | None = dataclasses.field(default=None, compare=False)
+    duplicates: str = dataclasses.field(default="last", compare=False)
 
     @property
     def samples(self) -> int:

@@ -292,6 +292,7 @@ def _assembled(request: _Request, examples: MadeExamples, rules: RowMaskRules | 
         packed="cu_seqlens" in by_feature,
         mask_rules=rules,
         predictions=examples.predictions if examples.is_dynamic else stored,
+        duplicates=known.duplicates,
     )
 
 

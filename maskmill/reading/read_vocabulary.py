@@ -39,7 +39,7 @@ class KnownVocabulary:
 
 
 UNKNOWN = KnownVocabulary(
-    size=None, special_ids={}, sha256=None, copy=None, name=None, is_tokenizer=False, duplicates="first"
+    size=None, special_ids={}, sha256=None, copy=None, name=None, is_tokenizer=False, duplicates="last"
 )
 
 

@@ -42,9 +42,9 @@ class Vocabulary:
     Attributes:
       path: where it was read.
       sha256: of the file, in hexadecimal.
-      duplicates: which id a piece has that stands on several lines. "first": lines are numbered without repetitions,
-        as MLPerf's tokenization.py does; "last": by their place in the file, the last line counts, as
-        google-research/bert does. A tokenizer.json has no piece twice.
+      duplicates: which id a piece has that stands on several lines. "last": an id is a line's place in the file, and
+        the last line of a piece counts, as in google-research/bert and Hugging Face's libraries; "first": lines are
+        numbered without repetitions, as MLPerf's tokenization.py does. A tokenizer.json has no piece twice.
       pieces: the distinct pieces: of a vocab.txt in the order of their first lines, of a tokenizer.json in that of
         their ids.
       ids: int32[len(pieces)], the id of each. What masking draws a random piece from is `pieces`, so an id that
@@ -90,13 +90,31 @@ class Vocabulary:
         return int(self.ids[self.pieces.index(piece)])
 
 
-def load_vocabulary(path: str, duplicates: DuplicatePieces = "first") -> Vocabulary:
+def load_vocabulary(path: str, duplicates: DuplicatePieces = "last") -> Vocabulary:
     """Reads a vocabulary; see `parse_vocabulary`.
 
     Raises:
       UnusableInputError: the file is missing, or cannot be used.
     """
     return parse_vocabulary(path, files.read_bytes(path), duplicates)
+
+
+def vocabulary_lines(path: str, content: bytes) -> list[str]:
+    """The pieces of a vocab.txt line by line, blank and repeated ones included; path: of the file, for messages.
+
+    They are read as the references do: every carriage return is dropped, and so is white space around a piece.
+
+    Raises:
+      UnusableInputError: it is not UTF-8.
+    """
+    lines = content.replace(b"\r", b"").split(b"\n")
+    if not lines[-1]:
+        lines.pop()
+    try:
+        return [line.decode().strip() for line in lines]
+    except UnicodeDecodeError:
+        bad = next(number for number, line in enumerate(lines, 1) if not is_utf8(line))
+        raise UnusableInputError(f"{path}, line {bad}: this vocabulary is not UTF-8; is it a vocab.txt?") from None
 
 
 def is_tokenizer(content: bytes) -> bool:
@@ -106,8 +124,8 @@ def is_tokenizer(content: bytes) -> bool:
 
 
 @functools.lru_cache(maxsize=2)  # verify makes many shards again with one vocabulary
-def parse_vocabulary(path: str, content: bytes, duplicates: DuplicatePieces = "first") -> Vocabulary:
-    """A vocab.txt, read as the reference does: every carriage return dropped, white space around a piece stripped.
+def parse_vocabulary(path: str, content: bytes, duplicates: DuplicatePieces = "last") -> Vocabulary:
+    """A vocab.txt; its lines are those of `vocabulary_lines`.
 
     Args:
       path: of the file, for messages.
@@ -117,18 +135,8 @@ def parse_vocabulary(path: str, content: bytes, duplicates: DuplicatePieces = "f
     Raises:
       UnusableInputError: it is not UTF-8, [MASK], [CLS], [SEP] or [UNK] is not in it, or nothing but special pieces is.
     """
-    lines = content.replace(b"\r", b"").split(b"\n")
-    if not lines[-1]:
-        lines.pop()
-    try:
-        stripped = [line.decode().strip() for line in lines]
-    except UnicodeDecodeError:
-        bad = next(number for number, line in enumerate(lines, 1) if not is_utf8(line))
-        raise UnusableInputError(f"{path}, line {bad}: this vocabulary is not UTF-8; is it a vocab.txt?") from None
-    if duplicates == "last":
-        ids = {piece: number for number, piece in enumerate(stripped)}
-    else:
-        ids = {piece: number for number, piece in enumerate(dict.fromkeys(stripped))}
+    lines = vocabulary_lines(path, content)
+    ids = {piece: number for number, piece in enumerate(lines if duplicates == "last" else dict.fromkeys(lines))}
     missing = [piece for piece in SPECIAL_PIECES if piece not in ids]
     if missing and content.lstrip().startswith(b"{"):
         raise UnusableInputError(

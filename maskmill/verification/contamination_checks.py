@@ -15,12 +15,13 @@ from maskmill.inspection.decoding import Words
 from maskmill.reading.byte_ranges import ByteRanges
 from maskmill.storage import files
 from maskmill.tokenization.text_blocks import BLOCK_BYTES
-from maskmill.tokenization.vocabulary import Vocabulary, load_vocabulary
+from maskmill.tokenization.vocabulary import DuplicatePieces, Vocabulary, load_vocabulary
 from maskmill.verification.findings import Checked, Finding, finding, looked, makes_check, skipped
 from maskmill.verification.grams import GramHasher, GramIndex
 from maskmill.verification.kernels import word_grams as kernels
 from maskmill.verification.pieces import Piece
 from maskmill.verification.row_reading import piece_blocks
+from maskmill.verification.row_rules import RowRules
 
 _CHECK = "contamination"
 _SHOWN = 100  # characters of the text that is shown
@@ -135,7 +136,7 @@ def _look_at_text(path: str, grams: TestGrams, hits: _Hits) -> None:
 
 
 def _look_at_rows(piece: Piece, ranges: ByteRanges, grams: TestGrams, hits: _Hits) -> None:
-    hasher, writer = GramHasher(), _PieceWriter(piece.rules.vocabulary_file, piece.rules.is_tokenizer)
+    hasher, writer = GramHasher(), _PieceWriter(piece.rules)
     for block in piece_blocks(piece, ranges):
         hits.looked_at += block.count
         for first, text, ends in writer.texts(block.rows.original_pieces(slice(block.count)), block.lengths):
@@ -151,8 +152,8 @@ def _look_at_rows(piece: Piece, ranges: ByteRanges, grams: TestGrams, hits: _Hit
 class _PieceWriter:
     """Writes the text of rows."""
 
-    def __init__(self, vocabulary_file: str, is_tokenizer: bool) -> None:
-        texts = _texts_of(_load(vocabulary_file, is_tokenizer))
+    def __init__(self, rules: RowRules) -> None:
+        texts = _texts_of(_load(str(rules.vocabulary_file), rules.is_tokenizer, rules.duplicates))
         self._pieces = np.frombuffer(b"".join(texts) + b"\n", np.uint8).copy()
         self._starts = np.cumsum([0, *map(len, texts)], dtype=np.int64)
         self._text = np.empty(_ROOM, np.uint8)
@@ -175,9 +176,9 @@ class _PieceWriter:
 
 
 @functools.lru_cache(maxsize=1)
-def _load(path: str, is_tokenizer: bool) -> Vocabulary:
+def _load(path: str, is_tokenizer: bool, duplicates: DuplicatePieces) -> Vocabulary:
     if not is_tokenizer:
-        return load_vocabulary(path, "first")
+        return load_vocabulary(path, duplicates)
     # The library is imported only where it is needed: it takes a moment.
     from maskmill.tokenization.tokenizers import load_tokenizer
 

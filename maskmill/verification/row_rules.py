@@ -19,7 +19,7 @@ from maskmill.reading.read_columns import RowLimits, SchemaColumn, columns_of_ex
 from maskmill.records.features import OF_MASKS
 from maskmill.records.options import FormatOptions
 from maskmill.records.plan import ExamplesPlan
-from maskmill.tokenization.vocabulary import Vocabulary
+from maskmill.tokenization.vocabulary import DuplicatePieces, Vocabulary
 from maskmill.verification.kernels.row_checking import ALONE, CLOSES, CONTINUES
 from maskmill.verification.options import VerifyOptions
 
@@ -66,6 +66,7 @@ class RowRules:
         of a vocab.txt, "pad_id" too where that piece is in brackets; none of a tokenizer.json, which finds its special
         tokens in the text.
       vocabulary_file: the path of the vocabulary, as it was found; is_tokenizer: whether that is a tokenizer.json.
+      duplicates: Vocabulary.duplicates.
     """
 
     data_set: DataSet
@@ -90,6 +91,7 @@ class RowRules:
     never_in_text: tuple[str, ...] = ()
     vocabulary_file: str | None = None
     is_tokenizer: bool = False
+    duplicates: DuplicatePieces = "last"
 
 
 def options_from(kind: type[_Options], parameters: Mapping[str, Any]) -> _Options:
@@ -208,6 +210,7 @@ def _of_vocabulary(known: KnownPieces) -> dict[str, Any]:
         "never_in_text": _never_in_text(known),
         "vocabulary_file": known.path,
         "is_tokenizer": known.path is not None and known.is_tokenizer,
+        "duplicates": "last" if known.vocabulary is None else known.vocabulary.duplicates,
     }
 
 

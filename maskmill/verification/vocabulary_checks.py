@@ -11,7 +11,7 @@ from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
 from maskmill.reading.byte_ranges import ByteRanges
 from maskmill.reading.read_vocabulary import vocabulary_in
 from maskmill.storage import files, manifest
-from maskmill.tokenization.vocabulary import Vocabulary, is_tokenizer
+from maskmill.tokenization.vocabulary import Vocabulary, is_tokenizer, vocabulary_lines
 from maskmill.verification.findings import Checked, Finding, finding, joined, looked, skipped, told
 from maskmill.verification.listed_shards import is_below
 from maskmill.verification.row_rules import KnownPieces, parameters_of
@@ -76,7 +76,7 @@ def load_named(path: str) -> tuple[KnownPieces, Checked]:
       UnusableInputError: it cannot be read or used.
     """
     content = _read_named(path)
-    vocabulary, checked = _parsed(path, content, "first", ())
+    vocabulary, checked = _parsed(path, content, "last", ())
     if vocabulary is None:
         raise UnusableInputError(checked.findings[0].message)
     return _known(vocabulary, path, content, KnownPieces()), looked(_CHECK, *checked.findings)
@@ -86,8 +86,7 @@ def check_lines(path: str, content: bytes) -> Checked:
     """Names the pieces that a vocab.txt has twice: the reference's tokenizers give them other ids."""
     if is_tokenizer(content):
         return Checked()
-    text = content.replace(b"\r", b"").decode(errors="replace").removesuffix("\n")
-    pieces_of_lines = [line.strip() for line in text.split("\n")]
+    pieces_of_lines = vocabulary_lines(path, content)
     if len(set(pieces_of_lines)) == len(pieces_of_lines):
         return Checked()
     lines: dict[str, list[int]] = {}

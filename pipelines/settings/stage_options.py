@@ -99,7 +99,7 @@ def decided_masking(masking: MaskingOptions, compat: str) -> MaskingOptions:
     return dataclasses.replace(
         masking,
         unicode="15.1.0" if compat == "none" else "11.0.0",
-        duplicate_pieces="last" if compat == "google" else "first",
+        duplicate_pieces="first" if compat == "mlperf" else "last",
     )
 
 

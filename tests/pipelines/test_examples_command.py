@@ -11,6 +11,7 @@ from command_runs.commands import IN_MEMORY, VOCAB, digests
 from conftest import ROOT
 from oracles.pretraining import digest, read_examples, split_tfrecord
 
+import maskmill
 from maskmill.masking.seeds import shard_seed
 from pipelines.commands import cli
 
@@ -26,6 +27,33 @@ def texts(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     for made_up in (data / "gold" / "pretraining").glob("*.txt"):
         (folder / made_up.name).write_bytes(made_up.read_bytes())
     return folder
+
+
+@pytest.mark.parametrize(
+    ("compat", "ids"), [("none", [2, 5, 10, 9, 3]), ("google", [2, 5, 10, 9, 3]), ("mlperf", [2, 5, 7, 8, 3])]
+)
+def test_a_vocabulary_with_blank_and_repeated_lines(
+    compat: str, ids: list[int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Everybody but MLPerf counts lines, and the last of equal ones; all commands count as the examples do."""
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "", "", "cat", "sat", "cat"]
+    (tmp_path / "vocab.txt").write_text("".join(f"{piece}\n" for piece in pieces))
+    (tmp_path / "text").write_text("the cat sat\nthe\n\n" * 9)
+    made = tmp_path / "examples"
+    flags = [f"--vocab_file={tmp_path}/vocab.txt", "--max_seq_length=16", "--max_predictions_per_seq=1", "--quiet"]
+    assert cli.main(["examples", f"--input={tmp_path}/text", f"--output={made}", f"--compat={compat}", *flags]) == 0
+    wrote = json.loads((made / "manifest.json").read_text())
+    assert wrote["vocabulary_size"] == max(ids) + 1
+    rows = read_examples(made / "text.tfrecord")
+    found = {id for row in rows for name in ("input_ids", "masked_lm_ids") for id in row[name]}
+    blank = 6 if compat == "mlperf" else 7
+    assert set(ids) <= found <= {0, 1, 2, 3, 4, blank, *ids}
+    capsys.readouterr()
+    assert cli.main(["verify", str(made)]) == 0
+    assert cli.main(["inspect", str(made), "--example=1"]) == 0
+    assert "cat" in capsys.readouterr().out
+    with maskmill.open(made, batch_size=4) as data:
+        assert {int(id) for batch in data for id in batch["input_ids"].ravel()} <= found
 
 
 # ---- create-pretraining-data

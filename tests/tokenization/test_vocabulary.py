@@ -7,9 +7,12 @@ import pytest
 from hypothesis import strategies as st
 from oracles import pretraining as oracle
 from properties import tries
+from tokenizers import BertWordPieceTokenizer
+from tokenizers.models import WordPiece
 
 from maskmill.errors import UnusableInputError
 from maskmill.tokenization.vocabulary import DuplicatePieces, load_vocabulary
+from maskmill.tokenization.wordpiece import Tokenizer
 
 SPECIAL = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n"
 
@@ -50,6 +53,24 @@ def test_any_lines(
     expected = oracle.load_vocabulary(content.encode(), duplicates)
     assert dict(zip(vocabulary.pieces, vocabulary.ids.tolist(), strict=True)) == expected
     assert list(vocabulary.pieces) == list(expected)
+
+
+@tries(100)
+@hypothesis.given(
+    st.lists(st.sampled_from(["a", "##a", "b", "", "", "the ", "c\r", "##b", "[unused0]", "the"]), max_size=20)
+)
+def test_blank_and_repeated_lines_have_the_ids_of_hugging_face(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[str]
+) -> None:
+    path = write(tmp_path_factory.mktemp("v"), SPECIAL + "".join(f"{line}\n" for line in lines) + "sat\n")
+    vocabulary = load_vocabulary(path)
+    assert dict(zip(vocabulary.pieces, vocabulary.ids.tolist(), strict=True)) == WordPiece.read_file(path)
+    assert vocabulary.size == len(lines) + 6
+    tokenizer = Tokenizer(vocabulary)
+    theirs = BertWordPieceTokenizer(path, strip_accents=True, lowercase=True)
+    for text in ("the cat sat", "a ab aab sat c"):
+        found = tokenizer.tokenize_bytes(text.encode()).ids.tolist()
+        assert found == theirs.encode(text, add_special_tokens=False).ids
 
 
 @pytest.mark.parametrize("missing", ["[MASK]", "[CLS]", "[SEP]", "[UNK]"])

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from tokenizers import Tokenizer as TheirTokenizer
+from tokenizers.models import WordPiece
 from tokenizers.pre_tokenizers import ByteLevel
 from training_helpers import BACKEND, DATA, small_config
 
@@ -59,6 +60,26 @@ def test_what_fills_examples_up_is_the_first_piece(tmp_path):
     path = write_vocabulary(tmp_path / "v.txt", "a", special=("[UNK]", "[CLS]", "[SEP]", "[MASK]"))
     made = tokenizer_files.of_vocabulary(path, None, MODEL)
     assert json.loads(made["special_tokens_map.json"])["pad_token"] == "[UNK]"
+
+
+@pytest.mark.parametrize("duplicates", ["first", "last"])
+def test_an_export_has_the_ids_of_the_examples(tmp_path, duplicates):
+    """Of a vocabulary with blank and repeated lines, by MLPerf's rule or by that of all others."""
+    path = write_vocabulary(tmp_path / "v.txt", "the", "", "", "cat", "the", "sat", "cat", "on")
+    ours = load_vocabulary(path, duplicates)
+    expected = dict(zip(ours.pieces, ours.ids.tolist(), strict=True))
+    (tmp_path / "run").mkdir()
+    tokenizer_files.keep_vocabulary(path, str(tmp_path / "run"), duplicates)
+    tokenizer_files.keep_vocabulary(path, str(tmp_path / "run"), duplicates)  # as each start of a run does
+    made = tokenizer_files.of_vocabulary(str(tmp_path / "run" / "vocab.txt"), True, MODEL)
+    for name in ("vocab.txt", "tokenizer.json"):
+        (tmp_path / name).write_bytes(made[name])
+    assert WordPiece.read_file(str(tmp_path / "vocab.txt")) == expected
+    theirs = TheirTokenizer.from_str(made["tokenizer.json"].decode())
+    assert theirs.get_vocab() == expected
+    assert theirs.encode("the cat sat on", add_special_tokens=False).ids == [
+        expected[w] for w in ["the", "cat", "sat", "on"]
+    ]
 
 
 def of_conversion(directory, *, run=None, model=MODEL, **given):
