@@ -222,6 +222,8 @@ def _is_unseen(element: ElementTree.Element) -> bool:
     style = element.get("style", "").replace(" ", "")
     if "display:none" in style and "mwe-math" not in element.get("class", ""):
         return True
+    if element.get("id") == "coordinates":  # those of the page, beside its title
+        return True
     if element.tag in _UNSEEN or _UNSEEN_CLASS.search(element.get("class", "")):
         return True
     if element.tag != "sup":
