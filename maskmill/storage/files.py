@@ -14,6 +14,7 @@ import hashlib
 import io
 import os
 import posixpath
+import re
 import stat
 import threading
 import types
@@ -183,6 +184,30 @@ def _match_first(pieces: Sequence[str]) -> tuple[list[FileInfo], int]:
             if found := _match_one(comma.join(pieces[:count])):
                 return found, count
     return [], 1
+
+
+def may_match(pattern: str, path: str) -> bool:
+    """Whether a pattern, as `match` takes it, would match a file of this path, which need not be there."""
+    if not is_local(pattern):
+        return not is_local(path) and _matcher_of(pattern).fullmatch(path) is not None
+    if not is_local(path) or os.path.lexists(pattern):
+        return False
+    folder, rest = "", os.path.expanduser(pattern).split("/")
+    while rest and (not paths.has_wildcard(rest[0]) or os.path.lexists(os.path.join(folder, rest[0]))):
+        folder = os.path.join(folder, rest.pop(0) or "/")
+    for of_folder in (os.path.abspath, os.path.realpath):
+        below = os.path.relpath(of_folder(path), of_folder(folder or "."))
+        # A glob matches no hidden folder.
+        if _matcher_of("/".join(rest)).fullmatch(below) and not re.search(r"(?:^|/)\.", below):
+            return True
+    return False
+
+
+def _matcher_of(pattern: str) -> re.Pattern[str]:
+    """What matches the paths that a pattern means; `**/` may stand for nothing."""
+    from maskmill.storage.stores import matcher
+
+    return matcher(pattern.replace("**/", "**"))
 
 
 def find(path: str) -> FileInfo | None:
@@ -756,25 +781,25 @@ def check_outputs(inputs: Sequence[str], outputs: Sequence[str]) -> None:
       UnusableInputError: an output is one of the inputs, or another output, has no name of a file, or lies where no
         directory can be made.
     """
-    identities = {_identity(path): path for path in inputs}
+    identities = {identity(path): path for path in inputs}
     seen: dict[tuple[int, int] | str, str] = {}
     for output in outputs:
         if not output or output.endswith("/"):
             raise UnusableInputError(f'"{output}" as output names no file; give the name of a file.')
         check_directory(parent(output))
-        identity = _identity(output)
-        if identity in identities:
-            same = identities[identity]
+        this = identity(output)
+        if this in identities:
+            same = identities[this]
             raise UnusableInputError(f"{output}: this output is also the input {same}; name another file.")
-        if identity in seen:
+        if this in seen:
             raise UnusableInputError(
-                f"{output}: this output, or an index beside it, is the same file as the output {seen[identity]}; "
+                f"{output}: this output, or an index beside it, is the same file as the output {seen[this]}; "
                 "the outputs must be files, each named once."
             )
-        seen[identity] = output
+        seen[this] = output
 
 
-def _identity(path: str) -> tuple[int, int] | str:
+def identity(path: str) -> tuple[int, int] | str:
     """What two names of one file have in common: device and inode, or the plain name where there are none."""
     if not is_local(path):
         scheme, _, rest = path.partition("://")

@@ -4,10 +4,10 @@ Without that a build would leave out a file that vanished meanwhile, or mix two 
 """
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
-from maskmill.errors import RunFailedError
+from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.storage import files
 from maskmill.storage.files import ChangedError, FileInfo
 
@@ -23,6 +23,32 @@ class Found(Protocol):
     def changed(self) -> int: ...
     @property
     def stored(self) -> str: ...
+
+
+def refuse_repeated(inputs: Mapping[str, Sequence[FileInfo]]) -> None:
+    """Refuses a file that comes twice, by a link or another spelling of its path.
+
+    inputs: by the names of their sources; the name is empty without sources.
+
+    Raises:
+      UnusableInputError: two sources take the same file, or one takes it under two names.
+    """
+    seen: dict[object, tuple[str, str]] = {}
+    for source, of_source in inputs.items():
+        for path in (file.path for file in of_source):
+            this = files.identity(path) if files.is_local(path) else path  # an object that is there has one name
+            other, before = seen.setdefault(this, (source, path))
+            if other != source:
+                raise UnusableInputError(
+                    f"{path}: sources.{other} and sources.{source} both take this input, so articles that one of them "
+                    "holds out would be trained on in the other; leave it to one of them, and raise max_epochs to "
+                    "repeat it."
+                )
+            if before != path:
+                raise UnusableInputError(
+                    f"{path}: this is the same file as the input {before}, so its text would be there twice; leave one "
+                    "of the two names out."
+                )
 
 
 def check_same(found: Sequence[FileInfo], now: Sequence[FileInfo]) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from maskmill.errors import UnusableInputError
 from maskmill.storage import completions, files, manifest
+from maskmill.storage.found_files import refuse_repeated
 from maskmill.text.text_shards import ShardKind, TextShard
 
 _NUMBERED = re.compile(r"(?:part|eval)-(?P<number>\d+)-of-\d+")
@@ -25,7 +26,7 @@ def find_texts(patterns: Sequence[str], *, may_be_missing: bool = False) -> list
       may_be_missing: whether there may be none.
 
     Raises:
-      UnusableInputError: there is no such file.
+      UnusableInputError: there is no such file, or one has two names among them.
     """
     expanded: list[str] = []
     for pattern in patterns:
@@ -38,6 +39,7 @@ def find_texts(patterns: Sequence[str], *, may_be_missing: bool = False) -> list
         raise UnusableInputError(
             f"{patterns[0]}: this input matches no text shard, only {sorted(passed_over)[0]} and such."
         )
+    refuse_repeated({"": texts})
     return texts
 
 

@@ -204,6 +204,9 @@ def check_extraction(options: ExtractOptions) -> Extraction:
     """
     extraction = options.decided_extraction
     matched = files.match(options.input)  # that they are there, before more is imported
+    from transforms.inputs.found_inputs import refuse_output_among
+
+    refuse_output_among(options.input, matched, options.output)
     if extraction.quality.near_duplicate_threshold is not None:
         from transforms.shards.signatures import import_datasketch
 

@@ -2,12 +2,12 @@
 
 import contextlib
 import dataclasses
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Self
 
 from maskmill.errors import UnusableInputError
 from maskmill.storage import files
+from maskmill.storage.found_files import refuse_repeated
 from pipelines.settings.source_options import MixOptions
 from pipelines.settings.stage_options import ExtractOptions
 from pipelines.stages.extract_stage import (
@@ -56,7 +56,7 @@ class MixStage(TextStage[MixOptions]):
         for source in sources:
             with _of_source(source.name):
                 inputs[source.name], formats[source.name] = check_inputs(checked[source.name])
-        _refuse_common_inputs(inputs)
+        refuse_repeated(inputs)
         paths = [path for source in sources for path in (*source.extract.input, *checked[source.name].folder)]
         return cls(
             options=options,
@@ -119,17 +119,3 @@ def _of_source(name: str) -> Iterator[None]:
         yield
     except UnusableInputError as error:
         raise UnusableInputError(f"sources.{name}: {error}") from None
-
-
-def _refuse_common_inputs(inputs: Mapping[str, Sequence[files.FileInfo]]) -> None:
-    """Raises UnusableInputError if two sources, by their names, have an input in common."""
-    seen: dict[str, str] = {}
-    for name, of_source in inputs.items():
-        for path in (file.path for file in of_source):
-            other = seen.setdefault(os.path.realpath(path) if files.is_local(path) else path, name)
-            if other != name:
-                raise UnusableInputError(
-                    f"{path}: sources.{other} and sources.{name} both take this input, so articles that one of them "
-                    "holds out would be trained on in the other; leave it to one of them, and raise max_epochs to "
-                    "repeat it."
-                )

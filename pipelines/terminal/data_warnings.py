@@ -64,7 +64,12 @@ def warnings_of_vocabulary(vocabulary: "Vocabulary", *, do_lower_case: bool) -> 
 def warnings_of(manifest: Mapping[str, Any]) -> list[str]:
     """What the manifest of a stage says that its user should be warned of, a sentence each."""
     if manifest["stage"] == "extract":
-        return [*_doubtful_text(manifest), *_doubtful_sentences(manifest), *_without_eval_set(manifest)]
+        return [
+            *_equal_inputs(manifest["inputs"]),
+            *_doubtful_text(manifest),
+            *_doubtful_sentences(manifest),
+            *_without_eval_set(manifest),
+        ]
     if manifest["stage"] == "examples":
         parameters = manifest["parameters"]
         return [
@@ -79,6 +84,23 @@ def warnings_of(manifest: Mapping[str, Any]) -> list[str]:
     if manifest["stage"] == "vocabulary":
         return [*_small_vocabulary(manifest), *_rare_words_left_out(manifest)]
     return []
+
+
+def _equal_inputs(inputs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Whether inputs have the content of others; large ones and dumps are refused."""
+    first: dict[str, str] = {}
+    equal = [
+        (entry["path"], before)
+        for entry in inputs
+        if entry["bytes"] and (before := first.setdefault(entry["sha256"], entry["path"])) != entry["path"]
+    ]
+    if equal:
+        path, before = equal[0]
+        yield (
+            f"{len(equal):,} input{'s have' if len(equal) > 1 else ' has'} the content of another, so their text is "
+            f"there more than once ({path} has that of {before}); leave them out, or drop what repeats with "
+            "--drop_duplicates."
+        )
 
 
 def _small_vocabulary(manifest: Mapping[str, Any]) -> Iterator[str]:

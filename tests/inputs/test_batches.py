@@ -1,5 +1,6 @@
 """Inputs with their checksums and dates, and their batches: the same whatever order Beam gives them in."""
 
+import dataclasses
 import functools
 import gzip
 import hashlib
@@ -15,7 +16,14 @@ from maskmill.errors import UnusableInputError
 from maskmill.storage import files, progress
 from transforms.inputs import batches as batches_module
 from transforms.inputs import units
-from transforms.inputs.batches import CutIntoBatches, FindInputs, digest_input, inputs_in_order, plan_batches
+from transforms.inputs.batches import (
+    CutIntoBatches,
+    FindInputs,
+    digest_input,
+    inputs_in_order,
+    plan_batches,
+    refuse_equal,
+)
 from transforms.inputs.found_inputs import DateEvidence
 from transforms.inputs.units import InputFile, Unit, UnitBatch
 
@@ -147,3 +155,22 @@ def test_cut_into_batches(order: list[int], inputs: list[InputFile], tmp_path: P
     work = progress.Announced(pieces=1, bytes=sum(map(len, TEXTS.values())))
     assert progress.announced(output, "templates") == progress.announced(output, "extract") == work
     assert progress.announced(output, "clean") is None
+
+
+def test_equal_inputs_are_refused_if_they_are_large_or_parts_of_a_dump(inputs: list[InputFile]) -> None:
+    file = inputs[0]
+    small = dataclasses.replace(file, path="copy")
+    refuse_equal([file, small, small])
+    for changes in ({"size": 2 << 20}, {"header": b"<mediawiki>"}):
+        large = dataclasses.replace(file, **changes)
+        with pytest.raises(UnusableInputError, match="copy: this input has the content of the input "):
+            refuse_equal([inputs[1], large, dataclasses.replace(large, path="copy")])
+        refuse_equal([large, dataclasses.replace(large, path="copy", sha256="other")])
+
+
+def test_objects_are_equal_by_their_stores_checksum_and_size() -> None:
+    one = InputFile(path="gs://b/a", size=2 << 20, sha256="", stored="crc 17")
+    with pytest.raises(UnusableInputError, match="gs://b/c: this input has the content of the input gs://b/a"):
+        refuse_equal([one, dataclasses.replace(one, path="gs://b/c", stored="crc 18")])
+    refuse_equal([one, dataclasses.replace(one, path="gs://b/c", size=one.size + 1)])
+    refuse_equal([one, dataclasses.replace(one, path="gs://b/c", stored="other 17")])

@@ -78,6 +78,14 @@ def make_link(target: str) -> Callable[[Path], None]:
     return lambda path: path.symlink_to(target)
 
 
+def make_hard_link(target: str) -> Callable[[Path], None]:
+    return lambda path: path.hardlink_to(path.with_name(target))
+
+
+def copy(path: Path) -> None:
+    path.write_bytes(path.with_name("dump.xml").read_bytes())
+
+
 def make_no_utf8_name(path: Path) -> None:
     Path(os.fsdecode(os.fsencode(path.parent) + b"/a\xff.txt")).write_bytes(b"A text.\n")
 
@@ -86,6 +94,7 @@ CSV = b"id,title,text\n" + b"".join(b'%d,Apple,"It is round, and red."\n' % k fo
 TSV = b"".join(b"%d\tIt is round, and red.\n" % k for k in range(9))
 SQL = b"-- MySQL dump 10.19\n--\nCREATE TABLE `page` (\n  `id` int\n);\nINSERT INTO `page` VALUES (1);\n"
 TAKES_IT = r"or take it as it is with --input_format text\.$"
+LARGE = b"It is round, and red.\n\n" * 60_000
 ARTICLES = b"".join(b"This is text %d. It has two sentences.\n\n" % k for k in range(4))
 
 KINDS = [
@@ -302,6 +311,59 @@ COLUMNS = [
     ),
 ]
 
+SAME = "this is the same file as the input "
+TAKEN = "takes the files of this output directory, too; name a directory elsewhere"
+
+REPEATED = [
+    no_path("input-and-a-link-to-it", "dump*.xml", f"dump2.xml: {SAME}dump.xml", {"dump2.xml": make_link("dump.xml")}),
+    no_path("input-and-a-hard-link", "b*.txt", f"book.txt: {SAME}b.txt", {"b.txt": make_hard_link("book.txt")}),
+    no_path("input-by-two-spellings", "book.txt,./book.txt", f"./book.txt: {SAME}book.txt"),
+    no_path("input-by-a-detour", "a/b.txt,a/../a//b.txt", SAME, {"a/b.txt": b"A text.\n"}),
+    no_path("input-by-a-linked-folder", "*/b.txt", SAME, {"a/b.txt": b"A text.\n", "c": make_link("a")}),
+    no_path("json-lines-by-a-link", "*.jsonl", SAME, {"b.jsonl": make_link("articles.jsonl")}, "--input_format=jsonl"),
+    Mistake(
+        name="one-dump-copied",
+        command=extract("dump*.xml"),
+        files={"dump2.xml": copy},
+        says=r"dump2\.xml: this input has the content of the input dump\.xml, so its text would be there twice",
+        leaves=("out",),
+    ),
+    Mistake(
+        name="large-file-copied",
+        command=extract("c*.txt"),
+        files=dict.fromkeys(("c1.txt", "c2.txt"), LARGE),
+        says=r"c2\.txt: this input has the content of the input c1\.txt",
+        leaves=("out",),
+    ),
+    Mistake(
+        name="small-files-copied",
+        command=extract("c*.txt"),
+        files=dict.fromkeys(("c1.txt", "c2.txt", "c3.txt"), ARTICLES),
+        code=0,
+        says=r"warning: 2 inputs have the content of another, .* \(c2\.txt has that of c1\.txt\)",
+        leaves=("out",),
+    ),
+    Mistake(
+        name="shard-and-a-link-to-it",
+        command=examples("part-*"),
+        files={"part-00001-of-00002": make_link("part-00000-of-00001")},
+        says=f"part-00001-of-00002: {SAME}part-00000-of-00001",
+    ),
+    no_path("output-below-a-recursive-glob", "**", f"^maskmill extract: out: the input .* {TAKEN}"),
+    no_path("output-below-a-recursive-glob-of-names", "**/*.txt", TAKEN),
+    no_path("output-below-a-glob-of-folders", "*/*.txt", TAKEN, {"a/b.txt": b"A text.\n"}),
+    no_path("output-that-a-link-leads-to", "a/**", TAKEN, {"a/b.txt": b"A text.\n", "out": make_link("a/c")}),
+    Mistake(
+        name="build-below-a-recursive-glob",
+        command="build b.yaml",
+        files={
+            "b.yaml": b"output: a/out\nextract: {input: a/**}\nexamples: {vocab_file: vocab.txt}\n",
+            "a/b.txt": ARTICLES,
+        },
+        says=f"a/out/text: the input .* {TAKEN}",
+    ),
+]
+
 PATHS = [
     no_path("input-that-is-not-there", "nothing.xml", "nothing.xml: this input does not exist; check the path"),
     no_path("input-in-a-directory-that-is-not-there", "no/x.xml", "nor does the directory no; check the path"),
@@ -408,4 +470,4 @@ PATHS = [
     ),
 ]
 
-MISTAKES = [*KINDS, *SHARDS, *COLUMNS, *PATHS]
+MISTAKES = [*KINDS, *SHARDS, *COLUMNS, *REPEATED, *PATHS]

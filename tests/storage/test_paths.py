@@ -151,3 +151,44 @@ def test_a_name_with_commas_is_one_file_unless_its_first_piece_is(tmp_path: Path
 def test_a_path_that_is_missing_says_why_where_it_can(pattern: str, message: str) -> None:
     with pytest.raises(UnusableInputError, match=message):
         files.match(pattern)
+
+
+MAY_MATCH = [
+    ("corpus/**", "corpus/out/a.txt", True),
+    ("corpus/**/*.txt", "corpus/a.txt", True),
+    ("corpus/**/*.txt", "corpus/b/c/a.txt", True),
+    ("corpus/**/*.txt", "corpus/b/c/a.json", False),
+    ("corpus/*.txt", "corpus/out/a.txt", False),
+    ("corpus/*/*.txt", "corpus/out/a.txt", True),
+    ("corpus/../corpus/*/a.*", "./corpus/out//a.txt", True),
+    ("**/a.txt", "out/a.txt", True),
+    ("corpus/[ab]/*", "corpus/a/x", True),
+    ("corpus/**", "corpus/.out/a.txt", False),
+    ("corpus/**", "corpora/a.txt", False),
+    ("link/**", "corpus/out/a.txt", True),
+    ("corpus/**", "link/out/a.txt", True),
+    ("odd[1]/**", "odd[1]/out/a.txt", True),
+    ("corpus/**", "gs://bucket/corpus/a.txt", False),
+    ("gs://bucket/**", "bucket/a.txt", False),
+    ("gs://bucket/a/**", "gs://bucket/a/b/c", True),
+    ("gs://bucket/a/*", "gs://bucket/a/b/c", False),
+    ("gs://bucket/a/b", "gs://bucket/a/b", True),
+]
+
+
+@pytest.mark.parametrize(("pattern", "path", "expected"), MAY_MATCH)
+def test_a_pattern_is_known_to_match_what_is_not_there_yet(
+    pattern: str, path: str, expected: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder in ("corpus", "odd[1]"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "link").symlink_to("corpus")
+    assert files.may_match(pattern, path) is expected
+    if files.is_local(path):
+        made = Path(path)
+        made.parent.mkdir(parents=True, exist_ok=True)
+        made.write_bytes(b"")
+        if "[1]" not in pattern:
+            names = {os.path.realpath(name) for name in matched(pattern)} if expected else set()
+            assert (os.path.realpath(path) in names) is expected

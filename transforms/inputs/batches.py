@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 from collections.abc import Iterator, Sequence
 
+from maskmill.errors import UnusableInputError
 from maskmill.storage import files, progress
 from maskmill.storage.found_files import check_same, unchanged
 from transforms.collection import Collection
@@ -70,13 +71,34 @@ def inputs_in_order(digested: Sequence[tuple[int, InputFile, DateEvidence | None
     """The inputs by their numbers, with their dates.
 
     Raises:
-      UnusableInputError: a dump is of unknown date, or parts of a dump of two dates.
+      UnusableInputError: a dump is of unknown date, or parts of a dump of two dates; or as `refuse_equal`.
     """
     ordered = sorted(digested, key=lambda numbered: numbered[0])
+    refuse_equal([file for _, file, _ in ordered])
     dates = decide_dates([(file.path, evidence) for _, file, evidence in ordered])
     return [
         dataclasses.replace(file, date=file.date or date) for (_, file, _), date in zip(ordered, dates, strict=True)
     ]
+
+
+def refuse_equal(inputs: Sequence[InputFile]) -> None:
+    """Refuses inputs of the same content, if they are parts of a dump or larger than many small files would be.
+
+    Small ones may be equal by chance: their user is warned of them (pipelines/terminal/data_warnings.py).
+
+    Raises:
+      UnusableInputError: there are two.
+    """
+    seen: dict[object, str] = {}
+    for file in inputs:
+        if file.header or file.size > _SMALL_FILE:
+            # A store's checksum comes with the version, which differs.
+            before = seen.setdefault(file.sha256 or (file.size, file.stored.rpartition(" ")[0]), file.path)
+            if before != file.path:
+                raise UnusableInputError(
+                    f"{file.path}: this input has the content of the input {before}, so its text would be there twice; "
+                    "leave one of them out."
+                )
 
 
 def plan_batches(

@@ -12,12 +12,15 @@ from typing import BinaryIO
 from maskmill.errors import UnusableInputError
 from maskmill.mirrors.dump_names import date_in_name
 from maskmill.storage import files
+from maskmill.storage.found_files import refuse_repeated
 from transforms.inputs.formats import container_of_dump, lies_beside_dump
 from transforms.inputs.mediawiki import Page, header_of, read_header, read_pages, site_base
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.sources import Source
 
 _DATE_PAGES = 200
+# Names like those that an output directory gets.
+_WRITTEN = ("part-00000-of-00001", "eval.txt", "eval.md5", "manifest.json", "rejected.jsonl", "unknown_templates.tsv")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -45,15 +48,36 @@ def find_inputs(matched: Sequence[files.FileInfo], input_format: str) -> FoundIn
     names; a named format that any text can have skips nothing.
 
     Raises:
-      UnusableInputError: a file cannot be read.
+      UnusableInputError: a file cannot be read, or has two names among them.
     """
     if input_format in ("text", "jsonl"):
+        refuse_repeated({"": matched})
         return FoundInputs(files=tuple(matched))
     kinds = {file.path: lies_beside_dump(file.path) for file in matched}
     taken = tuple(file for file in matched if kinds[file.path] is None)
+    refuse_repeated({"": taken})
     if not taken:
         return FoundInputs(files=tuple(matched))  # planning refuses them
     return FoundInputs(files=taken, skipped=tuple((path, kind) for path, kind in kinds.items() if kind is not None))
+
+
+def refuse_output_among(patterns: Sequence[str], matched: Sequence[files.FileInfo], output: str) -> None:
+    """Refuses an output directory whose files the patterns of the inputs would match, too, at the latest the next time.
+
+    matched: the files that they match now.
+
+    Raises:
+      UnusableInputError: they would.
+    """
+    written = [files.join(output, name) for name in _WRITTEN]
+    taken_by = [pattern for pattern in patterns if any(files.may_match(pattern.strip(), path) for path in written)]
+    folders = {files.parent(file.path): file.path for file in matched}
+    inside = [path for folder, path in folders.items() if files.identity(folder) == files.identity(output)]
+    if taken_by or inside:
+        raise UnusableInputError(
+            f"{output}: the input {(taken_by or inside)[0]} takes the files of this output directory, too; name a "
+            "directory elsewhere."
+        )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,7 @@
 """What is left to do once all text shards are there: eval.md5, the counts, the manifest, and the sweep."""
 
 import collections
+import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ from maskmill.text import text_shards
 from maskmill.text.text_shards import TextShard
 from transforms.extraction import template_library, unknown_templates
 from transforms.extraction.template_rules import has_rules
+from transforms.inputs.batches import refuse_equal
 from transforms.inputs.site import Site, other_project
 from transforms.inputs.units import Digest, InputFile
 from transforms.shards import duplicate_search, duplicates, mixing, mlperf_shards, sentence_choice
@@ -76,7 +78,10 @@ def close_text_shards(
     for kind in ("train", "eval"):
         counts[kind] = _kind_counts([shard for shard in shards if shard.kind == kind])
     digests = {element.path: element.sha256 for element in elements if isinstance(element, Digest)}
-    inputs = _inputs(fragments, cleaned)
+    inputs = [
+        dataclasses.replace(file, sha256=digests.get(file.path, file.sha256)) for file in _inputs(fragments, cleaned)
+    ]
+    refuse_equal(inputs)  # now that the checksums of objects are known
     without_rules = _languages_without_rules(of_sources)
     sentences = _sentences(of_sources, of_fragments)
     records[sentence_choice.KIND] = sentence_choice.sweep_trainings(sentences, output, there)
@@ -90,7 +95,7 @@ def close_text_shards(
         | _other_projects(fragments)
         | {"sentences": sentences}
         | ({"sources": mix} if mix else {}),
-        inputs=_input_entries(inputs, fragments, digests),
+        inputs=_input_entries(inputs, fragments),
         shards=[_shard_entry(shard, digests) for shard in shards],
         counts={step: values for step, values in counts.items() if values},
         rejected=[row for fragment in fragments for row in of_fragments[fragment.key]["rejected"]],
@@ -119,15 +124,13 @@ def _inputs(fragments: Sequence[Fragment], cleaned: Sequence[CleanedBatch]) -> l
     return list(by_path.values())
 
 
-def _input_entries(
-    inputs: Sequence[InputFile], fragments: Sequence[Fragment], digests: Mapping[str, str]
-) -> list[dict[str, Any]]:
+def _input_entries(inputs: Sequence[InputFile], fragments: Sequence[Fragment]) -> list[dict[str, Any]]:
     """The inputs for the manifest, each with the name of its source where a build mixes several."""
     sources = {file.path: fragment.batch.source for fragment in fragments for file in fragment.batch.files}
     entries = []
     for file in inputs:
         source = sources.get(file.path)
-        entry = {"path": file.path, "bytes": file.size, "sha256": digests.get(file.path, file.sha256)}
+        entry = {"path": file.path, "bytes": file.size, "sha256": file.sha256}
         entries.append(entry | ({"source": source} if source else {}))
     return entries
 
