@@ -1,7 +1,7 @@
 """Tokenizers of Hugging Face: what a tokenizer.json says, and the fastest thing that does just that."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import tokenizers
@@ -43,6 +43,7 @@ def load_tokenizer(
     tokenizer.no_truncation()
     tokenizer.no_padding()
     ids = tokenizer.get_vocab(with_added_tokens=True)
+    _check_added(path, json.loads(content).get("added_tokens") or (), ids)
     if special_ids is None:
         vocabulary = tokenizer_vocabulary(path, content, ids)
     else:
@@ -67,6 +68,20 @@ def _check_fixed(path: str, model: Mapping[str, Any]) -> None:
             raise UnusableInputError(
                 f"{path}: the model has {name} {model[name]!r}, so it draws the pieces of a word at random and no data "
                 f'set could be made twice; write "{name}": null into the file.'
+            )
+
+
+def _check_added(path: str, added: Sequence[Mapping[str, Any]], ids: Mapping[str, int]) -> None:
+    """Raises UnusableInputError if the library gives an added token another id than the file does.
+
+    It numbers those that the model does not have anew, without gaps.
+    """
+    for token in added:
+        name, number = token["content"], token["id"]
+        if ids.get(name, number) != number:
+            raise UnusableInputError(
+                f"{path}: the added token {name!r} has the id {number:,} in this file, but the library tokenizers "
+                f"gives it {ids[name]:,}; correct it, so that every program gives it the same."
             )
 
 

@@ -24,6 +24,7 @@ DuplicatePieces = Literal["first", "last"]
 
 SPECIAL_PIECES = ("[MASK]", "[CLS]", "[SEP]", "[UNK]")
 _SPECIAL = re.compile(r"(?:\[.*\])?", re.DOTALL)  # [PAD] and [unused0] too; a blank line is a piece that no word has
+_MOST_UNUSED = 100_000  # ids below the largest that no token has
 _PADDING = 0  # what the reference pads with, whatever piece has this id
 
 # transformers reads the first of these files that has a name for the token.
@@ -162,7 +163,7 @@ def wordpiece_vocabulary(path: str, sha256: str, duplicates: DuplicatePieces, id
         sha256=sha256,
         duplicates=duplicates,
         pieces=tuple(ids),
-        ids=np.fromiter(ids.values(), np.int32, len(ids)),
+        ids=_checked_ids(path, ids),
         cls_id=ids["[CLS]"],
         sep_id=ids["[SEP]"],
         mask_id=ids["[MASK]"],
@@ -209,16 +210,39 @@ def tokenizer_vocabulary(path: str, content: bytes, ids: Mapping[str, int]) -> V
 
 def vocabulary_of_ids(path: str, content: bytes, ids: Mapping[str, int], special_ids: Mapping[str, Any]) -> Vocabulary:
     """The vocabulary of a tokenizer.json whose special tokens are known; special_ids: see Vocabulary.special_ids."""
-    pieces = sorted(ids, key=ids.__getitem__)
+    ids = dict(sorted(ids.items(), key=lambda token: (token[1], token[0])))
     return Vocabulary(
         path=path,
         sha256=hashlib.sha256(content).hexdigest(),
         duplicates="first",
-        pieces=tuple(pieces),
-        ids=np.array([ids[piece] for piece in pieces], np.int32),
+        pieces=tuple(ids),
+        ids=_checked_ids(path, ids),
         marks_words=False,
         **special_ids,
     )
+
+
+def _checked_ids(path: str, ids: Mapping[str, int]) -> np.ndarray:
+    """int32[len(ids)]: the ids of a vocabulary's tokens, in their order.
+
+    Raises:
+      UnusableInputError: two tokens have one id, or far more ids have no token than any model leaves unused: memory
+        grows with the largest.
+    """
+    tokens: dict[int, str] = {}
+    for token, number in ids.items():
+        if tokens.setdefault(number, token) != token:
+            raise UnusableInputError(
+                f"{path}: the tokens {tokens[number]!r} and {token!r} have the same id, {number:,}, so nobody could "
+                "tell them apart; give each an id of its own."
+            )
+    largest = max(tokens)
+    if largest - len(tokens) >= _MOST_UNUSED:
+        raise UnusableInputError(
+            f"{path}: the token {tokens[largest]!r} has the id {largest:,}, but there are only {len(tokens):,} tokens; "
+            "give them ids without large gaps."
+        )
+    return np.fromiter(tokens, np.int32, len(tokens))
 
 
 def _named_beside(path: str) -> dict[str, tuple[str, str]]:

@@ -32,11 +32,13 @@ def vocabulary(name: str, content: bytes, says: str, command: str = EXAMPLES) ->
     )
 
 
-def tokenizer_json(tokens: str) -> bytes:
-    """A tokenizer.json that has these tokens."""
-    vocabulary = {token: number for number, token in enumerate(tokens.split())}
+def tokenizer_json(tokens: str, added: Mapping[str, int] | None = None, **ids: int) -> bytes:
+    """A tokenizer.json that has these tokens, and others with these ids; added: those that stand beside the model."""
+    vocabulary = {token: number for number, token in enumerate(tokens.split())} | ids
     model = {"type": "WordLevel", "vocab": vocabulary, "unk_token": "[UNK]"}
-    return json.dumps({"version": "1.0", "added_tokens": [], "model": model}).encode()
+    flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized", "special"), False)
+    beside = [{"content": token, "id": number, **flags} for token, number in (added or {}).items()]
+    return json.dumps({"version": "1.0", "added_tokens": beside, "model": model}).encode()
 
 
 def characters_json() -> bytes:
@@ -100,6 +102,7 @@ VOCABULARIES = [
     vocabulary("without-unk-drop-in", SPECIAL.replace(b"[UNK]\n", b"the\n"), r"\[UNK\] is missing", CREATE),
     vocabulary("special-pieces-in-lower-case", SPECIAL.lower() + b"the\n", r"\[MASK\] and .* are missing"),
     vocabulary("with-counts-behind-a-tab", SPECIAL.replace(b"\n", b"\t7\n") + b"the\t9\n", r"\[MASK\] and .* missing"),
+    vocabulary("of-blank-lines", SPECIAL + b"\n" * 200_000 + b"the\n", "only 7 tokens", f"{EXAMPLES} --compat=google"),
     vocabulary("in-latin-1", SPECIAL + "café\n".encode("latin-1"), "line 6: this vocabulary is not UTF-8"),
     vocabulary("in-utf-16", (SPECIAL + b"the\n").decode().encode("utf-16"), "line 1: this vocabulary is not UTF-8"),
     vocabulary("packed", gzip.compress(SPECIAL + b"the\n", mtime=0), "this vocabulary is not UTF-8|are missing"),
@@ -135,6 +138,15 @@ TOKENIZERS = [
     ),
     tokenizer("without-mask", tokenizer_json("[PAD] [UNK] [CLS] [SEP]"), r"no mask_token \(\[MASK\] or <mask>\)"),
     tokenizer("without-padding", tokenizer_json("<s> </s> <mask>"), r"no pad_token \(\[PAD\] or <pad>\).*name a token"),
+    tokenizer(
+        "with-a-huge-id", tokenizer_json(NAMES, x=300_000_000), "'x' has the id 300,000,000, but .* only 7 tokens"
+    ),
+    tokenizer("with-an-id-of-64-bits", tokenizer_json(NAMES, x=1 << 40), "cannot read this as a tokenizer.json"),
+    tokenizer("with-a-negative-id", tokenizer_json(NAMES, x=-1), "cannot read this as a tokenizer.json"),
+    tokenizer("with-one-id-twice", tokenizer_json(NAMES, x=5), "the tokens 'the' and 'x' have the same id, 5"),
+    tokenizer("with-the-id-of-padding-twice", tokenizer_json(NAMES, x=0), r"'\[PAD\]' and 'x' have the same id, 0"),
+    tokenizer("with-an-added-token-of-another-id", tokenizer_json(NAMES, {"x": 9}), "'x' has the id 9 .* gives it 6"),
+    tokenizer("with-an-added-token-of-a-taken-id", tokenizer_json(NAMES, {"x": 5}), "'x' has the id 5 .* gives it 6"),
     tokenizer("lower-cased", tokenizer_json(NAMES), "--do_lower_case belongs to --vocab_file", "--do_lower_case=False"),
     tokenizer("of-the-reference", tokenizer_json(NAMES), "--tokenizer_file does not go with", "--compat=google"),
     tokenizer(
