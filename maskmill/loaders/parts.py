@@ -1,11 +1,13 @@
 """The part of an iteration that one process makes: what the loaders for PyTorch and grain share."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from maskmill.errors import UnusableInputError
 from maskmill.loading.batches import Batch
 from maskmill.loading.loader import Loader
-from maskmill.loading.states import State
+from maskmill.loading.states import State, is_count
+
+_MOST_BATCHES = 1 << 48  # that a state may be behind
 
 
 class Part(Iterator[Batch]):
@@ -46,6 +48,10 @@ class Part(Iterator[Batch]):
         Raises:
           UnusableInputError: workers or batches were others, or the loader read something else.
         """
+        if not isinstance(state, Mapping) or not {"start", "made", "workers", "batch_size"} <= set(state):
+            raise UnusableInputError("This is not a state of a worker's part; give what its state_dict() returned.")
+        if not is_count(state["made"], _MOST_BATCHES):
+            raise UnusableInputError(f"This state is damaged: {state['made']!r} batches were made since it started.")
         for name in ("workers", "batch_size"):
             now = getattr(self._loader.options, name)
             if state[name] != now:

@@ -19,7 +19,7 @@ from maskmill.loading.options import LoaderOptions
 from maskmill.loading.order import SampleOrder, bounded_window
 from maskmill.loading.production import Product, Production
 from maskmill.loading.schedule import PADDING, Place, Schedule
-from maskmill.loading.states import State, checked_place, state_of
+from maskmill.loading.states import MOST_EPOCHS, State, checked_place, state_of
 from maskmill.loading.stats import LoaderStats
 from maskmill.notebooks import table
 from maskmill.reading.block_reader import Rows
@@ -192,7 +192,10 @@ class Loader:
         Raises:
           UnusableInputError: the state is of other data, another seed, or another way to shuffle.
         """
-        self._stand(checked_place(state, self._description(), self._sequence.samples), limit=None)
+        samples = self._sequence.samples
+        # A mix has no second epoch: behind its only one it stands at the start of epoch 1, if it ends.
+        most = MOST_EPOCHS if self._schedule.repeats else 0 if samples is None else 1
+        self._stand(checked_place(state, self._description(), samples, most), limit=None)
 
     def _description(self) -> State:
         """What a state must have in common with this loader, and the files' paths beside it."""

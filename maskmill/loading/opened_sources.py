@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from maskmill.reading.block_reader import BlockReader
-from maskmill.reading.byte_ranges import ByteRanges, LocalRanges
+from maskmill.reading.byte_ranges import ByteRanges, LocalRanges, Stamp
 from maskmill.reading.data_set import DataSet
 from maskmill.reading.opening import open_data_set, reader_of
 from maskmill.storage import files
@@ -54,10 +54,10 @@ class OpeningOptions:
     cache_bytes: int | None = None
     text: str | None = None
 
-    def ranges(self, path: str) -> ByteRanges:
-        """Reads the files under a path."""
+    def ranges(self, path: str, stamps: dict[str, Stamp] | None = None) -> ByteRanges:
+        """Reads the files under a path; stamps: as LocalRanges takes them."""
         if files.is_local(path):
-            return LocalRanges()
+            return LocalRanges(stamps)
         from maskmill.reading.remote import CACHE_BYTES, open_ranges
 
         return open_ranges(path, self.cache_dir, CACHE_BYTES if self.cache_bytes is None else self.cache_bytes)
@@ -76,8 +76,18 @@ class OpeningOptions:
         )
 
 
-def source_of(data_set: DataSet, options: OpeningOptions, ranges: ByteRanges | None = None) -> Source:
-    """A data set whose files can be read, here and in other processes. ranges: its files; None: they are opened."""
+def source_of(
+    data_set: DataSet,
+    options: OpeningOptions,
+    ranges: ByteRanges | None = None,
+    stamps: dict[str, Stamp] | None = None,
+) -> Source:
+    """A data set whose files can be read, here and in other processes.
+
+    ranges: its files; None: they are opened. stamps: then, as LocalRanges takes them.
+    """
     if ranges is None:
-        ranges = options.ranges(data_set.path)
-    return Source(data_set, reader_of(data_set, ranges), ranges, functools.partial(source_of, data_set, options))
+        ranges = options.ranges(data_set.path, stamps)
+    seen = ranges.stamps if isinstance(ranges, LocalRanges) else None
+    reopen = functools.partial(source_of, data_set, options, stamps=seen)
+    return Source(data_set, reader_of(data_set, ranges), ranges, reopen)

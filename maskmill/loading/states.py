@@ -10,6 +10,7 @@ State = dict[str, Any]
 
 # Raised whenever the same seed gives another order or other masks.
 VERSION = 1
+MOST_EPOCHS, _MOST_SAMPLES = 1 << 31, 1 << 62  # that a state may be behind
 
 
 def state_of(description: Mapping[str, Any], place: Place) -> State:
@@ -26,13 +27,16 @@ def state_of(description: Mapping[str, Any], place: Place) -> State:
     }
 
 
-def checked_place(state: Mapping[str, Any], description: Mapping[str, Any], samples: int | None) -> Place:
+def checked_place(
+    state: Mapping[str, Any], description: Mapping[str, Any], samples: int | None, most_epochs: int = MOST_EPOCHS
+) -> Place:
     """The place of a state that fits a loader.
 
     Args:
       state: of this loader or another.
       description: of this loader, as for `state_of`.
       samples: of an epoch; None: there is no end.
+      most_epochs: how many a run may have finished.
 
     Raises:
       UnusableInputError: the state is not a state, or of something else.
@@ -45,16 +49,26 @@ def checked_place(state: Mapping[str, Any], description: Mapping[str, Any], samp
             f"This state of a loader has version {state['version']}, but this maskmill reads version {VERSION}: its "
             "order is another one; go on with the maskmill that wrote the state, or start without it."
         )
+    if not isinstance(state["files"], list | tuple):
+        raise UnusableInputError("This state of a loader is damaged: it does not list the files that it is of.")
     if (reason := _difference(state, description)) is not None:
         raise UnusableInputError(reason)
     epoch, sample = state["epoch"], state["sample"]
-    if type(epoch) is not int or type(sample) is not int or epoch < 0 or sample < 0:
-        raise UnusableInputError(f"This state of a loader is damaged: epoch is {epoch!r} and sample is {sample!r}.")
+    if not is_count(epoch, most_epochs) or not is_count(sample, _MOST_SAMPLES):
+        raise UnusableInputError(
+            f"This state of a loader is damaged: epoch is {epoch!r} and sample is {sample!r}, but they are whole "
+            f"numbers from 0 on, epoch at most {most_epochs:,} here."
+        )
     if samples is not None and sample and sample >= samples:
         raise UnusableInputError(
             f"This state of a loader is damaged: sample is {sample:,}, but an epoch has {samples:,} samples."
         )
     return Place(epoch, sample)
+
+
+def is_count(value: object, most: int) -> bool:
+    """Whether a value of a state is a whole number from 0 to `most`; True and 1.0 are none."""
+    return type(value) is int and 0 <= value <= most
 
 
 def _difference(state: Mapping[str, Any], description: Mapping[str, Any]) -> str | None:

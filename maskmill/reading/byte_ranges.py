@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
 from maskmill.storage import paths
+from maskmill.storage.files import ChangedError
 from maskmill.storage.range_files import RangeFile
 from maskmill.storage.read_ahead import LOOK_BYTES, ReadAhead
 
@@ -92,15 +93,30 @@ class ByteRanges(abc.ABC):
         """Closes files and connections."""
 
 
-class LocalRanges(ByteRanges):
-    """Files on this machine."""
+Stamp = tuple[int, int, int]  # of a file: its inode, its size in bytes, and when it was changed, in nanoseconds
 
-    def __init__(self) -> None:
+
+class LocalRanges(ByteRanges):
+    """Files on this machine. One that is replaced after it was looked at first is not read any more.
+
+    Attributes:
+      stamps: of the files that were looked at, by path.
+    """
+
+    def __init__(self, stamps: dict[str, Stamp] | None = None) -> None:
+        """stamps: what others have seen, and will see; None: nothing."""
+        self.stamps = {} if stamps is None else stamps
         self._bytes_read = 0
         self._counting = threading.Lock()
 
     def __reduce__(self) -> Any:
-        return type(self), ()  # a lock cannot be pickled
+        return type(self), (self.stamps,)  # a lock cannot be pickled
+
+    def _check(self, path: str, found: os.stat_result) -> None:
+        """Raises ChangedError if this is not the file that was looked at first."""
+        stamp = found.st_ino, found.st_size, found.st_mtime_ns
+        if self.stamps.setdefault(path, stamp) != stamp:
+            raise ChangedError(path)
 
     def read(self, path: str, start: int, end: int) -> npt.NDArray[np.uint8]:
         return self.read_many(path, np.array([start]), np.array([end]))
@@ -109,6 +125,7 @@ class LocalRanges(ByteRanges):
         data = np.empty(int((ends - starts).sum()), np.uint8)
         try:
             with open(path, "rb", buffering=0) as file:
+                self._check(path, os.fstat(file.fileno()))
                 filled = 0
                 for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
                     file.seek(start)
@@ -129,7 +146,9 @@ class LocalRanges(ByteRanges):
 
     def size(self, path: str) -> int:
         try:
-            return os.path.getsize(path)
+            found = os.stat(path)
+            self._check(path, found)
+            return found.st_size
         except (FileNotFoundError, NotADirectoryError):
             raise MissingFileError(f"{path}: this file does not exist; check the path, or make it again.") from None
         except OSError as error:

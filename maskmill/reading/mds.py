@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from maskmill.errors import UnusableInputError
 from maskmill.reading.block_reader import Block, BlockReader, DamagedBlockError, OtherColumnsError, Rows
-from maskmill.reading.byte_ranges import ByteRanges
+from maskmill.reading.byte_ranges import ByteRanges, forward
 from maskmill.reading.column_tables import TargetTable, is_float, wrong_count, wrong_value
 from maskmill.reading.data_set import DataFile, DataSet, ReadColumn
 from maskmill.reading.kernels import column_tables
@@ -113,11 +113,18 @@ class MdsReader(BlockReader):
                 into.put_zeros(column, rows)
 
     def _head(self, number: int) -> _Head:
-        """The head of a shard, read once."""
+        """The head of a shard, read once, and then the whole shard for its checksum, because records have none."""
         with self._locks[number]:
             head = self._heads.get(number)
             if head is None:
-                head = self._heads[number] = self._read_head(self._files[number])
+                file = self._files[number]
+                head = self._read_head(file)
+                if file.sha256 is not None and forward(self._ranges).sha256_of(file.path) != file.sha256:
+                    raise DamagedBlockError(
+                        f"{file.path}: the content of this shard is not what was written (another sha256 than in the "
+                        "manifest); make or fetch it again."
+                    )
+                self._heads[number] = head
             return head
 
     def _read_head(self, file: DataFile) -> _Head:

@@ -299,7 +299,7 @@ class _BlockRows(RowSource):
         self._faults, self._path = faults, data_set.files[0].path
         reader = reader_of_format(data_set.format)
         self._samples = self.records = reader.count_samples(self._path, ranges)
-        file = dataclasses.replace(data_set.files[0], samples=self._samples, size=None)
+        file = dataclasses.replace(data_set.files[0], samples=self._samples, size=None, sha256=None)
         self._reader = reader_of(dataclasses.replace(data_set, files=(file,)), ranges)
         self.room = self._reader.block_samples
         self.checksums = reader.why_unchecked(self._path, ranges)

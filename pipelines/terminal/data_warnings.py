@@ -65,7 +65,7 @@ def warnings_of(manifest: Mapping[str, Any]) -> list[str]:
     """What the manifest of a stage says that its user should be warned of, a sentence each."""
     if manifest["stage"] == "extract":
         return [
-            *_equal_inputs(manifest["inputs"]),
+            *_equal_inputs(manifest.get("inputs", ())),
             *_doubtful_text(manifest),
             *_doubtful_sentences(manifest),
             *_without_eval_set(manifest),

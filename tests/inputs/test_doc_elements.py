@@ -76,5 +76,5 @@ def test_bad_doc_elements(tmp_path: Path) -> None:
     path = write_file(tmp_path, (doc(1, "A", "a") + doc(2, "B", "b " * 1_500_000) + doc(3, "C", "c")).encode())
     _, large, last = read_units(path, reading=ReadOptions(largest_page=1 << 20))
     assert isinstance(large, RejectedPage)
-    assert large.reason == "the document is larger than 1048576 bytes"
+    assert large.reason == "the document is larger than 1,048,576 bytes"
     assert last == document("c", "C", "3")

@@ -82,7 +82,7 @@ def test_a_line_too_large_is_set_aside(tmp_path: Path) -> None:
     first, large, last = read_units(path, reading=ReadOptions(largest_page=1 << 20))
     assert (first, last) == (document("a"), document("b"))
     assert isinstance(large, RejectedPage)
-    assert large.reason == "the document is larger than 1048576 bytes"
+    assert large.reason == "the document is larger than 1,048,576 bytes"
 
 
 def lines(*records: object) -> bytes:

@@ -197,7 +197,7 @@ def test_a_page_too_large_is_set_aside(tmp_path: Path) -> None:
     xml = dump([GOOD, page(2, "Large", "x" * 10_000_000), GOOD])
     good = oracle_dump.read_pages(dump([GOOD]))[0]
     found = read_units(write_file(tmp_path, xml), reading=ReadOptions(largest_page=5_000_000))
-    assert found == [good, RejectedPage(title="Large", reason="the page is larger than 5000000 bytes"), good]
+    assert found == [good, RejectedPage(title="Large", reason="the page is larger than 5,000,000 bytes"), good]
 
 
 @pytest.mark.parametrize(

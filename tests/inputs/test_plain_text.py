@@ -127,4 +127,4 @@ def test_bad_text_is_set_aside(tmp_path: Path) -> None:
     assert bad == RejectedPage(title="bad \ufffd text", reason="it is not valid UTF-8")
     assert isinstance(large, RejectedPage)
     assert large.title.startswith("large large")
-    assert large.reason == "the document is larger than 2097152 bytes"
+    assert large.reason == "the document is larger than 2,097,152 bytes"

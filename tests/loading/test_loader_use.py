@@ -17,6 +17,7 @@ import pytest
 from made_up.data_sets import FIRST_ID, MadeUpReader, data_set, samples_in, source
 
 from maskmill.errors import RunFailedError, UnusableInputError
+from maskmill.loaders.parts import Part
 from maskmill.loading.loader import Loader
 from maskmill.loading.mixing import mix_of
 from maskmill.loading.opened_sources import Source
@@ -304,6 +305,20 @@ def data_set_with(files: Any) -> DataSet:
         ({"version": 99}, "has version 99, but this maskmill reads version 1"),
         ({"epoch": -1}, "is damaged: epoch is -1 and sample is 0"),
         ({"sample": 1.5}, "is damaged: epoch is 0 and sample is 1.5"),
+        ({"epoch": True}, "is damaged: epoch is True and sample is 0"),
+        ({"epoch": 1.0}, "is damaged: epoch is 1.0 and sample is 0"),
+        ({"epoch": "1"}, "is damaged: epoch is '1' and sample is 0"),
+        ({"epoch": None}, "is damaged: epoch is None and sample is 0"),
+        ({"epoch": 1 << 40}, "is damaged: epoch is 1099511627776 and .*, epoch at most 2,147,483,648 here"),
+        ({"epoch": 10**30}, "is damaged: epoch is 1000"),
+        ({"epoch": np.int64(1)}, "is damaged: epoch is "),
+        ({"sample": False}, "is damaged: epoch is 0 and sample is False"),
+        ({"sample": -(1 << 70)}, "is damaged"),
+        ({"files": None}, "is damaged: it does not list the files"),
+        ({"files": "abc"}, "is damaged: it does not list the files"),
+        ({"files": {}}, "is damaged: it does not list the files"),
+        ({"files": []}, "is of 0 files, but 3 are open"),
+        ({"version": "1"}, "has version 1, but"),
         ({"sample": 40}, "sample is 40, but an epoch has 40 samples"),
     ],
 )
@@ -311,6 +326,26 @@ def test_what_is_no_state_is_refused(state: Any, message: str) -> None:
     loader = opened()
     with pytest.raises(UnusableInputError, match=message):
         loader.load_state_dict(loader.state_dict() | state if state else state)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"made": -1}, "damaged: -1 batches"),
+        ({"made": True}, "damaged: True batches"),
+        ({"made": 1 << 70}, "damaged: 1180591620717411303424 batches"),
+        ({"made": 1.0}, "damaged: 1.0 batches"),
+        ({"workers": 3}, "saved with workers=3"),
+        ({"start": None}, "is not a state of a loader"),
+    ],
+)
+def test_what_is_no_state_of_a_worker_is_refused(change: dict[str, Any], message: str) -> None:
+    part = Part(opened())
+    next(part)
+    with pytest.raises(UnusableInputError, match=message):
+        part.load_state_dict(part.state_dict() | change)
+    with pytest.raises(UnusableInputError, match="not a state of a worker's part"):
+        part.load_state_dict({"epoch": 1})
 
 
 # ---- other processes

@@ -2,6 +2,8 @@
 
 import json
 import logging
+import pickle
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -105,3 +107,38 @@ def test_a_mix_of_nothing_and_data_sets_that_do_not_go_together_are_refused(writ
     foxes, packed = written("foxes"), written("hares", pack=True, full_sentences=False, cross_documents=False)
     with pytest.raises(UnusableInputError, match="mix data sets"):
         maskmill.mix([(foxes, 1), (packed, 1)], batch_size=4)
+
+
+@pytest.mark.parametrize("epoch", [1, 2, -1, True])
+def test_a_mix_without_an_end_has_no_second_epoch(written: Written, epoch: Any) -> None:
+    with maskmill.mix([(written("foxes"), 2), (written("hares"), 1)], batch_size=6) as mixed:
+        state = mixed.state_dict() | {"epoch": epoch}
+        with pytest.raises(UnusableInputError, match=rf"is damaged: epoch is {epoch} and .*, epoch at most 0 here"):
+            mixed.load_state_dict(state)
+
+
+def test_a_mix_with_an_end_has_no_third_epoch(written: Written) -> None:
+    with maskmill.mix([(written("foxes"), 1)], max_repetitions=1, batch_size=6) as mixed:
+        ended = mixed.state_after(mixed.steps_per_epoch or 0)
+        mixed.load_state_dict(ended)
+        assert mixed.steps_left == 0
+        with pytest.raises(UnusableInputError, match=r"epoch is 2 and .*, epoch at most 1 here"):
+            mixed.load_state_dict(ended | {"epoch": 2})
+
+
+@pytest.mark.parametrize("in_another_process", [False, True])
+def test_a_file_that_is_replaced_between_epochs_ends_the_reading(
+    written: Written, in_another_process: bool, tmp_path: Path
+) -> None:
+    copy = shutil.copytree(written("foxes"), tmp_path / "copy")
+    with maskmill.open(copy, batch_size=4) as loader:
+        list(loader)
+        path = Path(loader.data_sets[0].files[0].path)
+        content = path.read_bytes()
+        path.unlink()
+        path.write_bytes(content)
+        again = pickle.loads(pickle.dumps(loader)) if in_another_process else loader
+        with pytest.raises(
+            UnusableInputError, match="this file was changed while it was read; open the data set again"
+        ):
+            list(again)

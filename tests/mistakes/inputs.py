@@ -94,6 +94,7 @@ CSV = b"id,title,text\n" + b"".join(b'%d,Apple,"It is round, and red."\n' % k fo
 TSV = b"".join(b"%d\tIt is round, and red.\n" % k for k in range(9))
 SQL = b"-- MySQL dump 10.19\n--\nCREATE TABLE `page` (\n  `id` int\n);\nINSERT INTO `page` VALUES (1);\n"
 TAKES_IT = r"or take it as it is with --input_format text\.$"
+HUGE = b"It is round, and red. " * (33 * 1024 * 1024 // 22)
 LARGE = b"It is round, and red.\n\n" * 60_000
 ARTICLES = b"".join(b"This is text %d. It has two sentences.\n\n" % k for k in range(4))
 
@@ -314,6 +315,25 @@ COLUMNS = [
 SAME = "this is the same file as the input "
 TAKEN = "takes the files of this output directory, too; name a directory elsewhere"
 
+TOO_LARGE = [
+    Mistake(
+        name=f"document-too-large-in-{name}",
+        command=extract(name),
+        files={name: content},
+        code=0,
+        says=r" 1 rejected\n",
+        leaves=("out",),
+    )
+    for name, content in {
+        "a.txt.gz": gzip.compress(HUGE + b"\n\n" + ARTICLES),
+        "a.jsonl": json_lines({"text": HUGE.decode()}, *[{"text": f"Text {k}."} for k in range(4)]),
+        "a.parquet": parquet(text=[HUGE.decode(), *[f"Text {k}." for k in range(4)]]),
+        "a.xml": dump_files.dump(
+            [dump_files.page(k, f"P{k}", text) for k, text in enumerate((HUGE.decode(), "It is.", "So."), 1)]
+        ),
+    }.items()
+]
+
 REPEATED = [
     no_path("input-and-a-link-to-it", "dump*.xml", f"dump2.xml: {SAME}dump.xml", {"dump2.xml": make_link("dump.xml")}),
     no_path("input-and-a-hard-link", "b*.txt", f"book.txt: {SAME}b.txt", {"b.txt": make_hard_link("book.txt")}),
@@ -470,4 +490,4 @@ PATHS = [
     ),
 ]
 
-MISTAKES = [*KINDS, *SHARDS, *COLUMNS, *REPEATED, *PATHS]
+MISTAKES = [*KINDS, *SHARDS, *COLUMNS, *TOO_LARGE, *REPEATED, *PATHS]

@@ -1,6 +1,8 @@
 """MDS shards read by blocks, and what is said of damaged ones."""
 
 import dataclasses
+import hashlib
+import os
 import json
 import random
 import re
@@ -282,8 +284,40 @@ def test_a_head_is_read_anew_once_it_is_forgotten(case: Case, tmp_path: Path) ->
     _, reader = mds_of({str(path): 600}, case.columns)
     block = Block(0, 256, 256)
     whole = reader.fetch(block)[1]
+    written_at = path.stat().st_mtime_ns
     path.write_bytes(bytes(len(content)))
+    os.utime(path, ns=(written_at, written_at))  # or it would not be read at all
     assert reader.fetch(block)[1].tobytes() == bytes(len(whole))
     assert not reader.forget(block)
     with pytest.raises(DamagedBlockError, match="says that it has 0 records"):
         reader.fetch(block)
+
+
+class CountingRanges(LocalRanges):
+    hashed = 0
+
+    def sha256_of(self, path: str) -> str:
+        self.hashed += 1
+        return super().sha256_of(path)
+
+
+def test_every_flipped_bit_is_found_by_the_shards_checksum_which_is_computed_once(case: Case, tmp_path: Path) -> None:
+    content = Path(case.path).read_bytes()
+    digest, path = hashlib.sha256(content).hexdigest(), tmp_path / "x"
+    draw = random.Random(7)
+    for flipped in [None, *draw.sample(range(8 * len(content)), 60)]:
+        damaged = bytearray(content)
+        if flipped is not None:
+            damaged[flipped // 8] ^= 1 << flipped % 8
+        path.write_bytes(damaged)
+        data_set, _ = mds_of({str(path): 600}, case.columns)
+        data_set = dataclasses.replace(data_set, files=(dataclasses.replace(data_set.files[0], sha256=digest),))
+        ranges = CountingRanges()
+        reader = MdsReader(data_set, ranges)
+        if flipped is None:
+            for _ in range(2):
+                read_all(reader, data_set)
+            assert ranges.hashed == 1
+        else:
+            with pytest.raises(DamagedBlockError):
+                reader.fetch(blocks_of(data_set, reader.block_samples)[0])

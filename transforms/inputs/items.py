@@ -81,7 +81,7 @@ def rejected(data: bytes, reason: str) -> RejectedPage:
 
 def too_large(reading: ReadOptions) -> str:
     """The reason why a document of more than `reading.largest_page` bytes is rejected."""
-    return f"the document is larger than {reading.largest_page} bytes"
+    return f"the document is larger than {reading.largest_page:,} bytes"
 
 
 def check_records(records: Sequence[Mapping[str, Any]], path: str, reading: ReadOptions) -> None:

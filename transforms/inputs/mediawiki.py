@@ -241,7 +241,7 @@ class _PageReader:
             if status == kernels.NOT_CLOSED:
                 raise _UnusablePageError("the page is not closed")
             if status == kernels.NEED_MORE or marks[kernels.END] - marks[kernels.REVISION] > self._largest_page:
-                raise _UnusablePageError(f"the page is larger than {self._largest_page} bytes")
+                raise _UnusablePageError(f"the page is larger than {self._largest_page:,} bytes")
             return self._usable_page(marks)
         except _UnusablePageError as error:
             return RejectedPage(title=_title_for_people(self._window.data, marks), reason=str(error))

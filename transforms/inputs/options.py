@@ -31,7 +31,7 @@ class ReadOptions:
         help="take what stands before the cut of a file that is cut off, without the page that the cut is in; Parquet, "
         "whose table of contents is at its end, is refused as before",
     )
-    largest_page: int = 256 << 20
+    largest_page: int = 32 << 20
 
     GROUPS: ClassVar[Mapping[str, str]] = {"text_documents": "how inputs are read"}
 

@@ -116,12 +116,13 @@ def _row_group_start(group: Any) -> int:
 
 def _documents_of(batch: Any, reading: ReadOptions) -> Iterator[Document | RejectedPage]:
     try:
-        records = batch.to_pylist()
+        # Rows of a large batch one at a time: a dictionary of a few kilobytes may stand for gigabytes of text.
+        records = batch.to_pylist() if batch.nbytes <= reading.largest_page else None
     except UnicodeDecodeError:
-        for row in range(batch.num_rows):
-            yield _document_of_row(batch, row, reading)
-        return
-    for record in records:
+        records = None
+    for row in range(batch.num_rows) if records is None else ():
+        yield _document_of_row(batch, row, reading)
+    for record in records or ():
         yield document_of_record(record, _beginning(record), reading)
 
 
