@@ -71,8 +71,8 @@ def refuse_output_among(patterns: Sequence[str], matched: Sequence[files.FileInf
     """
     written = [files.join(output, name) for name in _WRITTEN]
     taken_by = [pattern for pattern in patterns if any(files.may_match(pattern.strip(), path) for path in written)]
-    folders = {files.parent(file.path): file.path for file in matched}
-    inside = [path for folder, path in folders.items() if files.identity(folder) == files.identity(output)]
+    made = {files.parent(file.path): file.path for file in matched if files.base_name(file.path) in _WRITTEN}
+    inside = [path for folder, path in made.items() if files.identity(folder) == files.identity(output)]
     if taken_by or inside:
         raise UnusableInputError(
             f"{output}: the input {(taken_by or inside)[0]} takes the files of this output directory, too; name a "
