@@ -24,7 +24,7 @@ DuplicatePieces = Literal["first", "last"]
 
 SPECIAL_PIECES = ("[MASK]", "[CLS]", "[SEP]", "[UNK]")
 _SPECIAL = re.compile(r"(?:\[.*\])?", re.DOTALL)  # [PAD] and [unused0] too; a blank line is a piece that no word has
-_MOST_UNUSED = 100_000  # ids below the largest that no token has
+_MOST_UNUSED = 2_000_000  # ids below the largest that no token has
 _PADDING = 0  # what the reference pads with, whatever piece has this id
 
 # transformers reads the first of these files that has a name for the token.

@@ -2,8 +2,8 @@
 
 import dataclasses
 import hashlib
-import os
 import json
+import os
 import random
 import re
 from collections.abc import Callable
