@@ -35,7 +35,7 @@ def close_examples(
     manifest.
 
     Raises:
-      RunFailedError: the vocabulary has changed since the examples were made.
+      RunFailedError: there is no example, or the vocabulary has changed since the examples were made.
     """
     ordered = sorted(shards, key=lambda s: (s.kind != "train", s.number, s.name))
     counts: dict[str, dict[str, int]] = {}
@@ -44,6 +44,7 @@ def close_examples(
         if of_kind:
             totals = sum_counts(s.counts for s in of_kind)
             counts[kind] = {"shards": len(of_kind)} | totals | {"bytes": sum(s.size for s in of_kind)}
+    _refuse_nothing(next(iter(counts.values())), setup, output)
     there = files.Listing(output)
     data = _for_readers(setup, output, there)
     texts = {path: (s.text_bytes, sha256) for s in ordered for path, sha256 in s.inputs.items()}
@@ -76,6 +77,20 @@ def close_examples(
         records={example_shards.KIND: [s.key for s in ordered]},
         there=there,
     )
+
+
+def _refuse_nothing(counts: Mapping[str, int], setup: ExamplesSetup, output: str) -> None:
+    """Raises RunFailedError if the text of a split, whose counts these are, has given no example."""
+    if counts["examples"]:
+        return
+    length = setup.masking.max_seq_length
+    why = "a pair takes two tokens of a document; take a text with longer documents"
+    if counts.get("dropped_tokens"):
+        why = (
+            f"with --block_remainder drop, what does not fill a row of {length:,} is left out; take more text, a "
+            "smaller --max_seq_length, or --block_remainder carry"
+        )
+    raise RunFailedError(f"{output}: no example was made of the text, which has {counts['tokens']:,} tokens: {why}.")
 
 
 def _for_readers(setup: ExamplesSetup, output: str, there: files.Listing) -> dict[str, Any]:

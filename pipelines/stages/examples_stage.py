@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 # Of examples, whatever their options are.
 KERNELS = ("kernels", "tokenization.kernels", "masking.kernels", "records.kernels")
+# The beginnings of texts that are looked at for lines that are cut at a width.
+_MOST_LOOKED_AT, _HEAD_BYTES, _FEWEST_LINES = 20, 64 << 10, 20
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -71,6 +73,7 @@ class ExamplesStage(GraphStage[ExamplesOptions]):
         data_warnings.warn(
             "examples", data_warnings.warnings_of_vocabulary(vocabulary, do_lower_case=masking.do_lower_case)
         )
+        data_warnings.warn("examples", _cut_texts(texts))
         if skipped:
             data_warnings.warn("examples", [f"{', '.join(skipped)}: skipped, because they are not text shards."])
         return cls(
@@ -176,6 +179,20 @@ class ExamplesStage(GraphStage[ExamplesOptions]):
         from maskmill.examples import example_shards
 
         return {"examples": example_shards.KIND}
+
+
+def _cut_texts(texts: "Sequence[files.FileInfo]") -> list[str]:
+    """The warning about the first text on this machine that begins with lines cut at a width, as in a book's file."""
+    from transforms.shards.text_profile import TextProfile, add_up, is_cut
+
+    for text in texts[:_MOST_LOOKED_AT]:
+        head = files.read_range(text.path, 0, _HEAD_BYTES) if files.is_local(text.path) else b""
+        profile = TextProfile()
+        profile.add(head[: head.rfind(b"\n") + 1])
+        lines, _ = add_up([profile.record])
+        if is_cut(lines) and lines["lines"] >= _FEWEST_LINES:
+            return [f"{text.path}: {data_warnings.cut_lines(lines)}"]
+    return []
 
 
 def plan_of(options: ExamplesOptions) -> "ExamplesPlan":

@@ -25,6 +25,7 @@ _MANY_UNKNOWN_CALLS = 0.5
 _FEWEST_UNKNOWN_CALLS = 200
 # Of an uncased vocabulary no piece has a capital letter, of a cased one for English a third.
 _MANY_CAPITALS = 0.05
+_FEWEST_PAIRS = 20  # of fewer, all may have the same label by chance
 
 
 def text_used(counts: Mapping[str, int]) -> float:
@@ -73,6 +74,7 @@ def warnings_of(manifest: Mapping[str, Any]) -> list[str]:
     if manifest["stage"] == "examples":
         parameters = manifest["parameters"]
         return [
+            *_equal_labels(manifest),
             *_few_predictions(parameters),
             *_long_words(manifest),
             *warnings_of_examples(
@@ -124,6 +126,26 @@ def _rare_words_left_out(manifest: Mapping[str, Any]) -> Iterator[str]:
         )
 
 
+def _equal_labels(manifest: Mapping[str, Any]) -> Iterator[str]:
+    """Whether the labels of all pairs are equal, so that a model learns nothing from them."""
+    for kind, counts in manifest["counts"].items():
+        pairs = counts.get("sequences", counts["examples"])
+        if pairs < _FEWEST_PAIRS or counts.get("random_next", 1) not in (0, pairs):
+            continue
+        if not counts["random_next"]:
+            yield f"no {kind} example has a random next sentence; take text of several documents to a shard."
+            continue
+        why = "its lines are longer than a pair has room for"
+        remedy = "put one sentence on each line"
+        if counts["sentences"] == counts["documents"]:
+            why = "each sentence is a document of its own"
+            remedy = "let documents have several sentences (a blank line ends a document)"
+        yield (
+            f"the second part of every {kind} example is a random sentence, because {why}, so next_sentence_labels "
+            f"are all 1; {remedy}, or give an objective without pairs (--objective mlm)."
+        )
+
+
 def _few_predictions(parameters: Mapping[str, Any]) -> Iterator[str]:
     """Whether max_predictions_per_seq leaves much less masked than masked_lm_prob says, as where only a length grew."""
     length, most, share = (parameters[name] for name in ("max_seq_length", "max_predictions_per_seq", "masked_lm_prob"))
@@ -160,6 +182,12 @@ def _little_used(texts: Mapping[str, Mapping[str, int]], max_seq_length: int) ->
     if not cut:
         return []
     worst, counts = min(cut.items(), key=lambda text: text_used(text[1]))
+    if counts.get("dropped_tokens", 0) > counts["unused_tokens"] / 2:
+        return [
+            f"only {percent(text_used(counts))} of the text of {worst}{_others(cut)} is in examples, because "
+            f"--block_remainder drop leaves out what does not fill a row of {max_seq_length}; give --block_remainder "
+            "carry, or shorter rows."
+        ]
     average = counts["tokens"] / max(1, counts["sentences"])
     return [
         f"only {percent(text_used(counts))} of the text of {worst}{_others(cut)} is in examples, "
@@ -231,6 +259,8 @@ def _doubtful_sentences(manifest: Mapping[str, Any]) -> list[str]:
 def _doubt_text(entry: Mapping[str, Any], doubt: str) -> str:
     """A sentence about a doubt; `entry` is of the manifest's decided sentences."""
     script = entry["script"]
+    if doubt == "cut_lines":
+        return cut_lines(entry["lines"])
     if doubt == "unknown_script":
         return (
             f"maskmill does not know the marks that end sentences in {script} letters; look at the text, and put one "
@@ -246,6 +276,15 @@ def _doubt_text(entry: Mapping[str, Any], doubt: str) -> str:
         f"half of the lines of the text that was split as {entry['name']} have "
         f"{entry['lines']['median_characters']:,} characters or more, so many hold several sentences; {remedy}, or a "
         "folder of Punkt parameters."
+    )
+
+
+def cut_lines(lines: Mapping[str, int]) -> str:
+    """A sentence about lines that are cut at a width, counted as by text_profile.add_up."""
+    return (
+        f"{percent(lines['begin_small'] / lines['lines'])} of the lines of the text begin with a small letter: its "
+        "paragraphs are cut into lines of some width, and each line counts as a sentence; join the lines of a "
+        "paragraph first."
     )
 
 

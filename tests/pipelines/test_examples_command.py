@@ -56,6 +56,55 @@ def test_a_vocabulary_with_blank_and_repeated_lines(
         assert {int(id) for batch in data for id in batch["input_ids"].ravel()} <= found
 
 
+SENTENCE = "the people of the movement were here now .\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "flags", "message"),
+    [
+        (
+            SENTENCE * 11,
+            "--preset=group-texts",
+            "99 tokens: with --block_remainder drop, what does not fill a row of 512",
+        ),
+        ("the\n\nof\n", "--objective=sop", "2 tokens: a pair takes two tokens of a document"),
+    ],
+)
+def test_a_text_that_gives_no_example_fails(
+    text: str, flags: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "text").write_text(text)
+    made = tmp_path / "examples"
+    assert cli.main(["examples", f"--input={tmp_path}/text", f"--output={made}", f"--vocab_file={VOCAB}", flags]) == 1
+    assert f"no example was made of the text, which has {message}" in capsys.readouterr().err
+    assert not (made / "manifest.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "warning"),
+    [
+        (f"{SENTENCE}\n" * 30, "because each sentence is a document of its own, so next_sentence_labels are all 1"),
+        (f"{SENTENCE[:-1] * 20}\n" * 8, "because its lines are longer than a pair has room for"),
+        (SENTENCE * 4 + "\n" + SENTENCE * 4, ""),
+        (f"{SENTENCE}\n", ""),  # a few examples say nothing
+        (
+            "It was the best of\ntimes, it was the\nworst of times.\n" * 9,
+            "66.7 % of the lines of the text begin with a small",
+        ),
+    ],
+    ids=["sentences", "long lines", "documents", "short", "cut lines"],
+)
+def test_text_that_is_no_text_of_sentences_is_a_warning(
+    text: str, warning: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "text").write_text(text)
+    flags = [f"--vocab_file={VOCAB}", "--max_seq_length=32", "--max_predictions_per_seq=5", "--dupe_factor=4"]
+    assert cli.main(["examples", f"--input={tmp_path}/text", f"--output={tmp_path}/examples", *flags]) == 0
+    errors = capsys.readouterr().err
+    assert warning in errors
+    assert warning or "warning" not in errors
+
+
 # ---- create-pretraining-data
 
 

@@ -1,13 +1,14 @@
 """What the lines and the letters of a text are counted as, in blocks and over many inputs."""
 
 import collections
+import textwrap
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from transforms.sentences.rules import scripts_of
-from transforms.shards.text_profile import STEP, TextProfile, add_up
+from transforms.shards.text_profile import STEP, TextProfile, add_up, is_cut
 
 TEXTS = {
     "LATIN": "The river runs to the sea.\nCafé, naïve, Łódź!\n",
@@ -49,10 +50,41 @@ def test_letters_count_for_their_script(script: str) -> None:
 
 def test_profiles_add_up() -> None:
     lines, scripts = add_up([profile("a" * 34 + "\n"), profile("b" * 5 + "\n" + "я" * 52 + "\n\n"), profile("")])
-    assert lines == {"lines": 3, "median_characters": 30, "longest_characters": 52}
+    assert lines == {
+        "lines": 3, "median_characters": 30, "longest_characters": 52, "begin_small": 3, "begin_capital": 0
+    }  # fmt: skip
     assert list(scripts.items()) == [("CYRILLIC", 52), ("LATIN", 39)]
     assert add_up([profile("\n\n")]) == ({}, {})
     assert add_up([]) == ({}, {})
+
+
+PROSE = (
+    "It was the best of times, it was the worst of times, it was the age of wisdom, it was the age of foolishness. "
+    "There were a king with a large jaw and a queen with a plain face, on the throne of England. In both countries it "
+    "was clearer than crystal to the lords of the State preserves of loaves and fishes, that all was settled for ever. "
+)
+RUSSIAN = (
+    "Все счастливые семьи похожи друг на друга, каждая несчастливая семья несчастлива по-своему. Все смешалось в доме "
+    "Облонских. Жена узнала, что муж был в связи с бывшею в их доме француженкою-гувернанткой, и объявила мужу, что не "
+    "может жить с ним в одном доме. "
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (textwrap.fill(PROSE * 5, 72), True),
+        (textwrap.fill(PROSE * 5, 40), True),
+        (textwrap.fill(RUSSIAN * 5, 72), True),
+        (PROSE.replace(". ", ".\n") * 5, False),
+        (textwrap.fill(PROSE * 5, 72).lower(), False),  # no letter tells where a sentence begins
+        ("\n".join(["The river runs.", "iPhones sell.", "It is long.", "(an aside)", "5 of them.", "Łódź."]), False),
+        ("河流入海。\n" * 9, False),
+        ("", False),
+    ],
+)
+def test_lines_that_are_cut_at_a_width_begin_with_small_letters(text: str, found: bool) -> None:
+    assert is_cut(add_up([profile(f"{text}\n")])[0]) is found
 
 
 def test_a_very_long_line_counts_as_long() -> None:

@@ -31,7 +31,7 @@ LONG_LINE = 400  # characters: the median sentence has 60 to 150, whatever the l
 
 _FEWEST_LETTERS = 100  # a text of fewer says nothing about its script
 
-Doubt = Literal["long_lines", "other_script", "unknown_script"]
+Doubt = Literal["long_lines", "cut_lines", "other_script", "unknown_script"]
 
 
 def choose_sentences(
@@ -229,12 +229,15 @@ def doubts_of(choice: SentenceChoice, lines: Mapping[str, int], scripts: Mapping
     lines, scripts: of the text that was split by it, as text_profile.add_up gives them.
 
     Returns:
-      "long_lines": half of the lines have more than LONG_LINE characters. "other_script": most letters are of a script
+      "long_lines": half of the lines have more than LONG_LINE characters. "cut_lines": many begin in the middle of a
+      sentence. "other_script": most letters are of a script
       that the language is not written in. "unknown_script": most are of one whose marks are not known.
     """
     doubts: list[Doubt] = []
     if lines and lines["median_characters"] >= LONG_LINE:
         doubts.append("long_lines")
+    if text_profile.is_cut(lines):
+        doubts.append("cut_lines")
     script = next(iter(scripts), "")
     if not script or 2 * scripts[script] < sum(scripts.values()) or scripts[script] < _FEWEST_LETTERS:
         return doubts

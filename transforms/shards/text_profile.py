@@ -1,10 +1,12 @@
-"""What written text looks like: how long its lines are, and which scripts its letters belong to.
+"""What written text looks like: how long its lines are, how they begin, and which scripts its letters belong to.
 
-Sentences that are split by the rules of another language show here: lines become long. The record of a fragment holds a
+Sentences that are split by the rules of another language show here: lines become long. Lines that were cut at some
+width, in the middle of sentences, begin with small letters. The record of a fragment holds a
 profile of each input's text; they are added up for the manifest.
 """
 
 import collections
+import functools
 import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -15,6 +17,11 @@ import numpy.typing as npt
 # Lines are counted by their length in steps of so many characters, up to the greatest; longer ones count together.
 STEP = 10
 _STEPS = 400
+
+# Of lines that are sentences 1 to 2 % begin with a small letter, of lines of prose cut at a width 60 to 80 %. A text
+# that was lower-cased as a whole has no capitals.
+_MANY_SMALL, _SOME_CAPITALS = 0.3, 0.03
+_SMALL, _CAPITAL = 1, 2
 
 _COMMON_SCRIPT = 0.01  # the share of the letters that a script must have to be named
 
@@ -30,12 +37,13 @@ class TextProfile:
     """Profiles text block by block, at a millisecond for a megabyte of English.
 
     lengths: how many lines have `STEP * k` to `STEP * (k + 1) - 1` characters, [400]; the last counts all longer ones.
-    Blank lines do not count. longest: the characters of the longest line.
+    Blank lines do not count. longest: the characters of the longest line. begin_small, begin_capital: how many lines
+    begin with such a letter.
     """
 
     def __init__(self) -> None:
         self.lengths = np.zeros(_STEPS, np.int64)
-        self.longest = 0
+        self.longest = self.begin_small = self.begin_capital = 0
         self._ascii_letters = 0
         # How many characters begin with two bytes, [65536], by the bytes as a big-endian number.
         self._beginnings = np.zeros(1 << 16, np.int64)
@@ -52,6 +60,9 @@ class TextProfile:
         characters = characters[characters > 0]
         self.lengths += np.bincount(np.minimum(characters // STEP, _STEPS - 1), minlength=_STEPS)
         self.longest = max(self.longest, int(characters.max(initial=0)))
+        begin = _cases()[data[starts].astype(np.intp) << 8 | data[np.minimum(starts + 1, len(data) - 1)]]
+        self.begin_small += int(np.count_nonzero(begin == _SMALL))
+        self.begin_capital += int(np.count_nonzero(begin == _CAPITAL))
         self._ascii_letters += int(np.count_nonzero((data | 32) - ord("a") < 26))  # unsigned: what is below wraps round
         firsts = np.flatnonzero(data >= _FIRST_OF_TWO)
         beginnings = data[firsts].astype(np.intp) << 8 | data[firsts + 1]
@@ -61,7 +72,13 @@ class TextProfile:
     def record(self) -> dict[str, Any]:
         """The profile as JSON has it, without the zeros behind the longest line."""
         last = int(self.lengths.nonzero()[0].max(initial=-1))
-        return {"lengths": self.lengths[: last + 1].tolist(), "longest": self.longest, "scripts": self._scripts()}
+        return {
+            "lengths": self.lengths[: last + 1].tolist(),
+            "longest": self.longest,
+            "begin_small": self.begin_small,
+            "begin_capital": self.begin_capital,
+            "scripts": self._scripts(),
+        }
 
     def _scripts(self) -> dict[str, int]:
         scripts = collections.Counter({"LATIN": self._ascii_letters} if self._ascii_letters else {})
@@ -70,6 +87,18 @@ class TextProfile:
             if script:
                 scripts[script] += int(self._beginnings[beginning])
         return dict(scripts)
+
+
+@functools.cache
+def _cases() -> npt.NDArray[np.uint8]:
+    """Whether the letter that begins with two bytes is small or a capital, [65536]; those of three bytes have none."""
+    cases = np.zeros(1 << 16, np.uint8)
+    for point in range(1 << 11):
+        character = chr(point)
+        case = _SMALL if character.islower() else _CAPITAL if character.isupper() else 0
+        first, *second = character.encode()
+        cases[first << 8 | second[0] if second else slice(first << 8, first + 1 << 8)] = case
+    return cases
 
 
 def _script_of(beginning: int) -> str:
@@ -99,16 +128,18 @@ def add_up(records: Iterable[Mapping[str, Any]]) -> tuple[dict[str, int], dict[s
     """Adds up the profiles of fragments.
 
     Returns:
-      The counts of lines: how many, the characters of the median line (rounded down to STEP) and of the longest; empty
-      if there is no line. And how many letters of the text belong to each script, the commonest first,
-      those of few letters left out.
+      The counts of lines: how many, the characters of the median line (rounded down to STEP) and of the longest, and
+      how many begin with a small letter and with a capital; empty if there is no line. And how many letters of the text
+      belong to each script, the commonest first, those of few letters left out.
     """
     lengths = np.zeros(_STEPS, np.int64)
     longest = 0
+    begin: collections.Counter[str] = collections.Counter()
     scripts: collections.Counter[str] = collections.Counter()
     for record in records:
         lengths[: len(record["lengths"])] += np.array(record["lengths"], np.int64)
         longest = max(longest, record["longest"])
+        begin.update({name: record[name] for name in ("begin_small", "begin_capital")})
         scripts.update(record["scripts"])
     lines = int(lengths.sum())
     if not lines:
@@ -117,4 +148,13 @@ def add_up(records: Iterable[Mapping[str, Any]]) -> tuple[dict[str, int], dict[s
     letters = sum(scripts.values())
     common = [(script, number) for script, number in scripts.items() if number >= _COMMON_SCRIPT * letters]
     common.sort(key=lambda script: (-script[1], script[0]))
-    return {"lines": lines, "median_characters": median, "longest_characters": longest}, dict(common)
+    counts = {"lines": lines, "median_characters": median, "longest_characters": longest, **begin}
+    return counts, dict(common)
+
+
+def is_cut(lines: Mapping[str, int]) -> bool:
+    """Whether lines, counted as by `add_up`, seem to be cut at some width, so that they are no sentences."""
+    return (
+        lines.get("begin_small", 0) >= max(1, _MANY_SMALL * lines.get("lines", 0))
+        and lines["begin_capital"] >= _SOME_CAPITALS * lines["lines"]
+    )
