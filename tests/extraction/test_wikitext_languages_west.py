@@ -27,6 +27,10 @@ TEMPLATES = {
         ("Ein Film ({{enS|''movie''}}) von {{jaS|日本|Nihon}}.", "Ein Film (englisch movie) von japanisch 日本 Nihon."),
         ("Kairo ({{arS|القاهرة|d=al-Qāhira|b=die Starke}})", "Kairo (arabisch القاهرة, DMG al-Qāhira ‚die Starke‘)"),
         ("Taiwan ({{zh|t=臺灣|v=台湾|p=Táiwān}})", "Taiwan (chinesisch 臺灣 / 台湾, Pinyin Táiwān)"),
+        (
+            "Er sagte:\n{{Zitat|Text=It is done, and I go.|Sprache=en|Übersetzung=Es ist getan, und ich gehe.}}",
+            "Er sagte:\n„It is done, and I go.“\n„Es ist getan, und ich gehe.“",
+        ),
         ("Das Wort {{ELSalt|λόγος}} ist alt.", "Das Wort altgriechisch λόγος ist alt."),
         ("Die Zugspitze ({{Höhe|2962|DE-NHN}}).", "Die Zugspitze (2962 m ü. NHN)."),
         ("Der Piz ({{Höhe|3162|CH}}) mit {{formatnum:1234}} Stufen.", "Der Piz (3162 m ü. M.) mit 1.234 Stufen."),
