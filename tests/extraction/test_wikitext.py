@@ -227,6 +227,10 @@ CASES = {
         "A B {{post-nominals|country=GBR|FRS|size=100%|JP}}, C D {{postnominals|post-noms=[[Order|OM]]}}",
         "A B FRS JP, C D OM",
     ),
+    "airports": (
+        "London Heathrow Airport {{Airport codes|LHR|EGLL}} is",
+        "London Heathrow Airport (IATA: LHR, ICAO: EGLL) is",
+    ),
     "contests": (
         "{{Escyr|2022||2022 contest}}, {{escyr|2007|Dance}}, {{esccnty|Ukraine|y=2022}}",
         "2022 contest, 2007, Ukraine",
@@ -248,6 +252,10 @@ CASES = {
     "the page": ("{{PAGENAME}} is", "Title is"),
     "functions": ("{{lc:ÀB}} {{ucfirst:éa}} {{#if:a|b|c}} {{#if:|b|c}}", "àb Éa b c"),
     "sounds in the text": ("the vowel {{IPA|/a/}} is", "the vowel /a/ is"),
+    "pronunciation after a word": (
+        "A sound ({{IPA|/a/}}, not like the {{IPA|/l/}} of b), Ausci (pronounced {{IPA|/awski/}} in Latin; /{{IPA|b}}/).",
+        "A sound (not like the /l/ of b), Ausci (pronounced /awski/ in Latin; /b/).",
+    ),
     "pronunciation": ("Paris ({{IPA|/paʁi/}}; born) is", "Paris (born) is"),
     "place": ("It lies at {{coord|1|2|N|3|4|E}}.", "It lies at 1°2′N 3°4′E."),
     "place of the page": ("{{coord|1|2|N|3|4|E|display=title}}\n{{coord|1|N|2|E}}\na", "a"),

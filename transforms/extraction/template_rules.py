@@ -27,6 +27,7 @@ A pattern is literal text with
     [A||B]             the first alternative whose direct arguments are all given; nothing if there is none
     {?^start} {?^bracket}  in an alternative: only if the call starts its line, stands in brackets; {?!^start} if not
     {?^digit}          only if a digit stands before the call
+    {?^after_word}     only if a word or a slash does
     {?^glued}          only if it stands like a footnote's mark: behind a word without a space, and not before one so
     {?a} {?!a} {?a=x} {?a@t}   in an alternative: only if a is given, is not given, is x, is a key of table t
     {?a:word}          in an alternative: only if a does not start like a number
@@ -79,7 +80,7 @@ def _codes(prefix: str, names: str) -> dict[str, int]:
 _FORMATS = _codes(
     "FORMAT", "number lower upper integer superscript numeral chemistry formula title first_upper first_lower"
 )
-_FLAGS = _codes("FLAG", "start bracket digit glued")
+_FLAGS = _codes("FLAG", "start bracket digit glued after_word")
 # Tables whose keys the kernels know by a domain.
 _KNOWN_TABLES = _codes("DOMAIN", "unread looked_up computed quoted")
 

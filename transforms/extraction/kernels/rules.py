@@ -32,6 +32,7 @@ from transforms.extraction.kernels.text import (
     byte_set,
     copy,
     find_any,
+    is_alphanumeric,
     is_blank,
     is_capital,
     is_digit,
@@ -61,6 +62,7 @@ LONGEST_UNITS = 24  # bytes of the names of units that a call of {{convert}} ask
 MINUS = ord("−")
 SPACE = byte_set(b" ")
 LONGEST_START = 4  # bytes of the keys that an argument is tested to start with
+FIRST_LETTERS, LAST_LETTERS = 0xC3, 0xDF  # first bytes of UTF-8 that has two, without those of signs
 BRACKET_DISTANCE = 200  # bytes before a call in which an open bracket is looked for
 
 # An argument of a call: where its value stands in the output, where its name does (-1: it has none), and its number,
@@ -557,6 +559,17 @@ def close_argument(arguments, a, out, o, position):
     return position
 
 
+@inlined_kernel
+def ends_with_word(out, start, end):
+    """True if a slash, an ASCII letter or digit, or a letter of two bytes stands at the end of out[start:end]."""
+    if end <= start:
+        return False
+    last = out[end - 1]
+    if last >= ascii.NOT_ASCII:
+        return end - start > 1 and FIRST_LETTERS <= out[end - 2] <= LAST_LETTERS
+    return last == ascii.SLASH or is_alphanumeric(last)
+
+
 @lean_kernel
 def where_called(out, line_start, start, blank):
     """FLAG_* of a template whose text goes to `start`, its line's text starting at line_start.
@@ -564,6 +577,8 @@ def where_called(out, line_start, start, blank):
     blank: whether nothing but white space and marks stands between the two.
     """
     flags = codes.FLAG_START if blank else 0
+    if ends_with_word(out, line_start, skip_back(out, start, line_start, ascii.SPACE)):
+        flags |= codes.FLAG_AFTER_WORD
     closed = 0
     i = start - 1
     stop = max(line_start, start - BRACKET_DISTANCE)
