@@ -6,6 +6,7 @@ from made_up.extractors import tables_of
 
 from transforms.extraction.kernels.codes import (
     COUNTS,
+    FLAG_AFTER_WORD,
     FLAG_BRACKET,
     FLAG_START,
     FORMAT_FIRST_LOWER,
@@ -106,7 +107,11 @@ def test_without_room_nothing_is_written(form: int) -> None:
     ("before", "blank", "flags"),
     [
         ("", True, FLAG_START),
-        ("a ", False, 0),
+        ("a ", False, FLAG_AFTER_WORD),
+        ("д", False, FLAG_AFTER_WORD),
+        ("a: ", False, 0),
+        ("a «", False, 0),
+        ("(a /", False, FLAG_BRACKET | FLAG_AFTER_WORD),
         ("a (", False, FLAG_BRACKET),
         ("a (b) ", False, 0),
         ("a (b (c) ", False, FLAG_BRACKET),

@@ -253,8 +253,8 @@ CASES = {
     "functions": ("{{lc:ÀB}} {{ucfirst:éa}} {{#if:a|b|c}} {{#if:|b|c}}", "àb Éa b c"),
     "sounds in the text": ("the vowel {{IPA|/a/}} is", "the vowel /a/ is"),
     "pronunciation after a word": (
-        "A sound ({{IPA|/a/}}, not like the {{IPA|/l/}} of b), Ausci (pronounced {{IPA|/awski/}} in Latin; /{{IPA|b}}/).",
-        "A sound (not like the /l/ of b), Ausci (pronounced /awski/ in Latin; /b/).",
+        "So ({{IPA|/a/}}, not like the {{IPA|/l/}} of b), Ausci (pronounced {{IPA|/awski/}} in Latin; /{{IPA|b}}/).",
+        "So (not like the /l/ of b), Ausci (pronounced /awski/ in Latin; /b/).",
     ),
     "pronunciation": ("Paris ({{IPA|/paʁi/}}; born) is", "Paris (born) is"),
     "place": ("It lies at {{coord|1|2|N|3|4|E}}.", "It lies at 1°2′N 3°4′E."),
