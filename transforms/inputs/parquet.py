@@ -15,19 +15,25 @@ from transforms.inputs.options import ReadOptions
 _TASKS = "transforms.inputs.parquet_documents"
 
 
-def unit_bounds(path: str, size: int, reading: ReadOptions | None, unit_bytes: int) -> list[int]:
+def unit_bounds(
+    path: str, size: int, reading: ReadOptions | None, unit_bytes: int, *, takes_html: bool = True
+) -> list[int]:
     """The byte offsets at which a Parquet file is cut into units: 0, starts of row groups, its size.
 
     size: of the file, in bytes. reading: names the columns that the file must have; None: they are not checked.
     unit_bytes: the size that a unit reaches, but for the last one.
 
     Raises:
-      UnusableInputError: the file is damaged, or lacks a column that `reading` names, or has no text in it.
+      UnusableInputError: the file is damaged, or lacks a column that `reading` names, or has no text in it; or the
+        texts are HTML, unless `takes_html`.
       RunFailedError: the machine cannot read the file.
     """
     columns = None if reading is None else dataclasses.asdict(reading)
     starts = [
-        int(start) for (start,) in parquet_process.answers(f"{_TASKS}:row_group_starts", path, json.dumps(columns))
+        int(start)
+        for (start,) in parquet_process.answers(
+            f"{_TASKS}:row_group_starts", path, json.dumps(columns), json.dumps(takes_html)
+        )
     ]
     bounds = [0]
     for start in starts[1:]:

@@ -3,6 +3,7 @@
 Only that process imports this module, because pyarrow may abort its process on a damaged file.
 """
 
+import contextlib
 import json
 from collections.abc import Iterator
 from typing import Any, BinaryIO
@@ -12,17 +13,20 @@ from pyarrow import types
 
 from maskmill.errors import UnusableInputError
 from maskmill.reading.parquet_reader import batches, damaged, explained, open_parquet
+from transforms.inputs.html_texts import refuse_html
 from transforms.inputs.items import NOT_UTF8, Document, RejectedPage, document_of_record, rejected, too_large
 from transforms.inputs.options import ReadOptions
 
+_FIRST_ROWS = 500  # in which HTML is looked for
 _SHOWN_CHARACTERS = 200  # of a value of a record that is rejected
 
 
-def row_group_starts(file: BinaryIO, path: str, columns: str) -> Iterator[tuple[bytes]]:
+def row_group_starts(file: BinaryIO, path: str, columns: str, takes_html: str) -> Iterator[tuple[bytes]]:
     """Yields the offset of the first byte of each row group.
 
     Args:
       columns: the fields of a ReadOptions as JSON, whose columns the file must have; "null": they are not checked.
+      takes_html: "true" or "false": whether texts may be HTML.
 
     Raises:
       UnusableInputError: the file is damaged, or lacks a column, or holds something else in it.
@@ -36,10 +40,22 @@ def row_group_starts(file: BinaryIO, path: str, columns: str) -> Iterator[tuple[
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     if sum(group.num_rows for group in groups) != metadata.num_rows:
         raise damaged(path, "its row groups have other numbers of rows than the whole")
+    if reading is not None and not json.loads(takes_html) and metadata.num_rows:
+        column = ReadOptions(**reading).text_column
+        refuse_html(_first_texts(parquet, path, column), path, column, "parquet")
     for start in map(_row_group_start, groups):
         if not 0 <= start < size:
             raise damaged(path, "a row group starts outside the file")
         yield (str(start).encode(),)
+
+
+def _first_texts(parquet: Any, path: str, column: str) -> Iterator[str]:
+    """The texts of the first rows that are UTF-8."""
+    with explained(path):
+        batch = next(parquet.iter_batches(_FIRST_ROWS, columns=[column], use_threads=False), None)
+        for value in () if batch is None else batch.column(0):
+            with contextlib.suppress(UnicodeDecodeError):
+                yield value.as_py()
 
 
 def documents(file: BinaryIO, path: str, reading: str, start: str, end: str) -> Iterator[tuple[bytes, bytes, bytes]]:

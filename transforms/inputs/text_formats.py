@@ -16,6 +16,7 @@ from typing import Any
 from maskmill.errors import UnusableInputError
 from maskmill.storage import files
 from maskmill.text.file_kinds import BYTE_ORDER_MARK
+from transforms.inputs.html_texts import refuse_html
 from transforms.inputs.items import (
     OR_KEEP,
     CutOff,
@@ -111,13 +112,14 @@ def _parse_element(element: bytes) -> Document | RejectedPage:
     return Document(document_id=document_id.decode("utf-8", "replace"), title=title, text=text.strip())
 
 
-def check_columns(path: str, container: str, size: int, reading: ReadOptions) -> None:
+def check_columns(path: str, container: str, size: int, reading: ReadOptions, *, takes_html: bool) -> None:
     """Checks the lines at a file's beginning (1 MB) for the columns that `reading` names, before the run begins.
 
     A single bad line is rejected while the file is read; this finds what is wrong with all lines.
 
     Raises:
-      UnusableInputError: no line there is a JSON object, or all lack a column or have something else in it.
+      UnusableInputError: no line there is a JSON object, or all lack a column or have something else in it; or the
+        texts are HTML, unless `takes_html`.
     """
     with Source(path, container, 0, size, keep_truncated=reading.keep_truncated) as source:
         head = source.read()
@@ -134,6 +136,8 @@ def check_columns(path: str, container: str, size: int, reading: ReadOptions) ->
     if not is_whole:  # the text may be null by chance
         records = [record for record in records if record.get(reading.text_column, "") is not None]
     check_records(records, path, reading)
+    if not takes_html:
+        refuse_html((record.get(reading.text_column) for record in records), path, reading.text_column, "jsonl")
 
 
 def _object(line: bytes) -> Any:

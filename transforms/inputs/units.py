@@ -142,7 +142,8 @@ def plan_units(
             if not allow_empty:
                 raise
             return [Unit(path=file.path, start=0, end=file.size, format=EMPTY, container="plain")]
-        bounds = _bounds(file, found_format, container, reading, unit_bytes)
+        takes_html = input_format != "auto"
+        bounds = _bounds(file, found_format, container, reading, unit_bytes, takes_html=takes_html)
         return [
             Unit(path=file.path, start=start, end=end, format=found_format, container=container)
             for start, end in itertools.pairwise(bounds)
@@ -153,14 +154,20 @@ def plan_units(
 
 
 def _bounds(
-    file: files.FileInfo, found_format: InputFormat, container: str, reading: ReadOptions | None, unit_bytes: int | None
+    file: files.FileInfo,
+    found_format: InputFormat,
+    container: str,
+    reading: ReadOptions | None,
+    unit_bytes: int | None,
+    *,
+    takes_html: bool,
 ) -> list[int]:
     """The byte offsets at which a file is cut: 0, …, its size."""
     packed_bytes = unit_bytes or min(max(file.size // _UNITS_A_FILE, _SMALLEST_UNIT), _LARGEST_UNIT)
     if found_format == "jsonl" and reading is not None:
-        text_formats.check_columns(file.path, container, file.size, reading)
+        text_formats.check_columns(file.path, container, file.size, reading, takes_html=takes_html)
     if found_format == "parquet":
-        return parquet.unit_bounds(file.path, file.size, reading, packed_bytes)
+        return parquet.unit_bounds(file.path, file.size, reading, packed_bytes, takes_html=takes_html)
     keep_truncated = reading is not None and reading.keep_truncated
     if not keep_truncated:
         check_end(file.path, container, file.size)
