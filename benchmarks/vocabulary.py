@@ -19,7 +19,8 @@ so that distinct words grow with the text, and `tokenizers` is measured beside i
 `limit` learns from as many made-up words as a vocabulary is learnt from at most, which have nearly as many bytes as
 they may have: the most memory that learning takes.
 
-`speed` encodes lines with a byte-level BPE, compiled and by `tokenizers` in one thread. The ids must be equal.
+`speed` encodes the lines of documents with a byte-level BPE, compiled and by `tokenizers` in one thread. The ids must
+be equal.
 
 `languages` learns both kinds from each text, and shows how they cut its held-out articles and one of its lines.
 """
@@ -34,12 +35,13 @@ import string
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks import pieces
 from benchmarks.measure import LIBRARIES, Usage, measure, print_machine, ratio, shorten
 from benchmarks.reference import VOCABULARY
+from maskmill.tokenization import line_joints
 
 ROOT = Path(__file__).parent.parent
 PEERS = Path(__file__).with_name("peer_vocabularies.py")
@@ -212,6 +214,16 @@ def fastest(work: Callable[[], object]) -> float:
     return min(seconds)
 
 
+def in_running_text(lines: Iterable[str]) -> Iterator[str]:
+    """The lines of documents that are not blank, with the space that tokenizers see before them."""
+    before = line_joints.NO_LINE
+    for line in lines:
+        if line:
+            both_unspaced = before == line_joints.kind_of(line) == line_joints.UNSPACED
+            yield line if before == line_joints.NO_LINE or both_unspaced else f" {line}"
+        before = line_joints.kind_of(reversed(line)) if line else line_joints.NO_LINE
+
+
 def speed(text: Path, tokenizer_file: Path, megabytes: int) -> None:
     """Prints the megabytes a second that byte-level BPE encodes, compiled and by `tokenizers`."""
     from maskmill.tokenization.tokenizers import load_tokenizer
@@ -219,7 +231,7 @@ def speed(text: Path, tokenizer_file: Path, megabytes: int) -> None:
     os.environ.update(_ONE_THREAD)
     content = training_shards(text)[0].read_bytes()[: megabytes * 1_000_000]
     content = content[: content.rindex(b"\n") + 1]
-    lines = [line for line in content.decode("utf-8").split("\n") if line]
+    lines = list(in_running_text(content.decode("utf-8").split("\n")))
     library = pieces.load(tokenizer_file)
     compiled = load_tokenizer(str(tokenizer_file), tokenizer_file.read_bytes()).tokenizer()
     expected = [piece for line in library.encode_batch_fast(lines, add_special_tokens=False) for piece in line.ids]
