@@ -192,7 +192,7 @@ class Cases:
         torture = (DATA / "gold" / "pretraining" / "torture.txt").read_bytes().splitlines(keepends=True)
         text = (
             b"".join([line for line in torture if len(line) < 300][:30])
-            + "I'll say we've  gone.\n\nΟΔΥΣΣΕΥΣ\n".encode()
+            + "I'll say we've  gone.\n\nΟΔΥΣΣΕΥΣ\n世界。\n「世界」\nworld\n".encode()
         )
         found = {}
         for path, cased in ((self.vocabulary, False), (self.vocabulary, True), (self.tokenizer, False)):
