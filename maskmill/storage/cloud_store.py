@@ -54,6 +54,8 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 _FIELDS = "name,size,updated,generation,crc32c"
 _RANGE_LAST = "bytes=0-"
 _BLOCK = 1 << 20
+_TRIES = 2  # of a download that does not fit its checksum
+_CRC32C = re.compile(r"crc32c=([A-Za-z0-9+/=]+)")
 _BATCH = 100  # the most requests that the service takes at once
 _DELETED = re.compile(rb"^HTTP/1\.1 (?:20\d|404) ", re.MULTILINE)
 _Sent = tuple[Mapping[str, str], Body]  # the headers and the body of a request
@@ -100,10 +102,28 @@ class CloudStore(ObjectStore):
         return None
 
     def content(self, path: str, start: int, end: int | None) -> tuple[bytes, FileInfo]:
-        """The generation comes with the content."""
-        headers, content = self._ask(path, "GET", f"{self._media(path)}?alt=media", (range_header(start, end), None))
-        size = whole_size(headers.get("Content-Range", ""), content)
-        return content, FileInfo(path=path, size=size, version=headers.get("x-goog-generation", ""))
+        """Generation and checksum come with the content, which is asked for once more if it does not fit."""
+        for _ in range(_TRIES):
+            headers, content = self._ask(
+                path, "GET", f"{self._media(path)}?alt=media", (range_header(start, end), None)
+            )
+            file = FileInfo(
+                path=path,
+                size=whole_size(headers.get("Content-Range", ""), content),
+                version=headers.get("x-goog-generation", ""),
+                checksum=_checksum_of(headers),
+            )
+            if _fits(file, content):
+                return content, file
+        raise _arrived_damaged(path)
+
+    def fill(self, file: FileInfo, start: int, buffer: memoryview, *, fresh: bool = False) -> None:
+        """As of every store; a whole object is compared with its checksum, and fetched once more if it does not fit."""
+        for _ in range(_TRIES):
+            super().fill(file, start, buffer, fresh=fresh)
+            if _fits(file, buffer):
+                return
+        raise _arrived_damaged(file.path)
 
     def _media(self, path: str) -> str:
         return self.address(path).replace("/storage/v1/", "/download/storage/v1/", 1)
@@ -318,6 +338,27 @@ def _checksum_with(checksum: Any, content: Content) -> Any:
         for at in range(0, len(piece), _BLOCK):
             checksum.update(bytes(piece[at : at + _BLOCK]))  # it takes nothing that can be changed
     return checksum
+
+
+def _checksum_of(headers: Mapping[str, str]) -> str:
+    """The checksum of an object that an answer names; "" if there is none, or it is of what the store unpacks."""
+    if headers.get("x-goog-stored-content-encoding", "identity") != "identity":
+        return ""
+    return "".join(_CRC32C.findall(headers.get("x-goog-hash", ""))[:1])
+
+
+def _fits(file: FileInfo, content: bytes | memoryview) -> bool:
+    """Whether a content is that of an object, as far as its checksum tells: not if it is a part of it."""
+    if not file.checksum or len(content) != file.size:
+        return True
+    return base64.b64encode(_checksum_with(_checksum(), [content]).digest()).decode() == file.checksum
+
+
+def _arrived_damaged(path: str) -> RunFailedError:
+    return RunFailedError(
+        f"{path}: this object arrived {_TRIES} times with other bytes than its checksum says; check the network, and "
+        "run the same command again."
+    )
 
 
 def _length(content: Content) -> int:

@@ -106,7 +106,12 @@ class S3Store(ObjectStore):
             if status in _TRY_AGAIN or status >= _SERVER_ERROR:
                 raise TransientError(text) from error
             raise RefusedError(f"{path}: the object store refuses this ({text}).", status) from error
-        except (exceptions.HTTPClientError, exceptions.ConnectionError, exceptions.IncompleteReadError) as error:
+        except (
+            exceptions.HTTPClientError,
+            exceptions.ConnectionError,
+            exceptions.IncompleteReadError,
+            exceptions.FlexibleChecksumError,  # what arrived does not fit the checksum that came with it
+        ) as error:
             raise TransientError(_plain(error)) from error
         except exceptions.BotoCoreError as error:
             raise UnusableInputError(f"{path}: AWS's settings do not fit ({_plain(error)}); correct them.") from error

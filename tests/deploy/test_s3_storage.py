@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command_runs import commands
@@ -177,3 +178,24 @@ def test_a_build_from_and_to_s3_gives_the_local_bytes(service: s3.Service, tmp_p
     assert {method for method, _ in requests} == {"GET", "HEAD"}
     assert len(requests) <= MOST_REQUESTS
     assert said.count("made       nothing") == 2
+
+
+def test_an_answer_that_does_not_fit_its_checksum_is_asked_for_again(
+    service: s3.Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from botocore.exceptions import FlexibleChecksumError
+
+    path = f"{ROOT}/checksum"
+    files.write_bytes(path, b"one")
+    client = files.store_of(path)._s3  # type: ignore[attr-defined]
+    get, failures = client.get_object, [0, 1]
+
+    def damaged(**given: Any) -> Any:
+        if failures:
+            failures.pop()
+            raise FlexibleChecksumError(error_msg="Expected checksum a did not match calculated checksum: b")
+        return get(**given)
+
+    monkeypatch.setattr(client, "get_object", damaged)
+    assert files.read_bytes(path) == b"one"
+    assert not failures

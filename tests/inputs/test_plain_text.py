@@ -1,6 +1,7 @@
 """Plain text: every document once, whatever the cuts, the container and the line ends; what becomes of characters."""
 
 import re
+import sys
 import unicodedata
 from pathlib import Path
 
@@ -41,7 +42,7 @@ def split_at_blank_lines(text: bytes) -> list[object]:
     documents: list[list[bytes]] = [[]]
     text = text.removeprefix(b"\xef\xbb\xbf")
     for line in re.split(rb"\r?\r?\n|\r", text):
-        if line.strip(b" \t\f\v"):
+        if line.decode().strip():
             documents[-1].append(line)
         else:
             documents.append([])
@@ -49,9 +50,39 @@ def split_at_blank_lines(text: bytes) -> list[object]:
     return [Document(document_id="", title=b"", text=text) for text in found if text]
 
 
+BLANKS = (
+    "\x1c",
+    "\x1f",
+    "\x85",
+    "\xa0",
+    "\u1680",
+    "\u2003",
+    "\u2028",
+    "\u202f",
+    "\u205f",
+    "\u3000\u3000",
+    "\xa0 \u2009\t",
+)
 lines = st.lists(
     st.tuples(
-        st.sampled_from(["", "", " ", "\t\f", "a", "b b", "  word", "é", "x" * 30]),
+        st.sampled_from(
+            [
+                "",
+                "",
+                " ",
+                "\t\f",
+                *BLANKS,
+                "\u3000word",
+                "\u200b",
+                "\u3001",
+                "\xc2",
+                "a",
+                "b b",
+                "  word",
+                "é",
+                "x" * 30,
+            ]
+        ),
         st.sampled_from(["\n", "\n", "\r", "\r\n", "\r\r\n"]),
     ).map("".join),
     max_size=30,
@@ -78,6 +109,23 @@ def test_text_in_every_container(container: str, tmp_path: Path) -> None:
     path = write_file(tmp_path, CONTAINERS[container](text.encode()))
     for unit_bytes in (1000, 1 << 20):
         assert read_units(path, unit_bytes) == split_at_blank_lines(text.encode())
+
+
+def test_every_line_of_which_strip_leaves_nothing_separates_documents(tmp_path: Path) -> None:
+    for character in filter(str.isspace, map(chr, range(sys.maxunicode + 1))):
+        path = write_file(tmp_path, f"a\n{character}\nb".encode())
+        for unit_bytes in (1, 100):
+            assert read_units(path, unit_bytes, input_format="text") == [document("a"), document("b")], character
+    for character in "\u200b\u2060\ufeff\u3001\u180e":
+        path = write_file(tmp_path, f"a\n{character}\nb".encode())
+        assert read_units(path, input_format="text") == [document(f"a\n{character}\nb")]
+
+
+@pytest.mark.parametrize("blank", ["\n", " \n", "\xa0\n", "\u3000\n", "\r\n"])
+@pytest.mark.parametrize("container", ["plain", "bz2", "gz"])
+def test_any_number_of_blank_lines_before_the_text_is_no_empty_file(blank: str, container: str, tmp_path: Path) -> None:
+    path = write_file(tmp_path, CONTAINERS[container](blank.encode() * 300_000 + b"A text.\n\nAnother.\n"))
+    assert read_units(path) == [document("A text."), document("Another.")]
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r"])

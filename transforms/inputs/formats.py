@@ -80,14 +80,17 @@ def detect(path: str, input_format: str = "auto", *, keep_truncated: bool = Fals
 
 
 def _read_head(raw: BinaryIO, path: str, container: str, *, keep_truncated: bool) -> tuple[bytes, bool]:
-    """The first plain bytes of a file, 64 KiB where it has so many, and whether they are all of it."""
+    """The first plain bytes of a file, 64 KiB where it has so many, and whether they are all of it.
+
+    Of a larger file that begins with blank lines it is what follows these.
+    """
     head = b""
     with Source(path, container, 0, None, keep_truncated=keep_truncated, raw=raw) as source:
-        while len(head) < HEAD_BYTES:
+        while len(head) < HEAD_BYTES or head.isspace():
             chunk = source.read()
             if not chunk:
                 return head, True
-            head += chunk
+            head = chunk if len(head) >= HEAD_BYTES and head.isspace() else head + chunk
     return head, False
 
 

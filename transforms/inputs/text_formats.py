@@ -2,7 +2,8 @@
 
 WikiExtractor's files hold `<doc id="…" url="…" title="…">`, the title as a line, the text, `</doc>`; every element
 starts a line. JSON lines are one object a line, one document an object; blank lines count for nothing. Plain text is
-one document a file, or documents separated by blank lines.
+one document a file, or documents separated by blank lines, those of which
+`str.strip` leaves nothing.
 
 A unit owns the records whose mark lies in it: the line end before an element or a line, the blank line before a text.
 The reader imagines one in front of the file. A file that is one document belongs to the file's first unit.
@@ -37,11 +38,20 @@ Items = Iterator[Document | RejectedPage | CutOff]
 _CLOSING = b"\n</doc>"
 _TAG = re.compile(rb'\n<doc id="([^"\n]*)"(?: \w+="[^"\n]*")*? title="([^\n]*)">[ \r]*\n')
 _LONGEST_TAG = 8192
-_WHITE_SPACE = b" \t\r\f\v\n"
+# What `str.strip` takes away, but for line ends. Reversed: what may end the data, with line ends, and before it the
+# beginning of a character that is cut off.
+_BLANK = (
+    rb"(?:[ \t\f\v\x1c-\x1f]|\xc2[\x85\xa0]|\xe1\x9a\x80|\xe2(?:\x80[\x80-\x8a\xa8\xa9\xaf]|\x81\x9f)|\xe3\x80\x80)"
+)
+_REVERSED_BLANKS = re.compile(
+    rb"(?:\xc2|\x9a?\xe1|[\x80\x81]?\xe2|\x80?\xe3)?"
+    rb"(?:[\s\x1c-\x1f]|[\x85\xa0]\xc2|\x80\x9a\xe1|(?:[\x80-\x8a\xa8\xa9\xaf]\x80|\x9f\x81)\xe2|\x80\x80\xe3)*+"
+)
 # The last byte of a line end: "\r\n" and "\r\r\n" are one, a lone "\r" is one. Two bytes behind a "\r" tell.
 _LINE_END = rb"(?:\n|\r(?=[^\r\n]|\r[^\n]))"
 _LONGEST_LINE_END = 3
-BLANK_LINE = re.compile(_LINE_END + rb"(?:[ \t\f\v]|\r(?=\r?\n))*" + _LINE_END)
+_BLANK_LAST_LINE = re.compile(rb"[\r\n]" + _BLANK + rb"*+\Z")
+BLANK_LINE = re.compile(_LINE_END + rb"(?:" + _BLANK + rb"|\r(?=\r?\n))*" + _LINE_END)
 
 
 def _start_of_last_line(data: bytes) -> int:
@@ -56,7 +66,8 @@ def _start_of_last_blank_lines(data: bytes) -> int:
     Of the white space at the end of `data`, these are the last two line ends, of up to three bytes each, and what
     follows them.
     """
-    text_end = len(data.rstrip(_WHITE_SPACE))
+    blanks = _REVERSED_BLANKS.match(data[::-1])
+    text_end = len(data) - (blanks.end() if blanks else 0)
     begin = len(data)
     for _ in range(2 * _LONGEST_LINE_END):
         earlier = max(data.rfind(b"\n", text_end, begin), data.rfind(b"\r", text_end, begin))
@@ -69,7 +80,8 @@ def _start_of_last_blank_lines(data: bytes) -> int:
 _ELEMENTS = Marks(re.compile(rb"\n(?=<doc )"), re.compile(rb"\n<(?:/doc>|doc )"), _start_of_last_line)
 _LINES = Marks(re.compile(rb"\n"), re.compile(rb"\n"), len)
 _TEXTS = Marks(
-    re.compile(BLANK_LINE.pattern + rb"(?=[ \t\f\v]*[^ \t\r\f\v\n])"),
+    # Behind it a whole character that is no blank, as far as its first bytes tell.
+    re.compile(BLANK_LINE.pattern + rb"(?=" + _BLANK + rb"*+(?:[^\r\n\xc2\xe1-\xe3]|\xc2.|[\xe1-\xe3]..))", re.DOTALL),
     BLANK_LINE,
     _start_of_last_blank_lines,
 )
@@ -192,6 +204,7 @@ def read_texts(source: Source, path: str, is_first: bool, reading: ReadOptions) 
             yield rejected(window.data[start:], too_large(reading))
             continue
         text = _without_mark(window.data[start : end if end != END_OF_FILE else None].strip())
+        text = _BLANK_LAST_LINE.sub(b"", text) if end == END_OF_FILE else text
         if text and window.is_truncated and end == END_OF_FILE:
             yield CutOff(title=rejected(text, "").title)
         elif text:
