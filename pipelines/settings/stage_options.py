@@ -65,6 +65,8 @@ class ExtractOptions:
             for name in ("template_rules", "report_templates"):
                 if getattr(wikitext, name):
                     raise UnusableInputError(f"--{name} does not go with WikiExtractor's text, which has no rules.")
+        if self.compat != "none" and self.extraction.reading.language_column is not None:
+            raise UnusableInputError("--language_column does not go with --compat: the reference knows no languages.")
         if not mlperf:
             return
         if self.split.eval_fraction is not None:

@@ -270,6 +270,11 @@ def _doubt_text(entry: Mapping[str, Any], doubt: str) -> str:
     remedy = (
         f"leave --language out, or give it {language}" if entry["why"] == "option" else f"give --language {language}"
     )
+    if doubt == "unsure_language":
+        return (
+            f"the language of the text is not sure (its words are most like {entry['likely']}, "
+            f"{entry['sure']:.0%}), so it was split by the rules for {entry['name']}; {remedy}."
+        )
     if doubt == "other_script":
         return f"sentences were split as {entry['name']}, but most letters of the text are {script}; {remedy}."
     return (

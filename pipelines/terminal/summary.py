@@ -235,7 +235,9 @@ def _sentences_described(entry: Mapping[str, Any], parameters: Mapping[str, Any]
     source = entry.get("source")
     language = parameters[f"sources.{source}.language" if source else "language"]
     option = f"--compat {parameters['compat']}" if language == "auto" else "--language"
-    why = {"option": option, "dump": "the dump's language", "script": "by the text's beginning"}[entry["why"]]
+    why = {"option": option, "dump": "the dump's language", "script": "by the text's beginning"}.get(
+        entry["why"], f"by its words, {entry.get('sure') or 0:.0%} sure"
+    )
     phrases = [f"{source}: {entry['name']} ({why})" if source else f"{entry['name']} ({why})"]
     folder = entry["parameters"]
     if folder is not None:
@@ -249,6 +251,9 @@ def _sentences_described(entry: Mapping[str, Any], parameters: Mapping[str, Any]
         phrases.append("known marks and abbreviations" if entry["stops"] else "known abbreviations")
     if folder is None and entry["text_bytes"] is not None:
         phrases.append(f"too little text to train Punkt ({entry['text_bytes']:,} bytes)")
+    records = {name: count for name, count in entry.get("records", {}).items() if name not in ("", entry["name"])}
+    if records:
+        phrases.append(f"of its records {', '.join(f'{count:,} {name}' for name, count in records.items())}")
     lines = entry.get("lines")
     if lines:
         phrases.append(f"median line {lines['median_characters']:,} characters")

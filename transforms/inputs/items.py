@@ -32,11 +32,16 @@ _JSON_TYPES: Mapping[type, str] = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Document:
-    """One document, in UTF-8, as `plain_text` gives it. `document_id`, `title`: empty where the input has none."""
+    """One document, in UTF-8, as `plain_text` gives it. `document_id`, `title`: empty where the input has none.
+
+    language: as its record names it, empty where it names none; None for a document that is no record, so that its
+    language is that of its file.
+    """
 
     document_id: str
     title: bytes
     text: bytes
+    language: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -98,6 +103,7 @@ def check_records(records: Sequence[Mapping[str, Any]], path: str, reading: Read
     for column, allowed, wanted, flag in (
         (reading.text_column, str, "text", "--text_column"),
         (reading.id_column, (str, int), "text or whole numbers", "--id_column"),
+        (reading.language_column, str, "text", "--language_column"),
     ):
         if column is None:
             continue
@@ -137,4 +143,7 @@ def document_of_record(record: Mapping[str, Any], source: bytes, reading: ReadOp
         encoded = plain_text(text.encode())
     except UnicodeEncodeError:
         return rejected(source, "it holds half a surrogate pair, which is no character")
-    return Document(document_id=document_id, title=b"", text=encoded)
+    language = record.get(reading.language_column) if reading.language_column is not None else ""
+    return Document(
+        document_id=document_id, title=b"", text=encoded, language=language if isinstance(language, str) else ""
+    )

@@ -26,6 +26,11 @@ class ReadOptions:
     id_column: str | None = option(
         None, help="JSON lines and Parquet: a column of stable ids; null: a hash of the text"
     )
+    language_column: str | None = option(
+        None,
+        help="JSON lines and Parquet: a column of the languages of documents, as codes or English names; null: each "
+        "document's own words say it where they are sure",
+    )
     keep_truncated: bool = option(
         False,
         help="take what stands before the cut of a file that is cut off, without the page that the cut is in; Parquet, "

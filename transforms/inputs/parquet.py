@@ -50,8 +50,8 @@ def read_documents(path: str, start: int, end: int, reading: ReadOptions) -> Ite
       RunFailedError: the machine cannot read the file.
     """
     arguments = json.dumps(dataclasses.asdict(reading))
-    for kind, first, second in parquet_process.answers(f"{_TASKS}:documents", path, arguments, start, end):
+    for kind, first, second, *rest in parquet_process.answers(f"{_TASKS}:documents", path, arguments, start, end):
         if kind == b"document":
-            yield Document(document_id=first.decode(), title=b"", text=second)
+            yield Document(document_id=first.decode(), title=b"", text=second, language=rest[0].decode())
         else:
             yield RejectedPage(title=first.decode(), reason=second.decode())

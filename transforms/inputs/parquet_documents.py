@@ -58,8 +58,8 @@ def _first_texts(parquet: Any, path: str, column: str) -> Iterator[str]:
                 yield value.as_py()
 
 
-def documents(file: BinaryIO, path: str, reading: str, start: str, end: str) -> Iterator[tuple[bytes, bytes, bytes]]:
-    """Yields (b"document", id, text) or (b"rejected", title, reason) for each row of some row groups, in order.
+def documents(file: BinaryIO, path: str, reading: str, start: str, end: str) -> Iterator[tuple[bytes, ...]]:
+    """Yields (b"document", id, text, language) or (b"rejected", title, reason) for each row of some row groups.
 
     Args:
       reading: the fields of a ReadOptions as JSON.
@@ -82,7 +82,8 @@ def documents(file: BinaryIO, path: str, reading: str, start: str, end: str) -> 
                 if isinstance(document, Document) and len(document.text) > options.largest_page:
                     document = rejected(document.text, too_large(options))
                 if isinstance(document, Document):
-                    yield b"document", document.document_id.encode(), document.text
+                    language = (document.language or "").encode("utf-8", "replace")
+                    yield b"document", document.document_id.encode(), document.text, language
                 else:
                     yield b"rejected", document.title.encode("utf-8", "replace"), document.reason.encode()
         if rows != group.num_rows:
@@ -96,6 +97,8 @@ def _check_columns(schema: Any, path: str, reading: ReadOptions) -> list[str]:
         wanted = [(reading.text_column, "--text_column", "text", _is_text)]
         if reading.id_column is not None:
             wanted.append((reading.id_column, "--id_column", "text or whole numbers", _is_id))
+        if reading.language_column is not None:
+            wanted.append((reading.language_column, "--language_column", "text", _is_text))
         for column, option, kind, is_kind in wanted:
             places = schema.get_all_field_indices(column)
             if len(places) != 1:

@@ -58,6 +58,8 @@ class InputFile:
     changed, stored: as in FileInfo. header: of a dump, as `mediawiki.read_header` gives it.
     date: the ISO date that {{CURRENTDAY}} and the like give in the file's pages; empty where the file has none.
     sentences: the JSON of a SentenceChoice (transforms/sentences/choice.py); empty until one is made.
+    language, language_sure: the language that its words say, and how sure that is (transforms/sentences/detection.py);
+    empty where the file or an option names it.
     """
 
     path: str
@@ -68,6 +70,8 @@ class InputFile:
     sentences: str = ""
     changed: int = dataclasses.field(default=0, compare=False)
     header: bytes = dataclasses.field(default=b"", compare=False, repr=False)
+    language: str = dataclasses.field(default="", compare=False)
+    language_sure: float = dataclasses.field(default=0.0, compare=False)
 
     @property
     def content(self) -> str:

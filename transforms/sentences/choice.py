@@ -17,6 +17,7 @@ from typing import Literal
 from maskmill.characters.classes import CharacterRules
 from maskmill.errors import UnusableInputError
 from maskmill.storage import files
+from transforms.sentences.detection import Detection, codes_by_long_code, detect_language
 from transforms.sentences.punkt import PunktParameters, SentenceSplitter, installed_checksum, is_bundled
 from transforms.sentences.rules import TRAINED, SentenceRules, codes_of, rules_for, rules_for_script, scripts_of
 from transforms.sentences.rules import data as rule_data
@@ -26,7 +27,7 @@ AUTO = "auto"  # the value of --language with which the input decides
 
 _SAMPLE_BYTES = 64 << 10  # of an input's text, by which its script is told
 
-Why = Literal["option", "dump", "script"]
+Why = Literal["option", "dump", "text", "script"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +43,8 @@ class SentenceChoice:
     """How the sentences of an input are split, and why.
 
     rules: of the language or the script. why: "option": --language names them; "dump": its <siteinfo> names the
-    language; "script": nothing names a language that is known, and the text's beginning is in `script`. script: as in
+    language; "text": its words say it; "script": nothing says a language that is known, and the text's beginning is in
+    `script`. script: as in
     LanguageName, where it decided. parameters: those in a folder, where the rules take such. text_bytes: how much of
     the inputs' text Punkt was trained on, or was too little for that; None where Punkt was not to be trained, or is yet
     to be.
@@ -150,6 +152,12 @@ def _code_of(rules: SentenceRules) -> str:
     return _codes_by_name().get(rules.punkt or "", "") if rules.is_plain_punkt else ""
 
 
+def name_of(code: str) -> str:
+    """The English name of a language by its code; the code itself if it is unknown."""
+    known = known_code(code)
+    return language_names()[known].name if known else code
+
+
 def known_code(code: str) -> str:
     """A code as data/language_names.tsv has it: `zh-hans` counts as `zh`; empty if it is not there."""
     return next((known for known in codes_of(code) if known in language_names()), "")
@@ -202,8 +210,13 @@ def _choice_of_folder(folder: str) -> SentenceChoice:
     return SentenceChoice(rules=rules, why="option", parameters=describe_folder(folder))
 
 
+def sample_of(texts: Iterable[bytes]) -> str:
+    """The beginning of texts (UTF-8), by which their language is told."""
+    return "".join(beginning_of(texts, _SAMPLE_BYTES))
+
+
 def choice_of_input(language: str, texts: Iterable[bytes]) -> SentenceChoice:
-    """The choice of an input itself: by its language if that is known, else by the script of its beginning.
+    """The choice of an input itself: by the language that a dump names, or by the words or the script of its beginning.
 
     Args:
       language: the code that a dump names; empty for another input.
@@ -211,12 +224,39 @@ def choice_of_input(language: str, texts: Iterable[bytes]) -> SentenceChoice:
     """
     if known_code(language):
         return choice_of_dump(language)
-    return choice_of_text("".join(beginning_of(texts, _SAMPLE_BYTES)))
+    sample = sample_of(texts)
+    return choice_of_language(detect_language(sample.encode()), sample)
 
 
 def choice_of_dump(code: str) -> SentenceChoice:
     """The choice for a dump whose <siteinfo> names a language."""
     return SentenceChoice(rules=_rules_of_code(code), why="dump")
+
+
+def choice_of_language(found: Detection, sample: str) -> SentenceChoice:
+    """The choice for a text by the language of its words if that is sure, else by its script."""
+    by_script = choice_of_text(sample)
+    if not found.is_sure or by_script.script not in language_names()[found.language].scripts:
+        return by_script
+    return SentenceChoice(rules=_rules_of_code(found.language), why="text")
+
+
+def choice_of_document(language: str) -> SentenceChoice | None:
+    """The choice for one document of several languages, whose Punkt is never trained; None if it is unknown.
+
+    language: its code, of two letters or of three, or its English name.
+    """
+    code = known_code(language) or _codes_by_name().get(language.lower(), "")
+    code = codes_by_long_code().get(codes_of(language)[1], code)
+    if not code:
+        return None
+    choice = SentenceChoice(rules=_rules_of_code(code), why="text")
+    return choice.after_training(None, 0) if choice.needs_training else choice
+
+
+def names_several(script: str) -> bool:
+    """Whether there are rules of several languages that are written in a script, so that a text's words must say it."""
+    return sum(script in language_names()[code].scripts for code in codes_by_long_code().values()) > 1
 
 
 def choice_of_text(sample: str) -> SentenceChoice:

@@ -8,7 +8,7 @@ Source: nltk/tokenize/punkt.py; Kiss & Strunk, Computational Linguistics 32 (200
 import functools
 import hashlib
 import lzma
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from maskmill.characters.classes import CharacterRules, character_tables
 from maskmill.characters.kernels.characters import first_invalid
 from maskmill.errors import UnusableInputError
-from transforms.sentences.kernels import boundaries, confirmed, punkt
+from transforms.sentences.kernels import boundaries, punkt
 from transforms.sentences.kernels import words as words_kernels
 from transforms.sentences.rules import TRAINED, SentenceRules, Words, character_classes, words_of
 
@@ -198,6 +198,11 @@ def _build_model(parameters: PunktParameters, words: Words, rules: CharacterRule
     return np.concatenate(model)
 
 
+def model_of_words(bits: Mapping[str, int]) -> NDArray[np.int32]:
+    """A model of words alone, with their bits, in which kernels look them up (punkt.look_up)."""
+    return _build_model(_NO_PARAMETERS, Words(bits, 0), "nltk-3.10.4")
+
+
 def _as_array(text: bytes, what: str) -> NDArray[np.uint8]:
     """The bytes of a text as an array, checked to be UTF-8: the kernel trusts the first bytes of characters."""
     data = np.frombuffer(text, np.uint8)
@@ -238,8 +243,8 @@ class SentenceSplitter:
             _model(language, rules) if parameters is None else _build_model(parameters, words_of(language), rules)
         )
         # The kernels that split, and the tables that they take.
-        self._kernels = punkt if language.is_plain_punkt else boundaries if language.stops else confirmed
-        self._tables = (self._model, character_classes(language)) if language.stops else (self._model,)
+        self._kernels = punkt if language.is_plain_punkt else boundaries
+        self._tables = (self._model,) if language.is_plain_punkt else (self._model, character_classes(language))
 
     def __reduce__(self) -> "tuple[functools.partial[SentenceSplitter], tuple[()]]":
         language = (

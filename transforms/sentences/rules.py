@@ -48,10 +48,7 @@ class SentenceRules:
 
     @property
     def is_plain_punkt(self) -> bool:
-        """Whether Punkt alone decides, as NLTK's `sent_tokenize` does.
-
-        With words and no stops, as in English, Punkt finds the ends, and abbreviations take some of them back.
-        """
+        """Whether Punkt alone decides, as NLTK's `sent_tokenize` does."""
         return not self.words and not self.stops
 
 
@@ -77,7 +74,7 @@ def scripts_of(text: str) -> dict[str, int]:
     return dict(scripts)
 
 
-def _code(language_code: str) -> str:
+def entry_of(language_code: str) -> str:
     """The code under which a language's entry stands: of its alias, of `zh` for `zh-hans`, or of no known language."""
     found = (data()["aliases"].get(candidate, candidate) for candidate in codes_of(language_code))
     return next((str(code) for code in found if code in data()["language"]), _UNKNOWN)
@@ -104,10 +101,8 @@ def rules_for(language_code: str) -> SentenceRules:
     A language that the data file does not know has no parameters and a few abbreviations: a full stop ends its
     sentences unless a lower-case letter, an initial or such forbids it, and so do the marks of all scripts.
     """
-    code = _code(language_code)
+    code = entry_of(language_code)
     punkt = data()["language"][code].get("punkt")
-    if code == _ENGLISH:
-        return SentenceRules(language=language_code, punkt=punkt, words=(_ENGLISH,))
     return _rules(language_code, (code,), punkt)
 
 
@@ -137,7 +132,7 @@ _QUOTES = ("「｢ 」｣", "『 』", "《 》", "〈 〉", "„ ", "‹ ›", 
 _CURLY = 4  # the number of the group of „, which “ and ” close, too
 _GUILLEMETS = len(_QUOTES)
 # Behind a mark and without white space, these go on with the sentence.
-_JOINING_MARKS = ",;:，、；：､—–―…‥·・～〜~-%％"
+_JOINING_MARKS = "&,;:，、；：､—–―…‥·・～〜~-%％"
 # Behind a mark and a closing quotation mark, these do so, too: Japanese particles, Chinese 的 and such.
 _JOINING_QUOTES = "とっはがをにもでやなへのか的之等是和與与及或為为"
 _APOSTROPHES = "'’‘"
@@ -163,6 +158,7 @@ def character_classes(rules: SentenceRules) -> NDArray[np.uint16]:
         ("…‥", boundaries.ELLIPSIS),
         (_FULL_WIDTH_POINTS, boundaries.FULL_WIDTH_POINT),
         (_APOSTROPHES, boundaries.APOSTROPHE),
+        (boundaries.BULLETS, boundaries.BULLET),
         (" \u00a0\u3000" if rules.by_spaces else "", boundaries.SPACE_EVENT),
     ):
         for character in characters:

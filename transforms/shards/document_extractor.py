@@ -24,7 +24,8 @@ from transforms.inputs.mediawiki import Page, site_base
 from transforms.inputs.plain_text import CARRIAGE_RETURNS
 from transforms.inputs.site import Site
 from transforms.inputs.units import InputFile
-from transforms.sentences.choice import SentenceChoice
+from transforms.sentences.choice import AUTO, SentenceChoice, choice_of_document
+from transforms.sentences.detection import detect_language
 from transforms.sentences.punkt import SentenceSplitter
 from transforms.shards.options import ExtractionOptions
 from transforms.shards.quality import QualityFilter
@@ -38,6 +39,8 @@ _DATE_OF_NO_DUMP = "2001-01-15"
 # Extractors and splitters that a process keeps: building one takes 0.1 s. Inputs of one wiki share theirs, and batches
 # come by file, so a few are enough.
 _KEPT_IN_PROCESS = 4
+_KEPT_LANGUAGES = 128
+_TELLING_BYTES = 512  # of a document, by which its language is told
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -45,12 +48,14 @@ class PlainDocument:
     """A document whose wikitext has become text, not filtered nor split yet.
 
     identity: as in ExtractedDocument. title, text: UTF-8; a line of the text is a paragraph. wikitext: of its page.
+    language: as in Document.
     """
 
     identity: str
     title: bytes
     text: bytes
     wikitext: bytes = b""
+    language: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,11 +65,13 @@ class ExtractedDocument:
     identity: what eval membership hashes: the page's id, or the text's checksum where the input has no ids.
     text: its sentences, UTF-8, one a line, and a blank line; or a `<doc>` block where MLPerf's clean-up follows.
     paragraphs: rows of `signatures.paragraphs_type`, their offsets within `text`, where duplicates are looked for.
+    language: of a record, by which its sentences were split; empty where that of its file was taken. None: no record.
     """
 
     identity: str
     text: bytes
     paragraphs: npt.NDArray[Any] | None = None
+    language: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -154,7 +161,7 @@ class DocumentExtractor:
         if self.options.doc_blocks:
             raise UnusableInputError("MLPerf's clean-up takes a dump or WikiExtractor's files, not other documents.")
         identity = item.document_id or hashlib.sha256(item.text).hexdigest()
-        return PlainDocument(identity=identity, title=item.title, text=item.text)
+        return PlainDocument(identity=identity, title=item.title, text=item.text, language=item.language)
 
     def _read_page(self, page: Page) -> PlainDocument | str:
         options = self.options
@@ -191,17 +198,36 @@ class DocumentExtractor:
                 return reason
         title_line = title + b"\n" if self.options.keep_titles and title else b""
         paragraphs = None
+        language, splitter = self._language_of(document)
         if self._signer is None:
-            body = self._splitter.split_lines(text)
+            body = splitter.split_lines(text)
         else:
-            body, paragraphs = self._split_and_sign(self._signer, text, len(title_line))
+            body, paragraphs = self._split_and_sign(self._signer, splitter, text, len(title_line))
         if not body.strip():
             return "empty"
         if not body.endswith(b"\n"):
             body += b"\n"
-        return ExtractedDocument(document.identity, title_line + body + b"\n", paragraphs)
+        return ExtractedDocument(document.identity, title_line + body + b"\n", paragraphs, language)
 
-    def _split_and_sign(self, signer: ParagraphSigner, text: bytes, offset: int) -> tuple[bytes, npt.NDArray[Any]]:
+    def _language_of(self, document: PlainDocument) -> tuple[str | None, SentenceSplitter]:
+        """The language of a document of its own, and what splits its sentences; both are the file's where it has none.
+
+        Its record names it, or its words say it if --language does not.
+        """
+        if document.language is None:
+            return None, self._splitter
+        found = _splitter_of_language(document.language)
+        if found is None and self.options.language == AUTO:
+            detection = detect_language(document.text[:_TELLING_BYTES].decode("utf-8", "ignore").encode())
+            found = _splitter_of_language(detection.language) if detection.is_sure else None
+        if found is None:
+            return "", self._splitter
+        language = found.language.language
+        return language, self._splitter if language == self._splitter.language.language else found
+
+    def _split_and_sign(
+        self, signer: ParagraphSigner, splitter: SentenceSplitter, text: bytes, offset: int
+    ) -> tuple[bytes, npt.NDArray[Any]]:
         """The sentences of a text, and the rows of those paragraphs that have words enough.
 
         The first paragraph begins at `offset` of the document.
@@ -211,7 +237,7 @@ class DocumentExtractor:
         bodies = []
         count = 0
         for paragraph in paragraphs:
-            sentences = self._splitter.split_lines(paragraph + b"\n")
+            sentences = splitter.split_lines(paragraph + b"\n")
             if signer.sign(rows[count : count + 1], paragraph):
                 rows[count]["offset"], rows[count]["size"] = offset, len(sentences)
                 rows[count]["sentences"] = sentences.count(b"\n")
@@ -253,6 +279,13 @@ def _language(origin: Origin, site: Site) -> str:
     if origin.header or not origin.sentences:
         return site.language
     return SentenceChoice.from_json(origin.sentences).rules.language or site.language
+
+
+@functools.lru_cache(maxsize=_KEPT_LANGUAGES)
+def _splitter_of_language(language: str) -> SentenceSplitter | None:
+    """What splits a document in a language; None if that is not known."""
+    choice = choice_of_document(language)
+    return choice.splitter() if choice is not None else None
 
 
 @functools.lru_cache(maxsize=_KEPT_IN_PROCESS)

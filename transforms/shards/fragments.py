@@ -142,7 +142,7 @@ class _FragmentWriter:
     """Writes documents to the files of a fragment, one after another.
 
     rows: their table. size: their bytes. ends, profiles: of each of the batch's files where its text ends, and what it
-    looks like, if it is sentences.
+    looks like, if it is sentences; `languages`: how many of its records are of which language, "" for the file's.
     """
 
     def __init__(self, text: files.OutputFile, paragraphs: files.OutputFile | None, options: ExtractionOptions) -> None:
@@ -156,6 +156,7 @@ class _FragmentWriter:
         self.ends: list[int] = []
         self.profiles: list[dict[str, Any]] = []
         self._profile = TextProfile()
+        self._languages: collections.Counter[str] = collections.Counter()
 
     def add(self, document: ExtractedDocument) -> None:
         """Adds a document; its text is held back until there is a block of it, or until `flush`."""
@@ -165,6 +166,8 @@ class _FragmentWriter:
         if self._paragraphs is not None and document.paragraphs is not None:
             document.paragraphs["offset"] += self.size
             self._paragraphs.write(document.paragraphs.tobytes())
+        if document.language is not None:
+            self._languages[document.language] += 1
         self.size += len(text)
         self._pending.write(text)
         if self._pending.tell() >= _WRITE_BYTES:
@@ -182,8 +185,9 @@ class _FragmentWriter:
         """Ends the text of one of the batch's files."""
         self.flush()
         self.ends.append(self.size)
-        self.profiles.append(self._profile.record)
+        self.profiles.append(self._profile.record | {"languages": dict(self._languages)})
         self._profile = TextProfile()
+        self._languages.clear()
 
 
 @dataclasses.dataclass

@@ -4,6 +4,7 @@ An input's choice travels with its description (InputFile.sentences). Trained pa
 folder punkt/LANGUAGE, where workers read them and from where other builds can take them.
 """
 
+import collections
 import dataclasses
 import importlib.metadata
 import itertools
@@ -17,7 +18,20 @@ from transforms.inputs.items import CutOff
 from transforms.inputs.site import Site
 from transforms.inputs.units import InputFile, Unit, plan_units, read_unit
 from transforms.sentences import training
-from transforms.sentences.choice import AUTO, SentenceChoice, choice_of_input, known_scripts, named_choice, script_name
+from transforms.sentences.choice import (
+    AUTO,
+    SentenceChoice,
+    choice_of_dump,
+    choice_of_language,
+    known_code,
+    known_scripts,
+    name_of,
+    named_choice,
+    names_several,
+    sample_of,
+    script_name,
+)
+from transforms.sentences.detection import FEWEST_WORDS, Detection, detect_language
 from transforms.sentences.training import ParametersFolder
 from transforms.shards import text_profile
 from transforms.shards.document_extractor import PlainDocument, document_extractor, or_rejected, origin_of
@@ -31,7 +45,10 @@ LONG_LINE = 400  # characters: the median sentence has 60 to 150, whatever the l
 
 _FEWEST_LETTERS = 100  # a text of fewer says nothing about its script
 
-Doubt = Literal["long_lines", "cut_lines", "other_script", "unknown_script"]
+_TELLING_BYTES = 1 << 20  # of the text of all files whose language is not sure, by which it is told
+_MOST_OF_NO_LANGUAGE = 0.1  # the share of records whose language is not sure, above which it is doubted
+
+Doubt = Literal["long_lines", "cut_lines", "other_script", "unknown_script", "unsure_language"]
 
 
 def choose_sentences(
@@ -52,7 +69,10 @@ def choose_sentences(
     reading = _TextReader(
         extraction=_without_filters(extraction), input_format=input_format, output=output, source=source
     )
-    choices = [named or reading.choice_of(file) for file in inputs]
+    if named is None:
+        inputs, choices = reading.choices_of(inputs)
+    else:
+        choices = [named] * len(inputs)
     untrained = dict.fromkeys(choice for choice in choices if choice.needs_training)
     if untrained:
         size = len(untrained) * training.TRAINING_BYTES
@@ -102,11 +122,43 @@ class _TextReader:
         reading = self.extraction.reading
         return plan_units([info], input_format=self.input_format, reading=reading, allow_empty=True)
 
-    def choice_of(self, file: InputFile) -> SentenceChoice:
-        """How the input itself says that its sentences are split."""
-        is_dump = file.header and self.input_format in ("auto", "mediawiki")
-        language = Site.parse(file.header).language if is_dump else ""
-        return choice_of_input(language, self.texts(file))
+    def choices_of(self, inputs: Sequence[InputFile]) -> tuple[list[InputFile], list[SentenceChoice]]:
+        """How the inputs themselves say that their sentences are split: dumps by their headers, others by their words.
+
+        A file that is too short to tell is in the language of all such files together, if that is sure.
+
+        Returns:
+          The inputs, with the language that their words say; their choices.
+        """
+        found = list(inputs)
+        choices: list[SentenceChoice] = []
+        unsure: dict[int, str] = {}
+        held = 0
+        for number, file in enumerate(inputs):
+            is_dump = file.header and self.input_format in ("auto", "mediawiki")
+            language = Site.parse(file.header).language if is_dump else ""
+            if known_code(language):
+                choices.append(choice_of_dump(language))
+                continue
+            sample = sample_of(self.texts(file))
+            detection = detect_language(sample.encode())
+            choices.append(choice_of_language(detection, sample))
+            found[number] = _with_language(file, detection)
+            if choices[number].why == "script" and held < _TELLING_BYTES:
+                unsure[number] = sample
+                held += len(sample)
+        together = detect_language("\n".join(unsure.values()).encode())
+        for number, sample in unsure.items():
+            choices[number] = choice_of_language(together, sample)
+            found[number] = _with_language(found[number], together)
+        return found, choices
+
+
+def _with_language(file: InputFile, found: Detection) -> InputFile:
+    """A file with the language that its words say, unless they are too few to say any."""
+    if not found.is_sure and found.words < FEWEST_WORDS:
+        return file
+    return dataclasses.replace(file, language=found.language, language_sure=found.sure)
 
 
 def _train(
@@ -176,12 +228,36 @@ def describe_sentences(
     entries = []
     for text in dict.fromkeys(file.sentences for file, _ in profiled):
         choice = SentenceChoice.from_json(text)
-        lines, scripts = text_profile.add_up(profile for file, profile in profiled if file.sentences == text)
+        of_choice = [(file, profile) for file, profile in profiled if file.sentences == text]
+        lines, scripts = text_profile.add_up(profile for _, profile in of_choice)
         entry = _choice_entry(choice)
-        entry["inputs"] = len({file.path for file, _ in profiled if file.sentences == text})
+        entry["inputs"] = len({file.path for file, _ in of_choice})
         entry |= {"lines": lines, "scripts": scripts, "script": script_name(next(iter(scripts), ""))}
-        entries.append(entry | {"doubts": doubts_of(choice, lines, scripts)})
+        entry |= _languages_of(of_choice)
+        doubts = doubts_of(choice, lines, scripts)
+        if _is_unsure(choice, entry):
+            doubts.append("unsure_language")
+        entries.append(entry | {"doubts": doubts})
     return entries
+
+
+def _languages_of(profiled: Sequence[tuple[InputFile, Mapping[str, Any]]]) -> dict[str, Any]:
+    """What the words of files and of their records say of their languages, for the entry of a choice."""
+    told = [(file.language_sure, file.language) for file, _ in profiled if file.language]
+    records: collections.Counter[str] = collections.Counter()
+    for _, profile in profiled:
+        records.update(profile["languages"])
+    sure, language = min(told, default=(None, ""))
+    ordered = sorted(records.items(), key=lambda item: (-item[1], item[0]))
+    return {"sure": sure, "likely": name_of(language), "records": {name_of(code): count for code, count in ordered}}
+
+
+def _is_unsure(choice: SentenceChoice, entry: Mapping[str, Any]) -> bool:
+    """Whether text was split by its script, though there are rules of several languages that have it."""
+    records = entry["records"]
+    if records and records.get("", 0) <= _MOST_OF_NO_LANGUAGE * sum(records.values()):
+        return False
+    return choice.why == "script" and bool(entry["likely"]) and names_several(choice.script)
 
 
 def sweep_trainings(entries: Sequence[Mapping[str, Any]], output: str, there: files.Listing) -> list[str]:

@@ -31,22 +31,30 @@ from maskmill.characters.kernels.characters import (
     code_at,
     stripped_end,
 )
-from maskmill.kernels import kernel, lean_kernel
+from maskmill.kernels import inlined_kernel, kernel, lean_kernel
 from transforms.sentences.kernels import punkt
 from transforms.sentences.kernels.full_stops import full_stop_ends, is_item_number, lacks_space
+from transforms.sentences.kernels.items import is_next_item
 from transforms.sentences.kernels.spaces import space_ends
 from transforms.sentences.kernels.words import (
+    ABBREVIATES,
     FLAGS,
     NO_FULL_STOPS,
     NOUNS,
+    PUNKT_LETTERS,
+    STARTING,
     WORD_BOUNDS,
+    abbreviation_bits,
     code_before,
+    count_digits,
     is_space,
     skip_space,
+    word_bits,
+    word_end,
 )
 
 # Kinds of events. Those of brackets and quotation marks are larger.
-MARK, ELLIPSIS, STOP, SPACED_STOP, FULL_WIDTH_POINT, APOSTROPHE, SPACE_EVENT = 1, 2, 3, 4, 5, 6, 7
+MARK, ELLIPSIS, STOP, SPACED_STOP, FULL_WIDTH_POINT, APOSTROPHE, SPACE_EVENT, BULLET = 1, 2, 3, 4, 5, 6, 7, 8
 GROUP = 0x1F
 OPENS, CLOSES = 0x40, 0x80
 SELF = 0x20  # the same mark may open and close; it opens only where white space is before it and none behind
@@ -60,12 +68,23 @@ AT, END, KIND, VALUE = 0, 1, 2, 3
 
 # A bracket or a quotation holds no end of a sentence as long as it is no longer than this, in bytes.
 _LONGEST_BRACKET, _LONGEST_QUOTE = 480, 200
+_SHORTEST_CLAUSE = 20  # bytes in a bracket that may end its sentence
 _DEEPEST = 32
 _FURTHEST_WORD = 8  # characters between the end of a sentence and the first letter of the next
 
 _FEWEST_EVENTS = 512
 _ASCII_END = 0x80
 _NEWLINE, _FULL_STOP, _HYPHEN, _COLON = ord("\n"), ord("."), ord("-"), ord(":")
+_OPEN_ROUND, _CLOSE_ROUND, _OPEN_SQUARE = ord("("), ord(")"), ord("[")
+_BLANK, _ZERO, _NINE = ord(" "), ord("0"), ord("9")
+_FIRST_SMALL, _LAST_SMALL, _FIRST_CAPITAL, _LAST_CAPITAL = ord("a"), ord("z"), ord("A"), ord("Z")
+_IS_ASCII_WORD = np.zeros(256, np.uint8)
+for _first, _last in ((_ZERO, _NINE), (_FIRST_CAPITAL, _LAST_CAPITAL), (_FIRST_SMALL, _LAST_SMALL)):
+    _IS_ASCII_WORD[_first : _last + 1] = 1
+_LEAST_PLAIN_WORD = 2  # bytes
+BULLETS = "•‣⁃▪◦"
+_BULLETS = tuple(map(ord, BULLETS))
+_BULLET_LEAD = 0xE2  # the first byte of all of them
 _DANDA, _DOUBLE_DANDA, _DANDA_BYTES = 0x964, 0x965, 3
 _ARABIC_FULL_STOP, _ARABIC_QUESTION = 0x6D4, 0x61F
 _FIRST_GEORGIAN, _LAST_GEORGIAN = 0x10D0, 0x10FF
@@ -225,6 +244,12 @@ def _run_of_marks(data, events, first):
 
 
 @lean_kernel
+def _closes_at(events, number, at):
+    """Whether an event stands at byte `at` and closes what one before it has opened."""
+    return number < events.shape[0] and events[number, AT] == at and 0 <= events[number, VALUE] < number
+
+
+@lean_kernel
 def _closed_behind(model, data, end, events, run):
     """The brackets and quotation marks that close right behind a run of marks."""
     at = run.end
@@ -233,7 +258,7 @@ def _closed_behind(model, data, end, events, run):
     quote = -1
     while number < events.shape[0]:
         kind = events[number, KIND]
-        if kind < APOSTROPHE or kind == SPACE_EVENT:
+        if kind < APOSTROPHE or kind in (SPACE_EVENT, BULLET):
             break
         partner = events[number, VALUE] if kind >= OPENS else -1
         is_partner = 0 <= partner < number
@@ -244,7 +269,8 @@ def _closed_behind(model, data, end, events, run):
         elif not is_partner:
             behind = events[number, END]
             is_opener = kind & CLOSES == 0 and kind != APOSTROPHE
-            if is_opener or partner > number or (behind < end and not is_space(model, data, behind, end)):
+            is_last = behind >= end or is_space(model, data, behind, end)
+            if is_opener or partner > number or not (is_last or _closes_at(events, number + 1, behind)):
                 break
         if is_partner:
             if kind & GROUP < FIRST_QUOTE:
@@ -253,7 +279,28 @@ def _closed_behind(model, data, end, events, run):
                 quote = events[partner, AT]
         at = events[number, END]
         number += 1
+    if bracket < 0 or quote >= 0:
+        takes_round = number > run.next_event or not run.is_full_stop
+        at, number = _behind_source(model, data, at, end, events, number, takes_round)
     return _Closed(at, number, bracket, quote)
+
+
+@lean_kernel
+def _behind_source(model, data, at, end, events, number, takes_round):
+    """The byte and the event behind the numbers of footnotes at byte `at` ("[1][2]"), or a source in round brackets."""
+    while number < events.shape[0]:
+        partner = events[number, VALUE]
+        opener = events[number, AT]
+        if events[number, KIND] < OPENS or partner <= number or opener != skip_space(model, data, at, end):
+            break
+        if data[opener] == _OPEN_SQUARE:
+            if count_digits(model, data, events[number, END], events[partner, AT]) == 0:
+                break
+        elif not takes_round or data[opener] != _OPEN_ROUND or events[partner, AT] - opener > _LONGEST_BRACKET:
+            break
+        at = events[partner, END]
+        number = partner + 1
+    return at, number
 
 
 @lean_kernel
@@ -287,6 +334,10 @@ def _mark_ends(model, data, begin, end, sentence, run, after, is_break, scratch)
     if run.is_ellipsis:
         if run.start <= sentence or is_space(model, data, character_before(data, run.start, begin), end):
             return False
+        if model[FLAGS] & PUNKT_LETTERS:
+            if not following & UPPER:
+                return is_break
+            return is_break or word_bits(model, data, after, word_end(model, data, after, end), scratch) & STARTING != 0
         return is_break or (following & UPPER != 0 and not model[FLAGS] & NOUNS)
     return True
 
@@ -333,17 +384,22 @@ def _is_before_verse(model, data, end, run, at):
 @lean_kernel
 def _ends_sentence(model, classes, data, begin, end, sentence, run, closed, is_break, scratch):
     """Whether a run of marks, with what closes behind it, ends the sentence that starts at byte `sentence`."""
-    if closed.bracket > sentence and (closed.quote < 0 or closed.quote > closed.bracket):
-        return False  # it ends a bracket inside the sentence
     at = skip_space(model, data, closed.end, end)
+    if closed.bracket > sentence and (closed.quote < 0 or closed.quote > closed.bracket):
+        # It ends a bracket inside of the sentence, or stands in front of the bracket that it belongs behind.
+        is_long = run.start - closed.bracket >= _SHORTEST_CLAUSE and at > closed.end
+        if not (is_long and is_break and run.kind == MARK and at < end and character(model, data, at)[0] & UPPER):
+            return False
     has_space = at > closed.end
     if not has_space and _joined(model, classes, data, begin, end, run, closed, scratch):
         return False
     if has_space:
         kind = _kind_of(classes, code_at(data, at)[0])
-        if kind & JOINS:
+        if kind & JOINS or (kind & CLOSES and not kind & OPENS):
             return False
     if run.kind == STOP:
+        if model[FLAGS] & PUNKT_LETTERS and has_space and at < end and character(model, data, at)[0] & LOWER:
+            return False  # a foreign sentence inside of an English one
         return not is_item_number(model, data, sentence, run.start) and not _is_before_verse(model, data, end, run, at)
     if not has_space and run.kind == MARK:
         return True  # between ideographs
@@ -363,6 +419,51 @@ def _has_only_marks(model, data, at, end):
     return True
 
 
+@inlined_kernel
+def _ends_plainly(model, data, end, sentence, events, number, scratch):
+    """Whether a mark, with which Punkt ends a sentence, does so as most do: between a plain word and a capital.
+
+    `_ends_sentence` would say the same, at several times the cost. In a language with PUNKT_LETTERS the first of the
+    words of an abbreviation is one by itself, or the second is a single letter.
+    """
+    stop = events[number, AT]
+    if stop + 3 >= end or data[stop + 1] != _BLANK or not model[FLAGS] & PUNKT_LETTERS:
+        return False
+    if not (_FIRST_CAPITAL <= data[stop + 2] <= _LAST_CAPITAL and _FIRST_SMALL <= data[stop + 3] <= _LAST_SMALL):
+        return False
+    start = stop
+    while start > sentence and _FIRST_SMALL <= data[start - 1] <= _LAST_SMALL:
+        start -= 1
+    if start > sentence and start < stop and _FIRST_CAPITAL <= data[start - 1] <= _LAST_CAPITAL:
+        start -= 1
+    if start <= sentence or stop - start < _LEAST_PLAIN_WORD or data[start - 1] != _BLANK:
+        return False
+    return data[stop] != _FULL_STOP or not abbreviation_bits(model, data, start, stop, scratch) & ABBREVIATES
+
+
+@lean_kernel
+def _behind_bullet(model, data, at, end):
+    """Where the text of a sentence starts that may start with the bullet of an item, at byte `at`."""
+    if data[at] == _BULLET_LEAD:
+        code, size = code_at(data, at)
+        if code in _BULLETS:
+            return skip_space(model, data, at + size, end)
+    return at
+
+
+@lean_kernel
+def _item_start(model, data, end, sentence, event):
+    """Where the item of a list starts whose number or bullet an event ends or is, or -1."""
+    at = event[AT]
+    if event[KIND] == BULLET:
+        is_next = at > sentence and code_at(data, at)[0] == code_at(data, sentence)[0]
+        return at if is_next and is_space(model, data, character_before(data, at, sentence), end) else -1
+    is_short = at - 2 >= sentence and (_ZERO <= data[at - 1] <= _NINE or data[at - 2] == _BLANK)
+    if is_short and (data[at] == _FULL_STOP or (data[at] == _CLOSE_ROUND and event[VALUE] < 0)):
+        return is_next_item(model, data, _behind_bullet(model, data, sentence, end), sentence, at, end)
+    return -1
+
+
 @lean_kernel
 def _line_sentences(model, classes, data, begin, end, events, next_starts, spans, scratch):
     """Writes the spans of the sentences of the line `begin:end` into `spans` [n, 2]; their number.
@@ -377,6 +478,33 @@ def _line_sentences(model, classes, data, begin, end, events, next_starts, spans
     number = 0
     while number < events.shape[0]:
         kind = events[number, KIND]
+        if kind == MARK:
+            behind = events[number, END]
+            if behind >= last:
+                break
+            if _IS_ASCII_WORD[data[behind]] and events[number, AT] > sentence and data[behind - 2] < _ASCII_END:
+                number += 1  # inside of a number, an address or an abbreviation
+                continue
+        if kind == MARK and events[number, AT] > whole_until:
+            is_break = next_starts[events[number, VALUE]] >= 0
+            if is_break and _ends_plainly(model, data, last, sentence, events, number, scratch):
+                spans[count, 0] = sentence
+                spans[count, 1] = events[number, END]
+                count += 1
+                sentence = events[number, END] + 1
+                number += 1
+                continue
+        if kind == APOSTROPHE:
+            number += 1
+            continue
+        item = _item_start(model, data, last, sentence, events[number])
+        if item >= whole_until and item > sentence:
+            spans[count, 0] = sentence
+            spans[count, 1] = stripped_end(model, data, sentence, item)
+            count += 1
+            sentence = item
+            number += 1
+            continue
         if kind >= OPENS:
             partner = events[number, VALUE]
             if partner > number:
@@ -386,7 +514,7 @@ def _line_sentences(model, classes, data, begin, end, events, next_starts, spans
             number += 1
             continue
         at = events[number, AT]
-        if kind == APOSTROPHE:
+        if kind == BULLET:
             number += 1
             continue
         if kind == SPACE_EVENT:
@@ -402,7 +530,16 @@ def _line_sentences(model, classes, data, begin, end, events, next_starts, spans
                 break
             is_break = run.mark >= 0 and next_starts[run.mark] >= 0
             if closed.end <= whole_until or not _ends_sentence(
-                model, classes, data, begin, last, sentence, run, closed, is_break, scratch
+                model,
+                classes,
+                data,
+                begin,
+                last,
+                _behind_bullet(model, data, sentence, last),
+                run,
+                closed,
+                is_break,
+                scratch,
             ):
                 continue
             number = closed.next_event

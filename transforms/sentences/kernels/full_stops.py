@@ -35,6 +35,7 @@ from transforms.sentences.kernels.words import (
     PUNKT_LETTERS,
     RARELY_ENDS,
     ROMAN,
+    STARTING,
     YEARS,
     abbreviation_bits,
     count_digits,
@@ -47,6 +48,7 @@ from transforms.sentences.kernels.words import (
 _FULL_STOP, _HYPHEN, _SLASH = ord("."), ord("-"), ord("/")
 _COLON, _SEMICOLON, _COMMA, _CLOSE = ord(":"), ord(";"), ord(","), ord(")")
 _ZERO, _NINE = ord("0"), ord("9")
+_SMALL_ROMAN = (ord("i"), ord("v"), ord("x"))
 _FIRST_HANGUL, _LAST_HANGUL = 0xAC00, 0xD7A3
 _KOREAN_VERB_END = ord("다")
 _FIRST_GREEK, _LAST_GREEK = 0x370, 0x3FF
@@ -290,6 +292,15 @@ def _word_before(model, data, sentence, stop):
 
 
 @lean_kernel
+def _is_small_roman(data, word):
+    """Whether a word is a Roman number below 40 in small letters ("Haer. xxvi. 2")."""
+    for at in range(word.start, word.stop):
+        if data[at] not in _SMALL_ROMAN:
+            return False
+    return word.start < word.stop
+
+
+@lean_kernel
 def _is_of_ruler(model, data, word):
     """Whether a letter is a Roman number behind a word with a capital ("Gustav V"), not an initial."""
     if word.points > 0 or word.whole < word.start or not is_roman(data, word.start, word.stop):
@@ -352,19 +363,22 @@ def _word_ends(model, data, word, following, is_break, scratch):
     properties, size = character(model, data, word.part)
     is_letter = word.part + size == word.stop and properties & ALPHA != 0 and data[word.part] < _FIRST_LEAD_3
     is_initial = is_letter and properties & UPPER != 0
+    has_starters = model[FLAGS] & PUNKT_LETTERS != 0
     bits = _abbreviation_bits(model, data, word, is_initial, scratch)
     if bits & NEVER and bits & MAY_END:
         bits = bits & ~NEVER if properties & UPPER else bits & ~MAY_END
     if bits & NEVER:
         return False
-    if bits & BEFORE_NUMBER and (following.properties & DIGIT or following.is_roman):
+    is_before_number = following.properties & DIGIT or following.is_roman or following.bits & FOLLOWS_ORDINAL
+    if is_before_number and (bits & BEFORE_NUMBER or _is_small_roman(data, word)):
         return False
     if model[FLAGS] & CONTEXTS and not following.bits & ORTHO_LC and _is_greek_acronym(model, data, word, following):
         return False
     if bits & MAY_END:
         return _abbreviation_ends(model, data, word, following, is_break, scratch)
-    if bits & RARELY_ENDS:
-        return not following.properties & DIGIT and following.bits & ORTHO_LC != 0
+    if bits & RARELY_ENDS or (has_starters and is_initial and word.points > 0):
+        telling = STARTING if has_starters else ORTHO_LC
+        return not following.properties & DIGIT and following.bits & telling != 0
     if bits & ORDINARY:
         return is_break or following.properties & UPPER != 0
     if _is_syllable(data, word.part, word.stop):
