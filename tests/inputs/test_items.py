@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made_up.input_files import READING, document
+from made_up.input_files import READING, record
 
 from transforms.inputs.items import RejectedPage, document_of_record, rejected, too_large
 from transforms.inputs.options import ReadOptions
@@ -15,7 +15,7 @@ WITH_ID = ReadOptions(text_column="body", id_column="key")
 @given(st.text(st.characters(exclude_categories=["Cs"])), st.one_of(st.integers(), st.text("ab1")))
 def test_a_record_is_its_text_and_id(text: str, key: int | str) -> None:
     found = document_of_record({"body": text, "key": key}, b"", WITH_ID)
-    assert found == document(plain_text(text.encode()).decode(), "", str(key))
+    assert found == record(plain_text(text.encode()).decode(), str(key))
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_a_bad_record_is_rejected_under_its_beginning(record: dict[str, object],
 
 
 def test_without_an_id_column_the_id_is_empty() -> None:
-    assert document_of_record({"text": "x", "id": 5}, b"", READING) == document("x")
+    assert document_of_record({"text": "x", "id": 5}, b"", READING) == record("x")
 
 
 def test_a_rejected_document_shows_how_it_begins() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from made_up.dump_files import CONTAINERS
-from made_up.input_files import CUTTABLE, document, read_units, write_file
+from made_up.input_files import CUTTABLE, read_units, record, write_file
 from properties import WITH_FOLDER, tries
 
 from maskmill.errors import UnusableInputError
@@ -34,14 +34,14 @@ records = st.lists(
 @tries(150, **WITH_FOLDER)
 @given(records, st.sampled_from(CUTTABLE), st.integers(1, 100), st.sampled_from(["\n", "\r\n", "\n\n"]))
 def test_json_lines(tmp_path: Path, records: list[object], container: str, unit_bytes: int, end: str) -> None:
-    raw = end.join(json.dumps(record) if record else "no JSON" for record in records)
+    raw = end.join(json.dumps(line) if line else "no JSON" for line in records)
     path = write_file(tmp_path, CONTAINERS[container](raw.encode()), "x.jsonl")
     found = read_units(path, unit_bytes, input_format="jsonl")
     assert len(found) == len(records)
-    for item, record in zip(found, records, strict=True):
-        text = record.get("text") if isinstance(record, dict) else None
+    for item, line in zip(found, records, strict=True):
+        text = line.get("text") if isinstance(line, dict) else None
         if text is not None and text.isprintable():
-            assert item == document(text.replace("\r\n", "\n"))
+            assert item == record(text.replace("\r\n", "\n"))
         elif text is None:
             assert isinstance(item, RejectedPage)
 
@@ -61,7 +61,7 @@ def test_columns_of_json_lines(tmp_path: Path) -> None:
     reading = ReadOptions(text_column="body", id_column="key")
     for pack in (bytes, gzip.compress, lzma.compress, bz2.compress):
         found = read_units(write_file(tmp_path, pack(raw.encode()), "x.jsonl"), reading=reading)
-        assert found[:2] == [document("One.", "", "a"), document("Two.", "", "2")]
+        assert found[:2] == [record("One.", "a"), record("Two.", "2")]
         reasons = [item.reason for item in found[2:] if isinstance(item, RejectedPage)]
         assert reasons[:6] == [
             'the column "key" is missing, or neither text nor a whole number',
@@ -80,7 +80,7 @@ def test_a_line_too_large_is_set_aside(tmp_path: Path) -> None:
     lines = [json.dumps({"text": text}) for text in ("a", "x" * 3_000_000, "b")]
     path = write_file(tmp_path, "\n".join(lines).encode(), "x.jsonl")
     first, large, last = read_units(path, reading=ReadOptions(largest_page=1 << 20))
-    assert (first, last) == (document("a"), document("b"))
+    assert (first, last) == (record("a"), record("b"))
     assert isinstance(large, RejectedPage)
     assert large.reason == "the document is larger than 1,048,576 bytes"
 

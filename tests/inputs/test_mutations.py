@@ -122,7 +122,7 @@ def test_damaged_json_lines(tmp_path: Path) -> None:
 def json_document(line: bytes) -> Document | None:
     """The document of a line by Python's library; None where it has none."""
     try:
-        return Document(document_id="", title=b"", text=plain_text(json.loads(line)["text"].encode()))
+        return Document(document_id="", title=b"", text=plain_text(json.loads(line)["text"].encode()), language="")
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
 

@@ -9,7 +9,7 @@ import psutil
 import pyarrow
 import pyarrow.parquet
 import pytest
-from made_up.input_files import READING, document, write_file
+from made_up.input_files import READING, record, write_file
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.reading import parquet_process
@@ -37,7 +37,7 @@ def test_parquet_by_row_groups(unit_bytes: int, dictionary: bool, tmp_path: Path
     assert [u.start for u in units] == [0, *(u.end for u in units[:-1])]
     reading = ReadOptions(id_column="id")
     found = [item for unit in units for item in read_unit(unit, reading)]
-    assert found == [document(str(text), "", str(k)) for k, text in enumerate(texts)]
+    assert found == [record(str(text), str(k)) for k, text in enumerate(texts)]
 
 
 def test_a_column_that_is_missing_or_holds_something_else_is_one_sentence(tmp_path: Path) -> None:
@@ -58,13 +58,13 @@ def test_a_column_that_is_missing_or_holds_something_else_is_one_sentence(tmp_pa
         with pytest.raises(UnusableInputError, match=sentence):
             list(read_unit(unit, reading))
     found = list(read_unit(unit, ReadOptions(text_column="body")))
-    assert found == [document("a"), RejectedPage(title="{'body': None}", reason='the column "body" is no text')]
+    assert found == [record("a"), RejectedPage(title="{'body': None}", reason='the column "body" is no text')]
 
 
 @pytest.mark.parametrize("kind", [pyarrow.large_string(), pyarrow.string_view(), pyarrow.dictionary("int8", "string")])
 def test_every_kind_of_text_is_read(kind: pyarrow.DataType, tmp_path: Path) -> None:
     path = write_parquet(tmp_path, {"text": pyarrow.array(["a", "b", "a"]).cast(kind)})
-    assert read(path) == [document(text) for text in "aba"]
+    assert read(path) == [record(text) for text in "aba"]
 
 
 def read(path: str, reading: ReadOptions = READING) -> list[object]:
@@ -77,19 +77,19 @@ def test_text_that_is_not_utf8_is_rejected_as_in_every_format(tmp_path: Path) ->
         tmp_path, {"text": pyarrow.StringArray.from_buffers(4, *texts.buffers()[1:], texts.buffers()[0])}
     )
     assert read(path) == [
-        document("good"),
+        record("good"),
         RejectedPage(title="b\ufffdd", reason=NOT_UTF8),
         RejectedPage(title="{'text': None}", reason='the column "text" is no text'),
-        document("fine"),
+        record("fine"),
     ]
 
 
 def test_a_document_that_is_too_large_is_rejected(tmp_path: Path) -> None:
     path = write_parquet(tmp_path, {"text": ["x" * 100, "y" * 101, "z"]})
     assert read(path, ReadOptions(largest_page=100)) == [
-        document("x" * 100),
+        record("x" * 100),
         RejectedPage(title="y" * 60, reason="the document is larger than 100 bytes"),
-        document("z"),
+        record("z"),
     ]
 
 
@@ -118,7 +118,7 @@ def no_processes() -> None:
 @pytest.mark.usefixtures("no_processes")
 def test_one_process_reads_one_file_after_another(tmp_path: Path) -> None:
     path = write_parquet(tmp_path, {"text": ["a", "b"]})
-    assert read(path) == [document("a"), document("b")]
+    assert read(path) == [record("a"), record("b")]
     (process,) = processes()
     assert len(read(path)) == 2
     assert processes() == [process]
@@ -131,7 +131,7 @@ def test_one_process_reads_one_file_after_another(tmp_path: Path) -> None:
 def test_a_reader_that_stops_early_leaves_no_process(tmp_path: Path) -> None:
     path = write_parquet(tmp_path, {"text": ["a", "b"]})
     items = parquet.read_documents(path, 0, files.size(path), READING)
-    assert next(items) == document("a")
+    assert next(items) == record("a")
     items.close()
     assert processes() == []
 

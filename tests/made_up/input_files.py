@@ -52,3 +52,8 @@ def format_of(path: str, input_format: str = "auto") -> str:
 def document(text: str, title: str = "", document_id: str = "") -> Document:
     """A document as readers give it."""
     return Document(document_id=document_id, title=title.encode(), text=text.encode())
+
+
+def record(text: str, document_id: str = "", language: str = "") -> Document:
+    """The document of a record as readers give it."""
+    return Document(document_id=document_id, title=b"", text=text.encode(), language=language)

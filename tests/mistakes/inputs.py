@@ -270,6 +270,21 @@ COLUMNS = [
         command=extract("articles.jsonl", "--id_column=key"),
         says='no column "key"; name one with --id_column; its columns are id',
     ),
+    Mistake(
+        name="jsonl-wrong-language-column",
+        command=extract("articles.jsonl", "--language_column=lang"),
+        says='no column "lang"; name one with --language_column; its columns are id',
+    ),
+    Mistake(
+        name="parquet-wrong-language-column",
+        command=extract("articles.parquet", "--language_column=lang"),
+        says='no column "lang"; name one with --language_column',
+    ),
+    Mistake(
+        name="language-column-of-the-reference",
+        command=extract("articles.jsonl", "--language_column=id --compat=google"),
+        says="--language_column does not go with --compat: the reference knows no languages",
+    ),
     refused(
         "jsonl-id-of-another-type",
         "a.jsonl",

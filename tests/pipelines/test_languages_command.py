@@ -177,6 +177,60 @@ def test_long_lines_make_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture
     assert warning.endswith("give --language the code of the text's language, or a folder of Punkt parameters.")
 
 
+WORDS = Path(__file__).parents[1] / "sentences" / "paragraphs.tsv"
+TEXTS = dict(line.split("\t") for line in WORDS.read_text(encoding="utf-8").splitlines())
+
+
+def write_records(path: Path, *records: dict[str, Any]) -> Path:
+    path.write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    return path
+
+
+def test_each_record_is_split_by_the_language_of_its_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    records = [{"text": TEXTS["en"]}, {"text": f"{TEXTS['de']} Er kam am 5. Mai an."}, {"text": TEXTS["hi"]}]
+    printed, warnings = run(capsys, write_records(tmp_path / "x.jsonl", *records), tmp_path / "out")
+    assert "of its records 1 English, 1 German, 1 Hindi" in printed
+    assert not [line for line in warnings if "language" in line]
+    text = text_of(tmp_path / "out").splitlines()
+    assert "Er kam am 5. Mai an." in text
+    assert sum(line.endswith("।") for line in text) == 2
+    assert sentences(tmp_path / "out")["records"] == {"English": 1, "German": 1, "Hindi": 1}
+
+
+def test_a_column_names_the_language_of_each_record(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = {"fi": "Hän näki mm. Turun.", "English": "He came on 5. Then he left.", "no such": "Yes. No.", "": "A."}
+    records = [{"text": text, "lang": language} for language, text in given.items()]
+    path = write_records(tmp_path / "x.jsonl", *records, {"text": "B. C.", "lang": None})
+    printed, _ = run(capsys, path, tmp_path / "out", "--language_column=lang")
+    assert "of its records 1 English, 1 Finnish" in printed
+    assert text_of(tmp_path / "out").split("\n\n")[:2] == ["Hän näki mm. Turun.", "He came on 5.\nThen he left."]
+    run(capsys, path, tmp_path / "named", "--language_column=lang", "--language=de")
+    assert sentences(tmp_path / "named")["records"] == {"": 3, "English": 1, "Finnish": 1}
+
+
+def test_text_whose_language_is_not_sure_makes_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "x.txt"
+    path.write_text(f"{TEXTS['Swahili']} {TEXTS['Zulu']}")
+    printed, (warning,) = run(capsys, path, tmp_path / "out")
+    assert "sentences Latin script (by the text's beginning), Punkt's English parameters" in printed
+    assert "the language of the text is not sure (its words are most like " in warning
+    assert warning.endswith(
+        "so it was split by the rules for Latin script; give --language the code of the text's language."
+    )
+    for flag in ("--language=english", "--language=sw"):
+        assert run(capsys, path, tmp_path / flag[2:], flag)[1] == []
+
+
+def test_text_in_a_language_is_named_with_how_sure_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "x.txt"
+    path.write_text(f"{TEXTS['fi']} Se oli 5. toukokuuta.")
+    printed, warnings = run(capsys, path, tmp_path / "out")
+    assert "sentences Finnish (by its words, 9" in printed
+    assert "% sure), Punkt's Finnish parameters" in printed
+    assert warnings == []
+    assert sentences(tmp_path / "out")["language"] == "fi"
+
+
 PAGE_KINDS = {
     "uk": ("{{Неоднозначність}}", "Список річок", "{{Географія-stub}}"),
     "ja": ("{{Aimai}}", "川の一覧", "{{地理-stub}}"),

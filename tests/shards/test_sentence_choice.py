@@ -135,6 +135,42 @@ def test_a_name_that_names_nothing_is_refused(tmp_path: Path) -> None:
         choose(tmp_path / "out", write(tmp_path / "dump.xml", UKRAINIAN), language="klingon")
 
 
+WORDS = Path(__file__).parents[1] / "sentences" / "paragraphs.tsv"
+TEXTS = dict(line.split("\t") for line in WORDS.read_text(encoding="utf-8").splitlines())
+
+
+def chosen(tmp_path: Path, texts: Mapping[str, str]) -> list[InputFile]:
+    """Text files with the choices of `choose_sentences`."""
+    inputs = [write(tmp_path / name, text.encode(), is_dump=False) for name, text in texts.items()]
+    return choose_sentences(inputs, PLAIN, "auto", str(tmp_path / "out"))
+
+
+def names_of(found: list[InputFile]) -> list[tuple[str, str]]:
+    return [(choice.name, choice.why) for choice in (SentenceChoice.from_json(file.sentences) for file in found)]
+
+
+def test_texts_are_in_the_languages_of_their_words(tmp_path: Path) -> None:
+    found = chosen(tmp_path, {"a.txt": TEXTS["fi"], "b.txt": TEXTS["en"], "c.txt": TEXTS["uk"], "d.txt": "Moi."})
+    assert names_of(found) == [
+        ("Finnish", "text"), ("English", "text"), ("Ukrainian", "text"), ("Latin script", "script")
+    ]  # fmt: skip
+    assert [file.language for file in found] == ["fi", "en", "uk", ""]
+    assert all(file.language_sure >= 0.8 for file in found[:3])
+
+
+def test_files_too_short_to_tell_are_in_the_language_of_all_together(tmp_path: Path) -> None:
+    words = TEXTS["nl"].split()
+    pieces = {f"{at:02}.txt": " ".join(words[at : at + 3]) for at in range(0, len(words), 3)}
+    assert set(names_of(chosen(tmp_path, pieces))) == {("Dutch", "text")}
+    assert names_of(chosen(tmp_path, {"one.txt": pieces["03.txt"]})) == [("Latin script", "script")]
+
+
+def test_where_a_text_is_cut_into_files_does_not_change_its_language(tmp_path: Path) -> None:
+    text = "\n\n".join([TEXTS["pl"]] * 6)
+    halves = {"a.txt": text[: len(text) // 2], "b.txt": text[len(text) // 2 :]}
+    assert set(names_of(chosen(tmp_path, halves))) == set(names_of(chosen(tmp_path, {"whole.txt": text})))
+
+
 def lines(median: int) -> dict[str, int]:
     return {"lines": 10, "median_characters": median, "longest_characters": 10 * median}
 

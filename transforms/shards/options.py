@@ -94,7 +94,7 @@ class ExtractionOptions:
     language: str = option(
         "auto",
         help="whose rules split sentences: a code such as uk, an English name, a folder of Punkt parameters; auto: the "
-        "dump's language, or the text's script (mlperf, google: english)",
+        "dump's language, or that of the text's words (mlperf, google: english)",
     )
     namespaces: tuple[int, ...] = option((0,), help="numbers of the wiki's namespaces to take")
     keep_redirects: bool = option(False, help="keep redirect pages")

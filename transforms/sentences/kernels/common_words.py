@@ -102,18 +102,18 @@ def nearest_language(model, masks, groups, data):
     of_best = np.uint64(1) << np.uint64(best)
     if common[best] == 0:
         return Found(words, -1, 0, 0, 0, 0)
-    own, other = common[best], np.int64(0)
+    own, other = int(common[best]), 0
     for rival in range(MOST_LANGUAGES):
         if groups[rival] == groups[best] or common[rival] * _RIVAL_PART <= common[best]:
             continue
         both = _sum(masks, counts, rows, of_best | np.uint64(1) << np.uint64(rival))
         for_best, for_rival = common[best] - both, common[rival] - both
         if for_rival * own > other * for_best or (for_rival * own == other * for_best and for_best < own):
-            own, other = for_best, for_rival
-    different = 0
+            own, other = int(for_best), int(for_rival)
+    different = np.int64(0)
     for row in rows:
         different += np.int64(masks[row] >> np.uint64(best) & np.uint64(1))
-    return Found(words, best, common[best], different, own, other)
+    return Found(words, best, int(common[best]), int(different), own, other)
 
 
 def warm_up() -> None:

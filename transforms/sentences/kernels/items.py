@@ -29,12 +29,12 @@ def _numbering(model, data, at, end):
     start = at
     value = 0
     while at < end and at - start < _MOST_DIGITS and _ZERO <= data[at] <= _ZERO + 9:
-        value = 10 * value + np.int64(data[at]) - _ZERO
+        value = int(10 * value + np.int64(data[at]) - _ZERO)
         at += 1
     if at == start:
         if at >= end or not _FIRST_SMALL <= data[at] <= _LAST_SMALL:
             return _Numbering(-1, 0, start)
-        value = _LETTER + np.int64(data[at])
+        value = int(_LETTER + np.int64(data[at]))
         at += 1
     marks = 0
     if at < end and data[at] == _FULL_STOP:
