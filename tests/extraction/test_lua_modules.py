@@ -13,6 +13,7 @@ from made_up.template_expanders import expand_page, make_expander
 
 from maskmill.errors import UnusableInputError
 from transforms.extraction.lua_process import Limits, libraries_folder
+from transforms.extraction.lua_sandbox import TICK
 from transforms.extraction.template_expansion import Expansion, TemplateExpander
 
 GOOD = """
@@ -302,6 +303,34 @@ def test_a_page_gives_the_same_in_any_order() -> None:
     assert forward["c"] == "done {{#invoke:Busy|f|2090000}} done"
     assert forward["d"].startswith("done done done {{#invoke")
     assert forward["e"] == "done done done done"
+
+
+@pytest.mark.builds
+def test_a_module_that_runs_into_its_limit_twice_is_given_up_for_the_page() -> None:
+    endless = [f"{{{{#invoke:Hostile|loop|{number}}}}}" for number in range(50)]
+    pages = {title: " ".join([*endless, busy(7), "{{#invoke:Hostile|gigabyte}}", "{{Hello}}"]) for title in "abcd"}
+    made = make_expander({"#Busy": BUSY, **PAGES}, modules=SMALL)
+    assert made.modules is not None
+    for title, text in pages.items():
+        given = expand_page(made, title, text)
+        assert given == " ".join([*endless, "done", "{{#invoke:Hostile|gigabyte}}", "Hello, world!"])
+        assert 2 * SMALL.call_instructions <= made.modules.ticks * TICK < 3 * SMALL.call_instructions
+    assert made.limited == len(pages)
+    made.modules.close()
+    forward, back = (text_of_pages(pages | {"e": busy(7)}, titles) for titles in ("abcde", "edcba"))
+    assert forward == back
+
+
+@pytest.mark.builds
+def test_a_module_is_taken_again_on_the_next_page() -> None:
+    over = 2_090_000
+    pages = {"a": busy(over, over, 10), "b": busy(10), "c": busy(over, 10), "d": busy(over, 10, over, 10)}
+    forward, back = (text_of_pages(pages, titles) for titles in ("abcd", "dcba"))
+    assert forward == back
+    assert forward["a"] == pages["a"], "given up"
+    assert forward["b"] == "done"
+    assert forward["c"] == f"{busy(over)} done"
+    assert forward["d"] == f"{busy(over)} done {busy(over)} {busy(10)}"
 
 
 @pytest.mark.parametrize(

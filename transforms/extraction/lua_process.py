@@ -105,6 +105,7 @@ class LuaModules:
         self._is_whole = False  # whether a new process has been started for the page
         self._ticks = 0
         self._depth = 0
+        self._limited: set[str] = set()  # modules whose last call a limit ended
 
     def begin_page(self, *, anew: bool) -> None:
         """Begins a page; anew: with a new process, whose limits decide."""
@@ -138,6 +139,8 @@ class LuaModules:
         Raises:
           UnsureError: the page has to be done again (`begin_page`).
         """
+        if not self._is_whole and module in self._limited:
+            raise UnsureError  # it will probably run into its limit again, so why try twice
         left = self._page_ticks - self._ticks
         ticks = min(self._share(self._limits.call_instructions), left)
         if self._process is None or self._process.owner != os.getpid():  # a fork must not share its parent's
@@ -157,7 +160,10 @@ class LuaModules:
         self._depth -= 1
         if self._depth == 0:
             self._ticks += result["ticks"]
-        if result["result"] == "limit":
+        if result["result"] != "limit":
+            self._limited.discard(module)
+        else:
+            self._limited.add(module)
             if not self._is_whole:
                 raise UnsureError
             if self._depth == 0 and result.get("text") == "memory":

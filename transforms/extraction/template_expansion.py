@@ -15,6 +15,7 @@ for the page; such a page counts what the call took all the same.
 """
 
 import calendar
+import collections
 import datetime
 import re
 from collections.abc import Iterable, Mapping
@@ -37,6 +38,7 @@ from transforms.inputs.site import Site
 
 _INVOKE = "#invoke"  # the parser function that runs a Scribunto module
 _MODIFIERS = ("subst:", "safesubst:", "msg:", "raw:")  # may stand before a template's name, in this order
+_MOST_LIMITED = 2  # calls of a module that a limit ends, before its page gives it up
 _DEEPEST_INVOCATIONS = 10  # modules that call modules by way of templates
 _MOST_RESULTS = 1 << 14  # of calls, kept for other pages
 _CALLED_ERROR = '<strong class="error"></strong>'
@@ -152,6 +154,7 @@ class PageExpansion:
         self.asked: set[str] = set()
         self.defined: dict[str, str] = {}  # variables of the extension Variables
         self.is_in_module = False
+        self._limited: collections.Counter[str] = collections.Counter()  # calls of modules that a limit has ended here
         self._title = title
         self._options = expander.options
         self._variables = {**expander.clock, **parser_functions.page_variables(title)}
@@ -340,6 +343,9 @@ class PageExpansion:
         prefix = (self.expander.site.namespaces.get(MODULE_NAMESPACE) or ("Module",))[0]
         title = f"{prefix}:{module}"
         self._definitions.asked_titles.add(MODULE_MARK)
+        if self._limited[title] >= _MOST_LIMITED:
+            self.met_limit = True
+            raise _ModuleFailedError
         template = (self.expander.site.namespaces.get(TEMPLATE_NAMESPACE) or ("Template",))[0]
         frames = {
             "current": {"title": title, "arguments": self._all_arguments(self._bind(parts[1:], frame))},
@@ -361,6 +367,9 @@ class PageExpansion:
         self._depth = depth
         self.asked |= called.asked
         self.met_limit |= called.was_limited
+        # A limit ends a call only where its page has a process of its own, so no other page sees what follows from it.
+        if called.was_limited and not self._invocations:
+            self._limited[title] += 1
         if called.text is None:
             raise _ModuleFailedError
         self.work(len(called.text))
