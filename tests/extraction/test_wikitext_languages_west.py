@@ -110,6 +110,7 @@ TEMPLATES = {
         ("Es {{color|red|rojo}} y {{versalita|xx}} {{versalita|Bo}}{{refn|a}}{{actualizar|2009}}.", "Es rojo y XX Bo."),
     ],
     "it": [
+        ("Passa dall'{{Calcio Ajax|N}} alla {{Calcio Juventus}}.", "Passa dall'Ajax alla Juventus."),
         (
             "Ha {{calcola età|1970|5|5}} o {{età|5|5|1970}} anni, dal {{data|1|5|2000}}.",
             "Ha 49 o 49 anni, dal 1 maggio 2000.",
