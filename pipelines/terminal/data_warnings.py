@@ -275,6 +275,11 @@ def _doubt_text(entry: Mapping[str, Any], doubt: str) -> str:
             f"the language of the text is not sure (its words are most like {entry['likely']}, "
             f"{entry['sure']:.0%}), so it was split by the rules for {entry['name']}; {remedy}."
         )
+    if doubt == "part_other_script":
+        return (
+            f"a large part of the letters of the text that was split as {entry['name']} are {entry['part']}; give each "
+            "language an input of its own, or make a record of each document, whose language is then found by itself."
+        )
     if doubt == "other_script":
         return f"sentences were split as {entry['name']}, but most letters of the text are {script}; {remedy}."
     return (

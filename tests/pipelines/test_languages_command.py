@@ -208,6 +208,28 @@ def test_a_column_names_the_language_of_each_record(tmp_path: Path, capsys: pyte
     assert sentences(tmp_path / "named")["records"] == {"": 3, "English": 1, "Finnish": 1}
 
 
+def test_records_that_go_on_in_another_language_are_split_by_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    records = [{"text": TEXTS["en"]}] * 500 + [{"text": TEXTS["hi"]}] * 900
+    printed, warnings = run(capsys, write_records(tmp_path / "x.jsonl", *records), tmp_path / "out")
+    assert "sentences English (by its words, 100% sure)" in printed
+    assert "of its records 900 Hindi" in printed
+    assert not [line for line in warnings if "letters" in line or "language" in line]
+    assert text_of(tmp_path / "out").count("\n") == 500 * 3 + 900 * 3
+
+
+def test_a_text_that_goes_on_in_another_script_makes_a_warning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "x.txt"
+    path.write_text("\n\n".join([TEXTS["en"]] * 500 + [TEXTS["hi"]] * 400))
+    _, warnings = run(capsys, path, tmp_path / "out")
+    assert any("the text that was split as English are Devanagari; give each language an input" in w for w in warnings)
+    path.write_text("\n\n".join([TEXTS["en"]] * 500 + [TEXTS["hi"]] * 20))
+    assert not [line for line in run(capsys, path, tmp_path / "few")[1] if "letters" in line]
+
+
 def test_text_whose_language_is_not_sure_makes_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "x.txt"
     path.write_text(f"{TEXTS['Swahili']} {TEXTS['Zulu']}")

@@ -48,7 +48,9 @@ _FEWEST_LETTERS = 100  # a text of fewer says nothing about its script
 _TELLING_BYTES = 1 << 20  # of the text of all files whose language is not sure, by which it is told
 _MOST_OF_NO_LANGUAGE = 0.1  # the share of records whose language is not sure, above which it is doubted
 
-Doubt = Literal["long_lines", "cut_lines", "other_script", "unknown_script", "unsure_language"]
+_LARGE_PART = 0.2  # of the letters of a text, in a script that its language is not written in
+
+Doubt = Literal["long_lines", "cut_lines", "other_script", "part_other_script", "unknown_script", "unsure_language"]
 
 
 def choose_sentences(
@@ -234,9 +236,13 @@ def describe_sentences(
         entry["inputs"] = len({file.path for file, _ in of_choice})
         entry |= {"lines": lines, "scripts": scripts, "script": script_name(next(iter(scripts), ""))}
         entry |= _languages_of(of_choice)
-        doubts = doubts_of(choice, lines, scripts)
-        if _is_unsure(choice, entry):
-            doubts.append("unsure_language")
+        if _is_by_records(entry["records"]):
+            doubts = doubts_of(choice, lines, {})
+        else:
+            entry["part"] = script_name(part_of_other_script(choice, scripts))
+            doubts = doubts_of(choice, lines, scripts)
+            if choice.why == "script" and entry["likely"] and names_several(choice.script):
+                doubts.append("unsure_language")
         entries.append(entry | {"doubts": doubts})
     return entries
 
@@ -252,12 +258,9 @@ def _languages_of(profiled: Sequence[tuple[InputFile, Mapping[str, Any]]]) -> di
     return {"sure": sure, "likely": name_of(language), "records": {name_of(code): count for code, count in ordered}}
 
 
-def _is_unsure(choice: SentenceChoice, entry: Mapping[str, Any]) -> bool:
-    """Whether text was split by its script, though there are rules of several languages that have it."""
-    records = entry["records"]
-    if records and records.get("", 0) <= _MOST_OF_NO_LANGUAGE * sum(records.values()):
-        return False
-    return choice.why == "script" and bool(entry["likely"]) and names_several(choice.script)
+def _is_by_records(records: Mapping[str, int]) -> bool:
+    """Whether nearly all records of a text were split by their own languages, so that the choice decided on few."""
+    return bool(records) and records.get("", 0) <= _MOST_OF_NO_LANGUAGE * sum(records.values())
 
 
 def sweep_trainings(entries: Sequence[Mapping[str, Any]], output: str, there: files.Listing) -> list[str]:
@@ -306,8 +309,9 @@ def doubts_of(choice: SentenceChoice, lines: Mapping[str, int], scripts: Mapping
 
     Returns:
       "long_lines": half of the lines have more than LONG_LINE characters. "cut_lines": many begin in the middle of a
-      sentence. "other_script": most letters are of a script
-      that the language is not written in. "unknown_script": most are of one whose marks are not known.
+      sentence. "other_script": most letters are of a script that the language is not written in. "part_other_script":
+      a large part is, as where a text begins in one language and goes on in another. "unknown_script": most are of one
+      whose marks are not known.
     """
     doubts: list[Doubt] = []
     if lines and lines["median_characters"] >= LONG_LINE:
@@ -322,7 +326,17 @@ def doubts_of(choice: SentenceChoice, lines: Mapping[str, int], scripts: Mapping
         doubts.append("other_script")
     elif (choice.why == "script" or not expected) and script not in known_scripts():
         doubts.append("unknown_script")
+    elif part_of_other_script(choice, scripts):
+        doubts.append("part_other_script")
     return doubts
+
+
+def part_of_other_script(choice: SentenceChoice, scripts: Mapping[str, int]) -> str:
+    """The script, other than Latin, of a large part of a text whose language is not written in it; empty for none."""
+    least = max(_FEWEST_LETTERS, _LARGE_PART * sum(scripts.values()))
+    others = (script for script, letters in scripts.items() if script != "LATIN" and letters >= least)
+    expected = choice.expected_scripts
+    return next((script for script in others if expected and script not in expected), "")
 
 
 def ChooseSentences(
