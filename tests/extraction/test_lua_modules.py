@@ -12,6 +12,7 @@ from _pytest.mark.structures import ParameterSet
 from made_up.template_expanders import expand_page, make_expander
 
 from maskmill.errors import UnusableInputError
+from transforms.extraction import lua_process
 from transforms.extraction.lua_process import Limits, libraries_folder
 from transforms.extraction.lua_sandbox import TICK
 from transforms.extraction.template_expansion import Expansion, TemplateExpander
@@ -265,6 +266,28 @@ def test_a_pattern_that_never_ends_is_ended_by_seconds(expander: TemplateExpande
     assert call(made, text) == Expansion(text, is_call=True, failed=True)
     assert call(made, "{{#invoke:Good|data}}", "Next").text == "bxx"
     assert made.limited == 1
+    assert made.modules is not None
+    made.modules.close()
+
+
+@pytest.mark.builds
+def test_seconds_are_waited_for_once_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    started = []
+
+    class Counted(lua_process._Process):
+        def __init__(self, start: Mapping[str, Any]) -> None:
+            started.append(start["memory"])
+            super().__init__(start)
+
+    monkeypatch.setattr(lua_process, "_Process", Counted)
+    bomb = "return { f = function() return (('a'):rep(40)):find(('a-'):rep(40) .. 'b') end }"
+    made = make_expander({**PAGES, "#Bomb": bomb}, modules=SMALL)
+    calls = [f"{{{{#invoke:Bomb|f|{number}}}}}" for number in range(20)]
+    for title in ("A", "B"):
+        text = " ".join([*calls, "{{#invoke:Good|data}}", "{{Hello}}"])
+        assert expand_page(made, title, text) == " ".join([*calls, "{{#invoke:Good|data}}", "Hello, world!"])
+    assert len(started) == 2, "a process for each page"
+    assert expand_page(made, "C", "{{#invoke:Good|data}}") == "bxx"
     assert made.modules is not None
     made.modules.close()
 

@@ -11,6 +11,7 @@ import importlib.metadata
 import importlib.util
 import json
 import os
+import signal
 import subprocess
 import sys
 import weakref
@@ -24,6 +25,8 @@ from transforms.extraction.lua_sandbox import TICK, Channel
 # What a process may use that other calls have used before, as a share of the limits: the libraries keep some things
 # that they have once made, so a call takes a little less there. Memory that waits for Lua's collector counts, too.
 _USED_SHARE, _USED_MEMORY_SHARE = 0.8, 0.25
+
+_ENDING_SECONDS = 5.0  # that a process may take to end once its pipes are closed
 
 _PACKAGES = ("lupa", "wikitextprocessor")
 _LIBRARIES = ("lua", "mediawiki-extensions-Scribunto", "includes", "engines", "LuaCommon", "lualib")
@@ -105,11 +108,12 @@ class LuaModules:
         self._is_whole = False  # whether a new process has been started for the page
         self._ticks = 0
         self._depth = 0
+        self._is_over = False  # once seconds have ended a call of the page: whatever was called before, they would
         self._limited: set[str] = set()  # modules whose last call a limit ended
 
     def begin_page(self, *, anew: bool) -> None:
         """Begins a page; anew: with a new process, whose limits decide."""
-        self._ticks, self._depth = 0, 0
+        self._ticks, self._depth, self._is_over = 0, 0, False
         if anew or self._is_whole:
             self.close()
         self._is_whole = anew
@@ -139,6 +143,8 @@ class LuaModules:
         Raises:
           UnsureError: the page has to be done again (`begin_page`).
         """
+        if self._is_over:
+            return Called(None, frozenset(("page",)), 0, was_limited=True)
         if not self._is_whole and module in self._limited:
             raise UnsureError  # it will probably run into its limit again, so why try twice
         left = self._page_ticks - self._ticks
@@ -146,13 +152,16 @@ class LuaModules:
         if self._process is None or self._process.owner != os.getpid():  # a fork must not share its parent's
             memory = int(self._limits.memory * (1 if self._is_whole else _USED_MEMORY_SHARE))
             self._process = _Process({**self._start, "memory": memory})
+        process = self._process
         message = {"call": [module, function], "frames": frames, "page": page, "ticks": ticks}
         self._depth += 1
         try:
-            result = self._process.result(message, answer)
+            result = process.result(message, answer)
         except EOFError:
+            self._is_over |= process.was_ended_by_seconds()
             self.close()
-            result = {"result": "limit", "asked": [], "ticks": self._page_ticks}
+            # What it had asked for is not known.
+            result = {"result": "limit", "asked": ["page"], "ticks": self._page_ticks}
         except BaseException:
             # The process waits for an answer that nobody gives.
             self.close()
@@ -162,7 +171,7 @@ class LuaModules:
             self._ticks += result["ticks"]
         if result["result"] != "limit":
             self._limited.discard(module)
-        else:
+        elif not self._is_over:
             self._limited.add(module)
             if not self._is_whole:
                 raise UnsureError
@@ -225,6 +234,12 @@ class _Process:
             return self._channel.receive()
         except (BrokenPipeError, ValueError):
             raise EOFError from None
+
+    def was_ended_by_seconds(self) -> bool:
+        """Whether the process, which answers no more, was ended because a call took too many seconds of CPU."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return self._process.wait(_ENDING_SECONDS) == -signal.SIGPROF
+        return False
 
     def kill(self) -> None:
         """Ends the process."""
