@@ -7,8 +7,8 @@ FILE holds records of Wikimedia Enterprise, one a line, which have an article's 
 that a reader of the page sees. Prints for each language
 
 - how many words of its paragraphs, of these the words that templates write, and of its list items outside appendices
-  stand in the text, in their order; words of sentences that `--holes drop` drops are a column of their own, and not
-  among those of which a share is given,
+  and lists of works stand in the text, in their order; words of sentences that `--holes drop` drops are a column of
+  their own, and not among those of which a share is given,
 - which share of the text's words stand on the page,
 
 and for each template how many calls within paragraphs and list items gave exactly what the page shows, with the first
@@ -124,9 +124,11 @@ class RenderedPage:
 class PageReader:
     """Reads the words of Parsoid's HTML: https://www.mediawiki.org/wiki/Specs/HTML."""
 
-    def __init__(self, appendices: frozenset[str]) -> None:
+    def __init__(self, appendices: frozenset[str], works: frozenset[str]) -> None:
         self._appendices = appendices
+        self._works = works
         self._appendix_level = _NO_LEVEL  # of the heading that began an appendix
+        self._works_level = _NO_LEVEL  # of the heading that began a list of works
         self._pieces: list[str] = []
         self._labels: list[tuple[int, int, int]] = []  # of each piece: kind, block and call
         self._length = 0
@@ -186,6 +188,9 @@ class PageReader:
     def _note_heading(self, level: int, title: str) -> None:
         if level <= self._appendix_level:
             self._appendix_level = level if title.lower() in self._appendices else _NO_LEVEL
+        if level <= self._works_level:
+            is_list = title.lower() in self._works or title.lower().partition("(")[0].strip() in self._works
+            self._works_level = level if is_list else _NO_LEVEL
 
     def _kind(self, element: ElementTree.Element, kind: int) -> int:
         """The kind of the words in an element that stands in one of a kind."""
@@ -197,7 +202,7 @@ class PageReader:
             return BESIDE
         if kind in (ITEM, APPENDIX, BESIDE) or element.tag not in ("p", "li", "dd"):
             return kind
-        if self._appendix_level < _NO_LEVEL:
+        if self._appendix_level < _NO_LEVEL or (element.tag != "p" and self._works_level < _NO_LEVEL):
             return APPENDIX
         return PARAGRAPH if element.tag == "p" else ITEM
 
@@ -370,7 +375,8 @@ class Comparison:
         code = record["in_language"]["identifier"]
         language = languages.find_language(code)
         appendices = frozenset(word.lower() for word in (*language.words("appendix"), *language.words("literature")))
-        page = PageReader(appendices).read(body["html"])
+        works = frozenset(word.lower() for word in language.words("works"))
+        page = PageReader(appendices, works).read(body["html"])
         ours = self._words_of(code, record, "drop")
         if ours is None:
             return

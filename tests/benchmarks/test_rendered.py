@@ -18,6 +18,8 @@ climb it.
 * The first path, which begins at the church, leads to the top.
 * [[North]]
 
+== Works ==
+* A poem of the hill
 == References ==
 * A book that nobody has read.
 """
@@ -36,6 +38,7 @@ HTML = f"""\
 metres</span> high, and <i about="#3" {call("lang")}>kallio</i> means rock.<sup about="#4" {call("fact")}>[citation
 needed]</sup> Few climb it.</p></section>
 <h2>Paths</h2><ul><li>The first path, which begins at the church, leads to the top.</li><li><a>North</a></li></ul>
+<h2>Works</h2><ul><li>A poem of the hill</li></ul>
 <h2>References</h2><ul><li>A book that nobody has read.</li></ul>
 </body></html>
 """
@@ -62,9 +65,9 @@ def test_words_are_counted_by_where_they_stand(monkeypatch: pytest.MonkeyPatch) 
     assert figures.words == {
         rendered.BESIDE: 3,  # Height, 90, m
         rendered.PARAGRAPH: 16,  # without the marks of the footnote and of what is not sourced
-        rendered.OTHER: 2,  # the headings
+        rendered.OTHER: 3,  # the headings
         rendered.ITEM: 13,  # of both items
-        rendered.APPENDIX: 6,
+        rendered.APPENDIX: 11,  # and of a list of works
     }
     assert figures.kept[rendered.PARAGRAPH] == 14
     assert figures.kept[rendered.ITEM] == 0

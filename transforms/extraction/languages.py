@@ -25,6 +25,7 @@ WordKind = Literal[
     "stub",
     "stub_start",
     "switch",
+    "works",
 ]
 
 

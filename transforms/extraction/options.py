@@ -24,7 +24,9 @@ class WikitextOptions:
     """
 
     headings: Literal["drop", "keep"] = option("drop", help="headings of sections")
-    lists: Literal["sentences", "keep", "drop"] = option("sentences", help="items of lists: those that are sentences")
+    lists: Literal["sentences", "keep", "drop"] = option(
+        "sentences", help="items of lists: those that are sentences or explain something"
+    )
     expand_templates: Literal[False, "unknown", "all"] = option(
         False,
         help="expand calls within lines of text with the dump's own definitions, which takes a second pass over the "

@@ -134,8 +134,9 @@ def _add_namespaces(words: template_rules.WordTable, site: Site, language: Langu
 
 
 def _add_language(words: template_rules.WordTable, language: Language) -> None:
-    """Adds the language's names of appendices, variants and disambiguation templates."""
-    titles = [(name, 1) for name in language.words("appendix")]
+    """Adds the language's names of appendices and lists of works, variants and disambiguation templates."""
+    titles = [(name, codes.SECTION_OF_WORKS) for name in language.words("works")]
+    titles += [(name, codes.SECTION_OF_SOURCES) for name in language.words("appendix")]
     titles += [(name, codes.SECTION_OR_TOPIC) for name in language.words("literature")]
     for name, value in titles:
         for form in _all_cases(name):

@@ -11,7 +11,7 @@ DOMAIN_TEMPLATE = 2  # where its program starts in Tables.code
 DOMAIN_FUNCTION = 3  # where its program starts
 DOMAIN_NAMESPACE = 4  # NAMESPACE_*
 DOMAIN_ENTITY = 5  # a text; keys are case-sensitive
-DOMAIN_SECTION = 6  # titles of sections that list sources and links: 1, or SECTION_OR_TOPIC
+DOMAIN_SECTION = 6  # titles of sections that list sources, links or works: SECTION_*
 DOMAIN_VARIANT = 7  # the rank of the code of a variant: the lowest shows
 DOMAIN_DISAMBIGUATION = 8  # templates and switches of pages that list meanings
 DOMAIN_TEX = 9  # a text, or (0, TEX_*); keys are case-sensitive
@@ -25,7 +25,9 @@ DOMAIN_SWITCH = 16  # names of behaviour switches in ASCII, without the undersco
 DOMAIN_TABLES = 17  # a text; table i of the rules is domain DOMAIN_TABLES + i
 DOMAIN_EXACT_TABLES = 1 << 16  # + i: keys of table i that differ from another one in their case alone; case-sensitive
 
+SECTION_OF_SOURCES = 1
 SECTION_OR_TOPIC = 2  # a title that may also be that of a section of prose, such as "Literature"
+SECTION_OF_WORKS = 3  # books, records, films, or the cast of one
 
 TAG_HIDDEN = 1  # extension tag whose content is dropped
 TAG_LITERAL = 2  # nowiki

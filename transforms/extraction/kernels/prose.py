@@ -338,6 +338,18 @@ def has_several_sentences(out, start, end, tables):
 
 
 @lean_kernel
+def holds_prose(out, start, end, tables):
+    """True if a piece of a line, from one end of a sentence to the next, reads as a sentence."""
+    start, end = trim(out, start, end)
+    i = start
+    while i < end:
+        i, _, prose, _, _ = next_piece(out, i, end, tables)
+        if prose:
+            return True
+    return False
+
+
+@lean_kernel
 def is_unstopped_sentence(out, start, end, tables):
     """True if an item of a list reads as a sentence that lacks its stop: a capital, and long runs of small words."""
     start, end = trim(out, start, end)

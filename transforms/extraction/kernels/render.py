@@ -20,15 +20,21 @@ from maskmill.kernels import ascii, inlined_kernel, lean_kernel
 from transforms.extraction.kernels import codes
 from transforms.extraction.kernels.chemistry import put_chemistry
 from transforms.extraction.kernels.formula import put_formula
+from transforms.extraction.kernels.items import count_words, is_sentence, says_something
 from transforms.extraction.kernels.lines import classify_line, is_list_mark, stray_bold
-from transforms.extraction.kernels.links import external_shows, link_shows, names_category, namespace_of, variant_shows
+from transforms.extraction.kernels.links import (
+    OPENING_PARENS,
+    external_shows,
+    link_shows,
+    names_category,
+    namespace_of,
+    variant_shows,
+)
 from transforms.extraction.kernels.prose import (
     ends_as_sentence,
     has_small_words,
-    holds_sentences,
     is_paragraph,
     is_row_of_names,
-    is_unstopped_sentence,
     reads_as_prose,
 )
 from transforms.extraction.kernels.rules import (
@@ -128,7 +134,10 @@ STATE_CATEGORIES = 15  # bytes of the line's links to categories and files
 STATE_QUOTATION = 16  # 1 inside <blockquote>
 STATE_UNDECIDED = 17  # 1 where the next line tells whether the section is dropped
 STATE_LINE_KNOWN = 18  # calls of templates with a rule on the line
-STATES = 19
+STATE_WORKS_LEVEL = 19  # > 0: inside a section that lists works, whose heading has this level
+STATE_LINE_SOURCE = 20  # where the content of the line starts in the page
+STATE_LINE_EVENT = 21  # an event that does not lie behind the line
+STATES = 22
 
 
 class Page(NamedTuple):
@@ -200,6 +209,8 @@ def start_line(page, q):
         kind = codes.LINE_ALONE  # a space does not make preformatted text there
     page.state[STATE_LINE_KIND] = kind
     page.state[STATE_LEVEL] = level
+    page.state[STATE_LINE_SOURCE] = p
+    page.state[STATE_LINE_EVENT] = page.state[STATE_EVENT]
     if kind == codes.LINE_HEADING:
         page.state[STATE_QUOTATION] = 0  # which somebody forgot to close
         enter_range(page, content_end, line_end)
@@ -208,17 +219,27 @@ def start_line(page, q):
 
 @inlined_kernel
 def enter_section(page, o, tables):
-    """Notes at the end of a heading whether its section is dropped."""
+    """Notes at the end of a heading whether its section is dropped, or lists works."""
     state = page.state
     level = state[STATE_LEVEL]
     if level <= state[STATE_SKIP_LEVEL]:
         state[STATE_SKIP_LEVEL] = 0
-    if state[STATE_SKIP_LEVEL] == 0 and level <= DEEPEST_APPENDIX:
-        start, end = trim(page.out, state[STATE_LINE_START], o)
+    if level <= state[STATE_WORKS_LEVEL]:
+        state[STATE_WORKS_LEVEL] = 0
+    start, end = trim(page.out, state[STATE_LINE_START], o)
+    row = find(tables, codes.DOMAIN_SECTION, page.out, start, end)
+    if row < 0:
+        # "Works (selection)" lists works, too, but "Notes (music)" may be prose.
+        _, end = trim(page.out, start, find_any(page.out, start, end, OPENING_PARENS))
         row = find(tables, codes.DOMAIN_SECTION, page.out, start, end)
-        if row >= 0:
-            state[STATE_SKIP_LEVEL] = level
-            state[STATE_UNDECIDED] = tables.words[row].value == codes.SECTION_OR_TOPIC
+        if row < 0 or tables.words[row].value != codes.SECTION_OF_WORKS:
+            return
+    if tables.words[row].value == codes.SECTION_OF_WORKS or level > DEEPEST_APPENDIX:
+        if state[STATE_WORKS_LEVEL] == 0:
+            state[STATE_WORKS_LEVEL] = level
+    elif state[STATE_SKIP_LEVEL] == 0:
+        state[STATE_SKIP_LEVEL] = level
+        state[STATE_UNDECIDED] = tables.words[row].value == codes.SECTION_OR_TOPIC
 
 
 @lean_kernel
@@ -240,9 +261,28 @@ def lists_categories(page, start, o):
     return rest < LONGEST_LEAD and not ends_as_sentence(page.out, start, o)
 
 
+@lean_kernel
+def item_is_kept(page, p, o, tables):
+    """True if the item of a list that ends before p is kept, its text ending at o."""
+    state = page.state
+    start = state[STATE_LINE_START]
+    lists = tables.settings[codes.SETTING_LISTS]
+    if lists != codes.LISTS_SENTENCES:
+        return lists == codes.LISTS_KEEP
+    in_works = state[STATE_WORKS_LEVEL] > 0
+    if is_sentence(page.out, start, o, in_works, tables):
+        return True
+    if in_works:
+        return False
+    whole = count_words(page.out, start, o, page.events[:0], 0, tables)
+    first = state[STATE_LINE_EVENT]
+    outside = count_words(page.text, state[STATE_LINE_SOURCE], p, page.events[: page.used], first, tables)
+    return says_something(whole, outside)
+
+
 @inlined_kernel
-def line_is_kept(page, o, tables):
-    """True if the text of the line that ends at o is kept."""
+def line_is_kept(page, p, o, tables):
+    """True if the text of the line that ends at o, and in the page before p, is kept."""
     kind = page.state[STATE_LINE_KIND]
     if line_is_blank(page, o) or kind == codes.LINE_DROPPED:
         return False
@@ -254,14 +294,7 @@ def line_is_kept(page, o, tables):
     if kind == codes.LINE_HEADING:
         return tables.settings[codes.SETTING_KEEP_HEADINGS] != 0
     if kind == codes.LINE_LIST:
-        lists = tables.settings[codes.SETTING_LISTS]
-        if lists != codes.LISTS_SENTENCES:
-            return lists == codes.LISTS_KEEP
-        return (
-            ends_as_sentence(page.out, start, o)
-            or holds_sentences(page.out, start, o, tables)
-            or is_unstopped_sentence(page.out, start, o, tables)
-        )
+        return item_is_kept(page, p, o, tables)
     if kind == codes.LINE_QUOTED and tables.settings[codes.SETTING_LISTS] != codes.LISTS_KEEP:
         if not (ends_as_sentence(page.out, start, o) or has_small_words(page.out, start, o, tables)):
             return False
@@ -295,7 +328,7 @@ def finish_line(page, p, o, tables):
     kind = state[STATE_LINE_KIND]
     if kind == codes.LINE_HEADING:
         enter_section(page, o, tables)
-    kept = line_is_kept(page, o, tables)
+    kept = line_is_kept(page, p, o, tables)
     listed = page.counts[codes.COUNT_LOGGED] - state[STATE_LINE_CALLS]
     if state[STATE_LINE_KNOWN] + state[STATE_LINE_UNKNOWN] + listed > 0:
         count_line(page, kept)

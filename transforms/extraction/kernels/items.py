@@ -1,0 +1,155 @@
+"""Whether an item of a list that is no sentence says something beside names, titles, links and numbers.
+
+It explains a name ("Name – what it is"), or is a phrase with words in small letters beside its links. What stands in
+links is a title as a rule, so the wikitext tells what counts: words of the line outside links, calls and tags. Scripts
+without capitals have no small words: there, the letters outside links count.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from maskmill.characters.kernels.characters import code_at
+from maskmill.kernels import ascii, inlined_kernel, lean_kernel
+from transforms.extraction.kernels.prose import (
+    CAPITAL,
+    LETTER_POINTS,
+    OTHER,
+    SIGN,
+    SIGN_POINTS,
+    SMALL,
+    UNCASED,
+    ends_as_sentence,
+    holds_prose,
+    holds_sentences,
+    is_dash,
+    is_unstopped_sentence,
+    letter_kind,
+)
+from transforms.extraction.kernels.text import byte_set, find_any, is_digit, is_letter
+
+FEWEST_WORDS = 4  # of an item in letters with capitals
+SMALL_WORDS = 2  # outside links; in an item that explains a name one long word is enough
+CAPITALS_A_SMALL_WORD = 8  # with more of them, an item is a list of names
+LONG_WORD = 4  # letters of a small word that neither titles have, as `of` and `the`, nor lists of names, as `and`
+UNCASED_POINTS = 48  # of a phrase in a script without capitals, as prose.py counts them
+EXPLANATION_POINTS = 14  # and behind a divider
+LONGEST_ENTITY = 10  # bytes of `&nbsp;` and the like
+TAG_ENDS = byte_set(b">\n")
+# What divides a name from what explains it, beside dashes with spaces around them. Colons stand in titles, too.
+DIVIDERS = tuple(map(ord, ",(，、،（；—"))
+COLONS = tuple(map(ord, ":："))
+
+
+class Words(NamedTuple):
+    """What was counted of a text: its words, those that start with a small letter, such ones of LONG_WORD letters,
+    those that start with a capital, points of letters without case; whether there is a divider, and behind it or a
+    colon the small words of LONG_WORD letters and the points."""
+
+    words: int
+    small: int
+    long: int
+    capitals: int
+    points: int
+    divided: bool
+    long_behind: int
+    points_behind: int
+
+
+@inlined_kernel
+def divides(text, i, size, end, code):
+    """True if the character at i stands between a name and what explains it."""
+    behind = text[i + size] if i + size < end else ascii.SPACE
+    if code in DIVIDERS or code in COLONS:
+        return not is_digit(behind)
+    if not is_dash(code):
+        return False
+    if code == ascii.HYPHEN and behind == ascii.HYPHEN:
+        return True
+    return text[i - 1] == ascii.SPACE and behind == ascii.SPACE
+
+
+@inlined_kernel
+def after_markup(text, i, end, events, e):
+    """One past the link, the call, the comment or the tag that starts at i; i if none does. e: the event that may."""
+    if e < len(events) and events[e].start == i and events[e].end > i:
+        return np.int64(events[e].end)
+    if text[i] == ascii.LESS_THAN and (is_letter(text[i + 1]) or text[i + 1] == ascii.SLASH):
+        close = find_any(text, i, end, TAG_ENDS)
+        return close + 1 if close < end else i
+    return i
+
+
+@inlined_kernel
+def entity_end(text, i, end):
+    """One past the entity that starts with the `&` at i; i if none does."""
+    j = i + 1
+    while j < end and j < i + LONGEST_ENTITY:
+        if text[j] == ascii.SEMICOLON:
+            return j + 1
+        j += 1
+    return i
+
+
+@lean_kernel
+def count_words(text, start, end, events, e, tables):
+    """The Words of text[start:end]; where `events` are given, of what stands outside them, from event e on."""
+    words = small = long = capitals = points = long_behind = points_behind = 0
+    divided = behind = False
+    word = 0  # letters and digits of the present word
+    is_small = False
+    i = start
+    while i < end:
+        code, size = code_at(text, i)
+        while e < len(events) and events[e].start < i:
+            e += 1
+        after = after_markup(text, i, end, events, e) if len(events) > 0 else i
+        if after > i:
+            i = after
+            word = LONG_WORD if word == 0 else word  # letters behind a link belong to it
+            is_small = False
+            continue
+        kind = letter_kind(code, tables)
+        if kind != OTHER or is_digit(code):
+            if word == 0:
+                words += 1
+                capitals += kind == CAPITAL
+                is_small = kind == SMALL
+                small += is_small
+            word += 1
+            long += is_small and word == LONG_WORD
+            long_behind += is_small and behind and word == LONG_WORD
+            more = LETTER_POINTS * (kind == UNCASED) + SIGN_POINTS * (kind == SIGN)
+            points += more
+            points_behind += more * behind
+        elif not (code == ascii.APOSTROPHE and word > 0 and i + 1 < end and is_letter(text[i + 1])):
+            word = 0
+            if code == ascii.AMPERSAND and len(events) > 0:
+                size = max(entity_end(text, i, end) - i, 1)
+                divided = divided or (size > 1 and text[i + 2] == ascii.LOWER_D)  # `&ndash;`, `&mdash;`
+            if divides(text, i, size, end, code):
+                divided = divided or code not in COLONS
+                behind = True
+            behind = behind or divided
+        i += size
+    return Words(words, small, long, capitals, points, divided, long_behind, points_behind)
+
+
+@lean_kernel
+def says_something(whole, outside):
+    """True if an item says more than names and titles; whole, outside: Words of its text, and of it without links."""
+    if outside.points >= EXPLANATION_POINTS * (outside.small + outside.capitals):
+        if outside.points >= UNCASED_POINTS or outside.points_behind >= EXPLANATION_POINTS:
+            return True
+    if whole.words < FEWEST_WORDS or whole.small * CAPITALS_A_SMALL_WORD < whole.capitals:
+        return False
+    is_phrase = outside.small >= SMALL_WORDS and (outside.divided or outside.long > 0)
+    return is_phrase or outside.long_behind > 0
+
+
+@lean_kernel
+def is_sentence(out, start, end, in_works, tables):
+    """True if an item is a sentence, or holds some; in_works: in a list of works, whose entries may end with a stop."""
+    if ends_as_sentence(out, start, end) and (not in_works or holds_prose(out, start, end, tables)):
+        return True
+    return holds_sentences(out, start, end, tables) or is_unstopped_sentence(out, start, end, tables)
