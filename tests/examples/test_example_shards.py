@@ -175,7 +175,7 @@ def test_a_shards_seed_comes_from_its_identity(shards: list[TextShard], tmp_path
     assert shard_seed(12345, "train", 0) == 0x5E243F18009E2644  # the first 8 bytes of sha256 of "12345:train:0"
     (written,) = write(shards[3:], tmp_path / "out")
     masking = dataclasses.replace(MASKING, random_seed=shard_seed(MASKING.random_seed, "eval", 1))
-    vocabulary = load_vocabulary(VOCABULARY)
+    vocabulary = load_vocabulary(VOCABULARY, masking.duplicate_pieces)
     (file, _), _ = write_examples([shards[3].path], [str(tmp_path / "single")], vocabulary, masking)
     assert file.sha256 == the_file(written).sha256
 

@@ -33,7 +33,9 @@ def byte_level_bpe(
         left, right = draw.choice(pieces), draw.choice(pieces)
         pairs[left, right] = None
         pieces.append(left + right)
-    vocabulary = [*SPECIAL_TOKENS, *dict.fromkeys([*names, *pieces])]
+    # The library would give a token that has no id the next one of their number, which another may have.
+    contents = [token if isinstance(token, str) else token.content for token in added]
+    vocabulary = list(dict.fromkeys([*SPECIAL_TOKENS, *contents, *names, *pieces]))
     ids = draw.sample(range(len(vocabulary) + 10), len(vocabulary))
     ranked = draw.sample(list(pairs), len(pairs)) if draw.random() < 0.5 else list(pairs)
     tokenizer = Tokenizer(models.BPE(vocab=dict(zip(vocabulary, ids, strict=True)), merges=ranked))
