@@ -33,7 +33,7 @@ class MaskingOptions:
     masked_lm_prob: float = option(0.15, help="share of the tokens to predict")
     short_seq_prob: float = option(0.1, help="share of the sequences that are made shorter than the longest")
     unicode: Literal["11.0.0", "15.1.0"] = "11.0.0"
-    duplicate_pieces: Literal["first", "last"] = "first"
+    duplicate_pieces: Literal["first", "last"] = "last"
 
     GROUPS: ClassVar[Mapping[str, str]] = {"random_seed": "how examples are drawn"}
 

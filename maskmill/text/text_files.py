@@ -1,5 +1,6 @@
 """Text shards that are on disk already: which files patterns name, and what they are."""
 
+import contextlib
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -132,10 +133,10 @@ def check_texts(texts: Sequence[files.FileInfo], patterns: Sequence[str]) -> Non
     from maskmill.text.lookalikes import no_text_shard
 
     listed = listed_shards(patterns) if texts else {}
-    local = {files.parent(text.path) for text in texts if files.is_local(text.path)}
-    sizes = {
-        (folder, shard["name"]): shard["bytes"] for folder in sorted(local) for shard in _listed_shards(folder) or ()
-    }
+    sizes: dict[tuple[str, str], Any] = {}
+    for folder in sorted({files.parent(text.path) for text in texts if files.is_local(text.path)}):
+        with contextlib.suppress(UnusableInputError):  # a user's own manifest.json says nothing of shards
+            sizes |= {(folder, shard["name"]): shard["bytes"] for shard in _listed_shards(folder) or ()}
     for text in texts:
         if text.path in listed:
             refuse_unlisted(text.path, f"{text.size:,} bytes", f"{listed[text.path]['bytes']:,} bytes")

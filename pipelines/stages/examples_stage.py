@@ -5,6 +5,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
+from maskmill.characters.utf8 import is_utf8
 from maskmill.errors import UnusableInputError
 from maskmill.masking.objective_options import decided_mask_unit
 from maskmill.storage import files
@@ -182,13 +183,17 @@ class ExamplesStage(GraphStage[ExamplesOptions]):
 
 
 def _cut_texts(texts: "Sequence[files.FileInfo]") -> list[str]:
-    """The warning about the first text on this machine that begins with lines cut at a width, as in a book's file."""
+    """The warning about the first text on this machine that begins with lines cut at a width, as in a book's file.
+
+    What is not UTF-8 is refused where it is read.
+    """
     from transforms.shards.text_profile import TextProfile, add_up, is_cut
 
     for text in texts[:_MOST_LOOKED_AT]:
         head = files.read_range(text.path, 0, _HEAD_BYTES) if files.is_local(text.path) else b""
+        head = head[: head.rfind(b"\n") + 1]
         profile = TextProfile()
-        profile.add(head[: head.rfind(b"\n") + 1])
+        profile.add(head if is_utf8(head) else b"")
         lines, _ = add_up([profile.record])
         if is_cut(lines) and lines["lines"] >= _FEWEST_LINES:
             return [f"{text.path}: {data_warnings.cut_lines(lines)}"]

@@ -26,7 +26,7 @@ def documents(count: int) -> list[bytes]:
 
 def test_examples_follow_the_documents_as_well_as_the_text() -> None:
     plan = ExamplesPlan(masking=MaskingOptions(dupe_factor=5))
-    loaded = wordpiece(load_vocabulary(str(VOCAB), "first"), plan.masking)
+    loaded = wordpiece(load_vocabulary(str(VOCAB)), plan.masking)
     made = documents(200)
     joined = [a[:-1] + b for a, b in zip(made[::2], made[1::2], strict=True)]
     apart, together = (examples_of(one, loaded, plan, packed=False) for one in (made, joined))

@@ -25,7 +25,7 @@ def mlperf512(tmp_path_factory: pytest.TempPathFactory) -> str:
     directory = tmp_path_factory.mktemp("mlperf512")
     output = str(directory / "examples")
     text = unpacked("cleanup/eval.txt", directory)
-    write_examples([text], [output], load_vocabulary(VOCABULARY), options_of_case("mlperf512"))
+    write_examples([text], [output], load_vocabulary(VOCABULARY, "first"), options_of_case("mlperf512"))
     return output
 
 

@@ -174,7 +174,7 @@ def test_outputs_must_be_distinct(outputs: list[str], tmp_path: Path) -> None:
 
 
 def test_a_vocabulary_that_was_read_by_another_rule_is_refused(tmp_path: Path) -> None:
-    vocabulary = load_vocabulary(VOCABULARY, "last")
+    vocabulary = load_vocabulary(VOCABULARY, "first")
     with pytest.raises(ValueError, match="another rule for duplicate pieces"):
         write_examples([VOCABULARY], [str(tmp_path / "out")], vocabulary, MaskingOptions())
 
