@@ -67,6 +67,8 @@ class ExtractOptions:
                     raise UnusableInputError(f"--{name} does not go with WikiExtractor's text, which has no rules.")
         if self.compat != "none" and self.extraction.reading.language_column is not None:
             raise UnusableInputError("--language_column does not go with --compat: the reference knows no languages.")
+        if wikitext.holes == "drop" and (self.decided_extraction.extractor != "maskmill" or self.compat != "none"):
+            raise UnusableInputError("--holes drop drops what the reference and WikiExtractor keep; leave it out.")
         if not mlperf:
             return
         if self.split.eval_fraction is not None:
@@ -87,7 +89,13 @@ class ExtractOptions:
         language = self.extraction.language
         if language == "auto" and self.compat != "none":
             language = "english"
-        return dataclasses.replace(self.extraction, extractor=extractor, language=language, doc_blocks=mlperf)
+        wikitext = self.extraction.wikitext
+        holes = "drop" if self.compat == "none" and extractor == "maskmill" else "keep"
+        if wikitext.holes is None:
+            wikitext = dataclasses.replace(wikitext, holes=holes)
+        return dataclasses.replace(
+            self.extraction, extractor=extractor, language=language, wikitext=wikitext, doc_blocks=mlperf
+        )
 
     @property
     def decided(self) -> "ExtractOptions":

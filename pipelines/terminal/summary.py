@@ -32,7 +32,7 @@ _MOST_MEASURED = 10  # vocabularies of a report; report.md has all
 
 # The order in which a summary shows the counts of a manifest.
 TRAIN_AND_EVAL = ("train", "eval")
-_STEPS = ("templates", "extract", "paragraphs", "clean", *TRAIN_AND_EVAL)
+_STEPS = ("templates", "extract", "holes", "paragraphs", "clean", *TRAIN_AND_EVAL)
 _LITTLE_PACKED = 0.5  # of the padding is left: a user should know what packs better
 # The summary shows these counts of shards, in this order; the manifest has more. Of other steps it shows all counts,
 # with what went in and what came out first.

@@ -13,12 +13,12 @@ pytestmark = pytest.mark.in_python
 
 
 def cleaned_and_counted(text: str) -> tuple[str, int]:
-    """The text after the pass, and the brackets that went; `%` stands for something dropped."""
-    encoded = text.replace("%", "\x01").encode()
+    """The text after the pass, and the brackets that went; `%` stands for something dropped, `^` for a hole."""
+    encoded = text.replace("%", "\x01").replace("^", "\x03").encode()
     out = np.frombuffer(encoded + b"\0", np.uint8).copy()  # the pass ends the last line with a newline, too
     counts = np.zeros(COUNTS, np.int64)
-    length = clean(out, len(encoded), counts)
-    return out[:length].tobytes().decode(), int(counts[COUNT_BRACKETS])
+    length = clean(out, len(encoded), counts, True)
+    return out[:length].tobytes().decode().replace("\x03", "^"), int(counts[COUNT_BRACKETS])
 
 
 def cleaned(text: str) -> str:
@@ -95,6 +95,39 @@ def test_what_is_left_is_tidy(text: str) -> None:
     for line in result.split("\n") if result else ():
         assert line == line.strip(" ")
         assert any(c.isalnum() or c > "\x7f" for c in line)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a ^ b", "a ^b"),
+        ("a^ b", "a b"),
+        ("a^b", "a^b"),
+        ("a ^, b", "a^, b"),
+        ("a ^. B", "a^. B"),
+        ("a ^ \nb ^", "a^\nb^"),
+        ("^ a\n^, a", "^a\n^a"),
+        ("語^は語^、語^。", "語^は語、語。"),
+        ("a “^” b", "a ^b"),
+        ("語「^」。", "語^。"),
+        ("a (^) b", "a b"),
+        ("a (^; b) c", "a (b) c"),
+        ("a (b, ^) c", "a (b) c"),
+        ("a (b c ^) d", "a (b c) d"),
+        ("a (b ^) d", "a (b^) d"),
+        ("a (b 5 ^) d", "a (b 5) d"),
+        ("a (b ^ c) d", "a (b ^c) d"),
+        ("a (B: ^; c) d", "a (c) d"),
+        ("a (% b %) c", "a (b^) c"),
+        ("a (% b% ) c", "a (b) c"),
+        ("a (% b c %) d", "a (b c) d"),
+        ("a (% b 5 %) c", "a (b 5) c"),
+        ("a (% b % c %) d", "a (b c^) d"),
+        ("a % b", "a b"),
+    ],
+)
+def test_holes_stay_where_a_sentence_may_need_what_is_missing(text: str, expected: str) -> None:
+    assert cleaned(text) == expected
 
 
 @pytest.mark.parametrize(

@@ -226,7 +226,7 @@ def test_calls_are_counted_and_listed_in_lines_that_are_kept() -> None:
     assert (counts[codes.COUNT_UNKNOWN], counts[codes.COUNT_KEPT]) == (3, 1)
     listed = extractor._calls[: counts[codes.COUNT_LOGGED]]
     assert [page[row["start"] : row["end"]] for row in listed] == [b"{{xf|b c}}", b"{{xg|e}}", b"{{xi|n|o}}"]
-    assert listed["kept"].tolist() == [1, 0, 0]
+    assert listed["kept"].tolist() == [codes.CALL_KEPT, codes.CALL_DROPPED, codes.CALL_HOLE]
 
 
 def test_a_quotation_on_a_line_of_its_own_is_counted_where_it_shows() -> None:

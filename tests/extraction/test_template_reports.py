@@ -27,7 +27,9 @@ PAGES = [
 
 
 def unknown(name: str, calls: int, kept: int, title: str = "T") -> UnknownTemplate:
-    return UnknownTemplate(name=name, calls=calls, kept=kept, title=title, sample=f"{{{{{name}}}}} of {title}")
+    return UnknownTemplate(
+        name=name, calls=calls, kept=kept, holes=calls - kept, title=title, sample=f"{{{{{name}}}}} of {title}"
+    )
 
 
 @pytest.fixture
@@ -59,10 +61,10 @@ def test_a_call_is_described_by_its_name_and_what_stands_beside_it() -> None:
 def test_reports_of_parts_are_merged_with_the_sample_of_the_first() -> None:
     parts = [[unknown("b", 2, 1, "P"), unknown("a", 1, 0, "P")], [unknown("b", 3, 0, "Q"), unknown("c", 3, 3, "Q")]]
     merged = merge(parts)
-    assert [(t.name, t.calls, t.kept, t.title) for t in merged] == [
-        ("a", 1, 0, "P"),
-        ("b", 5, 1, "P"),
-        ("c", 3, 3, "Q"),
+    assert [(t.name, t.calls, t.kept, t.holes, t.title) for t in merged] == [
+        ("a", 1, 0, 1, "P"),
+        ("b", 5, 1, 4, "P"),
+        ("c", 3, 3, 0, "Q"),
     ]
     assert [t.name for t in most_frequent([*merged, unknown("aa", 3, 0)])] == ["b", "aa", "c", "a"]
     assert [t.name for t in most_frequent(merged, 1)] == ["b"]
@@ -70,7 +72,9 @@ def test_reports_of_parts_are_merged_with_the_sample_of_the_first() -> None:
 
 def test_a_table_is_read_as_it_was_written() -> None:
     rows = read_table(table_text([unknown("a", 12, 3, "A\ttitle")]))
-    assert rows == [{"template": "a", "calls": "12", "kept": "3", "title": "A title", "sample": "{{a}} of A title"}]
+    assert rows == [
+        {"template": "a", "calls": "12", "kept": "3", "holes": "9", "title": "A title", "sample": "{{a}} of A title"}
+    ]
 
 
 # ---- commands
@@ -78,11 +82,11 @@ def test_a_table_is_read_as_it_was_written() -> None:
 
 def test_the_report(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = tmp_path / "text"
-    assert extract(folder, output, "--report_templates") == 0
+    assert extract(folder, output, "--report_templates", "--holes=keep") == 0
     assert (output / REPORT).read_text().splitlines() == [
-        "template\tcalls\tkept\ttitle\tsample",
-        "Xtwo\t3\t0\tOne\tHe calls it {{xen|a word}} or {{xtwo|a|b}} there. It is {{xtwo|c|d}} so.",
-        "Xen\t2\t2\tOne\tHe calls it {{xen|a word}} or {{xtwo|a|b}} there. It is {{xtwo|c|d}} so.",
+        "template\tcalls\tkept\tholes\ttitle\tsample",
+        "Xtwo\t3\t0\t3\tOne\tHe calls it {{xen|a word}} or {{xtwo|a|b}} there. It is {{xtwo|c|d}} so.",
+        "Xen\t2\t2\t0\tOne\tHe calls it {{xen|a word}} or {{xtwo|a|b}} there. It is {{xtwo|c|d}} so.",
     ]
     printed = capsys.readouterr().out
     assert "      3 Xtwo (0 kept their argument)" in printed

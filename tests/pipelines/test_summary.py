@@ -278,6 +278,7 @@ NO_EVAL = ("--num_eval_articles=0",)
 FRENCH = (
     "Le {{date-|5|mai|1801|en France}}, {{nobr romains|Louis|XIV}} écrit au {{s|XIX|e}}. "
     "Il a {{nombre|300|soldats}} et {{unité|12|lieues}} de {{terme défini|remparts}} devant {{page h'|lui}}, dit-il. "
+    "Il est mort loin de là."
 )
 
 

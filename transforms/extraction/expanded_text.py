@@ -37,12 +37,15 @@ class TextFilter:
             re.IGNORECASE | re.DOTALL,
         )
 
-    def text_of(self, expanded: str) -> str:
-        """The wikitext on one line that shows as text; empty if there is none, a break if that is all there is."""
+    def text_of(self, expanded: str) -> str | None:
+        """The wikitext on one line that shows as text; a break if that is all there is, empty if nothing shows.
+
+        None if something shows that is no text.
+        """
         text = self._mark.sub("", _STYLE.sub("", _COMMENT.sub("", expanded)))
         text = self._unseen.sub("", text).strip("\n")
         if _ERROR.search(text) or _BLOCK.search(text):
-            return ""
+            return None if _MARKUP.sub("", text) else ""
         if not _MARKUP.sub("", text):
             return "<br>" if _BREAK.search(text) else ""
         # The line that the call stands in goes on.

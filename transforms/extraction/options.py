@@ -38,6 +38,9 @@ class WikitextOptions:
     report_templates: bool = option(
         False, help="list the most frequent templates without a rule in unknown_templates.tsv, each with a sample"
     )
+    holes: Literal["drop", "keep"] | None = option(
+        None, help="sentences in which a call, tag or formula gave nothing; null: drop, with --compat keep"
+    )
     rules_text: str = ""
     date: str = "2000-01-01"
     expansion_depth: int = 100

@@ -26,7 +26,8 @@ _BEHIND = 60
 class UnknownTemplate:
     """A template without a rule.
 
-    calls: how often it is called within lines of text. kept: how many of these calls gave their argument. title,
+    calls: how often it is called within lines of text. kept: how many of these calls gave their argument. holes: how
+    many gave nothing where the sentence may need it. title,
     sample: of the first page with such a call, and the call with what stands beside it in the wikitext. gives: the text
     that the wiki's own definition gives for this call, or in brackets why it gives none; empty if nothing is expanded.
     """
@@ -34,6 +35,7 @@ class UnknownTemplate:
     name: str
     calls: int
     kept: int
+    holes: int
     title: str
     sample: str
     gives: str = ""
@@ -63,7 +65,12 @@ def merge(parts: Iterable[Iterable[UnknownTemplate]]) -> list[UnknownTemplate]:
     for template in (template for part in parts for template in part):
         known = merged.get(template.name)
         if known is not None:
-            template = dataclasses.replace(known, calls=known.calls + template.calls, kept=known.kept + template.kept)
+            template = dataclasses.replace(
+                known,
+                calls=known.calls + template.calls,
+                kept=known.kept + template.kept,
+                holes=known.holes + template.holes,
+            )
         merged[template.name] = template
     return [merged[name] for name in sorted(merged)]
 

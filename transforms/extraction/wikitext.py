@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskmill.errors import UnusableInputError
-from transforms.extraction import languages, template_rules, unknown_templates
+from transforms.extraction import holes, languages, template_rules, unknown_templates
 from transforms.extraction.expanded_text import TextFilter
 from transforms.extraction.kernels import codes, tables
 from transforms.extraction.kernels.text import byte_set
@@ -46,7 +46,7 @@ _CALL_PREFIXES = ("subst", "safesubst", "msg", "msgnw", "raw")
 
 # The bytes at which the two passes over a page stop; the hyphen is one if pages are written in several variants.
 _STRUCTURE_BYTES = b"\n{}[]<"
-_RENDER_BYTES = b"\n'&|=]}[{<_\x01\x02\r"
+_RENDER_BYTES = b"\n'&|=]}[{<_\x01\x02\x03\r"
 
 _MOST_CALLS = 1 << 14  # on one page that are reported, or expanded
 # Stands for a call that gives nothing: brackets around such a comment are mended.
@@ -189,6 +189,7 @@ def _settings(
         settings[setting + 1] = len(separator)
     settings[codes.SETTING_GROUP_FROM] = language.group_from
     settings[codes.SETTING_LISTED] = _LISTED[options.expand_templates]
+    settings[codes.SETTING_HOLES] = options.holes != "keep"
     return settings
 
 
@@ -337,7 +338,7 @@ class WikitextExtractor:
         """Notes the listed calls of templates without a rule, before any is expanded."""
         prefixes = self.site.namespaces.get(TEMPLATE_NAMESPACE, ())
         for start, end, kept in calls:
-            if kept not in (codes.CALL_DROPPED, codes.CALL_KEPT):
+            if kept in (codes.CALL_FUNCTION, codes.CALL_KNOWN):
                 continue
             name, sample = describe_call(text, start, end, prefixes)
             known = self._unknown.get(name)
@@ -346,11 +347,17 @@ class WikitextExtractor:
                     name=name,
                     calls=0,
                     kept=0,
+                    holes=0,
                     gives=self._given_text(title, text[start:end]),
                     title=title.decode("utf-8", "replace"),
                     sample=sample,
                 )
-            self._unknown[name] = dataclasses.replace(known, calls=known.calls + 1, kept=known.kept + kept)
+            self._unknown[name] = dataclasses.replace(
+                known,
+                calls=known.calls + 1,
+                kept=known.kept + (kept == codes.CALL_KEPT),
+                holes=known.holes + (kept == codes.CALL_HOLE),
+            )
 
     def _given_text(self, title: bytes, call: bytes) -> str:
         """What the wiki's own definition gives for a call of a page, for the report; empty if nothing is expanded."""
@@ -367,6 +374,7 @@ class WikitextExtractor:
         before = self._counts.copy()
         plain = self._render(title, _BEFORE_GIVEN + shown.encode("utf-8", "replace") + _BEHIND_GIVEN)
         self._counts[:] = before
+        plain = plain.replace(holes.MARK, b"")
         return plain[len(_BEFORE_GIVEN) : -len(_BEHIND_GIVEN)].decode("utf-8", "replace").strip()
 
     def is_redirect(self, text: bytes) -> bool:
@@ -393,6 +401,13 @@ class WikitextExtractor:
 
         title, text: UTF-8 as the reader gives it, without XML escapes; other bytes are taken, too.
         """
+        return self.extract_with_holes(title, text)[0]
+
+    def extract_with_holes(self, title: bytes, text: bytes) -> tuple[bytes, tuple[int, ...]]:
+        """What `extract` gives, and where in it something is missing: offsets, in order; none if holes are kept."""
+        return holes.without_marks(self._extract_marked(title, text.replace(holes.MARK, b"")))
+
+    def _extract_marked(self, title: bytes, text: bytes) -> bytes:
         before = self._counts.copy()
         plain = self._render(title, text)
         calls: list[tuple[int, int, int]] = sorted(self._calls[: self._counts[codes.COUNT_LOGGED]].tolist())
@@ -421,7 +436,8 @@ class WikitextExtractor:
             self._counts[codes.COUNT_FAILED] += one.failed
             if not one.is_call:
                 self._counts[codes.COUNT_EXPANDED if shown else codes.COUNT_EMPTY] += 1
-            pieces += [text[at:start], shown.encode("utf-8", "replace") or _NOTHING]
+            given_text = holes.MARK if shown is None else shown.encode("utf-8", "replace") or _NOTHING
+            pieces += [text[at:start], given_text]
             at = end
         return b"".join([*pieces, text[at:]])
 

@@ -16,6 +16,7 @@ from transforms.inputs.site import Site, other_project
 from transforms.inputs.units import Digest, InputFile
 from transforms.shards import duplicate_search, duplicates, mixing, mlperf_shards, sentence_choice
 from transforms.shards import fragments as fragment_step
+from transforms.shards.document_extractor import HOLE_COUNTS
 from transforms.shards.fragments import Fragment
 from transforms.shards.mlperf_shards import CleanedBatch
 from transforms.shards.options import Source
@@ -63,7 +64,7 @@ def close_text_shards(
         mlperf_shards.KIND: [batch.key for batch in cleaned],
         text_shards.KIND: [shard.key for shard in shards],
     }
-    _move_template_counts(counts)
+    _move_counts(counts)
     if cut_off := {path for fragment in fragments for path in fragment.cut_off}:
         counts["extract"]["cut_off_files"] = len(cut_off)
     _add_templates(fragments, counts, records, output)
@@ -141,10 +142,11 @@ def _dump_date(inputs: Sequence[InputFile]) -> dict[str, str]:
     return {"dump_date": dates.pop()} if len(dates) == 1 and "" not in dates else {}
 
 
-def _move_template_counts(counts: Counts) -> None:
-    """Puts what was counted of templates beside what was counted of pages."""
+def _move_counts(counts: Counts) -> None:
+    """Puts what was counted of templates and of holes beside what was counted of pages."""
     pages = counts["extract"]
     counts["templates"] = {name: pages.pop(name) for name in _TEMPLATE_COUNTS if name in pages}
+    counts["holes"] = {name.removeprefix("hole_"): pages.pop(name) for name in HOLE_COUNTS if name in pages}
 
 
 def _languages_without_rules(of_sources: Sequence[OfSource]) -> dict[str, list[str]]:

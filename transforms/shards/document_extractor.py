@@ -8,7 +8,8 @@ parameters of Punkt that were trained.
 import dataclasses
 import functools
 import hashlib
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,6 +17,7 @@ import numpy.typing as npt
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from transforms.compat.wikiextractor import WikiExtractorCompat, format_document
+from transforms.extraction import holes
 from transforms.extraction.template_definitions import TEMPLATE_NAMESPACE
 from transforms.extraction.template_library import TemplateLibrary
 from transforms.extraction.wikitext import WikitextExtractor
@@ -33,6 +35,9 @@ from transforms.shards.signatures import ParagraphSigner, paragraphs_type
 
 T = TypeVar("T")
 
+# What is counted of sentences that are dropped because of a hole.
+HOLE_COUNTS = ("hole_documents", "hole_sentences", "hole_words")
+
 # What clock words in a page give where the input has no date: the day on which Wikipedia began.
 _DATE_OF_NO_DUMP = "2001-01-15"
 
@@ -49,6 +54,7 @@ class PlainDocument:
 
     identity: as in ExtractedDocument. title, text: UTF-8; a line of the text is a paragraph. wikitext: of its page.
     language: as in Document.
+    holes: offsets of the text where something is missing.
     """
 
     identity: str
@@ -56,6 +62,7 @@ class PlainDocument:
     text: bytes
     wikitext: bytes = b""
     language: str | None = None
+    holes: Sequence[int] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,12 +73,14 @@ class ExtractedDocument:
     text: its sentences, UTF-8, one a line, and a blank line; or a `<doc>` block where MLPerf's clean-up follows.
     paragraphs: rows of `signatures.paragraphs_type`, their offsets within `text`, where duplicates are looked for.
     language: of a record, by which its sentences were split; empty where that of its file was taken. None: no record.
+    broken: the sentences that were dropped because of a hole.
     """
 
     identity: str
     text: bytes
     paragraphs: npt.NDArray[Any] | None = None
     language: str | None = None
+    broken: Sequence[bytes] = ()
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -106,6 +115,7 @@ class DocumentExtractor:
     ) -> None:
         self.options = options
         self._definitions = 0
+        self._holes: Counter[str] = Counter()
         self._sentences = (origin.sentences, output)
         self._site = Site.parse(origin.header)
         self._base = site_base(origin.header)
@@ -128,12 +138,16 @@ class DocumentExtractor:
     def _splitter(self) -> SentenceSplitter:
         return _splitter(*self._sentences)
 
-    def take_template_counts(self) -> dict[str, int]:
-        """What became of templates since this was asked last, and how many pages defined some (`definitions`)."""
-        counts = self.wikitext.take_template_counts()
+    def take_counts(self) -> dict[str, int]:
+        """What became of templates since this was asked last, and how many pages defined some (`definitions`).
+
+        Also the documents, sentences and words that were dropped because of a hole (HOLE_COUNTS).
+        """
+        counts = self.wikitext.take_template_counts() | self._holes
         if self._definitions:
             counts["definitions"] = self._definitions
         self._definitions = 0
+        self._holes = Counter()
         return counts
 
     def extract(self, item: Page | Document) -> ExtractedDocument | str:
@@ -174,13 +188,14 @@ class DocumentExtractor:
             return "redirects"
         if self._wikiextractor is None and page.model != b"wikitext":
             return "other_content_models"
+        places: Sequence[int] = ()
         if self._wikiextractor is not None:
             text = self._wikiextractor.extract(page.title, page.text)
         elif not options.keep_disambiguation and self.wikitext.is_disambiguation(page.title, page.text):
             return "disambiguation_pages"
         else:
-            text = self.wikitext.extract(page.title, page.text)
-        return PlainDocument(identity=str(page.page_id), title=page.title, text=text, wikitext=page.text)
+            text, places = self.wikitext.extract_with_holes(page.title, page.text)
+        return PlainDocument(identity=str(page.page_id), title=page.title, text=text, wikitext=page.text, holes=places)
 
     def _is_redirect(self, page: Page) -> bool:
         if page.is_redirect:
@@ -199,15 +214,19 @@ class DocumentExtractor:
         title_line = title + b"\n" if self.options.keep_titles and title else b""
         paragraphs = None
         language, splitter = self._language_of(document)
+        broken: list[bytes] = []
         if self._signer is None:
-            body = splitter.split_lines(text)
+            body = self._split(splitter, text, document.holes, broken)
         else:
-            body, paragraphs = self._split_and_sign(self._signer, splitter, text, len(title_line))
+            body, paragraphs = self._split_and_sign(self._signer, splitter, document, len(title_line), broken)
+        if broken:
+            words = sum(len(sentence.split()) for sentence in broken)
+            self._holes.update(dict(zip(HOLE_COUNTS, (1, len(broken), words), strict=True)))
         if not body.strip():
             return "empty"
         if not body.endswith(b"\n"):
             body += b"\n"
-        return ExtractedDocument(document.identity, title_line + body + b"\n", paragraphs, language)
+        return ExtractedDocument(document.identity, title_line + body + b"\n", paragraphs, language, broken)
 
     def _language_of(self, document: PlainDocument) -> tuple[str | None, SentenceSplitter]:
         """The language of a document of its own, and what splits its sentences; both are the file's where it has none.
@@ -225,20 +244,34 @@ class DocumentExtractor:
         language = found.language.language
         return language, self._splitter if language == self._splitter.language.language else found
 
-    def _split_and_sign(
-        self, signer: ParagraphSigner, splitter: SentenceSplitter, text: bytes, offset: int
-    ) -> tuple[bytes, npt.NDArray[Any]]:
-        """The sentences of a text, and the rows of those paragraphs that have words enough.
+    @staticmethod
+    def _split(splitter: SentenceSplitter, text: bytes, places: Sequence[int], broken: list[bytes]) -> bytes:
+        """The sentences of a text, one a line; those with one of the holes at these places go to `broken`."""
+        body, dropped = holes.drop_broken(text, places, splitter.split_lines(text))
+        broken += dropped
+        return body
 
-        The first paragraph begins at `offset` of the document.
+    def _split_and_sign(
+        self,
+        signer: ParagraphSigner,
+        splitter: SentenceSplitter,
+        document: PlainDocument,
+        offset: int,
+        broken: list[bytes],
+    ) -> tuple[bytes, npt.NDArray[Any]]:
+        """The sentences of a document, and the rows of those paragraphs that have words enough.
+
+        The first paragraph begins at `offset` of the document. broken: as in `_split`.
         """
-        paragraphs = text.split(b"\n")
+        paragraphs = document.text.split(b"\n")
         rows = np.zeros(len(paragraphs), paragraphs_type(self.options.quality))
         bodies = []
-        count = 0
+        count = start = 0
         for paragraph in paragraphs:
-            sentences = splitter.split_lines(paragraph + b"\n")
-            if signer.sign(rows[count : count + 1], paragraph):
+            places = [hole - start for hole in document.holes if start <= hole <= start + len(paragraph)]
+            sentences = self._split(splitter, paragraph + b"\n", places, broken)
+            start += len(paragraph) + 1
+            if sentences and signer.sign(rows[count : count + 1], paragraph):
                 rows[count]["offset"], rows[count]["size"] = offset, len(sentences)
                 rows[count]["sentences"] = sentences.count(b"\n")
                 count += 1

@@ -259,7 +259,7 @@ def _extract_file(
     counts, rejected = findings.counts, findings.rejected
     partly_expanded_before = extractor.wikitext.limited_pages
     # What the extractor counted before is not of this file.
-    extractor.take_template_counts()
+    extractor.take_counts()
     extractor.wikitext.take_unknown_templates()
     most_rows = None if batch.limit is None else len(writer.rows) + batch.limit
     for item in itertools.chain.from_iterable(
@@ -284,7 +284,7 @@ def _extract_file(
             findings.note("documents", item)
             if len(writer.rows) == most_rows:
                 break
-    counts.update(extractor.take_template_counts())
+    counts.update(extractor.take_counts())
     findings.unknown.append(extractor.wikitext.take_unknown_templates())
     if batch.templates:
         counts["partly_expanded_pages"] += extractor.wikitext.limited_pages - partly_expanded_before

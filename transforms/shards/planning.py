@@ -60,6 +60,7 @@ _OPTIONS_OF_COUNTS = {
     "few_letters": "--min_letter_share",
     "repeated_lines": "--max_repeated_share",
     "list_pages": "--max_list_share",
+    "hole_documents": "--holes",
 }
 
 

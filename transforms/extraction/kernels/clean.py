@@ -13,15 +13,18 @@ from maskmill.kernels import ascii, inlined_kernel, lean_kernel
 from transforms.extraction.kernels import codes
 from transforms.extraction.kernels.text import (
     BRACKET_MARK,
+    HOLE,
     MARK,
     byte_set,
     find_any,
     is_alphanumeric,
     is_blank,
     is_capital,
+    is_digit,
     is_letter,
     is_separator,
     is_stop,
+    put_byte,
     skip_back,
     three_bytes,
     utf8,
@@ -45,6 +48,7 @@ CURRENCIES = characters("$£¥")
 FIRST_CURRENCY = utf8("\u20a0")
 LAST_CURRENCY = utf8("\u20bf")
 LETTERS = byte_set(string.ascii_letters.encode() + string.digits.encode() + bytes(range(ascii.NOT_ASCII, 256)))
+LABEL_ENDS = byte_set(b":")
 LONGEST_LABEL = 30  # bytes of `IPA:` and the like
 LONGEST_BRACKET = 300  # bytes on either side of a BRACKET_MARK
 
@@ -300,13 +304,18 @@ def swaps_comma(out, w, line, i, n):
 
 
 @inlined_kernel
-def end_line(out, w, line, letters):
-    """The end of what is written once the line that starts at `line` has ended; without letters it is removed."""
-    w = skip_back(out, w, line, ascii.SPACE)
-    if not letters or w == line:
+def end_line(out, w, line, letters, hole):
+    """The end of what is written once the line that starts at `line` has ended; without letters it is removed.
+
+    hole: where a HOLE stands that no character follows; -1: there is none. It stays if it follows a space.
+    """
+    end = skip_back(out, w, line, ascii.SPACE)
+    if not letters or end == line:
         return line
-    out[w] = ascii.NEWLINE
-    return w + 1
+    if hole > end:
+        end = put_byte(out, end, HOLE)
+    out[end] = ascii.NEWLINE
+    return end + 1
 
 
 @lean_kernel
@@ -374,32 +383,128 @@ def drop_bracket(out, w, line, i, n, counts):
 
 
 @lean_kernel
-def clean(out, n, counts):
+def is_debris(out, w, line, opened, marks, hole):
+    """True if the bracket open at w is left without a digit, and with hardly a word between what was dropped.
+
+    opened: where the text of a bracket starts in which a mark came first; marks: how many such stood there between
+    spaces. hole: whether a HOLE comes last.
+    """
+    i = w
+    words = 0
+    holes = np.int64(hole)
+    in_word = False
+    mark, size = mark_before(out, i, line)
+    while size > 0 and mark not in OPENING_BRACKETS:
+        if is_digit(mark) or mark in CLOSING_BRACKETS or w - i > LONGEST_BRACKET:
+            return False
+        holes += mark == HOLE
+        is_letter = LETTERS[out[i - 1]]
+        words += is_letter and not in_word
+        in_word = is_letter
+        i -= size
+        mark, size = mark_before(out, i, line)
+    if size == 0:
+        return False
+    return (i == opened and words < marks) or (hole and words <= holes)
+
+
+@lean_kernel
+def leaves_hole(out, w, line, i, n, before, hole):
+    """True if a sentence may need what a HOLE stands for: text follows it, and it does not begin a bracket.
+
+    i: where the next character stands; hole, before, w: the end of what was written at the HOLE, before the character,
+    and before it once punctuation is repaired; hole is `line` behind quotation marks that went with it. In scripts
+    without spaces, too, a mark is a footnote's that follows a letter at once, and that none follows so.
+    """
+    if w == line:
+        return LETTERS[out[i]]
+    if opens(out, skip_back(out, w, line, ascii.SPACE), line):
+        return False
+    if hole == line or not LETTERS[out[hole - 1]]:
+        return True
+    mark, _ = mark_at(out, i, n)
+    is_letter = LETTERS[out[i]] and not (mark in SEPARATORS or mark in WIDE_STOPS or mark in CLOSING_QUOTES)
+    return before == hole and is_letter
+
+
+@inlined_kernel
+def count_mark(out, w, line, opened, marks):
+    """(where the text of the bracket starts in which a mark comes first, the marks between spaces in it) after one."""
+    k = skip_back(out, w, line, ascii.SPACE)
+    if opens(out, k, line):
+        return k, 1
+    return opened, marks + (k < w)
+
+
+@inlined_kernel
+def unsettled(out, w, line):
+    """(end of what is written, place of the HOLE that waits for a character) after a bracket that went as a whole."""
+    return (w - 1, w - 1) if w > line and out[w - 1] == HOLE else (w, -1)
+
+
+@lean_kernel
+def put_hole_at(out, w, line, i, n, before, gone, hole, opened, marks):
+    """(end of what is written, place of the HOLE that waits for a character) once the character at i follows a mark.
+
+    before: the end of what was written before punctuation was repaired; gone: the bytes of the character that go.
+    """
+    mark, _ = mark_at(out, i, n)
+    closes = mark in CLOSING_BRACKETS
+    if gone > 0:
+        # A bracket, or a part of one with its label, went as a whole; quotation marks hold text, not a footnote.
+        if closes or find_any(out, w, before, LABEL_ENDS) < before:
+            return unsettled(out, w, line)
+        return w, min(hole, line if mark in CLOSING_QUOTES else w)
+    keeps = False
+    if closes:
+        is_last = hole >= 0 and skip_back(out, before, line, ascii.SPACE) == w  # no part of its own, behind a comma
+        keeps = is_debris(out, w, line, opened, marks, is_last)
+    elif hole >= 0 and find_any(out, w, before, LABEL_ENDS) == before:
+        keeps = leaves_hole(out, w, line, i, n, before, hole)
+    if keeps:
+        w = put_byte(out, w, HOLE)
+    return w, -1
+
+
+@lean_kernel
+def clean(out, n, counts, keeps_holes):
     """Collapses white space and repairs punctuation beside MARKs, in place; the number of bytes left.
 
     out: uint8, of which the first n bytes are text. counts: int64[COUNTS], added to. Lines keep no space at their ends;
-    blank lines, and lines without a letter or a digit, are removed.
+    blank lines, and lines without a letter or a digit, are removed. keeps_holes: whether HOLEs mark then where a
+    sentence may need what is missing; if not, there are none before.
     """
     w = n - n
     line = w  # where the current line starts in what is written
     mark = False  # something was dropped since the last character
     letters = False
+    hole = w - 1  # the end of what was written before a HOLE that no character follows yet; -1: there is none
+    opened = w  # where the text of the last bracket starts that a mark came first in
+    marks = w  # how many marks stood there between spaces since
     i = n - n
     while i < n:
         c = out[i]
         if c == ascii.NEWLINE:
-            w = end_line(out, w, line, letters)
+            w = end_line(out, w, line, letters, hole)
             line = w
             mark = letters = False
+            hole = n - n - 1
             i += 1
             continue
-        if c == MARK:
+        if c == MARK or c == HOLE:
             mark = True
+            if c == HOLE:
+                hole = w
+            opened, marks = count_mark(out, w, line, opened, marks)
             i += 1
             continue
         if c == BRACKET_MARK:
+            behind = i + 1
             w, i = drop_bracket(out, w, line, i, n, counts)
             mark = True
+            w, hole = unsettled(out, w, line)
+            if keeps_holes and i == behind:
+                hole = w
             letters = has_letters(out, line, w)
             continue
         character, size = character_at(out, i, n)
@@ -417,6 +522,8 @@ def clean(out, n, counts):
             w, gone = behind_mark(out, w, line, i, n, counts)
             if w < before or gone > 0:
                 letters = has_letters(out, line, w)  # wide punctuation counted as a letter, and may be gone
+            if hole >= 0 or (keeps_holes and opened > line):
+                w, hole = put_hole_at(out, w, line, i, n, before, gone, hole, opened, marks)
             if gone > 0:
                 i += gone
                 continue
@@ -430,5 +537,5 @@ def clean(out, n, counts):
         out[w] = c
         w += 1
         i += 1
-    w = end_line(out, w, line, letters)
+    w = end_line(out, w, line, letters, hole)
     return w - 1 if w > 0 else 0

@@ -79,7 +79,8 @@ SETTING_GROUP_FROM = 7  # digits from which numbers are grouped
 SETTING_DECIMAL_OFFSET = 8  # the decimal separator in the pool
 SETTING_DECIMAL_LENGTH = 9
 SETTING_LISTED = 10  # LISTED_*
-SETTINGS = 11
+SETTING_HOLES = 11  # whether holes are marked
+SETTINGS = 12
 
 # Which calls are listed as rows of tables.CALL.
 LISTED_UNKNOWN = 0  # those of templates without a rule
@@ -89,6 +90,7 @@ LISTED_ALL = 2  # and those that a rule gives text for
 # CALL.kept
 CALL_DROPPED, CALL_KEPT = 0, 1  # of a template without a rule, which did not give its argument, or did
 CALL_FUNCTION, CALL_KNOWN = 2, 3
+CALL_HOLE = 4  # of a template without a rule, which gave nothing where a sentence may need it
 
 # What the kernels count, int64 [COUNTS].
 COUNT_UNKNOWN = 0  # calls within lines that are kept, of templates without a rule

@@ -2,7 +2,7 @@
 
 from maskmill.characters.kernels.characters import character_before, code_at
 from maskmill.kernels import ascii, inlined_kernel, lean_kernel
-from transforms.extraction.kernels.text import MARK, byte_set, is_digit, is_letter, is_separator, is_stop, trim
+from transforms.extraction.kernels.text import byte_set, is_digit, is_letter, is_mark, is_separator, is_stop, trim
 
 SHORTEST_SENTENCE = 20  # bytes that an item must have to be taken for a sentence
 SHORTEST_PARAGRAPH = 60  # bytes that an indented line must have to be taken for a paragraph
@@ -178,7 +178,7 @@ def is_row_of_names(out, start, end):
             return False
         if (code == ascii.PIPE or code in DIVIDERS) and start < i and i + size < end:
             before, behind = out[i - 1], out[i + size]
-            if (before == ascii.SPACE or before == MARK) and (behind == ascii.SPACE or behind == MARK):
+            if (before == ascii.SPACE or is_mark(before)) and (behind == ascii.SPACE or is_mark(behind)):
                 dividers += 1
                 characters = 0
         i += size
@@ -192,7 +192,7 @@ def skip_behind_stop(out, i, end):
     while i < end:
         code, size = code_at(out, i)
         if is_gap(code):
-            gap = gap or code != MARK
+            gap = gap or not is_mark(code)
         elif not (ends_sentence(code) or is_closer(code)):
             break
         i += size

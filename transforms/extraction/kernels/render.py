@@ -51,6 +51,7 @@ from transforms.extraction.kernels.tables import find, record
 from transforms.extraction.kernels.tags import put_tag
 from transforms.extraction.kernels.text import (
     BRACKET_MARK,
+    HOLE,
     MARK,
     NEWLINES,
     SPACES,
@@ -63,6 +64,7 @@ from transforms.extraction.kernels.text import (
     is_digit,
     put_byte,
     put_entity,
+    put_hole,
     put_mark,
     skip,
     skip_any,
@@ -73,6 +75,7 @@ from transforms.extraction.kernels.unknown_calls import (
     PLACE_ELSEWHERE,
     PLACE_SENTENCE,
     ends_line,
+    is_footnote,
     is_glued,
     is_on_one_line,
     may_name_template,
@@ -96,6 +99,7 @@ LONGEST_PREFIX = 60  # bytes looked at for the namespace of a link that is never
 BLOCKQUOTE = np.frombuffer(b"blockquote", np.uint8)
 COLON_OR_END = byte_set(b":\n")
 SPACED_LIST_MARKS = byte_set(b"*#:; ")
+HOLES = byte_set(bytes((HOLE,)))
 BEHIND_FORMULA = byte_set(b" ,.:;")  # what may stand between a formula and the end of its line
 
 # What is being rendered inside a construct: up to `end` in the page, then on from `resume`. A template's frame also has
@@ -394,6 +398,19 @@ def set_apart(page):
 
 
 @lean_kernel
+def put_call_hole(page, start, end, call, o, tables):
+    """Writes the mark of the call text[start:end], which gave nothing: of a hole, unless it stands as a footnote does.
+
+    call: its row in `calls`, -1 if it is not there.
+    """
+    if is_footnote(page.text, np.int64(start), np.int64(end), page.n, tables):
+        return put_mark(page.out, o)
+    if call >= 0:
+        page.calls[call].kept = codes.CALL_HOLE
+    return put_hole(tables, page.out, o)
+
+
+@lean_kernel
 def put_argument(page, call, frame, o):
     """Writes at o the argument of the unknown call whose frame was left, if it reads as text; the output's end."""
     start, end = only_argument(call)
@@ -401,7 +418,7 @@ def put_argument(page, call, frame, o):
     if not is_text or not reads_as_text(call.out, start, end, frame.program == PROGRAM_CODE):
         start, end = quoted(call)
         if start >= end:
-            return put_mark(call.out, o)
+            return put_call_hole(page, frame.start, frame.resume, frame.call, o, call.tables)
     page.state[STATE_LINE_KEPT] += 1
     row = frame.call
     if row == CALL_UNCOUNTED:
@@ -414,10 +431,14 @@ def put_argument(page, call, frame, o):
 
 @lean_kernel
 def count_misread(page, frame):
-    """Counts the call whose frame was left, which its rule does not describe, as one without a rule."""
+    """Counts the call whose frame was left, which its rule does not describe, as one without a rule.
+
+    Its row in `calls`, -1 if it is not there.
+    """
     kind = page.state[STATE_LINE_KIND]
     if kind != codes.LINE_HEADING and kind != codes.LINE_DROPPED and page.state[STATE_SKIP_LEVEL] == 0:
-        count_call(page, frame.start, frame.resume)
+        return np.int64(count_call(page, frame.start, frame.resume))
+    return np.int64(-1)
 
 
 @inlined_kernel
@@ -457,10 +478,15 @@ def finish_template(page, p, o, title, tables):
     else:
         end = evaluate(call, frame.program, o)
         if end < 0:
-            count_misread(page, frame)
+            o = put_call_hole(page, frame.start, frame.resume, count_misread(page, frame), start, tables)
         else:
             count_known(page, frame, end > o, tables)
-        o = copy(out, o, end, out, start) if end > o else put_mark(out, start)
+            if end > o:
+                o = copy(out, o, end, out, start)
+            elif tables.code[frame.program] != codes.OP_END and find_any(out, start, o, HOLES) < o:
+                o = put_hole(tables, out, start)  # what it would show has a hole
+            else:
+                o = put_mark(out, start)
     state[STATE_BLANK_TO] = min(state[STATE_BLANK_TO], start)
     state[STATE_ARGUMENTS] = first
     state[STATE_RULES] -= 1
@@ -719,7 +745,7 @@ def put_template(page, o, e, tables):
     if program < 0:
         program, call = enter_unknown(page, o, e, p, name, name_end, tables)
     if program == PROGRAM_NONE or state[STATE_RULES] >= MAX_RULE_DEPTH:
-        return np.int64(event.end), put_mark(page.out, o)
+        return np.int64(event.end), put_call_hole(page, event.start, event.end, call, o, tables)
     depth = state[STATE_DEPTH]
     enter_range(page, inner_end, np.int64(event.end))
     frames[depth].kind = FRAME_TEMPLATE
@@ -796,7 +822,7 @@ def put_math(page, o, e, tables):
         after = put_formula(text, inner, inner_end, page.out, o, tables)
     else:
         after = put_chemistry(text, inner, inner_end, page.out, o, o + 2 * (end - event.start))
-    return end, after if after > o else put_mark(page.out, o)
+    return end, after if after > o else put_hole(tables, page.out, o)
 
 
 @inlined_kernel
@@ -812,6 +838,8 @@ def put_raw(page, o, e, tables):
         return np.int64(event.end), copy(page.text, start, end, page.out, o)
     if event.tag == codes.TAG_MAP:
         return put_shown(page, o, e, start, end)
+    if event.tag == codes.TAG_HIDDEN:
+        return np.int64(event.end), put_hole(tables, page.out, o)
     return np.int64(event.end), put_mark(page.out, o)
 
 
@@ -887,6 +915,8 @@ def put_markup(page, p, o, tables):
         return put_stray_closer(page, p, o, c)
     if c == ascii.UNDERSCORE:
         return put_underscore(page, p, o, tables)
+    if c == HOLE:
+        return p + 1, put_hole(tables, page.out, o)
     if c == MARK or c == BRACKET_MARK:
         return p + 1, o
     if c == ascii.CARRIAGE_RETURN:  # of a template's definition: those of pages are line ends by now
@@ -926,7 +956,7 @@ def render(text, n, events, used, title, tables, out, counts, calls):
 
     text: uint8[n + PADDING]. events, used: what `structure` gives. title: uint8, of the page. counts: int64[COUNTS],
     added to. calls: CALL[any], filled with calls of lines that are kept (LISTED_*). In what is written lines end with
-    a newline, MARK stands where something was dropped, and white space is not yet collapsed.
+    a newline, MARK or HOLE stands where something was dropped, and white space is not yet collapsed.
     """
     frames = np.empty(MAX_FRAMES, FRAME)
     arguments = np.empty(MAX_ARGUMENTS, ARGUMENT)

@@ -15,6 +15,9 @@ from transforms.extraction.kernels.tables import find
 MARK = 1
 # A rule leaves this byte where the bracket around its call has to go as a whole.
 BRACKET_MARK = 2
+# What gave nothing although the wiki shows something there leaves this byte. `clean` keeps it where text stands on both
+# sides of it: what is between them is not known.
+HOLE = 3
 
 NUMERIC_ENTITY = 8  # digits of an entity such as `&#x2212;` that are read
 NAMED_ENTITY = 40  # bytes from `&` on among which the end of an entity's name is looked for
@@ -47,7 +50,7 @@ def byte_set(characters: bytes) -> NDArray[np.bool_]:
 MINUS_SIGN = utf8("−")
 NEWLINES = byte_set(b"\n")
 SPACES = byte_set(b" \t")
-BLANKS = byte_set(bytes((*b" \n\t\r", MARK)))
+BLANKS = byte_set(bytes((*b" \n\t\r", MARK, HOLE)))
 
 
 NO_BREAK_SPACE = utf8("\u00a0")
@@ -94,7 +97,7 @@ def is_separator(c):
 
 @lean_kernel
 def is_blank(c):
-    """True for white space and the mark of something dropped."""
+    """True for white space and the marks of something dropped."""
     return BLANKS[c]
 
 
@@ -110,6 +113,12 @@ def separator_at(text, i):
         return 0
     three = three_bytes(text, i)
     return 3 if FIRST_EN_SPACE <= three <= LAST_EN_SPACE or three in WIDE_SPACES else 0
+
+
+@lean_kernel
+def is_mark(c):
+    """True for the marks of something dropped, but for that of a whole bracket."""
+    return c == MARK or c == HOLE
 
 
 @lean_kernel
@@ -202,6 +211,12 @@ def put_mark(out, o):
     """Writes the mark of something dropped."""
     out[o] = MARK
     return o + 1
+
+
+@lean_kernel
+def put_hole(tables, out, o):
+    """Writes the mark of something dropped that the wiki shows."""
+    return put_byte(out, o, HOLE if tables.settings[codes.SETTING_HOLES] != 0 else MARK)
 
 
 @lean_kernel

@@ -53,6 +53,9 @@ LONGEST_CODE = 3  # capitals of a country's code
 LANGUAGE_CODE = 2  # small letters of a language's code
 FEWEST_DIGITS = 3  # of a number that is text: a smaller one is mostly that of a note
 MOST_DIGITS = 9  # a longer one is that of a book or of a record
+ARGUMENT_STARTS = byte_set(b"|=")
+BARS = byte_set(b"|")
+NAME_ENDS = byte_set(b"=|{[}")
 NOT_IN_NAMES = byte_set(b":#\n")
 ENDS_OF_NAMES = byte_set(b"=|[{\n")
 PIPES = byte_set(b"|")
@@ -69,6 +72,11 @@ SIDE_SPACELESS = 5  # a letter of a script that sets no spaces
 SIDE_COMMA = 6  # a comma of such a script
 SIDE_LINE = 7  # the end of the line, or of the page
 SIDE_LINK = 8
+
+# What a call says.
+ARGUMENTS_NONE = 0
+ARGUMENTS_NOTES = 1  # only arguments that no text depends on
+ARGUMENTS_TEXT = 2
 
 # Where a call stands.
 PLACE_SENTENCE = 0
@@ -212,6 +220,41 @@ def is_glued(text, start, end, n):
         return False
     after = side_after(text, end, n)
     return after != SIDE_LETTER and after != SIDE_SPACELESS
+
+
+@lean_kernel
+def arguments_of(text, start, end, tables):
+    """ARGUMENTS_* of the call text[start:end]: whether a text can depend on one of its arguments."""
+    bar = find_any(text, start, end, BARS)
+    if bar == end:
+        return ARGUMENTS_NONE
+    while bar < end:
+        name_end = find_any(text, bar + 1, end, NAME_ENDS)
+        first, last = trim(text, bar + 1, name_end)
+        if text[name_end] != ascii.EQUALS or find(tables, codes.DOMAIN_UNREAD, text, first, last) < 0:
+            return ARGUMENTS_TEXT
+        bar = find_any(text, name_end, end, BARS)
+    return ARGUMENTS_NOTES
+
+
+@lean_kernel
+def is_footnote(text, start, end, n, tables):
+    """True if a call that gave nothing stands where a footnote does, or is a note to editors.
+
+    A footnote stands behind a word or punctuation and before no word; without arguments also behind a space at the end
+    of a sentence. A note has arguments, but none that a text depends on.
+    """
+    arguments = arguments_of(text, start, end, tables)
+    before = side_before(text, start)
+    after = side_after(text, end, n)
+    if arguments == ARGUMENTS_NOTES:
+        return True
+    if ARGUMENT_STARTS[text[start - 1]]:
+        return False
+    if before == SIDE_LETTER or before == SIDE_CLOSER:
+        return after != SIDE_LETTER and after != SIDE_SPACELESS
+    ends = after == SIDE_STOP or after == SIDE_LINE or text[end] == ascii.LESS_THAN
+    return ends and arguments == ARGUMENTS_NONE
 
 
 @lean_kernel

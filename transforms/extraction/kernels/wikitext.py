@@ -34,7 +34,7 @@ def extract(text, n, title, tables, out, counts, calls):
     """
     events, used = structure(text, n, tables)
     length = render(text, n, events, used, title, tables, out, counts, calls)
-    return clean(out, length, counts)
+    return clean(out, length, counts, tables.settings[codes.SETTING_HOLES] != 0)
 
 
 @inlined_kernel
