@@ -90,9 +90,9 @@ class ExtractOptions:
         if language == "auto" and self.compat != "none":
             language = "english"
         wikitext = self.extraction.wikitext
-        holes = "drop" if self.compat == "none" and extractor == "maskmill" else "keep"
         if wikitext.holes is None:
-            wikitext = dataclasses.replace(wikitext, holes=holes)
+            is_ours = self.compat == "none" and extractor == "maskmill"
+            wikitext = dataclasses.replace(wikitext, holes="drop" if is_ours else "keep")
         return dataclasses.replace(
             self.extraction, extractor=extractor, language=language, wikitext=wikitext, doc_blocks=mlperf
         )

@@ -28,7 +28,8 @@ def drop_broken(text: bytes, holes: Sequence[int], sentences: bytes) -> tuple[by
     """
     if not holes:
         return sentences, []
-    whole, broken = [], []
+    whole: list[bytes] = []
+    broken: list[bytes] = []
     end = 0
     for sentence in sentences.removesuffix(b"\n").split(b"\n"):
         start = text.index(sentence, end)
