@@ -165,12 +165,12 @@ CASES = {
     "lines of a table that lost its start": ("| a = b\n|-\n|}\n!a!!b\ntext", "text"),
     "leftovers of a table": ("|x||y\n|align=left|5\n|z\n|a b|c\ntext", "text"),
     "paragraphs that begin with a bar": (
-        "|x| is a size.\n\n|''f''(''x'')|, too.\n\n|-5| is 5.",
-        "|x| is a size.\n|f(x)|, too.\n|-5| is 5.",
+        "|x| is a size.\n\n|''f''(''x'')|, too.\n\n|-5| is 5.\n\n|0⟩ is a state.",
+        "|x| is a size.\n|f(x)|, too.\n|-5| is 5.\n|0⟩ is a state.",
     ),
     "paragraphs that begin with a click": (
-        "!Kung of the [[San|San people]] and {{nowrap|a|b}}.",
-        "!Kung of the San people and a.",
+        "!Kung of the [[San|San people]] and {{nowrap|a|b}}.\n\n!!! is a band.",
+        "!Kung of the San people and a.\n!!! is a band.",
     ),
     "indented code": (" for (i = 0; i < n; i++) {\n   x[i] = 0;\n }\ntext", "text"),
     "indented paragraph": (

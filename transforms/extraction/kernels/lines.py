@@ -4,7 +4,17 @@ import numpy as np
 
 from maskmill.kernels import ascii, inlined_kernel, lean_kernel
 from transforms.extraction.kernels import codes
-from transforms.extraction.kernels.text import SPACES, byte_set, find_any, is_separator, skip, skip_any, stands_at
+from transforms.extraction.kernels.text import (
+    SPACES,
+    byte_set,
+    find_any,
+    is_separator,
+    skip,
+    skip_any,
+    stands_at,
+    three_bytes,
+    utf8,
+)
 
 DEEPEST_HEADING = 6
 SHORTEST_COMMENT = 7  # bytes of `<!---->`
@@ -13,6 +23,7 @@ COMMENT_END = np.frombuffer(b"-->", np.uint8)
 LIST_MARKS = byte_set(b"*#:;")
 LONGEST_BARRED = 40  # bytes between two bars
 BAR_ENDS = byte_set(b'|=[]{}<\n \t"')
+KET = utf8("⟩")
 RULER = np.frombuffer(b"----", np.uint8)
 
 
@@ -56,7 +67,7 @@ def classify_heading(text, q, end):
 @inlined_kernel
 def divides_cells(text, q, n):
     """True if `|` or `!!` stands on the line, outside links and calls: heading cells that lost their table."""
-    i = q
+    i = skip(text, q, n, ascii.EXCLAMATION)
     depth = 0
     while i < n and text[i] != ascii.NEWLINE:
         c = text[i]
@@ -72,12 +83,14 @@ def divides_cells(text, q, n):
 
 @inlined_kernel
 def starts_with_bars(text, q, n):
-    """True if the line starts with something short between bars, as the sign of a size or a number: `|x| is`.
+    """True if the line starts with something short between bars, as the sign of a size: `|x| is`, or of a state: `|x⟩`.
 
     A line of a table that lost its start, or of a template, has a space, an attribute or a name behind its bar.
     """
     i = find_any(text, q + 1, min(n, q + LONGEST_BARRED), BAR_ENDS)
     behind = text[i + 1]
+    if i - 3 > q and three_bytes(text, i - 3) == KET:
+        return True
     return i > q + 1 and text[i] == ascii.PIPE and i < n - 1 and (behind == ascii.SPACE or is_separator(behind))
 
 
