@@ -36,5 +36,17 @@ OPTIONS = [
         ("of-text", "--input_format=text", "needs the templates of a dump; leave it out for this input"),
     )
 ]
+HOLES = [
+    Mistake(
+        name=f"holes-{name}",
+        command=f"{EXTRACT} --holes=drop {other}",
+        says="--holes drop drops what the reference and WikiExtractor keep; leave it out",
+    )
+    for name, other in (
+        ("mlperf", "--compat=mlperf"),
+        ("google", "--compat=google"),
+        ("wikiextractor", "--extractor=wikiextractor"),
+    )
+]
 
-MISTAKES = [*FILES, *OPTIONS]
+MISTAKES = [*FILES, *OPTIONS, *HOLES]
