@@ -11,7 +11,7 @@ from transforms.sentences.choice import (
     known_code,
     language_names,
 )
-from transforms.sentences.detection import SURE, codes_by_long_code, detect_language
+from transforms.sentences.detection import SURE, codes_by_long_code, detect_language, is_plainly_in
 from transforms.sentences.rules import SentenceRules, data, rules_for
 
 PARAGRAPHS = Path(__file__).with_name("paragraphs.tsv").read_text(encoding="utf-8").splitlines()
@@ -38,6 +38,19 @@ def test_other_text_is_of_no_language_that_is_known(name: str) -> None:
 def test_a_text_of_two_languages_is_not_sure() -> None:
     assert not detect_language((TEXTS["en"] + TEXTS["de"]).encode()).is_sure
     assert detect_language((TEXTS["en"] * 20 + TEXTS["de"]).encode()).is_sure
+
+
+@pytest.mark.parametrize("code", [code for code in TEXTS if code not in UNKNOWN])
+def test_a_quick_look_agrees(code: str) -> None:
+    text = TEXTS[code].encode()
+    assert [other for other in TEXTS if is_plainly_in(other, text, len(text))] in ([], [code])
+
+
+def test_a_quick_look_looks_no_further_than_it_may() -> None:
+    text = b"12 " * 20 + TEXTS["en"].encode()
+    assert is_plainly_in("en", text, len(text))
+    assert not is_plainly_in("en", text, 70)
+    assert not is_plainly_in("sw", text, len(text))
 
 
 def test_a_word_again_and_again_tells_nothing() -> None:

@@ -80,3 +80,15 @@ def detect_language(text: bytes) -> Detection:
     if found.distinct < _FEWEST_DISTINCT or found.common < _LEAST_SHARE * found.words:
         sure = min(sure, 0.5)
     return Detection(language=codes[found.language], sure=round(sure, 2), words=found.words)
+
+
+def is_plainly_in(language: str, text: bytes, limit: int) -> bool:
+    """Whether the first bytes of a text, up to `limit`, have a few words that of all languages only this one has.
+
+    It is a quick look, before `detect_language`; False says nothing.
+    """
+    codes, model, masks, _ = _tables()
+    if language not in codes:
+        return False
+    data = np.frombuffer(text, np.uint8)
+    return bool(common_words.has_own_words(model, masks, codes.index(language), data, min(limit, data.size)))

@@ -27,7 +27,7 @@ from transforms.inputs.plain_text import CARRIAGE_RETURNS
 from transforms.inputs.site import Site
 from transforms.inputs.units import InputFile
 from transforms.sentences.choice import AUTO, SentenceChoice, choice_of_document
-from transforms.sentences.detection import detect_language
+from transforms.sentences.detection import detect_language, is_plainly_in
 from transforms.sentences.punkt import SentenceSplitter
 from transforms.shards.options import ExtractionOptions
 from transforms.shards.quality import QualityFilter
@@ -235,8 +235,12 @@ class DocumentExtractor:
         """
         if document.language is None:
             return None, self._splitter
+        is_asked = self.options.language == AUTO
+        of_file = self._splitter.language.language
+        if is_asked and not document.language and is_plainly_in(of_file, document.text, _TELLING_BYTES):
+            return of_file, self._splitter
         found = _splitter_of_language(document.language)
-        if found is None and self.options.language == AUTO:
+        if found is None and is_asked:
             detection = detect_language(document.text[:_TELLING_BYTES].decode("utf-8", "ignore").encode())
             found = _splitter_of_language(detection.language) if detection.is_sure else None
         if found is None:

@@ -20,6 +20,7 @@ _RIVAL_PART = 4
 # Scripts without spaces between words: Thai to Myanmar, Khmer, and those of East Asia but for Korean.
 _FIRST_SOUTHERN, _LAST_SOUTHERN, _FIRST_KHMER, _LAST_KHMER = 0xE00, 0x109F, 0x1780, 0x17FF
 _FIRST_EASTERN, _FIRST_HANGUL, _LAST_HANGUL = 0x2E80, 0xAC00, 0xD7A3
+_FEW_WORDS = 4  # that no other language has, after which it is not asked which language a text is in
 _BYTES_OF_ONE = 3  # of a character of those scripts, which counts as a word
 
 
@@ -73,6 +74,34 @@ def _common_words(model, data, counts, rows):
 
 
 @kernel
+def has_own_words(model, masks, language, data, limit):
+    """Whether the first `limit` bytes of a text (UTF-8) have some words that are common in one language alone."""
+    scratch = np.empty(model[LONGEST_WORD] + 2, np.int32)
+    rows = np.empty(_FEW_WORDS, np.int64)
+    own = np.uint64(1) << np.uint64(language)
+    count = 0
+    at = 0
+    while at < limit:
+        properties, size = character(model, data, at)
+        if not properties & ALPHA:
+            at += size
+            continue
+        end = max(word_end(model, data, at, data.size), at + size)
+        row = word_bits(model, data, at, end, scratch) - 1
+        if row >= 0 and masks[row] == own:
+            is_new = True
+            for number in range(count):
+                is_new = is_new and rows[number] != row
+            if is_new:
+                rows[count] = row
+                count += 1
+                if count == _FEW_WORDS:
+                    return True
+        at = end
+    return False
+
+
+@kernel
 def _sum(masks, counts, rows, wanted):
     """How many of the counted words are common in all of the languages whose bits are `wanted`."""
     number = 0
@@ -98,7 +127,10 @@ def nearest_language(model, masks, groups, data):
                 common[language] += counts[row]
             mask >>= np.uint64(1)
             language += 1
-    best = int(np.argmax(common))
+    best = 0
+    for language in range(MOST_LANGUAGES):  # numba's argmax imports SciPy, for a quarter of a second
+        if common[language] > common[best]:
+            best = language
     of_best = np.uint64(1) << np.uint64(best)
     if common[best] == 0:
         return Found(words, -1, 0, 0, 0, 0)
@@ -119,4 +151,6 @@ def nearest_language(model, masks, groups, data):
 def warm_up() -> None:
     """Compiles what this module's callers use."""
     text = np.frombuffer(b"one", np.uint8)  # it comes out of a bytes object, so that it is read-only
-    nearest_language(np.zeros(ASCII + 256, np.int32), np.zeros(1, np.uint64), np.zeros(MOST_LANGUAGES, np.int64), text)
+    model, masks = np.zeros(ASCII + 256, np.int32), np.zeros(1, np.uint64)
+    nearest_language(model, masks, np.zeros(MOST_LANGUAGES, np.int64), text)
+    has_own_words(model, masks, 0, text, 3)
