@@ -249,7 +249,7 @@ def is_footnote(text, start, end, n, tables):
     after = side_after(text, end, n)
     if arguments == ARGUMENTS_NOTES:
         return True
-    if ARGUMENT_STARTS[text[start - 1]]:
+    if start > 0 and ARGUMENT_STARTS[text[start - 1]]:
         return False
     if before == SIDE_LETTER or before == SIDE_CLOSER:
         return after != SIDE_LETTER and after != SIDE_SPACELESS
