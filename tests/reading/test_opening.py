@@ -25,7 +25,6 @@ from maskmill.reading.byte_ranges import LocalRanges
 from maskmill.reading.data_set import DataSet
 from maskmill.reading.opening import open_data_set, reader_of
 
-RANGES = LocalRanges()
 KINDS: dict[str, dict[str, Any]] = {
     "tfrecord": {},
     "gzip": {"packed": True},
@@ -42,12 +41,12 @@ KINDS: dict[str, dict[str, Any]] = {
 
 
 def opened(path: str | Path, **options: Any) -> DataSet:
-    return open_data_set(path, ranges=RANGES, **options)
+    return open_data_set(path, ranges=LocalRanges(), **options)
 
 
 def read_rows(data_set: DataSet) -> Rows:
     """All rows, in the order of the files."""
-    reader = reader_of(data_set, RANGES)
+    reader = reader_of(data_set, LocalRanges())
     into, row = Rows(data_set.columns, data_set.samples), 0
     for place, file in enumerate(data_set.files):
         for first in range(0, file.samples, reader.block_samples):

@@ -22,8 +22,6 @@ from maskmill.verification.row_checks import check_rows
 from maskmill.verification.verify_plan import plan
 from maskmill.verification.verify_targets import find_targets
 
-RANGES = LocalRanges()
-
 
 @pytest.fixture(scope="module")
 def pieces(tmp_path_factory: pytest.TempPathFactory) -> Any:
@@ -50,7 +48,7 @@ def damaged(piece: Piece, tmp_path: Path, content: bytes) -> Piece:
 
 
 def check(piece: Piece) -> PieceResult:
-    return PieceResult(piece=piece).plus(check_rows(piece, RANGES))
+    return PieceResult(piece=piece).plus(check_rows(piece, LocalRanges()))
 
 
 def found(result: PieceResult) -> list[tuple[str, int | None, int]]:
