@@ -11,7 +11,7 @@ from benchmarks import rendered
 
 WIKITEXT = """\
 {{Infobox hill|height=90}}
-'''Kallo''' is a hill.<ref>A note.</ref> It is {{height|90|m}} high, and {{lang|fi|kallio}} means rock.{{fact}} Few
+'''Kallo''' is a hill.<ref>A note.</ref> It is {{height|m=90}} high, and {{lang|fi|kallio}} means rock.{{fact}} Few
 climb it.
 
 == Paths ==

@@ -227,7 +227,7 @@ CASES = {
         "A B {{post-nominals|country=GBR|FRS|size=100%|JP}}, C D {{postnominals|post-noms=[[Order|OM]]}}",
         "A B FRS JP, C D OM",
     ),
-    "spaces": ("''E''{{nbs}}={{nbsp}}''mc''<sup>2</sup>", "E = mc²"),
+    "no-break spaces": ("''E''{{nbs}}={{nbsp}}''mc''<sup>2</sup>", "E = mc²"),
     "marks of notes": ("As above. {{ref_harvard|A|B, p. 1|a}} So {{mn|b|1}} it is.", "As above. So it is."),
     "laws": ("under {{usc|11|554}} it", "under 11 U.S.C. § 554 it"),
     "airports": (
