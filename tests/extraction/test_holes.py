@@ -57,6 +57,7 @@ WHOLE = {
     "a note without arguments at the end": "The town is old {{xa}}. It is {{xa}}",
     "maintenance": "The town {{citation needed}} is old.",
     "a reference": "The town <ref>a</ref> is old.",
+    "a citation in a bracket": "The town is old {{ref harvard|a1961|A 1961|b}}.",
     "a comment": "The town <!-- a --> is old.",
     "a category, an image": "The town [[Category:A]] [[File:A.png|20px]] is old.",
     "a bracket that goes": "The town ({{xa|b|c}}) is old.",
