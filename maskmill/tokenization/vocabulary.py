@@ -163,7 +163,7 @@ def wordpiece_vocabulary(path: str, sha256: str, duplicates: DuplicatePieces, id
         sha256=sha256,
         duplicates=duplicates,
         pieces=tuple(ids),
-        ids=_checked_ids(path, ids),
+        ids=np.fromiter(ids.values(), np.int32, len(ids)),  # numbers of lines, all different
         cls_id=ids["[CLS]"],
         sep_id=ids["[SEP]"],
         mask_id=ids["[MASK]"],

@@ -1,5 +1,6 @@
 """HTML in a column of texts is refused, prose that speaks of a tag is not."""
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -89,4 +90,6 @@ def test_a_column_of_html_is_refused_unless_its_format_is_named(
         assert plan_units(files.match(path), reading=READING)
     units = plan_units(files.match(path), reading=READING, input_format=format)
     found = [item for unit in units for item in read_unit(unit, READING)]
-    assert [item for text, item in zip(texts, found, strict=True) if text] == [document(text) for text in texts if text]
+    assert [item for text, item in zip(texts, found, strict=True) if text] == [
+        dataclasses.replace(document(text), language="") for text in texts if text
+    ]

@@ -152,7 +152,7 @@ def test_a_flag_can_give_what_the_file_leaves_out() -> None:
 
 def test_every_option_of_a_section_is_a_flag() -> None:
     flags = build_options.flags()
-    assert {name for name in flags if "." not in name} == {"output", "preset", "compat", "report"}
+    assert {name for name in flags if "." not in name} == {"output", "preset", "compat", "report", "on_event"}
     for stage in STAGES:
         for name in options_of(stage.options_class):
             assert (f"{stage.name}.{name}" in flags) != (name in stage.decides)

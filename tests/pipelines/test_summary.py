@@ -62,7 +62,7 @@ def examples(
     (shard,) = manifest["shards"]
     (counts,) = manifest["counts"].values()
     assert manifest["decided"] == {
-        "duplicate_pieces": "first",
+        "duplicate_pieces": "last",
         "mask_unit": "piece",
         "one_seed": False,
         "unicode": "15.1.0",
@@ -89,8 +89,9 @@ def test_a_text_of_sentences_is_used_and_known(
 
 def test_an_article_a_line_is_hardly_used(capsys: pytest.CaptureFixture[str], real_text: Path, tmp_path: Path) -> None:
     lines = as_long_lines(real_text, tmp_path / "lines")
-    counts, printed, (warning,) = examples(capsys, lines, tmp_path / "out")
+    counts, printed, (labels, warning) = examples(capsys, lines, tmp_path / "out")
     assert counts["unused_tokens"] > 0.9 * counts["tokens"]
+    assert "because each sentence is a document" in labels
     used = summary.shares(counts)[0].removeprefix("text used ")
     assert f"text used {used}" in printed
     assert warning.startswith(f"maskmill examples: warning: only {used} of the text of {lines} is in examples, because")
@@ -100,9 +101,10 @@ def test_an_article_a_line_is_hardly_used(capsys: pytest.CaptureFixture[str], re
 def test_a_text_that_nothing_has_split_is_hardly_used(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     paragraphs = ["".join(CHINESE[(k + j) % 2] for j in range(8)) for k in range(20)]
     text = write(tmp_path / "text", "\n\n".join(paragraphs) + "\n")
-    counts, _, warnings = examples(capsys, text, tmp_path / "out")
+    counts, _, (labels, warning) = examples(capsys, text, tmp_path / "out")
     assert counts["unused_tokens"] > 0.5 * counts["tokens"]
-    assert "of the text" in warnings[0]
+    assert "because each sentence is a document" in labels
+    assert "of the text" in warning
 
 
 def test_a_vocabulary_of_another_language_makes_a_warning(
@@ -184,7 +186,7 @@ def test_an_eval_set_that_is_empty_makes_a_warning(capsys: pytest.CaptureFixture
     manifest, (warning,) = extract(capsys, tmp_path / "out")
     assert manifest["counts"]["eval"]["documents"] == 0
     assert warning == (
-        "maskmill extract: warning: the eval set is empty, because its share is 0.005 and there are only 97 articles; "
+        "maskmill extract: warning: the eval set is empty, because its share is 0.005 and there are only 98 articles; "
         "give --num_eval_articles the number to hold out, or 0 for no eval set."
     )
     parameters, decided = manifest["parameters"], manifest["decided"]

@@ -297,8 +297,10 @@ def test_a_file_of_another_writer_with_other_columns_is_refused(ids: list[object
 
 def test_what_is_kept_of_a_file_is_forgotten(tmp_path: Path) -> None:
     file = one_column(tmp_path / "a", [[1]] * 5)
-    reader = ParquetReader(data_set([file], (IDS,)), LocalRanges())
+    ranges = LocalRanges()
+    reader = ParquetReader(data_set([file], (IDS,)), ranges)
     one_column(tmp_path / "a", [[2]] * 4 + [[3, 3]])
+    ranges.stamps.clear()  # as if the file had not been looked at
     block = Block(0, 4, 1)
     assert reader.forget(block) is False  # a local file is read as it is
     assert read_block(reader, (IDS,), block, np.arange(1)).arrays["ids"][1].tolist() == [3, 3, 0]

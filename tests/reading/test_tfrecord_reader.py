@@ -365,7 +365,7 @@ def test_a_file_cut_while_it_is_read_is_one_sentence(tmp_path: Path) -> None:
     _, reader = reader_of({path: 300})
     reader.fetch(Block(0, 0, 256))
     Path(path).write_bytes(Path(path).read_bytes()[:-5])
-    with pytest.raises(UnusableInputError, match=r"x: this file ends before byte [0-9,]+; make or fetch it again\."):
+    with pytest.raises(UnusableInputError, match="x: this file was changed while it was read"):
         reader.fetch(Block(0, 256, 44))
 
 
