@@ -59,6 +59,7 @@ from transforms.extraction.wikitext import WikitextExtractor
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.site import Site
 from transforms.inputs.units import plan_units, read_unit
+from transforms.sentences import detection
 from transforms.sentences.punkt import SentenceSplitter
 from transforms.sentences.rules import rules_for
 from transforms.shards.duplicate_search import hash_bands
@@ -164,12 +165,14 @@ class Cases:
         return {"documents": _digest(texts)}
 
     def sentences(self) -> dict[str, str]:
-        """Sentences of several languages and scripts."""
+        """Sentences of several languages and scripts, and what language they are in."""
         found = {}
         for line in (TEXTS / "sentences.tsv").read_text().splitlines():
             code, text = line.split("\t")
             splitter = SentenceSplitter(rules_for(code))
             found[code] = _digest((splitter.split_lines(f"{text}\n{text}\n".encode()), splitter.split(text.encode())))
+            language = detection.detect_language(text.encode()), detection.is_plainly_in(code, text.encode(), 64)
+            found[f"language of {code}"] = _digest(language)
         return found
 
     def vocabularies(self) -> dict[str, str]:

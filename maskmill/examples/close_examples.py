@@ -174,7 +174,9 @@ def close_picked(picked: PickedExamples | None, parameters: Mapping[str, Any], o
             }
         ]
         setup = picked.setup
-        data = {"examples": dataclasses.asdict(setup.masking) | dataclasses.asdict(setup.objective)}
+        options = dataclasses.asdict(setup.masking) | dataclasses.asdict(setup.objective)
+        columns = {name: getattr(setup.plan.format, name) for name in ("feature_names", "special_tokens_mask")}
+        data = {"examples": options | columns}
         data |= _for_readers(setup, output, there)
     manifest.write_manifest(
         output,

@@ -134,6 +134,10 @@ def plan_of(made: Mapping[str, Any]) -> ExamplesPlan:
       UnusableInputError: an option is not as it can be.
     """
     options = parameters_of(made)
+    if "examples" in made:  # of picked ones; earlier versions did not say there which columns they have
+        columns = [entry.get("name") for entry in made.get("schema") or () if isinstance(entry, dict)]
+        options.setdefault("special_tokens_mask", "special_tokens_mask" in columns)
+        options.setdefault("feature_names", "v2" if "input_word_ids" in columns else "google")
     return ExamplesPlan(
         masking=options_from(MaskingOptions, options),
         objective=options_from(ObjectiveOptions, options),

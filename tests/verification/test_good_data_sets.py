@@ -35,7 +35,7 @@ BUILDS: Mapping[str, Mapping[str, Any]] = {
     "many_random_pieces": {"mask_share": 0.25, "random_share": 0.5, "keep_share": 0.25, "format": "parquet"},
     "cased": {"do_lower_case": False},
     "another_seed": {"random_seed": 0},
-    "names_of_tensorflow_models": {"feature_names": "v2", "special_tokens_mask": True},
+    "names_of_tensorflow_models": {"feature_names": "v2", "special_tokens_mask": True, "picked": 10},
     "gzip": {"packed": True},
     "mlperf": {"compat": "mlperf", "picked": 10},
     "google": {"compat": "google", "do_whole_word_mask": True},
@@ -88,7 +88,7 @@ def options_of(name: str, folder: Path) -> dict[str, Any]:
 
 
 @pytest.mark.exhaustive_but(
-    *("pairs", "long_pairs", "shortest_pairs", "whole_words", "gzip", "mlperf", "google"),
+    *("pairs", "long_pairs", "shortest_pairs", "whole_words", "names_of_tensorflow_models", "gzip", "mlperf", "google"),
     *("sentence_order_with_ngrams", "full_sentences", "filled_sequences_with_spans", "blocks_of_the_recipe"),
     *("packed_sequences", "bins_of_mds", "drawn_masks", "another_tokenizer"),
 )
