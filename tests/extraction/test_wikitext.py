@@ -144,6 +144,7 @@ CASES = {
     "no tag": ("a < b and c > d, 1<p<2", "a < b and c > d, 1<p<2"),
     "poem": ("<poem>\na\nb\n</poem>", "a b"),
     "powers": ("10<sup>6</sup> m<sup>−2</sup> 2<sup>''n''</sup> e<sup>x</sup>", "10⁶ m⁻² 2ⁿ e^x"),
+    "powers that are sums": ("x<sup>''n''−''k''</sup> y<sup>n+1</sup> z<sup>n-1</sup>", "x^n−k y^n+1 z^n-1"),
     "charges": ("Ca<sup>2+</sup> N<sup>3−</sup>", "Ca²⁺ N³⁻"),
     "remarks": (
         "as said.<sup>[''citation needed'']</sup> So<sup>[ ''why?'' ]</sup>, "

@@ -112,6 +112,10 @@ TEMPLATES = {
     "it": [
         ("Passa dall'{{Calcio Ajax|N}} alla {{Calcio Juventus}}.", "Passa dall'Ajax alla Juventus."),
         (
+            "Il testo{{Cita|Romeo}} è qui.{{Cita|Romeo|p. 4}} In {{Cita|Romeo|p. 4|Romeo 1984|harv=s}} è detto.",
+            "Il testo è qui. In Romeo 1984, p. 4 è detto.",
+        ),
+        (
             "Ha {{calcola età|1970|5|5}} o {{età|5|5|1970}} anni, dal {{data|1|5|2000}}.",
             "Ha 49 o 49 anni, dal 1 maggio 2000.",
         ),

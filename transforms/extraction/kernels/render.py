@@ -78,6 +78,7 @@ from transforms.extraction.kernels.unknown_calls import (
     is_footnote,
     is_glued,
     is_on_one_line,
+    link_is_word,
     may_name_template,
     may_name_text,
     may_quote,
@@ -787,6 +788,17 @@ def put_shown(page, o, e, start, end):
 
 
 @inlined_kernel
+def put_external(page, o, e, tables):
+    """Enters what the external link that event e is shows; without a label the wiki shows a number."""
+    event = page.events[e]
+    end = np.int64(event.inner_end)
+    start = external_shows(page.text, np.int64(event.inner_start), end)
+    if start >= end and link_is_word(page.text, np.int64(event.start), np.int64(event.end), page.n):
+        return np.int64(event.end), put_hole(tables, page.out, o)
+    return put_shown(page, o, e, start, end)
+
+
+@inlined_kernel
 def put_table(page, o, e):
     """Drops the table or the hidden element that event e is. Only elements that stand within a line leave it whole."""
     if page.events[e].tag == codes.TAG_INLINE:
@@ -868,7 +880,7 @@ def put_construct(page, o, e, tables):
     if event.kind == codes.EVENT_LINK:
         return put_link(page, o, e, tables)
     if event.kind == codes.EVENT_EXTERNAL:
-        return put_shown(page, o, e, external_shows(page.text, start, end), end)
+        return put_external(page, o, e, tables)
     if event.kind == codes.EVENT_TABLE:
         return put_table(page, o, e)
     if event.kind == codes.EVENT_RAW:

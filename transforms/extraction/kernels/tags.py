@@ -311,7 +311,8 @@ def put_superscript_tag(text, p, limit, out, o):
     if c == ascii.LOWER_N and alone:
         return k, put_code_point(out, o, np.int64(SUPERSCRIPT_N))
     behind_name = o > 0 and is_alphanumeric(out[o - 1])
-    starts_sum = is_letter(c) and k < limit and (text[k] == ascii.PLUS or text[k] == ascii.HYPHEN)
+    is_sign = k < limit and (text[k] == ascii.PLUS or text[k] == ascii.HYPHEN or three_bytes(text, k) == MINUS_SIGN)
+    starts_sum = is_letter(c) and is_sign
     if j > p or (alone and behind_name and EXPONENTS[c]) or starts_sum:
         o = put_byte(out, o, ascii.CARET)
     return p, o

@@ -258,6 +258,24 @@ def is_footnote(text, start, end, n, tables):
 
 
 @lean_kernel
+def link_is_word(text, start, end, n):
+    """True if text[start:end], a link that shows its number alone, stands for a word: no footnote stands there.
+
+    It begins its line, ends its line behind a colon, or follows the only word in its bracket so far: `(see [1])`.
+    """
+    i = skip_back(text, start, 0, ascii.SPACE)
+    if i == 0 or text[i - 1] == ascii.NEWLINE:
+        return True
+    if text[i - 1] == ascii.COLON:
+        return ends_line(text, end, n)
+    word = i - (text[i - 1] == ascii.PERIOD)
+    k = word
+    while k > 0 and (is_letter(text[k - 1]) or text[k - 1] >= ascii.NOT_ASCII):
+        k -= 1
+    return i < start and 0 < k < word and text[k - 1] == ascii.OPEN_PAREN
+
+
+@lean_kernel
 def ends_line(text, i, n):
     """True if nothing but white space follows i on its line."""
     i = skip_any(text, i, n, SPACES)
