@@ -102,7 +102,8 @@ COUNT_KNOWN = 5  # calls within lines that are kept, of templates with a rule th
 COUNT_EXPANDED = 6  # calls that the dump's own definitions gave text for
 COUNT_EMPTY = 7  # calls for which they gave something that is no text
 COUNT_FAILED = 8  # calls whose definition needs a module that failed
-COUNTS = 9
+COUNT_MISSING = 9  # times that a rule read an argument that is nothing but a hole
+COUNTS = 10
 
 # Programs of rules. A selector names an argument: see rules.find_argument. A jump is a place in Tables.code, taken
 # where a test fails.

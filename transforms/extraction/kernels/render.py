@@ -52,6 +52,7 @@ from transforms.extraction.kernels.tags import put_tag
 from transforms.extraction.kernels.text import (
     BRACKET_MARK,
     HOLE,
+    HOLES,
     MARK,
     NEWLINES,
     SPACES,
@@ -68,6 +69,7 @@ from transforms.extraction.kernels.text import (
     put_mark,
     skip,
     skip_any,
+    skip_back,
     trim,
 )
 from transforms.extraction.kernels.unknown_calls import (
@@ -100,7 +102,6 @@ LONGEST_PREFIX = 60  # bytes looked at for the namespace of a link that is never
 BLOCKQUOTE = np.frombuffer(b"blockquote", np.uint8)
 COLON_OR_END = byte_set(b":\n")
 SPACED_LIST_MARKS = byte_set(b"*#:; ")
-HOLES = byte_set(bytes((HOLE,)))
 BEHIND_FORMULA = byte_set(b" ,.:;")  # what may stand between a formula and the end of its line
 
 # What is being rendered inside a construct: up to `end` in the page, then on from `resume`. A template's frame also has
@@ -399,12 +400,21 @@ def set_apart(page):
 
 
 @lean_kernel
+def begins_argument(page, o):
+    """True if nothing but white space is written before o of the argument that is being rendered."""
+    if not in_template(page):
+        return False
+    a = page.frames[page.state[STATE_DEPTH] - 1].argument
+    return a >= 0 and skip_back(page.out, o, np.int64(page.arguments[a].start), ascii.SPACE) == page.arguments[a].start
+
+
+@lean_kernel
 def put_call_hole(page, start, end, call, o, tables):
     """Writes the mark of the call text[start:end], which gave nothing: of a hole, unless it stands as a footnote does.
 
     call: its row in `calls`, -1 if it is not there.
     """
-    if is_footnote(page.text, np.int64(start), np.int64(end), page.n, tables):
+    if is_footnote(page.text, np.int64(start), np.int64(end), page.n, begins_argument(page, o), tables):
         return put_mark(page.out, o)
     if call >= 0:
         page.calls[call].kept = codes.CALL_HOLE
@@ -477,12 +487,15 @@ def finish_template(page, p, o, title, tables):
     if frame.program < 0:
         o = put_argument(page, call, frame, start)
     else:
+        missing = page.counts[codes.COUNT_MISSING]
         end = evaluate(call, frame.program, o)
         if end < 0:
             o = put_call_hole(page, frame.start, frame.resume, count_misread(page, frame), start, tables)
         else:
             count_known(page, frame, end > o, tables)
-            if end > o:
+            if page.counts[codes.COUNT_MISSING] > missing:
+                o = put_hole(tables, out, start)  # so has one of the values that it shows or asks for
+            elif end > o:
                 o = copy(out, o, end, out, start)
             elif tables.code[frame.program] != codes.OP_END and find_any(out, start, o, HOLES) < o:
                 o = put_hole(tables, out, start)  # what it would show has a hole

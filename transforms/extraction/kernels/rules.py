@@ -27,6 +27,7 @@ from transforms.extraction.kernels.quantities import (
 from transforms.extraction.kernels.tables import Tables, find, find_in_table, record
 from transforms.extraction.kernels.tags import skip_comment
 from transforms.extraction.kernels.text import (
+    HOLES,
     MINUS_SIGN,
     SUPERSCRIPT_MINUS,
     byte_set,
@@ -105,6 +106,21 @@ def has_name(call, a, place):
 
 
 @lean_kernel
+def value_of(call, a):
+    """(start, end) in the output of the value of argument `a`, trimmed, but with the holes at its ends.
+
+    A value that is nothing but a hole is empty, and counted.
+    """
+    first, last = np.int64(call.arguments[a].start), np.int64(call.arguments[a].end)
+    start, end = trim(call.out, first, last)
+    if start == end:
+        call.counts[codes.COUNT_MISSING] += find_any(call.out, first, last, HOLES) < last
+        return start, end
+    start = find_any(call.out, first, start, HOLES)
+    return start, last if find_any(call.out, end, last, HOLES) < last else end
+
+
+@lean_kernel
 def find_argument(call, selector):
     """(start, end) in the output of the argument a selector names, trimmed; an empty range if it is not given.
 
@@ -113,7 +129,7 @@ def find_argument(call, selector):
     """
     for a in range(call.last - 1, call.first - 1, -1):
         if call.arguments[a].number == selector if selector > 0 else has_name(call, a, -1 - selector):
-            return trim(call.out, np.int64(call.arguments[a].start), np.int64(call.arguments[a].end))
+            return value_of(call, a)
     return 0, 0
 
 
@@ -302,7 +318,7 @@ def put_joined(call, pc, o):
         number = call.arguments[a].number
         if number < from_number or (number - from_number) % step != 0:
             continue
-        start, end = trim(out, np.int64(call.arguments[a].start), np.int64(call.arguments[a].end))
+        start, end = value_of(call, a)
         if end <= start:
             continue
         place = pc + 5 if number == last else pc + 3

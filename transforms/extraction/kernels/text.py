@@ -51,6 +51,7 @@ MINUS_SIGN = utf8("−")
 NEWLINES = byte_set(b"\n")
 SPACES = byte_set(b" \t")
 BLANKS = byte_set(bytes((*b" \n\t\r", MARK, HOLE)))
+HOLES = byte_set(bytes((HOLE,)))
 
 
 NO_BREAK_SPACE = utf8("\u00a0")

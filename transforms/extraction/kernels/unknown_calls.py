@@ -10,8 +10,9 @@ if all of this holds:
   has letters on both sides.
 - It has one argument without a name, and others only under names that no text depends on (DOMAIN_UNREAD).
 - The template's name is not that of a database, whose argument is a key (`UN_Population`, `Data/France`).
-- That argument reads as text: it is not a sentence of its own, a file, an address, a path, a code or a small number;
-  and not a number at all if the name says that the template shows another one (`Roman`, `years ago`).
+- That argument reads as text: it is not a sentence of its own, a file, an address, a path or a code. Digits alone are
+  mostly the key of what the wiki shows, if they are no year; a number is not text either if it is small, or if the name
+  says that the template shows another one (`Roman`, `years ago`).
 
 A quotation is text wherever it stands, but as the mark of a footnote: its argument holds several sentences, and is the
 first, or has a name that such text has (DOMAIN_QUOTED). Its author and its source do not show.
@@ -38,6 +39,7 @@ from transforms.extraction.kernels.text import (
     is_capital,
     is_digit,
     is_letter,
+    read_integer,
     skip,
     skip_any,
     skip_back,
@@ -49,11 +51,14 @@ SHORTEST_QUOTATION = 40  # bytes
 MOST_UNNAMED = 3  # arguments of a quotation: its text, author and source
 LONGEST_ENTITY = 8  # bytes of `&nbsp;` and the like
 LONGEST_ELISION = 8  # bytes of `l'`, `all'`, `lorsqu'`
+LONGEST_TAG = 200  # bytes of `<span style="…">`
+FIRST_YEAR, LAST_YEAR = 1800, 2099  # of the seasons and elections that templates link to
 LONGEST_CODE = 3  # capitals of a country's code
 LANGUAGE_CODE = 2  # small letters of a language's code
 FEWEST_DIGITS = 3  # of a number that is text: a smaller one is mostly that of a note
 MOST_DIGITS = 9  # a longer one is that of a book or of a record
 ARGUMENT_STARTS = byte_set(b"|=")
+BESIDE_TAGS = byte_set(b" '")
 BARS = byte_set(b"|")
 NAME_ENDS = byte_set(b"=|{[}")
 NOT_IN_NAMES = byte_set(b":#\n")
@@ -93,6 +98,7 @@ SPACELESS_CLOSERS = tuple(map(ord, "」』）”’"))
 SPACELESS = tuple(
     (ord(first), ord(last)) for first, last in ("\u0e00\u0fff", "\u1000\u109f", "\u1780\u17ff", "々〇", "ぁ\u9fff")
 )
+FOREIGN_ZEROS = tuple(map(ord, "٠۰०০੦૦୦௦౦೦൦๐໐၀០０"))
 ELISION_MARK = ord("’")
 SIDES = np.full(ascii.NOT_ASCII, SIDE_CLOSER)  # SIDE_* of the characters of ASCII
 for _side, _characters in (
@@ -238,19 +244,44 @@ def arguments_of(text, start, end, tables):
 
 
 @lean_kernel
-def is_footnote(text, start, end, n, tables):
+def with_elements(text, start, end, n):
+    """(start, end) of the call text[start:end] with the elements such as `<b>` that hold nothing else."""
+    while True:
+        i = start
+        while i > 0 and BESIDE_TAGS[text[i - 1]]:
+            i -= 1
+        j = skip_any(text, end, n, BESIDE_TAGS)
+        if i == 0 or text[i - 1] != ascii.GREATER_THAN or text[j] != ascii.LESS_THAN or text[j + 1] != ascii.SLASH:
+            return start, end
+        opening = i - 1
+        stop = max(i - LONGEST_TAG, 0)
+        while opening > stop and text[opening] != ascii.LESS_THAN:
+            opening -= 1
+        k = 1
+        while is_alphanumeric(text[opening + k]) and text[opening + k] == text[j + 1 + k]:
+            k += 1
+        if k == 1 or is_alphanumeric(text[opening + k]) or text[j + 1 + k] != ascii.GREATER_THAN:
+            return start, end
+        start, end = opening, j + k + 2
+
+
+@lean_kernel
+def is_footnote(text, start, end, n, begins, tables):
     """True if a call that gave nothing stands where a footnote does, or is a note to editors.
+
+    begins: whether an argument of another call begins with it.
 
     A footnote stands behind a word or punctuation and before no word; without arguments also behind a space at the end
     of a sentence. A note has arguments, but none that a text depends on.
     """
     arguments = arguments_of(text, start, end, tables)
-    before = side_before(text, start)
-    after = side_after(text, end, n)
     if arguments == ARGUMENTS_NOTES:
         return True
-    if start > 0 and ARGUMENT_STARTS[text[start - 1]]:
+    start, end = with_elements(text, start, end, n)
+    if begins or (start > 0 and ARGUMENT_STARTS[text[start - 1]]):
         return False
+    before = side_before(text, start)
+    after = side_after(text, end, n)
     if before == SIDE_LETTER or before == SIDE_CLOSER:
         return after != SIDE_LETTER and after != SIDE_SPACELESS
     ends = after == SIDE_STOP or after == SIDE_LINE or text[end] == ascii.LESS_THAN
@@ -435,6 +466,26 @@ def is_file_name(out, start, end):
 
 
 @lean_kernel
+def is_foreign_digit(code):
+    """True if a code point is a digit of a script with digits of its own, or a wide one."""
+    for zero in FOREIGN_ZEROS:
+        if zero <= code < zero + 10:
+            return True
+    return False
+
+
+@lean_kernel
+def is_foreign_number(out, start, end):
+    """True if out[start:end] is nothing but digits that are not those of ASCII."""
+    while start < end:
+        code, size = code_at(out, start)
+        if not is_foreign_digit(code):
+            return False
+        start += size
+    return True
+
+
+@lean_kernel
 def reads_as_text(out, start, end, code_name):
     """True if out[start:end], not empty and trimmed, reads as a part of a sentence.
 
@@ -454,9 +505,11 @@ def reads_as_text(out, start, end, code_name):
         wide += c >= ascii.NOT_ASCII
         marks += is_blank(c) or c == ascii.HYPHEN or c == ascii.UNDERSCORE
     if letters + wide == 0:
+        if digits == end - start and not FIRST_YEAR <= read_integer(out, start, end) <= LAST_YEAR:
+            return False
         return FEWEST_DIGITS <= digits <= MOST_DIGITS and marks == 0 and not code_name
     if wide > 0:
-        return True
+        return not is_foreign_number(out, start, end)
     if find_any(out, start, end, BLANKS) < end:
         return True
     if digits > 0 or find_any(out, start, end, IN_PATHS) < end:
