@@ -153,7 +153,7 @@ def needs_brackets(out, start, end, place):
     while i < end:
         c = out[i]
         count += 1
-        if is_digit(c) or c == ascii.PERIOD:
+        if is_digit(c) or c == ascii.PERIOD or (c == ascii.COMMA and digits > 0 and letters == 0):
             digits += letters == 0
         elif is_letter(c):
             letters += 1
@@ -362,8 +362,13 @@ def is_in_text(formula):
 
 @inlined_kernel
 def open_group(formula, i, o):
-    """Opens the group whose `{` is at i."""
+    """Opens the group whose `{` is at i. An operator or a comma alone in braces is an ordinary sign, without spaces:
+    `3{,}14` is 3,14."""
     kind = formula.frames[top_frame(formula)].kind
+    sign = formula.text[i + 1]
+    is_braced = i + 2 < formula.end and formula.text[i + 2] == ascii.CLOSE_BRACE
+    if is_braced and (sign == ascii.COMMA or OPERATORS[sign]) and kind < FIRST_WAITING:
+        return i + 3, finish_atom(formula, i + 3, put_byte(formula.out, o, sign))
     is_text = kind == WAIT_TEXT or kind == GROUP_TEXT
     return i + 1, push_frame(formula, GROUP_TEXT if is_text else GROUP, o)
 
@@ -575,7 +580,10 @@ def put_escape(formula, j, o):
         return put_line_end(formula, j + 1, o)
     if SPACE_COMMANDS[c] or SPACING[c]:
         return j + 1, put_spaced(out, o, formula.first)
-    if c == ascii.EXCLAMATION or c == ascii.SLASH:
+    if c == ascii.EXCLAMATION:  # takes away the space behind a comma: `10,\\!000`
+        is_comma = o - 1 > formula.first and out[o - 1] == ascii.SPACE and out[o - 2] == ascii.COMMA
+        return j + 1, o - is_comma
+    if c == ascii.SLASH:
         return j + 1, o
     if ESCAPED[c]:
         o = put_byte(out, o, c)
