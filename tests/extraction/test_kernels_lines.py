@@ -43,6 +43,54 @@ def test_kinds_of_lines(line: str, kind: int, content: int) -> None:
     assert classify_line(text, 0, len(line) + 5, len(line))[:2] == (kind, content)
 
 
+SENTENCES_WITH_BARS = [
+    "|x + y| is at most |x| + |y| for all real numbers.",
+    "|z|² is the square of the modulus.",
+    "|a + b|<sup>2</sup> = |a|² + |b|² + 2ab holds here.",
+    "||x|| is the norm of the vector in this space.",
+    "||x + y|| ≤ ||x|| + ||y|| is the inequality:",
+    "||f||_p is its norm in [[Lp space|such a space]].",
+    "|Gui und ||Gana sind Sprachen in Botswana.",
+    "||Gana ist eine Sprache in Botswana.",
+    "!Kung and |Gui are names of languages.",
+    "|Ая и ||Гана — языки жителей Ботсваны.",
+]
+
+
+@pytest.mark.parametrize("line", SENTENCES_WITH_BARS)
+def test_sentences_that_begin_with_a_bar(line: str) -> None:
+    encoded = line.encode()
+    for before, after in (("", ""), ("Text.\n", "\nText."), ("Text.\n\n", "\n\n{|\n|a\n|}")):
+        page = before.encode() + encoded + after.encode()
+        text = np.frombuffer(page + bytes(PADDING), np.uint8).copy()
+        assert classify_line(text, len(before), len(page), len(before) + len(encoded))[0] == LINE_PROSE
+
+
+@pytest.mark.parametrize(
+    ("before", "line", "after"),
+    [
+        ("", "|x||y is a cell. It has a sentence.", ""),
+        ("", "|| x || is a cell. It has a sentence.", ""),
+        ("", "| This is a cell with a sentence.", ""),
+        ("", "|слово|это ячейка. В ней есть предложение.", ""),
+        ("", "|Text = This is a value of a template.", ""),
+        ("", "|align=left| This is a cell with a sentence.", ""),
+        ("", "|a b| and c | is a row. It has a sentence.", ""),
+        ("", "|Brown and his wife and their children", ""),
+        ("", "|+ This is a caption. It has a sentence.", ""),
+        ("", "!Name of it!!The text is a sentence.", ""),
+        ("|a\n", "|This is a cell with a sentence.", ""),
+        ("{{box\n", "|This is a value with a sentence.", ""),
+        ("", "|This is a cell with a sentence.", "\n|-"),
+        ("", "|This is a value with a sentence.", "\n}}"),
+    ],
+)
+def test_rows_of_tables_with_sentences(before: str, line: str, after: str) -> None:
+    page = (before + line + after).encode()
+    text = np.frombuffer(page + bytes(PADDING), np.uint8).copy()
+    assert classify_line(text, len(before), len(page), len(page))[0] == LINE_DROPPED
+
+
 @pytest.mark.parametrize(
     ("line", "level", "content"),
     [

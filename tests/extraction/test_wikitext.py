@@ -173,6 +173,10 @@ CASES = {
         "!Kung of the [[San|San people]] and {{nowrap|a|b}}.\n\n!!! is a band.",
         "!Kung of the San people and a.\n!!! is a band.",
     ),
+    "paragraphs that begin with a bar and go on as a sentence": (
+        "|x + y| is at most |x| + |y| here.\n\n||x|| is the norm of the vector.\n\n||Gana is one of the languages.",
+        "|x + y| is at most |x| + |y| here.\n||x|| is the norm of the vector.\n||Gana is one of the languages.",
+    ),
     "indented code": (" for (i = 0; i < n; i++) {\n   x[i] = 0;\n }\ntext", "text"),
     "indented paragraph": (
         " This paragraph was indented by a single space, and should be kept as the prose it is.",

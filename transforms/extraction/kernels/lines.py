@@ -8,6 +8,7 @@ from transforms.extraction.kernels.text import (
     SPACES,
     byte_set,
     find_any,
+    is_alphanumeric,
     is_separator,
     skip,
     skip_any,
@@ -23,6 +24,12 @@ COMMENT_END = np.frombuffer(b"-->", np.uint8)
 LIST_MARKS = byte_set(b"*#:;")
 LONGEST_BARRED = 40  # bytes between two bars
 BAR_ENDS = byte_set(b'|=[]{}<\n \t"')
+FEWEST_SPACES = 4  # of a sentence that starts with a bar
+STOPS = byte_set(b".?!:")
+NO_LETTERS = byte_set(bytes((0xC2, 0xE2)))  # first bytes of raised digits and of operators
+ROW_STARTS = byte_set(b"|!{")
+ROW_ENDS = byte_set(b"|!}")
+NO_NAMES = byte_set(b"|!-+}= \t\n")  # what starts no name or formula
 KET = utf8("⟩")
 RULER = np.frombuffer(b"----", np.uint8)
 
@@ -95,6 +102,64 @@ def starts_with_bars(text, q, n):
 
 
 @inlined_kernel
+def is_of_word(c):
+    """True for a byte of a letter or a digit, as far as its first byte tells."""
+    return is_alphanumeric(c) or (c >= ascii.NOT_ASCII and not NO_LETTERS[c])
+
+
+@lean_kernel
+def stands_among_rows(text, q, n, end):
+    """True if the line before or after text[q:end] is one of a table or a template that lost its start or its end."""
+    if end + 1 < n and ROW_ENDS[text[end + 1]]:
+        return True
+    if q < 2 or text[q - 2] == ascii.CLOSE_BRACE:
+        return False
+    i = q - 1
+    while i > 0 and text[i - 1] != ascii.NEWLINE:
+        i -= 1
+    return ROW_STARTS[text[i]] != 0
+
+
+@lean_kernel
+def is_sentence_with_bars(text, q, n):
+    """True if the line that starts with a bar or `!` is a sentence: `|x + y| is at most 1.`, `||Gana is a language.`
+
+    Its bars stand at words, with a space or a sign on one side; a cell's bar has words on both sides, or spaces. The
+    lines of a table or a template stand together, and have their first `=` before any other bar.
+    """
+    i = first = skip(text, q + 1, q + 2, text[q])
+    if NO_NAMES[text[i]]:
+        return False
+    spaces = depth = 0
+    has_bar = has_stop = False
+    while i < n and text[i] != ascii.NEWLINE:
+        c = text[i]
+        if c == ascii.OPEN_BRACKET or c == ascii.OPEN_BRACE:
+            depth += 1
+        elif c == ascii.CLOSE_BRACKET or c == ascii.CLOSE_BRACE:
+            depth -= 1
+        elif depth > 0:
+            pass
+        elif c == ascii.PIPE:
+            before = text[i - 1]
+            i = skip(text, i, n, ascii.PIPE)
+            behind = text[i]
+            is_open = before == ascii.SPACE and behind == ascii.SPACE
+            if is_open or (is_of_word(before) and is_of_word(behind)):
+                return False
+            has_bar = True
+            continue
+        elif c == ascii.EQUALS and not has_bar:
+            return False
+        elif c == ascii.EXCLAMATION and text[i + 1] == ascii.EXCLAMATION:
+            return False
+        spaces += c == ascii.SPACE
+        has_stop = has_stop or (STOPS[c] != 0 and i > first and not is_of_word(text[i + 1]))
+        i += 1
+    return has_stop and spaces >= FEWEST_SPACES and not stands_among_rows(text, q, n, i)
+
+
+@inlined_kernel
 def classify_item(text, q, n):
     """(kind, first byte of content) of a line that starts with a list's mark."""
     j = skip_any(text, q, n, LIST_MARKS)
@@ -118,7 +183,7 @@ def classify_other(text, q, n):
     if c == ascii.PIPE and starts_with_bars(text, q, n):
         return codes.LINE_PROSE, q
     if c == ascii.PIPE or (c == ascii.EXCLAMATION and divides_cells(text, q, n)):
-        return codes.LINE_DROPPED, q
+        return codes.LINE_PROSE if is_sentence_with_bars(text, q, n) else codes.LINE_DROPPED, q
     if stands_at(text, q, RULER):
         return codes.LINE_ALONE, skip(text, q, n, ascii.HYPHEN)
     if c == ascii.OPEN_BRACE and text[q + 1] == ascii.PIPE:
