@@ -266,6 +266,9 @@ def test_english_sentences(marked: str) -> None:
         "He has a B.A. in law and an M.D. from Yale. |It has fins (see lit. for more).",
         '"Who is there?" asked the king. |"Come in!" she said. |"I see." said he.',
         "Yahoo! was founded in 1994. |Jeopardy! is a show. |The play Who's Afraid? ran for years.",
+        # An exclamation mark in the name of a firm is no end.
+        "The company Yahoo! Inc. was sold. |Its name changed. |Yum! Brands grew. |He left Yahoo! |Sales fell.",
+        "It was a hit! |Brands noticed. |What a hit! |Inc. is a magazine. |He ran (Yum! Brands paid). |It failed.",
         # No mark that closes or goes on stands in front of one.
         'He said "Go. Now." |Then (so it is. Or not) he left.',
         'They call it "the rule." |Its name ("the law."), which is old, stays.',

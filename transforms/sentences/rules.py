@@ -259,5 +259,7 @@ def words_of(rules: SentenceRules) -> Words:
             if word not in ordinary and not own.get(word, 0) & words.MAY_END:
                 own[word] = own.get(word, 0) | words.NEVER
         bits = {**own, **bits}
+    if rules.words:
+        bits |= {word: bits.get(word, 0) | words.FIRM for word in data()["firms"].split()}
     flags = sum(flag for key, flag in _FLAGS.items() if next((entry[key] for entry in entries if key in entry), False))
     return Words(bits, flags)

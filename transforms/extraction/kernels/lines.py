@@ -149,9 +149,7 @@ def is_sentence_with_bars(text, q, n):
                 return False
             has_bar = True
             continue
-        elif c == ascii.EQUALS and not has_bar:
-            return False
-        elif c == ascii.EXCLAMATION and text[i + 1] == ascii.EXCLAMATION:
+        elif (c == ascii.EQUALS and not has_bar) or (c == ascii.EXCLAMATION and text[i + 1] == ascii.EXCLAMATION):
             return False
         spaces += c == ascii.SPACE
         has_stop = has_stop or (STOPS[c] != 0 and i > first and not is_of_word(text[i + 1]))

@@ -38,6 +38,7 @@ from transforms.sentences.kernels.items import is_next_item
 from transforms.sentences.kernels.spaces import space_ends
 from transforms.sentences.kernels.words import (
     ABBREVIATES,
+    FIRM,
     FLAGS,
     NO_FULL_STOPS,
     NOUNS,
@@ -74,7 +75,7 @@ _FURTHEST_WORD = 8  # characters between the end of a sentence and the first let
 
 _FEWEST_EVENTS = 512
 _ASCII_END = 0x80
-_NEWLINE, _FULL_STOP, _HYPHEN, _COLON = ord("\n"), ord("."), ord("-"), ord(":")
+_NEWLINE, _FULL_STOP, _HYPHEN, _COLON, _EXCLAMATION = ord("\n"), ord("."), ord("-"), ord(":"), ord("!")
 _OPEN_ROUND, _CLOSE_ROUND, _OPEN_SQUARE = ord("("), ord(")"), ord("[")
 _BLANK, _ZERO, _NINE = ord(" "), ord("0"), ord("9")
 _FIRST_SMALL, _LAST_SMALL, _FIRST_CAPITAL, _LAST_CAPITAL = ord("a"), ord("z"), ord("A"), ord("Z")
@@ -317,6 +318,19 @@ def _first_of_next(model, data, at, end):
 
 
 @lean_kernel
+def _is_in_name(model, data, begin, end, run, after, scratch):
+    """Whether a single `!` stands in the name of a firm: behind a capitalised word, in front of "Inc." or the like."""
+    if data[run.start] != _EXCLAMATION or run.end - run.start > 1 or after < 0:
+        return False
+    if not word_bits(model, data, after, word_end(model, data, after, end), scratch) & FIRM:
+        return False
+    at = run.start
+    while at > begin and not is_space(model, data, character_before(data, at, begin), end):
+        at = character_before(data, at, begin)
+    return character(model, data, at)[0] & UPPER != 0
+
+
+@lean_kernel
 def _mark_ends(model, data, begin, end, sentence, run, after, is_break, scratch):
     """Whether marks that white space follows end a sentence; `after` is where the next word starts, or -1."""
     following = np.int64(character(model, data, after)[0]) if after >= 0 else np.int64(0)
@@ -339,7 +353,7 @@ def _mark_ends(model, data, begin, end, sentence, run, after, is_break, scratch)
                 return is_break
             return is_break or word_bits(model, data, after, word_end(model, data, after, end), scratch) & STARTING != 0
         return is_break or (following & UPPER != 0 and not model[FLAGS] & NOUNS)
-    return True
+    return not _is_in_name(model, data, begin, end, run, after, scratch)
 
 
 @lean_kernel
@@ -427,7 +441,7 @@ def _ends_plainly(model, data, end, sentence, events, number, scratch):
     words of an abbreviation is one by itself, or the second is a single letter.
     """
     stop = events[number, AT]
-    if stop + 3 >= end or data[stop + 1] != _BLANK or not model[FLAGS] & PUNKT_LETTERS:
+    if stop + 3 >= end or data[stop] == _EXCLAMATION or data[stop + 1] != _BLANK or not model[FLAGS] & PUNKT_LETTERS:
         return False
     if not (_FIRST_CAPITAL <= data[stop + 2] <= _LAST_CAPITAL and _FIRST_SMALL <= data[stop + 3] <= _LAST_SMALL):
         return False

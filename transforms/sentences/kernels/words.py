@@ -45,6 +45,7 @@ OPENING = 1 << 21  # what starts a sentence behind a long enough one, whether it
 PLAIN = 1 << 22  # a word in which one of these stands by chance
 FINITE = 1 << 23  # a verb that counts behind a relative clause, too
 SUBORDINATE = 1 << 24  # what the first chunk of a sentence starts with if the main clause follows it
+FIRM = 1 << 27  # what a firm's name ends with: behind a name with an exclamation mark, it belongs to it
 ABBREVIATES = NEVER | MAY_END | BEFORE_NUMBER | RARELY_ENDS
 
 _LONGEST_LOOK_BACK = 64  # bytes, for the word before a full stop
