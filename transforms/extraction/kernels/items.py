@@ -1,8 +1,10 @@
 """Whether an item of a list that is no sentence says something beside names, titles, links and numbers.
 
 It explains a name ("Name – what it is"), or is a phrase with words in small letters beside its links. What stands in
-links is a title as a rule, so the wikitext tells what counts: words of the line outside links, calls and tags. Scripts
-without capitals have no small words: there, the letters outside links count.
+links is a title as a rule, and so is what stands in italics or quotes and starts with a capital; so the wikitext tells
+what counts: words of the line outside links, titles, calls and tags. A call with one argument alone (`{{small|…}}`)
+shows it as a rule: its words count. Scripts without capitals have no small words: there, the letters outside links and
+titles count.
 """
 
 from typing import NamedTuple
@@ -11,6 +13,7 @@ import numpy as np
 
 from maskmill.characters.kernels.characters import code_at
 from maskmill.kernels import ascii, inlined_kernel, lean_kernel
+from transforms.extraction.kernels import codes
 from transforms.extraction.kernels.prose import (
     CAPITAL,
     LETTER_POINTS,
@@ -26,10 +29,10 @@ from transforms.extraction.kernels.prose import (
     is_unstopped_sentence,
     letter_kind,
 )
-from transforms.extraction.kernels.text import byte_set, find_any, is_digit, is_letter
+from transforms.extraction.kernels.text import byte_set, find_any, is_digit, is_letter, skip
 
 FEWEST_WORDS = 4  # of an item in letters with capitals
-SMALL_WORDS = 2  # outside links; in an item that explains a name one long word is enough
+SMALL_WORDS = 2  # outside links; one is enough that is long or beside links, with another word that is no number
 CAPITALS_A_SMALL_WORD = 8  # with more of them, an item is a list of names
 LONG_WORD = 4  # letters of a small word that neither titles have, as `of` and `the`, nor lists of names, as `and`
 UNCASED_POINTS = 48  # of a phrase in a script without capitals, as prose.py counts them
@@ -39,18 +42,23 @@ TAG_ENDS = byte_set(b">\n")
 # What divides a name from what explains it, beside dashes with spaces around them. Colons stand in titles, too.
 DIVIDERS = tuple(map(ord, ",(，、،（；—"))
 COLONS = tuple(map(ord, ":："))
+QUOTES = tuple(map(ord, '"“”„«»'))
+NO_BREAK = len("&nbsp;")
+BOLD_MARKS = 3  # apostrophes; two or five mark italics
+BEFORE_TITLES = byte_set(b' ([{<>-/"|')
 
 
 class Words(NamedTuple):
     """What was counted of a text: its words, those that start with a small letter, such ones of LONG_WORD letters,
-    those that start with a capital, points of letters without case; whether there is a divider, and behind it or a
-    colon the small words of LONG_WORD letters and the points."""
+    those that start with a capital, points of letters without case; whether there are links, a divider, and behind the
+    divider or a colon the small words of LONG_WORD letters and the points."""
 
     words: int
     small: int
     long: int
     capitals: int
     points: int
+    linked: bool
     divided: bool
     long_behind: int
     points_behind: int
@@ -71,13 +79,40 @@ def divides(text, i, size, end, code):
 
 @inlined_kernel
 def after_markup(text, i, end, events, e):
-    """One past the link, the call, the comment or the tag that starts at i; i if none does. e: the event that may."""
+    """One past the link, the call, the comment or the tag that starts at i; i if none does. e: the event that may.
+
+    Of a call with one argument alone, where its argument starts.
+    """
     if e < len(events) and events[e].start == i and events[e].end > i:
-        return np.int64(events[e].end)
+        start = only_argument(text, events, e) if events[e].kind == codes.EVENT_TEMPLATE else -1
+        return start if start > 0 else np.int64(events[e].end)
     if text[i] == ascii.LESS_THAN and (is_letter(text[i + 1]) or text[i + 1] == ascii.SLASH):
         close = find_any(text, i, end, TAG_ENDS)
         return close + 1 if close < end else i
     return i
+
+
+@lean_kernel
+def only_argument(text, events, e):
+    """Where the argument of the call that event e is starts, if it has one alone, without a name or a call in it; else
+    -1."""
+    start = -1
+    i, end = np.int64(events[e].inner_start), np.int64(events[e].inner_end)
+    e += 1
+    while i < end:
+        while e < len(events) and events[e].start < i:
+            e += 1
+        if e < len(events) and events[e].start == i and events[e].end > i:
+            if events[e].kind == codes.EVENT_TEMPLATE:  # looking into calls in calls would take quadratic time
+                return -1
+            i = np.int64(events[e].end)
+            continue
+        if text[i] == ascii.EQUALS or (text[i] == ascii.PIPE and start > 0):
+            return -1
+        if text[i] == ascii.PIPE:
+            start = i + 1
+        i += 1
+    return start
 
 
 @inlined_kernel
@@ -91,20 +126,59 @@ def entity_end(text, i, end):
     return i
 
 
+@inlined_kernel
+def follows_number(text, i):
+    """True if a number ends before the space or the `&nbsp;` that ends at i."""
+    if text[i - 1] == ascii.SPACE:
+        return is_digit(text[i - 2])
+    return text[i - 1] == ascii.SEMICOLON and text[i - NO_BREAK] == ascii.AMPERSAND and is_digit(text[i - NO_BREAK - 1])
+
+
 @lean_kernel
-def count_words(text, start, end, events, e, tables):
-    """The Words of text[start:end]; where `events` are given, of what stands outside them, from event e on."""
+def title_end(text, i, end, tables):
+    """One past the title in italics or quotes that starts at i; i if none does. Titles start with no small letter."""
+    code, size = code_at(text, i)
+    if code == ascii.APOSTROPHE:
+        mark = skip(text, i, end, code) - i
+        if mark == 1 or mark == BOLD_MARKS:
+            return i
+        size = mark
+    elif code not in QUOTES:
+        return i
+    j = i + size
+    first = OTHER
+    while j < end and first != SMALL:
+        mark = code
+        code, size = code_at(text, j)
+        kind = letter_kind(code, tables)
+        if first == OTHER and (kind != OTHER or is_digit(code)):
+            first = max(kind, SMALL + (kind == OTHER))
+        j += size
+        if text[i] == ascii.APOSTROPHE and code == mark == ascii.APOSTROPHE:
+            return skip(text, j, end, code)
+        if text[i] != ascii.APOSTROPHE and code in QUOTES:
+            return j
+    return i
+
+
+@lean_kernel
+def count_words(text, start, end, events, e, outside, tables):
+    """The Words of text[start:end]; with `outside`, of a page's, of what stands outside titles and events from e on."""
+    linked = False
     words = small = long = capitals = points = long_behind = points_behind = 0
     divided = behind = False
     word = 0  # letters and digits of the present word
-    is_small = False
+    is_small = is_unit = False
     i = start
     while i < end:
         code, size = code_at(text, i)
         while e < len(events) and events[e].start < i:
             e += 1
-        after = after_markup(text, i, end, events, e) if len(events) > 0 else i
+        after = after_markup(text, i, end, events, e) if outside else i
+        if outside and after == i and (i == start or BEFORE_TITLES[text[i - 1]]):
+            after = title_end(text, i, end, tables)
         if after > i:
+            linked = linked or (text[i] == ascii.OPEN_BRACKET and text[i + 1] == ascii.OPEN_BRACKET)
             i = after
             word = LONG_WORD if word == 0 else word  # letters behind a link belong to it
             is_small = False
@@ -115,16 +189,20 @@ def count_words(text, start, end, events, e, tables):
                 words += 1
                 capitals += kind == CAPITAL
                 is_small = kind == SMALL
-                small += is_small
+                is_unit = is_small and follows_number(text, i)
+                small += is_small and not is_unit
             word += 1
-            long += is_small and word == LONG_WORD
+            if is_small and word == LONG_WORD:
+                long += 1
+                small += is_unit  # `45 points`, not `12 km`
             long_behind += is_small and behind and word == LONG_WORD
             more = LETTER_POINTS * (kind == UNCASED) + SIGN_POINTS * (kind == SIGN)
             points += more
             points_behind += more * behind
         elif not (code == ascii.APOSTROPHE and word > 0 and i + 1 < end and is_letter(text[i + 1])):
+            small -= is_small and not is_unit and word == 1 and code == ascii.PERIOD  # as in `b. 1970`
             word = 0
-            if code == ascii.AMPERSAND and len(events) > 0:
+            if code == ascii.AMPERSAND and outside:
                 size = max(entity_end(text, i, end) - i, 1)
                 divided = divided or (size > 1 and text[i + 2] == ascii.LOWER_D)  # `&ndash;`, `&mdash;`
             if divides(text, i, size, end, code):
@@ -132,7 +210,7 @@ def count_words(text, start, end, events, e, tables):
                 behind = True
             behind = behind or divided
         i += size
-    return Words(words, small, long, capitals, points, divided, long_behind, points_behind)
+    return Words(words, small, long, capitals, points, linked, divided, long_behind, points_behind)
 
 
 @lean_kernel
@@ -141,10 +219,13 @@ def says_something(whole, outside):
     if outside.points >= EXPLANATION_POINTS * (outside.small + outside.capitals):
         if outside.points >= UNCASED_POINTS or outside.points_behind >= EXPLANATION_POINTS:
             return True
-    if whole.words < FEWEST_WORDS or whole.small * CAPITALS_A_SMALL_WORD < whole.capitals:
+    if whole.words < FEWEST_WORDS or outside.small * CAPITALS_A_SMALL_WORD < outside.capitals:
         return False
     is_phrase = outside.small >= SMALL_WORDS and (outside.divided or outside.long > 0)
-    return is_phrase or outside.long_behind > 0
+    has_more = (
+        outside.small > 0 and outside.small + outside.capitals >= SMALL_WORDS and whole.points < EXPLANATION_POINTS
+    )
+    return is_phrase or outside.long_behind > 0 or (has_more and (outside.linked or outside.long > 0))
 
 
 @lean_kernel

@@ -280,9 +280,9 @@ def item_is_kept(page, p, o, tables):
         return True
     if in_works:
         return False
-    whole = count_words(page.out, start, o, page.events[:0], 0, tables)
+    whole = count_words(page.out, start, o, page.events[:0], 0, False, tables)
     first = state[STATE_LINE_EVENT]
-    outside = count_words(page.text, state[STATE_LINE_SOURCE], p, page.events[: page.used], first, tables)
+    outside = count_words(page.text, state[STATE_LINE_SOURCE], p, page.events[: page.used], first, True, tables)
     return says_something(whole, outside)
 
 
