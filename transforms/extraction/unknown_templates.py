@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 REPORT = "unknown_templates.tsv"
-# What is counted of a text's calls (WikitextExtractor.take_template_counts), in the order of a page store's columns.
+# What is counted of a text's calls (WikitextExtractor.take_template_counts), in the order of the report's columns.
 COUNTS = (
     "unknown_calls", "kept_arguments", "dropped_brackets", "known_calls", "expanded_calls", "calls_expanded_to_nothing",
     "failed_modules",
