@@ -209,7 +209,7 @@ def test_the_summary_has_what_a_user_asks(tmp_path: Path, capsys: pytest.Capture
 
 
 # Examples and bytes; docs/estimate.md says how much of ltgwiki's nearness is luck.
-ACCEPTED = [("enwik8", 0.02, 0.05), ("ltgwiki", 0.1, 0.05)]
+ACCEPTED = [("enwik8", 0.02, 0.05), ("ltgwiki", 0.1, 0.1)]
 
 
 @pytest.mark.builds

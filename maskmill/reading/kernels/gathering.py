@@ -64,7 +64,10 @@ def warm_up() -> None:
     at = np.zeros(1, np.int64)
     masks = np.zeros((1, 1), np.int32)
     put_labels(masks, masks, np.zeros((1, 1), np.float32), np.zeros((1, 1), np.int64))
-    scatter(np.zeros(1, np.uint8), at, at, at, np.empty((1, 1), np.uint8))
+    values = np.zeros(1, np.uint8)
+    scatter(values, at, at, at, np.empty((1, 1), np.uint8))
+    values.flags.writeable = False  # as the values of a page that is not packed
+    scatter(values, at, at, at, np.empty((1, 1), np.uint8))
     integers = [(kind, to) for kind in (np.uint8, np.uint16, np.int32) for to in (np.int32, np.int64)]
     for kind, to in (*integers, (np.uint8, np.uint8), (np.float32, np.float32)):
         gather(np.zeros((1, 1), kind), at, 0, np.empty((1, 1), to))

@@ -129,9 +129,11 @@ def entity_end(text, i, end):
 @inlined_kernel
 def follows_number(text, i):
     """True if a number ends before the space or the `&nbsp;` that ends at i."""
-    if text[i - 1] == ascii.SPACE:
+    if i > 1 and text[i - 1] == ascii.SPACE:
         return is_digit(text[i - 2])
-    return text[i - 1] == ascii.SEMICOLON and text[i - NO_BREAK] == ascii.AMPERSAND and is_digit(text[i - NO_BREAK - 1])
+    if i <= NO_BREAK or text[i - 1] != ascii.SEMICOLON or text[i - NO_BREAK] != ascii.AMPERSAND:
+        return False
+    return is_digit(text[i - NO_BREAK - 1])
 
 
 @lean_kernel
