@@ -96,7 +96,7 @@ def after_markup(text, i, end, events, e):
 def only_argument(text, events, e):
     """Where the argument of the call that event e is starts, if it has one alone, without a name or a call in it; else
     -1."""
-    start = -1
+    start = np.int64(-1)
     i, end = np.int64(events[e].inner_start), np.int64(events[e].inner_end)
     e += 1
     while i < end:
