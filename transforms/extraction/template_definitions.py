@@ -33,7 +33,7 @@ class Definitions:
 
     find: gives a template's page by its title without the namespace, a module's by its title behind MODULE_MARK, or
     None. has_rule: whether a name has a rule and stays a call. rule_names: names that have rules, which the dump may
-    redirect to local names. `asked_titles` notes the titles that were asked for; MODULE_MARK stands for all modules.
+    redirect to local names. `was_asked` is set when a template was asked for.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Definitions:
         rule_names: Iterable[str],
     ) -> None:
         self.has_rule = has_rule
-        self.asked_titles: set[str] = set()
+        self.was_asked = False
         self._find_page = find
         self._prefixes = _names_of(site, TEMPLATE_NAMESPACE)
         self._module_prefixes = _names_of(site, MODULE_NAMESPACE) | {"module"}
@@ -72,7 +72,7 @@ class Definitions:
     def definition(self, name: str) -> Definition | None:
         """The definition of the template of a name as a call has it, without the namespace; None if there is none."""
         name = self._title(name)
-        self.asked_titles.add(name)
+        self.was_asked = True
         if name not in self._parsed:
             title, text = self._find(name)
             size = len(name) + len(text or "")
@@ -98,7 +98,7 @@ class Definitions:
         if self.has_rule(name):
             return name
         title = self._title(name)
-        self.asked_titles.add(title)
+        self.was_asked = True
         if title not in self._rule_names:
             found = None
             target, text = self._find(title)
@@ -117,9 +117,8 @@ class Definitions:
         if not colon or (prefix not in self._prefixes and prefix not in self._module_prefixes):
             return None
         if prefix in self._prefixes:
-            self.asked_titles.add(name)
+            self.was_asked = True
             return self._find(name)[1]
-        self.asked_titles.add(MODULE_MARK)
         for _ in range(1 + _MOST_REDIRECTS):
             page = self._find_page((MODULE_MARK + name).encode())
             text = None if page is None else page.decode("utf-8", "replace")

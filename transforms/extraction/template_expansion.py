@@ -28,7 +28,6 @@ from transforms.extraction.options import WikitextOptions
 from transforms.extraction.parser_functions import Arguments
 from transforms.extraction.preprocessor import Call, Node, Separator, parse, plain_text
 from transforms.extraction.template_definitions import (
-    MODULE_MARK,
     MODULE_NAMESPACE,
     TEMPLATE_NAMESPACE,
     Definition,
@@ -342,7 +341,6 @@ class PageExpansion:
         function = self.expand_nodes(parts[0], frame).strip()
         prefix = (self.expander.site.namespaces.get(MODULE_NAMESPACE) or ("Module",))[0]
         title = f"{prefix}:{module}"
-        self._definitions.asked_titles.add(MODULE_MARK)
         if self._limited[title] >= _MOST_LIMITED:
             self.met_limit = True
             raise _ModuleFailedError
@@ -387,17 +385,17 @@ class PageExpansion:
         """What a module asks for, and what that depends on."""
         definitions, depth = self._definitions, self._depth
         before, self.asked = self.asked, set()
-        titles, definitions.asked_titles = definitions.asked_titles, set()
+        was_asked, definitions.was_asked = definitions.was_asked, False
         try:
             answer = getattr(self, f"_answer_{name}")(*given)
         except _ModuleFailedError:
             self._depth = depth
             answer = _CALLED_ERROR
         finally:
-            if not definitions.asked_titles <= {MODULE_MARK}:
+            if definitions.was_asked:
                 self.asked.add("templates")
             asked, self.asked = self.asked, self.asked | before
-            definitions.asked_titles |= titles
+            definitions.was_asked |= was_asked  # an answer may be asked for within another
         return answer, asked
 
     def _answer_module_text(self, title: str) -> str | None:
