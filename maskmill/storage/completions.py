@@ -33,7 +33,7 @@ WORK_DIRECTORY = ".maskmill"
 # The version of each step's output. Raise it when the output changes for the same inputs and parameters: the next run
 # then rebuilds what the older code made.
 FORMAT_VERSIONS: Mapping[str, int] = {
-    "templates": 3, "punkt": 1, "extract": 8, "duplicates": 1, "clean": 2, "text": 1, "examples": 3,
+    "templates": 3, "punkt": 1, "extract": 9, "duplicates": 1, "clean": 2, "text": 1, "examples": 3,
     "word_counts": 2, "merged_counts": 1, "vocabulary": 2, "vocabulary_report": 1
 }  # fmt: skip
 # The version of the records and tables themselves. It is part of every key, so those of other versions are not found.

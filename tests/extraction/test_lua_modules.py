@@ -287,7 +287,13 @@ def test_seconds_are_waited_for_once_a_page(monkeypatch: pytest.MonkeyPatch) -> 
         text = " ".join([*calls, "{{#invoke:Good|data}}", "{{Hello}}"])
         assert expand_page(made, title, text) == " ".join([*calls, "{{#invoke:Good|data}}", "Hello, world!"])
     assert len(started) == 2, "a process for each page"
-    assert expand_page(made, "C", "{{#invoke:Good|data}}") == "bxx"
+    assert expand_page(made, "C", f"{{{{#invoke:Good|data}}}} {calls[0]}") == f"bxx {calls[0]}"
+    assert len(started) == 3
+    assert made.given_up == {"Modulis:Bomb"}, "by two pages, and Good, which they refuse, is not"
+    made.begin_unit()
+    assert expand_page(made, "D", f"{{{{#invoke:Good|data}}}} {calls[0]}") == f"bxx {calls[0]}"
+    assert not made.given_up
+    assert len(started) == 3
     assert made.modules is not None
     made.modules.close()
 
@@ -354,6 +360,24 @@ def test_a_module_is_taken_again_on_the_next_page() -> None:
     assert forward["b"] == "done"
     assert forward["c"] == f"{busy(over)} done"
     assert forward["d"] == f"{busy(over)} done {busy(over)} {busy(10)}"
+
+
+@pytest.mark.builds
+def test_a_module_that_runs_into_its_limit_on_many_pages_is_given_up_for_the_unit() -> None:
+    over = 2_090_000
+    made = make_expander({"#Busy": BUSY, **PAGES}, modules=SMALL)
+    assert made.modules is not None
+    # What was kept before must not go on giving text, nor what was refused stay refused in the next unit.
+    for _ in range(2):
+        assert expand_page(made, "first", busy(10)) == "done"
+        for number in range(10):
+            assert expand_page(made, f"{number}", busy(over + number, 20)) == f"{busy(over + number)} done"
+        assert made.given_up == {"Modulis:Busy"}
+        assert expand_page(made, "last", f"{busy(10, 30)} {{{{#invoke:Good|data}}}}") == f"{busy(10, 30)} bxx"
+        assert made.modules.ticks < 10
+        made.begin_unit()
+    assert made.limited == 22
+    made.modules.close()
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from command_runs.commands import IN_MEMORY, TWO_PROCESSES, digests, leftovers, 
 from made_up import dump_files
 
 from pipelines.commands import cli
+from transforms.extraction.lua_process import Limits, LuaModules
 from transforms.inputs import units
 
 pytestmark = pytest.mark.long
@@ -127,6 +128,36 @@ def test_two_processes_give_the_same_bytes(expected: dict[str, str], tmp_path: P
     assert (done.returncode, done.stderr.count("Traceback")) == (0, 0), done.stderr
     assert digests(output, manifests=False) == expected
     assert leftovers(output) == []
+
+
+@pytest.mark.builds
+def test_a_module_is_given_up_the_same_on_any_number_of_workers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(LuaModules.__init__, "__defaults__", (Limits(call_instructions=200_000),))
+    monkeypatch.setattr(units, "_SMALLEST_UNIT", 4000)
+    loop = "return { f = function(frame) for _ = 1, tonumber(frame.args[1]) do end return frame.args[2] end }"
+    # Two of three pages need too much at first, later none does.
+    texts = [f"Town {i} has {{{{Busy|{10**6 if i % 3 and i < 90 else i}|people and {i} cows}}}}." for i in range(150)]
+    pages = [
+        *(article(i, text) for i, text in enumerate(texts, 1)),
+        template(200, "Busy", "{{#invoke:Busy|f|{{{1}}}|{{{2}}}}}"),
+        dump_files.page(201, "Module:Busy", loop, namespace=828, model="Scribunto"),
+    ]
+    (tmp_path / "dump.xml").write_bytes(dump_files.dump(pages))
+    found = []
+    for workers in (1, 2, 4):
+        output = tmp_path / f"text{workers}"
+        flags = ("--eval_fraction=0", "--expand_templates", f"--workers={workers}")
+        assert cli.main(["extract", f"--input={tmp_path}/*.xml", f"--output={output}", *flags]) == 0
+        found.append((digests(output, manifests=False), counts(output)["templates"]))
+    assert found[0] == found[1] == found[2]
+    assert found[0][1]["given_up_modules"] == 3
+    assert "given up modules" in capsys.readouterr().out
+    kept = (tmp_path / "text1" / "part-00000-of-00001").read_text()
+    assert "Town 0 has people and 0 cows." in kept
+    assert "Town 27 has people" not in kept, "given up"
+    assert "Town 149 has people and 149 cows." in kept, "a later unit calls it again"
 
 
 @pytest.mark.builds

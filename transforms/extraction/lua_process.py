@@ -17,7 +17,7 @@ import sys
 import weakref
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import Any, BinaryIO, Literal, NamedTuple, cast
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from transforms.extraction.lua_sandbox import TICK, Channel
@@ -57,13 +57,13 @@ class UnsureError(Exception):
 class Called(NamedTuple):
     """What a call of a module gave: its text, or None if it failed; what it asked for; what it took of a page's limit.
 
-    was_limited: whether a limit ended it.
+    limit: which limit ended it, None for none: the page's, of which other calls had used some, or one of its own.
     """
 
     text: str | None
     asked: frozenset[str]
     ticks: int
-    was_limited: bool
+    limit: Literal["page", "own", "seconds"] | None
 
 
 def libraries_folder() -> str:
@@ -144,21 +144,23 @@ class LuaModules:
           UnsureError: the page has to be done again (`begin_page`).
         """
         if self._is_over:
-            return Called(None, frozenset(("page",)), 0, was_limited=True)
+            return Called(None, frozenset(("page",)), 0, "page")
         if not self._is_whole and module in self._limited:
             raise UnsureError  # it will probably run into its limit again, so why try twice
-        left = self._page_ticks - self._ticks
-        ticks = min(self._share(self._limits.call_instructions), left)
+        own = self._share(self._limits.call_instructions)
+        ticks = min(own, self._page_ticks - self._ticks)
         if self._process is None or self._process.owner != os.getpid():  # a fork must not share its parent's
             memory = int(self._limits.memory * (1 if self._is_whole else _USED_MEMORY_SHARE))
             self._process = _Process({**self._start, "memory": memory})
         process = self._process
         message = {"call": [module, function], "frames": frames, "page": page, "ticks": ticks}
+        limit: Literal["page", "own", "seconds"] = "own" if ticks == own else "page"
         self._depth += 1
         try:
             result = process.result(message, answer)
         except EOFError:
-            self._is_over |= process.was_ended_by_seconds()
+            if process.was_ended_by_seconds():
+                self._is_over, limit = True, "seconds"
             self.close()
             # What it had asked for is not known.
             result = {"result": "limit", "asked": ["page"], "ticks": self._page_ticks}
@@ -178,7 +180,8 @@ class LuaModules:
             if self._depth == 0 and result.get("text") == "memory":
                 self.close()
         text = result["text"] if result["result"] == "text" else None
-        return Called(text, frozenset(result["asked"]), result["ticks"], result["result"] == "limit")
+        was_limited = result["result"] == "limit"
+        return Called(text, frozenset(result["asked"]), result["ticks"], limit if was_limited else None)
 
     def close(self) -> None:
         """Ends the process, whatever it does."""

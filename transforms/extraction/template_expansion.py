@@ -38,6 +38,10 @@ from transforms.inputs.site import Site
 _INVOKE = "#invoke"  # the parser function that runs a Scribunto module
 _MODIFIERS = ("subst:", "safesubst:", "msg:", "raw:")  # may stand before a template's name, in this order
 _MOST_LIMITED = 2  # calls of a module that a limit ends, before its page gives it up
+# Pages of a unit with a call of a module that a limit of the call's own ends, before the unit gives it up. One that
+# seconds end costs as much as many others.
+_MOST_LIMITED_PAGES = 10
+_PAGES_OF = {"own": 1, "seconds": 5}
 _DEEPEST_INVOCATIONS = 10  # modules that call modules by way of templates
 _MOST_RESULTS = 1 << 14  # of calls, kept for other pages
 _CALLED_ERROR = '<strong class="error"></strong>'
@@ -61,10 +65,11 @@ class Expansion(NamedTuple):
 
 
 class _Result(NamedTuple):
-    """An expansion that is kept, and what it took of a page's limits; `asked` as in PageExpansion."""
+    """An expansion that is kept, and what it took of a page's limits; `asked`, `invoked` as in PageExpansion."""
 
     expansion: Expansion
     asked: frozenset[str]
+    invoked: frozenset[str]
     steps: int
     characters: int
     ticks: int
@@ -75,7 +80,8 @@ class TemplateExpander:
     """Expands the calls of pages.
 
     definitions: the dump's. modules: runs its modules; None: calls that need one stay calls. `limited` counts the pages
-    that met a limit.
+    that met a limit. A module that ran into its limits again and again is given up until `begin_unit`: a unit is what
+    one worker reads in order, so this depends on nothing that another worker saw.
     """
 
     def __init__(
@@ -88,27 +94,40 @@ class TemplateExpander:
         self.date: datetime.date = datetime.date.fromisoformat(options.date)
         self.clock = parser_functions.clock_variables(self.date)
         self.limited = 0
+        self.given_up: set[str] = set()
+        self._limited_pages: collections.Counter[str] = collections.Counter()
         self._results: dict[str, _Result] = {}
 
-    def expand(self, title: str, calls: Iterable[str]) -> list[Expansion]:
-        """What becomes of calls of a page, each from its opening to its closing braces."""
+    def begin_unit(self) -> None:
+        """Gives no module up any more."""
+        self.given_up.clear()
+        self._limited_pages.clear()
+
+    def expand(self, title: str, calls: Iterable[str], *, counts: bool = True) -> list[Expansion]:
+        """What becomes of calls of a page, each from its opening to its closing braces.
+
+        counts: whether the page counts as limited, and so do its modules.
+        """
         calls = list(calls)
         try:
-            return self._expand(title, calls, anew=False)
+            page, found = self._expand(title, calls, anew=False)
         except UnsureError:
-            return self._expand(title, calls, anew=True)
+            page, found = self._expand(title, calls, anew=True)
+        if counts:
+            self.limited += page.met_limit
+            self._limited_pages.update(page.limited_modules)
+            self.given_up.update(m for m in page.limited_modules if self._limited_pages[m] >= _MOST_LIMITED_PAGES)
+        return found
 
-    def _expand(self, title: str, calls: Iterable[str], *, anew: bool) -> list[Expansion]:
+    def _expand(self, title: str, calls: Iterable[str], *, anew: bool) -> tuple["PageExpansion", list[Expansion]]:
         if self.modules is not None:
             self.modules.begin_page(anew=anew)
         page = PageExpansion(self, title)
-        found = [self._expand_call(page, call, is_kept=not anew) for call in calls]
-        self.limited += page.met_limit
-        return found
+        return page, [self._expand_call(page, call, is_kept=not anew) for call in calls]
 
     def _expand_call(self, page: "PageExpansion", call: str, *, is_kept: bool) -> Expansion:
         known = self._results.get(call) if is_kept else None
-        if known is None:
+        if known is None or known.invoked & self.given_up:
             known = page.result(call)
             if is_kept and "page" not in known.asked:
                 if len(self._results) >= _MOST_RESULTS:
@@ -143,7 +162,8 @@ class PageExpansion:
 
     Calls nest up to `expansion_depth`, and a runner's stack may be deep already: each level takes at most five
     of Python's frames (expand_call, _expand_template, a function, its argument, expand_nodes). `asked`: what the call
-    depends on: "page", "date", and "templates" if a module asked for some.
+    depends on: "page", "date", and "templates" if a module asked for some. `invoked`: the modules that the call has
+    called. `limited_modules`: what the page counts for, of the modules that ran into a limit of their own there.
     """
 
     def __init__(self, expander: TemplateExpander, title: str) -> None:
@@ -151,6 +171,8 @@ class PageExpansion:
         self.met_limit = False
         self._definitions = expander.definitions
         self.asked: set[str] = set()
+        self.invoked: set[str] = set()
+        self.limited_modules: dict[str, int] = {}
         self.defined: dict[str, str] = {}  # variables of the extension Variables
         self.is_in_module = False
         self._limited: collections.Counter[str] = collections.Counter()  # calls of modules that a limit has ended here
@@ -170,12 +192,13 @@ class PageExpansion:
         modules = self.expander.modules
         steps, characters, ticks = self._steps, self._characters, modules.ticks if modules else 0
         self.asked, self._is_call, self._failed, self._depth, self._invocations = set(), False, False, 0, 0
-        self.defined = {}
+        self.defined, self.invoked = {}, set()
         before, self.met_limit = self.met_limit, False
         expansion = Expansion("") if self._is_stopped else self._expand_only(text)
         result = _Result(
             expansion=expansion,
             asked=frozenset(self.asked),
+            invoked=frozenset(self.invoked),
             steps=self._steps - steps,
             characters=self._characters - characters,
             ticks=(modules.ticks if modules else 0) - ticks,
@@ -341,8 +364,10 @@ class PageExpansion:
         function = self.expand_nodes(parts[0], frame).strip()
         prefix = (self.expander.site.namespaces.get(MODULE_NAMESPACE) or ("Module",))[0]
         title = f"{prefix}:{module}"
-        if self._limited[title] >= _MOST_LIMITED:
+        self.invoked.add(title)
+        if title in self.expander.given_up or self._limited[title] >= _MOST_LIMITED:
             self.met_limit = True
+            self.asked.add("page")  # the next unit may call it again
             raise _ModuleFailedError
         template = (self.expander.site.namespaces.get(TEMPLATE_NAMESPACE) or ("Template",))[0]
         frames = {
@@ -364,10 +389,12 @@ class PageExpansion:
             self.is_in_module = before
         self._depth = depth
         self.asked |= called.asked
-        self.met_limit |= called.was_limited
+        self.met_limit |= called.limit is not None
         # A limit ends a call only where its page has a process of its own, so no other page sees what follows from it.
-        if called.was_limited and not self._invocations:
+        if called.limit is not None and not self._invocations:
             self._limited[title] += 1
+            if called.limit != "page":
+                self.limited_modules[title] = max(self.limited_modules.get(title, 0), _PAGES_OF[called.limit])
         if called.text is None:
             raise _ModuleFailedError
         self.work(len(called.text))

@@ -13,6 +13,7 @@ COUNTS = (
     "unknown_calls", "kept_arguments", "dropped_brackets", "known_calls", "expanded_calls", "calls_expanded_to_nothing",
     "failed_modules",
 )  # fmt: skip
+GIVEN_UP = "given_up_modules"  # counted as those are, once a unit of the input
 MOST_LISTED = 50
 MOST_PRINTED = 10
 

@@ -323,9 +323,14 @@ class WikitextExtractor:
         known_calls: calls of templates that a rule describes, within lines of text. expanded_calls,
         calls_expanded_to_nothing: calls that are not among these, because the dump's own definitions gave text for
         them, or something else than text. failed_modules: calls whose definition needs a module that failed.
+        given_up_modules: those that ran into their limits too often since then; from here on they are called again.
         """
         counts = {name: int(self._counts[row]) for name, row in _COUNTS.items() if self._counts[row]}
         self._counts[:] = 0
+        if self._expander is not None:
+            if self._expander.given_up:
+                counts[unknown_templates.GIVEN_UP] = len(self._expander.given_up)
+            self._expander.begin_unit()
         return counts
 
     def take_unknown_templates(self) -> list[UnknownTemplate]:
@@ -363,9 +368,9 @@ class WikitextExtractor:
         """What the wiki's own definition gives for a call of a page, for the report; empty if nothing is expanded."""
         if self._expander is None:
             return ""
-        limited = self._expander.limited
-        (given,) = self._expander.expand(title.decode("utf-8", "replace"), [call.decode("utf-8", "replace")])
-        self._expander.limited = limited  # the page is expanded once more, and counted then
+        call_text = call.decode("utf-8", "replace")
+        # The page is expanded once more, and counted then.
+        (given,) = self._expander.expand(title.decode("utf-8", "replace"), [call_text], counts=False)
         if given.is_call:
             return "(its module failed)" if given.failed else "(no definition)"
         shown = self._filter.text_of(given.text)

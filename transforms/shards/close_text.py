@@ -26,7 +26,7 @@ from transforms.shards.sentence_choice import describe_sentences
 OUTPUT_PATTERNS = ("part-*-of-*", "eval.txt", "eval-*-of-*.txt", unknown_templates.REPORT)
 
 # Counts of fragments that are of templates, not of pages.
-_TEMPLATE_COUNTS = ("definitions", *unknown_templates.COUNTS)
+_TEMPLATE_COUNTS = ("definitions", *unknown_templates.COUNTS, unknown_templates.GIVEN_UP)
 
 Counts = dict[str, dict[str, int]]
 Records = dict[str, list[str]]
