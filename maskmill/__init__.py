@@ -1,8 +1,8 @@
 """maskmill: Wikipedia dumps and text corpora to masked-language-model pre-training data.
 
-`open` reads a data set back in batches, `mix` several as one; `verify` says
-whether data are right, `summarize` and the functions beside it show what is in them, `lineage_of` from what they were
-made. All that is public is listed in `__all__`; docs/stability.md says what stays as it is.
+`open` reads a data set back in batches, `mix` several as one; `verify` says whether data are right, `summarize` and the
+functions beside it show what is in them, `lineage_of` from what they were made, and `data_sets_with` which of them may
+hold a page. All that is public is listed in `__all__`; docs/stability.md says what stays as it is.
 
 Importing this package imports nothing else: no Beam, no framework, no NumPy. A name is imported when it is first used.
 """
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from maskmill.inspection.summaries import Summary
     from maskmill.inspection.summarizing import summarize
     from maskmill.inspection.vocabularies import VocabularyFile, open_vocabulary
-    from maskmill.lineage.descendants import Descendants, made_of_source
-    from maskmill.lineage.origins import Lineage, lineage_of
+    from maskmill.lineage.origins import HoldingDataSet, Lineage, data_sets_with, lineage_of
     from maskmill.loading.loader import Loader
     from maskmill.loading.mixing import Given
     from maskmill.loading.open_and_mix import mix, open
@@ -38,9 +37,9 @@ __all__ = [
     "Comparison",
     "DecodedExample",
     "DecodedPiece",
-    "Descendants",
     "Finding",
     "Given",
+    "HoldingDataSet",
     "Lineage",
     "Loader",
     "LoaderStats",
@@ -56,9 +55,9 @@ __all__ = [
     "VocabularyFile",
     "__version__",
     "compare",
+    "data_sets_with",
     "documents_of",
     "lineage_of",
-    "made_of_source",
     "mix",
     "open",
     "open_examples",
@@ -84,8 +83,7 @@ _HOMES = {
     "inspection.summarizing": "summarize",
     "inspection.opened_texts": "OpenedTexts TextDocument open_texts",
     "inspection.vocabularies": "VocabularyFile open_vocabulary",
-    "lineage.descendants": "Descendants made_of_source",
-    "lineage.origins": "Lineage lineage_of",
+    "lineage.origins": "HoldingDataSet Lineage data_sets_with lineage_of",
     "loading.loader": "Loader",
     "loading.mixing": "Given",
     "loading.open_and_mix": "mix open",

@@ -10,7 +10,7 @@ from maskmill.reporting.input_documents import Documents, documents_of, titles_o
 from maskmill.reporting.made_from import Input, Option, Step
 from maskmill.reporting.made_stages import MadeStage
 from maskmill.reporting.measured import RowFacts, TextFacts, row_facts_of, text_facts_of
-from maskmill.reporting.samples import Follow, FrequentPiece, Samples, frequent_pieces, noting, samples_of
+from maskmill.reporting.samples import FrequentPiece, Samples, frequent_pieces, noting, samples_of
 from maskmill.storage import files, timings
 from maskmill.storage.timings import Timing
 from maskmill.verification.findings import CHECKS, Finding, Verification
@@ -161,7 +161,6 @@ def collect(
     verification: Verification | None = None,
     shards: str = "",
     with_samples: bool = True,
-    follow: Follow | None = None,
     stages: Sequence[MadeStage] | None = None,
     there: files.Listing | None = None,
 ) -> Facts:
@@ -172,7 +171,6 @@ def collect(
       verification: what `verify` found of it; None: the page is made of the manifests alone.
       shards: the numbers of the shards that were verified, as --shards takes them; empty: all.
       with_samples: whether to show how the data looks, for which the beginning of some files is read.
-      follow: finds what became of an article; None: no article is shown.
       stages: those at the path, if they were just read. there: what lies there, if that was just listed.
 
     Raises:
@@ -212,9 +210,7 @@ def collect(
         texts=text_facts_of(results),
         timings=tuple(StageTimings(stage.title, steps) for stage, steps in zip(stages, timed, strict=True) if steps),
         checked=None if verification is None else _checked(verification, shards),
-        samples=samples_of(stages, directory, unread, follow, titles, there)
-        if with_samples
-        else Samples(unread=tuple(unread)),
+        samples=samples_of(stages, directory, unread, there) if with_samples else Samples(unread=tuple(unread)),
     )
 
 

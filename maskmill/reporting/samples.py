@@ -11,9 +11,7 @@ from typing import NamedTuple
 from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
 from maskmill.inspection.decoding import DecodedExample, Words
 from maskmill.inspection.opened_examples import OpenedExamples, examples_in
-from maskmill.inspection.passages import FoundDocument
 from maskmill.reporting import shown
-from maskmill.reporting.input_documents import Titles
 from maskmill.reporting.made_stages import MadeStage
 from maskmill.reporting.measured import RowFacts
 from maskmill.storage import files
@@ -21,14 +19,10 @@ from maskmill.storage import files
 _MOST_BYTES = 1 << 20
 _MOST_LINES = 8
 _MOST_CHARACTERS = 400
-_SEARCHED_BYTES = 256 << 20
 _TEXTS = 2
 _COUNTED_EXAMPLES = 64
 _MOST_PIECES = 10  # of a word that are told apart
 _EXAMPLES = {"train": 2, "eval": 1}
-
-# Finds what became of an article, by the path of the data, the article's title, and what lies at the path.
-Follow = Callable[[str, str, files.Listing], FoundDocument]
 
 
 class SampleText(NamedTuple):
@@ -46,14 +40,12 @@ class Samples:
     """How the data looks at each stage.
 
     Attributes:
-      article: the first article at every stage; None: it cannot be followed.
       texts: the beginning of some documents.
       examples: some rows.
       word_pieces: how many words of some rows have so many pieces: (pieces, words); empty if it is not known.
       unread: why some of it cannot be shown, a sentence each: files that are missing or damaged.
     """
 
-    article: FoundDocument | None = None
     texts: tuple[SampleText, ...] = ()
     examples: tuple[DecodedExample, ...] = ()
     word_pieces: tuple[tuple[int, int], ...] = ()
@@ -95,8 +87,6 @@ def samples_of(
     stages: Sequence[MadeStage],
     path: str,
     unread: Sequence[str],
-    follow: Follow | None,
-    titles: Titles,
     there: files.Listing,
 ) -> Samples:
     """How the data of stages looks, as far as it can be read.
@@ -105,21 +95,12 @@ def samples_of(
       stages: of a build.
       path: the build's directory, or that of the one stage.
       unread: why something else cannot be read.
-      follow: finds what became of an article; None: no article is followed.
-      titles: of the first documents.
       there: what lies at the path.
     """
-    article: FoundDocument | None = None
     texts: list[SampleText] = []
     examples: list[DecodedExample] = []
     word_pieces: list[tuple[int, int]] = []
     texts_of, examples_of = ([stage for stage in stages if stage.name == name] for name in ("extract", "examples"))
-
-    def take_article(reasons: list[str]) -> None:
-        nonlocal article
-        for stage in texts_of:
-            with noting(reasons):
-                article = article or (None if follow is None else _article(stage, path, follow, titles, there))
 
     def take_texts(reasons: list[str]) -> None:
         for stage in texts_of:
@@ -139,25 +120,11 @@ def samples_of(
                 with noting(reasons):
                     word_pieces.extend(_word_pieces(stage, opened))
 
-    takes = (take_article, take_texts, take_examples)
+    takes = (take_texts, take_examples)
     reasons: list[list[str]] = [[] for _ in takes]
     files.each(path, lambda take, found: take(found), takes, reasons)  # each reads other files, and waits for a store
     found = dict.fromkeys(itertools.chain(unread, *reasons))
-    return Samples(article, tuple(texts), tuple(examples), tuple(word_pieces), tuple(found))
-
-
-def _article(stage: MadeStage, path: str, follow: Follow, titles: Titles, there: files.Listing) -> FoundDocument | None:
-    """The first article at every stage; None if the inputs are gone or have no titles, or if it may be anywhere in a
-    lot of text, because sources are mixed or MLPerf's chain shuffled it.
-    """
-    title = next(iter(titles.get("documents", ())), None)
-    is_in_order = not stage.made.get("decided", {}).get("sources") and stage.parameters.get("compat") != "mlperf"
-    if title is None or not (is_in_order or stage.bytes_of() < _SEARCHED_BYTES):
-        return None
-    try:
-        return follow(path, title, there)
-    except UnusableInputError:  # the inputs are not there any more
-        return None
+    return Samples(tuple(texts), tuple(examples), tuple(word_pieces), tuple(found))
 
 
 def _first(lines: Sequence[str]) -> tuple[str, ...]:

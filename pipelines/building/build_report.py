@@ -11,7 +11,6 @@ from maskmill.releases import fingerprints
 from maskmill.storage import completions, files, finished, manifest
 
 if TYPE_CHECKING:
-    from maskmill.inspection.passages import FoundDocument
     from maskmill.reporting.facts import Facts
     from maskmill.reporting.made_stages import MadeStage
     from maskmill.verification.findings import Verification
@@ -114,24 +113,15 @@ def collect(
     stages = stages or made_stages.find_stages(path)
     shards = shards_to_verify(stages, verified, is_local=files.is_local(path))
     if shards is None:
-        return facts.collect(path, follow=follow_article, stages=stages, there=there), None
+        return facts.collect(path, stages=stages, there=there), None
     from maskmill.verification.options import VerifyOptions
     from pipelines.verifying import verify
 
     is_local_runner = all(argument.startswith("--direct_") for argument in beam_arguments)
     options = VerifyOptions(shards=shards or None)
     verification = verify.verify([path], options, beam_arguments if is_local_runner else ())
-    found = facts.collect(
-        path, verification=verification, shards=shards, follow=follow_article, stages=stages, there=there
-    )
+    found = facts.collect(path, verification=verification, shards=shards, stages=stages, there=there)
     return found, verification
-
-
-def follow_article(path: str, title: str, there: files.Listing) -> "FoundDocument":
-    """What became of an article, for the page that shows one; see find_document."""
-    from transforms.following.followed_articles import find_document
-
-    return find_document(path, title, most_examples=1, there=there)
 
 
 def shards_to_verify(stages: Sequence["MadeStage"], verified: Verified, *, is_local: bool) -> str | None:

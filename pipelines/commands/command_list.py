@@ -299,11 +299,11 @@ COMMANDS = {
         takes_names=True,
     ),
     "lineage": Command(
-        help="follow data back to the dump, and forward to checkpoints",
+        help="follow data back to the dump; find data with a page",
         example="maskmill lineage run/step-0000001000.safetensors",
         options=f"{_COMMAND_OPTIONS}:LineageOptions",
         work="pipelines.commands.print_lineage:run",
-        usage="CHECKPOINT|SHARD|RELEASE|BUILD|DUMP [--root DIR]",
+        usage="CHECKPOINT|SHARD|RELEASE|BUILD [--page ID]",
         prints_result=True,
         takes_names=True,
     ),

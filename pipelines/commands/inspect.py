@@ -5,9 +5,7 @@ import dataclasses
 import itertools
 import os
 import random
-import shutil
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.inspection import kinds, searching
@@ -15,7 +13,6 @@ from maskmill.inspection.comparisons import compare
 from maskmill.inspection.decoding import DecodedExample
 from maskmill.inspection.opened_examples import OpenedExamples, open_examples
 from maskmill.inspection.opened_texts import OpenedTexts, TextDocument, open_texts
-from maskmill.inspection.passages import FoundDocument
 from maskmill.inspection.shown_text import as_json
 from maskmill.inspection.summarizing import summarize
 from maskmill.inspection.vocabularies import VocabularyFile, open_vocabulary
@@ -28,10 +25,6 @@ from pipelines.settings.flags import only_path
 from pipelines.stages import kernels
 from pipelines.terminal import console
 
-_MOST_LINES = 10  # of the wikitext, text, sentences and pieces of an article
-_ROWS_A_LINE = 2  # of the terminal
-_INDENT = 2
-_SPLITS = ("train", "eval")
 _TAKES_ONE = "name one path: a build, a data set, text shards, a manifest, a vocabulary or a checkpoint"
 
 
@@ -48,8 +41,6 @@ def run(names: Sequence[str], options: InspectOptions) -> None:
     path, words = _named(names, options)
     if options.html is not None:
         _write_page(path, options.html, options)
-    elif options.document is not None:
-        _show_document(path, options, options.document)
     elif options.diff is not None:
         _show_differences(path, options.diff, options)
     elif options.example is None and options.head is None:
@@ -84,68 +75,12 @@ def _write_page(path: str, html: str, options: InspectOptions) -> None:
 
     files.check_outputs([], [html])
     paths.refuse_missing(path)
-    kernels.prepare(None)  # it follows an article through every step
+    kernels.prepare(None)  # verify uses all
     facts, _ = build_report.collect(path, options.verified)
     other = None if options.diff is None else build_report.collect(options.diff, options.verified)[0]
     content = page.render(facts, other).encode()
     files.write_bytes(html, content)
     print(f"{html}: {len(content):,} bytes")
-
-
-def _show_document(path: str, options: InspectOptions, document: str) -> None:
-    """Prints what became of an article, from wikitext to text to sentences to masked rows."""
-    paths.refuse_missing(path)
-    from transforms.following.followed_articles import find_document
-
-    kernels.prepare(None)  # it follows the document through every step
-    found = find_document(path, document, vocab_file=options.vocab_file)
-    if options.format == "json":
-        print(as_json(_document_dict(found), indent=1))
-    else:
-        _print_document(found)
-
-
-def _document_dict(found: FoundDocument) -> dict[str, Any]:
-    content = dataclasses.asdict(found)
-    content["examples"] = [inspect_text.example_dict(example) for example in found.examples]
-    if found.rows is not None:
-        content["rows"] = {"files": found.rows.files, "searched": found.rows.searched, "count": found.rows.count}
-    return content
-
-
-def _print_document(found: FoundDocument) -> None:
-    out = inspect_text.printer()
-    id = f" (id {found.id})" if found.id else ""
-    out.title(f"{found.title or found.name}{id} of {found.input}")
-    if found.wikitext:
-        out.lines("as wikitext", _first(found.wikitext.splitlines()))
-    if found.text:
-        out.lines("as text", _first(found.text.splitlines()))
-    if found.outcome not in _SPLITS:
-        out.lines("what became of it", [f"left out: {found.outcome.replace('_', ' ')}"])
-    elif found.document is not None:
-        place = found.document
-        out.lines(
-            f"as sentences: document {place.document:,} of {place.file}, from line {place.line:,} on ({found.outcome})",
-            _first(place.lines),
-        )
-    if found.pieces:
-        out.lines("as pieces", _first([" ".join(pieces) for pieces in found.pieces]))
-    if found.rows is not None:
-        print(f"\nin {found.rows.count:,} examples; the {len(found.examples):,} that hold most of it:\n")
-        for number, example in enumerate(found.examples):
-            inspect_text.print_example(example, is_first=not number)
-    for sentence in found.skipped:
-        inspect_text.warn(sentence)
-
-
-def _first(lines: Sequence[str]) -> list[str]:
-    """The first lines with text, none longer than two lines of the terminal, and how many are left out."""
-    most = _ROWS_A_LINE * (shutil.get_terminal_size().columns - _INDENT) - 1
-    filled = [line for line in lines if line.strip()]
-    first = [line if len(line) <= most else f"{line[:most]}…" for line in filled[:_MOST_LINES]]
-    left = len(filled) - len(first)
-    return [*first, f"… and {left:,} more lines; --format json has all"] if left else first
 
 
 def _show_differences(path: str, other: str, options: InspectOptions) -> None:

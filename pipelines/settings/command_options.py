@@ -116,9 +116,6 @@ class InspectOptions:
         "WORD behind it, for the first one with this word",
     )
     head: int | None = option(None, help="show the first N; with --example search, the first N with the word")
-    document: str | None = option(
-        None, help="follow the article with this title or page id from the dump to the masked examples"
-    )
     diff: str | None = option(None, help="say what is different in this other path")
     html: str | None = option(None, help="write the report on PATH to this file, one page without scripts or requests")
     verified: Literal["auto", "all", "none"] = option(
@@ -147,7 +144,7 @@ class InspectOptions:
             raise UnusableInputError(
                 f"--example must be a number from 1 on, random, or search and a word, not {self.example!r}."
             )
-        shown = [name for name in ("example", "head", "document", "diff") if getattr(self, name) is not None]
+        shown = [name for name in ("example", "head", "diff") if getattr(self, name) is not None]
         if len(shown) > 1 and not (shown == ["example", "head"] and self.example == SEARCH):
             raise UnusableInputError(f"--{shown[0]} and --{shown[1]} exclude each other; give one of them.")
         if self.html is not None and shown not in ([], ["diff"]):
@@ -162,11 +159,14 @@ def _is_number(text: str | None) -> bool:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LineageOptions:
-    """The flags of `maskmill lineage`."""
+    """The flags of `maskmill lineage`.
 
-    root: str | None = option(
-        None,
-        help="below which directory to look for what was made of it: of releases or of builds (default: that of PATH)",
-    )
-    checksums: bool = option(False, help="read every file on the way, and compare its sha256; without, their sizes")
+    Raises:
+      UnusableInputError: a value is out of its range.
+    """
+
+    page: int | None = option(None, help="print which data sets below PATH may hold the page of a wiki with this id")
     json: bool = option(False, help="print one JSON object")
+
+    def __post_init__(self) -> None:
+        check_at_least(1, self, "page")

@@ -78,8 +78,7 @@ WRONG: list[tuple[Callable[[], object], str]] = [
     (lambda: maskmill.documents_of(ANYTHING, ANYTHING),
      "maskmill.documents_of: opened is 'data', a str; give an OpenedExamples."),
     (lambda: maskmill.lineage_of(_any(3)), "maskmill.lineage_of: path is 3, an int; give a str or a PathLike."),
-    (lambda: maskmill.made_of_source("data", _any(3)),
-     "maskmill.made_of_source: source is 3, an int; give a str or a PathLike."),
+    (lambda: maskmill.data_sets_with("data", _any("3")), "maskmill.data_sets_with: page is '3', a str; give an int."),
 ]  # fmt: skip
 
 
@@ -167,7 +166,7 @@ rows: list[maskmill.DecodedExample] = [examples.decoded(n) for n in maskmill.sea
 with maskmill.open_texts("data") as texts:
     lines: list[tuple[str, ...]] = [document.lines for document in maskmill.search_texts(texts, "word")]
 lineage: maskmill.Lineage | None = maskmill.lineage_of("data")
-made: list[maskmill.Descendants] = maskmill.made_of_source("builds", "dump.xml.bz2")
+holding: list[maskmill.HoldingDataSet] = maskmill.data_sets_with("builds", 12)
 print(maskmill.open_vocabulary("vocab.txt").pieces, maskmill.read_checkpoint_header("step.safetensors").arrays)
 """
 

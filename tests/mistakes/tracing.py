@@ -10,7 +10,7 @@ def row(name: str, command: str, says: str, **more: object) -> Mistake:
 MISTAKES = [
     row("nothing", "lineage", "PATH is missing; name one checkpoint, shard, release or build"),
     row("two-paths", "lineage dump.xml part-00000-of-00001", "part-00000-of-00001: this is a second path"),
-    row("no-root", "lineage dump.xml", "dump.xml: this is not a checkpoint, shard, .*; to see what was made .* --root"),
     row("nothing-there", "lineage no-such-file", "no-such-file: this is not a checkpoint, shard, release or build"),
-    row("nothing-below", "lineage dump.xml --root .", "dump.xml: nothing below .* was made of this file"),
+    row("page-zero", "lineage . --page 0", "--page must be 1 or more, not 0"),
+    row("page-below-nothing", "lineage no-such-folder --page 7", "no-such-folder: there is no such file or directory"),
 ]

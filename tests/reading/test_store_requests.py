@@ -11,7 +11,6 @@ from servers import cloud
 from servers.slow_store import CUT, Asked, Fault, SlowStore, chain, slow_store
 
 import maskmill
-from maskmill.inspection.passages import find_rows, find_text
 from maskmill.reporting import facts
 from maskmill.storage import files
 from transforms.inputs.formats import detect
@@ -70,11 +69,10 @@ def examples_of(path: str) -> str:
 def found_in(path: str) -> tuple[object, ...]:
     """What a search through all text and all rows gives."""
     with maskmill.open_texts(f"{path}/text/{SHARD}") as texts:
-        place = find_text(texts, [b"Sentence 650 of 7 is about " + b"foxes and 7 geese " * 7 + b"."])
+        places = [document.document for document in maskmill.search_texts(texts, "Sentence 650 of 7")]
         documents = sum(1 for _ in texts.all())
     with contextlib.closing(maskmill.open_examples(f"{path}/examples")) as opened:
-        rows = find_rows(opened, [examples_of(path)], opened.rows(700, 1).arrays["input_ids"][0][:40], 3)
-        return place and place.document, documents, rows.searched, rows.count, [row.pieces for row in rows.examples]
+        return places, documents, list(maskmill.search_examples(opened, "geese 650"))
 
 
 def test_verify_asks_for_few_large_parts(built: str, emulator: Mapping[str, str], tmp_path: Path) -> None:

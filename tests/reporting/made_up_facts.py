@@ -4,8 +4,6 @@ import dataclasses
 from typing import Any
 
 from maskmill.inspection.decoding import DecodedExample, DecodedPiece
-from maskmill.inspection.opened_texts import TextDocument
-from maskmill.inspection.passages import FoundDocument, HoldingRows
 from maskmill.reporting import samples
 from maskmill.reporting.facts import Facts
 from maskmill.reporting.input_documents import Documents, Rejected, SetAside
@@ -54,18 +52,6 @@ def made_up_facts(text: str = "text", **others: Any) -> Facts:
         timings=(),
         checked=None,
         samples=Samples(
-            article=FoundDocument(
-                name=text,
-                title=text,
-                id="",
-                input=text,
-                wikitext=text,
-                text=text,
-                outcome="train",
-                document=TextDocument(file=text, document=1, line=1, lines=(text,)),
-                pieces=((text,),),
-                rows=HoldingRows(files=(text,), searched=1, count=1, examples=(example,)),
-            ),
             texts=(SampleText(file=text, lines=samples._first((text,)), more=None),),
             examples=(example,),
         ),

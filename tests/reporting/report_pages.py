@@ -14,7 +14,6 @@ from made_up import dump_files
 from maskmill.reporting import facts, page
 from maskmill.verification.options import VerifyOptions
 from maskmill.verification.verifying import verify
-from pipelines.building.build_report import follow_article
 from pipelines.commands import cli
 
 SCRIPT = "<script>window.harmed = 1</script>"
@@ -131,7 +130,7 @@ class Reports:
         if name == "examples":
             return page.render(_facts(self._other / "examples"))
         if name == "not-verified":
-            return page.render(facts.collect(str(self._build), follow=follow_article))
+            return page.render(facts.collect(str(self._build)))
         if name == "damaged":
             return page.render(_facts(damaged_build(self._build)))
         if name == "hostile":
@@ -141,4 +140,4 @@ class Reports:
 
 def _facts(directory: Path) -> facts.Facts:
     verification = verify([str(directory)], VerifyOptions())
-    return facts.collect(str(directory), verification=verification, follow=follow_article)
+    return facts.collect(str(directory), verification=verification)

@@ -46,7 +46,7 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def verified(build: Path) -> Facts:
-    return facts.collect(str(build), verification=verify([str(build)]), follow=build_report.follow_article)
+    return facts.collect(str(build), verification=verify([str(build)]))
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +105,7 @@ def test_every_chart_has_its_figures(verified: Facts) -> None:
 
 @pytest.mark.builds
 def test_the_same_data_gives_the_same_page(build: Path, verified: Facts, content: str) -> None:
-    again = facts.collect(str(build), verification=verify([str(build)]), follow=build_report.follow_article)
+    again = facts.collect(str(build), verification=verify([str(build)]))
     assert again == verified
     assert page.render(again) == content
 
@@ -206,16 +206,3 @@ def test_titles_of_what_was_left_out_are_on_the_page(verified: Facts) -> None:
     assert redirects.count > 5
     assert len(redirects.titles) == 5
     assert "AccessibleComputing" in redirects.titles
-
-
-def test_the_first_article_is_followed_from_wikitext_to_a_row(verified: Facts) -> None:
-    article = verified.samples.article
-    assert article is not None
-    assert article.title == "Anarchism"
-    assert "[[political philosophy]]" in article.wikitext
-    assert article.document is not None
-    assert article.document.lines[0].startswith("Anarchism is a political philosophy")
-    assert article.pieces[0][:3] == ("ana", "##rch", "##ism")
-    assert article.rows is not None
-    assert article.rows.count > 0
-    assert len(article.examples) == 1

@@ -6,7 +6,6 @@ import pytest
 from command_runs.commands import DUMP, VOCAB
 from training_helpers import BACKEND, small_config
 
-from maskmill.lineage import descendants
 from maskmill.lineage.origins import lineage_of
 from pipelines.commands import cli
 
@@ -46,13 +45,10 @@ def test_a_release_is_traced_from_its_checkpoint_and_to_it(build_file, tmp_path,
     assert start["data"]["release_fingerprint"] == record["fingerprint"]
 
     found = lineage_of(str(release / "train"))
-    assert found.checkpoint.release_fingerprint == found.release.fingerprint == record["fingerprint"]
+    assert found.checkpoint.release_fingerprint == found.fingerprint == record["fingerprint"]
     assert [stage.stage for stage in found.stages] == ["examples", "extract"]
     assert found.sources[-1].path == str(DUMP)
     assert (found.problems, found.gaps) == ((), ())
-
-    (made,) = descendants.made_of_source(str(tmp_path / "enwiki"), DUMP.name)
-    assert [one.path for one in made.checkpoints] == [str(release / "train" / "step-0000000002.safetensors")]
 
     event = json.loads((tmp_path / "last.json").read_text())
     assert (event["event"], event["run"]["stages"][-1], event["complete"]) == ("finished", "train", True)

@@ -1,1 +1,0 @@
-"""An article is followed from the dump to its rows."""
