@@ -1,7 +1,7 @@
 """Measures how good the extracted text is and writes docs/extraction-quality.md.
 
     python -m benchmarks.extraction [--corpus NAME DUMP]... [--output FILE]
-    python -m benchmarks.extraction DIR [--source TEXT] [--wtf NODE_MODULES] [--before CHECKOUT] [--output FILE]
+    python -m benchmarks.extraction DIR [--source TEXT] [--output FILE]
 
 With a folder of dumps it measures those by language and writes docs/extraction-languages.md (benchmarks/languages.py).
 Without one it makes two measurements of the sample dump or of the named ones. The first counts left-over markup per
@@ -28,9 +28,8 @@ from pathlib import Path
 from benchmarks import languages
 from benchmarks.languages import MARKUP, Markup
 from benchmarks.measure import describe_machine, print_machine
-from benchmarks.verdicts import read_verdicts
 from benchmarks.wikiextractor_compat import ROOT, SAMPLE, cell, reference_documents
-from benchmarks.wikipedias import Dump, all_texts
+from benchmarks.wikipedias import Dump, all_texts, read_verdicts
 from transforms.sentences.punkt import SentenceSplitter
 
 VERDICTS = Path(__file__).parent / "verdicts.tsv"
@@ -74,7 +73,7 @@ def garbage(path: str) -> dict[str, tuple[Markup, float]]:
     """What each extractor leaves in the text of a dump's articles, and the CPU seconds that it took."""
     dump = Dump.open(path)
     counts = {}
-    for name, texts in all_texts(dump, dump.articles(), None):
+    for name, texts in all_texts(dump, dump.articles()):
         left = Markup()
         left.add(texts.pages)
         counts[name] = (left, texts.seconds)
@@ -178,14 +177,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", nargs="?", metavar="DIR", help="a folder of dumps of many languages")
     parser.add_argument("--source", default="", help="with DIR: a sentence on where the dumps come from")
-    parser.add_argument("--wtf", metavar="NODE_MODULES", help="with DIR: the folder that has wtf_wikipedia")
-    parser.add_argument("--before", type=Path, metavar="CHECKOUT", help="with DIR: an older checkout to compare with")
     parser.add_argument("--corpus", nargs=2, action="append", metavar=("NAME", "DUMP"))
     parser.add_argument("--output", help="the document to write")
     arguments = parser.parse_args()
     print_machine()
     if arguments.folder:
-        page = languages.document(arguments.folder, arguments.source, arguments.wtf, arguments.before)
+        page = languages.document(arguments.folder, arguments.source)
         Path(arguments.output or ROOT / "docs" / "extraction-languages.md").write_text(page, encoding="utf-8")
         print(page)
         return

@@ -1,15 +1,14 @@
 """Measures the extraction of many languages' dumps beside other extractors, for `benchmarks.extraction DIR`.
 
 Two tables: left-over markup per million characters, and the calls of templates for languages, measures and dates that
-lose their text (benchmarks/lost_text.py), with the code of another checkout beside it.
+lose their text. A call counts if it stands within a line of an article and its surroundings are in the text: two marks
+are put around the call, and the text between them is looked at when the page is extracted. Calls in tables, infoboxes,
+footnotes and other templates lose their marks and do not count.
 """
 
 import collections
 import dataclasses
-import json
-import os
 import re
-import subprocess
 import sys
 import textwrap
 from pathlib import Path
@@ -20,7 +19,6 @@ from benchmarks.wikipedias import Dump, all_texts, dumps_by_language
 
 MARKUP = ("[[", "]]", "{{", "}}", "<ref", "|}", "&nbsp;", "()", " ,")
 _WIDTH = 118
-_LOST_TEXT = Path(__file__).with_name("lost_text.py")
 _IDENTITIES = Path(transforms.extraction.__file__).parent / "data" / "identities.tsv"
 # What the measured templates mean, by their English names; those of other wikis are in the data file of identities.
 _MEANINGS = (
@@ -37,6 +35,14 @@ _MEANINGS = (
     "age",
 )
 _LANGUAGE_NAMES = r"lang|langx|lang[ -][a-z][a-z-]+"
+
+# Private characters, which no page holds.
+_OPEN, _CLOSE = "\ue000", "\ue001"
+_KEPT = re.compile(f"{_OPEN}([^{_OPEN}{_CLOSE}]*){_CLOSE}")
+_TEXT = re.compile(r"[^\W_]|[^\x00-\x7f\s«»“”„‘’‚（）「」『』、。，]")  # more than spaces, brackets and punctuation
+# The marks stand outside a space or a bracket beside the call, so that the call's own neighbours stay what they are.
+_BEFORE = " \u00a0([\"'„“«「『（"
+_AFTER = " \u00a0)]\"'“”»」』）.,;:、。，"
 
 INTRODUCTION = """\
 # The text of other languages
@@ -88,18 +94,6 @@ class Markup:
         return 1e6 * self.occurrences.total() / max(self.characters, 1)
 
 
-@dataclasses.dataclass(frozen=True)
-class LostText:
-    """Calls of templates that carry text, and those of them that give none."""
-
-    calls: int
-    lost: int
-    samples: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return f"{self.lost} ({100 * self.lost / self.calls:.1f} %)" if self.calls else "–"
-
-
 def template_names(language: str) -> str:
     """A regular expression for the names of the measured templates on a language's Wikipedia."""
     rows = (line.split("\t") for line in _IDENTITIES.read_text(encoding="utf-8").splitlines() if line[0] != "#")
@@ -108,46 +102,72 @@ def template_names(language: str) -> str:
     return "|".join([_LANGUAGE_NAMES, *(re.escape(name) for name in sorted(names, key=len, reverse=True))])
 
 
-def lost_text(dumps: list[Dump], language: str, checkout: Path) -> LostText:
-    """What the code of a checkout loses of the measured templates."""
-    command = [sys.executable, str(_LOST_TEXT), template_names(language), *(dump.path for dump in dumps)]
-    environment = {**os.environ, "PYTHONPATH": str(checkout)}
-    run = subprocess.run(command, env=environment, cwd=checkout, capture_output=True, text=True, check=True)
-    found = json.loads(run.stdout)
-    return LostText(found["calls"], found["lost"], tuple(found["samples"]))
+def mark_calls(text: str, names: re.Pattern[str]) -> str:
+    """The wikitext with marks around the calls of some templates that stand within lines and hold no other template."""
+    call = re.compile(r"\{\{[ _]*(" + names.pattern + r")[ _]*\|[^{}\n]*\}\}", names.flags)
+    pieces, done = [], 0
+    for match in call.finditer(text):
+        start, end = match.span()
+        line = text.rfind("\n", 0, start) + 1
+        if not text[line:start].strip(" *#:;'"):
+            continue
+        if start - 1 > line and text[start - 1] in _BEFORE:
+            start -= 1
+        if end < len(text) and text[end] in _AFTER:
+            end += 1
+        if start < done:
+            continue
+        pieces += [text[done:start], _OPEN, text[start:end], _CLOSE]
+        done = end
+    return "".join([*pieces, text[done:]])
 
 
-def markup_left(dumps: list[Dump], modules: str | None) -> tuple[dict[str, Markup], int]:
+def lost_text(dump: Dump, names: re.Pattern[str]) -> tuple[int, list[str]]:
+    """(calls, the lost ones with what stands before them) in the articles of a dump."""
+    extractor, calls, lost = dump.extractor(), 0, []
+    for page in dump.articles():
+        marked = mark_calls(page.text.decode("utf-8"), names)
+        if _OPEN not in marked:
+            continue
+        text = extractor.extract(page.title, marked.encode("utf-8")).decode("utf-8")
+        for match in _KEPT.finditer(text):
+            calls += 1
+            if not _TEXT.search(match[1]):
+                lost.append(f"{page.title.decode('utf-8')}: {text[max(0, match.start() - 60) : match.end()]!r}")
+    return calls, lost
+
+
+def markup_left(dumps: list[Dump]) -> tuple[dict[str, Markup], int]:
     """(what each extractor leaves in the articles of a language, their number)."""
     counts: dict[str, Markup] = collections.defaultdict(Markup)
     articles = 0
     for dump in dumps:
         pages = dump.articles()
         articles += len(pages)
-        for name, texts in all_texts(dump, pages, modules):
+        for name, texts in all_texts(dump, pages):
             counts[name].add(texts.pages)
     return counts, articles
 
 
-def templates_section(languages: dict[str, list[Dump]], here: Path, before: Path | None) -> str:
-    """The table of lost calls."""
-    lines = ["| language | calls | lost before | lost |", "|---|---|---|---|"]
+def templates_section(languages: dict[str, list[Dump]]) -> str:
+    """The table of lost calls; prints them to standard error."""
+    lines = ["| language | calls | lost |", "|---|---|---|"]
     for language, dumps in languages.items():
-        after = lost_text(dumps, language, here)
-        if not after.calls:
-            continue
-        old = str(lost_text(dumps, language, before)) if before else "–"
-        lines.append(f"| {language} | {after.calls} | {old} | {after} |")
-        for sample in after.samples:
+        names = re.compile(template_names(language), re.IGNORECASE)
+        found = [lost_text(dump, names) for dump in dumps]
+        calls, lost = sum(one for one, _ in found), [sample for _, some in found for sample in some]
+        if calls:
+            lines.append(f"| {language} | {calls} | {len(lost)} ({100 * len(lost) / calls:.1f} %) |")
+        for sample in lost:
             print(f"lost, {language}: {sample}", file=sys.stderr)
     return TEMPLATES + "\n".join(lines) + "\n\n"
 
 
-def markup_section(languages: dict[str, list[Dump]], modules: str | None) -> str:
+def markup_section(languages: dict[str, list[Dump]]) -> str:
     """The table of left-over markup."""
     rows, names = [], []
     for language, dumps in languages.items():
-        counts, articles = markup_left(dumps, modules)
+        counts, articles = markup_left(dumps)
         if not counts or not counts["maskmill"].characters:
             continue
         names = list(counts)
@@ -162,13 +182,13 @@ def markup_section(languages: dict[str, list[Dump]], modules: str | None) -> str
     return MARKUP_LEFT.format(markup=markup) + heading + "\n" + "\n".join(rows) + "\n"
 
 
-def document(folder: str, source: str, modules: str | None, before: Path | None) -> str:
+def document(folder: str, source: str) -> str:
     """The whole document on the dumps below a folder."""
     languages = dumps_by_language(folder)
     sections = [
         INTRODUCTION.format(source=source, machine=describe_machine()),
-        templates_section(languages, Path(__file__).parent.parent, before),
-        markup_section(languages, modules),
+        templates_section(languages),
+        markup_section(languages),
     ]
     return "\n\n".join(map(_wrapped, "".join(sections).strip().split("\n\n"))) + "\n"
 

@@ -24,10 +24,8 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.measure import TRAINING_LIBRARIES, describe_machine, print_machine
+from benchmarks.measure import ROOT, TRAINING_LIBRARIES, VOCABULARY, describe_machine, print_machine
 
-ROOT = Path(__file__).resolve().parent.parent
-VOCABULARY = ROOT / "tests" / "data" / "vocab.txt"
 MACHINE = "machine.txt"  # in the folder of a run: the machine that it ran on
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 

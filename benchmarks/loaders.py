@@ -15,33 +15,29 @@ the same.
 The last figures are the first batch of a data set of 500 files, and the memory of a process.
 """
 
-import argparse
 import dataclasses
 import json
-import os
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.measure import measure, print_machine, ratio
-from benchmarks.reference import VOCABULARY
-
-ROOT = Path(__file__).parent.parent
+from benchmarks import measure
+from benchmarks.measure import in_turn, maskmill, parser_of, print_machine, ratio, resolved
 
 FILES = 500  # of the data set whose first batch is measured
-GOAL = 5_000_000  # tokens a second and core, with dynamic masks
+GOAL = 5_000_000  # tokens a second and core
 MOST_MEMORY = 300_000_000  # bytes
 
-ROWS = ["--objective=mlm", "--max_seq_length=512", "--max_predictions_per_seq=76", "--dupe_factor=1"]
+ROWS = ("--objective=mlm", "--max_seq_length=512", "--max_predictions_per_seq=76", "--dupe_factor=1")
 KINDS: Mapping[str, Sequence[str]] = {
-    "static": [],
-    "dynamic": ["--dynamic_masking", "--special_tokens_mask"],
-    "packed": ["--dynamic_masking", "--nofull_sentences", "--pack"],
+    "static": (),
+    "dynamic": ("--dynamic_masking", "--special_tokens_mask"),
+    "packed": ("--dynamic_masking", "--nofull_sentences", "--pack"),
 }
 FORMATS = ("tfrecord", "parquet", "mds")
-OTHERS_ENVIRONMENT = {
+PEERS_ENVIRONMENT = {
     "HF_HUB_OFFLINE": "1",
     "OMP_NUM_THREADS": "1",
     "TF_CPP_MIN_LOG_LEVEL": "3",
@@ -49,204 +45,152 @@ OTHERS_ENVIRONMENT = {
     # Otherwise transformers and datasets import TensorFlow, too, whose LLVM and that of PyTorch's Triton are at odds.
     "USE_TF": "0",
 }
+# Under the other Python: ours in a framework, then the frameworks' own; name, loader of peers.py, kind and format.
+WITH_FRAMEWORKS = (
+    ("maskmill, tfrecord, as PyTorch tensors", "torch", "dynamic", "tfrecord"),
+    ("maskmill, tfrecord, as tf.data.Dataset", "tf", "dynamic", "tfrecord"),
+    ("tf.data: TFRecordDataset, parse_example, no shuffling", "bare_tf", "static", "tfrecord"),
+    ("tf.data: the same with shuffle(16384)", "shuffled_tf", "static", "tfrecord"),
+    ("streaming, DataLoader", "streaming", "static", "mds"),
+    ("grain, ArrayRecord", "grain", "static", "array_record"),
+    ("streaming, DataLoader, HF collator", "streaming_collator", "dynamic", "mds"),
+    ("datasets, DataLoader, HF collator", "datasets", "dynamic", "parquet"),
+)
 
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """A loader of peer_loaders.py and the kind and format of its data; name: in the table; masks: who draws them."""
+    """A loader of peers.py, the Python that it runs under, its data, the tokens of a row, and more flags of it."""
 
     name: str
     loader: str
-    kind: str
-    format: str
-    masks: str
+    python: str
+    data: Path
+    tokens: float
+    flags: tuple[str, ...] = ()
+    kind: str = ""
+
+    def run(self) -> "Figures":
+        """Runs the loader in a process of its own."""
+        found = measure.peer(self.python, self.loader, self.data, *self.flags, **PEERS_ENVIRONMENT)
+        return Figures(rate=found["samples"] / found["cpu"], tokens=self.tokens, found=found)
 
     @property
-    def is_ours(self) -> bool:
-        return self.name.startswith("maskmill")
-
-
-OURS = [
-    Case(f"maskmill, {file_format}", "maskmill", kind, file_format, "stored" if kind == "static" else "drawn")
-    for file_format in FORMATS
-    for kind in KINDS
-]
-# Under the other Python: ours in a framework, then the frameworks' own.
-WITH_FRAMEWORKS = [
-    Case("maskmill, tfrecord, as PyTorch tensors", "torch", "dynamic", "tfrecord", "drawn"),
-    Case("maskmill, tfrecord, as tf.data.Dataset", "tf", "dynamic", "tfrecord", "drawn"),
-    Case("tf.data: TFRecordDataset, parse_example, no shuffling", "bare_tf", "static", "tfrecord", "stored"),
-    Case("tf.data: the same with shuffle(16384)", "shuffled_tf", "static", "tfrecord", "stored"),
-    Case("streaming, DataLoader", "streaming", "static", "mds", "stored"),
-    Case("grain, ArrayRecord", "grain", "static", "array_record", "stored"),
-    Case("streaming, DataLoader, HF collator", "streaming_collator", "dynamic", "mds", "drawn"),
-    Case("datasets, DataLoader, HF collator", "datasets", "dynamic", "parquet", "drawn"),
-]
+    def masks(self) -> str:
+        """Where the masks come from."""
+        return "stored" if self.kind == "static" else "drawn"
 
 
 @dataclasses.dataclass(frozen=True)
 class Figures:
-    """What a run of a case gave; see peer_loaders.py."""
+    """What a run gave: samples for a CPU second, the tokens of one, and what peers.py printed."""
 
-    samples: int
-    cpu: float
-    first_batch: float
-    first_batch_cpu: float
-    imported: int
-    largest: int
-    versions: Sequence[str]
+    rate: float
+    tokens: float
+    found: dict[str, Any]
 
     @property
-    def rate(self) -> float:
-        """Samples for a CPU second."""
-        return self.samples / self.cpu
+    def tokens_a_second(self) -> float:
+        return self.rate * self.tokens
+
+    @property
+    def megabytes(self) -> float:
+        """The most memory of the process."""
+        return float(self.found["largest"] / 1e6)
 
 
-class Bench:
-    """Makes data sets and runs loaders on them."""
-
-    def __init__(self, arguments: argparse.Namespace, scratch: Path) -> None:
-        self._arguments, self._scratch = arguments, scratch
-
-    def make(self, kind: str, file_format: str, text: Path, name: str = "") -> None:
-        """Writes the rows of a text."""
-        command = [sys.executable, "-m", "maskmill", "examples", f"--input={text}/part-*", "--workers=1", "--quiet"]
-        command += [f"--output={self.path(kind, file_format, name)}", f"--vocab_file={self._arguments.vocab}"]
-        _run([*command, f"--format={file_format}", *ROWS, *KINDS[kind]], {})
-
-    def make_array_records(self) -> None:
-        """Writes the rows of Parquet as ArrayRecords."""
-        output = self.path("static", "array_record")
-        self._peer("write_array_records", [str(self.path("static", "parquet")), f"--output={output}"])
-
-    def path(self, kind: str, file_format: str, name: str = "") -> Path:
-        """Where a data set lies."""
-        return self._scratch / f"{file_format}-{kind}{name}"
-
-    def tokens(self, kind: str) -> float:
-        """Pieces of a row without padding, on average."""
-        counts = json.loads((self.path(kind, "tfrecord") / "manifest.json").read_text())["counts"]["train"]
-        return float(counts["example_tokens"] + counts["special_tokens"]) / float(counts["examples"])
-
-    def run(self, case: Case, seconds: float, name: str = "") -> Figures:
-        """Runs a loader for some CPU seconds."""
-        chosen = [str(self.path(case.kind, case.format, name)), f"--seconds={seconds}"]
-        chosen += [f"--vocab={self._arguments.vocab}", f"--cache={self._scratch / 'cache'}"]
-        found = self._peer(case.loader, chosen)
-        return Figures(**{field.name: found[field.name] for field in dataclasses.fields(Figures)})
-
-    def _peer(self, loader: str, arguments: Sequence[str]) -> dict[str, Any]:
-        python = sys.executable if loader == "maskmill" else self._arguments.peers
-        output = _run([python, "-m", "benchmarks.peer_loaders", loader, *arguments], OTHERS_ENVIRONMENT)
-        lines = [line for line in output.splitlines() if line.startswith("{")]
-        found: dict[str, Any] = json.loads(lines[-1])
-        return found
+def best_runs(cases: Sequence[Case], rounds: int) -> dict[Case, Figures]:
+    """The best run of each case, all in turn; prints what was imported."""
+    runs = in_turn(rounds, {case: case.run for case in cases})
+    best = {case: max(figures, key=lambda one: one.rate) for case, figures in runs.items()}
+    versions = {version for figures in best.values() for version in figures.found["versions"]}
+    print(f"Versions: {', '.join(sorted(versions))}.\n", flush=True)
+    return best
 
 
-def _run(command: Sequence[str], environment: Mapping[str, str]) -> str:
-    """The output of a command; ends the benchmark if that fails."""
-    usage = measure(command, cwd=str(ROOT), env=os.environ | {"PYTHONPATH": str(ROOT)} | environment)
-    if usage.exit_code:
-        sys.exit(f"{' '.join(command)} ended with exit code {usage.exit_code}:\n{usage.output[-2000:]}")
-    return usage.output
+def tokens_of(data: Path) -> float:
+    """Pieces of a row without padding, on average."""
+    counts = json.loads((data / "manifest.json").read_text())["counts"]["train"]
+    return float(counts["example_tokens"] + counts["special_tokens"]) / float(counts["examples"])
 
 
 def cut_into_files(text: Path, output: Path, count: int) -> None:
     """Spreads the documents of text shards over so many."""
-    shards = sorted(path for path in text.iterdir() if path.name.startswith("part-"))
-    documents = [part for shard in shards for part in shard.read_bytes().split(b"\n\n") if part.strip()]
+    documents = [part for shard in sorted(text.glob("part-*")) for part in shard.read_bytes().split(b"\n\n")]
+    documents = [part.strip(b"\n") for part in documents if part.strip()]
     output.mkdir()
     for number in range(count):
-        chosen = b"\n\n".join(part.strip(b"\n") for part in documents[number::count])
-        (output / f"part-{number:05d}-of-{count:05d}").write_bytes(chosen + b"\n\n")
+        (output / f"part-{number:05d}-of-{count:05d}").write_bytes(b"\n\n".join(documents[number::count]) + b"\n\n")
 
 
-def measured(bench: Bench, cases: Sequence[Case], rounds: int, seconds: float) -> dict[Case, Figures]:
-    """The best run of each case."""
-    best: dict[Case, Figures] = {}
-    for _ in range(rounds):
-        for case in cases:
-            figures = bench.run(case, seconds)
-            if case not in best or figures.rate > best[case].rate:
-                best[case] = figures
-    return best
+def print_first_batch(case: Case, rounds: int) -> None:
+    """Prints how long the first batch of many files takes, and what a process holds."""
+    (runs,) = in_turn(rounds, {case: case.run}).values()
+    first, cpu = (min(run.found[name] for run in runs) for name in ("first_batch", "first_batch_cpu"))
+    print(
+        f"{case.name}, {FILES} files: first batch after {first:.2f} s ({cpu:.2f} s CPU), "
+        f"{max(run.megabytes for run in runs):.0f} MB at most (goal: {MOST_MEMORY / 1e6:.0f}), "
+        f"{min(run.found['imported'] for run in runs) / 1e6:.0f} MB after imports",
+        flush=True,
+    )
 
 
-def print_speeds(bench: Bench, best: Mapping[Case, Figures]) -> None:
-    """Prints a line for each case."""
+def print_speeds(best: Mapping[Case, Figures]) -> None:
+    """Prints a line for each case; then how ours stand to the goal, and to the others that do the same."""
     print("| loader | data | masks | samples/s | tokens/s | µs a sample | MB | first batch, s |")
     print("|---|---|---|---|---|---|---|---|")
     for case, figures in best.items():
         print(
             f"| {case.name} | {case.kind} | {case.masks} | {figures.rate:,.0f} "
-            f"| {figures.rate * bench.tokens(case.kind) / 1e6:.1f} million | {1e6 / figures.rate:.1f} "
-            f"| {figures.largest / 1e6:.0f} | {figures.first_batch:.2f} |"
+            f"| {figures.tokens_a_second / 1e6:.1f} million | {1e6 / figures.rate:.1f} "
+            f"| {figures.megabytes:.0f} | {figures.found['first_batch']:.2f} |"
         )
     print()
-    versions = {version for figures in best.values() for version in figures.versions}
-    print(f"Versions: {', '.join(sorted(versions))}.\n", flush=True)
-
-
-def print_ratios(bench: Bench, best: Mapping[Case, Figures]) -> None:
-    """Prints how ours stand to the goal, and to the best of the others that do the same."""
-    dynamic = [case for case in best if case.loader == "maskmill" and case.kind == "dynamic"]
-    for case in dynamic:
-        tokens = best[case].rate * bench.tokens(case.kind)
-        print(f"{case.name}, masks drawn: {ratio(tokens, GOAL)} times the goal of {GOAL:,} tokens a second and core.")
-    for masks in ("drawn", "stored"):
-        others = [case for case in best if not case.is_ours and case.masks == masks]
-        for case in (c for c in best if others and c.is_ours and c.masks == masks and c.kind != "packed"):
-            times = [f"{ratio(best[case].rate, best[other].rate)} times {other.name}" for other in others]
-            print(f"{case.name}, masks {masks}: {'; '.join(times)}.")
+    for case, figures in best.items():
+        if not case.name.startswith("maskmill") or case.kind == "packed":
+            continue
+        others = [c for c in best if not c.name.startswith("maskmill") and c.masks == case.masks]
+        times = [f"{ratio(figures.rate, best[other].rate)} times {other.name}" for other in others]
+        times.append(f"{ratio(figures.tokens_a_second, GOAL)} times the goal of {GOAL:,} tokens a second and core")
+        print(f"{case.name}, masks {case.masks}: {'; '.join(times)}.")
     print(flush=True)
-
-
-def print_first_batches(bench: Bench, text: Path, scratch: Path, rounds: int) -> None:
-    """Prints how long the first batch of many files takes, and what a process holds."""
-    cut_into_files(text, scratch / "text", FILES)
-    for file_format in FORMATS:
-        bench.make("dynamic", file_format, scratch / "text", f"-{FILES}")
-        case = next(c for c in OURS if c.format == file_format and c.kind == "dynamic")
-        runs = [bench.run(case, 1, f"-{FILES}") for _ in range(rounds)]
-        print(
-            f"{case.name}, {FILES} files: first batch after {min(run.first_batch for run in runs):.2f} s "
-            f"({min(run.first_batch_cpu for run in runs):.2f} s CPU), "
-            f"{max(run.largest for run in runs) / 1e6:.0f} MB at most (goal: {MOST_MEMORY / 1e6:.0f}), "
-            f"{min(run.imported for run in runs) / 1e6:.0f} MB after imports",
-            flush=True,
-        )
 
 
 def main() -> None:
     """Prints the machine and the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("text", metavar="TEXT", type=lambda path: Path(path).resolve())
-    parser.add_argument("--vocab", default=str(VOCABULARY), type=lambda path: str(Path(path).resolve()))
+    parser = parser_of(__doc__, rounds=3, scratch="the data sets, which take about ten times the size of the text")
+    parser.add_argument("text", metavar="TEXT", type=resolved)
     parser.add_argument("--peers", metavar="PYTHON", help="a Python with the other projects")
-    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=5, help="CPU seconds of a run")
-    parser.add_argument("--scratch", help="folder for the data sets, which take about ten times the size of the text")
     arguments = parser.parse_args()
     print_machine()
-    cases = [*OURS, *(WITH_FRAMEWORKS if arguments.peers else [])]
+    maskmill("warm-up")
     with tempfile.TemporaryDirectory(dir=arguments.scratch) as folder:
         scratch = Path(folder)
-        bench = Bench(arguments, scratch)
-        _prepare(bench, cases, arguments.text)
-        best = measured(bench, cases, arguments.rounds, arguments.seconds)
-        print_speeds(bench, best)
-        print_ratios(bench, best)
-        print_first_batches(bench, arguments.text, scratch, arguments.rounds)
 
+        def make(text: Path, kind: str, form: str, name: str = "") -> Path:
+            output = scratch / f"{form}-{kind}{name}"
+            flags = (f"--vocab_file={arguments.vocab}", f"--format={form}", *ROWS, *KINDS[kind])
+            maskmill("examples", f"--input={text}/part-*", f"--output={output}", "--workers=1", "--quiet", *flags)
+            return output
 
-def _prepare(bench: Bench, cases: Iterable[Case], text: Path) -> None:
-    """Writes all data sets, and has the kernels compiled."""
-    measure([sys.executable, "-m", "maskmill", "warm-up"], cwd=str(ROOT))
-    for kind in KINDS:
-        for file_format in FORMATS:
-            bench.make(kind, file_format, text)
-    if any(case.format == "array_record" for case in cases):
-        bench.make_array_records()
+        def case(name: str, loader: str, kind: str, form: str, python: str = sys.executable) -> Case:
+            tokens = tokens_of(scratch / f"tfrecord-{kind}")
+            flags = (f"--seconds={arguments.seconds}", f"--vocab={arguments.vocab}", f"--cache={scratch / 'cache'}")
+            return Case(name, loader, python, scratch / f"{form}-{kind}", tokens, flags, kind)
+
+        made = {(kind, form): make(arguments.text, kind, form) for kind in KINDS for form in FORMATS}
+        cases = [case(f"maskmill, {form}", "maskmill", kind, form) for form in FORMATS for kind in KINDS]
+        if arguments.peers:
+            output = f"--output={scratch / 'array_record-static'}"
+            measure.peer(arguments.peers, "write_array_records", made["static", "parquet"], output)
+            cases += [case(*one, arguments.peers) for one in WITH_FRAMEWORKS]
+        print_speeds(best_runs(cases, arguments.rounds))
+        cut_into_files(arguments.text, scratch / "text", FILES)
+        for form in FORMATS:
+            many = make(scratch / "text", "dynamic", form, f"-{FILES}")
+            flags = ("--seconds=1",)
+            print_first_batch(Case(f"maskmill, {form}", "maskmill", sys.executable, many, 0, flags), arguments.rounds)
 
 
 if __name__ == "__main__":

@@ -1,21 +1,34 @@
-"""What all benchmarks share: the machine that a figure is taken on, and the cost of a whole command.
+"""What all benchmarks share: the machine that a figure is taken on, the cost of a command, and how cases take turns.
 
 A benchmark prints the machine first (`print_machine`). A command is measured with all processes that it starts
-(`measure`).
+(`measure`; `maskmill` for a command of ours). What is compared runs in turn (`in_turn`), so that a machine whose speed
+changes changes it for all alike.
 """
 
+import argparse
 import dataclasses
 import itertools
+import json
 import os
 import platform
 import subprocess
+import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
+from typing import Any, TypeVar
 
 import psutil
+
+ROOT = Path(__file__).resolve().parent.parent
+SAMPLE = ROOT / "tests" / "data" / "dump" / "enwiki-sample-multistream.xml.bz2"
+VOCABULARY = ROOT / "tests" / "data" / "vocab.txt"
+LENGTHS = ("--max_seq_length=512", "--max_predictions_per_seq=76", "--dupe_factor=10")
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 
 CPUINFO = Path("/proc/cpuinfo")
 LIBRARIES = ("apache-beam", "numba", "numpy")
@@ -140,6 +153,57 @@ def measure(command: Sequence[str], *, env: Mapping[str, str] | None = None, cwd
     # The system's own figure is at least the size of the process that starts the command.
     largest = max(watch.largest.values(), default=usage.ru_maxrss * 1024)
     return Usage(process.returncode, cpu, wall, largest, watch.total, output)
+
+
+def run(command: Sequence[object], cwd: Path = ROOT, **environment: str) -> Usage:
+    """Measures a command; ends the benchmark if the command fails."""
+    line = [str(part) for part in command]
+    usage = measure(line, cwd=str(cwd), env=os.environ | environment)
+    if usage.exit_code:
+        sys.exit(f"{' '.join(line)} ended with exit code {usage.exit_code}:\n{usage.output[-2000:]}")
+    return usage
+
+
+def maskmill(*arguments: object, **environment: str) -> Usage:
+    """Measures a command of maskmill; ends the benchmark if the command fails."""
+    return run([sys.executable, "-m", "maskmill", *arguments], PYTHONPATH=str(ROOT), **environment)
+
+
+def peer(python: str, *arguments: object, **environment: str) -> dict[str, Any]:
+    """Returns the JSON that a command of benchmarks/peers.py prints last, under a Python that has what it needs."""
+    output = run([python, "-m", "benchmarks.peers", *arguments], PYTHONPATH=str(ROOT), **environment).output
+    found: dict[str, Any] = json.loads([line for line in output.splitlines() if line.startswith("{")][-1])
+    return found
+
+
+def in_turn(rounds: int, cases: Mapping[Key, Callable[[], Value]]) -> dict[Key, list[Value]]:
+    """Runs each case once in each round, one after the other; returns what the runs of each gave."""
+    found: dict[Key, list[Value]] = {key: [] for key in cases}
+    for _ in range(rounds):
+        for key, case in cases.items():
+            found[key].append(case())
+    return found
+
+
+def cpu_seconds(work: Callable[[], object]) -> float:
+    """The CPU seconds that some work takes in this process."""
+    began = time.process_time()
+    work()
+    return time.process_time() - began
+
+
+def resolved(path: str) -> Path:
+    """The type of an argument that is a path: commands run in another folder."""
+    return Path(path).resolve()
+
+
+def parser_of(description: str | None, *, rounds: int, scratch: str) -> argparse.ArgumentParser:
+    """Returns a parser with the options that most benchmarks have; scratch: what its folder is for."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--vocab", default=VOCABULARY, type=resolved)
+    parser.add_argument("--rounds", type=int, default=rounds, help="how often each case runs, in turn with the others")
+    parser.add_argument("--scratch", help=f"folder for {scratch}")
+    return parser
 
 
 class _Watch(threading.Thread):

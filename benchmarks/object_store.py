@@ -1,7 +1,7 @@
 """Counts what a build asks of an object store, and compares its time with that of a local disk.
 
     python -m benchmarks.object_store [DUMP] [--in_store] [--delay 0.05] [--shard_size_mb 4] [--workers 2]
-        [--compat mlperf] [--set expand_templates=true …]
+        [--compat mlperf]
 
 DUMP (default: the sample) is built on a local disk, then into a Cloud Storage emulator on this machine, behind a
 server that answers each request after a delay, any number at a time; then the finished build is run again. Each of the
@@ -27,15 +27,12 @@ from typing import TYPE_CHECKING
 
 import psutil
 
-from benchmarks.build import SAMPLE
-from benchmarks.measure import Usage, measure, print_machine, ratio
-from benchmarks.reference import VOCABULARY
+from benchmarks.measure import ROOT, SAMPLE, VOCABULARY, Usage, maskmill, print_machine, ratio
 from maskmill.storage import files
 
 if TYPE_CHECKING:
     from servers.slow_store import Asked
 
-ROOT = Path(__file__).parent.parent
 BUCKET, BUILD = "maskmill-benchmark", "build"
 LENGTHS = ["--examples.max_seq_length=512", "--examples.max_predictions_per_seq=76"]
 _PAGE_END = b"</page>\n"
@@ -44,17 +41,12 @@ KINDS = ("list", "look", "read", "write", "copy", "delete", "bucket")
 
 def build(arguments: argparse.Namespace, dump: str, output: str, environment: dict[str, str], config: Path) -> Usage:
     """Runs a build and gives what it took; ends the benchmark if it fails."""
-    more = "".join(f"  {option.replace('=', ': ', 1)}\n" for option in arguments.set)
     config.write_text(
         f"output: {output}\ncompat: {arguments.compat}\n"
-        f"extract:\n  input: {dump}\n  shard_size_mb: {arguments.shard_size_mb}\n{more}"
+        f"extract:\n  input: {dump}\n  shard_size_mb: {arguments.shard_size_mb}\n"
         f"examples:\n  vocab_file: {VOCABULARY}\neval:\n  num_examples_to_pick: 100\nreport: none\n"
     )
-    command = [sys.executable, "-m", "maskmill", "build", str(config), *LENGTHS, f"--workers={arguments.workers}"]
-    usage = measure(command, cwd=str(ROOT), env=os.environ | environment)
-    if usage.exit_code:
-        sys.exit(f"the build ended with exit code {usage.exit_code}:\n{usage.output[-2000:]}")
-    return usage
+    return maskmill("build", config, *LENGTHS, f"--workers={arguments.workers}", **environment)
 
 
 def head_of(dump: Path, folder: Path) -> Path:
@@ -99,7 +91,6 @@ def main() -> None:
     parser.add_argument("--shard_size_mb", type=float, default=4)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--compat", default="none", choices=("none", "mlperf"))
-    parser.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="more options of extract")
     arguments = parser.parse_args()
     arguments.dump = os.path.abspath(arguments.dump)
     sys.path.insert(0, str(ROOT / "tests"))

@@ -1,13 +1,12 @@
 """Measures the CPU time that each objective and each format takes, beside BERT's exact records.
 
-    python -m benchmarks.objectives SHARD --vocab vocab.txt [--dupe_factor 10] [--repeats 3] [--scratch DIR]
+    python -m benchmarks.objectives SHARD --vocab vocab.txt [--dupe_factor 10] [--rounds 3] [--scratch DIR]
         [--run_mlm FILE --peers PYTHON]
 
 Text is tokenized, rows are drawn and written with checksums, in this process; the kernels are compiled before. A figure
-is nanoseconds of CPU for each piece of the text and each pass over it, the least of the repeats, which take turns.
-Static masks are measured with one pass and with --dupe_factor passes, each beside the exact path with as many. Goals:
-1.5 times the exact path for an objective, 2 times TFRecord for a format. (benchmarks/formats.py has whole commands and
-sizes.) Then the padding of packed rows, one pass.
+is nanoseconds of CPU for each piece of the text and each pass over it, the least of the rounds, in which all take
+turns. Static masks are measured with one pass and with --dupe_factor passes, each beside the exact path with as many.
+Goals: 1.5 times the exact path for an objective, 2 times TFRecord for a format. Then the padding of packed rows.
 
 FILE is examples/pytorch/language-modeling/run_mlm.py of huggingface/transformers, PYTHON one with numpy, datasets and
 transformers: the recipe's blocks of the same text, without masks, beside the same blocks in Parquet.
@@ -15,16 +14,13 @@ transformers: the recipe's blocks of the same text, without masks, beside the sa
 
 import argparse
 import dataclasses
-import json
-import os
-import subprocess
+import functools
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.measure import print_machine, ratio
-from benchmarks.reference import VOCABULARY
+from benchmarks.measure import in_turn, parser_of, peer, print_machine, ratio, resolved
 from maskmill.masking.objective_options import ObjectiveOptions
 from maskmill.masking.options import MaskingOptions
 from maskmill.records.examples import ExampleCounts, write_example_files
@@ -33,7 +29,6 @@ from maskmill.records.plan import ExamplesPlan
 from maskmill.records.tokenizing import wordpiece
 from maskmill.tokenization.vocabulary import Vocabulary, load_vocabulary
 
-PEER_CODE = Path(__file__).parent / "peer_code.py"
 EXACT = "nsp, exact"
 RECIPE = "blocks as run_mlm.py cuts them"
 
@@ -97,7 +92,7 @@ class Bench:
     """Writes cases into a folder, and deletes what they wrote."""
 
     def __init__(self, arguments: argparse.Namespace, vocabulary: Vocabulary, scratch: str) -> None:
-        self._shard, self._length, self._repeats = arguments.shard, arguments.max_seq_length, arguments.repeats
+        self._shard, self._length, self._rounds = str(arguments.shard), arguments.max_seq_length, arguments.rounds
         self._vocabulary, self._scratch = vocabulary, Path(scratch)
 
     def write(self, case: Case) -> Result:
@@ -119,14 +114,8 @@ class Bench:
 
     def measure(self, cases: list[Case]) -> dict[Case, Result]:
         """Writes all cases in turn, again and again; the first time, which compiles, does not count."""
-        results = {case: self.write(case) for case in cases}
-        for result in results.values():
-            result.seconds = float("inf")
-        for _ in range(self._repeats):
-            for case in cases:
-                again = self.write(case).seconds
-                results[case].seconds = min(results[case].seconds, again)
-        return results
+        runs = in_turn(1 + self._rounds, {case: functools.partial(self.write, case) for case in cases})
+        return {case: min(results[1:], key=lambda result: result.seconds) for case, results in runs.items()}
 
 
 def objectives_table(results: dict[Case, Result]) -> None:
@@ -179,23 +168,14 @@ def packing_table(bench: Bench) -> None:
     print()
 
 
-def beside_the_recipe(arguments: argparse.Namespace, ours: Result, scratch: str) -> None:
+def beside_the_recipe(arguments: argparse.Namespace, ours: Result) -> None:
     """Prints what run_mlm.py's recipe takes for the same blocks."""
     if not arguments.run_mlm:
         print("Hugging Face's recipe is left out: --run_mlm and --peers are not given.")
         return
-    output = f"{scratch}/blocks.npz"
-    command = [arguments.peers, str(PEER_CODE), "run_mlm", arguments.run_mlm, arguments.shard, arguments.vocab]
-    runs = []
-    for _ in range(arguments.repeats):
-        env = {**os.environ, "HF_HUB_OFFLINE": "1"}
-        run = subprocess.run(
-            [*command, str(arguments.max_seq_length), output], env=env, capture_output=True, text=True, check=False
-        )
-        if run.returncode:
-            print(f"Hugging Face's recipe is not installed for {arguments.peers}:\n{run.stderr[-500:]}")
-            return
-        runs.append(json.loads(run.stdout.splitlines()[-1]))
+    command = ("run_mlm", arguments.shard, f"--script={arguments.run_mlm}", f"--vocab={arguments.vocab}")
+    flags = (*command, f"--length={arguments.max_seq_length}")
+    (runs,) = in_turn(arguments.rounds, {"": lambda: peer(arguments.peers, *flags, HF_HUB_OFFLINE="1")}).values()
     best = min(runs, key=lambda figures: figures["cpu_seconds"])
     nanoseconds = best["cpu_seconds"] * 1e9 / ours.counts.tokens
     print(
@@ -206,15 +186,12 @@ def beside_the_recipe(arguments: argparse.Namespace, ours: Result, scratch: str)
 
 def main() -> None:
     """Prints the machine and the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("shard", type=lambda path: str(Path(path).resolve()))
-    parser.add_argument("--vocab", default=str(VOCABULARY), type=lambda path: str(Path(path).resolve()))
+    parser = parser_of(__doc__, rounds=3, scratch="the outputs, which take about 20 times the size of the shard")
+    parser.add_argument("shard", type=resolved)
     parser.add_argument("--max_seq_length", type=int, default=512)
     parser.add_argument("--dupe_factor", type=int, default=10)
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--run_mlm", metavar="FILE")
+    parser.add_argument("--run_mlm", metavar="FILE", type=resolved)
     parser.add_argument("--peers", metavar="PYTHON", default=sys.executable)
-    parser.add_argument("--scratch", help="folder for the outputs, which take about 20 times the size of the shard")
     arguments = parser.parse_args()
     print_machine()
     passes = sorted({1, arguments.dupe_factor})
@@ -223,13 +200,13 @@ def main() -> None:
     for file_format in FORMATS[1:]:
         cases += [Case(name, STATIC[name], passes[-1], file_format) for name in (EXACT, "mlm", "mlm, packed")]
         cases += [Case(name, DYNAMIC[name], 1, file_format) for name in ("mlm", RECIPE)]
-    with tempfile.TemporaryDirectory(dir=arguments.scratch) as scratch, tempfile.TemporaryDirectory() as blocks:
-        bench = Bench(arguments, load_vocabulary(arguments.vocab), scratch)
+    with tempfile.TemporaryDirectory(dir=arguments.scratch) as scratch:
+        bench = Bench(arguments, load_vocabulary(str(arguments.vocab)), scratch)
         results = bench.measure(cases)
         objectives_table(results)
         formats_table(results)
         packing_table(bench)
-        beside_the_recipe(arguments, results[Case(RECIPE, DYNAMIC[RECIPE], 1, "parquet")], blocks)
+        beside_the_recipe(arguments, results[Case(RECIPE, DYNAMIC[RECIPE], 1, "parquet")])
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Compares the text of articles with their rendered pages, word by word. Also run with an older checkout.
+"""Compares the text of articles with their rendered pages, word by word.
 
-    python -m benchmarks.rendered FILE... [--templates 40] [--passages 20]
+    python -m benchmarks.rendered FILE...
 
 FILE holds records of Wikimedia Enterprise, one a line, which have an article's HTML beside its wikitext (`*.ndjson`,
 `*.ndjson.gz`, `*.tar.gz` of such files). The words of the text that the default options make are aligned with all words
@@ -9,10 +9,7 @@ that a reader of the page sees. Prints for each language
 - how many words of its paragraphs, of these the words that templates write, and of its list items outside appendices
   and lists of works stand in the text, in their order; words of sentences that `--holes drop` drops are a column of
   their own, and not among those of which a share is given,
-- which share of the text's words stand on the page,
-
-and for each template how many calls within paragraphs and list items gave exactly what the page shows, with the first
-that did not. `--passages` prints lost passages and such as stand on no page.
+- which share of the text's words stand on the page.
 """
 
 import argparse
@@ -21,6 +18,7 @@ import collections
 import dataclasses
 import difflib
 import gzip
+import itertools
 import json
 import re
 import tarfile
@@ -60,7 +58,6 @@ _UNSEEN_CLASS = re.compile(r"\b(noprint|mw-editsection|geo-nondefault|geo-multi-
 _HAN_AND_KANA = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # a character of these counts as a word
 _WORD = re.compile(f"[{_HAN_AND_KANA}]|(?:(?![{_HAN_AND_KANA}])[^\\W_])+")
 _ANCHOR = 3  # words in a row that stand once in both texts, and so belong together
-_CONTEXT = 6  # words that are printed before a passage
 
 
 class _Tree(HTMLParser):
@@ -101,24 +98,16 @@ class _Tree(HTMLParser):
 
 
 @dataclasses.dataclass
-class Call:
-    """A call of one template, or of several with text between them (then without a name), by the words it writes."""
-
-    name: str
-    kind: int
-    start: int
-    end: int
-
-
-@dataclasses.dataclass
 class RenderedPage:
-    """The words of a page in their order; kinds, blocks (paragraphs, items, cells) and calls (-1: none) are numbers."""
+    """The words of a page in their order, the kind and block of each, and whether a template wrote it.
+
+    A block is a paragraph, an item of a list or a cell of a table.
+    """
 
     words: list[str] = dataclasses.field(default_factory=list)
     kinds: list[int] = dataclasses.field(default_factory=list)
     blocks: list[int] = dataclasses.field(default_factory=list)
-    calls_of_words: list[int] = dataclasses.field(default_factory=list)
-    calls: list[Call] = dataclasses.field(default_factory=list)
+    of_templates: list[bool] = dataclasses.field(default_factory=list)
 
 
 class PageReader:
@@ -130,60 +119,54 @@ class PageReader:
         self._appendix_level = _NO_LEVEL  # of the heading that began an appendix
         self._works_level = _NO_LEVEL  # of the heading that began a list of works
         self._pieces: list[str] = []
-        self._labels: list[tuple[int, int, int]] = []  # of each piece: kind, block and call
-        self._length = 0
+        self._labels: list[tuple[int, int, bool]] = []  # of each piece: kind, block, whether a template wrote it
         self._block = 0
-        self._calls: list[Call] = []  # with places in the text
-        self._calls_by_about: dict[str, int] = {}
+        self._templates: set[str] = set()  # the attributes `about` of what templates wrote
 
     def read(self, page: str) -> RenderedPage:
         """The page's words."""
-        self._walk(_Tree().root(page), OTHER, -1)
+        self._walk(_Tree().root(page), OTHER, False)
         read = RenderedPage()
-        ends, end = [], 0
-        for piece in self._pieces:
-            end += len(piece)
-            ends.append(end)
-        starts = []
+        ends = list(itertools.accumulate(map(len, self._pieces)))
         for match in _WORD.finditer("".join(self._pieces)):
-            kind, block, call = self._labels[bisect.bisect_right(ends, match.start())]
-            starts.append(match.start())
+            kind, block, of_template = self._labels[bisect.bisect_right(ends, match.start())]
             read.words.append(match[0])
             read.kinds.append(kind)
             read.blocks.append(block)
-            read.calls_of_words.append(call)
-        for call in self._calls:
-            start, end = bisect.bisect_left(starts, call.start), bisect.bisect_left(starts, call.end)
-            read.calls.append(dataclasses.replace(call, start=start, end=end))
+            read.of_templates.append(of_template)
         return read
 
-    def _add(self, text: str | None, kind: int, call: int) -> None:
+    def _add(self, text: str | None, kind: int, of_template: bool) -> None:
         if text:
             self._pieces.append(unicodedata.normalize("NFKC", text))
-            self._labels.append((kind, self._block, call))
-            self._length += len(self._pieces[-1])
+            self._labels.append((kind, self._block, of_template))
 
-    def _walk(self, element: ElementTree.Element, kind: int, call: int) -> None:
+    def _walk(self, element: ElementTree.Element, kind: int, of_template: bool) -> None:
         tag = element.tag
         kind = self._kind(element, kind)
-        if call < 0:
-            call = self._call(element, kind)
+        of_template = of_template or self._is_of_template(element)
         if _is_unseen(element):
             return
         if _HEADING.fullmatch(tag):
             self._note_heading(int(tag[1]), "".join(element.itertext()).strip())
         if _BLOCKS.fullmatch(tag):
             self._block += 1
-            self._add("\n", OTHER, -1)
-        self._add(element.text, kind, call)
+            self._add("\n", OTHER, False)
+        self._add(element.text, kind, of_template)
         for child in element:
-            self._walk(child, kind, call)
-            self._add(child.tail, kind, call)
-        if call >= 0:
-            self._calls[call].end = self._length
+            self._walk(child, kind, of_template)
+            self._add(child.tail, kind, of_template)
         if _BLOCKS.fullmatch(tag):
             self._block += 1
-            self._add("\n", OTHER, -1)
+            self._add("\n", OTHER, False)
+
+    def _is_of_template(self, element: ElementTree.Element) -> bool:
+        """Whether a template wrote an element: only the first of several has the type, all have the same `about`."""
+        about = element.get("about", "")
+        if "mw:Transclusion" in element.get("typeof", ""):
+            self._templates.add(about)
+            return True
+        return bool(about) and about in self._templates
 
     def _note_heading(self, level: int, title: str) -> None:
         if level <= self._appendix_level:
@@ -206,21 +189,6 @@ class PageReader:
             return APPENDIX
         return PARAGRAPH if element.tag == "p" else ITEM
 
-    def _call(self, element: ElementTree.Element, kind: int) -> int:
-        """The number of the call that wrote an element; -1 if none did."""
-        about = element.get("about", "")
-        if about and about in self._calls_by_about:
-            return self._calls_by_about[about]
-        if "mw:Transclusion" not in element.get("typeof", ""):
-            return -1
-        try:
-            parts = json.loads(element.get("data-mw", "{}"), strict=False).get("parts", [])
-        except ValueError:
-            return -1
-        self._calls_by_about[about] = len(self._calls)
-        self._calls.append(Call(_template_name(parts), kind, self._length, self._length))
-        return len(self._calls) - 1
-
 
 def _is_unseen(element: ElementTree.Element) -> bool:
     """Whether a reader does not see an element, or it only points to a footnote or to the maintenance of the page."""
@@ -237,17 +205,6 @@ def _is_unseen(element: ElementTree.Element) -> bool:
         return True
     text = "".join(element.itertext()).strip()
     return text.startswith("[") and text.endswith("]")
-
-
-def _template_name(parts: list[Any]) -> str:
-    """The name of the template that a call names; empty if there are several, or text, or a parser function."""
-    if len(parts) != 1 or not isinstance(parts[0], dict) or "template" not in parts[0]:
-        return ""
-    target = parts[0]["template"]["target"]
-    if "function" in target:
-        return ""
-    name = re.sub(r"<!--.*?-->", "", target.get("wt", ""), flags=re.DOTALL).replace("_", " ").strip()
-    return name[:1].lower() + name[1:]
 
 
 def find_words(text: str) -> list[str]:
@@ -347,25 +304,12 @@ class Figures:
             setattr(self, field.name, mine + its)
 
 
-@dataclasses.dataclass
-class Judged:
-    """The calls of one template: how many were judged and right, and the first that was wrong."""
-
-    calls: int = 0
-    right: int = 0
-    first_wrong: str = ""
-
-
 class Comparison:
     """Compares pages with their text, and adds up what it finds by language."""
 
     def __init__(self) -> None:
         self.figures: dict[str, Figures] = collections.defaultdict(Figures)
-        self.templates: dict[tuple[str, str], Judged] = collections.defaultdict(Judged)
-        self.lost: list[tuple[int, str]] = []
-        self.added: list[tuple[int, str]] = []
         self._extractors: dict[tuple[str, str], DocumentExtractor] = {}
-        self._has_holes = any(field.name == "holes" for field in dataclasses.fields(WikitextOptions))
 
     def add(self, record: dict[str, Any]) -> None:
         """Compares the article of a record; one that is no article, or lacks HTML or wikitext, is passed over."""
@@ -382,20 +326,16 @@ class Comparison:
             return
         places = find_places(ours, page)
         dropped = [False] * len(places)
-        if self._has_holes:
-            whole = self._words_of(code, record, "keep")
-            if whole is not None and whole != ours:
-                dropped = _dropped(places, find_places(whole, page), page.blocks)
-        name = f"{code} {record['name']}"
+        whole = self._words_of(code, record, "keep")
+        if whole is not None and whole != ours:
+            dropped = _dropped(places, find_places(whole, page), page.blocks)
         self._count(self.figures[code], page, ours, places, dropped)
-        self._judge_calls(code, name, page, ours, places)
-        self._note_passages(name, page, ours, places, dropped)
 
     def _words_of(self, code: str, record: dict[str, Any], holes: str) -> list[str] | None:
         """The words of the article's sentences; None where a page is left out, as a redirect is."""
         key = code, holes
         if key not in self._extractors:
-            self._extractors[key] = _make_extractor(code, {"holes": holes} if self._has_holes else {})
+            self._extractors[key] = _make_extractor(code, {"holes": holes})
         page = Page(
             title=record["name"].encode(),
             namespace=0,
@@ -415,56 +355,15 @@ class Comparison:
         figures.pages += 1
         figures.ours += len(ours)
         figures.ours_on_page += sum(place >= 0 for place in places)
-        for kind, call, place, is_dropped in zip(page.kinds, page.calls_of_words, places, dropped, strict=True):
+        for kind, of_template, place, is_dropped in zip(page.kinds, page.of_templates, places, dropped, strict=True):
             if is_dropped:
                 figures.dropped[kind] += 1
                 continue
             figures.words[kind] += 1
             figures.kept[kind] += place >= 0
-            if kind == PARAGRAPH and call >= 0:
+            if kind == PARAGRAPH and of_template:
                 figures.of_templates += 1
                 figures.kept_of_templates += place >= 0
-
-    def _judge_calls(self, code: str, name: str, page: RenderedPage, ours: list[str], places: list[int]) -> None:
-        for call in page.calls:
-            if not call.name or call.kind not in (PARAGRAPH, ITEM):
-                continue
-            start, end = call.start, call.end
-            before = places[start - 1] if start and start < len(page.words) and _joined(page, start - 1, start) else -1
-            after = places[end] if 0 < end < len(page.words) and _joined(page, end - 1, end) else -1
-            own = [place for place in places[start:end] if place >= 0]
-            if before < 0 and after < 0 and not own:
-                continue  # what stands around it is not in the text either
-            first = before + 1 if before >= 0 else min(own, default=after)
-            last = after if after >= 0 else max(own, default=before) + 1
-            judged = self.templates[code, call.name]
-            judged.calls += 1
-            if ours[first:last] == page.words[start:end]:
-                judged.right += 1
-            elif not judged.first_wrong:
-                context = " ".join(page.words[max(0, start - _CONTEXT) : start])
-                judged.first_wrong = (
-                    f"{name}: … {context} ⟨page: {' '.join(page.words[start:end])}⟩ "
-                    f"⟨ours: {' '.join(ours[first:last])}⟩"
-                )
-
-    def _note_passages(
-        self, name: str, page: RenderedPage, ours: list[str], places: list[int], dropped: list[bool]
-    ) -> None:
-        for start, end in _runs(
-            [
-                place < 0 and kind == PARAGRAPH and not gone
-                for place, kind, gone in zip(places, page.kinds, dropped, strict=True)
-            ]
-        ):
-            calls = {page.calls[call].name for call in page.calls_of_words[start:end] if call >= 0}
-            context = " ".join(page.words[max(0, start - _CONTEXT) : start])
-            by = f" {{{{{', '.join(sorted(calls))}}}}}" if calls else ""
-            self.lost.append((end - start, f"{name}: … {context} ⟨{' '.join(page.words[start:end])}⟩{by}"))
-        on_page = set(places)
-        for start, end in _runs([place not in on_page for place in range(len(ours))]):
-            context = " ".join(ours[max(0, start - _CONTEXT) : start])
-            self.added.append((end - start, f"{name}: … {context} ⟨{' '.join(ours[start:end])}⟩"))
 
 
 def _make_extractor(code: str, options: dict[str, Any]) -> DocumentExtractor:
@@ -480,11 +379,6 @@ def _make_extractor(code: str, options: dict[str, Any]) -> DocumentExtractor:
     return DocumentExtractor(ExtractionOptions(wikitext=WikitextOptions(**options)), origin)
 
 
-def _joined(page: RenderedPage, one: int, other: int) -> bool:
-    """Whether two words stand in the same paragraph, item or cell."""
-    return page.blocks[one] == page.blocks[other]
-
-
 def _dropped(places: list[int], whole: list[int], blocks: list[int]) -> list[bool]:
     """Which words of the page went with a sentence that a hole is in: those whose text the other mode keeps, and what
     the hole lacks between them."""
@@ -497,17 +391,6 @@ def _dropped(places: list[int], whole: list[int], blocks: list[int]) -> list[boo
             dropped[start:end] = [True] * (end - start)
         start = end
     return dropped
-
-
-def _runs(marks: list[bool]) -> Iterator[tuple[int, int]]:
-    """The starts and ends of the runs of marked places."""
-    start = -1
-    for place, mark in enumerate([*marks, False]):
-        if mark and start < 0:
-            start = place
-        elif not mark and start >= 0:
-            yield start, place
-            start = -1
 
 
 def read_records(path: Path) -> Iterator[dict[str, Any]]:
@@ -548,26 +431,12 @@ def main(arguments_given: list[str] | None = None) -> None:
     """Compares the records of the files that the command line names."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="+", metavar="FILE", type=Path)
-    parser.add_argument("--templates", type=int, default=40, help="how many templates with wrong calls are printed")
-    parser.add_argument("--passages", type=int, default=0, help="how many passages are printed, the longest first")
     arguments = parser.parse_args(arguments_given)
     comparison = Comparison()
     for path in arguments.files:
         for record in read_records(path):
             comparison.add(record)
     print_figures(comparison.figures)
-    wrong = [(judged.calls - judged.right, key, judged) for key, judged in comparison.templates.items()]
-    print("\nlanguage, template: calls, of these right; the first that is wrong")
-    for number, (code, name), judged in sorted(wrong, key=lambda one: (-one[0], one[1]))[: arguments.templates]:
-        if number:
-            print(
-                f"{code}, {name}: {judged.calls}, {_share(judged.right, judged.calls).strip()} %; {judged.first_wrong}"
-            )
-    for title, passages in (("lost", comparison.lost), ("on no page", comparison.added)):
-        if arguments.passages:
-            print(f"\npassages {title}: {len(passages)}")
-        for length, passage in sorted(passages, key=lambda one: -one[0])[: arguments.passages]:
-            print(f"{length:5} {passage}")
 
 
 if __name__ == "__main__":

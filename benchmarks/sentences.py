@@ -24,8 +24,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.verdicts import read_verdicts
-from benchmarks.wikipedias import Dump, dumps_by_language
+from benchmarks.wikipedias import Dump, dumps_by_language, read_verdicts
 
 VERDICTS = ("ok", "several", "cut")
 MOST = {"several": 0.05, "cut": 0.03}

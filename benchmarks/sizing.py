@@ -5,8 +5,8 @@
 `extract` and `examples` (512 pieces, dupe factor 10) run on DUMP with one worker, and on a text of one line, which
 gives what a command costs before its work. The rest is work that any number of processes share: so many CPU seconds a
 byte of XML, and a byte of text. The English Wikipedia has more of both; its units and its shards go to the processes in
-turn, and between them are the steps that one process does alone (`python -m benchmarks.serial_steps` measures these on
-made-up descriptions of that size). Each figure that is assumed and not measured is printed, and has a flag.
+turn, and between them are the steps that one process does alone, whose seconds --serial gives. Each figure that is
+assumed and not measured is printed, and has a flag.
 
 The list prices are those for which Beam's own load tests bill Dataflow's batch workers in us-central1
 (apache_beam/testing/load_tests/dataflow_cost_consts.py), so they are as old as the installed Beam.
@@ -16,28 +16,16 @@ import argparse
 import bz2
 import math
 import os
-import sys
 import tempfile
 from importlib import metadata
 from pathlib import Path
 
-from benchmarks.build import LENGTHS, ROOT, SAMPLE
-from benchmarks.measure import Usage, measure, print_machine
-from benchmarks.reference import VOCABULARY
+from benchmarks.measure import LENGTHS, SAMPLE, VOCABULARY, maskmill, print_machine
 
 UNITS, SHARDS, DOCUMENTS = 1_311, 500, 7_000_000
 DUMP_BYTES, XML_BYTES, TEXT_BYTES, RECORD_BYTES = 22e9, 100e9, 14.2e9, 391e9
 READ_AT_ONCE = 4  # parts of an object that a process fetches at the same time
 CPUS = (16, 160)
-
-
-def run(command: str, source: Path, output: Path, *flags: str) -> Usage:
-    """Runs a command with one worker."""
-    line = [sys.executable, "-m", "maskmill", command, f"--input={source}", f"--output={output}", "--workers=1", *flags]
-    usage = measure(line, cwd=str(ROOT), env=dict(os.environ))
-    if usage.exit_code:
-        sys.exit(f"{command} ended with exit code {usage.exit_code}:\n{usage.output[-2000:]}")
-    return usage
 
 
 def xml_bytes(dump: str) -> int:
@@ -54,7 +42,9 @@ def measure_work(dump: str) -> tuple[float, float, float]:
         line = folder / "line.txt"
         line.write_text("A town lies by the river. It has a bridge of old stone.\n")
         runs = {
-            (command, name): run(command, source, folder / f"{name}-{command}", *flags)
+            (command, name): maskmill(
+                command, f"--input={source}", f"--output={folder / f'{name}-{command}'}", "--workers=1", *flags
+            )
             for name, text in (("small", line), ("whole", Path(dump)))
             for command, source, flags in (
                 ("extract", text, ()),
@@ -113,9 +103,7 @@ def main() -> None:
     """Prints the machine, what was measured, and the estimate."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("dump", nargs="?", default=str(SAMPLE), help="a .xml.bz2 dump; the larger, the better")
-    parser.add_argument(
-        "--serial", type=float, default=15, help="seconds of benchmarks.serial_steps in a store, without the checksum"
-    )
+    parser.add_argument("--serial", type=float, default=15, help="seconds of what one process does alone, in a store")
     parser.add_argument("--efficiency", type=float, default=0.8, help="of each of many processes beside one alone")
     parser.add_argument("--upload", type=float, default=100, help="MB a second of a process to the store")
     parser.add_argument("--start", type=float, default=180, help="seconds until machines are there")

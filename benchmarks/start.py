@@ -1,14 +1,13 @@
 """Measures what commands cost before their work: help, mistakes, and a text of one line.
 
-    python -m benchmarks.start [--runs 9] [--vocab V] [--scratch DIR]
+    python -m benchmarks.start [--rounds 9] [--vocab V] [--scratch DIR]
 
-Prints the CPU seconds of whole processes, with all that they start: the median of the runs, the least and the most;
+Prints the CPU seconds of whole processes, with all that they start: the median of the rounds, the least and the most;
 then the median of their wall time. What a worker costs is the difference between two rows. The kernels are compiled
 before; where every module is compiled to bytecode, too, the first run of each command is like the others. `python -c
 pass` is what any program in this environment costs.
 """
 
-import argparse
 import compileall
 import statistics
 import sys
@@ -16,10 +15,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.measure import Usage, measure, print_machine
-from benchmarks.reference import VOCABULARY
+from benchmarks.measure import ROOT, Usage, measure, parser_of, print_machine
 
-ROOT = Path(__file__).parent.parent
 TEXT = "The quick brown fox jumps over the lazy dog. It barks.\n"
 PYTHON = (sys.executable, "-c")
 MASKMILL = (sys.executable, "-m", "maskmill")
@@ -34,9 +31,7 @@ def rows(vocabulary: str) -> list[Row]:
     """
     extract = (*MASKMILL, "extract", "--input=line.txt")
     examples = (*MASKMILL, "examples", "--input=text", f"--vocab_file={vocabulary}")
-    vocabulary_of = (*MASKMILL, "vocabulary", "--input=text", "--size=64")
     processes = "--direct_running_mode=multi_processing"
-    drop_in = (*MASKMILL, "create-pretraining-data", "--input_file=line.txt", f"--vocab_file={vocabulary}")
     return [
         ("python -c pass", (*PYTHON, "pass"), 0),
         ("import maskmill", (*PYTHON, "import maskmill"), 0),
@@ -45,26 +40,17 @@ def rows(vocabulary: str) -> list[Row]:
             (*PYTHON, "import maskmill; next(iter(maskmill.open('examples', batch_size=4)))"),
             0,
         ),
-        ("import numba", (*PYTHON, "import numba"), 0),
         ("--help", (*MASKMILL, "--help"), 0),
-        ("--version", (*MASKMILL, "--version"), 0),
-        ("extract --help", (*MASKMILL, "extract", "--help"), 0),
-        ("build --help", (*MASKMILL, "build", "--help"), 0),
-        ("a mistyped command", (*MASKMILL, "exrtact"), 2),
-        ("a mistyped flag", (*MASKMILL, "extract", "--inptu=line.txt"), 2),
         ("a mistyped path", (*MASKMILL, "extract", "--input=lime.txt", "--output=OUT"), 2),
         ("extract", (*extract, "--output=OUT"), 0),
         ("extract, 1 worker process", (*extract, "--output=OUT", processes), 0),
         ("extract, 2 of them", (*extract, "--output=OUT", processes, "--direct_num_workers=2"), 0),
         ("examples", (*examples, "--output=OUT"), 0),
-        ("vocabulary", (*vocabulary_of, "--output=OUT"), 0),
-        ("create-pretraining-data", (*drop_in, "--output_file=OUT.tfrecord"), 0),
-        ("build, without a report", (*MASKMILL, "build", "build.yaml", "--output=OUT", "--report=off"), 0),
         ("build", (*MASKMILL, "build", "build.yaml", "--output=OUT"), 0),
     ]
 
 
-def run(command: Sequence[str], exit_code: int, folder: Path) -> Usage:
+def take(command: Sequence[str], exit_code: int, folder: Path) -> Usage:
     """Runs a command in a folder; returns what it took."""
     with tempfile.TemporaryDirectory(dir=folder) as new:
         usage = measure([part.replace("OUT", f"{new}/out") for part in command], cwd=str(folder))
@@ -75,11 +61,7 @@ def run(command: Sequence[str], exit_code: int, folder: Path) -> Usage:
 
 def main() -> None:
     """Prints the machine, then a line for each command."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=9)
-    parser.add_argument("--vocab", type=lambda path: str(Path(path).resolve()), default=str(VOCABULARY))
-    parser.add_argument("--scratch", default=None)
-    arguments = parser.parse_args()
+    arguments = parser_of(__doc__, rounds=9, scratch="what the commands write").parse_args()
     print_machine()
     for package in ("maskmill", "pipelines", "training", "transforms", Path(sys.prefix) / "lib"):
         compileall.compile_dir(ROOT / package, quiet=2)
@@ -92,9 +74,9 @@ def main() -> None:
         for stage in (["extract", "--input=line.txt", "--output=text"],
                       ["examples", "--input=text", "--output=examples", f"--vocab_file={arguments.vocab}"],
                       ["build", "build.yaml"]):  # fmt: skip
-            run([*MASKMILL, *stage], 0, folder)
+            take([*MASKMILL, *stage], 0, folder)
         for label, command, exit_code in rows(arguments.vocab):
-            taken = [run(command, exit_code, folder) for _ in range(arguments.runs)]
+            taken = [take(command, exit_code, folder) for _ in range(arguments.rounds)]
             cpu = [usage.cpu for usage in taken]
             wall = statistics.median(usage.wall for usage in taken)
             figures = f"{statistics.median(cpu):6.3f} s CPU   ({min(cpu):.3f} to {max(cpu):.3f}) {wall:6.2f} s wall"

@@ -8,29 +8,14 @@ that of all processes, start-up included. The rate is that of the shard's bytes.
 once more, too, which takes as long as `maskmill examples` took.
 """
 
-import argparse
 import json
-import os
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from benchmarks.measure import Usage, measure, print_machine
-from benchmarks.reference import VOCABULARY
+from benchmarks.measure import LENGTHS, maskmill, parser_of, print_machine, resolved
 
-ROOT = Path(__file__).parent.parent
 FORMATS = ("tfrecord", "parquet", "mds")
-LENGTHS = ("--max_seq_length=512", "--max_predictions_per_seq=76", "--dupe_factor=10")
-
-
-def run(*arguments: str) -> Usage:
-    """Runs a command of maskmill, and ends the benchmark if it fails."""
-    command = [sys.executable, "-m", "maskmill", *arguments]
-    usage = measure(command, cwd=str(ROOT), env=os.environ | {"PYTHONPATH": str(ROOT)})
-    if usage.exit_code:
-        sys.exit(f"{' '.join(command)} ended with exit code {usage.exit_code}:\n{usage.output[-2000:]}")
-    return usage
 
 
 def lines_of(shards: Sequence[Path], size: int) -> Iterator[bytes]:
@@ -47,7 +32,7 @@ def lines_of(shards: Sequence[Path], size: int) -> Iterator[bytes]:
 
 def verify(examples: Path, rounds: int) -> str:
     """What verifying a directory of examples costs, as a line of the table."""
-    usages = [run("verify", str(examples), "--remake=0", "--quiet") for _ in range(rounds)]
+    usages = [maskmill("verify", examples, "--remake=0", "--quiet") for _ in range(rounds)]
     entries = json.loads((examples / "manifest.json").read_bytes())["shards"]
     size, rows = (sum(shard[name] for shard in entries) for name in ("bytes", "examples"))
     cpu = min(usage.cpu for usage in usages)
@@ -60,22 +45,20 @@ def verify(examples: Path, rounds: int) -> str:
 
 def main() -> None:
     """Prints the machine, and a line for each format."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("text", metavar="TEXT", type=lambda path: Path(path).resolve())
-    parser.add_argument("--vocab", default=str(VOCABULARY), type=lambda path: str(Path(path).resolve()))
+    parser = parser_of(__doc__, rounds=5, scratch="the shard in each format")
+    parser.add_argument("text", metavar="TEXT", type=resolved)
     parser.add_argument("--megabytes", type=float, default=27)
-    parser.add_argument("--rounds", type=int, default=5)
     arguments = parser.parse_args()
     print_machine()
-    measure([sys.executable, "-m", "maskmill", "warm-up"], cwd=str(ROOT))
+    maskmill("warm-up")
     shards = sorted(path for path in arguments.text.iterdir() if path.name.startswith("part-"))
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=arguments.scratch) as folder:
         text = Path(folder) / "part-00000-of-00001"
         text.write_bytes(b"".join(lines_of(shards, int(arguments.megabytes * 1e6))))
         for form in FORMATS:
             output = Path(folder) / form
             flags = [f"--vocab_file={arguments.vocab}", f"--format={form}", "--workers=1", "--quiet", *LENGTHS]
-            run("examples", f"--input={text}", f"--output={output}", *flags)
+            maskmill("examples", f"--input={text}", f"--output={output}", *flags)
             print(f"{form:<9} {verify(output, arguments.rounds)}", flush=True)
 
 

@@ -1,17 +1,14 @@
 """The wikis whose text the measurements compare: dumps by language, and the text that each extractor makes of them.
 
 The other extractors: WikiExtractor at commit 3162bb6 (its text by `--extractor wikiextractor`, which is the same, see
-docs/wikiextractor-compat.md), mwparserfromhell's `strip_code()` and wtf_wikipedia's `text()`, where they are
-installed.
+docs/wikiextractor-compat.md) and, where it is installed, mwparserfromhell's `strip_code()`.
 """
 
 import dataclasses
 import importlib.util
-import json
-import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from benchmarks.wikiextractor_compat import read_pages
@@ -23,7 +20,6 @@ from transforms.inputs.site import Site
 
 DEFAULT_DATE = "2016-03-05"  # of the sample dump, whose name has none
 _ARTICLES = 0  # the number of the namespace
-_WTF_SCRIPT = Path(__file__).with_name("wtf_text.js")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,23 +69,14 @@ def dumps_by_language(folder: str) -> dict[str, list[Dump]]:
     return dict(sorted(languages.items()))
 
 
-def our_texts(dump: Dump, pages: list[Page]) -> Texts:
-    """The text that `extract` takes from pages, one paragraph a line."""
-    extractor = dump.extractor()
+def texts_of(extractor: WikitextExtractor | WikiExtractorCompat, pages: list[Page]) -> Texts:
+    """The text that one of our extractors takes from pages, one paragraph a line."""
     began = time.process_time()
     texts: list[str | None] = [extractor.extract(page.title, page.text).decode("utf-8") for page in pages]
     return Texts(texts, time.process_time() - began)
 
 
-def wikiextractor_texts(dump: Dump, pages: list[Page]) -> Texts:
-    """WikiExtractor's text of pages."""
-    extractor = WikiExtractorCompat(dump.date)
-    began = time.process_time()
-    texts: list[str | None] = [extractor.extract(page.title, page.text).decode("utf-8") for page in pages]
-    return Texts(texts, time.process_time() - began)
-
-
-def mwparserfromhell_texts(dump: Dump, pages: list[Page]) -> Texts | None:
+def mwparserfromhell_texts(pages: list[Page]) -> Texts | None:
     """mwparserfromhell's text of pages; None where it is not installed."""
     if not importlib.util.find_spec("mwparserfromhell"):
         return None
@@ -105,25 +92,21 @@ def mwparserfromhell_texts(dump: Dump, pages: list[Page]) -> Texts | None:
     return Texts(texts, time.process_time() - began)
 
 
-def wtf_wikipedia_texts(dump: Dump, pages: list[Page], modules: str | None) -> Texts | None:
-    """wtf_wikipedia's text of pages. modules: the `node_modules` folder that has it; without one None is given."""
-    if modules is None:
-        return None
-    lines = (json.dumps({"title": page.title.decode("utf-8"), "text": page.text.decode("utf-8")}) for page in pages)
-    run = subprocess.run(
-        ["node", str(_WTF_SCRIPT), modules], input="\n".join(lines), capture_output=True, text=True, check=True
-    )
-    *texts, seconds = (json.loads(line) for line in run.stdout.split("\n") if line)
-    return Texts(texts, seconds)
-
-
-def all_texts(dump: Dump, pages: list[Page], modules: str | None) -> Iterator[tuple[str, Texts]]:
+def all_texts(dump: Dump, pages: list[Page]) -> Iterator[tuple[str, Texts]]:
     """(name, texts) of each extractor that is installed, ours first."""
-    yield "maskmill", our_texts(dump, pages)
-    yield "WikiExtractor", wikiextractor_texts(dump, pages)
-    for name, texts in (
-        ("wtf_wikipedia", wtf_wikipedia_texts(dump, pages, modules)),
-        ("mwparserfromhell", mwparserfromhell_texts(dump, pages)),
-    ):
-        if texts is not None:
-            yield name, texts
+    yield "maskmill", texts_of(dump.extractor(), pages)
+    yield "WikiExtractor", texts_of(WikiExtractorCompat(dump.date), pages)
+    texts = mwparserfromhell_texts(pages)
+    if texts is not None:
+        yield "mwparserfromhell", texts
+
+
+def read_verdicts(path: Path, names: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """(verdict, reason) by key; empty without the file. Ends the command if a verdict is none of `names`."""
+    verdicts = {}
+    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
+        key, verdict, *reason = line.split("\t")
+        if verdict not in names:
+            sys.exit(f"{path}: {key}: {verdict!r} must be one of {', '.join(names)}.")
+        verdicts[key] = (verdict, reason[0] if reason else "")
+    return verdicts

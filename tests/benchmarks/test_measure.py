@@ -112,3 +112,15 @@ def test_shards_are_shortened_to_their_first_lines(tmp_path: Path) -> None:
     measure.shorten([tmp_path / "part-0", tmp_path / "part-1"], tmp_path / "short")
     assert (tmp_path / "short" / "part-0").read_text() == "".join(f"{i}\n" for i in range(200))
     assert (tmp_path / "short" / "part-1").read_text() == "one\n"
+
+
+def test_cases_take_turns() -> None:
+    calls: list[str] = []
+    cases = {name: lambda name=name: calls.append(name) or len(calls) for name in "ab"}
+    assert measure.in_turn(2, cases) == {"a": [1, 3], "b": [2, 4]}
+    assert calls == ["a", "b", "a", "b"]
+
+
+def test_a_command_that_fails_ends_the_benchmark() -> None:
+    with pytest.raises(SystemExit, match="ended with exit code 3:\nno luck"):
+        measure.run([sys.executable, "-c", "print('no luck'); raise SystemExit(3)"])

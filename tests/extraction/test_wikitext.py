@@ -378,8 +378,8 @@ def test_title_is_any_bytes(english: WikitextExtractor) -> None:
     assert english.extract("Émile".encode(), b"{{PAGENAME}}") == "Émile".encode()
 
 
-# Recursion, exponential growth and scans that start again are what hostile pages aim at. Time is measured in
-# benchmarks/hostile.py; here the results must be right, which quadratic work on such sizes would not allow to wait for.
+# Recursion, exponential growth and scans that start again are what hostile pages aim at. The results
+# must be right, which quadratic work on such sizes would not allow to wait for.
 HOSTILE = {
     "{{": "",
     "{{nowrap|": "",

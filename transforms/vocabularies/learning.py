@@ -151,7 +151,7 @@ def learn_vocabulary(words: WordCounts, options: VocabularyOptions) -> LearnedVo
     n(ab) / (n(a) n(b)), which first joins rare characters that never stand apart.
 
     Memory: 16 bytes and more for each byte of the words, 32 for each pair of neighbouring pieces. 10 million words (120
-    MB) take 2.0 GB (benchmarks/vocabulary.py limit).
+    MB) take 2.0 GB.
 
     Raises:
       UnusableInputError: none of the words' characters is frequent enough, the alphabet alone is larger than the

@@ -1,10 +1,12 @@
-"""Runs one loader on one core and says how fast it was. Only the commands maskmill, torch and tf import maskmill.
+"""Runs other projects' programs, and loaders on one core, and says how fast they were.
 
-    PYTHON peer_loaders.py LOADER DATA --batch 256 --seconds 5 [--vocab vocab.txt]
+    PYTHON -m benchmarks.peers LOADER DATA --batch 256 --seconds 5 [--vocab vocab.txt]
+    PYTHON -m benchmarks.peers run_mlm SHARD --script run_mlm.py --vocab vocab.txt --length 512
+    PYTHON -m benchmarks.peers learn_tokenizers TEXT --kind wordpiece --size 30522 --output FILE
 
-benchmarks/loaders.py calls it, each loader under a Python that has what it needs. DATA is what the loader reads: a data
-set of maskmill's, or a directory of ArrayRecords, which `write_array_records` makes of Parquet. The last line that a
-command prints is JSON:
+The other benchmarks call it, each program under a Python that has what it needs. Only the loaders maskmill, torch and
+tf import maskmill. DATA is what a loader reads: a data set of maskmill's, or a directory of ArrayRecords, which
+`write_array_records` makes of Parquet. The last line that a command prints is JSON; of a loader:
 
   samples, cpu, wall  samples given in so many CPU seconds (of the process, its threads and its children) and seconds
   first_batch         seconds from opening the data set to the first batch; imports of frameworks are not counted
@@ -16,12 +18,15 @@ Loaders go on epoch after epoch. A quarter of the seconds is given to warming up
 """
 
 import argparse
+import ast
 import glob
+import itertools
 import json
 import os
 import random
 import resource
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from importlib import metadata
@@ -34,6 +39,7 @@ _SEED = 12345
 _ROW_GROUP = "group_size:1"  # one record a group: what grain advises for random access
 _READ_AHEAD = 16  # batches
 _SHUFFLE_BUFFER = 16384  # samples
+
 
 Batches = Iterable[Any]
 
@@ -122,7 +128,8 @@ def maskmill_tf(arguments: argparse.Namespace) -> dict[str, Any]:
     return measured(opened, arguments, ["tensorflow"])
 
 
-def _bare_tf(arguments: argparse.Namespace, *, shuffles: bool) -> dict[str, Any]:
+def bare_tf(arguments: argparse.Namespace, *, shuffles: bool = False) -> dict[str, Any]:
+    """TFRecordDataset and parse_example of whole batches: the least that a reader of TensorFlow's can do."""
     import tensorflow as tf
 
     def opened() -> Batches:
@@ -143,14 +150,9 @@ def _bare_tf(arguments: argparse.Namespace, *, shuffles: bool) -> dict[str, Any]
     return measured(opened, arguments, ["tensorflow"])
 
 
-def bare_tf(arguments: argparse.Namespace) -> dict[str, Any]:
-    """TFRecordDataset and parse_example of whole batches: the least that a reader of TensorFlow's can do."""
-    return _bare_tf(arguments, shuffles=False)
-
-
 def shuffled_tf(arguments: argparse.Namespace) -> dict[str, Any]:
     """The same with a shuffle buffer as large as maskmill's windows."""
-    return _bare_tf(arguments, shuffles=True)
+    return bare_tf(arguments, shuffles=True)
 
 
 def _collator(arguments: argparse.Namespace) -> Any:
@@ -282,14 +284,57 @@ def grain(arguments: argparse.Namespace) -> dict[str, Any]:
         source = grain.ArrayRecordDataSource(sorted(glob.glob(f"{arguments.data}/*.array_record")))
         rows = grain.MapDataset.source(source).shuffle(seed=_SEED).repeat().map(parsed)
         batches = rows.batch(arguments.batch, drop_remainder=True)
-        return batches.to_iter_dataset(
-            grain.ReadOptions(num_threads=arguments.threads, prefetch_buffer_size=_READ_AHEAD)
-        )
+        return batches.to_iter_dataset(grain.ReadOptions(num_threads=1, prefetch_buffer_size=_READ_AHEAD))
 
     return measured(opened, arguments, ["grain", "array_record"])
 
 
-LOADERS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
+def run_mlm(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The recipe: a document is a row of `datasets`; then the script's own tokenize_function and group_texts."""
+    import datasets
+    import transformers
+
+    datasets.disable_progress_bars()
+    tokenizer = transformers.BertTokenizerFast(vocab_file=arguments.vocab, vocab=arguments.vocab, do_lower_case=True)
+    values: dict[str, Any] = {
+        "tokenizer": tokenizer,
+        "text_column_name": "text",
+        "max_seq_length": arguments.length,
+        "chain": itertools.chain,
+    }
+    # The functions stand inside the script's main; of two with one name the last is the one for this recipe.
+    tree = ast.walk(ast.parse(Path(arguments.script).read_text(encoding="utf-8")))
+    functions = {node.name: node for node in tree if isinstance(node, ast.FunctionDef)}
+    wanted = ast.Module([functions["tokenize_function"], functions["group_texts"]], [])
+    exec(compile(wanted, arguments.script, "exec"), values)
+    with tempfile.TemporaryDirectory() as cache:
+        began = cpu_seconds()
+        raw = datasets.load_dataset(
+            "text", data_files=[arguments.data], sample_by="paragraph", split="train", cache_dir=cache
+        )
+        tokenized = raw.map(values["tokenize_function"], batched=True, remove_columns=raw.column_names)
+        blocks = tokenized.map(values["group_texts"], batched=True)
+        seconds = cpu_seconds() - began
+    versions = [f"datasets {datasets.__version__}", f"transformers {transformers.__version__}"]
+    return {"cpu_seconds": seconds, "blocks": len(blocks), "versions": versions}
+
+
+def learn_tokenizers(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Learns a vocabulary with `tokenizers` as BERT's and RoBERTa's kinds usually are; saves its tokenizer.json."""
+    from tokenizers import BertWordPieceTokenizer, ByteLevelBPETokenizer
+
+    tokenizer: Any = ByteLevelBPETokenizer()
+    special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    if arguments.kind == "wordpiece":
+        tokenizer = BertWordPieceTokenizer(lowercase=True)
+        special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    shards = sorted(glob.glob(f"{arguments.data}/part-*"))
+    tokenizer.train(shards, vocab_size=arguments.size, min_frequency=2, special_tokens=special, show_progress=False)
+    tokenizer.save(arguments.output)
+    return {}
+
+
+PROGRAMS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
     "maskmill": maskmill,
     "torch": maskmill_torch,
     "tf": maskmill_tf,
@@ -301,30 +346,36 @@ LOADERS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
     "grain": grain,
     "streamed_text": streamed_text,
     "write_array_records": write_array_records,
+    "run_mlm": run_mlm,
+    "learn_tokenizers": learn_tokenizers,
 }
+
+ALL_CORES = ("run_mlm", "learn_tokenizers")  # the others are bound to one
 
 
 def main() -> None:
     """Runs one of them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("loader", choices=LOADERS)
+    parser.add_argument("program", choices=PROGRAMS)
     parser.add_argument("data")
     parser.add_argument("--batch", type=int, default=256)
     parser.add_argument("--seconds", type=float, default=5)
-    parser.add_argument("--threads", type=int, default=1, help="of grain")
     parser.add_argument("--vocab", help="vocab.txt, for Hugging Face's collator; tokenizer.json, for streamed_text")
     parser.add_argument("--length", type=int, default=512, help="pieces of a row of streamed_text")
     parser.add_argument("--cold", help="glob of files that the system forgets first; then nothing is warmed up")
     parser.add_argument("--cache", help="where datasets keeps its Arrow files")
-    parser.add_argument("--output", help="where ArrayRecords are written")
+    parser.add_argument("--output", help="where a file, or a directory of ArrayRecords, is written")
+    parser.add_argument("--script", help="run_mlm.py of huggingface/transformers, unchanged")
+    parser.add_argument("--kind", choices=("wordpiece", "bpe"), help="of a vocabulary that is learnt")
+    parser.add_argument("--size", type=int, help="pieces of that vocabulary")
     arguments = parser.parse_args()
     random.seed(_SEED)
     for path in glob.glob(arguments.cold or ""):
         with open(path, "rb") as file:
             os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-    if hasattr(os, "sched_setaffinity"):
+    if arguments.program not in ALL_CORES and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    print(json.dumps(LOADERS[arguments.loader](arguments)))
+    print(json.dumps(PROGRAMS[arguments.program](arguments)))
     sys.stdout.flush()
     os._exit(0)  # threads of loaders that go on for ever are not waited for
 
