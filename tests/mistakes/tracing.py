@@ -12,5 +12,5 @@ MISTAKES = [
     row("two-paths", "lineage dump.xml part-00000-of-00001", "part-00000-of-00001: this is a second path"),
     row("nothing-there", "lineage no-such-file", "no-such-file: this is not a checkpoint, shard, release or build"),
     row("page-zero", "lineage . --page 0", "--page must be 1 or more, not 0"),
-    row("page-below-nothing", "lineage no-such-folder --page 7", "no-such-folder: there is no such file or directory"),
+    row("page-below-nothing", "lineage no-such-folder --page 7", "no-such-folder: this input does not exist"),
 ]
