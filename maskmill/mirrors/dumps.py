@@ -3,7 +3,6 @@
 import dataclasses
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Self
 
 from maskmill.errors import RunFailedError
 from maskmill.mirrors.dump_names import date_in_name
@@ -29,10 +28,6 @@ _FEWEST_MISSING, _MISSING_SHARE = 50, 0.1
 _UNREADABLE = (".7z", ".zst", ".lz4", ".zip")
 
 
-class DumpGoneError(RunFailedError):
-    """A file of the dump is not on the mirror any more."""
-
-
 class DumpChangedError(RunFailedError):
     """The mirror has other files under the same names than when the dump was found; look for it again."""
 
@@ -45,38 +40,19 @@ class DumpFile:
       name: without a directory.
       url: where it is: http(s)://, gs:// or a local path.
       size: in bytes; None where the mirror does not say.
-      checksum: in hexadecimal; empty where the mirror publishes none.
-      algorithm: of the checksum: sha256, sha1 or md5; empty without one.
-      is_index: whether it is the index of a multistream file, which no build needs.
-      others: other checksums that the mirror publishes, by their algorithms. A download is held against all.
+      sums: the checksums that the mirror publishes, in hexadecimal, by their algorithms (sha256, sha1, md5). A download
+        is held against all.
     """
 
     name: str
     url: str
     size: int | None = None
-    checksum: str = ""
-    algorithm: str = ""
-    is_index: bool = False
-    others: Mapping[str, str] = dataclasses.field(default_factory=dict, compare=False)
-
-    @classmethod
-    def with_sums(cls, sums: Mapping[str, str], *, name: str, url: str, size: int | None, is_index: bool) -> Self:
-        """A file with checksums by their algorithms, the best one first."""
-        algorithm = next(iter(sums), "")
-        return cls(
-            name=name,
-            url=url,
-            size=size,
-            checksum=sums.get(algorithm, ""),
-            algorithm=algorithm,
-            is_index=is_index,
-            others={other: sums[other] for other in sums if other != algorithm},
-        )
+    sums: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @property
-    def sums(self) -> dict[str, str]:
-        """All checksums by their algorithms."""
-        return ({self.algorithm: self.checksum} if self.algorithm else {}) | dict(self.others)
+    def checksum(self) -> str:
+        """The best checksum; empty where the mirror publishes none."""
+        return best_checksum(self.sums)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -87,7 +63,7 @@ class Dump:
       wiki: as enwiki.
       date: ISO; one for all files.
       layout: classic, content or listing.
-      files: its pages' files, in order of their names; indexes among them.
+      files: its pages' files, in the order of their pages.
     """
 
     wiki: str
@@ -102,11 +78,16 @@ class Dump:
         return None if None in sizes else sum(size for size in sizes if size is not None)
 
 
+def best_checksum(sums: Mapping[str, str]) -> str:
+    """Return the best of a file's checksums, given by their algorithms; empty where there is none."""
+    return next((sums[algorithm] for algorithm in PREFERRED if algorithm in sums), "")
+
+
 def part_twice(files: Sequence[DumpFile]) -> str | None:
     """That two parts have the same content, so that the pages of one are lost, as a clause; None where none have."""
     seen: dict[str, str] = {}
     for file in files:
-        if file.checksum and not file.is_index:
+        if file.checksum:
             other = seen.setdefault(file.checksum, file.name)
             if other != file.name:
                 return f"{file.name} has the same checksum as {other}"
@@ -167,7 +148,7 @@ def choose_pages_files(names: Sequence[str]) -> list[str]:
     before single streams (its parts are read without unpacking what lies before them), and parts before the whole (they
     are downloaded side by side).
     """
-    chosen = [name for name in names if not _OTHERS.search(name) and not name.endswith(_UNREADABLE)]
+    chosen = [name for name in dict.fromkeys(names) if not _OTHERS.search(name) and not name.endswith(_UNREADABLE)]
     for mark in ("-pages-articles", "-multistream"):
         if with_mark := [name for name in chosen if mark in name]:
             chosen = with_mark

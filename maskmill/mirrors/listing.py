@@ -152,7 +152,7 @@ def _read_dump(folder: _Folder, wiki: str, date: str, pattern: str, client: Mirr
         if missing_part(choose_pages_files(everything), from_start=False):
             return gap
     chosen_files = []
-    for name in chosen:
+    for name in filter(lambda name: not is_index(name), chosen):
         place = files.join(folder.place, name)
         # A web server is asked only where no checksum will tell whether the file is the one that is listed here.
         facts = Facts() if listed and is_web(place) else client.facts(place)
@@ -160,9 +160,5 @@ def _read_dump(folder: _Folder, wiki: str, date: str, pattern: str, client: Mirr
             return f"{name} has just gone"
         if not listed and facts.modified is not None and facts.modified > time.time() - _SETTLED:
             return f"{name} changed less than ten minutes ago, and no list of checksums has it"
-        chosen_files.append(
-            DumpFile.with_sums(
-                folder.sums.get(name, {}), name=name, url=place, size=facts.size, is_index=is_index(name)
-            )
-        )
-    return part_twice(chosen_files) or Dump(wiki=wiki, date=date, layout=LAYOUT, files=chosen_files)
+        chosen_files.append(DumpFile(name=name, url=place, size=facts.size, sums=folder.sums.get(name, {})))
+    return part_twice(chosen_files) or Dump(wiki=wiki, date=date, layout=LAYOUT, files=tuple(chosen_files))

@@ -5,8 +5,8 @@ import re
 from collections.abc import Callable, Iterator
 
 from maskmill.errors import UnusableInputError
-from maskmill.mirrors import classic, content, listing
-from maskmill.mirrors.client import MirrorClient, plain_address
+from maskmill.mirrors import listing, wikimedia
+from maskmill.mirrors.client import MirrorClient, unquoted
 from maskmill.mirrors.dumps import Dump
 
 AUTO = "auto"
@@ -43,14 +43,15 @@ def dumps(
     """
     if wiki is not None and not _WIKI.fullmatch(wiki):
         raise UnusableInputError(f"watch.wiki is {wiki!r}; it must be the name of a database, as enwiki or lvwiki.")
-    source = plain_address(source).rstrip("/") or "/"
-    if layout in (classic.LAYOUT, content.LAYOUT) and wiki is None:
+    source = unquoted(source).rstrip("/") or "/"
+    if layout in (wikimedia.CLASSIC, wikimedia.CONTENT) and wiki is None:
         raise UnusableInputError("watch.wiki is missing: name the wiki whose dumps are wanted, as enwiki.")
     found: list[Iterator[Dump]] = []
     if wiki is not None:
-        for own, find in ((content.LAYOUT, content.find_dumps), (classic.LAYOUT, classic.find_dumps)):
-            if layout in (AUTO, own) and (of_layout := find(source, wiki, client, say)) is not None:
-                found.append(of_layout)
+        for own in (wikimedia.CONTENT, wikimedia.CLASSIC):
+            if layout in (AUTO, own):
+                of_layout = wikimedia.find_dumps(own, source, wiki, client, say)
+                found += [] if of_layout is None else [of_layout]
     if not found and layout in (AUTO, listing.LAYOUT):
         # A wiki whose name is misspelt would have "nothing new" for ever if any folder were a listing.
         listed = listing.find_dumps(source, wiki, pattern, client, say, may_be_empty=layout != AUTO)

@@ -4,7 +4,7 @@ ROOT/latest.json                  names the latest release (pointer.py)
 ROOT/latest                       a symlink to it, on local disks
 ROOT/releases/NAME/               a release: text, examples, eval, train, report.html
 ROOT/releases/NAME/release.json   what it was made of; written last, so a release that has it is complete
-ROOT/releases/.state/NAME.…       who builds or removes it (locks.py, removing.py)
+ROOT/releases/.state/NAME.lock    who builds or removes it (locks.py)
 """
 
 import dataclasses
@@ -59,7 +59,7 @@ def release_path(root: str, name: ReleaseName) -> str:
 
 
 def state_path(root: str, name: ReleaseName, what: str) -> str:
-    """The path of a file about a release that is no part of it: `what` is lock or removing."""
+    """The path of a file about a release that is no part of it: `what` is lock or record."""
     return files.join(files.join(root, RELEASES), f"{STATE}/{name}.{what}")
 
 

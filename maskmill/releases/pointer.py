@@ -11,7 +11,9 @@ import os
 import secrets
 
 from maskmill.errors import RunFailedError, UnusableInputError
-from maskmill.releases.names import LATEST, LATEST_LINK, RECORD, RELEASES, ReleaseName, find_release, release_path
+from maskmill.releases import records
+from maskmill.releases.names import LATEST, LATEST_LINK, RELEASES, ReleaseName, find_release, release_path
+from maskmill.releases.records import ReleaseRecord
 from maskmill.storage import conditional, files
 
 _BUCKET_PART = 2  # of gs://BUCKET/NAME, split at slashes
@@ -71,26 +73,28 @@ def _decode(content: bytes) -> Latest | None:
         return None
 
 
-def switch_latest(root: str, name: ReleaseName, fingerprint: str) -> bool:
-    """Makes a complete release the latest, unless the present one has a newer dump; also mends the symlink.
+def switch_latest(root: str, name: ReleaseName) -> bool:
+    """Make a complete release the latest, unless the present one is newer, and mend the symlink.
 
-    The caller holds the release's lock, so that nobody removes it meanwhile.
+    The newer one is that of the newer dump; of dumps of one date, that which was completed later. The caller holds the
+    release's lock, so that nobody removes it meanwhile.
 
     Returns:
       whether it is the latest now.
 
     Raises:
       RunFailedError: the release is not complete.
-      UnusableInputError: latest.json is damaged, or cannot be written.
+      UnusableInputError: latest.json or a record is damaged, or latest.json cannot be written.
     """
-    if not conditional.exists(files.join(release_path(root, name), RECORD)):
+    record = records.read_record(release_path(root, name))
+    if record is None:
         raise RunFailedError(f"{release_path(root, name)}: this release is not complete, so it cannot be the latest.")
     path = files.join(root, LATEST)
-    latest = Latest(name=name, fingerprint=fingerprint)
+    latest = Latest(name=name, fingerprint=records.fingerprint(record))
     while True:
         found = conditional.read(path)
         present = None if found is None else _parse(path, found[0])
-        is_newer = present is not None and present.name.date > name.date
+        is_newer = present is not None and present != latest and _is_newer(root, present.name, record)
         if is_newer or present == latest:
             break
         with contextlib.suppress(files.ChangedError):
@@ -98,6 +102,14 @@ def switch_latest(root: str, name: ReleaseName, fingerprint: str) -> bool:
             break
     repair_link(root)
     return not is_newer
+
+
+def _is_newer(root: str, present: ReleaseName, record: ReleaseRecord) -> bool:
+    """Say whether a release is newer than that of a record."""
+    if present.date != record.name.date:
+        return present.date > record.name.date
+    other = records.read_record(release_path(root, present))
+    return other is not None and other.finished > record.finished
 
 
 def repair_link(root: str) -> None:

@@ -28,7 +28,6 @@ class ReleaseRecord:
       stages: by name, each with its directory below the release, the sha256 of its manifest, and the fingerprint of the
         data set where it has one.
       versions: of the software, as in manifests.
-      made_by: maskmill's version and the digest of its code.
       options_sha256: the digest of all that decides the data, apart from the inputs
         (pipelines/releasing/release_plan.py).
       finished: when the record was written, ISO in UTC: all else is the same for equal builds.
@@ -40,7 +39,6 @@ class ReleaseRecord:
     dump: Mapping[str, Any] | None = None
     stages: Mapping[str, Mapping[str, Any]]
     versions: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    made_by: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     options_sha256: str = ""
     finished: str = ""
 
@@ -182,7 +180,11 @@ def complete_releases(root: str) -> list[ReleaseRecord]:
       UnusableInputError: a record is damaged, or cannot be read.
     """
     found = [read_record(release_path(root, name)) for name in all_names(root)]
-    records = [record for record in found if record is not None]
+    return in_order([record for record in found if record is not None])
+
+
+def in_order(records: Sequence[ReleaseRecord]) -> list[ReleaseRecord]:
+    """Sort records: oldest dump first, of one dump the first made first."""
     return sorted(records, key=lambda record: (record.name.date, record.finished, str(record.name)))
 
 

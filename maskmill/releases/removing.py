@@ -1,10 +1,10 @@
 """Remove old releases: never the latest, a young one, one that holds a file `keep`, or one that is being built.
 
-A removal holds the release's lock and writes NAME.removing first. Then the record goes: without it a release is not
-complete, and nobody begins to read it. NAME.removing goes last, so that a later run finishes a removal that was killed.
+A removal holds the release's lock. The record goes first: without it a release is not complete, and nobody begins to
+read it. What a killed removal leaves is an unfinished release, which goes once `latest` has a newer dump; a build of
+the same release goes on with it as with any interrupted build.
 """
 
-import contextlib
 import datetime
 import errno
 import os
@@ -12,35 +12,39 @@ import shutil
 from collections.abc import Callable
 
 from maskmill.errors import RunFailedError
-from maskmill.releases import holders, locks
-from maskmill.releases.names import RECORD, RELEASES, STATE, ReleaseName, release_path, state_path
+from maskmill.releases import locks
+from maskmill.releases.names import RECORD, RELEASES, STATE, ReleaseName, release_path
 from maskmill.releases.pointer import read_latest
-from maskmill.releases.records import ReleaseRecord, complete_releases, unfinished_releases
+from maskmill.releases.records import ReleaseRecord, complete_releases, in_order, unfinished_releases
 from maskmill.storage import conditional, files
 
 KEEP = "keep"  # a file in a release, of any content, that keeps it
-_REMOVING = "removing"
 _ATTEMPTS = 100  # to delete a directory to which files are added meanwhile
 
 
-def removable(root: str, keep: int, keep_days: float) -> list[ReleaseName]:
+def removable(root: str, keep: int, keep_days: float, new: ReleaseName | None = None) -> list[ReleaseName]:
     """Return the releases that `remove_old` would remove if nobody builds them; change nothing.
 
     Args:
       root: the directory above all releases.
-      keep: how many complete releases stay.
+      keep: how many complete releases stay, the newest ones.
       keep_days: for how many days after it was completed a release stays.
+      new: a release that counts as complete already, and as the latest, unless that has a newer dump.
     """
     if keep < 1:
         raise ValueError(f"keep={keep}")
-    latest = read_latest(root)
-    complete = complete_releases(root)
+    pointer, complete, unfinished = read_latest(root), complete_releases(root), unfinished_releases(root)
+    latest = None if pointer is None else pointer.name
+    if new is not None and new not in [record.name for record in complete]:
+        now = datetime.datetime.now(datetime.UTC).isoformat()
+        complete = in_order([*complete, ReleaseRecord(name=new, config={}, inputs=(), stages={}, finished=now)])
+        latest = new if latest is None or latest.date <= new.date else latest
     old = [
         record.name
         for record in complete[:-keep]
-        if (latest is None or record.name != latest.name) and not is_kept(root, record, keep_days)
+        if record.name not in (latest, new) and not is_kept(root, record, keep_days)
     ]
-    abandoned = [name for name in unfinished_releases(root) if latest is not None and name.date < latest.name.date]
+    abandoned = [name for name in unfinished if latest is not None and name != new and name.date < latest.date]
     return old + abandoned
 
 
@@ -53,11 +57,10 @@ def is_kept(root: str, record: ReleaseRecord, keep_days: float) -> bool:
 
 def remove_old(
     root: str, keep: int, keep_days: float, *, say: Callable[[str], None] = lambda line: None
-) -> dict[ReleaseName, str]:
+) -> list[ReleaseName]:
     """Remove old releases: of the complete ones those that `removable` names, and abandoned ones.
 
-    A release that is not complete is abandoned when the latest one has a newer dump and nobody builds it. Removals that
-    were killed are finished, whatever `keep` is.
+    A release that is not complete is abandoned when the latest one has a newer dump and nobody builds it.
 
     Args:
       root: the directory above all releases.
@@ -66,104 +69,36 @@ def remove_old(
       say: takes a line for each release that is removed, or is locked.
 
     Returns:
-      For each of these releases why it was not removed: "it is locked by …"; empty: it was.
+      The releases that were removed.
 
     Raises:
       UnusableInputError: latest.json or a record is damaged, or something cannot be deleted.
       RunFailedError: something cannot be deleted.
     """
-    found: dict[ReleaseName, str] = {}
-    for remove, names in ((_finish, _begun(root)), (_remove, removable(root, keep, keep_days))):
-        for name in names:
-            if found.get(name) == "":
-                continue
-            reason = _with_lock(root, name, remove)
-            if reason != _STAYS:
-                found[name] = reason or ""
-                say(f"{release_path(root, name)}: {f'not removed, {reason}' if reason else 'removed'}")
-    for path in _state_files(root, ".lock"):
-        holders.sweep(path)
+    removed = []
+    for name in removable(root, keep, keep_days):
+        directory = release_path(root, name)
+        try:
+            with locks.hold(root, name) as lock:
+                latest = read_latest(root)
+                if latest is not None and latest.name == name:
+                    continue
+                lock.check()
+                files.delete([files.join(directory, RECORD)])
+                _delete_tree(directory)
+        except locks.LockedError as error:
+            say(f"{directory}: not removed, it is locked by {error.owner or 'another process'}")
+        else:
+            removed.append(name)
+            say(f"{directory}: removed")
     if files.is_local(root):
         for directory in (root, files.join(root, f"{RELEASES}/{STATE}")):
             files.delete_abandoned(directory)
-    return found
-
-
-# The reason for a release that was not to be removed after all.
-_STAYS = "it stays"
-
-
-def _begun(root: str) -> list[ReleaseName]:
-    """Return the releases whose removal has begun and not ended."""
-    suffix = f".{_REMOVING}"
-    markers = _state_files(root, suffix)
-    names = [ReleaseName.parse(files.base_name(path).removesuffix(suffix)) for path in markers]
-    return [name for name in names if name is not None]
-
-
-def _state_files(root: str, suffix: str) -> list[str]:
-    """The files about releases whose names end so."""
-    return files.list_directory(files.join(root, f"{RELEASES}/{STATE}"), f"*{suffix}")
-
-
-def finish_removal(root: str, name: ReleaseName) -> bool:
-    """Finishes the removal of a release if one was killed; the caller holds the release's lock, and builds it anew.
-
-    Returns:
-      whether something was removed.
-    """
-    marker = state_path(root, name, _REMOVING)
-    found = conditional.read(marker)
-    if found is None:
-        return False
-    is_begun = not conditional.exists(files.join(release_path(root, name), RECORD))
-    if is_begun:
-        _delete_tree(release_path(root, name))
-    with contextlib.suppress(files.ChangedError):
-        conditional.delete(marker, expected=found[1])
-    return is_begun
-
-
-def _with_lock(
-    root: str, name: ReleaseName, remove: Callable[[str, ReleaseName, locks.Lock], str | None]
-) -> str | None:
-    """Removes a release by a function that needs its lock; returns why it was not removed, a clause."""
-    try:
-        with locks.hold(root, name) as lock:
-            return remove(root, name, lock)
-    except locks.LockedError as error:
-        return f"it is locked by {error.holder.owner}" if error.holder is not None else "it is locked"
-
-
-def _finish(root: str, name: ReleaseName, lock: locks.Lock) -> str | None:
-    return None if finish_removal(root, name) else _STAYS
-
-
-def _remove(root: str, name: ReleaseName, lock: locks.Lock) -> str | None:
-    finish_removal(root, name)  # a marker that was left by a dead process
-    latest = read_latest(root)
-    if latest is not None and latest.name == name:
-        return _STAYS
-    directory = release_path(root, name)
-    marker = state_path(root, name, _REMOVING)
-    try:
-        version = conditional.write(marker, b"", expected=None)
-    except files.ChangedError:
-        return "another process removes it"  # which has lost its lock and does not know yet
-    try:
-        lock.check()
-    except RunFailedError:
-        conditional.delete(marker, expected=version)
-        raise
-    files.delete([files.join(directory, RECORD)])
-    _delete_tree(directory)
-    with contextlib.suppress(files.ChangedError):
-        conditional.delete(marker, expected=version)
-    return None
+    return removed
 
 
 def _delete_tree(directory: str) -> None:
-    """Deletes a directory and all below it; one that is not there is no error.
+    """Delete a directory and all below it; one that is not there is no error.
 
     Raises:
       RunFailedError: something cannot be deleted.
@@ -171,23 +106,15 @@ def _delete_tree(directory: str) -> None:
     if not files.is_local(directory):
         files.delete(files.list_below(directory))
         return
-    last: OSError | None = None
-    for _ in range(_ATTEMPTS):
+    for attempt in range(1, _ATTEMPTS + 1):
         if not os.path.lexists(directory):
             return
         try:
             shutil.rmtree(directory)
         except OSError as error:
-            # Somebody who does not know yet may add a file to a directory that was just emptied, or delete one, too.
-            if error.errno not in (errno.ENOTEMPTY, errno.ENOENT):
-                raise _not_deleted(directory, error) from error
-            last = error
-    if last is not None:
-        raise _not_deleted(directory, last) from last
-
-
-def _not_deleted(directory: str, error: OSError) -> RunFailedError:
-    return RunFailedError(
-        f"{error.filename or directory}: this cannot be deleted ({error.strerror}); check its permissions, and run the "
-        "same command again."
-    )
+            # A worker of a killed build may add a file to a directory that was just emptied, or delete one, too.
+            if error.errno not in (errno.ENOTEMPTY, errno.ENOENT) or attempt == _ATTEMPTS:
+                raise RunFailedError(
+                    f"{error.filename or directory}: this cannot be deleted ({error.strerror}); check its permissions, "
+                    "and run the same command again."
+                ) from error

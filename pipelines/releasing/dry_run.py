@@ -5,9 +5,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from maskmill.releases import locks, records, removing
-from maskmill.releases.holders import read_holder, show_time
-from maskmill.releases.names import ReleaseName, state_path
+from maskmill.releases import locks, removing
+from maskmill.releases.names import ReleaseName
 from pipelines.building import stage_states
 from pipelines.building.build_options import BuildChoices, BuildOptions
 from pipelines.building.stage_states import StageState
@@ -94,31 +93,13 @@ def _removed(plan: ReleasePlan, keep: int | None, keep_days: float) -> list[Rele
     """The releases that a clean-up behind the new one would remove."""
     if keep is None:
         return []
-    if plan.record is not None:
-        return removing.removable(plan.root, keep, keep_days)
-    latest = plan.latest
-    if latest is None or latest.date <= plan.name.date:
-        latest = plan.name
-    complete = records.complete_releases(plan.root)
-    older = sum(record.name.date <= plan.name.date for record in complete)
-    of_new = records.ReleaseRecord(name=plan.name, config={}, inputs=(), stages={})
-    old = [
-        record.name
-        for record in [*complete[:older], of_new, *complete[older:]][:-keep]
-        if record.name not in (latest, plan.name) and not removing.is_kept(plan.root, record, keep_days)
-    ]
-    unfinished = [name for name in records.unfinished_releases(plan.root) if name != plan.name]
-    return old + [name for name in unfinished if name.date < latest.date]
+    return removing.removable(plan.root, keep, keep_days, new=plan.name)
 
 
 def _locked_by(plan: ReleasePlan) -> str | None:
-    """Who builds the release now: a clause; None if nobody does."""
-    if not locks.is_locked(plan.root, plan.name):
-        return None
-    found = read_holder(state_path(plan.root, plan.name, "lock"))
-    if found is None or found[0] is None:
-        return "somebody"
-    return f"{found[0].owner} since {show_time(found[0].started)}"
+    """Return who builds the release now, as a clause; None if nobody does."""
+    holder = locks.holder_of(plan.root, plan.name)
+    return None if holder is None else f"{holder.owner} since {locks.show_time(holder.started)}"
 
 
 def _text(name: ReleaseName | None) -> str | None:

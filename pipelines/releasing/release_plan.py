@@ -1,18 +1,16 @@
 """Which release a build makes: its name, its directory, what it is made of, and the release before it."""
 
 import dataclasses
-import functools
 import hashlib
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from maskmill.errors import UnusableInputError
-from maskmill.mirrors.dumps import Dump
+from maskmill.mirrors.dumps import Dump, best_checksum
 from maskmill.releases import pointer, records
 from maskmill.releases.names import DIGEST_DIGITS, ReleaseName, release_path
 from maskmill.releases.records import ReleaseRecord
-from maskmill.storage import completions, conditional, files, manifest
+from maskmill.storage import completions, conditional, files
 from pipelines.building import build_options
 from pipelines.building.build_options import BuildOptions
 from pipelines.releasing import release_inputs
@@ -25,8 +23,6 @@ from pipelines.stages.vocabulary_stage import VocabularyStage
 _NAMED_FILES = ("vocab_file", "tokenizer_file", "template_rules", "bert_config_file", "compare")
 # Where a stage reads is no part of what decides its data: the inputs are, by their content.
 _PLACES = ("input",)
-_PACKAGES = ("pipelines", "transforms", "training", "maskmill")
-_SOURCES = (".py", ".toml", ".rules", ".tsv")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -162,7 +158,7 @@ def built_from(options: BuildOptions, dump: Dump) -> ReleaseRecord | None:
 
 def _identity_of(dump: Mapping[str, Any]) -> tuple[Any, ...]:
     """What tells a dump from others: where it was downloaded from does not."""
-    listed = sorted((file["name"], file["checksum"]) for file in dump["files"] if not file["is_index"])
+    listed = sorted((file["name"], best_checksum(file.get("sums", {}))) for file in dump["files"])
     # A mirror that publishes no checksums tells a dump that was replaced by its sizes only.
     sizes = [] if all(checksum for _, checksum in listed) else sorted((f["name"], f["size"]) for f in dump["files"])
     return dump["wiki"], dump["date"], listed, sizes
@@ -181,21 +177,3 @@ def _complete_without_download(options: BuildOptions, date: str | None, digest: 
             if day == date or (date is None and day > max(there, default="")):
                 return record
     return None
-
-
-def made_by() -> dict[str, str]:
-    """The version of maskmill, and the digest of its code."""
-    return {"maskmill": manifest.versions()["maskmill"], "code_sha256": _code_digest()}
-
-
-@functools.cache
-def _code_digest() -> str:
-    """The sha256 over the names and the content of the packages' sources."""
-    top = Path(__file__).resolve().parents[2]
-    digest = hashlib.sha256()
-    for package in _PACKAGES:
-        for path in sorted((top / package).rglob("*")):
-            if path.suffix in _SOURCES:
-                content = path.read_bytes()
-                digest.update(f"{path.relative_to(top).as_posix()} {len(content)}\n".encode() + content)
-    return digest.hexdigest()

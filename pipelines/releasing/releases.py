@@ -11,14 +11,13 @@ from typing import Any
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.releases import fingerprints, locks, pointer, records, removing
-from maskmill.releases.names import release_path
 from maskmill.releases.records import ReleaseRecord
 from maskmill.storage import files, manifest
 from pipelines.building import build_options, build_report, next_step, stage_states
 from pipelines.building.build_options import BuildChoices, BuildOptions
 from pipelines.releasing import dry_run, release_inputs
 from pipelines.releasing.events import Run
-from pipelines.releasing.release_plan import ReleasePlan, made_by, make_plan
+from pipelines.releasing.release_plan import ReleasePlan, make_plan
 from pipelines.settings import beam_flags
 from pipelines.stages.train_stage import TrainStage
 from pipelines.terminal import console, summary
@@ -85,10 +84,7 @@ def _release(
     wait = options.release.wait * _SECONDS_A_MINUTE
     with run.sending_failures(BaseException):
         with locks.hold(plan.root, plan.name, owner=choices.owner or "", wait=wait, say=console.tell) as lock:
-            # Whoever held the lock before may have completed the release, or begun to remove it.
-            removing.finish_removal(plan.root, plan.name)
-            standing = records.read_record(plan.directory)
-            if standing is None:
+            if records.read_record(plan.directory) is None:  # whoever held the lock before may have completed it
                 run.send("started")
                 work = _Work(plan.options, run, beam_arguments, given)
                 code = work.do(complete=lambda: _complete(plan, lock))
@@ -96,7 +92,9 @@ def _release(
                 code = _ended(code, run)
             else:
                 code, is_complete = DONE, True
-                _conclude_standing(plan, standing)
+                print(f"release: {plan.directory} is complete; nothing to do")
+                files.delete_abandoned(plan.directory)  # a killed writer of the record has left its temporary file
+                _switch(plan)
                 run.send("finished", is_new=False)
         # After its own lock: a removal takes the lock of what it removes, and old runs may wait for this one.
         if is_complete and keep is not None:
@@ -119,9 +117,9 @@ def _complete(plan: ReleasePlan, lock: locks.Lock) -> None:
     """Writes the record of a release whose stages are all finished, and switches latest to it."""
     _check_unchanged(plan)
     lock.check()
-    record = records.write_record(plan.root, _record_of(plan))
+    records.write_record(plan.root, _record_of(plan))
     files.delete_abandoned(plan.directory)  # of a run that was killed while it wrote the record
-    _switch(plan, record)
+    _switch(plan)
 
 
 def _check_unchanged(plan: ReleasePlan) -> None:
@@ -140,30 +138,13 @@ def _check_unchanged(plan: ReleasePlan) -> None:
         raise RunFailedError(f"{problem}: the inputs changed {again}")
 
 
-def _switch(plan: ReleasePlan, record: ReleaseRecord) -> None:
-    if pointer.switch_latest(plan.root, plan.name, records.fingerprint(record)):
+def _switch(plan: ReleasePlan) -> None:
+    if pointer.switch_latest(plan.root, plan.name):
         print(f"latest:  {files.join(plan.root, 'latest.json')} names {plan.name}")
         return
     latest = pointer.read_latest(plan.root)
     name = "another release" if latest is None else str(latest.name)
-    print(f"latest:  {name} stays the latest, because its dump is newer than that of {plan.name}")
-
-
-def _conclude_standing(plan: ReleasePlan, standing: ReleaseRecord) -> None:
-    """Does what a run that was killed behind the record of its release may have left to do.
-
-    A release that was complete before the present latest one, of a dump of the same date, does not take its place.
-    """
-    print(f"release: {plan.directory} is complete; nothing to do")
-    files.delete_abandoned(plan.directory)  # a killed writer of the record has left its temporary file
-    latest = pointer.read_latest(plan.root)
-    if latest is not None and latest.name != plan.name:
-        present = records.read_record(release_path(plan.root, latest.name))
-        if present is not None and (present.name.date, present.finished) > (plan.name.date, standing.finished):
-            print(f"latest:  {latest.name} stays the latest, because it is newer than {plan.name}")
-            pointer.repair_link(plan.root)
-            return
-    _switch(plan, standing)
+    print(f"latest:  {name} stays the latest, because it is newer than {plan.name}")
 
 
 def _record_of(plan: ReleasePlan) -> ReleaseRecord:
@@ -184,7 +165,6 @@ def _record_of(plan: ReleasePlan) -> ReleaseRecord:
         dump=release_inputs.described(plan.dump),
         stages=stages,
         versions=manifest.versions(),
-        made_by=made_by(),
         options_sha256=plan.options_sha256,
     )
 

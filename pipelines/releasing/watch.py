@@ -17,8 +17,8 @@ from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.mirrors import download, newest
 from maskmill.mirrors.client import MirrorClient
 from maskmill.mirrors.dumps import Dump
-from maskmill.releases import locks, pointer, records, removing
-from maskmill.releases.names import RELEASES, STATE, ReleaseName, release_path
+from maskmill.releases import locks, pointer, removing
+from maskmill.releases.names import RELEASES, STATE, ReleaseName
 from maskmill.releases.records import ReleaseRecord
 from maskmill.storage import files, manifest
 from pipelines.building.build_options import BuildChoices, BuildOptions
@@ -28,8 +28,6 @@ from pipelines.settings.release_options import WatchOptions
 from pipelines.terminal import console
 from pipelines.terminal.download_progress import DownloadProgress
 
-# How many dumps may vanish while they are downloaded before this watch gives up, and the next one looks again.
-_MOST_GONE = 3
 _SECONDS_A_MINUTE = 60
 _LOCK = "watch.lock"
 
@@ -103,8 +101,8 @@ class Watch:
         """The directory of all downloads."""
         return release_inputs.downloads_of(self.options)
 
-    def look(self, gone: Sequence[Dump] = ()) -> Sight:
-        """Looks at the mirror. gone: dumps that have vanished since."""
+    def look(self) -> Sight:
+        """Look at the mirror."""
         mirror = self.mirror
         dumps = newest.dumps(
             mirror.source,
@@ -114,7 +112,7 @@ class Watch:
             client=self.client,
             say=console.tell,
         )
-        dump = next((dump for dump in dumps if dump not in gone and self.date in (None, dump.date)), None)
+        dump = next((dump for dump in dumps if self.date in (None, dump.date)), None)
         if dump is None:
             return Sight()
         made = release_plan.built_from(self.options, dump)
@@ -127,35 +125,8 @@ class Watch:
             is_downloaded=download.is_downloaded(dump, self.downloads),
         )
 
-    def fetch(self) -> Sight:
-        """Looks at the mirror, and downloads the dump that is new; the caller holds the lock of the downloads.
-
-        A dump that vanishes or changes meanwhile is looked for again: then an older one may be the newest.
-        """
-        gone: list[Dump] = []
-        changed: Dump | None = None
-        while len(gone) < _MOST_GONE:
-            sight = self.look(gone)
-            dump = sight.dump
-            if dump is None or not sight.is_new:
-                return sight
-            try:
-                self._download(dump)
-                return dataclasses.replace(sight, is_downloaded=True)
-            except download.DumpGoneError as error:
-                gone.append(dump)
-                console.tell(f"warning: {error}", level="WARNING")
-            except download.DumpChangedError as error:
-                if changed == dump:  # the mirror still says that these are the files
-                    raise
-                changed = dump
-                console.tell(f"warning: {error}", level="WARNING")
-        raise RunFailedError(
-            f"{self.mirror.source}: {_MOST_GONE} dumps of {gone[0].wiki} vanished while they were downloaded; run the "
-            "same command later."
-        )
-
-    def _download(self, dump: Dump) -> None:
+    def fetch(self, dump: Dump) -> None:
+        """Download a dump; the caller holds the lock of the downloads."""
         shown: contextlib.AbstractContextManager[DownloadProgress | None] = contextlib.nullcontext()
         if download.is_remote(dump) and not download.is_downloaded(dump, self.downloads):
             shown = DownloadProgress(dump, download.directory_of(self.downloads, dump))
@@ -178,26 +149,19 @@ class Watch:
         with locks.hold_file(path, "The lock of this watch", owner=self.owner, wait=wait, say=console.tell):
             yield
 
-    def settle(self, sight: Sight, build: Callable[[Dump], int]) -> None:
-        """Does what a watch that was killed behind its build has left: `latest`, old releases and downloads."""
+    def settle(self, made: ReleaseRecord | None) -> None:
+        """Do what a watch that was killed after its build has left: `latest`, old releases and downloads.
+
+        made: the release that is complete; None if there is none. Whoever holds a lock does the same at its end.
+        """
         root = self.options.output
-        if sight.dump is not None and sight.release is not None and self._is_behind(sight.release):
-            build(sight.dump)  # nothing is left to build but the switch
-        pointer.repair_link(root)
+        if made is not None:
+            with contextlib.suppress(locks.LockedError), locks.hold(root, made.name):
+                pointer.switch_latest(root, made.name)
         if self.keep is not None:
             removing.remove_old(root, self.keep, self.options.release.keep_days, say=console.tell)
-        with contextlib.suppress(locks.LockedError), self.lock():  # whoever holds it does the same at its end
+        with contextlib.suppress(locks.LockedError), self.lock():
             self.tidy()
-
-    def _is_behind(self, made: ReleaseRecord) -> bool:
-        """Whether `latest` names an older release than this one, which is complete."""
-        latest = pointer.read_latest(self.options.output)
-        if latest is None:
-            return True
-        if latest.name == made.name:
-            return False
-        present = records.read_record(release_path(self.options.output, latest.name))
-        return present is None or (present.name.date, present.finished) < (made.name.date, made.finished)
 
     def tidy(self) -> None:
         """Deletes downloads of which a release is made, and unfinished ones of dumps that are not newer than `latest`.
@@ -291,23 +255,21 @@ def run(watch: Watch, flags: WatchFlags, build: Callable[[Dump], int]) -> int:
     if sight.is_new:
         with watch.lock(watch.options.release.wait * _SECONDS_A_MINUTE):
             with unplanned.sending_failures(UnusableInputError, RunFailedError):
-                sight = watch.fetch()  # whoever held the lock before may have built it
+                sight = watch.look()  # whoever held the lock before may have built it
+                if sight.dump is not None and sight.is_new:
+                    watch.fetch(sight.dump)
             if sight.dump is not None and sight.is_new:
-                return _build(watch, sight.dump, flags, build)
-    watch.settle(sight, build)
+                if flags.download_only:
+                    print(f"downloaded: {download.directory_of(watch.downloads, sight.dump)}")
+                    return 0
+                code = build(sight.dump)
+                if code == 0:
+                    watch.tidy()
+                return code
+    watch.settle(sight.release)
     unplanned.send("finished", is_new=False)
     print(f"nothing new: {_reason(watch, sight)}")
     return 0
-
-
-def _build(watch: Watch, dump: Dump, flags: WatchFlags, build: Callable[[Dump], int]) -> int:
-    if flags.download_only:
-        print(f"downloaded: {download.directory_of(watch.downloads, dump)}")
-        return 0
-    code = build(dump)
-    if code == 0:
-        watch.tidy()
-    return code
 
 
 def _nobody(name: str, done: int, size: int | None) -> None:

@@ -23,9 +23,7 @@ class DownloadProgress:
         """Shows nothing yet. directory: where to; files that are there count no more. clock: gives seconds."""
         self._name = f"{dump.wiki}-{dump.date}"
         self._directory = directory
-        wanted = [
-            file for file in dump.files if not file.is_index and not files.exists(files.join(directory, file.name))
-        ]
+        wanted = [file for file in dump.files if not files.exists(files.join(directory, file.name))]
         self._count = len(wanted)
         self._size = dataclasses.replace(dump, files=wanted).size
         self._clock = clock

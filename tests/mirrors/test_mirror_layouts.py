@@ -3,382 +3,245 @@
 import bz2
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from servers import mirror_server
-from servers.mirror_server import Mirror, classic_files, content_files
+from servers.mirror_looks import Looks
+from servers.mirror_server import Mirror, classic_files, content_files, sha256_sums
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.mirrors import newest
 from maskmill.mirrors.client import MirrorClient
-from maskmill.mirrors.dumps import Dump
-from maskmill.storage.web_client import WebClient
 
 pytest_plugins = ("servers.mirror_fixtures",)
 
 PAGES = [bz2.compress(f"<mediawiki>{part}</mediawiki>".encode()) for part in range(3)]
 OLDER, NEWER = "2026-02-01", "2026-03-01"
-CONTACT = "Jānis <data@example.org>"
+JOB = "articlesmultistreamdump"
+STATUS, SUMS = "dumpstatus.json", "enwiki-20260301-sha1sums.txt"
+PARTS = [
+    f"enwiki-20260301-pages-articles-multistream{part}.bz2"
+    for part in ("1.xml-p1p41242", "2.xml-p41243p151573", "3.xml-p151574p311329")
+]
+CONTENT_PARTS = [
+    f"enwiki-2026-03-01-{part}.xml.bz2" for part in ("p10p1147431", "p1147435p20110389", "p20110420p21500133")
+]
+PLAIN = "enwiki-20260301-pages-articles1.xml-p1p41242.bz2"
+
+Files = dict[str, bytes]
 
 
-class Looks:
-    """What is found on a mirror, and what was said of what does not count."""
-
-    def __init__(self, source: str, client: MirrorClient, layout: str = "auto", wiki: str | None = "enwiki") -> None:
-        self.said: list[str] = []
-        found = newest.dumps(source, wiki=wiki, layout=layout, pattern="*.xml*", client=client, say=self.said.append)
-        self.dumps = list(found)
-
-    def dates(self) -> list[str]:
-        """The dates of the dumps."""
-        return [dump.date for dump in self.dumps]
+def publish(mirror: Mirror, layout: str, date: str, files: Files | None = None, **how: Any) -> str:
+    """Puts a dump on a mirror; returns its folder."""
+    if layout == "content":
+        return mirror.publish_content("enwiki", date, files or content_files("enwiki", date, PAGES), **how)
+    return mirror.publish_classic("enwiki", date, files or classic_files("enwiki", date, PAGES), **how)
 
 
-def names(dump: Dump) -> list[str]:
-    """The names of a dump's pages' files."""
-    return [file.name for file in dump.files if not file.is_index]
-
-
-def test_the_newest_complete_classic_dump_comes_first(mirror: Mirror, client: MirrorClient) -> None:
-    """All parts have the date of their folder, though the last one's range of pages looks like a date."""
+def test_the_newest_complete_dump_comes_first(mirror: Mirror, client: MirrorClient) -> None:
+    """Files are in the order of their pages and have the date of their folder, whatever ranges of pages look like."""
     for date in (OLDER, NEWER):
-        mirror.publish_classic("enwiki", date, classic_files("enwiki", date, PAGES))
+        publish(mirror, "classic", date)
+        publish(mirror, "content", date)
     mirror.publish("enwiki/latest", {"enwiki-latest-pages-articles.xml.bz2": b""})
-
-    found = Looks(mirror.url, client, "classic")
-    assert found.dates() == [NEWER, OLDER]
-    dump = found.dumps[0]
-    assert names(dump) == [
-        "enwiki-20260301-pages-articles-multistream1.xml-p1p41242.bz2",
-        "enwiki-20260301-pages-articles-multistream2.xml-p41243p151573.bz2",
-        "enwiki-20260301-pages-articles-multistream3.xml-p151574p311329.bz2",
-    ]
-    assert [file.name for file in dump.files if file.is_index] == [
-        "enwiki-20260301-pages-articles-multistream-index1.txt-p1p41242.bz2",
-        "enwiki-20260301-pages-articles-multistream-index2.txt-p41243p151573.bz2",
-        "enwiki-20260301-pages-articles-multistream-index3.txt-p151574p311329.bz2",
-    ]
-    first = dump.files[0]
-    assert (first.url, first.size, first.algorithm) == (
-        f"{mirror.url}/enwiki/20260301/{first.name}",
-        len(PAGES[0]),
-        "sha1",
-    )
+    for layout, names, folder, sizes, algorithms in (
+        ("classic", PARTS, "enwiki/20260301", list(map(len, PAGES)), ["md5", "sha1"]),
+        ("content", CONTENT_PARTS, f"other/mediawiki_content_current/enwiki/{NEWER}/xml/bzip2", [None] * 3, ["sha256"]),
+    ):
+        found = Looks(mirror.url, client, layout)
+        assert (found.dates, found.names[0], found.said) == ([NEWER, OLDER], names, [])
+        assert [file.url for file in found.newest.files] == [f"{mirror.url}/{folder}/{name}" for name in names]
+        assert [file.size for file in found.newest.files] == sizes
+        assert all(sorted(file.sums) == algorithms for file in found.newest.files)
+    both = [("content", NEWER), ("classic", NEWER), ("content", OLDER), ("classic", OLDER)]
+    assert [(dump.layout, dump.date) for dump in Looks(mirror.url, client).dumps] == both
 
 
 def test_each_request_says_who_asks(mirror: Mirror, client: MirrorClient) -> None:
-    mirror.publish_classic("enwiki", NEWER, classic_files("enwiki", NEWER, PAGES))
-    assert Looks(mirror.url, client).dates() == [NEWER]
+    publish(mirror, "classic", NEWER)
+    assert Looks(mirror.url, client).dates == [NEWER]
     assert {request.headers["User-Agent"] for request in mirror.requests} == {"maskmill/1.2.3 (data@example.org)"}
 
 
-@pytest.mark.parametrize("contact", [None, "", "a@b\r\nX-Evil: 1", CONTACT])
+@pytest.mark.parametrize("contact", [None, "", "a@b\r\nX-Evil: 1", "Jānis <data@example.org>"])
 def test_a_contact_that_cannot_be_sent_is_refused(mirror: Mirror, contact: str | None) -> None:
-    client = MirrorClient(contact, "1.2.3", WebClient(patience=1))
     with pytest.raises(UnusableInputError, match=r"watch\.contact"):
-        Looks(mirror.url, client)
+        Looks(mirror.url, MirrorClient(contact, "1.2.3", patience=1))
     assert not mirror.requests
-    client.close()
 
 
-@pytest.mark.parametrize(
-    ("statuses", "why"),
-    [
-        ({"articlesmultistreamdump": "in-progress"}, "articlesmultistreamdump is not done"),
-        ({"articlesmultistreamdump": "waiting"}, "articlesmultistreamdump is not done"),
-        ({"articlesmultistreamdump": "failed"}, "articlesmultistreamdump is not done"),
+# ---- what does not count: what is published, what is done to it then, and what is said
+
+Change = Callable[[Mirror, str], None]  # of a mirror that has the dump in a folder
+
+
+def without(name: str) -> Callable[[Files], Files]:
+    """Leaves out a file."""
+    return lambda files: {other: content for other, content in files.items() if other != name}
+
+
+def with_file(name: str, content: bytes = b"pages") -> Callable[[Files], Files]:
+    """Adds a file."""
+    return lambda files: files | {name: content}
+
+
+def of_names(*names: str) -> Callable[[Files], Files]:
+    """Has other names."""
+    return lambda files: dict.fromkeys(names, PAGES[0])
+
+
+def twice(files: Files) -> Files:
+    """The second file of pages has the content of the first."""
+    first, second = [name for name in files if "index" not in name][:2]
+    return files | {second: files[first]}
+
+
+def rewritten(name: str, change: Callable[[bytes], bytes | None]) -> Change:
+    """Changes a file, or takes it away."""
+
+    def act(mirror: Mirror, folder: str) -> None:
+        content = change(mirror.files.pop(f"{folder}/{name}"))
+        if content is not None:
+            mirror.files[f"{folder}/{name}"] = content
+
+    return act
+
+
+def listed(change: Callable[[dict[str, Any]], dict[str, Any]]) -> Change:
+    """Changes what dumpstatus.json lists."""
+
+    def act(content: bytes) -> bytes:
+        status = json.loads(content)
+        status["jobs"][JOB]["files"] = change(status["jobs"][JOB]["files"])
+        return json.dumps(status).encode()
+
+    return rewritten(STATUS, act)
+
+
+def without_keys(*keys: str) -> Change:
+    """dumpstatus.json lists a file before it has its sums."""
+    return listed(lambda files: {n: {k: v for k, v in e.items() if k not in keys} for n, e in files.items()})
+
+
+def to(content: bytes | None) -> Callable[[bytes], bytes | None]:
+    return lambda _: content
+
+
+NOT_COMPLETE: list[tuple[str, Callable[[Files], Files] | None, dict[str, Any], Change | None, str]] = [
+    *[("classic", None, {"statuses": {JOB: state}}, None, f"{JOB} is not done") for state in ("in-progress", "failed")],
+    # The job of the plain files is done days before: a build of both would be made of the same pages twice.
+    ("classic", of_names(PLAIN), {"job": "articlesdump", "statuses": {JOB: "in-progress"}}, None, "is not done"),
+    # dumpstatus.json is of a dump that was made again, the list of sums not yet.
+    ("classic", None, {}, rewritten(SUMS, lambda c: b"0" * 40 + c[40:]), f"differ about {PARTS[0]}"),
+    ("classic", without(PARTS[0]), {}, None, "the part with the pages 1 to 41242 is missing, in front of "),
+    ("classic", without(PARTS[1]), {}, None, "the part with the pages 41243 to 151573 is missing, in front of "),
+    ("classic", without(PARTS[2]), {}, None, r"the part that belongs to .*-index3\.txt-p151574p311329\.bz2 is missing"),
+    (
+        "classic", None, {}, listed(lambda files: {n: e for n, e in files.items() if "p151574p311329" not in n}),
+        f"{PARTS[2]} is in the list of checksums, but dumpstatus.json does not list it",
+    ),
+    *[
+        ("classic", None, {}, rewritten(STATUS, to(content)), "its dumpstatus.json cannot be read")
+        for content in (b'{"jobs": {"art', b"", b"[]", b'{"jobs": null}', b"\xff")
     ],
-)
-def test_a_classic_dump_whose_job_is_not_done_does_not_count(
-    mirror: Mirror, client: MirrorClient, statuses: dict[str, str], why: str
+    ("classic", None, {}, rewritten(STATUS, to(None)), "it has no dumpstatus.json"),
+    ("classic", None, {"sums": False}, without_keys("size"), "has no checksum or no size yet"),
+    ("classic", None, {"sums": False}, without_keys("sha1", "md5"), "has no checksum or no size yet"),
+    *[
+        ("classic", change(name), {}, None, f"lists '{name}', which is no name of a file in this folder")
+        for name in ("../../x/enwiki-20260301-pages-articles.xml.bz2", "/tmp/enwiki-20260301-pages-articles.xml")
+        for change in (with_file, of_names)
+    ],
+    ("classic", twice, {}, None, f"{PARTS[1]} has the same checksum as {PARTS[0]}"),
+    ("content", twice, {}, None, f"{CONTENT_PARTS[1]} has the same checksum as {CONTENT_PARTS[0]}"),
+    ("classic", with_file(PARTS[2].replace("enwiki", "dewiki").replace("p15", "p95")), {}, None, "is not of enwiki"),
+    ("content", with_file("dewiki-2026-03-01-p92p93.xml.bz2"), {}, None, "is not of enwiki"),
+    ("content", of_names(*[f"enwiki-2026-03-01-{p}.xml.bz2" for p in ("p1p100", "p201p9000")]), {}, None, "is missing"),
+    ("content", of_names("enwiki-2026-03-01-p900p1000.xml.bz2"), {}, None, "pages 1 to 899 is missing"),
+    ("content", of_names(*[f"enwiki-2026-03-01-{p}.xml" for p in ("p1p100", "p90p200")]), {}, None, "pages in common"),
+    ("content", None, {"success": False}, None, "_SUCCESS is not there yet"),
+    ("content", None, {}, rewritten("SHA256SUMS", to(None)), "SHA256SUMS is not there yet"),
+    # The list is cut off after its first line, so no gap shows between the parts that it lists.
+    (
+        "content", None, {}, rewritten("SHA256SUMS", lambda content: content.split(b"\n")[0] + b"\n"),
+        f"{CONTENT_PARTS[1]} is not in SHA256SUMS",
+    ),
+    ("content", None, {}, rewritten("SHA256SUMS", to(b"<html>502</html>")), "is not in SHA256SUMS"),
+    (
+        "content", None, {}, rewritten("SHA256SUMS", to(b"0" * 64 + b"  enwiki-2026-02-01-p1p2.xml.bz2\n")),
+        "is not of 2026-03-01",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("layout", "change", "how", "then", "why"), NOT_COMPLETE)
+def test_a_dump_that_is_not_complete_does_not_count(
+    mirror: Mirror,
+    client: MirrorClient,
+    layout: str,
+    change: Callable[[Files], Files] | None,
+    how: dict[str, Any],
+    then: Change | None,
+    why: str,
 ) -> None:
-    mirror.publish_classic("enwiki", OLDER, classic_files("enwiki", OLDER, PAGES))
-    mirror.publish_classic("enwiki", NEWER, classic_files("enwiki", NEWER, PAGES), statuses=statuses)
+    publish(mirror, layout, OLDER)
+    make = content_files if layout == "content" else classic_files
+    files = make("enwiki", NEWER, PAGES)
+    folder = publish(mirror, layout, NEWER, change(files) if change is not None else files, **how)
+    if then is not None:
+        then(mirror, folder)
     found = Looks(mirror.url, client)
-    assert found.dates() == [OLDER]
-    assert len(found.said) == 1
-    assert f"{mirror.url}/enwiki/20260301: this dump does not count" in found.said[0]
-    assert why in found.said[0]
+    assert found.dates == [OLDER]
+    (line,) = found.said
+    assert line.startswith(f"{mirror.url}/{folder}: this dump does not count: ")
+    assert re.search(why, line), line
 
 
-def test_a_dump_waits_for_its_multistream_files(mirror: Mirror, client: MirrorClient) -> None:
-    """The job of the plain files is done days before: a build of both would be made of the same pages twice."""
-    plain = {"enwiki-20260301-pages-articles1.xml-p1p41242.bz2": PAGES[0]}
-    mirror.publish_classic(
-        "enwiki", NEWER, plain, job="articlesdump", statuses={"articlesmultistreamdump": "in-progress"}
-    )
-    assert Looks(mirror.url, client).dates() == []
+# ---- what counts
 
 
 @pytest.mark.parametrize("status", [None, "failed", "skipped"])
 def test_plain_files_count_where_there_will_be_no_multistream_files(
     mirror: Mirror, client: MirrorClient, status: str | None
 ) -> None:
-    plain = {"enwiki-20260301-pages-articles1.xml-p1p41242.bz2": PAGES[0]}
-    statuses = {} if status is None else {"articlesmultistreamdump": status}
-    mirror.publish_classic("enwiki", NEWER, plain, job="articlesdump", statuses=statuses)
-    assert names(Looks(mirror.url, client).dumps[0]) == list(plain)
+    statuses = {} if status is None else {JOB: status}
+    publish(mirror, "classic", NEWER, {PLAIN: PAGES[0]}, job="articlesdump", statuses=statuses)
+    assert Looks(mirror.url, client).names == [[PLAIN]]
 
 
-def test_a_classic_dump_whose_sums_differ_does_not_count(mirror: Mirror, client: MirrorClient) -> None:
-    """dumpstatus.json is of a dump that was made again, the list of sums not yet."""
-    files = classic_files("enwiki", NEWER, PAGES)
-    folder = mirror.publish_classic("enwiki", NEWER, files)
-    path = f"{folder}/enwiki-20260301-sha1sums.txt"
-    sum_of_first = mirror.files[path][:40]
-    mirror.files[path] = mirror.files[path].replace(sum_of_first, b"0" * 40)
-    found = Looks(mirror.url, client)
-    assert found.dates() == []
-    assert "differ about enwiki-20260301-pages-articles-multistream1.xml-p1p41242.bz2" in found.said[0]
-
-
-PARTS = [f"enwiki-20260301-pages-articles-multistream{k}.xml-{pages}.bz2" for k, pages in enumerate(
-    ("p1p41242", "p41243p151573", "p151574p311329"), 1
-)]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("left_out", "why"),
-    [
-        (PARTS[0], "the part with the pages 1 to 41242 is missing, in front of "),
-        (PARTS[1], "the part with the pages 41243 to 151573 is missing, in front of "),
-        (PARTS[2], r"the part that belongs to .*-index3\.txt-p151574p311329\.bz2 is missing"),
-    ],
-)
-def test_a_classic_dump_with_a_part_missing_does_not_count(
-    mirror: Mirror, client: MirrorClient, left_out: str, why: str
-) -> None:
-    files = classic_files("enwiki", NEWER, PAGES)
-    del files[left_out]
-    mirror.publish_classic("enwiki", NEWER, files)
-    found = Looks(mirror.url, client)
-    assert found.dates() == []
-    assert re.search(f"this dump does not count: {why}", found.said[0])
-
-
-@pytest.mark.parametrize("layout", ["classic", "content", "listing"])
-def test_a_part_with_the_content_of_another_does_not_count(mirror: Mirror, client: MirrorClient, layout: str) -> None:
-    """Its checksum is right, but its own pages are lost."""
-    pages = [PAGES[0], PAGES[0], PAGES[2]]
-    files = (content_files if layout == "content" else classic_files)("enwiki", NEWER, pages)
-    if layout == "content":
-        mirror.publish_content("enwiki", NEWER, files)
-    elif layout == "classic":
-        mirror.publish_classic("enwiki", NEWER, files)
-    else:
-        mirror.publish("", {**files, "SHA256SUMS": mirror_server.sha256_sums(files)})
-    found = Looks(mirror.url, client, layout)
-    assert found.dates() == []
-    first, second = [name for name in files if "index" not in name][:2]
-    assert f"does not count: {second} has the same checksum as {first}" in found.said[0]
-
-
-@pytest.mark.parametrize("layout", ["classic", "content"])
-def test_a_file_of_another_wiki_is_no_part(mirror: Mirror, client: MirrorClient, layout: str) -> None:
-    make, publish = {
-        "classic": (classic_files, mirror.publish_classic),
-        "content": (content_files, mirror.publish_content),
-    }[layout]
-    files = make("enwiki", NEWER, PAGES)
-    other = list(files)[-1].replace("enwiki", "dewiki")
-    publish("enwiki", NEWER, {**files, other.replace("-p", "-p9").replace("p9ages", "pages"): b"pages"})
-    found = Looks(mirror.url, client, layout)
-    assert found.dates() == []
-    assert " is not of enwiki." in found.said[0]
-
-
-def test_a_part_that_only_the_sums_name_is_missing(mirror: Mirror, client: MirrorClient) -> None:
-    files = classic_files("enwiki", NEWER, PAGES)
-    folder = mirror.publish_classic("enwiki", NEWER, files)
-    path = f"{folder}/dumpstatus.json"
-    status = json.loads(mirror.files[path])
-    listed = status["jobs"]["articlesmultistreamdump"]["files"]
-    mirror.files[f"{folder}/enwiki-20260301-sha1sums.txt"] += b"0" * 40 + b"  enwiki-20260301-pages-articles1.xml.bz2\n"
-    assert Looks(mirror.url, client).dates() == [NEWER]  # other jobs' files are in the list, too
-    for name in [name for name in listed if "p151574p311329" in name]:
-        del listed[name]
-    mirror.files[path] = json.dumps(status).encode()
-    found = Looks(mirror.url, client)
-    assert found.dates() == []
-    assert f"{PARTS[2]} is in the list of checksums, but dumpstatus.json does not list it" in found.said[0]
-
-
-@pytest.mark.parametrize("pages", [("p1p100", "p201p9000"), ("p1p100", "p90p200"), ("p900p1000",)])
-def test_a_dump_of_the_new_layout_with_a_gap_or_an_overlap_does_not_count(
-    mirror: Mirror, client: MirrorClient, pages: tuple[str, ...]
-) -> None:
-    names = [f"enwiki-2026-03-01-{of_part}.xml.bz2" for of_part in pages]
-    mirror.publish_content("enwiki", NEWER, dict.fromkeys(names, PAGES[0]))
-    found = Looks(mirror.url, client)
-    assert found.dates() == []
-    assert names[-1] in found.said[0]
-    assert ("is missing" in found.said[0]) != ("have pages in common" in found.said[0])
+def test_other_jobs_are_in_the_list_of_sums_too(mirror: Mirror, client: MirrorClient) -> None:
+    folder = publish(mirror, "classic", NEWER)
+    mirror.files[f"{folder}/{SUMS}"] += b"0" * 40 + b"  enwiki-20260301-pages-articles1.xml.bz2\n"
+    assert Looks(mirror.url, client).names == [PARTS]
 
 
 def test_ids_without_a_page_may_lie_between_parts(mirror: Mirror, client: MirrorClient) -> None:
     names = [f"lvwiki-2026-03-01-{pages}.xml.bz2" for pages in ("p20p9000", "p9400p20000", "p20040p20041")]
     mirror.publish_content("lvwiki", NEWER, dict(zip(names, PAGES, strict=True)))
-    assert Looks(mirror.url, client, wiki="lvwiki").dates() == [NEWER]
-
-
-def test_a_half_written_dumpstatus_does_not_count(mirror: Mirror, client: MirrorClient) -> None:
-    folder = mirror.publish_classic("enwiki", NEWER, classic_files("enwiki", NEWER, PAGES))
-    whole = mirror.files[f"{folder}/dumpstatus.json"]
-    for content in (whole[: len(whole) // 2], b"", b"[]", b'{"jobs": null}', b"\xff"):
-        mirror.files[f"{folder}/dumpstatus.json"] = content
-        assert Looks(mirror.url, client).dates() == []
-
-
-def test_a_file_without_a_size_or_sum_does_not_count(mirror: Mirror, client: MirrorClient) -> None:
-    """dumpstatus.json lists a file before it has its sums."""
-    folder = mirror.publish_classic("enwiki", NEWER, classic_files("enwiki", NEWER, PAGES), sums=False)
-    status = json.loads(mirror.files[f"{folder}/dumpstatus.json"])
-    listed = status["jobs"]["articlesmultistreamdump"]["files"]
-    for missing in ({"size"}, {"sha1", "md5"}):
-        changed = {name: {k: v for k, v in entry.items() if k not in missing} for name, entry in listed.items()}
-        status["jobs"]["articlesmultistreamdump"]["files"] = changed
-        mirror.files[f"{folder}/dumpstatus.json"] = json.dumps(status).encode()
-        assert Looks(mirror.url, client).dates() == []
-
-
-@pytest.mark.parametrize(
-    "name", ["../../x/enwiki-20260301-pages-articles.xml.bz2", "/tmp/enwiki-20260301-pages-articles.xml"]
-)
-def test_a_name_that_leads_out_of_its_folder_does_not_count(mirror: Mirror, client: MirrorClient, name: str) -> None:
-    mirror.publish_classic("enwiki", NEWER, {name: PAGES[0]})
-    assert Looks(mirror.url, client).dates() == []
-    mirror.publish_classic("enwiki", NEWER, classic_files("enwiki", NEWER, PAGES) | {name: PAGES[0]})
-    found = Looks(mirror.url, client)
-    assert found.dates() == []
-    assert f"dumpstatus.json lists '{name}', which is no name of a file in this folder" in found.said[0]
+    assert Looks(mirror.url, client, wiki="lvwiki").names == [names]
 
 
 def test_a_small_wiki_has_one_file(mirror: Mirror, client: MirrorClient) -> None:
     mirror.publish_classic("lvwiki", NEWER, classic_files("lvwiki", NEWER, PAGES[:1]))
-    dump = Looks(mirror.url, client, wiki="lvwiki").dumps[0]
-    assert names(dump) == ["lvwiki-20260301-pages-articles-multistream.xml.bz2"]
+    found = Looks(mirror.url, client, wiki="lvwiki")
+    assert found.names == [["lvwiki-20260301-pages-articles-multistream.xml.bz2"]]
 
 
 def test_a_mirror_may_lie_in_a_folder_of_its_server(mirror: Mirror, client: MirrorClient) -> None:
     """As mirror.accum.se/mirror/wikimedia.org/dumps/ does: the addresses in dumpstatus.json are Wikimedia's own."""
-    files = classic_files("enwiki", NEWER, PAGES)
-    mirror.publish_classic("enwiki", NEWER, files)
+    publish(mirror, "classic", NEWER)
     mirror.files = {f"mirror/wikimedia.org/dumps/{path}": content for path, content in mirror.files.items()}
-    dump = Looks(f"{mirror.url}/mirror/wikimedia.org/dumps/", client).dumps[0]
+    dump = Looks(f"{mirror.url}/mirror/wikimedia.org/dumps/", client).newest
     assert dump.files[0].url.startswith(f"{mirror.url}/mirror/wikimedia.org/dumps/enwiki/20260301/enwiki-")
 
 
-def test_the_newest_complete_dump_of_the_new_layout_comes_first(mirror: Mirror, client: MirrorClient) -> None:
-    """Files are in the order of their pages; no range of pages is a date."""
-    for date in (OLDER, NEWER):
-        mirror.publish_content("enwiki", date, content_files("enwiki", date, PAGES))
-    found = Looks(mirror.url, client, "content")
-    assert found.dates() == [NEWER, OLDER]
-    assert names(found.dumps[0]) == [
-        "enwiki-2026-03-01-p10p1147431.xml.bz2",
-        "enwiki-2026-03-01-p1147435p20110389.xml.bz2",
-        "enwiki-2026-03-01-p20110420p21500133.xml.bz2",
-    ]
-    assert {file.algorithm for file in found.dumps[0].files} == {"sha256"}
-
-
-def test_a_dump_of_the_new_layout_waits_for_its_success(mirror: Mirror, client: MirrorClient) -> None:
-    mirror.publish_content("enwiki", OLDER, content_files("enwiki", OLDER, PAGES))
-    mirror.publish_content("enwiki", NEWER, content_files("enwiki", NEWER, PAGES), success=False)
-    found = Looks(mirror.url, client)
-    assert found.dates() == [OLDER]
-    assert "_SUCCESS is not there yet" in found.said[0]
-
-
-def test_a_dump_of_the_new_layout_waits_for_its_sums(mirror: Mirror, client: MirrorClient) -> None:
-    folder = mirror.publish_content("enwiki", NEWER, content_files("enwiki", NEWER, PAGES))
-    del mirror.files[f"{folder}/SHA256SUMS"]
-    found = Looks(mirror.url, client)
-    assert found.dates() == []
-    assert "SHA256SUMS is not there yet" in found.said[0]
-
-
-def test_a_part_that_the_sums_do_not_list_is_missing(mirror: Mirror, client: MirrorClient) -> None:
-    """SHA256SUMS is cut off behind its first line, so no gap shows between the parts that it lists."""
-    folder = mirror.publish_content("enwiki", NEWER, content_files("enwiki", NEWER, PAGES))
-    mirror.files[f"{folder}/SHA256SUMS"] = mirror.files[f"{folder}/SHA256SUMS"].split(b"\n")[0] + b"\n"
-    found = Looks(mirror.url, client)
-    assert found.dates() == []
-    assert "enwiki-2026-03-01-p1147435p20110389.xml.bz2 is not in SHA256SUMS" in found.said[0]
-
-
-def test_sums_that_list_no_dump_do_not_count(mirror: Mirror, client: MirrorClient) -> None:
-    folder = mirror.publish_content("enwiki", NEWER, content_files("enwiki", NEWER, PAGES))
-    for content in (b"", b"<html>502</html>", b"0" * 64 + b"  enwiki-2026-02-01-p1p2.xml.bz2\n"):
-        mirror.files[f"{folder}/SHA256SUMS"] = content
-        assert Looks(mirror.url, client).dates() == []
-
-
-def test_auto_takes_whichever_layout_has_the_newer_dump(mirror: Mirror, client: MirrorClient) -> None:
-    mirror.publish_classic("enwiki", NEWER, classic_files("enwiki", NEWER, PAGES))
-    mirror.publish_content("enwiki", OLDER, content_files("enwiki", OLDER, PAGES))
-    assert [(dump.layout, dump.date) for dump in Looks(mirror.url, client).dumps] == [
-        ("classic", NEWER),
-        ("content", OLDER),
-    ]
-
-
-def test_a_wiki_that_the_mirror_does_not_have_is_said(mirror: Mirror, client: MirrorClient) -> None:
-    """With a name misspelt, "nothing new" would be said for ever."""
-    mirror.publish_classic("enwiki", NEWER, classic_files("enwiki", NEWER, PAGES))
-    for layout in ("auto", "classic", "content"):
-        with pytest.raises(UnusableInputError, match=r"no dumps of enwki here; check watch\.source, watch\.wiki"):
-            Looks(mirror.url, client, layout, wiki="enwki")
-
-
-@pytest.mark.parametrize("wiki", ["../private", "EnWiki", "en wiki", "enwiki/20260301"])
-def test_a_wiki_that_is_no_name_is_refused(mirror: Mirror, client: MirrorClient, wiki: str) -> None:
-    with pytest.raises(UnusableInputError, match=r"watch\.wiki"):
-        Looks(mirror.url, client, wiki=wiki)
-    assert not mirror.requests
-
-
-def test_a_wiki_must_be_named_for_wikimedias_layouts(mirror: Mirror, client: MirrorClient) -> None:
-    with pytest.raises(UnusableInputError, match=r"watch\.wiki is missing"):
-        Looks(mirror.url, client, "classic", wiki=None)
-
-
-def test_dumps_are_looked_at_only_when_they_are_asked_for(mirror: Mirror, client: MirrorClient) -> None:
-    for month in range(1, 4):
-        mirror.publish_classic("enwiki", f"2026-0{month}-01", classic_files("enwiki", f"2026-0{month}-01", PAGES))
-    found = next(newest.dumps(mirror.url, wiki="enwiki", layout="classic", pattern="*.xml*", client=client), None)
-    assert found is not None
-    assert found.date == NEWER
-    assert len(mirror.asked("dumpstatus.json")) == 1
-
-
-def test_a_mirror_that_fails_for_a_while_is_asked_again(mirror: Mirror, client: MirrorClient) -> None:
-    mirror.publish_classic("enwiki", NEWER, classic_files("enwiki", NEWER, PAGES))
-    mirror.fail("dumpstatus.json", mirror_server.status(503), mirror_server.cut())
-    assert Looks(mirror.url, client, "classic").dates() == [NEWER]
-    assert len(mirror.asked("dumpstatus.json")) == 3
-
-
-def test_a_mirror_that_is_not_there_is_one_sentence() -> None:
-    client = MirrorClient("data@example.org", "1.2.3", WebClient(patience=0.1))
-    with pytest.raises(RunFailedError, match=r"127\.0\.0\.1 does not deliver this file"):
-        Looks("http://127.0.0.1:9/", client)
-    client.close()
-
-
-def test_a_mirror_that_denies_access_is_one_sentence(mirror: Mirror, client: MirrorClient) -> None:
-    """Wikimedia answers so where a User-Agent does not say who asks."""
-    mirror.publish_classic("enwiki", NEWER, classic_files("enwiki", NEWER, PAGES))
-    mirror.fail("dumpstatus.json", mirror_server.status(403))
-    with pytest.raises(UnusableInputError, match=r"access is refused \(403 Forbidden\).*watch\.contact"):
-        Looks(mirror.url, client, "classic")
-
-
 def test_both_layouts_are_found_in_a_directory(mirror: Mirror, client: MirrorClient, tmp_path: Path) -> None:
-    """As on machines that have Wikimedia's public dumps mounted."""
-    mirror.publish_classic("enwiki", NEWER, classic_files("enwiki", NEWER, PAGES))
-    mirror.publish_content("enwiki", OLDER, content_files("enwiki", OLDER, PAGES))
+    """As on machines that have Wikimedia's public dumps mounted; the newer dump of either layout comes first."""
+    publish(mirror, "classic", NEWER)
+    publish(mirror, "content", OLDER)
     for path, content in mirror.files.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_bytes(content)
@@ -386,3 +249,68 @@ def test_both_layouts_are_found_in_a_directory(mirror: Mirror, client: MirrorCli
     assert [(dump.layout, dump.date) for dump in found.dumps] == [("classic", NEWER), ("content", OLDER)]
     assert all(Path(file.url).is_file() for dump in found.dumps for file in dump.files)
     assert not mirror.requests
+
+
+# ---- which mirror, which wiki
+
+
+@pytest.mark.parametrize("layout", ["auto", "classic", "content"])
+def test_a_wiki_that_the_mirror_does_not_have_is_said(mirror: Mirror, client: MirrorClient, layout: str) -> None:
+    """With a name misspelt, "nothing new" would be said for ever."""
+    publish(mirror, "classic", NEWER)
+    with pytest.raises(UnusableInputError, match=r"no dumps of enwki here; check watch\.source, watch\.wiki"):
+        Looks(mirror.url, client, layout, wiki="enwki")
+
+
+@pytest.mark.parametrize("wiki", ["../private", "EnWiki", "en wiki", "enwiki/20260301", None])
+def test_a_wiki_that_is_no_name_is_refused(mirror: Mirror, client: MirrorClient, wiki: str | None) -> None:
+    with pytest.raises(UnusableInputError, match=r"watch\.wiki is"):
+        Looks(mirror.url, client, "classic", wiki=wiki)
+    assert not mirror.requests
+
+
+def test_dumps_are_looked_at_only_when_they_are_asked_for(mirror: Mirror, client: MirrorClient) -> None:
+    for date in ("2026-01-01", OLDER, NEWER):
+        publish(mirror, "classic", date)
+    found = next(newest.dumps(mirror.url, wiki="enwiki", layout="classic", pattern="*.xml*", client=client), None)
+    assert found is not None
+    assert found.date == NEWER
+    assert len(mirror.asked(STATUS)) == 1
+
+
+def test_a_mirror_that_fails_for_a_while_is_asked_again(mirror: Mirror, client: MirrorClient) -> None:
+    publish(mirror, "classic", NEWER)
+    mirror.fail(STATUS, mirror_server.status(503), mirror_server.cut())
+    assert Looks(mirror.url, client, "classic").dates == [NEWER]
+    assert len(mirror.asked(STATUS)) == 3
+
+
+def test_a_redirect_is_followed_and_one_without_end_is_not(mirror: Mirror, client: MirrorClient) -> None:
+    publish(mirror, "classic", NEWER)
+    moved = mirror_server.status(302, Location=f"{mirror.url}/enwiki/20260301/{STATUS}")
+    mirror.fail(STATUS, moved)
+    assert Looks(mirror.url, client, "classic").dates == [NEWER]
+    mirror.fail(STATUS, *[moved] * 20)
+    with pytest.raises(UnusableInputError, match=f"{STATUS}: this address leads nowhere"):
+        Looks(mirror.url, client, "classic")
+
+
+def test_a_mirror_that_is_not_there_is_one_sentence() -> None:
+    with pytest.raises(RunFailedError, match=r"127\.0\.0\.1 does not deliver this file \(Connection refused\)"):
+        Looks("http://127.0.0.1:9/", MirrorClient("data@example.org", "1.2.3", patience=0.1))
+
+
+def test_a_mirror_that_denies_access_is_one_sentence(mirror: Mirror, client: MirrorClient) -> None:
+    """Wikimedia answers so where a User-Agent does not say who asks."""
+    publish(mirror, "classic", NEWER)
+    mirror.fail(STATUS, mirror_server.status(403))
+    with pytest.raises(UnusableInputError, match=r"access is refused \(403 Forbidden\).*watch\.contact"):
+        Looks(mirror.url, client, "classic")
+
+
+def test_a_listing_with_a_part_twice_does_not_count(mirror: Mirror, client: MirrorClient) -> None:
+    files = twice(content_files("enwiki", NEWER, PAGES))
+    mirror.publish("", {**files, "SHA256SUMS": sha256_sums(files)})
+    found = Looks(mirror.url, client, "listing")
+    assert found.dates == []
+    assert f"does not count: {CONTENT_PARTS[1]} has the same checksum as {CONTENT_PARTS[0]}" in found.said[0]

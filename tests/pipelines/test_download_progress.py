@@ -13,8 +13,7 @@ from pipelines.terminal.download_progress import DownloadProgress
 def dump_of(*sizes: int | None) -> Dump:
     """A dump with files of these sizes."""
     files = [DumpFile(name=f"part{n}.xml.bz2", url=f"http://mirror/part{n}", size=size) for n, size in enumerate(sizes)]
-    index = DumpFile(name="index.txt.bz2", url="http://mirror/index", size=10**12, is_index=True)
-    return Dump(wiki="enwiki", date="2026-03-01", layout="classic", files=[*files, index])
+    return Dump(wiki="enwiki", date="2026-03-01", layout="classic", files=files)
 
 
 class Terminal(io.StringIO):

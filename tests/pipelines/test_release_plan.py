@@ -171,7 +171,7 @@ def test_a_model_directory_outside_of_the_release_is_refused(folder: Path) -> No
 
 # ---- downloaded dumps
 
-FILE = DumpFile(name=DUMP, url=f"https://x/{DUMP}", size=26, checksum="ab", algorithm="sha1")
+FILE = DumpFile(name=DUMP, url=f"https://x/{DUMP}", size=26, sums={"sha1": "ab"})
 WHOLE = Dump(wiki="enwiki", date="2026-03-01", layout="classic", files=(FILE,))
 
 
@@ -234,7 +234,7 @@ def test_a_release_is_known_by_the_dump_as_the_mirror_lists_it(folder: Path) -> 
     found = release_plan.built_from(options, dataclasses.replace(WHOLE, layout="content"))
     assert found is not None
     assert found.name == record.name
-    again = dataclasses.replace(WHOLE, files=(dataclasses.replace(FILE, checksum="cd"),))
+    again = dataclasses.replace(WHOLE, files=(dataclasses.replace(FILE, sums={"sha1": "cd"}),))
     assert release_plan.built_from(options, again) is None  # published again
     other = build(folder, extract={"input": None}, watch={"wiki": "enwiki"}, examples={"dupe_factor": 3})
     assert release_plan.built_from(other, WHOLE) is None

@@ -256,14 +256,14 @@ def test_a_watch_that_is_killed_at_a_random_moment_and_begun_again(scene: Scene,
 
 
 def check_nothing_is_left(scene: Scene, when: str) -> None:
-    """Sees to it that no downloads, temporary files or notes of removals are left, and nobody holds a lock."""
+    """Sees to it that no downloads or temporary files are left, and nobody holds a lock."""
     assert [path for path in scene.downloads.rglob("*") if path.is_file()] == [], when
     names = scene.root.content()
-    left = [name for name in names if name.endswith((TEMPORARY_SUFFIX, ".removing"))]
+    left = [name for name in names if name.endswith(TEMPORARY_SUFFIX)]
     assert left == [], when
     second = ReleaseName.parse(scene.second)
     assert second is not None
-    assert not locks.is_locked(scene.root.path, second), when  # a lock of a dead process is none
+    assert locks.holder_of(scene.root.path, second) is None, when  # a lock of a dead process is none
 
 
 @pytest.mark.kills

@@ -7,9 +7,11 @@ import threading
 
 import pytest
 from release_runs import roots as release_roots
-from release_runs.roots import make_release, name_of
+from release_runs.roots import make_release, name_of, record_of
 
 from maskmill.errors import RunFailedError, UnusableInputError
+from maskmill.releases import records
+from maskmill.releases.names import ReleaseName
 from maskmill.releases.pointer import Latest, read_latest, repair_link, switch_latest
 from maskmill.storage import conditional, files
 
@@ -25,49 +27,51 @@ def link_of(root: str) -> str:
     return str(json.loads(found[0])["path"])
 
 
+def latest_of(name: ReleaseName) -> Latest:
+    """What names a release that was made up."""
+    return Latest(name=name, fingerprint=records.fingerprint(record_of(name)))
+
+
 def test_the_latest_release(root: str) -> None:
     assert read_latest(root) is None
     repair_link(root)
     name = make_release(root, "2026-11-01", "0a1b2c3d")
-    assert switch_latest(root, name, "f" * 64)
-    assert read_latest(root) == Latest(name=name, fingerprint="f" * 64)
+    assert switch_latest(root, name)
+    assert read_latest(root) == latest_of(name)
     found = conditional.read(files.join(root, "latest.json"))
     assert found is not None
     assert json.loads(found[0]) == {
         "release": "enwiki-2026-11-01-0a1b2c3d",
         "path": "releases/enwiki-2026-11-01-0a1b2c3d",
         "date": "2026-11-01",
-        "fingerprint": "f" * 64,
+        "fingerprint": latest_of(name).fingerprint,
     }
     assert link_of(root) == "releases/enwiki-2026-11-01-0a1b2c3d"
 
 
-def test_an_older_dump_is_not_made_the_latest(root: str) -> None:
-    new, old, same_day = (
-        make_release(root, *of) for of in [("2026-11-01",), ("2026-10-01",), ("2026-11-01", "ffffffff")]
-    )
-    assert switch_latest(root, new, "1")
-    assert not switch_latest(root, old, "2")
-    assert read_latest(root) == Latest(name=new, fingerprint="1")
-    # The dump was published again, so the later build has what is right.
-    assert switch_latest(root, same_day, "3")
-    assert read_latest(root) == Latest(name=same_day, fingerprint="3")
-    assert link_of(root) == f"releases/{same_day}"
+def test_a_release_that_is_older_is_not_made_the_latest(root: str) -> None:
+    """Of two of one date, that which was completed later is newer: the dump was published again, or options changed."""
+    dates = [("2026-11-01",), ("2026-10-01",), ("2026-11-01", "ffffffff")]
+    new, old, same_day = (make_release(root, *of) for of in dates)
+    for name, latest in ((old, old), (new, new), (old, new), (same_day, same_day), (new, same_day), (old, same_day)):
+        assert switch_latest(root, name) == (name == latest)
+        assert read_latest(root) == latest_of(latest)
+        assert link_of(root) == f"releases/{latest}"
 
 
 def test_what_is_not_complete_is_not_made_the_latest(root: str) -> None:
     name = name_of("2026-11-01")
     release_roots.make_files(root, name)
     with pytest.raises(RunFailedError, match="not complete"):
-        switch_latest(root, name, "")
+        switch_latest(root, name)
     assert read_latest(root) is None
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{}", b'{"release": "nonsense", "fingerprint": ""}', b"\xff"])
 def test_a_damaged_pointer_is_one_sentence(root: str, content: bytes) -> None:
     name = make_release(root, "2026-11-01")
-    conditional.write(files.join(root, "latest.json"), content, expected=None)
-    for act in (lambda: read_latest(root), lambda: switch_latest(root, name, "")):
+    files.write_bytes(files.join(root, "latest.json"), content)
+    for act in (lambda: read_latest(root), lambda: switch_latest(root, name)):
         with pytest.raises(UnusableInputError, match=r"latest\.json: this file is damaged; delete it"):
             act()
 
@@ -75,12 +79,12 @@ def test_a_damaged_pointer_is_one_sentence(root: str, content: bytes) -> None:
 def test_a_wrong_link_is_mended(tmp_path_factory: pytest.TempPathFactory) -> None:
     root = str(tmp_path_factory.mktemp("root"))
     name = make_release(root, "2026-11-01")
-    switch_latest(root, name, "")
+    switch_latest(root, name)
     for target in (None, "releases/another"):
         os.unlink(f"{root}/latest")
         if target is not None:
             os.symlink(target, f"{root}/latest")
-        assert switch_latest(root, name, "")
+        assert switch_latest(root, name)
         assert link_of(root) == f"releases/{name}"
 
 
@@ -89,7 +93,7 @@ def test_what_is_no_link_is_not_replaced(tmp_path_factory: pytest.TempPathFactor
     name = make_release(root, "2026-11-01")
     os.mkdir(f"{root}/latest")
     with pytest.raises(UnusableInputError, match="latest: this is no symlink"):
-        switch_latest(root, name, "")
+        switch_latest(root, name)
     assert os.path.isdir(f"{root}/latest")
 
 
@@ -102,12 +106,12 @@ def test_two_switches_at_any_moment(root: str) -> None:
 
             def come(number: int, second=second, place: str = place, moment: int = moment) -> None:  # type: ignore[no-untyped-def]
                 if number == moment:
-                    switch_latest(place, second, "")
+                    switch_latest(place, second)
 
             with release_roots.before_operations(come) as count:
-                switch_latest(place, first, "")
+                switch_latest(place, first)
             if count[0] > moment:
-                assert read_latest(place) == Latest(name=newer, fingerprint="")
+                assert read_latest(place) == latest_of(newer)
                 assert link_of(place) == f"releases/{newer}"
     assert count[0] <= moment, "there are more moments"
 
@@ -118,10 +122,10 @@ def test_a_switch_that_was_killed_at_any_moment(root: str) -> None:
     while killed:
         place = files.join(root, str(operation))
         older, newer = make_release(place, "2026-11-01"), make_release(place, "2026-12-01")
-        switch_latest(place, older, "")
+        switch_latest(place, older)
 
         def switch(place: str = place, newer=newer) -> None:  # type: ignore[no-untyped-def]
-            switch_latest(place, newer, "")
+            switch_latest(place, newer)
 
         killed = release_roots.killed_before(operation, switch)
         latest = read_latest(place)
@@ -129,7 +133,7 @@ def test_a_switch_that_was_killed_at_any_moment(root: str) -> None:
         assert latest.name in (older, newer)
         assert link_of(place) in (f"releases/{older}", f"releases/{newer}")
         switch()
-        assert read_latest(place) == Latest(name=newer, fingerprint="")
+        assert read_latest(place) == latest_of(newer)
         assert link_of(place) == f"releases/{newer}"
         operation += 1
     assert operation > 2
@@ -145,13 +149,13 @@ def test_the_link_is_that_of_the_last_switch(
 
     def come(target: str, link: str) -> None:
         if not threads:
-            threads.append(threading.Thread(target=switch_latest, args=(root, newer, "")))
+            threads.append(threading.Thread(target=switch_latest, args=(root, newer)))
             threads[0].start()
             threads[0].join(0.3)  # if it can, it is done in that time
         symlink(target, link)
 
     monkeypatch.setattr(os, "symlink", come)
-    switch_latest(root, older, "")
+    switch_latest(root, older)
     threads[0].join()
     assert link_of(root) == f"releases/{newer}"
 
@@ -164,7 +168,7 @@ root, names = sys.argv[1], [ReleaseName.parse(name) for name in sys.argv[2:]]
 print("ready", flush=True)
 sys.stdin.readline()
 for name in names:
-    switch_latest(root, name, "f")
+    switch_latest(root, name)
 print("done", flush=True)
 """
 
@@ -172,7 +176,7 @@ print("done", flush=True)
 @pytest.mark.releases
 def test_whoever_reads_meanwhile_finds_a_whole_pointer(root: str) -> None:
     names = [make_release(root, f"2026-{month:02}-01") for month in range(1, 13)]
-    switch_latest(root, names[0], "f")
+    switch_latest(root, names[0])
     shares = [names[share::3] for share in range(3)]
     processes = [release_roots.start(SWITCH, root, *map(str, share)) for share in shares]
     for process in processes:
@@ -198,6 +202,6 @@ def test_the_root_can_be_moved(tmp_path_factory: pytest.TempPathFactory) -> None
     """The link and the pointer are relative."""
     directory = tmp_path_factory.mktemp("root")
     name = make_release(str(directory / "a"), "2026-11-01")
-    switch_latest(str(directory / "a"), name, "")
+    switch_latest(str(directory / "a"), name)
     shutil.move(directory / "a", directory / "b")
     assert (directory / "b" / "latest" / "release.json").exists()

@@ -1,11 +1,10 @@
-"""What the tests of mirrors share: a mirror, and a client of it that is less patient than the command's."""
+"""What the tests of mirrors share: a mirror, a client of it that is less patient than the command's."""
 
 from collections.abc import Iterator
 
 import pytest
 
 from maskmill.mirrors.client import MirrorClient
-from maskmill.storage.web_client import WebClient
 from servers import mirror_server
 from servers.mirror_server import Mirror
 
@@ -18,6 +17,6 @@ def _mirror() -> Iterator[Mirror]:
 
 @pytest.fixture(name="client")
 def _client() -> Iterator[MirrorClient]:
-    client = MirrorClient("data@example.org", "1.2.3", WebClient(patience=10, silence=5))
+    client = MirrorClient("data@example.org", "1.2.3", patience=10, silence=5)
     yield client
     client.close()
