@@ -70,7 +70,7 @@ def _describe(dump: Dump) -> dict[str, Any]:
         "date": dump.date,
         "layout": dump.layout,
         "bytes": dump.size,
-        "files": [{"name": file.name, "size": file.size, "checksum": file.checksum} for file in dump.files],
+        "files": [{"name": file.name, "size": file.size, "sums": dict(file.sums)} for file in dump.files],
     }
 
 
