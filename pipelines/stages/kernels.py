@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 
 from maskmill import compilation
 from maskmill.errors import RunFailedError
-from pipelines.terminal import console
+from pipelines.terminal.progress_display import Progress
+from pipelines.terminal.progress_steps import Counter
 
 OF_VERIFY = ("verification.kernels", "reading.kernels", "records.kernels.frames")
 OF_READING = (
@@ -21,8 +22,6 @@ OF_READING = (
     "masking.kernels.packing",
     "records.kernels.frames",
 )
-
-_BAR = 30  # characters
 
 
 def expect(names: Callable[[], Sequence[str]]) -> None:
@@ -63,15 +62,8 @@ def prepare(only: Sequence[str] | None) -> int:
     """
     from maskmill.kernels import compiler
 
-    stream = sys.stderr if isinstance(sys.stderr, console.Stream) and sys.stderr.isatty() else None
-    if stream is None:
+    if not sys.stderr.isatty():
         return compiler.prepare(only)
-
-    def show(done: int, count: int) -> None:
-        filled = _BAR * done // count
-        stream.pin([f"compiling {'━' * filled}{' ' * (_BAR - filled)} {done} of {count}"])
-
-    try:
-        return compiler.prepare(only, show)
-    finally:
-        stream.unpin()
+    step = Counter("compiling")
+    with Progress([step], is_local=False):
+        return compiler.prepare(only, lambda done, count: step.tell(done, count, 0))

@@ -10,7 +10,7 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, TextIO
 
 from maskmill.errors import RunFailedError
@@ -18,9 +18,10 @@ from maskmill.inspection.shown_text import shown
 
 # The logger of what is said and not logged.
 _LOGGER = "maskmill"
-# What steers a terminal and stands in our own texts: tabs, the ends of lines, progress that goes back; and colours.
-_OWN = re.compile(r"([\t\n\r\b])")
-_OWN_IN_COLOURS = re.compile(r"(\x1b\[[0-9;]*m|[\t\n\r\b])")
+# What may stand in a text unescaped, besides what is printable: ends of lines; colours, too; all that rich writes.
+_PLAIN = re.compile(r"([\t\n\r\b])")
+IN_COLOURS = re.compile(r"(\x1b\[[0-9;]*m|[\t\n\r\b])")
+OF_RICH = re.compile(r"(\x1b\[[0-9;?]*[A-Za-z]|[\t\n\r\b])")
 
 
 def json_line(message: str, *, level: str, logger: str = _LOGGER, **fields: Any) -> str:
@@ -34,76 +35,57 @@ def json_line(message: str, *, level: str, logger: str = _LOGGER, **fields: Any)
 class Stream:
     """A text stream whose failures do not end the work of the command that prints to it.
 
-    It can keep some lines at the bottom of a terminal, below everything else that is written. The cursor stays in the
-    line below them and is not hidden: whenever the process ends, and however, the terminal is as a shell wants it.
-
     Attributes:
       failure: why nothing more is written; None as long as all is well.
       as_json: whether each line is written as a JSON object.
+      print_above: what prints lines above the bars that stand at the bottom of the terminal; None where there are none.
     """
 
     def __init__(self, stream: TextIO | None, *, as_json: bool = False) -> None:
         self._stream = stream
         self.failure: OSError | None = None
         self.as_json = as_json
-        self._lock = threading.RLock()
-        self._pinned: tuple[str, ...] = ()
+        self.print_above: Callable[[str], None] | None = None
+        self._lock = threading.Lock()
         self._unfinished = ""  # a line that is written as a whole once it is complete
         if isinstance(stream, io.TextIOWrapper):
             # A file's name may have characters that the terminal's encoding lacks, or bytes that are not characters.
             stream.reconfigure(errors="backslashreplace")
 
-    def write(self, text: str, *, in_colours: bool = False) -> int:
-        """Writes a text, unless an earlier one could not be written.
+    def write(self, text: str, *, unescaped: re.Pattern[str] = _PLAIN) -> int:
+        """Writes a text, unless an earlier one could not be written; escapes what steers a terminal.
 
-        in_colours: whether colours in it are our own; else they are those of a file's name, and are escaped.
+        unescaped: what is left as it is, besides what is printable. All else may come from a file's name.
         """
+        if not self.as_json:
+            text = _visible(text, unescaped)
+        if unescaped is OF_RICH or (not self.as_json and self.print_above is None):
+            self._put(text)
+            return len(text)
         with self._lock:
-            if not self.as_json:
-                text = _visible(text, _OWN_IN_COLOURS if in_colours else _OWN)
-            if not self.as_json and not self._pinned:
-                self._put(text)
-                return len(text)
             whole, newline, self._unfinished = (self._unfinished + text).rpartition("\n")
-            if newline and self.as_json:
-                self._put("".join(json_line(line, level="INFO") for line in whole.split("\n") if line))
-            elif newline:
-                self._put(f"{self._above_pinned()}\x1b[J{whole}\n{_lines(self._pinned)}")
+        if newline and self.as_json:
+            self._put("".join(json_line(line, level="INFO") for line in whole.split("\n") if line))
+        elif newline and self.print_above is not None:
+            self.print_above(whole)
         return len(text)
 
     def tell(self, message: str, *, level: str = "INFO", **fields: Any) -> None:
         """Writes a line; as JSON it bears the level and the fields, too."""
         # One write, so that a line that another thread logs meanwhile does not end up inside it.
         if self.as_json:
-            with self._lock:
-                self._put(json_line(message, level=level, **fields))
+            self._put(json_line(message, level=level, **fields))
         else:
             self.write(message + "\n")
         self.flush()
 
-    def pin(self, lines: Sequence[str]) -> None:
-        """Keeps lines at the bottom of the terminal, in place of those that were pinned before.
-
-        lines: each narrower than the terminal; they may have escape sequences for colours.
-        """
-        if self._pinned == tuple(lines):
-            return
+    def stop_printing_above(self) -> None:
+        """Writes as before there were bars, and first what is left of a line."""
+        self.print_above = None
         with self._lock:
-            # Each line overwrites the one before it: erasing all of them first would flicker.
-            self._put(f"{self._above_pinned()}{_lines(lines)}\x1b[J")
-            self._pinned = tuple(lines)
-            self.flush()
-
-    def unpin(self) -> None:
-        """Leaves the pinned lines where they are: whatever is written next follows them."""
-        with self._lock:
-            self._pinned = ()
             rest, self._unfinished = self._unfinished, ""
-            if rest:
-                self.write(rest)
-
-    def _above_pinned(self) -> str:
-        return f"\r\x1b[{len(self._pinned)}A" if self._pinned else "\r"
+        if rest:
+            self.write(rest)
 
     def _put(self, text: str) -> None:
         if self._stream is not None and self.failure is None:
@@ -144,31 +126,28 @@ class Stream:
         return getattr(self._stream, name)
 
 
-def _visible(text: str, own: re.Pattern[str]) -> str:
-    """A text without what steers a terminal, but for what is its own, such as the ends of lines."""
+def _visible(text: str, unescaped: re.Pattern[str]) -> str:
+    """A text without what steers a terminal, but for what is `unescaped`."""
     if text.isprintable():
         return text
-    return "".join(part if own.fullmatch(part) else shown(part) for part in own.split(text))
+    return "".join(part if unescaped.fullmatch(part) else shown(part) for part in unescaped.split(text))
 
 
 class Coloured:
-    """Standard output for what prints in colours, and escapes whatever else it prints (`shown`)."""
+    """A stream for what prints in colours: it escapes what is neither printable nor among `unescaped`."""
 
-    def __init__(self) -> None:
-        self._stream = sys.stdout
+    def __init__(self, stream: TextIO | Stream | None = None, unescaped: re.Pattern[str] = IN_COLOURS) -> None:
+        """stream: None: standard output."""
+        self._stream = stream or sys.stdout
+        self._unescaped = unescaped
 
     def write(self, text: str) -> int:
-        """Writes a text with colours of ours."""
+        """Writes a text."""
         stream = self._stream
-        return stream.write(text, in_colours=True) if isinstance(stream, Stream) else stream.write(text)
+        return stream.write(text, unescaped=self._unescaped) if isinstance(stream, Stream) else stream.write(text)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
-
-
-def _lines(lines: Sequence[str]) -> str:
-    """Lines that overwrite what the terminal shows where they stand."""
-    return "".join(f"{line}\x1b[K\n" for line in lines)
 
 
 class _Handler(logging.Handler):

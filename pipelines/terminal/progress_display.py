@@ -6,35 +6,32 @@ shown.
 
 import contextlib
 import dataclasses
-import io
 import os
 import sys
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, TextIO
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TextIO
 
 import psutil
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.storage import timings
 from maskmill.storage.timings import Timing
-from pipelines.terminal.console import Stream, bytes_text
+from pipelines.terminal.console import OF_RICH, Coloured, Stream, bytes_text
 from pipelines.terminal.progress_steps import ProgressLine, State, Step
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from rich.progress_bar import ProgressBar
-    from rich.table import Table
+    from rich.progress import Progress as Progress_of_rich
+    from rich.progress import TaskID
 
-# Where the width of the terminal is not known.
-_COLUMNS = 80
 _LOOK_EVERY_SECONDS = 0.5
 _LINE_EVERY_SECONDS = 15.0
 # Looking takes this share of one core at most, however many records there are.
 _MOST_LOOKING = 0.05
 
-_NARROWEST_BAR, _WIDEST_BAR = 8, 40
+_WIDEST_BAR = 40
+_WIDE = 70  # columns of a terminal that has room for all that is known of a step
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -159,17 +156,16 @@ def _display(stream: Stream) -> "_Bars | _Lines":
     """The display that fits a stream."""
     if stream.isatty() and not stream.as_json and os.environ.get("TERM") != "dumb":
         return _Bars(stream)
-    return _JsonLines(stream) if stream.as_json else _Lines(stream)
+    return _Lines(stream)
 
 
 class _Lines:
-    """A line now and then, for a file or a log."""
+    """A line now and then for each step that has got on, for a file or a log."""
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
-        self._between = " · " if _can_write("·", stream) else " | "
         self._next = time.monotonic() + _LINE_EVERY_SECONDS
-        self._shown: list[State] = []
+        self._shown: dict[str, tuple[int, int]] = {}
 
     @property
     def has_shown(self) -> bool:
@@ -178,40 +174,14 @@ class _Lines:
 
     def show(self, steps: Sequence[Shown], *, is_last: bool) -> None:
         """Shows how far the steps are."""
-        now, states = time.monotonic(), [step.state for step in steps]
-        if not (is_last or now >= self._next) or not steps or _same(states, self._shown):
+        if not is_last and time.monotonic() < self._next:
             return
-        self._next, self._shown = now + _LINE_EVERY_SECONDS, states
-        self._write(steps)
-
-    def end(self) -> None:
-        """Leaves what was shown."""
-
-    def _write(self, steps: Sequence[Shown]) -> None:
-        texts = [step_text(step) for step in steps]
-        at_work = [step.memory for step in steps if not step.state.is_done and step.memory is not None]
-        self._stream.tell(self._fit([*texts, *(f"{bytes_text(size)} of memory" for size in at_work[-1:])]))
-
-    def _fit(self, texts: list[str]) -> str:
-        """One line; if it would be too long the first steps, which are done soonest, are left out."""
-        while len(texts) > 1 and len(self._between.join(texts)) >= _COLUMNS:
-            texts = texts[1:]
-        return self._between.join(texts)[: _COLUMNS - 1]
-
-
-class _JsonLines(_Lines):
-    """An object for each step that has got on, now and then."""
-
-    def __init__(self, stream: Stream) -> None:
-        super().__init__(stream)
-        self._written: dict[str, tuple[int, int]] = {}
-
-    def _write(self, steps: Sequence[Shown]) -> None:
+        self._next = time.monotonic() + _LINE_EVERY_SECONDS
         for step in steps:
             state = step.state
-            if self._written.get(step.label) == (state.done, state.pieces):
+            if self._shown.get(step.label) == (state.done, state.pieces):
                 continue
-            self._written[step.label] = state.done, state.pieces
+            self._shown[step.label] = state.done, state.pieces
             self._stream.tell(
                 step_text(step),
                 step=step.label,
@@ -223,34 +193,50 @@ class _JsonLines(_Lines):
                 memory_bytes=step.memory,
             )
 
+    def end(self) -> None:
+        """Leaves what was shown."""
+
 
 class _Bars:
-    """A bar for each step, at the bottom of a terminal."""
+    """A bar for each step at the bottom of a terminal, as rich draws it; what is written meanwhile stands above."""
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
-        self._room = 0
+        self._bars: Progress_of_rich | None = None
+        self._tasks: dict[str, TaskID] = {}
 
     @property
     def has_shown(self) -> bool:
-        return self._room > 0
+        return self._bars is not None
 
     def show(self, steps: Sequence[Shown], *, is_last: bool) -> None:
         if not steps or not (is_last or self._is_in_foreground()):
             return
-        columns, rows = _COLUMNS, len(steps) + 1
-        with contextlib.suppress(OSError, ValueError):  # a stream without a terminal of its own
-            size = os.get_terminal_size(self._stream.fileno())
-            columns, rows = size.columns or columns, size.lines or rows
-        room = max(columns - 1, 1)  # in the last column the cursor would go to the next line
-        if room < self._room:
-            self._stream.unpin()  # the terminal has broken the lines: begin anew below them
-        self._room = room
-        # The first steps are done soonest.
-        self._stream.pin(bar_lines(steps[-max(rows - 1, 1) :], room, self._stream.encoding or "utf-8"))
+        if self._bars is None:
+            self._bars = _bars_of_rich(self._stream)
+            self._bars.start()
+            console = self._bars.console
+            self._stream.print_above = lambda text: console.print(text, markup=False, highlight=False, soft_wrap=True)
+        for step in steps:
+            state = step.state
+            fields: dict[str, Any] = {
+                "completed": state.done,
+                "total": state.pieces,
+                "count": f"{state.done:,}/{state.pieces:,}",
+                "time": _time_text(state),
+                "rate": _rate_text(state.rate),
+                "memory": "" if step.memory is None else bytes_text(step.memory),
+            }
+            if step.label in self._tasks:
+                self._bars.update(self._tasks[step.label], **fields)
+            else:
+                self._tasks[step.label] = self._bars.add_task(step.label, **fields)
+        self._bars.refresh()
 
     def end(self) -> None:
-        self._stream.unpin()
+        if self._bars is not None:
+            self._bars.stop()
+            self._stream.stop_printing_above()
 
     def _is_in_foreground(self) -> bool:
         """Whether the shell has not put the command into the background, where it would write over other things."""
@@ -260,78 +246,50 @@ class _Bars:
             return True
 
 
-def bar_lines(steps: Sequence[Shown], room: int, encoding: str) -> list[str]:
-    """A line for each step: its label, a bar, pieces, rate, time left, memory.
+def _bars_of_rich(stream: Stream) -> "Progress_of_rich":
+    """A bar for each step: its label, a bar, pieces, time, and where there is room rate and memory."""
+    from rich.console import Console, RenderableType
+    from rich.progress import BarColumn, Progress, TextColumn
 
-    Args:
-      steps: those with work.
-      room: the most columns of a line. Where it is too narrow for all, memory, rate and bar are left out in this order.
-      encoding: of the terminal.
-    """
-    from rich.console import Console
+    class Terminal(Console):
+        def show_cursor(self, show: bool = True) -> bool:
+            """Leaves the cursor as it is: whenever the process ends, the terminal is as a shell wants it."""
+            return False
 
-    # rich asks the stream for its encoding; nothing is written to it.
-    nowhere = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
-    console = Console(file=nowhere, force_terminal=True, width=room, height=len(steps) + 1, legacy_windows=False)
-    with console.capture() as captured:
-        console.print(_table(steps, room), no_wrap=True, overflow="crop", crop=True)
-    return [line.rstrip() for line in captured.get().splitlines()]
+    class Bars(Progress):
+        is_at_work = True
 
+        def get_renderables(self) -> Iterable[RenderableType]:
+            """The bars and, as long as they may change, an empty line for the cursor and what a shell writes."""
+            yield from super().get_renderables()
+            if self.is_at_work:
+                yield ""
 
-def _table(steps: Sequence[Shown], room: int) -> "Table":
-    """The bars of `bar_lines`."""
-    from rich.table import Table
-    from rich.text import Text
+        def stop(self) -> None:
+            self.is_at_work = False
+            super().stop()
 
-    columns: Mapping[str, Sequence[str]] = {
-        "": [step.label for step in steps],
-        "bold": [f"{step.state.done:,}/{step.state.pieces:,}" for step in steps],
-        "cyan": [_time_text(step.state) for step in steps],
-        "none": [_rate_text(step.state.rate) for step in steps],
-        "dim": ["" if step.memory is None else bytes_text(step.memory) for step in steps],
-    }
-    kept = {style: texts for style, texts in columns.items() if any(texts)}
-    while len(kept) > 2 and _width(kept.values()) + _NARROWEST_BAR + 1 > room:
-        del kept[list(kept)[-1]]
-    bar = min(room - _width(kept.values()) - 1, _WIDEST_BAR)
-    table = Table.grid(padding=(0, 1, 0, 0))
-    for style in kept:
-        table.add_column(style=style, justify="left" if not style else "right", no_wrap=True)
-        if not style and bar >= _NARROWEST_BAR:
-            table.add_column(width=bar)
-    for place, step in enumerate(steps):
-        row: list[RenderableType] = [Text(texts[place]) for texts in kept.values()]
-        if bar >= _NARROWEST_BAR:
-            row.insert(1, _bar(step.state, bar))
-        table.add_row(*row)
-    return table
-
-
-def _bar(state: State, width: int) -> "ProgressBar":
-    """A bar in colours that every terminal has; in rich's own a finished one looks empty where there are only 16."""
-    from rich.progress_bar import ProgressBar
-
-    return ProgressBar(
-        total=state.pieces,
-        completed=state.done,
-        width=width,
-        style="bright_black",
-        complete_style="cyan",
-        finished_style="green",
-    )
-
-
-def _width(columns: Iterable[Sequence[str]]) -> int:
-    """The width of columns of text, with a space behind each."""
-    return sum(max(map(len, texts)) + 1 for texts in columns)
+    console = Terminal(file=Coloured(stream, OF_RICH), legacy_windows=False)  # type: ignore[arg-type]
+    texts = {"count": "bold", "time": "cyan", "rate": "none", "memory": "dim"}
+    columns = [
+        TextColumn(f"{{task.fields[{name}]}}", style=style, justify="right", markup=False)
+        for name, style in texts.items()
+        if name not in ("rate", "memory") or console.width >= _WIDE
+    ]
+    # Colours that every terminal has: in rich's own a finished bar looks empty where there are only 16.
+    width = _WIDEST_BAR if console.width > 2 * _WIDEST_BAR else None
+    bar = BarColumn(width, style="bright_black", complete_style="cyan", finished_style="green")
+    shown = (TextColumn("{task.description}", markup=False), bar, *columns)
+    return Bars(*shown, console=console, auto_refresh=False, redirect_stdout=False, redirect_stderr=False)
 
 
 def step_text(step: Shown) -> str:
-    """How far a step is: `extract 3/12, 4.0 MB/s, 10 s left`."""
+    """How far a step is: `extract 3/12, 4.0 MB/s, 10 s left, 412 MB of memory`."""
     state = step.state
     parts = [f"{step.label} {state.done:,}/{state.pieces:,}"]
     if state.seconds_left is not None:
         parts += [_rate_text(state.rate), _time_text(state)]
+        parts += [] if step.memory is None else [f"{bytes_text(step.memory)} of memory"]
     return ", ".join(parts)
 
 
@@ -348,19 +306,6 @@ def _rate_text(rate: float | None) -> str:
 
 def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 1)
-
-
-def _same(states: Sequence[State], others: Sequence[State]) -> bool:
-    """Whether no step has got on."""
-    return [(s.done, s.pieces) for s in states] == [(s.done, s.pieces) for s in others]
-
-
-def _can_write(text: str, stream: TextIO | Stream) -> bool:
-    try:
-        text.encode(getattr(stream, "encoding", None) or "utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def duration(seconds: float) -> str:

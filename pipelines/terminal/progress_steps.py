@@ -80,20 +80,25 @@ def state_of(announced: progress.Announced, finished: progress.Finished, now: fl
 
 
 class Counter:
-    """A step whose pieces this process counts itself, or a file elsewhere, as `count` is told."""
+    """A step that is told how far it is, by this process. It has no work before it knows how many pieces there are."""
 
-    def __init__(self, label: str, *, pieces: int) -> None:
+    def __init__(self, label: str, *, pieces: int = 0) -> None:
         self.label = label
-        self._pieces = pieces
-        self._made = self._bytes = 0
+        self._pieces, self._made, self._bytes = pieces, 0, 0
         self._began, self._last = time.time(), 0.0
 
     def count(self, size: int) -> None:
         """One more piece is done, which has read `size` bytes."""
-        self._made, self._bytes, self._last = self._made + 1, self._bytes + size, time.time()
+        self.tell(self._made + 1, self._pieces, self._bytes + size)
+
+    def tell(self, made: int, pieces: int, size: int) -> None:
+        """So many pieces of so many are done, which have read `size` bytes."""
+        self._made, self._pieces, self._bytes, self._last = made, pieces, size, time.time()
 
     def look(self, began: float) -> State | None:
         """How far the step is."""
+        if not self._pieces:
+            return None
         now = self._last if self._made == self._pieces else time.time()
         return State(pieces=self._pieces, made=self._made, found=0, bytes=self._bytes, seconds=now - self._began)
 

@@ -1,15 +1,14 @@
 """What a command says when it is done: what went in, what came out, and what the user should know about it.
 
-It is printed as lines of 80 columns, or on a terminal as tables and colours, with rich.
+It is printed as lines of 80 columns, on a terminal in colours.
 """
 
-import dataclasses
 import json
 import re
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from maskmill.inspection.shown_text import shown
 from maskmill.records.file_names import REPORT, REPORT_TABLE
@@ -53,58 +52,30 @@ _PIECES = {
 }
 _MOST_LINES = 10  # of what was made again
 
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Figure:
-    """A count or a share: 12 shards, padding 19 %."""
-
-    name: str
-    value: str
-    is_share: bool = False
-
-    def __str__(self) -> str:
-        return f"{self.name} {self.value}" if self.is_share else f"{self.value} {self.name}"
+_COLUMNS = 80
+# What is coloured on a terminal.
+_HEADING, _LABEL = re.compile(r"^\S+: .*"), re.compile(r"^  [a-z]+ ")
+_NUMBER = re.compile(r"(?<![\w.])\d[\d,.]*(?!\w)")
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Summary:
-    """What is said of a stage.
-
-    Attributes:
-      stage: its name. output: its directory.
-      figures: of each step, in order.
-      rows: further ones, of a label and phrases. width: of a label.
-      notes: lines as they are printed.
-    """
-
-    stage: str
-    output: str
-    figures: Mapping[str, Sequence[Figure]]
-    rows: Sequence[tuple[str, Sequence[str]]]
-    width: int
-    notes: Sequence[str]
-
-
-def summary_of(output: str, result: Result) -> Summary:
+def _lines_of(output: str, result: Result) -> Iterator[str]:
     """What is said of a stage, from its directory and what became of it."""
     manifest = result.made
-    choices = manifest.get("decided", {}).get("sentences", ())[:_MOST_CHOICES]
+    counts, decided = manifest["counts"], manifest.get("decided", {})
+    choices = decided.get("sentences", ())[:_MOST_CHOICES]
     described = _vocabulary_figures if manifest["stage"] == "vocabulary" else _figures
+    width = max(8, *map(len, counts), *(len(_SENTENCES) for _ in choices))
     # A step that is not in the list comes last.
-    steps = sorted(manifest["counts"], key=lambda name: _STEPS.index(name) if name in _STEPS else len(_STEPS))
-    sources = manifest.get("decided", {}).get("sources", {})
-    return Summary(
-        stage=manifest["stage"],
-        output=output,
-        figures={step: described(step, manifest["counts"][step]) for step in steps},
-        rows=[
-            *((_SOURCE, _source_described(source, mixed)) for source, mixed in sources.items()),
-            *((_SENTENCES, _sentences_described(choice, manifest["parameters"])) for choice in choices),
-            *_measured_rows(output, manifest),
-        ],
-        width=max(8, *map(len, manifest["counts"]), *(len(_SENTENCES) for _ in choices)),
-        notes=list(_notes(output, result)),
-    )
+    steps = sorted(counts, key=lambda name: _STEPS.index(name) if name in _STEPS else len(_STEPS))
+    yield f"{manifest['stage']}: {output}"
+    for label, phrases in [
+        *((step, described(step, counts[step])) for step in steps),
+        *((_SOURCE, _source_described(source, mixed)) for source, mixed in decided.get("sources", {}).items()),
+        *((_SENTENCES, _sentences_described(choice, manifest["parameters"])) for choice in choices),
+        *_measured_rows(output, manifest),
+    ]:
+        yield from _in_columns(f"  {label:<{width}} ", phrases)
+    yield from _notes(output, result)
 
 
 def _notes(output: str, result: Result) -> Iterator[str]:
@@ -269,7 +240,7 @@ def _picked_line(counts: Mapping[str, int], wanted: int) -> Iterator[str]:
         yield f"  There are fewer eval examples than num_examples_to_pick ({wanted:,}): all were taken."
 
 
-def _figures(step: str, counts: Mapping[str, int]) -> list[Figure]:
+def _figures(step: str, counts: Mapping[str, int]) -> list[str]:
     """The counts of a step."""
     if step in TRAIN_AND_EVAL:
         names = [name for name in _SHOWN if name in counts]
@@ -277,19 +248,19 @@ def _figures(step: str, counts: Mapping[str, int]) -> list[Figure]:
         names = sorted(counts, key=lambda name: (name not in ("read", "documents"), name == "documents", name))
     figures = [_count(name, counts) for name in names]
     if "unused_tokens" in counts:
-        figures += _shares(counts)
+        figures += shares(counts)
     return figures
 
 
-def _vocabulary_figures(step: str, counts: Mapping[str, int]) -> list[Figure]:
+def _vocabulary_figures(step: str, counts: Mapping[str, int]) -> list[str]:
     """The counts of a step of a vocabulary."""
     names = [name for name in _OF_VOCABULARY if name in counts]
     names += [name for name in _OF_VOCABULARY_IF_ANY if counts.get(name)]
     return [_count(name, counts) for name in names]
 
 
-def _count(name: str, counts: Mapping[str, int]) -> Figure:
-    return Figure(name=name.replace("_", " "), value=f"{counts[name]:,}")
+def _count(name: str, counts: Mapping[str, int]) -> str:
+    return f"{counts[name]:,} {name.replace('_', ' ')}"
 
 
 def shares(counts: Mapping[str, int]) -> list[str]:
@@ -297,38 +268,23 @@ def shares(counts: Mapping[str, int]) -> list[str]:
 
     counts: as in ExampleCounts.
     """
-    return [str(figure) for figure in _shares(counts)]
-
-
-def _shares(counts: Mapping[str, int]) -> list[Figure]:
     percent = data_warnings.percent
-    found = {
-        "text used": percent(data_warnings.text_used(counts)),
-        "unknown words": percent(data_warnings.words_unknown(counts)),
-    }
-    if "padding_tokens" in counts:
-        found["padding"] = percent(_padding(counts, "padding_tokens"))
-        if "unpacked_padding_tokens" in counts:
-            found["padding"] += f" (unpacked {percent(_padding(counts, 'unpacked_padding_tokens'))})"
-    return [
-        *(Figure(name=name, value=value, is_share=True) for name, value in found.items()),
-        *(_count(name, counts) for name in ("dropped_tokens", "split_sentences") if counts.get(name)),
+    found = [
+        f"text used {percent(data_warnings.text_used(counts))}",
+        f"unknown words {percent(data_warnings.words_unknown(counts))}",
     ]
+    if "padding_tokens" in counts:
+        unpacked = ""
+        if "unpacked_padding_tokens" in counts:
+            unpacked = f" (unpacked {percent(_padding(counts, 'unpacked_padding_tokens'))})"
+        found.append(f"padding {percent(_padding(counts, 'padding_tokens'))}{unpacked}")
+    return [*found, *(_count(name, counts) for name in ("dropped_tokens", "split_sentences") if counts.get(name))]
 
 
 def _padding(counts: Mapping[str, int], name: str) -> float:
     """The share of padding in rows, 0 to 1: as they are, or unpacked."""
     places = counts["example_tokens"] + counts["special_tokens"] + counts[name]
     return counts[name] / max(1, places)
-
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
-_COLUMNS = 80
-_NUMBER = re.compile(r"(?<![\w.])\d[\d,.]*(?!\w)")
-_WIDEST = 100  # a line that is longer is hard to read
-_INDENT = (0, 0, 0, 2)
 
 
 def report(output: str, result: Result | None) -> None:
@@ -339,28 +295,32 @@ def report(output: str, result: Result | None) -> None:
     if result is None:
         print(f"{output}: nothing was run, the job was only described.")
         return
-    summary = summary_of(output, result)
+    lines = list(_lines_of(output, result))
     if sys.stdout.isatty():
-        show_table(summary)
+        _print_in_colours(lines)
     else:
-        for line in _plain_lines(summary):
-            print(line)
-    data_warnings.warn(summary.stage, data_warnings.warnings_of(result.made))
+        print("\n".join(lines))
+    data_warnings.warn(result.made["stage"], data_warnings.warnings_of(result.made))
 
 
-def _plain_lines(summary: Summary) -> Iterator[str]:
-    yield f"{summary.stage}: {summary.output}"
-    for step, figures in summary.figures.items():
-        yield _in_columns(f"  {step:<{summary.width}} ", [str(figure) for figure in figures])
-    for label, phrases in summary.rows:
-        yield _in_columns(f"  {label:<{summary.width}} ", phrases)
-    yield from summary.notes
+def _print_in_colours(lines: Iterable[str]) -> None:
+    """Prints a summary to a terminal: numbers in bold, labels in a colour."""
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(file=Coloured(), highlight=False)  # type: ignore[arg-type]
+    for line in lines:
+        text = Text(shown(line))
+        text.highlight_regex(_HEADING, "bold")
+        text.highlight_regex(_LABEL, "cyan")
+        text.highlight_regex(_NUMBER, "bold")
+        console.print(text, soft_wrap=True)
 
 
-def _in_columns(head: str, phrases: Sequence[str]) -> str:
+def _in_columns(head: str, phrases: Sequence[str]) -> list[str]:
     """Phrases behind a head, broken between them into lines of 80 columns at most."""
     joined = ", ".join(phrase.replace(" ", "\0") for phrase in phrases)
-    lines = textwrap.fill(
+    lines = textwrap.wrap(
         joined,
         _COLUMNS,
         initial_indent=head,
@@ -368,56 +328,4 @@ def _in_columns(head: str, phrases: Sequence[str]) -> str:
         break_long_words=False,
         break_on_hyphens=False,
     )
-    return lines.replace("\0", " ")
-
-
-def show_table(summary: Summary) -> None:
-    """Prints a summary to a terminal: the counts of training and eval data side by side, the rest as rows."""
-    from rich.console import Console
-    from rich.padding import Padding
-    from rich.text import Text
-
-    console = Console(file=Coloured(), highlight=False)  # type: ignore[arg-type]
-    console.width = min(console.width, _WIDEST)
-    console.print(Text.assemble((summary.stage, "bold"), " ", (shown(summary.output), "dim")), soft_wrap=True)
-    beside = [step for step in TRAIN_AND_EVAL if step in summary.figures]
-    rows = [(step, list(map(str, figures))) for step, figures in summary.figures.items() if step not in beside]
-    if len(beside) < 2:
-        rows += [(step, list(map(str, summary.figures[step]))) for step in beside]
-    if rows or summary.rows:
-        console.print(Padding(_listed([*rows, *summary.rows]), _INDENT))
-    if len(beside) > 1:
-        console.print(Padding(_side_by_side(summary, beside), _INDENT, expand=False))
-    for note in summary.notes:
-        console.print(Text(shown(note)), soft_wrap=True)
-    console.print()
-
-
-def _listed(rows: Iterable[tuple[str, Sequence[str]]]) -> "Table":
-    """A label and phrases in each row."""
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(style="cyan", no_wrap=True)
-    table.add_column(overflow="fold")
-    for label, phrases in rows:
-        text = Text(shown(", ".join(phrases)))
-        text.highlight_regex(_NUMBER, "bold")
-        table.add_row(label, text)
-    return table
-
-
-def _side_by_side(summary: Summary, steps: Sequence[str]) -> "Table":
-    """A column for each step, a row for each of their figures."""
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="cyan")
-    table.add_column()
-    for step in steps:
-        table.add_column(step, justify="right")
-    values = {step: {figure.name: figure.value for figure in summary.figures[step]} for step in steps}
-    for name in dict.fromkeys(name for step in steps for name in values[step]):
-        table.add_row(name, *(values[step].get(name, "") for step in steps))
-    return table
+    return [line.replace("\0", " ") for line in lines]

@@ -53,10 +53,8 @@ class Screen:
         number, letter = escape[2:-1], escape[-1]
         if letter == "A":
             self._row = max(0, len(self._lines) - self.rows, self._row - int(number))
-        elif letter in "JK" and not number:
-            self._lines[self._row] = self._lines[self._row][: self._column]
-            if letter == "J":
-                del self._lines[self._row + 1 :], self._wrapped[self._row + 1 :]
+        elif letter == "K" and number in ("", "2"):
+            self._lines[self._row] = "" if number else self._lines[self._row][: self._column]
         elif letter != "m":
             raise ValueError(f"{escape!r} is none of maskmill's escape sequences")
 

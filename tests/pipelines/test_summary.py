@@ -1,6 +1,9 @@
 """What a command says of its data when it is done: the counts, and what makes one doubt the data set."""
 
+import io
 import json
+import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -260,6 +263,26 @@ def test_packing_without_gain_is_explained(
 )
 def test_shares_are_short(share: float, text: str) -> None:
     assert data_warnings.percent(share) == text
+
+
+class Terminal(io.StringIO):
+    """A terminal without a file descriptor."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("no_color", ["", "1"])
+def test_a_terminal_gets_the_same_lines_in_colours(no_color: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = {"eval": {"available": 907, "picked": 300}}
+    made = {"stage": "eval", "parameters": {"num_examples_to_pick": 300}, "counts": counts}
+    monkeypatch.setenv("NO_COLOR", no_color)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stdout", stream := Terminal())
+    summary.report("out\x1b[2J", Result(made=made))
+    written = stream.getvalue()
+    assert re.sub(r"\x1b\[[0-9;]*m", "", written) == "eval: out\\x1b[2J\n  eval     907 available, 300 picked\n"
+    assert ("\x1b[36m" in written) == (not no_color)
 
 
 def test_a_summary_names_all_counts_in_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
