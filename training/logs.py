@@ -10,7 +10,7 @@ from typing import Any
 
 from maskmill.errors import UnusableInputError
 from maskmill.records.tfrecord import frame
-from maskmill.records.thrift import varint
+from maskmill.records.varints import varint
 from maskmill.storage import files
 from training import storage
 

@@ -23,7 +23,7 @@ from maskmill.inspection.kinds import plain
 from maskmill.reading.byte_ranges import ByteRanges
 from maskmill.reading.remote import open_ranges
 from maskmill.records.example_proto import BundleEntry
-from maskmill.records.thrift import read_varint
+from maskmill.records.varints import read_varint
 from maskmill.storage import files
 
 _SAFETENSORS_INDEX = ".safetensors.index.json"

@@ -1,41 +1,35 @@
-"""A process of its own that reads Parquet, because pyarrow may abort its process on a damaged file.
+"""A process of its own that reads other programs' Parquet, because pyarrow may abort its process on a damaged file.
 
 The process opens no file. It asks its parent for ranges of bytes, which the parent reads wherever the file lies, and
 sends answers back. It serves one task after another and stays for the next file, because it takes 0.2 s to start; a
 process whose task is given up is killed.
-
-A message is a byte that says what it is, the number of its fields (1 byte), the sizes of the fields (8 bytes each,
-little endian), and the fields.
 """
 
 import atexit
 import contextlib
-import functools
 import importlib
 import json
+import multiprocessing
 import os
 import signal
-import struct
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from typing import BinaryIO, cast
+from collections.abc import Generator, Iterator
+from multiprocessing.connection import Connection
+from typing import Any, BinaryIO
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.reading.byte_ranges import open_bytes
 from maskmill.storage import files
 
-# To the process: a task's name, the file's path and size, the task's arguments; bytes of the file.
-_TASK, _BYTES = b"t", b"b"
-# From the process: a request for bytes of the file (offset, count); an answer; a sentence for the user; the end.
-_REQUEST, _ANSWER, _UNUSABLE, _DONE = b"r", b"a", b"u", b"d"
+_READ, _ANSWER, _END = range(3)  # what the process sends: a range that it wants, an answer, the end of a task
 
 _LARGEST_REQUEST = 1 << 20
 _BUFFER_BYTES = 256 << 10
 _START = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from maskmill.reading import parquet_process; "
-    "parquet_process.serve()"
+    "parquet_process.serve(int(sys.argv[2]))"
 )
 # Signals by which a process ends because of what it does, not because somebody sends them.
 _CRASHES = {signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV, signal.SIGTRAP}
@@ -44,13 +38,13 @@ _CRASHES = {signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.
 _idle: list["_Process"] = []
 
 
-def answers(task: str, path: str, *arguments: object, file: BinaryIO | None = None) -> Iterator[tuple[bytes, ...]]:
+def answers(task: str, path: str, *arguments: object, file: BinaryIO | None = None) -> Iterator[Any]:
     """Lets a process do a task on a file, and yields its answers.
 
     Args:
-      task: MODULE:FUNCTION, whose function gives the answers, see parquet_reader.py.
+      task: MODULE:FUNCTION. The function takes the file, its path for messages, and the arguments; it yields answers.
       path: the file.
-      arguments: passed to the function as text.
+      arguments: what can be pickled.
       file: reads the file; None: it is opened by its path.
 
     Raises:
@@ -59,19 +53,14 @@ def answers(task: str, path: str, *arguments: object, file: BinaryIO | None = No
     """
     with files.open_input(path) if file is None else file as file:
         process = _idle_process()
-        is_idle = False
         try:
-            yield from process.answers(task, file, path, [str(argument) for argument in arguments])
-            is_idle = True
-        except UnusableInputError:
-            # A damaged file is not a reason to start another process, unless it crashed this one.
-            is_idle = process.lives()
+            error = yield from process.answers(task, file, path, arguments)
+        except BaseException:
+            process.kill()
             raise
-        finally:
-            if is_idle:
-                _idle.append(process)
-            else:
-                process.kill()
+        _idle.append(process)
+        if error is not None:
+            raise error
 
 
 def _idle_process() -> "_Process":
@@ -94,16 +83,18 @@ class _Process:
     """A process that reads Parquet, seen from its parent."""
 
     def __init__(self) -> None:
+        self._connection, there = multiprocessing.Pipe()
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - `kill` closes it
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", _START, json.dumps(sys.path)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            bufsize=_BUFFER_BYTES,
-            # Ctrl-C is for the parent; this process ends when its parent's end of the pipes is closed.
-            start_new_session=True,
-        )
+        with there:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-c", _START, json.dumps(sys.path), str(there.fileno())],
+                pass_fds=[there.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=self._errors,
+                stderr=self._errors,
+                # Ctrl-C is for the parent; this process ends when its parent's end of the pipe is closed.
+                start_new_session=True,
+            )
 
     def lives(self) -> bool:
         """Whether the process still runs."""
@@ -113,39 +104,26 @@ class _Process:
         """Ends the process, whatever it does."""
         self._process.kill()
         self._process.wait()
-        for stream in (self._process.stdin, self._process.stdout, self._errors):
-            with contextlib.suppress(BrokenPipeError):
-                cast(BinaryIO, stream).close()
+        self._connection.close()
+        self._errors.close()
 
-    def answers(self, task: str, file: BinaryIO, path: str, arguments: list[str]) -> Iterator[tuple[bytes, ...]]:
-        """Yields the answers of a task on a file; errors as in the function `answers`."""
-        size = file.seek(0, os.SEEK_END)
-        self._send(path, _TASK, *map(_encode, (task, path, str(size), *arguments)))
-        while True:
-            kind, fields = self._receive(path)
-            if kind == _ANSWER:
-                yield tuple(fields)
-            elif kind == _REQUEST:
-                offset, count = (int(field) for field in fields)
-                file.seek(offset)
-                self._send(path, _BYTES, file.read(count))
-            elif kind == _UNUSABLE:
-                raise UnusableInputError(_decode(fields[0]))
-            else:
-                return
-
-    def _send(self, path: str, kind: bytes, *fields: bytes) -> None:
-        stream = cast(BinaryIO, self._process.stdin)
+    def answers(
+        self, task: str, file: BinaryIO, path: str, arguments: tuple[object, ...]
+    ) -> Generator[Any, None, UnusableInputError | None]:
+        """Yields the answers of a task on a file; returns the error with which it ended."""
         try:
-            _write(stream, kind, *fields)
-            stream.flush()
-        except BrokenPipeError:
-            raise self._ended(path) from None
-
-    def _receive(self, path: str) -> tuple[bytes, list[bytes]]:
-        try:
-            return _read(cast(BinaryIO, self._process.stdout))
-        except EOFError:
+            self._connection.send((task, path, file.seek(0, os.SEEK_END), arguments))
+            while True:
+                kind, content = self._connection.recv()
+                if kind == _END:
+                    return content
+                if kind == _ANSWER:
+                    yield content
+                else:
+                    start, end = content
+                    file.seek(start)
+                    self._connection.send_bytes(file.read(end - start))
+        except (EOFError, ConnectionError):
             raise self._ended(path) from None
 
     def _ended(self, path: str) -> Exception:
@@ -168,61 +146,24 @@ class _Process:
         )
 
 
-def _encode(text: str) -> bytes:
-    # A path may hold bytes that are not UTF-8.
-    return text.encode("utf-8", "surrogateescape")
-
-
-def _decode(field: bytes) -> str:
-    return field.decode("utf-8", "surrogateescape")
-
-
-def _write(stream: BinaryIO, kind: bytes, *fields: bytes) -> None:
-    stream.write(struct.pack(f"<cB{len(fields)}Q", kind, len(fields), *map(len, fields)))
-    for field in fields:
-        stream.write(field)
-
-
-def _read(stream: BinaryIO) -> tuple[bytes, list[bytes]]:
-    """The next message; raises EOFError where the stream ends."""
-    kind, count = struct.unpack("<cB", _exactly(stream, 2))
-    sizes = struct.unpack(f"<{count}Q", _exactly(stream, 8 * count))
-    return kind, [_exactly(stream, size) for size in sizes]
-
-
-def _exactly(stream: BinaryIO, count: int) -> bytes:
-    block = stream.read(count)
-    if len(block) < count:
-        raise EOFError
-    return block
-
-
-def _ask(source: BinaryIO, requests: BinaryIO, start: int, end: int) -> bytes:
-    """Bytes of the file, which the parent reads."""
-    _write(requests, _REQUEST, str(start).encode(), str(end - start).encode())
-    requests.flush()
-    _, (block,) = _read(source)
-    return block
-
-
-def serve() -> None:
+def serve(descriptor: int) -> None:
     """Does one task after another, until the parent closes its end of the pipe."""
-    # Whatever a library prints goes where errors go, not among the messages.
-    source = os.fdopen(os.dup(0), "rb", _BUFFER_BYTES)
-    sink = os.fdopen(os.dup(1), "wb", _BUFFER_BYTES)
-    os.dup2(2, 1)
+    connection = Connection(descriptor)
+
+    def read(start: int, end: int) -> bytes:
+        connection.send((_READ, (start, end)))
+        return connection.recv_bytes()
+
     try:
         while True:
-            _, (task, path, size, *arguments) = _read(source)
-            file = open_bytes(int(size), functools.partial(_ask, source, sink), _BUFFER_BYTES, _LARGEST_REQUEST)
+            task, path, size, arguments = connection.recv()
+            module, _, function = task.partition(":")
+            file, error = open_bytes(size, read, _BUFFER_BYTES, _LARGEST_REQUEST), None
             try:
-                module, _, function = task.decode().partition(":")
-                do = getattr(importlib.import_module(module), function)
-                for answer in do(file, _decode(path), *map(_decode, arguments)):
-                    _write(sink, _ANSWER, *answer)
-                _write(sink, _DONE)
-            except UnusableInputError as error:
-                _write(sink, _UNUSABLE, _encode(str(error)))
-            sink.flush()
-    except (EOFError, BrokenPipeError):
+                for answer in getattr(importlib.import_module(module), function)(file, path, *arguments):
+                    connection.send((_ANSWER, answer))
+            except UnusableInputError as unusable:
+                error = unusable
+            connection.send((_END, error))
+    except (EOFError, ConnectionError):
         os._exit(0)  # the parent has closed its end, or has ended

@@ -1,84 +1,69 @@
-"""What the process that reads Parquet does with pyarrow: rows of numbers, and what all of its tasks need.
+"""What the process that reads other programs' Parquet (parquet_process.py) does with pyarrow.
 
-Only that process imports this module. A task of `parquet_process.py` takes the file, its path for messages, and the
-arguments as text, and yields answers, each a tuple of bytes.
+Only that process imports this module.
 """
 
 import contextlib
-import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
 
 import pyarrow
-import pyarrow.compute
 import pyarrow.parquet
-from pyarrow import types
 
 from maskmill.errors import UnusableInputError
 
 _ROWS_AT_ONCE = 64
 _BUFFER_BYTES = 1 << 20  # of each column, where row groups may be large
+_BLOCK_ROWS = 1024
+_MAKER = "maskmill "  # how `created_by` begins in files of maskmill's up to version 2 of its format
 
 
-def rows_of_lists(file: BinaryIO, path: str, columns: str, start: str, count: str) -> Iterator[tuple[bytes, ...]]:
-    """Yields what the file has as JSON, then rows of numbers, `count` at a time from row `start` on.
-
-    "rows" is how many rows there are, and "is_float" says of each of the columns whether its numbers are floats. Of
-    rows two fields for each column, in that order: int64, how many values each row has, and the values of all rows:
-    float32 or int64.
+def tables(file: BinaryIO, path: str, columns: Sequence[str], first: int, count: int) -> Iterator[Any]:
+    """Yields the number of rows, the rows of a block, and the schema; then rows as streams of Arrow, `count` at a time.
 
     Args:
-      columns: the names of columns as JSON; those that the file lacks are left out.
-      start, count: which rows; with a count of 0 none.
+      columns: the names of those that are read; those that the file lacks are left out.
+      first, count: which rows are read; with a count of 0 none.
 
     Raises:
-      UnusableInputError: the file is damaged, or a column holds something else than lists of numbers.
+      UnusableInputError: the file is damaged.
     """
     parquet = open_parquet(file, path, buffer_size=_BUFFER_BYTES)
+    metadata = parquet.metadata
     with explained(path):
         schema = parquet.schema_arrow
-    names = [name for name in json.loads(columns) if schema.get_field_index(name) >= 0]
-    is_float = {name: _has_floats(schema.field(name), path) for name in names}
-    yield (json.dumps({"rows": parquet.metadata.num_rows, "is_float": is_float}).encode(),)
-    first, size = int(start), int(count)
+    names = [name for name in columns if schema.get_field_index(name) >= 0]
+    is_of_maskmill = metadata.num_row_groups and (metadata.created_by or "").startswith(_MAKER)
+    most = metadata.row_group(0).num_rows if is_of_maskmill else _BLOCK_ROWS
+    yield (
+        metadata.num_rows,
+        max(1, min(most, metadata.num_rows)),
+        pyarrow.schema([schema.field(name) for name in names]),
+    )
     pending: list[Any] = []
-    for number in range(parquet.metadata.num_row_groups if size else 0):
-        group = parquet.metadata.row_group(number)
-        if first >= group.num_rows:
-            first -= group.num_rows
+    for number in range(metadata.num_row_groups if count else 0):
+        rows = metadata.row_group(number).num_rows
+        if first >= rows:
+            first -= rows
             continue
         for batch in batches(parquet, path, number, names):
             pending.append(batch.slice(first))
             first = max(0, first - batch.num_rows)
-            while sum(one.num_rows for one in pending) >= size:
+            while sum(one.num_rows for one in pending) >= count:
                 table = pyarrow.Table.from_batches(pending)
-                pending = table.slice(size).to_batches()
-                yield _numbers(table.slice(0, size), is_float, path)
-    if sum(one.num_rows for one in pending):
-        yield _numbers(pyarrow.Table.from_batches(pending), is_float, path)
+                pending = table.slice(count).to_batches()
+                yield _stream(table.slice(0, count))
+    if pending:
+        yield _stream(pyarrow.Table.from_batches(pending))
 
 
-def _has_floats(field: Any, path: str) -> bool:
-    """Whether a column has lists of floats, or of integers."""
-    kind = field.type
-    is_list = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
-    if not is_list or not (types.is_floating(kind.value_type) or types.is_integer(kind.value_type)):
-        raise UnusableInputError(f"{path}: the column {field.name} has {kind}, but it must have lists of numbers.")
-    return bool(types.is_floating(kind.value_type))
-
-
-def _numbers(table: Any, is_float: dict[str, bool], path: str) -> tuple[bytes, ...]:
-    """The lengths and the values of each column of some rows."""
-    fields = []
-    for name, has_floats in is_float.items():
-        lists = table.column(name).combine_chunks()
-        with explained(path):
-            values = lists.flatten()
-            if lists.null_count or values.null_count:
-                raise UnusableInputError(f"{path}: values of the column {name} are missing (null); make it again.")
-            lengths = pyarrow.compute.list_value_length(lists).cast("int64")
-            fields += [lengths, values.cast("float32" if has_floats else "int64", safe=False)]
-    return tuple(field.to_numpy(zero_copy_only=False).tobytes() for field in fields)
+def _stream(table: Any) -> bytes:
+    """A table as a stream of Arrow, which has no more than its rows."""
+    sink = pyarrow.BufferOutputStream()
+    with pyarrow.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
 
 
 def open_parquet(file: BinaryIO, path: str, *, buffer_size: int = 0) -> Any:

@@ -9,7 +9,7 @@ from maskmill.records.columns import Column
 from maskmill.records.kernels import frames
 from maskmill.records.kernels import serialize as kernels
 from maskmill.records.tfrecord import RecordBlock
-from maskmill.records.thrift import varint
+from maskmill.records.varints import varint
 from maskmill.tokenization.vocabulary import Vocabulary
 
 _BUFFER_BYTES = 4 << 20

@@ -104,7 +104,7 @@ class Parquet(ShardFormat):
     """Columns of lists, and a card that tells Hugging Face's datasets which files are of which split."""
 
     name = "parquet"
-    version = 2
+    version = 3
 
     def write(self, prefix: str, blocks: "Blocks", writing: "Writing") -> "Sequence[ExampleFile]":
         from maskmill.records.parquet import write_parquet

@@ -1,4 +1,4 @@
-"""Compares what Parquet files and MDS shards say of themselves with their content.
+"""Compares what MDS shards say of themselves with their content.
 
 Readers look only at what they need of it. Here it is written once more from the content, and both are compared, so that
 no bit of it can be another one unseen.
@@ -6,7 +6,6 @@ no bit of it can be another one unseen.
 
 import json
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,19 +22,14 @@ _AS_WRITTEN = "what follows from its content"
 
 
 def check_layout(data_set: DataSet, ranges: ByteRanges, faults: Faults) -> None:
-    """Checks the parts of a readable Parquet file or MDS shard that hold no rows.
+    """Checks the parts of a readable MDS shard that hold no rows.
 
     Args:
       data_set: its only file is the file; its columns have the types of the format.
       ranges: reads it.
       faults: takes what is wrong.
     """
-    if data_set.format == "parquet":
-        what = _wrong_in_parquet(data_set, ranges)
-    elif data_set.format == "mds":
-        what = _wrong_in_mds(data_set, ranges)
-    else:
-        return
+    what = _wrong_in_mds(data_set, ranges) if data_set.format == "mds" else None
     if what is not None:
         advice = "make or fetch the file again"
         faults.add("framing", "layout", None, _AS_WRITTEN, "something else", what, advice=advice)
@@ -45,78 +39,6 @@ def _written_columns(columns: Sequence[ReadColumn]) -> tuple[Column, ...]:
     """The columns as writers take them, as far as it shows in what a file says of itself."""
     written = (Column(name=c.name, feature=c.feature, length=None, largest=_LARGEST.get(c.dtype.name)) for c in columns)
     return tuple(sorted(written, key=lambda column: column.name))
-
-
-# ---- Parquet
-
-
-def _wrong_in_parquet(data_set: DataSet, ranges: ByteRanges) -> str | None:
-    from maskmill.reading import parquet_pages
-    from maskmill.reading.parquet import ParquetReader
-    from maskmill.records import parquet_format as format
-    from maskmill.records.thrift import read_struct
-
-    path = data_set.files[0].path
-    if ParquetReader.why_unchecked(path, ranges) is not None:
-        return None  # its metadata are another program's matter
-    size = ranges.size(path)
-    if ranges.read(path, 0, len(format.MAGIC)).tobytes() != format.MAGIC:
-        return "it does not start as a Parquet file does"
-    metadata_size = parquet_pages.footer_size(ranges.read(path, size - parquet_pages.FOOTER_END, size).tobytes())
-    end = size - parquet_pages.FOOTER_END - metadata_size
-    footer = ranges.read(path, end, size).tobytes()
-    fields, _ = read_struct(footer, 0)
-    columns = _written_columns(data_set.columns)
-    groups: list[tuple[int, int, list[Any]]] = []
-    at = len(format.MAGIC)
-    for group in fields[4]:
-        start, chunks = at, []
-        for entry in group[1]:
-            stop = at + int(entry[3][7])
-            chunk = _pages_of(ranges.read(path, at, stop).data) if at <= stop <= end else None
-            if chunk is None:
-                return f"the pages at byte {at:,} are not those that its metadata name"
-            chunks.append(chunk)
-            at += chunk.size
-        groups.append((int(group[3]), start, chunks))
-    if at != end or len(columns) != len(groups[0][2] if groups else columns):
-        return "its row groups do not follow each other up to its metadata"
-    expected = format.encode_footer(columns, groups)
-    maker = fields.get(6, b"")
-    ours = read_struct(expected, 0)[0][6]
-    # Another version of pyarrow may have packed the pages.
-    if expected.replace(ours, maker) != footer or not maker.startswith(b"maskmill with zstd of pyarrow "):
-        return "its metadata are not those of its row groups and columns"
-    return None
-
-
-def _pages_of(chunk: memoryview) -> Any:
-    """What the pages of a column of a row group come to (parquet_format.Chunk); None if they are not pages."""
-    from maskmill.records import parquet_format as format
-    from maskmill.records.thrift import read_struct
-
-    at = values = uncompressed = 0
-    dictionary_size = None
-    while at < len(chunk):
-        try:
-            header, start = read_struct(chunk, at)
-            plain, packed = int(header[2]), int(header[3])
-            if header[1] == format.DICTIONARY_PAGE:
-                if at:
-                    return None
-                dictionary_size = start - at + packed
-            else:
-                values += int(header[5][1])
-        except (ValueError, KeyError, TypeError, IndexError):
-            return None
-        uncompressed += start - at + plain
-        if packed < 0 or start + packed > len(chunk):
-            return None
-        at = start + packed
-    return format.Chunk(values=values, size=len(chunk), uncompressed=uncompressed, dictionary_size=dictionary_size)
-
-
-# ---- MDS
 
 
 def _wrong_in_mds(data_set: DataSet, ranges: ByteRanges) -> str | None:

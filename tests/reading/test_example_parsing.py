@@ -20,7 +20,7 @@ from maskmill.reading.data_set import ReadColumn
 from maskmill.reading.tfrecords import TfRecordReader
 from maskmill.records.example_proto import parse_example
 from maskmill.records.tfrecord import frame
-from maskmill.records.thrift import varint
+from maskmill.records.varints import varint
 
 COLUMNS = (
     int_column("b", 60, 100, varies=True, fill=3),

@@ -23,7 +23,7 @@ from data_sets.row_blocks import SPECIAL_IDS, arrays_of, assert_same, blocks_of,
 from made_up.rows import MadeUpRows, made_up_rows
 from readers_program import load, save
 
-from maskmill.records import parquet, parquet_format
+from maskmill.records import parquet
 from maskmill.records.columns import Column
 from maskmill.records.example_proto import parse_example
 from maskmill.records.mds import mds_index, mds_shard_entry, write_mds
@@ -56,11 +56,9 @@ class DataSet:
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> list[DataSet]:
-    """Rows of several kinds, padded and not; Parquet's in several row groups and pages, most with a dictionary."""
+    """Rows of several kinds, padded and not; Parquet's in several row groups."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(parquet, "_GROUP_ROWS", 150)
-        patch.setattr(parquet_format, "_PAGE_BYTES", 10_000)
-        patch.setattr(parquet_format, "_DICTIONARY_SHARE", 0.2)
         return [
             write(made_up_rows(seed, count=400), padded, tmp_path_factory.mktemp("written"))
             for seed in SEEDS

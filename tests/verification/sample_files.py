@@ -4,6 +4,7 @@ A row is a dict of one-dimensional arrays by column.
 """
 
 import gzip
+import io
 import json
 import struct
 from collections.abc import Mapping, Sequence
@@ -16,16 +17,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from data_sets.mds_reader import read_shard
 
-from maskmill.records.columns import Column
 from maskmill.records.example_proto import Feature, encode_example, parse_example
-from maskmill.records.parquet_format import MAGIC, encode_chunk, encode_footer
+from maskmill.records.parquet import sealed_writer
 from maskmill.records.tfrecord import frame
 
 Row = dict[str, npt.NDArray[Any]]
 
 FRAME_HEAD = 12  # bytes of a record's length and of its checksum
 FRAME = 16
-_LARGEST_ID = 30521
 
 
 def read_rows(path: Path) -> list[Row]:
@@ -100,17 +99,13 @@ def _encoded(row: Row) -> bytes:
 
 
 def _parquet(rows: Sequence[Row], types: Mapping[str, np.dtype[Any]]) -> bytes:
-    """A Parquet file of one row group: readers take no other than maskmill's, so it has to encode the pages."""
-    columns, pages, chunks = [], [MAGIC], []
-    for name, kind in types.items():
-        values = np.concatenate([row[name] for row in rows]).astype(kind)
-        offsets = np.cumsum([0, *(len(row[name]) for row in rows)], dtype=np.int32)
-        largest = None if kind.kind == "f" else max(int(values.max()), 255 if kind.itemsize == 1 else _LARGEST_ID)
-        columns.append(Column(name=name, feature=name, length=None, largest=largest))
-        chunk, encoded = encode_chunk(columns[-1], values, offsets, pa.Codec("zstd", compression_level=1))
-        pages += [bytes(page) for page in encoded]
-        chunks.append(chunk)
-    return b"".join(pages) + encode_footer(columns, [(len(rows), len(MAGIC), chunks)])
+    """A Parquet file of one row group, sealed as maskmill's are."""
+    columns = {name: pa.array([row[name].astype(kind) for row in rows]) for name, kind in types.items()}
+    content = io.BytesIO()
+    table = pa.table(columns)
+    with sealed_writer(content, table.schema) as writer:
+        writer.write(table)
+    return content.getvalue()
 
 
 def _mds(rows: Sequence[Row], config: dict[str, Any]) -> bytes:

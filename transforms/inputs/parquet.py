@@ -4,8 +4,6 @@ pyarrow may abort its process on a damaged file, so a process of its own reads (
 what that process does is in `parquet_documents.py`.
 """
 
-import dataclasses
-import json
 from collections.abc import Iterator
 
 from maskmill.reading import parquet_process
@@ -28,13 +26,7 @@ def unit_bounds(
         texts are HTML, unless `takes_html`.
       RunFailedError: the machine cannot read the file.
     """
-    columns = None if reading is None else dataclasses.asdict(reading)
-    starts = [
-        int(start)
-        for (start,) in parquet_process.answers(
-            f"{_TASKS}:row_group_starts", path, json.dumps(columns), json.dumps(takes_html)
-        )
-    ]
+    starts = list(parquet_process.answers(f"{_TASKS}:row_group_starts", path, reading, takes_html))
     bounds = [0]
     for start in starts[1:]:
         if start - bounds[-1] >= unit_bytes:
@@ -49,9 +41,4 @@ def read_documents(path: str, start: int, end: int, reading: ReadOptions) -> Ite
       UnusableInputError: the file is damaged, a column is missing, or the text's column holds no text.
       RunFailedError: the machine cannot read the file.
     """
-    arguments = json.dumps(dataclasses.asdict(reading))
-    for kind, first, second, *rest in parquet_process.answers(f"{_TASKS}:documents", path, arguments, start, end):
-        if kind == b"document":
-            yield Document(document_id=first.decode(), title=b"", text=second, language=rest[0].decode())
-        else:
-            yield RejectedPage(title=first.decode(), reason=second.decode())
+    yield from parquet_process.answers(f"{_TASKS}:documents", path, reading, start, end)

@@ -4,7 +4,6 @@ Only that process imports this module, because pyarrow may abort its process on 
 """
 
 import contextlib
-import json
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
@@ -21,32 +20,30 @@ _FIRST_ROWS = 500  # in which HTML is looked for
 _SHOWN_CHARACTERS = 200  # of a value of a record that is rejected
 
 
-def row_group_starts(file: BinaryIO, path: str, columns: str, takes_html: str) -> Iterator[tuple[bytes]]:
+def row_group_starts(file: BinaryIO, path: str, reading: ReadOptions | None, takes_html: bool) -> Iterator[int]:
     """Yields the offset of the first byte of each row group.
 
     Args:
-      columns: the fields of a ReadOptions as JSON, whose columns the file must have; "null": they are not checked.
-      takes_html: "true" or "false": whether texts may be HTML.
+      reading: names the columns that the file must have; None: they are not checked.
+      takes_html: whether texts may be HTML.
 
     Raises:
       UnusableInputError: the file is damaged, or lacks a column, or holds something else in it.
     """
     parquet = open_parquet(file, path)
-    reading = json.loads(columns)
     if reading is not None:
-        _check_columns(parquet.schema_arrow, path, ReadOptions(**reading))
+        _check_columns(parquet.schema_arrow, path, reading)
     size = file.seek(0, 2)
     metadata = parquet.metadata
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     if sum(group.num_rows for group in groups) != metadata.num_rows:
         raise damaged(path, "its row groups have other numbers of rows than the whole")
-    if reading is not None and not json.loads(takes_html) and metadata.num_rows:
-        column = ReadOptions(**reading).text_column
-        refuse_html(_first_texts(parquet, path, column), path, column, "parquet")
+    if reading is not None and not takes_html and metadata.num_rows:
+        refuse_html(_first_texts(parquet, path, reading.text_column), path, reading.text_column, "parquet")
     for start in map(_row_group_start, groups):
         if not 0 <= start < size:
             raise damaged(path, "a row group starts outside the file")
-        yield (str(start).encode(),)
+        yield start
 
 
 def _first_texts(parquet: Any, path: str, column: str) -> Iterator[str]:
@@ -58,34 +55,28 @@ def _first_texts(parquet: Any, path: str, column: str) -> Iterator[str]:
                 yield value.as_py()
 
 
-def documents(file: BinaryIO, path: str, reading: str, start: str, end: str) -> Iterator[tuple[bytes, ...]]:
-    """Yields (b"document", id, text, language) or (b"rejected", title, reason) for each row of some row groups.
-
-    Args:
-      reading: the fields of a ReadOptions as JSON.
-      start, end: the row groups that start in bytes [start, end) are read.
+def documents(
+    file: BinaryIO, path: str, reading: ReadOptions, start: int, end: int
+) -> Iterator[Document | RejectedPage]:
+    """Yields the document of each row of the row groups that start in bytes [start, end).
 
     Raises:
       UnusableInputError: the file is damaged, or lacks a column, or holds something else in it.
     """
     parquet = open_parquet(file, path)
-    options = ReadOptions(**json.loads(reading))
-    columns = _check_columns(parquet.schema_arrow, path, options)
+    columns = _check_columns(parquet.schema_arrow, path, reading)
     for number in range(parquet.metadata.num_row_groups):
         group = parquet.metadata.row_group(number)
-        if not int(start) <= _row_group_start(group) < int(end):
+        if not start <= _row_group_start(group) < end:
             continue
         rows = 0
         for batch in batches(parquet, path, number, columns):
             rows += batch.num_rows
-            for document in _documents_of(batch, options):
-                if isinstance(document, Document) and len(document.text) > options.largest_page:
-                    document = rejected(document.text, too_large(options))
-                if isinstance(document, Document):
-                    language = (document.language or "").encode("utf-8", "replace")
-                    yield b"document", document.document_id.encode(), document.text, language
+            for document in _documents_of(batch, reading):
+                if isinstance(document, Document) and len(document.text) > reading.largest_page:
+                    yield rejected(document.text, too_large(reading))
                 else:
-                    yield b"rejected", document.title.encode("utf-8", "replace"), document.reason.encode()
+                    yield document
         if rows != group.num_rows:
             raise damaged(path, f"row group {number} has {rows} rows instead of {group.num_rows}")
 
