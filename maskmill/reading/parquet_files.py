@@ -9,6 +9,7 @@ import io
 import threading
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -55,7 +56,7 @@ class SealedFile:
         """Reads the row groups in which rows [first, first + count) are."""
         start = int(np.searchsorted(self._rows, first, "right")) - 1
         stop = int(np.searchsorted(self._rows, first + count, "left"))
-        parts = []
+        parts = list[Part]()
         for number in range(start, stop):
             content = self._ranges.read(self._path, *self._ends[number : number + 2].tolist())
             parts.append((int(self._rows[number]), functools.cache(functools.partial(self._unpack, number, content))))
@@ -63,7 +64,7 @@ class SealedFile:
 
     def _unpack(self, number: int, content: npt.NDArray[np.uint8]) -> pyarrow.Table:
         """The rows of a row group, whose bytes `content` are."""
-        if zlib.crc32(content) != self._checksums[number]:
+        if zlib.crc32(content.data) != self._checksums[number]:
             message = f"{self._path}: row group {number + 1:,} does not fit its checksum; make or fetch the file again."
             raise DamagedBlockError(message) from WrongChecksumError(message)
         at, end = self._ends[number], int(self._ends[-1])
@@ -113,7 +114,7 @@ class ForeignFile:
 
     def _open(self, first: int, count: int) -> None:
         file = open_range_file(self._path, self._ranges)
-        self._answers: Iterator[bytes] = parquet_process.answers(
+        self._answers: Iterator[Any] = parquet_process.answers(
             _TASK, self._path, self._columns, first, count, file=file
         )
         self._next, self._count = first, count

@@ -113,10 +113,12 @@ class _Process:
         """Yields the answers of a task on a file; returns the error with which it ended."""
         try:
             self._connection.send((task, path, file.seek(0, os.SEEK_END), arguments))
+            error: UnusableInputError | None
             while True:
                 kind, content = self._connection.recv()
                 if kind == _END:
-                    return content
+                    error = content
+                    return error
                 if kind == _ANSWER:
                     yield content
                 else:
