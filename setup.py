@@ -113,8 +113,9 @@ setup(
     package_data={"": ["data/*", "data/*/*", "data/*/*/*"], "maskmill": ["py.typed"]},
     install_requires=[
         "apache-beam>=2.65,<3",
-        # gs:// (maskmill/storage/cloud_store.py): who asks, and the checksum that the store keeps.
+        # gs:// (maskmill/storage/cloud_store.py): the service, who asks, and the checksum that it keeps.
         "google-auth>=2.30",
+        "google-cloud-storage>=3.1",
         "google-crc32c>=1.5",
         # The report: its page and its charts.
         "jinja2>=3.1",
@@ -130,7 +131,7 @@ setup(
         "rich>=13.7",
         # tokenizer.json: what the compiled byte-level BPE does not take.
         "tokenizers>=0.21",
-        # Requests to web servers and gs://; google-auth makes its own by requests.
+        # Requests to web servers; google-cloud-storage makes its own by requests.
         "requests>=2.31",
         "urllib3>=2.2",
     ],

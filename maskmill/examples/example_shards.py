@@ -125,7 +125,6 @@ def write_example_shard(shard: TextShard, setup: ExamplesSetup, output: str) -> 
         lambda: _write(shard, setup, plan, output),
         lambda record: completions.PieceFiles(written=[tuple(file) for file in record["files"]]),
         name=name + _tfrecord_suffix(setup) if plan.format.format == "tfrecord" else name,
-        inputs=[shard.path],
     )
     return ExampleShard(
         files=tuple(_files_of(record, plan, output)),

@@ -16,8 +16,7 @@ import numpy.typing as npt
 from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
 from maskmill.storage import paths
 from maskmill.storage.files import ChangedError
-from maskmill.storage.range_files import RangeFile
-from maskmill.storage.read_ahead import LOOK_BYTES, ReadAhead
+from maskmill.storage.read_ahead import LOOK_BYTES, RangeFile, ReadAhead
 
 _READ_BYTES = 1 << 20
 _HASHED_BYTES = 8 << 20
@@ -191,12 +190,10 @@ def open_bytes(size: int, read: Callable[[int, int], Any], read_bytes: int, most
       most: never more than so many.
     """
 
-    def fill(start: int, view: memoryview) -> int:
-        block = memoryview(read(start, start + min(len(view), most)))
-        view[: len(block)] = block
-        return len(block)
+    def read_some(start: int, end: int) -> Any:
+        return read(start, min(end, start + most))
 
-    return cast(BinaryIO, io.BufferedReader(RangeFile(size, fill), read_bytes))
+    return cast(BinaryIO, io.BufferedReader(RangeFile(size, read_some), read_bytes))
 
 
 def open_range_file(path: str, ranges: ByteRanges, read_bytes: int = _READ_BYTES) -> BinaryIO:
@@ -223,15 +220,19 @@ class ForwardRanges(ByteRanges):
     def read(self, path: str, start: int, end: int) -> npt.NDArray[np.uint8]:
         if not 0 <= start < end <= self._ranges.size(path):
             return self._ranges.read(path, start, end)  # which says what is wrong
-        data = np.empty(end - start, np.uint8)
+        data, filled = np.empty(end - start, np.uint8), 0
         with self._lock:
-            self._of(path).read(start, data.data)
+            ahead = self._of(path)
+            while filled < len(data):
+                block = np.frombuffer(ahead.read(start + filled, end), np.uint8)
+                data[filled : filled + len(block)] = block
+                filled += len(block)
         return data
 
     def _of(self, path: str) -> ReadAhead:
         if path not in self._ahead:
             self._ahead.clear()
-            self._ahead[path] = ReadAhead(self._ranges.size(path), functools.partial(_fill, self._ranges, path))
+            self._ahead[path] = ReadAhead(self._ranges.size(path), functools.partial(self._ranges.read, path))
         return self._ahead[path]
 
     def read_all(self, path: str) -> bytes:
@@ -256,7 +257,3 @@ class ForwardRanges(ByteRanges):
 
     def close(self) -> None:
         self._ahead.clear()
-
-
-def _fill(ranges: ByteRanges, path: str, start: int, view: memoryview) -> None:
-    view[:] = ranges.read(path, start, start + len(view)).data

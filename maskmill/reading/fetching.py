@@ -45,15 +45,14 @@ class BlockFetcher:
           IndexError: no block was asked for.
           UnusableInputError, RunFailedError: it cannot be fetched.
         """
-        with self._ahead.first() as task:
-            block = task.wanted
-            try:
-                self._reader.decode(self._ahead.result(task), block, wanted, rows, into)
-            except DamagedBlockError:
-                if not self._reader.forget(block):
-                    raise
-                self._refetched += 1
-                self._reader.decode(self._reader.fetch(block), block, wanted, rows, into)
+        block, fetched = self._ahead.next()
+        try:
+            self._reader.decode(fetched(), block, wanted, rows, into)
+        except DamagedBlockError:
+            if not self._reader.forget(block):
+                raise
+            self._refetched += 1
+            self._reader.decode(self._reader.fetch(block), block, wanted, rows, into)
         self._blocks += 1
         return block
 

@@ -16,7 +16,6 @@ from maskmill.reading.byte_ranges import ByteRanges, LocalRanges
 from maskmill.reading.disk_cache import DiskCache, Piece
 from maskmill.storage import files, paths
 from maskmill.storage.files import FileInfo
-from maskmill.storage.read_ahead import PART_BYTES
 
 if TYPE_CHECKING:
     from maskmill.storage.stores import Store
@@ -49,10 +48,9 @@ def open_ranges(
     if paths.is_web(path):
         if not urllib.parse.urlsplit(path).hostname:
             raise UnusableInputError(f"{path}: this address names no server; write https://SERVER/FOLDER.")
-        from maskmill.storage.web_client import WebClient
         from maskmill.storage.web_store import WebStore
 
-        return RemoteRanges(cache, WebStore(WebClient()))
+        return RemoteRanges(cache, WebStore())
     if not path.startswith((*paths.COMPARING, "file://")):
         raise UnusableInputError(
             f"{path}: data sets are read from local directories, gs://, s3://, http:// and https://; copy this one "
@@ -86,8 +84,6 @@ class RemoteRanges(ByteRanges):
         self._bytes_read = self._bytes_fetched = 0
 
     def read(self, path: str, start: int, end: int) -> npt.NDArray[np.uint8]:
-        if 0 < end - start <= PART_BYTES and len(unseen := self._unseen(path, start, end)) == end - start:
-            return np.frombuffer(unseen, np.uint8)
         file = self._file(path)
         if end > file.size:
             raise UnusableInputError(
@@ -121,27 +117,7 @@ class RemoteRanges(ByteRanges):
         if self._there is not None and self._there.tells_of(path):
             content = self._there.read(path)
             return _missing(path) if content is None else content
-        start = self._unseen(path, 0, PART_BYTES)
-        return bytes(start) + self.read(path, len(start), self.size(path)).tobytes()
-
-    def _unseen(self, path: str, start: int, end: int) -> bytearray:
-        """Bytes [start, end), as far as there are, of a file that is not known yet, with one request; or none."""
-        # A cache has to know the version before anything is read, and a proxy's copy is not asked for by chance.
-        if self._cache is not None or path in self._files or path in self._fresh:
-            return bytearray()
-        try:
-            found = self._store.read_unseen(path, start, end)
-        except MissingFileError:
-            _missing(path)
-        if found is None:
-            return bytearray()
-        content, seen = found
-        with self._lock:
-            if self._files.setdefault(path, seen).version != seen.version:
-                return bytearray()
-            self._bytes_read += len(content)
-            self._bytes_fetched += len(content)
-        return bytearray(content)
+        return self.read(path, 0, self.size(path)).tobytes()
 
     def size(self, path: str) -> int:
         return self._file(path).size
@@ -166,7 +142,7 @@ class RemoteRanges(ByteRanges):
         return counts | (self._cache.stats() if self._cache is not None else {})
 
     def close(self) -> None:
-        self._store.client.close()
+        self._store.close()
 
     def _file(self, path: str) -> FileInfo:
         """A file as it was when it was first asked for. Two threads may both ask the server."""
@@ -184,11 +160,10 @@ class RemoteRanges(ByteRanges):
 
     def _fetch(self, file: FileInfo, start: int, end: int) -> npt.NDArray[np.uint8]:
         """Bytes [start, end) from the server."""
-        data = np.empty(end - start, np.uint8)
-        self._store.fill(file, start, data.data, fresh=file.path in self._fresh)
+        content = self._store.read(file, start, end, fresh=file.path in self._fresh)
         with self._lock:
             self._bytes_fetched += end - start
-        return data
+        return np.frombuffer(bytearray(content), np.uint8)
 
 
 def _missing(path: str) -> NoReturn:

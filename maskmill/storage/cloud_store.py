@@ -1,475 +1,402 @@
-"""gs:// in Google Cloud Storage, or in the emulator that $STORAGE_EMULATOR_HOST names, by its JSON API.
+"""gs:// in Google Cloud Storage, or in the emulator that $STORAGE_EMULATOR_HOST names, by google-cloud-storage.
 
-https://cloud.google.com/storage/docs/json_api. An upload counts as finished only when the store's crc32c is that of the
-bytes that were sent. `version` is an object's generation.
+`version` is an object's generation, `checksum` its crc32c. An upload counts as finished only when the store has the
+crc32c of the bytes that were sent. A download of a whole object is compared with its crc32c, and made once more if it
+does not fit; the store has no checksum of a part.
 """
 
 import base64
 import contextlib
-import datetime
-import itertools
-import json
+import http
 import os
-import re
-import secrets
 import threading
-import urllib.parse
-import urllib.request
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
 
-import urllib3
+import google.auth
+import google_crc32c
+import requests.adapters
+import requests.exceptions
+from google.api_core import exceptions
+from google.api_core.retry import Retry
+from google.auth import exceptions as account_exceptions
+from google.auth.credentials import AnonymousCredentials
+from google.auth.transport.requests import AuthorizedSession
+from google.cloud import storage
+from google.cloud.storage.exceptions import DataCorruption, InvalidResponse
+from google.cloud.storage.retry import DEFAULT_RETRY
 
 from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
-from maskmill.storage import files, network
+from maskmill.storage import files
 from maskmill.storage.files import ChangedError, FileInfo
+from maskmill.storage.network import plain
+from maskmill.storage.read_ahead import RangeFile
 from maskmill.storage.stores import (
-    DENIED,
-    FAILING,
-    MISSING,
-    Content,
+    PART_BYTES,
     ObjectStore,
     PartedUpload,
     Stored,
+    denied,
+    failing,
     microseconds,
     missing,
-    range_header,
-    whole_size,
 )
-from maskmill.storage.web_client import (
-    INCOMPLETE,
-    Body,
-    DeniedError,
-    RefusedError,
-    TransientError,
-    WebClient,
-    status_of,
-)
-from maskmill.storage.web_store import check_range, freshness
 
-_ENDPOINT = "https://storage.googleapis.com"
+T = TypeVar("T")
+
 _SCOPE = "https://www.googleapis.com/auth/devstorage.read_write"
-_CONNECT_SECONDS = 5.0
-_DEFAULT_PORTS = {"http": 80, "https": 443}
+_MOST_CONNECTIONS = 64
+_TIMEOUT = (5.0, 60.0)  # seconds to connect, and without a byte
+_PATIENCE, _FIRST_PATIENCE = 120.0, 5.0  # seconds for which a service may fail; one that has never answered may be none
 _FIELDS = "name,size,updated,generation,crc32c"
-_RANGE_LAST = "bytes=0-"
-_BLOCK = 1 << 20
 _TRIES = 2  # of a download that does not fit its checksum
-_CRC32C = re.compile(r"crc32c=([A-Za-z0-9+/=]+)")
 _BATCH = 100  # the most requests that the service takes at once
-_DELETED = re.compile(rb"^HTTP/1\.1 (?:20\d|404) ", re.MULTILINE)
-_Sent = tuple[Mapping[str, str], Body]  # the headers and the body of a request
+_FAILURES = (
+    exceptions.ServerError,
+    exceptions.TooManyRequests,
+    exceptions.RetryError,
+    account_exceptions.TransportError,
+    requests.exceptions.RequestException,
+)
 
 
 class CloudStore(ObjectStore):
     """Objects of Cloud Storage.
 
-    Public buckets and the emulator need no credentials, and to look for some takes seconds outside of Google's network.
+    Public buckets and emulators need no credentials, and to look for some takes seconds outside of Google's network.
     They are looked for when access without is refused.
     """
 
     scheme = "gs://"
 
     def __init__(self) -> None:
-        """Asks nothing yet."""
-        super().__init__(WebClient(failing=FAILING, denied=DENIED, missing=MISSING, reason=_reason))
-        endpoint = os.environ.get("STORAGE_EMULATOR_HOST") or _ENDPOINT
-        self._named = endpoint
-        self._endpoint = (endpoint if "://" in endpoint else f"http://{endpoint}").rstrip("/")
-        self._account = CloudAccount()
+        """Ask nothing yet."""
+        super().__init__()
+        # Google's library asks in the background what bucket it is, for traces that nobody collects.
+        os.environ.setdefault("DISABLE_GCS_PYTHON_CLIENT_OTEL_BUCKET_METADATA", "true")
+        self._credentials: Any = _new(AnonymousCredentials)
+        self._clients: dict[tuple[int, bool], storage.Client] = {}
+        self._looking = threading.Lock()
+        self._retry = DEFAULT_RETRY.with_delay(initial=0.1, maximum=15).with_timeout(_PATIENCE)
 
-    def address(self, path: str) -> str:
-        bucket, name = _split(path)
-        return f"{self._endpoint}/storage/v1/b/{bucket}/o/{urllib.parse.quote(name, safe='')}"
+    def _client(self) -> storage.Client:
+        """Return this process's client; a fork must not use its parent's connections."""
+        key = os.getpid(), self._is_anonymous
+        if key not in self._clients:
+            session = _new(AuthorizedSession, self._credentials)
+            adapter = requests.adapters.HTTPAdapter(pool_maxsize=_MOST_CONNECTIONS)
+            session.mount("https://", adapter)
+            session.mount("http://", adapter)
+            self._clients[key] = storage.Client(project="none", credentials=self._credentials, _http=session)
+        return self._clients[key]
 
-    def ask_for_bucket(self, name: str, bucket: str) -> None:
-        """Asks for one object of the bucket."""
-        _check_service(name, self._named)
-        url = f"{self._endpoint}/storage/v1/b/{bucket}/o?maxResults=1&fields=items(name)"
-        quick = WebClient(patience=_CONNECT_SECONDS, failing="{error}", reason=_reason)
-        try:
-            with contextlib.closing(quick):
-                self._ask(name, "GET", url, client=quick)
-        except RunFailedError as error:
-            cause = str(error).removeprefix(f"{name}: ")
-            raise RunFailedError(
-                f"{name}: Cloud Storage does not answer as it should ({cause}); run the same command again later."
-            ) from error
+    @property
+    def _is_anonymous(self) -> bool:
+        return isinstance(self._credentials, AnonymousCredentials)
 
-    def find(self, path: str, *, fresh: bool = False) -> FileInfo | None:
-        with contextlib.suppress(MissingFileError):
-            return _described(path, self._ask_json(path, "GET", f"{self.address(path)}?fields={_FIELDS}"))
-        return None
+    def _blob(self, path: str) -> storage.Blob:
+        bucket, name = self.split(path)
+        return self._client().bucket(bucket).blob(name)
 
-    def content(self, path: str, start: int, end: int | None) -> tuple[bytes, FileInfo]:
-        """Generation and checksum come with the content, which is asked for once more if it does not fit."""
-        for _ in range(_TRIES):
-            headers, content = self._ask(
-                path, "GET", f"{self._media(path)}?alt=media", (range_header(start, end), None)
-            )
-            file = FileInfo(
-                path=path,
-                size=whole_size(headers.get("Content-Range", ""), content),
-                version=headers.get("x-goog-generation", ""),
-                checksum=_checksum_of(headers),
-            )
-            if _fits(file, content):
-                return content, file
-        raise _arrived_damaged(path)
+    def _ask(self, path: str, call: Callable[[], T]) -> T:
+        """Return what a call of the library gives; look for an account where access without is refused."""
+        with self._explained(path):
+            try:
+                return call()
+            except (exceptions.Unauthorized, exceptions.Forbidden, account_exceptions.InvalidOperation):
+                if not self._is_anonymous:
+                    raise
+            self._look_for_account(path)
+            return call()
 
-    def fill(self, file: FileInfo, start: int, buffer: memoryview, *, fresh: bool = False) -> None:
-        """As of every store; a whole object is compared with its checksum, and fetched once more if it does not fit."""
-        for _ in range(_TRIES):
-            super().fill(file, start, buffer, fresh=fresh)
-            if _fits(file, buffer):
+    def _look_for_account(self, path: str) -> None:
+        with self._looking:
+            if not self._is_anonymous:
                 return
-        raise _arrived_damaged(file.path)
-
-    def _media(self, path: str) -> str:
-        return self.address(path).replace("/storage/v1/", "/download/storage/v1/", 1)
+            try:
+                self._credentials = google.auth.default(scopes=[_SCOPE])[0]
+            except account_exceptions.DefaultCredentialsError as error:
+                raise UnusableInputError(
+                    f"{path}: access needs credentials, and there are no usable Google credentials ({plain(error)}); "
+                    "run `gcloud auth application-default login`, or name a service account's file in "
+                    "GOOGLE_APPLICATION_CREDENTIALS."
+                ) from error
 
     @contextlib.contextmanager
-    def body(self, file: FileInfo, start: int, end: int, *, fresh: bool) -> Iterator[Any]:
-        url = f"{self._media(file.path)}?alt=media&ifGenerationMatch={file.version}"
-        headers = range_header(start, end) | freshness(fresh)
+    def _explained(self, path: str) -> Iterator[None]:
+        """Turn the library's errors into those of all stores."""
         try:
-            with self._answer(self.client, file.path, "GET", url, headers) as response:
-                check_range(file, response, start, end)
-                if response.headers.get("x-goog-generation", file.version) != file.version:
-                    raise ChangedError(file.path)
-                yield response
-        except ChangedError:
-            if self.find(file.path) is None:
-                missing(file.path)
-            raise
+            try:
+                yield
+            except InvalidResponse as error:
+                raise _new(exceptions.from_http_response, error.response) from error
+        except exceptions.NotFound:
+            missing(path)
+        except exceptions.PreconditionFailed as error:
+            raise ChangedError(path) from error
+        except (exceptions.Unauthorized, exceptions.Forbidden) as error:
+            raise denied(path, _reason(error)) from error
+        except _FAILURES as error:
+            raise failing(path, _reason(error)) from error
+        except account_exceptions.GoogleAuthError as error:
+            raise UnusableInputError(
+                f"{path}: Google refuses the credentials ({plain(error)}); renew them, for example with `gcloud auth "
+                "application-default login`."
+            ) from error
+        except exceptions.GoogleAPICallError as error:
+            raise UnusableInputError(f"{path}: the object store refuses this ({_reason(error)}).") from error
+
+    def ask_for_bucket(self, name: str, bucket: str) -> None:
+        """Ask for one object of the bucket."""
+        endpoint = os.environ.get("STORAGE_EMULATOR_HOST", "")
+        if endpoint and not endpoint.startswith(("http://", "https://")):
+            raise UnusableInputError(
+                f"{name}: {endpoint!r} is no address of a storage service; STORAGE_EMULATOR_HOST should be like "
+                "http://localhost:9000."
+            )
+        quick = self._retry.with_timeout(_FIRST_PATIENCE)
+        try:
+            self._ask(name, lambda: list(self._listed(bucket, "", "items(name)", quick, max_results=1)))
+        except RunFailedError as error:
+            cause = getattr(error.__cause__, "cause", error.__cause__) or error
+            if isinstance(cause, requests.exceptions.ConnectionError):
+                via = " through its proxy" if isinstance(cause, requests.exceptions.ProxyError) else ""
+                raise UnusableInputError(
+                    f"{name}: {self._client().api_endpoint} cannot be reached{via} ({_reason(cause)}); check the "
+                    "network."
+                ) from error
+            raise RunFailedError(
+                f"{name}: Cloud Storage does not answer as it should ({_reason(cause)}); run the same command again "
+                "later."
+            ) from error
+
+    def _listed(self, bucket: str, prefix: str, fields: str, retry: Retry, **options: Any) -> Any:
+        return self._client().list_blobs(bucket, prefix=prefix, fields=fields, retry=retry, timeout=_TIMEOUT, **options)
+
+    def find(self, path: str, *, fresh: bool = False) -> FileInfo | None:
+        bucket, name = self.split(path)
+
+        def ask() -> storage.Blob | None:
+            return self._client().bucket(bucket).get_blob(name, retry=self._retry, timeout=_TIMEOUT)
+
+        blob = self._ask(path, ask)
+        return None if blob is None else _described(path, blob)
+
+    def get(self, path: str, start: int = 0, end: int | None = None, version: str = "") -> tuple[bytes, str]:
+        if end is not None and end <= start:
+            return b"", version
+        is_whole = start == 0 and end is None
+
+        def ask() -> tuple[bytes, str]:
+            blob = self._blob(path)
+            try:
+                content = blob.download_as_bytes(
+                    start=None if is_whole else start,
+                    end=None if end is None else end - 1,
+                    raw_download=True,
+                    checksum="crc32c" if is_whole else None,
+                    if_generation_match=int(version) if version else None,
+                    single_shot_download=True,
+                    retry=self._retry,
+                    timeout=_TIMEOUT,
+                )
+            except exceptions.RequestRangeNotSatisfiable:
+                return b"", version
+            return content, str(blob.generation or "")
+
+        for _ in range(_TRIES):
+            try:
+                content, found = self._ask(path, ask)
+            except DataCorruption:
+                continue
+            except ChangedError:
+                if self.find(path) is None:
+                    missing(path)
+                raise
+            if version and found != version:
+                raise ChangedError(path)
+            if end is None or len(content) == end - start or self._ends_there(path, start, end, len(content)):
+                return content, found
+        raise _damaged(path, f"{_TRIES} times")
+
+    def _ends_there(self, path: str, start: int, end: int, count: int) -> bool:
+        """Return whether an object has just `count` of the bytes [start, end)."""
+        file = self.find(path)
+        return file is not None and count == max(0, min(end, file.size) - start)
+
+    def file_over(self, file: FileInfo, read: Callable[[int, int], Any]) -> RangeFile:
+        return _CheckedFile(file, read)
 
     def pages(self, prefix: str, *, deep: bool) -> Iterator[tuple[list[FileInfo], list[str]]]:
-        bucket, name = _split(prefix)
-        query = {"prefix": name, "fields": f"items({_FIELDS}),prefixes,nextPageToken"}
-        query |= {} if deep else {"delimiter": "/"}
-        while True:
-            url = f"{self._endpoint}/storage/v1/b/{bucket}/o?{urllib.parse.urlencode(query)}"
-            page = self._ask_json(prefix, "GET", url)
-            root = f"gs://{bucket}/"
-            yield (
-                [_described(root + item["name"], item) for item in page.get("items", ())],
-                [root + folder for folder in page.get("prefixes", ())],
+        bucket, name = self.split(prefix)
+        fields = f"items({_FIELDS}),prefixes,nextPageToken"
+        root = f"{self.scheme}{bucket}/"
+
+        def ask() -> list[tuple[list[FileInfo], list[str]]]:
+            listed = self._listed(bucket, name, fields, self._retry, delimiter=None if deep else "/")
+            return [
+                ([_described(root + blob.name, blob) for blob in page], [root + one for one in sorted(page.prefixes)])
+                for page in listed.pages
+            ]
+
+        yield from self._ask(prefix, ask)
+
+    def put(self, path: str, content: bytes | bytearray, expected: str | None = None) -> Stored:
+        def ask() -> Stored:
+            blob = self._blob(path)
+            if expected is not None:
+                # An object that everybody may read is served from caches otherwise, for an hour.
+                blob.cache_control = "no-store"
+            blob.upload_from_string(
+                data,
+                content_type="application/octet-stream" if expected is None else "application/json",
+                if_generation_match=None if expected is None else int(expected or 0),
+                checksum="crc32c",
+                retry=self._retry,
+                timeout=_TIMEOUT,
             )
-            if not page.get("nextPageToken"):
-                return
-            query["pageToken"] = page["nextPageToken"]
+            if blob.crc32c != _checksum(data):
+                raise DataCorruption(None, "the answer has another checksum")
+            return Stored(str(blob.generation), blob.crc32c)
 
-    def put(self, path: str, content: Content, expected: str | None = None) -> Stored:
-        """Uploads description and content together."""
-        described: dict[str, str] = {"name": _split(path)[1]}
-        condition = ""
-        if expected is not None:
-            condition = f"&ifGenerationMatch={expected or 0}"
-            # An object that everybody may read is served from caches otherwise, for an hour.
-            described["cacheControl"] = "no-store"
-        boundary = secrets.token_hex(16)
-        kind = "application/octet-stream" if expected is None else "application/json"
-        before = (
-            f"--{boundary}\r\nContent-Type: application/json; charset=UTF-8\r\n\r\n{json.dumps(described)}\r\n"
-            f"--{boundary}\r\nContent-Type: {kind}\r\n\r\n"
-        ).encode()
-        body = before, *content, f"\r\n--{boundary}--".encode()
-        headers = {"Content-Type": f"multipart/related; boundary={boundary}", "Content-Length": str(_length(body))}
-        made = self._ask_json(path, "POST", self._upload_url(path, "multipart") + condition, (headers, body))
-        return self._received(path, made, _checksum_with(_checksum(), content))
+        data = bytes(content)
+        with self._received(path):
+            return self._ask(path, ask)
 
-    def _upload_url(self, path: str, kind: str) -> str:
-        return f"{self._endpoint}/upload/storage/v1/b/{_split(path)[0]}/o?uploadType={kind}"
-
-    def _received(self, path: str, made: Mapping[str, Any], sent: Any) -> Stored:
-        checksum = base64.b64encode(sent.digest()).decode()
-        if made.get("crc32c") != checksum:
+    @contextlib.contextmanager
+    def _received(self, path: str) -> Iterator[None]:
+        """Delete an object that the store has received with other bytes than were sent."""
+        try:
+            yield
+        except DataCorruption as error:
             self.delete_one(path)
             raise RunFailedError(
                 f"{path}: the object store received other bytes than were sent; the object was deleted, run again."
-            )
-        return Stored(str(made["generation"]), checksum)
+            ) from error
 
     def begin(self, path: str) -> PartedUpload:
         return _ResumableUpload(self, path)
 
     def delete_one(self, path: str, version: str | None = None) -> None:
-        condition = "" if version is None else f"?ifGenerationMatch={version}"
+        condition = None if version is None else int(version)
         with contextlib.suppress(MissingFileError):
-            self._ask(path, "DELETE", self.address(path) + condition)
+            self._ask(
+                path,
+                lambda: self._blob(path).delete(if_generation_match=condition, retry=self._retry, timeout=_TIMEOUT),
+            )
 
     def delete(self, paths: Sequence[str]) -> None:
-        """Deletes a hundred objects with one request (https://cloud.google.com/storage/docs/batch)."""
+        """Delete a hundred objects with one request (https://cloud.google.com/storage/docs/batch)."""
         batches = [paths[at : at + _BATCH] for at in range(0, len(paths), _BATCH)]
         files.each(self.scheme, self._delete_batch, batches)
 
     def _delete_batch(self, paths: Sequence[str]) -> None:
-        boundary = secrets.token_hex(16)
-        parts = [
-            f"--{boundary}\r\nContent-Type: application/http\r\nContent-ID: <{number}>\r\n\r\n"
-            f"DELETE {self.address(path).removeprefix(self._endpoint)} HTTP/1.1\r\n\r\n\r\n"
-            for number, path in enumerate(paths)
-        ]
-        sent = {"Content-Type": f"multipart/mixed; boundary={boundary}"}, f"{''.join(parts)}--{boundary}--".encode()
-        answers = b""
         if len(paths) > 1:
-            with contextlib.suppress(MissingFileError, RefusedError, DeniedError):
-                _, answers = self._ask(paths[0], "POST", f"{self._endpoint}/batch/storage/v1", sent)
-        if len(_DELETED.findall(answers)) < len(paths):
-            for path in paths:  # which explains what is wrong, or tries again
-                self.delete_one(path)
+            with contextlib.suppress(UnusableInputError, RunFailedError):
+                self._ask(paths[0], lambda: self._retry(self._batch)(paths))
+                return
+        for path in paths:  # which explains what is wrong with one
+            self.delete_one(path)
 
-    def copy(self, source: str, target: str) -> None:
-        """Asks the store to rewrite an object, as often as it takes."""
-        url = f"{self.address(source)}/rewriteTo/{self.address(target).removeprefix(f'{self._endpoint}/storage/v1/')}"
-        done: dict[str, Any] = {"done": False}
-        while not done.get("done", True):
-            token = urllib.parse.quote(done.get("rewriteToken", ""), safe="")
-            try:
-                done = self._ask_json(target, "POST", url + (f"?rewriteToken={token}" if token else ""))
-            except MissingFileError:
-                missing(source)
+    def _batch(self, paths: Sequence[str]) -> None:
+        with self._client().batch():
+            for path in paths:
+                self._blob(path).delete(timeout=_TIMEOUT)
 
-    def _ask(
-        self, path: str, method: str, url: str, sent: _Sent = ({}, None), client: WebClient | None = None
-    ) -> tuple[Mapping[str, str], bytes]:
-        """The headers and the content of a successful answer; asks as often as it takes."""
-        client = client or self.client
 
-        def attempt() -> tuple[Mapping[str, str], bytes]:
-            with self._answer(client, path, method, url, *sent) as response:
-                return response.headers, response.read()
+class _CheckedFile(RangeFile):
+    """An object that is read in parts. One that is read from its beginning to its end must fit its checksum."""
 
-        return client.patiently(path, url, attempt)
+    def __init__(self, file: FileInfo, read: Callable[[int, int], Any]) -> None:
+        super().__init__(file.size, read)
+        self._file = file
+        self._checked, self._value = 0, 0
 
-    def _ask_json(self, path: str, method: str, url: str, sent: _Sent = ({}, None)) -> dict[str, Any]:
-        _, content = self._ask(path, method, url, sent)
-        try:
-            found: dict[str, Any] = json.loads(content)
-        except ValueError as error:
-            raise RunFailedError(f"{path}: {url} does not answer as Cloud Storage does; check the address.") from error
-        return found
+    def readinto(self, buffer: Any, /) -> int:
+        start = self.tell()
+        count = super().readinto(buffer)
+        if start == self._checked and count:
+            self._value = google_crc32c.extend(self._value, bytes(memoryview(buffer)[:count]))
+            self._checked += count
+            is_whole = self._checked == self._file.size and self._file.checksum
+            if is_whole and _encoded(self._value) != self._file.checksum:
+                raise _damaged(self._file.path, "in parts")
+        return count
 
-    @contextlib.contextmanager
-    def _answer(
-        self,
-        client: WebClient,
-        path: str,
-        method: str,
-        url: str,
-        headers: Mapping[str, str],
-        body: Body = None,
-    ) -> Iterator[Any]:
-        """The answer to one request, as WebClient.answer; looks for an account where access without is refused."""
-        account = self._account.headers(path, url)
-        try:
-            with client.answer(path, method, url, {**headers, **account}, body) as response:
-                yield response
-        except DeniedError as error:
-            if account:
-                raise
-            self._account.look_for(path)
-            raise TransientError("it wants credentials", progressed=True) from error
+
+def _checksum(content: bytes) -> str:
+    """Return the checksum that Cloud Storage keeps of an object with this content."""
+    return _encoded(google_crc32c.value(content))
+
+
+def _encoded(crc32c: int) -> str:
+    return base64.b64encode(crc32c.to_bytes(4, "big")).decode()
+
+
+def _new(untyped: Any, *arguments: Any) -> Any:
+    """Return what one of Google's functions without types makes."""
+    return untyped(*arguments)
+
+
+def _damaged(path: str, how: str) -> RunFailedError:
+    return RunFailedError(
+        f"{path}: this object arrived {how} with other bytes than its checksum says; check the network, and run the "
+        "same command again."
+    )
 
 
 class _ResumableUpload(PartedUpload):
     """https://cloud.google.com/storage/docs/performing-resumable-uploads"""
 
     def __init__(self, store: CloudStore, path: str) -> None:
-        self._store, self._path, self._sent, self._checksum = store, path, 0, _checksum()
-        named = json.dumps({"name": _split(path)[1]}).encode()
-        sent = {"Content-Type": "application/json"}, named
-        headers, _ = store._ask(path, "POST", store._upload_url(path, "resumable"), sent)
-        self._url = headers["Location"]
+        self._store, self._path = store, path
+        self._blob: storage.Blob | None = None
+        self._writer: Any = None
 
-    def send(self, part: Content) -> None:
-        self._send(part, "*")
+    def _begin(self, part: bytes) -> None:
+        self._blob = self._store._blob(self._path)
+        self._writer = self._blob.open(
+            "wb", chunk_size=PART_BYTES, retry=self._store._retry, timeout=_TIMEOUT, checksum="crc32c"
+        )
+        self._writer.write(part)
 
-    def finish(self, part: Content) -> Stored:
-        made = json.loads(self._send(part, str(self._sent + _length(part))))
-        return self._store._received(self._path, made, self._checksum)
+    def send(self, part: bytes) -> None:
+        if self._writer is None:
+            self._store._ask(self._path, lambda: self._begin(part))
+        else:
+            with self._store._explained(self._path):
+                self._writer.write(part)
 
-    def _send(self, part: Content, total: str) -> bytes:
-        """Sends a part; what is missing of it is sent again after a failure."""
-        _checksum_with(self._checksum, part)
-        start, end, is_first = self._sent, self._sent + _length(part), True
-
-        def attempt() -> bytes:
-            nonlocal start, is_first
-            if not is_first:
-                status, received, content = self._exchange((), f"bytes */{total}")
-                if status != INCOMPLETE:
-                    return content
-                start = max(self._sent, received)
-            is_first = False
-            rest = _behind(part, start - self._sent)
-            status, received, content = self._exchange(rest, f"bytes {start}-{end - 1}/{total}")
-            if status == INCOMPLETE and (total != "*" or received < end):
-                raise TransientError("it did not take all of a part", progressed=received > start)
-            return content
-
-        content = self._store.client.patiently(self._path, self._url, attempt)
-        self._sent = end
-        return content
-
-    def _exchange(self, body: Content, content_range: str) -> tuple[int, int, bytes]:
-        """The status of an answer, how many bytes the store has, and the content."""
-        headers = {"Content-Range": content_range, "Content-Length": str(_length(body))}
-        with self._store._answer(self._store.client, self._path, "PUT", self._url, headers, body) as response:
-            has = response.headers.get("Range", "").removeprefix(_RANGE_LAST)
-            return response.status, int(has) + 1 if has.isdecimal() else 0, response.read()
+    def finish(self, part: bytes) -> Stored:
+        with self._store._received(self._path), self._store._explained(self._path):
+            self._writer.write(part)
+            self._writer.close()
+        found = self._store.find(self._path)
+        if found is None:
+            missing(self._path)
+        return Stored(found.version, found.checksum)
 
     def abandon(self) -> None:
-        with contextlib.suppress(MissingFileError, RefusedError, DeniedError):
-            self._store._ask(self._path, "DELETE", self._url)
+        if self._writer is not None:
+            with self._store._explained(self._path):
+                self._writer.terminate()
 
 
-def _checksum() -> Any:
-    """The checksum that Cloud Storage keeps of an object, of nothing yet."""
-    import google_crc32c
-
-    checksum: Any = google_crc32c.Checksum
-    return checksum()
-
-
-def _checksum_with(checksum: Any, content: Content) -> Any:
-    """The checksum, with more content."""
-    for piece in content:
-        for at in range(0, len(piece), _BLOCK):
-            checksum.update(bytes(piece[at : at + _BLOCK]))  # it takes nothing that can be changed
-    return checksum
-
-
-def _checksum_of(headers: Mapping[str, str]) -> str:
-    """The checksum of an object that an answer names; "" if there is none, or it is of what the store unpacks."""
-    if headers.get("x-goog-stored-content-encoding", "identity") != "identity":
-        return ""
-    return "".join(_CRC32C.findall(headers.get("x-goog-hash", ""))[:1])
-
-
-def _fits(file: FileInfo, content: bytes | memoryview) -> bool:
-    """Whether a content is that of an object, as far as its checksum tells: not if it is a part of it."""
-    if not file.checksum or len(content) != file.size:
-        return True
-    return base64.b64encode(_checksum_with(_checksum(), [content]).digest()).decode() == file.checksum
-
-
-def _arrived_damaged(path: str) -> RunFailedError:
-    return RunFailedError(
-        f"{path}: this object arrived {_TRIES} times with other bytes than its checksum says; check the network, and "
-        "run the same command again."
-    )
-
-
-def _length(content: Content) -> int:
-    return sum(map(len, content))
-
-
-def _behind(content: Content, start: int) -> Content:
-    """The bytes of a content from a place on."""
-    ends = itertools.accumulate(map(len, content))
-    return [piece[max(0, start - (end - len(piece))) :] for piece, end in zip(content, ends, strict=True)]
-
-
-def _split(path: str) -> tuple[str, str]:
-    """The bucket and the name of an object."""
-    bucket, _, name = path.removeprefix("gs://").partition("/")
-    return bucket, name
-
-
-def _reason(response: urllib3.BaseHTTPResponse) -> str:
-    """The status of an answer, and what the store says about it."""
-    try:
-        said = str(json.loads(response.read())["error"]["message"])
-    except (ValueError, KeyError, TypeError):
-        said = ""
-    return f"{status_of(response)}{': ' if said else ''}{' '.join(said.split()).rstrip('.')}"
-
-
-def _described(path: str, found: Mapping[str, Any]) -> FileInfo:
+def _described(path: str, blob: storage.Blob) -> FileInfo:
     return FileInfo(
         path=path,
-        size=int(found["size"]),
-        changed=microseconds(datetime.datetime.fromisoformat(found["updated"])),
-        version=str(found["generation"]),
-        checksum=found.get("crc32c") or "",
+        size=int(blob.size),
+        changed=microseconds(blob.updated),
+        version=str(blob.generation),
+        checksum=blob.crc32c or "",
     )
 
 
-def _check_service(name: str, endpoint: str) -> None:
-    """Connects to the service, or to the proxy before it, and closes the connection."""
-    url = urllib.parse.urlsplit(endpoint)
-    if url.scheme not in _DEFAULT_PORTS or not url.hostname:
-        raise UnusableInputError(
-            f"{name}: {endpoint!r} is no address of a storage service; STORAGE_EMULATOR_HOST should be like "
-            "http://localhost:9000."
-        )
-    via = ""
-    proxy = urllib.request.getproxies().get(url.scheme)
-    if proxy and not urllib.request.proxy_bypass(url.hostname):
-        via, url = f" through the proxy {proxy}", urllib.parse.urlsplit(proxy if "//" in proxy else f"//{proxy}")
-    port = url.port or _DEFAULT_PORTS.get(url.scheme, _DEFAULT_PORTS["http"])
-    failure = network.connection_failure(url.hostname or "", port, _CONNECT_SECONDS)
-    if failure:
-        raise UnusableInputError(f"{name}: {endpoint} cannot be reached{via} ({failure}); check the network.")
-
-
-class CloudAccount:
-    """Nobody at first, and the machine's default account once somebody has looked for it."""
-
-    def __init__(self) -> None:
-        """Looks for nothing yet."""
-        self._lock = threading.Lock()
-        self._credentials: Any = None
-
-    def headers(self, path: str, url: str) -> dict[str, str]:
-        """What a request says about who asks; a token that has expired is renewed.
-
-        Raises:
-          TransientError: Google does not give a token at the moment.
-          UnusableInputError: Google refuses the account.
-        """
-        with self._lock:
-            if self._credentials is None:
-                return {}
-            from google.auth import exceptions
-            from google.auth.transport.requests import Request
-
-            sent: dict[str, str] = {}
-            try:
-                self._credentials.before_request(Request(), "GET", url, sent)
-            except (exceptions.RefreshError, exceptions.InvalidOperation) as error:
-                raise UnusableInputError(
-                    f"{path}: Google refuses the credentials ({_plain(error)}); renew them, for example with `gcloud "
-                    "auth application-default login`."
-                ) from error
-            except exceptions.GoogleAuthError as error:
-                raise TransientError(_plain(error)) from error
-            return sent
-
-    def look_for(self, path: str) -> None:
-        """Finds the machine's default account.
-
-        Raises:
-          UnusableInputError: there is none.
-        """
-        # Their import takes a second.
-        import google.auth
-        from google.auth import exceptions
-
-        with self._lock:
-            if self._credentials is not None:
-                return
-            try:
-                self._credentials = google.auth.default(scopes=[_SCOPE])[0]
-            except exceptions.DefaultCredentialsError as error:
-                raise UnusableInputError(
-                    f"{path}: access needs credentials, and there are no usable Google credentials ({_plain(error)}); "
-                    "run `gcloud auth application-default login`, or name a service account's file in "
-                    "GOOGLE_APPLICATION_CREDENTIALS."
-                ) from error
-
-
-def _plain(error: Exception) -> str:
-    """An error as part of a sentence."""
-    return " ".join(str(error.args[0] if error.args else error).split()).rstrip(".") or type(error).__name__
+def _reason(error: BaseException) -> str:
+    """Return what the service or the network says, as part of a sentence."""
+    error = getattr(error, "cause", None) or error
+    if isinstance(error, exceptions.GoogleAPICallError):
+        status = http.HTTPStatus(error.code or 0)
+        said = " ".join((error.message.partition(": ")[2] or error.message).split())
+        return f"{status} {status.phrase}" + ("" if said == "unknown error" else f": {said}".rstrip("."))
+    return plain(error)

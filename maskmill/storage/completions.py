@@ -45,8 +45,6 @@ RUN = "run"  # the kind of what a run keeps of itself
 _STORED = "stored"  # in a record: the store's own checksums of the piece's files
 TITLES = "titles"  # of the first documents of an extraction, by the name under which they are counted
 
-_listed: dict[str, files.Listing] = {}  # what lay below directories when the run began
-_made: set[str] = set()  # the records below them that this process has written since then
 _slot = threading.Lock()
 _copying = threading.BoundedSemaphore(3)  # as many as a local worker has pieces; some runners have a dozen threads
 _thread = threading.local()  # `holds_slot`: whether this thread has a turn
@@ -294,23 +292,6 @@ def _in_turn(turns: contextlib.AbstractContextManager[object]) -> Iterator[None]
             _thread.holds_slot = False
 
 
-@contextlib.contextmanager
-def listed(there: Mapping[str, files.Listing]) -> Iterator[None]:
-    """Within the block, `once` asks a store for no record that was not there when its directory was listed.
-
-    Only for a run that makes each piece once: of two with the same key, as of equal inputs, both may be made.
-
-    there: what lay below directories.
-    """
-    _listed.update(there)
-    try:
-        yield
-    finally:
-        _made.clear()
-        for output in there:
-            del _listed[output]
-
-
 def once(
     output: str,
     kind: str,
@@ -319,7 +300,6 @@ def once(
     files_of: Callable[[dict[str, Any]], PieceFiles] = lambda record: PieceFiles(),
     *,
     name: str = "",
-    inputs: Sequence[str] = (),
     computes: bool = True,
 ) -> dict[str, Any]:
     """Return the record of a piece that is finished, or that is made now.
@@ -331,11 +311,9 @@ def once(
 
     Args:
       output, kind, key: where the record lies.
-      make: makes the piece's files and returns its record. It reads none of its objects again: their ends are sent
-        once it is done, while another thread may make another piece; the record is written behind them.
+      make: makes the piece's files and returns its record.
       files_of: gives, for a record, the files that the piece consists of.
       name: what a user calls the piece, for the note if it is made again.
-      inputs: what `make` reads from their beginnings to their ends; objects are opened before it is this piece's turn.
       computes: whether it waits for its turn; one that only copies, and needs little memory, goes beside others.
 
     Raises:
@@ -343,9 +321,7 @@ def once(
     """
     refuse_nesting()
     path = work_path(output, kind, f"{key}.json")
-    there = _listed.get(output)
-    may_be_there = there is None or not there.tells_of(path) or there.has(path) or path in _made
-    content = _read(path) if may_be_there else None
+    content = _read(path)
     if content is not None:
         record = unsealed_json(kind, key, content)
         reason = (
@@ -356,17 +332,14 @@ def once(
             return cast(dict[str, Any], record)
         # Before it is made, so that no run which fails meanwhile loses the note.
         note_remade(output, kind, key, name or key, reason)
-    unsent: list[files.OutputFile] = []
-    turn = _in_turn(_slot if computes else _copying)
-    with files.opened_ahead(inputs), turn, files.leaving_ends(unsent):
+    with _in_turn(_slot if computes else _copying):
         record = make()
-    files.each(output, files.OutputFile.send_end, unsent)
-    start = len(files.join(output, ""))
-    if known := {file.path[start:]: file.stored for file in unsent if file.stored}:
-        record[_STORED] = known
+    if not files.is_local(output):
+        piece, written = files_of(record), files.store_of(output).written
+        names = [name for name, _, _ in (*piece.written, *piece.cached)]
+        checksums = {name: written.get(files.join(output, name), "") for name in names}
+        record[_STORED] = {name: checksum for name, checksum in checksums.items() if checksum}
     store(output, kind, key, record)
-    if there is not None:
-        _made.add(path)
     return record
 
 

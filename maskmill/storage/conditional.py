@@ -11,7 +11,7 @@ import hashlib
 import os
 from collections.abc import Iterator
 
-from maskmill.errors import RunFailedError, UnusableInputError
+from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
 from maskmill.storage import files
 from maskmill.storage.files import ChangedError
 from maskmill.storage.paths import COMPARING
@@ -49,7 +49,7 @@ def read(path: str) -> tuple[bytes, Version] | None:
       RunFailedError: the store does not answer.
     """
     check_store(path)
-    return _read_local(path) if files.is_local(path) else files.store_of(path).read(path)
+    return _read_local(path) if files.is_local(path) else _read_object(path)
 
 
 def exists(path: str) -> bool:
@@ -167,13 +167,18 @@ def _read_again(path: str) -> Version:
     return found[1]
 
 
+def _read_object(path: str) -> tuple[bytes, Version] | None:
+    with contextlib.suppress(MissingFileError):
+        return files.store_of(path).get(path)
+    return None
+
+
 def _write_object(path: str, content: bytes, expected: Version | None) -> Version:
-    store = files.store_of(path)
     try:
-        return store.put(path, [content], expected or "").version
+        return files.store_of(path).put(path, content, expected or "").version
     except ChangedError:
         # A request is made again when its answer gets lost; then it may be its own first attempt that it met.
-        found = store.read(path)
+        found = _read_object(path)
         if found is None or found[0] != content or found[1] == expected:
             raise
         return found[1]

@@ -18,7 +18,7 @@ import re
 import stat
 import threading
 import types
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
@@ -37,9 +37,6 @@ TO_THE_END = 1 << 62  # of a file that is read to its end
 _COPY_BYTES = 4 << 20
 _ATTEMPT_BYTES = 8
 _SENT_AT_ONCE = 32 << 20  # bytes of a file that the disk is given together
-# Of a thread. `opened`: objects that it has opened ahead, by their paths. `versions`: those in which it reads objects.
-# `unsent`: what takes the objects whose ends it does not send itself.
-_thread = threading.local()
 
 
 def scratch_prefix(process: int | None = None) -> str:
@@ -103,6 +100,14 @@ class ChangedError(UnusableInputError):
     def __init__(self, path: str) -> None:
         super().__init__(f"{path}: this file was changed while it was read; open the data set again.")
         self.path = path
+
+
+class DeniedError(UnusableInputError):
+    """The server wants credentials, or other ones. status: its answer, as part of a sentence."""
+
+    def __init__(self, message: str, status: str) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 def is_local(path: str) -> bool:
@@ -261,58 +266,26 @@ def open_input(path: str, start: int = 0, end: int | None = None) -> BinaryIO:
     """Opens a file to read its raw bytes, still packed where they are; the file object can seek.
 
     Its methods raise RunFailedError where the machine cannot read on. Of an object, parts are fetched ahead of use, up
-    to 48 MiB (read_ahead.py).
+    to 40 MiB (read_ahead.py).
 
     Args:
       path: the file.
-      start, end: which part of it will be read, for stores, which then fetch it in fewer requests; None: it may be a
+      start, end: which part of it will be read for certain: a store is asked for it ahead of use; None: it may be a
         little at its start only. The file is at its start all the same.
 
     Raises:
       UnusableInputError: the file cannot be opened.
     """
-    opened: BinaryIO | None = getattr(_thread, "opened", {}).pop(path, None)
-    if opened is not None:
-        return opened
     try:
         if is_local(path):
             return io.BufferedReader(_Input(path))
-        return store_of(path).open(path, start, end, getattr(_thread, "versions", {}).get(path, ""))
+        return store_of(path).open(path, start, end)
     except FileNotFoundError:
         raise MissingFileError(f"{path}: this input does not exist; check the path.") from None
     except OSError as error:
         if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM):
             raise  # the machine's fault, and not the file's
         raise UnusableInputError(f"{path}: this input cannot be read ({paths.why(error)}).") from None
-
-
-@contextlib.contextmanager
-def in_versions(versions: Mapping[str, str]) -> Iterator[None]:
-    """Within the block, `open_input` gives this thread objects in these versions, by their paths, and no others.
-
-    What it gives raises ChangedError where an object has another version.
-    """
-    before, _thread.versions = getattr(_thread, "versions", {}), versions
-    try:
-        yield
-    finally:
-        _thread.versions = before
-
-
-@contextlib.contextmanager
-def opened_ahead(paths: Iterable[str]) -> Iterator[None]:
-    """Within the block, `open_input` gives this thread, once, the objects that it has opened before the block.
-
-    Who waits for a store should hold nothing that others wait for. Files on a disk are opened when they are asked for.
-
-    Raises:
-      UnusableInputError: an object cannot be opened.
-    """
-    with contextlib.ExitStack() as stack:
-        opened = {path: stack.enter_context(open_input(path, 0, TO_THE_END)) for path in paths if not is_local(path)}
-        _thread.opened = opened
-        stack.callback(delattr, _thread, "opened")
-        yield
 
 
 class _Input(io.FileIO):
@@ -349,18 +322,16 @@ def read_bytes(path: str) -> bytes:
     if is_local(path):
         with open_input(path) as file:
             return file.read()
-    content = read_if_there(path)
-    if content is None:
-        raise MissingFileError(f"{path}: there is no such object.")
-    return content
+    return store_of(path).get(path)[0]
 
 
 def read_if_there(path: str) -> bytes | None:
     """The content of a small file; None where there is none. An object takes one request."""
     if is_local(path):
         return read_bytes(path) if exists(path) else None
-    found = store_of(path).read(path)
-    return None if found is None else found[0]
+    with contextlib.suppress(MissingFileError):
+        return store_of(path).get(path)[0]
+    return None
 
 
 def read_range(path: str, start: int, end: int) -> bytes:
@@ -368,10 +339,7 @@ def read_range(path: str, start: int, end: int) -> bytes:
     if not is_local(path):
         if start >= end:
             return b""
-        found = store_of(path).read(path, start, end)
-        if found is None:
-            raise MissingFileError(f"{path}: there is no such object.")
-        return found[0]
+        return store_of(path).get(path, start, end)[0]
     with open_input(path) as opened:
         opened.seek(start)
         return opened.read(end - start)
@@ -389,45 +357,6 @@ def sha256_of(path: str, also: Callable[[bytes], object] | None = None) -> str:
             if also is not None:
                 also(block)
     return digest.hexdigest()
-
-
-def link_or_copy(source: str, target: str) -> bool:
-    """Gives a file that will never change a second path: a hard link, or a copy where there can be none.
-
-    Objects are copied by their store. A file that is at the target is replaced.
-
-    Returns:
-      Whether it is a link, which has the same content for certain.
-
-    Raises:
-      UnusableInputError, RunFailedError: the source cannot be read, or the target not be written.
-    """
-    if is_local(source) and is_local(target) and _link(source, target):
-        return True
-    if not is_local(source) and source.partition("://")[0] == target.partition("://")[0]:
-        store_of(target).copy(source, target)
-        return False
-    with open_input(source, 0, TO_THE_END) as file, new_file(target, checksum=False) as copy:
-        while block := file.read(_COPY_BYTES):
-            copy.write(block)
-    return False
-
-
-def _link(source: str, target: str) -> bool:
-    """Makes a hard link, under a temporary name first; returns whether it could."""
-    make_directory(parent(target))
-    temporary = f"{target}.{os.urandom(_ATTEMPT_BYTES).hex()}{TEMPORARY_SUFFIX}"
-    try:
-        with _beginning_a_file:
-            os.link(source, temporary)
-            os.replace(temporary, target)
-    except OSError:  # another file system, one without links, or too many of them: a copy says what is wrong
-        return False
-    finally:
-        # A rename to another link of the same file leaves both names.
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-    return True
 
 
 def stored_checksum(path: str) -> str | None:
@@ -607,7 +536,6 @@ class OutputFile:
         self.size = 0
         self.stored = ""
         self._raw = raw
-        self._is_sent = False  # whether an object is visible
         self._digest = hashlib.sha256() if checksum else None
         self._packer = _gzip_into(self) if packed else None
 
@@ -630,30 +558,6 @@ class OutputFile:
             self._packer.close()
 
     @property
-    def unsent(self) -> int:
-        """How many bytes `send_end` will send."""
-        return 0 if self._is_sent else self._raw.gathered
-
-    def send_end(self) -> None:
-        """Sends the last part of an object, which makes it visible, unless that is done; see `leaving_ends`."""
-        if self._is_sent:
-            return
-        try:
-            self.stored = self._raw.finish().checksum
-        except BaseException:
-            self._raw.abandon()
-            raise
-        finally:
-            _unsent.discard(self)
-        self._is_sent = True
-
-    def abandon(self) -> None:
-        """Drops what was sent of an object that is not visible."""
-        _unsent.discard(self)
-        if not self._is_sent:
-            self._raw.abandon()
-
-    @property
     def sha256(self) -> str:
         """The sha256 of the bytes written so far, after packing, in hexadecimal.
 
@@ -673,32 +577,9 @@ def _gzip_into(file: OutputFile) -> "gzip.GzipFile":
     return gzip.GzipFile(filename="", mode="wb", fileobj=passed_on, mtime=0, compresslevel=6)
 
 
-_unsent: set[OutputFile] = set()  # those of all threads
-
-
-@contextlib.contextmanager
-def leaving_ends(unsent: list[OutputFile] | None) -> Iterator[None]:
-    """Within the block, objects that this thread writes do not appear yet when they are written: their ends are left.
-
-    Who waits for a store should hold nothing that others wait for, so the ends are sent later. Files on a disk appear.
-
-    unsent: takes the objects, each for `send_end`; they are dropped if the block fails. Ends for which the process has
-    no room are sent at once. None: objects appear when they are written, within a block that leaves ends.
-    """
-    before, _thread.unsent = getattr(_thread, "unsent", None), unsent
-    try:
-        yield
-    except BaseException:
-        for file in unsent or ():
-            file.abandon()
-        raise
-    finally:
-        _thread.unsent = before
-
-
 @contextlib.contextmanager
 def new_file(path: str, *, checksum: bool = True, packed: bool = False) -> Iterator[OutputFile]:
-    """Writes a file that appears under `path` only when the block ends without an exception; see also `leaving_ends`.
+    """Writes a file that appears under `path` only when the block ends without an exception.
 
     Args:
       path: final name, local or not. A missing directory is made.
@@ -713,21 +594,18 @@ def new_file(path: str, *, checksum: bool = True, packed: bool = False) -> Itera
         with _new_local_file(path, checksum, packed) as output:
             yield output
         return
-    from maskmill.storage.stores import ObjectWriter, most_unsent
+    from maskmill.storage.stores import ObjectWriter
 
-    output = OutputFile(path, ObjectWriter(store_of(path), path), checksum=checksum, packed=packed)
+    store = store_of(path)
+    raw = ObjectWriter(store, path)
+    output = OutputFile(path, raw, checksum=checksum, packed=packed)
     try:
         yield output
         output.finish()
+        output.stored = store.written[path] = raw.finish().checksum
     except BaseException:
-        output.abandon()
+        raw.abandon()
         raise
-    unsent: list[OutputFile] | None = getattr(_thread, "unsent", None)
-    if unsent is not None:
-        unsent.append(output)
-        _unsent.add(output)
-    if unsent is None or sum(file.unsent for file in tuple(_unsent)) > most_unsent():
-        output.send_end()
 
 
 @contextlib.contextmanager

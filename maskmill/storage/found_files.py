@@ -77,22 +77,17 @@ def check_unchanged(file: Found) -> None:
 
 @contextlib.contextmanager
 def unchanged(found: Sequence[Found]) -> Iterator[None]:
-    """Within the block, this thread reads files as they were found.
-
-    Of an object whose version is known no other version is read; other files are looked at once more at the end.
+    """Look, once the block has read files, whether they still are as they were found.
 
     Raises:
       RunFailedError: one is gone, or was replaced.
     """
-    versions = {file.path: version for file in found if (version := file.stored.rpartition(" ")[2])}
     try:
-        with files.in_versions(versions):
-            yield
+        yield
     except ChangedError as error:
         raise _changed(error.path) from error
     for file in found:
-        if file.path not in versions:
-            check_unchanged(file)
+        check_unchanged(file)
 
 
 def _changed(path: str, sizes: str = "") -> RunFailedError:

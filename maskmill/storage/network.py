@@ -1,6 +1,7 @@
-"""Whether another machine can be reached, answered within seconds that the caller names, and when to try again."""
+"""Failures of a network: in plain words, when to try again, and whether a machine can be reached."""
 
 import contextlib
+import http.client
 import queue
 import socket
 import threading
@@ -8,19 +9,40 @@ from collections.abc import Callable, Iterator
 
 
 def delays(first: float, most: float) -> Iterator[float]:
-    """Seconds between tries: each time twice as many, up to the most."""
+    """Yield the seconds between tries: each time twice as many, up to the most."""
     while True:
         yield first
         first = min(2 * first, most)
 
 
+def plain(error: BaseException) -> str:
+    """Return an error as part of a sentence; one of a connection in the system's or the protocol's own words."""
+    cause = cause_of(error) or error
+    if isinstance(cause, TimeoutError) or "timeout" in type(cause).__name__.lower():
+        return "no answer in time"
+    text = str(getattr(cause, "strerror", None) or (cause.args[0] if cause.args else cause))
+    return " ".join(text.split()).rstrip(".") or type(cause).__name__
+
+
+def cause_of(error: BaseException) -> BaseException | None:
+    """Return the system's or the protocol's error from which a library has made this one; None: there is none."""
+    for one in (error.__cause__, error.__context__, getattr(error, "reason", None), *error.args):
+        if isinstance(one, http.client.HTTPException | TimeoutError):
+            return one
+        if isinstance(one, OSError) and one.errno is not None:
+            return one
+        if isinstance(one, BaseException) and (cause := cause_of(one)) is not None:
+            return cause
+    return None
+
+
 def connection_failure(host: str, port: int, seconds: float) -> str:
-    """Why no TCP connection comes about within `seconds`, the look-up of the name included; "" where one does."""
+    """Return why no TCP connection, look-up of the name included, comes about within `seconds`; "" where one does."""
     return _failure(lambda: socket.create_connection((host, port), timeout=seconds).close(), seconds)
 
 
 def lookup_failure(host: str, seconds: float) -> str:
-    """Why a host's name has no address, or none within `seconds`; "" where it has one."""
+    """Return why a host's name has no address, or none within `seconds`; "" where it has one."""
     return _failure(lambda: socket.getaddrinfo(host, None), seconds)
 
 

@@ -1,16 +1,12 @@
-"""What is fetched from a store ahead of use: several things at a time, which come in the order they were asked for in.
-
-One mechanism for all: blocks of data sets (reading/fetching.py), and files that are read forward (ReadAhead).
-"""
+"""What is fetched from a store ahead of use, by threads: several things at a time, in the order they were asked for."""
 
 import collections
-import contextlib
-import threading
+import io
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent import futures
 from typing import Any, Generic, TypeVar
-
-import numpy as np
 
 from maskmill.storage import files
 
@@ -19,28 +15,14 @@ V = TypeVar("V")
 
 # A request takes some 50 ms, so many small ones would take minutes; larger ones only cost memory.
 LOOK_BYTES = 512 << 10  # of a file from which only a little may be wanted
-PART_BYTES = 8 << 20  # that are asked for at a time, once a file is read forward; half as much again at its end
+PART_BYTES = 8 << 20  # that are asked for at a time, once a file is read forward
 _FETCHED_BYTES = 64 << 20  # of many things that are fetched in order, at a time
-_PARTS = 4  # under way at a time: with the one that is read they have 48 MiB at most
-# Few readers of a file's beginning go on to its end, so parts become larger and more only as they are read.
-_FORWARD_BYTES = 64 << 10  # smaller reads behind one another are looks at a header
+_PARTS = 4  # of a file, under way at a time
 _GROWTH = 4
 
 
-class Task(Generic[K, V]):
-    """Something that was asked for: what it gave, or why it gave nothing."""
-
-    def __init__(self, wanted: K, size: int) -> None:
-        self.wanted = wanted
-        self.size = size
-        self.begun = False
-        self.done = threading.Event()
-        self.fetched: V | None = None
-        self.error: BaseException | None = None
-
-
 class Ahead(Generic[K, V]):
-    """Fetches in threads, in the order in which it was asked, and gives what it fetched in that order.
+    """Fetches by threads, in the order in which it was asked, and gives what it fetched in that order.
 
     Its methods are for one thread.
 
@@ -49,110 +31,71 @@ class Ahead(Generic[K, V]):
     """
 
     def __init__(self, fetch: Callable[[K], V], threads: int, most_bytes: int) -> None:
-        """Starts no thread before something is asked for.
+        """Start no thread before something is asked for.
 
         Args:
           fetch: fetches one thing, in any thread.
           threads: how many are fetched at a time; 0: each when its result is asked for.
           most_bytes: of what is fetched and not yet used; one thing may have more.
         """
-        self._fetch = fetch
-        self._threads = threads
-        self._most_bytes = most_bytes
-        self._asked: collections.deque[Task[K, V]] = collections.deque()  # not yet used
-        self._changed = threading.Condition()
-        self._waiting: collections.deque[Task[K, V]] = collections.deque()  # not yet begun
-        self._bytes = 0  # of those begun and not yet used
-        self._running = 0
-        self._closed = False
+        self._fetch, self._most_bytes = fetch, most_bytes
+        self._threads = futures.ThreadPoolExecutor(threads, "fetch") if threads else None
+        self._waiting: collections.deque[tuple[K, int]] = collections.deque()
+        self._begun: collections.deque[tuple[K, int, futures.Future[V] | None]] = collections.deque()
+        self._bytes = self._used = 0  # of those begun and of the one that is used, and of the latter alone
         self.waited = 0.0
 
     def ask(self, wanted: Iterable[tuple[K, int]]) -> None:
-        """Asks for things, each with its bytes; those asked for before come before them."""
-        tasks = [Task[K, V](thing, size) for thing, size in wanted]
-        self._asked.extend(tasks)
-        if not self._threads:
-            return
-        with self._changed:
-            self._waiting.extend(tasks)
-            self._changed.notify_all()
-        while self._running < min(self._threads, len(self._asked)):
-            self._running += 1
-            # A thread that waits for a server must not keep the process from ending.
-            threading.Thread(target=self._work, name=f"fetch-{self._running}", daemon=True).start()
+        """Ask for things, each with its bytes; those asked for before come before them."""
+        self._waiting.extend(wanted)
+        self._begin()
 
-    @contextlib.contextmanager
-    def first(self) -> Iterator[Task[K, V]]:
-        """What was asked for first; it is used when the block ends.
+    def _begin(self) -> None:
+        while self._waiting and (not self._bytes or self._bytes + self._waiting[0][1] <= self._most_bytes):
+            thing, size = self._waiting.popleft()
+            future = None if self._threads is None else self._threads.submit(self._fetch, thing)
+            self._begun.append((thing, size, future))
+            self._bytes += size
+
+    def next(self) -> tuple[K, Callable[[], V]]:
+        """Return what was asked for first, and what waits for what `fetch` gave of it, or raises what it raised.
+
+        It is used until the next call.
 
         Raises:
           IndexError: nothing was asked for.
         """
-        task = self._asked.popleft()
-        try:
-            yield task
-        finally:
-            self._free(task)
+        self._bytes -= self._used
+        self._used = 0
+        self._begin()
+        thing, self._used, future = self._begun.popleft()
+        return thing, lambda: self._fetch(thing) if future is None else self._result(future)
 
-    def result(self, task: Task[K, V]) -> V:
-        """What was fetched; raises what `fetch` has raised."""
-        if not self._threads:
-            return self._fetch(task.wanted)
-        if not task.done.is_set():
-            start = time.monotonic()
-            task.done.wait()
+    def _result(self, future: futures.Future[V]) -> V:
+        start = time.monotonic()
+        try:
+            return future.result()
+        finally:
             self.waited += time.monotonic() - start
-        if task.error is not None:
-            raise task.error
-        fetched: Any = task.fetched
-        return fetched  # type: ignore[no-any-return]
 
     def drop(self) -> None:
-        """Forgets what was asked for and is not used."""
-        with self._changed:
-            self._waiting.clear()
-        while self._asked:
-            self._free(self._asked.popleft())
+        """Forget what was asked for and is not used."""
+        self._waiting.clear()
+        while self._begun:
+            _, _, future = self._begun.popleft()
+            if future is not None:
+                future.cancel()
+        self._bytes = self._used
 
     def close(self) -> None:
-        """Ends the threads; those that wait for a server end when it answers."""
+        """End the threads; those that wait for a server end when it answers."""
         self.drop()
-        with self._changed:
-            self._closed = True
-            self._changed.notify_all()
-
-    def _free(self, task: Task[K, V]) -> None:
-        task.fetched = None
-        with self._changed:
-            if task.begun:
-                self._bytes -= task.size
-            self._changed.notify_all()
-
-    def _work(self) -> None:
-        """Fetches while there is room: the body of a thread."""
-        while True:
-            with self._changed:
-                while not self._closed and not self._may_begin():
-                    self._changed.wait()
-                if self._closed:
-                    return
-                task = self._waiting.popleft()
-                task.begun = True
-                self._bytes += task.size
-            try:
-                task.fetched = self._fetch(task.wanted)
-            except BaseException as error:  # noqa: BLE001 - `result` raises it
-                task.error = error
-            task.done.set()
-
-    def _may_begin(self) -> bool:
-        if not self._waiting:
-            return False
-        return not self._bytes or self._bytes + self._waiting[0].size <= self._most_bytes
+        if self._threads is not None:
+            self._threads.shutdown(wait=False)
 
 
 def in_order(place: str, fetch: Callable[[K], V], wanted: Sequence[tuple[K, int]]) -> Iterator[tuple[K, V]]:
-    """Each thing and what `fetch` gives of it, in order: one after another, or of a store many ahead of use.
+    """Yield each thing and what `fetch` gives of it, in order: one after another, or of a store many ahead of use.
 
     place: a path, local or not, which tells which. wanted: the things, each with its bytes.
     """
@@ -160,108 +103,115 @@ def in_order(place: str, fetch: Callable[[K], V], wanted: Sequence[tuple[K, int]
     try:
         ahead.ask(wanted)
         for _ in wanted:
-            with ahead.first() as task:
-                yield task.wanted, ahead.result(task)
+            thing, result = ahead.next()
+            yield thing, result()
     finally:
         ahead.close()
 
 
+class RangeFile(io.RawIOBase):
+    """A raw file that can be read from any place."""
+
+    def __init__(self, size: int, read: Callable[[int, int], Any]) -> None:
+        """Read nothing yet.
+
+        Args:
+          size: how many bytes there are.
+          read: returns bytes [start, end) as a buffer, or fewer of them, but at least one.
+        """
+        self._size, self._read = size, read
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        self._read = _nothing  # what was fetched ahead goes with it
+        super().close()
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
+        at = offset + {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence]
+        if at < 0:
+            raise OSError(f"there is no byte {at}")
+        self._at = at
+        return at
+
+    def readinto(self, buffer: Any, /) -> int:
+        view = memoryview(buffer).cast("B")
+        wanted = min(len(view), self._size - self._at)
+        if wanted <= 0:
+            return 0
+        block = memoryview(self._read(self._at, self._at + wanted))
+        view[: len(block)] = block
+        self._at += len(block)
+        return len(block)
+
+
+def _nothing(start: int, end: int) -> bytes:
+    return b""
+
+
 class ReadAhead:
-    """A file in a store, read in any places: parts are fetched ahead of a reader that goes forward.
+    """A file in a store, for one thread. A reader that goes forward gets larger and larger parts, ahead of use."""
 
-    A read elsewhere fetches just its bytes; one from the file's start on that asks for much, or that goes on where the
-    last one ended, begins to go forward. Its methods are for one thread.
-    """
-
-    def __init__(self, size: int, fill: Callable[[int, memoryview], object], end: int | None = None) -> None:
-        """Fetches nothing yet.
+    def __init__(self, size: int, fetch: Callable[[int, int], Any], start: int = 0, end: int | None = None) -> None:
+        """Fetch nothing yet.
 
         Args:
           size: of the file in bytes.
-          fill: fills a buffer with the bytes from a place on, in any thread; must not keep this object alive.
-          end: nothing behind it is fetched ahead; None: the file's end.
+          fetch: returns bytes [start, end), in any thread; must not keep this object alive.
+          start, end: what will be read for certain: it is fetched ahead at once, and nothing behind it. None: unknown.
         """
-        self._size, self._fill = size, fill
-        self._end = size if end is None else min(end, size)
+        self._size = size
+        self._certain = range(0) if end is None else range(start, min(end, size))
+        self._ahead: Ahead[tuple[int, int], Any] = Ahead(lambda part: fetch(*part), _PARTS, 1 << 62)
+        self._at, self._data = 0, memoryview(b"")  # the part that is read
+        self._asked = self._stop = 0  # where the part ends that was asked for last, and where the last one will end
+        self._under_way, self._most, self._step = 0, 1, LOOK_BYTES
 
-        def fetch(part: tuple[int, int]) -> memoryview:
-            view = np.empty(part[1] - part[0], np.uint8).data
-            fill(part[0], view)
-            return view
+    def read(self, start: int, end: int) -> memoryview:
+        """Return bytes of the file from `start` on: at least one, and at most those to `end`."""
+        if not self._at <= start < self._at + len(self._data):
+            self._take(start, end)
+        return self._data[start - self._at : end - self._at]
 
-        self._ahead = Ahead(fetch, _PARTS, (_PARTS + 1) * PART_BYTES)
-        self._parts: collections.deque[tuple[int, int]] = collections.deque()  # asked for
-        self._at, self._data = 0, memoryview(b"")  # the part that is read, and where it starts
-        self._last = -1  # where the last read ended
-        self._step = self._most = 0  # the bytes of the next part that is asked for; how many are under way, at most
-
-    def __del__(self) -> None:
-        self._ahead.close()
-
-    def keep(self, start: int, data: memoryview) -> None:
-        """Takes bytes that were read with the file's size, as if they had been fetched ahead."""
-        self._at, self._data = start, data
-        self._last = start + len(data)
-
-    def drop(self) -> None:
-        """Forgets what was fetched ahead."""
-        self._ahead.drop()
-        self._parts.clear()
-        self._data, self._last = memoryview(b""), -1
-
-    def read(self, start: int, view: memoryview) -> None:
-        """Fills a buffer with the bytes from a place on, which the file has; raises what `fill` raises."""
-        filled = 0
+    def _take(self, start: int, end: int) -> None:
+        """Wait for the part that begins at a place, of which bytes up to `end` are wanted."""
+        goes_on = start == self._at + len(self._data)
+        if not (goes_on and self._under_way):
+            self._begin(start, end - start, goes_on=goes_on and start > 0 and not self._certain)
         try:
-            while filled < len(view):
-                at, rest = start + filled, view[filled:]
-                if not self._has(at) and not self._begin(at, len(rest)):
-                    self.drop()
-                    self._fill(at, rest)
-                    break
-                block = self._part_at(at)[: len(rest)]
-                rest[: len(block)] = block
-                filled += len(block)
-                self._last = start + filled
+            (at, _), result = self._ahead.next()
+            self._under_way -= 1
+            data = memoryview(result())
         except BaseException:
-            self.drop()
+            self._ahead.drop()
+            self._under_way = 0
             raise
-        self._last = start + len(view)
+        self._at, self._data = at, data
+        if self._most > 1:
+            self._ask()
 
-    def _begin(self, start: int, count: int) -> bool:
-        """Begins to fetch ahead if a read goes forward: on from the last one, or into a file of which more is left."""
-        is_forward = count >= _FORWARD_BYTES if start == self._last else start == 0 and count >= LOOK_BYTES
-        if not is_forward or start + min(count, PART_BYTES) >= self._end:
-            return False
-        self.drop()
-        self._at = start
-        self._step = min(PART_BYTES, max(LOOK_BYTES, _GROWTH * count))
-        self._most = _PARTS if count >= PART_BYTES else 1
-        self._ask(start)
-        return True
+    def _begin(self, start: int, wanted: int, *, goes_on: bool) -> None:
+        """Begin to ask for parts from a place on."""
+        self._ahead.drop()
+        self._under_way, self._asked = 0, start
+        is_certain = start in self._certain
+        self._stop = self._certain.stop if is_certain else self._size
+        self._most = _PARTS if is_certain or goes_on else 1
+        if is_certain:
+            self._step = PART_BYTES
+        else:
+            self._step = min(PART_BYTES, max(wanted, _GROWTH * self._step if goes_on else LOOK_BYTES))
+        self._ask()
 
-    def _has(self, at: int) -> bool:
-        """Whether a byte is in the part that is read, or was asked for."""
-        last = self._parts[-1][1] if self._parts else self._at + len(self._data)
-        return self._at <= at < last
-
-    def _part_at(self, at: int) -> memoryview:
-        """What of the part that has a byte is from there on; those before are dropped, and others asked for."""
-        while at >= self._at + len(self._data):
-            self._data = memoryview(b"")
-            with self._ahead.first() as task:
-                self._at = self._parts.popleft()[0]
-                self._data = self._ahead.result(task)
-            self._most = min(_PARTS, 2 * self._most)
-            self._ask(self._parts[-1][1] if self._parts else self._at + len(self._data))
-        return self._data[at - self._at :]
-
-    def _ask(self, at: int) -> None:
-        """Asks for parts from a place on, as many as may be under way."""
-        while len(self._parts) < self._most and at < self._end:
-            end = at + self._step
+    def _ask(self) -> None:
+        """Ask for parts, as many as may be under way."""
+        while self._under_way < self._most and self._asked < self._stop:
+            end = min(self._asked + self._step, self._stop)
+            self._ahead.ask([((self._asked, end), end - self._asked)])
+            self._asked, self._under_way = end, self._under_way + 1
             self._step = min(PART_BYTES, _GROWTH * self._step)
-            end = self._end if end + self._step // 2 >= self._end else end
-            self._parts.append((at, end))
-            self._ahead.ask([((at, end), end - at)])
-            at = end

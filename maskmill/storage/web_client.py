@@ -1,10 +1,8 @@
-"""HTTP requests over urllib3: one patience with servers that fail for a while, one set of errors, one count."""
+"""HTTP requests over urllib3: patience with servers that fail for a while, and one set of errors."""
 
-import collections
 import contextlib
 import dataclasses
 import email.utils
-import http.client
 import logging
 import os
 import random
@@ -13,19 +11,18 @@ import threading
 import time
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from http import HTTPStatus
 from typing import Any, TypeVar
 
 import urllib3
 
 from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
-from maskmill.storage.files import ChangedError
-from maskmill.storage.network import delays
+from maskmill.storage.files import ChangedError, DeniedError
+from maskmill.storage.network import cause_of, delays, plain
 from maskmill.storage.paths import is_web
 
 T = TypeVar("T")
-Body = bytes | Sequence[bytes | memoryview] | None  # in pieces, its length is among the headers
 
 _log = logging.getLogger(__name__)
 
@@ -44,7 +41,6 @@ _TRY_AGAIN = {408, 425, 429, 500, 502, 503, 504}
 _DENIED = {401, 403}
 _MISSING = {404, 410}
 _USER_AGENT = "maskmill"
-INCOMPLETE = 308  # of an upload in parts to Cloud Storage: the same number as a redirect, without a place
 _FAILING = (
     "{host} does not deliver this file ({error}); check the network, and once the server answers, run the same command "
     "again."
@@ -73,14 +69,6 @@ class TransientError(Exception):
         self.server = server
 
 
-class DeniedError(UnusableInputError):
-    """The server wants credentials, or other ones: HTTP statuses 401 and 403. status: that, as part of a sentence."""
-
-    def __init__(self, message: str, status: str) -> None:
-        super().__init__(message)
-        self.status = status
-
-
 class RefusedError(UnusableInputError):
     """The server does not take such a request. status: its HTTP status."""
 
@@ -104,11 +92,7 @@ def status_of(response: urllib3.BaseHTTPResponse) -> str:
 
 
 class WebClient:
-    """Makes requests, each over a connection of its own while it lasts. For any number of threads.
-
-    Attributes:
-      requests: how many requests were made, by method.
-    """
+    """Makes requests, each over a connection of its own while it lasts. For any number of threads."""
 
     def __init__(
         self,
@@ -116,10 +100,6 @@ class WebClient:
         patience: float = PATIENCE,
         silence: float = SILENCE,
         longest_wait: float = _LONGEST_WAIT,
-        failing: str = _FAILING,
-        denied: str = _DENIED_ACCESS,
-        missing: str = _MISSING_FILE,
-        reason: Callable[[urllib3.BaseHTTPResponse], str] = status_of,
     ) -> None:
         """Connects to nothing yet.
 
@@ -127,16 +107,10 @@ class WebClient:
           patience: for how many seconds a server that has answered once may fail.
           silence: after how many seconds without a byte a request is made again.
           longest_wait: seconds for which a server is left alone, at most, where it asks for that.
-          failing: what a user reads of a {host} that has failed for too long, with the last {error}.
-          denied, missing: what a user reads of a file to which access is refused ({error}), or which is not there.
-          reason: says, of an answer that is no success, why.
         """
-        self.requests: collections.Counter[str] = collections.Counter()
         self._patience = patience
         self._silence = silence
         self._longest_wait = longest_wait
-        self._failing, self._denied, self._missing = failing, denied, missing
-        self._reason = reason
         self._lock = threading.Lock()
         self._pools: dict[tuple[int, str, str], urllib3.PoolManager] = {}  # by process, scheme and proxy
         self._answered: set[Server] = set()
@@ -151,12 +125,6 @@ class WebClient:
             pools, self._pools = self._pools, {}
         for pool in pools.values():
             pool.clear()
-
-    def count(self, method: str, url: str) -> None:
-        """Notes that a server was asked, and has answered, by whatever library."""
-        with self._lock:
-            self.requests[method] += 1
-        self._answered.add(_server_of(url))
 
     def patiently(self, path: str, url: str, attempt: Callable[[], T]) -> T:
         """Calls `attempt` until it raises no TransientError, with waits in between that grow; long ones are logged.
@@ -177,7 +145,7 @@ class WebClient:
                 pause = max(next(waits) * random.uniform(0.5, 1.0), min(error.wait, self._longest_wait))
                 patience = self._patience if server in self._answered else min(FIRST_PATIENCE, self._patience)
                 if now + pause - failing_since > patience:
-                    raise RunFailedError(f"{path}: {self._failing.format(host=server.host, error=error)}") from error
+                    raise RunFailedError(f"{path}: {_FAILING.format(host=server.host, error=error)}") from error
                 if now + pause - failing_since > _UNTOLD and server not in self._told:
                     self._told.add(server)
                     _log.warning(
@@ -193,7 +161,7 @@ class WebClient:
 
     @contextlib.contextmanager
     def answer(
-        self, path: str, method: str, url: str, headers: Mapping[str, str], body: Body = None
+        self, path: str, method: str, url: str, headers: Mapping[str, str]
     ) -> Iterator[urllib3.BaseHTTPResponse]:
         """Makes one request, follows redirects, and gives a successful answer.
 
@@ -202,7 +170,6 @@ class WebClient:
           method: as GET or HEAD.
           url: http:// or https://.
           headers: sent with it; Authorization goes only to the server of `url`.
-          body: of the request.
 
         Raises:
           TransientError: no answer, or one that may be another the next time; also for what the block raises when the
@@ -215,7 +182,7 @@ class WebClient:
         sent = {"User-Agent": _USER_AGENT, "Accept-Encoding": "identity", **headers}
         for _ in range(_MOST_REDIRECTS + 1):
             server = _server_of(url)
-            with self.exchange(path, method, url, sent, body) as response:
+            with self._exchange(path, method, url, sent) as response:
                 location = response.headers.get("Location")
                 if response.status not in _REDIRECTS or location is None:
                     self._check_status(path, server, response)
@@ -229,31 +196,20 @@ class WebClient:
         raise UnusableInputError(f"{path}: this address leads nowhere (its redirects end at {url}); correct it.")
 
     @contextlib.contextmanager
-    def exchange(
-        self,
-        path: str,
-        method: str,
-        url: str,
-        headers: Mapping[str, str],
-        body: Body = None,
-        silence: float | None = None,
+    def _exchange(
+        self, path: str, method: str, url: str, headers: Mapping[str, str]
     ) -> Iterator[urllib3.BaseHTTPResponse]:
-        """Makes one request and gives whatever is answered; the connection is kept if the exchange ends as it should.
-
-        silence: seconds without a byte after which it has failed; None: those of the client.
+        """Make one request and give whatever is answered; the connection is kept if the exchange ends as it should.
 
         Raises:
           TransientError: no answer, or one that ends too early.
           UnusableInputError: the server's certificate is not trusted.
         """
         server, response = _server_of(url), None
-        if silence is None:
-            silence = self._silence if server in self._answered else min(FIRST_PATIENCE, self._silence)
-        with self._lock:
-            self.requests[method] += 1
+        silence = self._silence if server in self._answered else min(FIRST_PATIENCE, self._silence)
         try:
             response = self._pool(server).urlopen(
-                method, url, body=body, headers=headers, retries=False, redirect=False, timeout=silence,
+                method, url, headers=headers, retries=False, redirect=False, timeout=silence,
                 preload_content=False, decode_content=False, enforce_content_length=False,
             )  # fmt: skip
             self._answered.add(server)
@@ -264,13 +220,13 @@ class WebClient:
             error.server = server
             raise
         except urllib3.exceptions.HTTPError as error:
-            cause = _cause_of(error)
+            cause = cause_of(error)
             if isinstance(cause, ssl.SSLCertVerificationError):
                 raise UnusableInputError(
                     f"{path}: the certificate of {server.host} is not trusted ({cause.verify_message}); check the "
                     "address."
                 ) from error
-            raise TransientError(_plain(cause), server=server) from error
+            raise TransientError(plain(error), server=server) from error
         finally:
             if response is not None:
                 if response.closed:
@@ -280,15 +236,15 @@ class WebClient:
 
     def _check_status(self, path: str, server: Server, response: urllib3.BaseHTTPResponse) -> None:
         """Raises what a status means that is no success."""
-        if response.status < HTTPStatus.MULTIPLE_CHOICES or response.status == INCOMPLETE:
+        if response.status < HTTPStatus.MULTIPLE_CHOICES:
             return
-        text = self._reason(response)
+        text = status_of(response)
         if response.status in _TRY_AGAIN:
             raise TransientError(text, wait=seconds_of(response.headers.get("Retry-After", "")))
         if response.status in _DENIED:
-            raise DeniedError(f"{path}: {self._denied.format(error=text)}", text)
+            raise DeniedError(f"{path}: {_DENIED_ACCESS.format(error=text)}", text)
         if response.status in _MISSING:
-            raise MissingFileError(f"{path}: {self._missing}")
+            raise MissingFileError(f"{path}: {_MISSING_FILE}")
         if response.status == HTTPStatus.PRECONDITION_FAILED:
             raise ChangedError(path)
         raise RefusedError(
@@ -331,20 +287,3 @@ def seconds_of(retry_after: str) -> float:
     except ValueError:
         return 0.0
     return max(0.0, moment.timestamp() - time.time())
-
-
-def _cause_of(error: BaseException) -> BaseException:
-    """The system's or the protocol's own error, from which urllib3 has made this one."""
-    inner = [error.__cause__, error.__context__, *error.args]
-    for one in inner:
-        if isinstance(one, OSError | http.client.HTTPException):
-            return one
-    wrapped = next((one for one in inner if isinstance(one, urllib3.exceptions.HTTPError)), None)
-    return error if wrapped is None else _cause_of(wrapped)
-
-
-def _plain(error: BaseException) -> str:
-    """An error of a connection as part of a sentence."""
-    if isinstance(error, TimeoutError | urllib3.exceptions.TimeoutError):
-        return "no answer in time"
-    return " ".join(str(getattr(error, "strerror", None) or error).split()).rstrip(".") or type(error).__name__

@@ -3,22 +3,29 @@
 import contextlib
 import re
 import urllib.parse
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any
 
 import urllib3
 
 from maskmill.errors import MissingFileError, UnusableInputError
-from maskmill.storage.files import ChangedError, FileInfo
-from maskmill.storage.stores import Store, range_header
-from maskmill.storage.web_client import DeniedError, RefusedError, TransientError
+from maskmill.storage.files import ChangedError, DeniedError, FileInfo
+from maskmill.storage.stores import Store
+from maskmill.storage.web_client import RefusedError, TransientError, WebClient
 
+_BLOCK = 1 << 20
 _CONTENT_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)")
 
 
 class WebStore(Store):
     """Reads files of web servers. `version` is an entity tag or a time; "" where the server gives none."""
+
+    def __init__(self, client: WebClient | None = None) -> None:
+        """Ask nothing yet."""
+        self.client = client or WebClient()
+
+    def close(self) -> None:
+        self.client.close()
 
     def address(self, path: str) -> str:
         return urllib.parse.quote(path, safe="%/:=&?~+!$,;'@()*[]")
@@ -26,7 +33,7 @@ class WebStore(Store):
     def find(self, path: str, *, fresh: bool = False) -> FileInfo | None:
         url = self.address(path)
         try:
-            return self.client.patiently(path, url, lambda: self._look(path, url, freshness(fresh)))
+            return self.client.patiently(path, url, lambda: self._look(path, url, _freshness(fresh)))
         except MissingFileError:
             return None
 
@@ -46,14 +53,29 @@ class WebStore(Store):
                 raise UnusableInputError(f"{path}: the server does not say how large this file is; copy it from there.")
             return FileInfo(path=path, size=int(size), version=_version(response))
 
-    @contextlib.contextmanager
-    def body(self, file: FileInfo, start: int, end: int, *, fresh: bool) -> Iterator[Any]:
-        wanted = range_header(start, end) | freshness(fresh)
-        with self.client.answer(file.path, "GET", self.address(file.path), wanted) as response:
-            check_range(file, response, start, end)
-            if _version(response) != file.version:
-                raise ChangedError(file.path)
-            yield response
+    def read(self, file: FileInfo, start: int, end: int, *, fresh: bool = False) -> bytearray:
+        """Return bytes of a file; a request that is cut is made again for the rest."""
+        url, content = self.address(file.path), bytearray()
+
+        def attempt() -> None:
+            before = len(content)
+            headers = {"Range": f"bytes={start + before}-{end - 1}", **_freshness(fresh)}
+            try:
+                with self.client.answer(file.path, "GET", url, headers) as response:
+                    _check_range(file, response, start + before, end)
+                    if _version(response) != file.version:
+                        raise ChangedError(file.path)
+                    while len(content) < end - start:
+                        block = response.read1(min(_BLOCK, end - start - len(content)))
+                        if not block:
+                            raise TransientError("the connection was cut")
+                        content.extend(block)
+            except TransientError as error:
+                error.progressed |= len(content) > before
+                raise
+
+        self.client.patiently(file.path, url, attempt)
+        return content
 
     def glob(self, pattern: str) -> list[FileInfo]:
         """The file itself; servers list nothing."""
@@ -64,7 +86,7 @@ class WebStore(Store):
         return [FileInfo(path=pattern, size=0)]
 
 
-def freshness(fresh: bool) -> dict[str, str]:
+def _freshness(fresh: bool) -> dict[str, str]:
     """The header that says that copies of a file may be damaged, if they may."""
     return {"Cache-Control": "no-cache"} if fresh else {}
 
@@ -73,7 +95,7 @@ def _version(response: urllib3.BaseHTTPResponse) -> str:
     return response.headers.get("ETag") or response.headers.get("Last-Modified") or ""
 
 
-def check_range(file: FileInfo, response: urllib3.BaseHTTPResponse, start: int, end: int) -> None:
+def _check_range(file: FileInfo, response: urllib3.BaseHTTPResponse, start: int, end: int) -> None:
     """Checks that an answer has bytes of a file from `start` on.
 
     Raises:

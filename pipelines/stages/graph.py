@@ -65,8 +65,6 @@ def run_stages(
 
     with contextlib.ExitStack() as held:
         files.each(first.output, lambda claim: held.enter_context(claim.held()), claims)
-        if isinstance(chosen, runner.LocalRunner):
-            held.enter_context(completions.listed(dict(zip(outputs, there, strict=True))))
         return _run_claimed(stages, chosen, later_kernels, before, meanwhile)
 
 

@@ -87,8 +87,8 @@ def test_verify_asks_for_few_large_parts(built: str, emulator: Mapping[str, str]
     assert sum(request.received for request in asked if request.kind == "read") <= size + 1000
     assert len(asked) <= size / (8 << 20) + 3
     assert chain(asked) <= 4
-    assert len(store.asked) <= 20
-    assert chain(store.asked) <= 17
+    assert len(store.asked) <= 24
+    assert chain(store.asked) <= 20
 
 
 def test_a_search_asks_for_few_large_parts(built: str, emulator: Mapping[str, str], tmp_path: Path) -> None:
@@ -131,28 +131,28 @@ def test_a_part_of_a_file_is_read_once(built: str, emulator: Mapping[str, str], 
     with open(examples_of(built), "rb") as local:
         local.seek(start)
         assert content == local.read(end - start + 1000)
-    assert not [asked for asked in store.asked if asked.kind == "look"]
+    assert len([asked for asked in store.asked if asked.kind == "look"]) == 1
     assert sum(asked.received for asked in store.asked if asked.kind == "read") <= end - start + (1 << 20)
     assert len(store.asked) <= 9
 
 
-def test_the_head_of_a_dump_is_read_with_one_request(emulator: Mapping[str, str], tmp_path: Path) -> None:
+def test_the_head_of_a_dump_is_read_with_a_look_and_a_read(emulator: Mapping[str, str], tmp_path: Path) -> None:
     cloud.upload(emulator, BUCKET, "dump.xml.bz2", DUMP.read_bytes())
     path = f"gs://{BUCKET}/dump.xml.bz2"
     for look in (detect, read_header):
         with slow(emulator, tmp_path) as store:
             assert look(path) == look(str(DUMP))
         asked = [request for request in store.asked if request.kind != "list"]
-        assert [request.kind for request in asked] == ["read"]
-        assert asked[0].received < 1 << 20
+        assert [request.kind for request in asked] == ["look", "read"]
+        assert asked[1].received < 1 << 20
 
 
 def test_a_look_at_a_few_bytes_asks_once_for_little(emulator: Mapping[str, str], tmp_path: Path) -> None:
     with slow(emulator, tmp_path) as store, files.open_input(examples_of(ROOT)) as file:
         assert len(file.read(16)) == 16
     reads = [asked for asked in store.asked if asked.kind != "list"]
-    assert [asked.kind for asked in reads] == ["read"]
-    assert reads[0].received < 1 << 20
+    assert [asked.kind for asked in reads] == ["look", "read"]
+    assert reads[1].received < 1 << 20
 
 
 def test_a_file_that_is_replaced_while_it_is_fetched_ahead_is_found(

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from servers import cloud
 
-# A request's number, from 0 → the status that it is answered with instead, as 429 or 503; None: it is passed on.
-# CUT: it is passed on, and the connection is closed after half of the answer.
+# A request's number, from 0 (one for a bucket has none) → the status that it is answered with instead, as 429 or 503;
+# None: it is passed on. CUT: it is passed on, and the connection is closed after half of the answer.
 Fault = Callable[[int], int | None]
 CUT = 0
 _UPLOAD = re.compile("upload_id=([^&]*)")
@@ -119,13 +119,13 @@ def slow_store(
     store, emulator = SlowStore(), environment["STORAGE_EMULATOR_HOST"]
 
     def answer(request: http.server.BaseHTTPRequestHandler, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
-        start, status = time.monotonic(), fault(store.number())
+        start, (kind, name) = time.monotonic(), kind_of(request.command, request.path, body)
+        status = None if kind == "bucket" else fault(store.number())  # Google's library asks for it when it likes
         time.sleep(delay)
         result = cloud.json_answer({}, status) if status else cloud.forward(request, body, emulator)
         if status == CUT:
             result = result[0], result[1], result[2][: len(result[2]) // 2]
             request.close_connection = True
-        kind, name = kind_of(request.command, request.path, body)
         name = store.name_of(request.path, name, result[1])
         part = request.headers.get("Range", "") or "&".join(re.findall("(?:delimiter|pageToken)=[^&]*", request.path))
         store.note(Asked(kind, name, part, start, time.monotonic(), len(body), len(result[2])))

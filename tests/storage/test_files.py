@@ -292,6 +292,8 @@ def test_an_answer_that_is_not_the_range_that_was_asked_for_is_asked_for_again(
     def answer(request: Any, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
         if "maxResults" in request.path:
             return cloud.json_answer({})
+        if "alt=media" not in request.path:
+            return cloud.json_answer({"size": "10", "updated": "2026-01-01T00:00:00Z", "generation": "1"})
         asked.append(request.headers["Range"])
         return (status, headers, content) if len(asked) == 1 else (206, {"Content-Range": "bytes 2-5/10"}, b"2345")
 

@@ -15,93 +15,94 @@ from maskmill.storage import read_ahead
 from maskmill.storage.read_ahead import ReadAhead
 
 CONTENT = os.urandom(100_000)
-MOST = 5 * 800 + 400  # of what is fetched and not yet used
 
 
 @pytest.fixture(name="small", autouse=True)
 def fixture_small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Makes all sizes 10,000 times smaller."""
-    for name, value in {"LOOK_BYTES": 50, "PART_BYTES": 800, "_FORWARD_BYTES": 6}.items():
+    for name, value in {"LOOK_BYTES": 50, "PART_BYTES": 800}.items():
         monkeypatch.setattr(read_ahead, name, value)
 
 
 class Store:
-    """Fills buffers with the content, and notes what was asked for."""
+    """Gives ranges of the content, and notes what was asked for."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[int, int]] = []
         self.fails_at = -1
 
-    def fill(self, start: int, view: memoryview) -> None:
+    def fetch(self, start: int, end: int) -> bytes:
         """Takes a moment; fails once for a certain byte."""
-        self.asked.append((start, start + len(view)))
+        self.asked.append((start, end))
         time.sleep(start % 7 / 20_000)
-        if start <= self.fails_at < start + len(view):
+        if start <= self.fails_at < end:
             self.fails_at = -1
             raise RunFailedError("x: the server is gone")
-        view[:] = CONTENT[start : start + len(view)]
+        return CONTENT[start:end]
 
 
 def read(ahead: ReadAhead, start: int, end: int) -> bytes:
     """Bytes of the file."""
-    buffer = bytearray(end - start)
-    ahead.read(start, memoryview(buffer))
-    return bytes(buffer)
+    content = b""
+    while start + len(content) < end:
+        block = ahead.read(start + len(content), end)
+        assert block
+        content += block
+    return content
 
 
 @tries(60, **SEEDED)
 @given(
     reads=st.lists(st.tuples(st.one_of(st.none(), st.integers(0, 99_999)), st.integers(1, 3000)), max_size=40),
-    end=st.one_of(st.none(), st.integers(0, 100_000)),
-    kept=st.integers(0, 60),
+    certain=st.one_of(st.none(), st.tuples(st.integers(0, 100_000), st.integers(0, 200_000))),
 )
-def test_any_reads_give_what_a_slice_has(reads: list[tuple[int | None, int]], end: int | None, kept: int) -> None:
+def test_any_reads_give_what_a_slice_has(reads: list[tuple[int | None, int]], certain: tuple[int, int] | None) -> None:
     store, at = Store(), 0
-    ahead = ReadAhead(len(CONTENT), store.fill, end)
-    ahead.keep(0, memoryview(CONTENT[:kept]))
+    ahead = ReadAhead(len(CONTENT), store.fetch, *(certain or ()))
     for place, count in reads:  # None: on from the last one
         start = at if place is None else place
         at = min(len(CONTENT), start + count)
         assert read(ahead, start, at) == CONTENT[start:at]
-        assert sum(last - first for first, last in ahead._parts) <= MOST
+        assert ahead._under_way <= 4
 
 
-def test_a_file_is_read_in_few_large_parts_side_by_side() -> None:
+@pytest.mark.parametrize("certain", [(), (0, 1 << 62)])
+def test_a_file_is_read_in_few_large_parts_side_by_side(certain: tuple[int, int] | tuple[()]) -> None:
     store, together = Store(), threading.Barrier(3)
 
-    def fill(start: int, view: memoryview) -> None:
-        store.fill(start, view)
-        if 20_000 < start < 20_000 + 3 * 800:
+    def fetch(start: int, end: int) -> bytes:
+        if 20_000 <= start < 20_000 + 3 * 800:
             together.wait(30)
+        return store.fetch(start, end)
 
-    ahead = ReadAhead(len(CONTENT), fill)
+    ahead = ReadAhead(len(CONTENT), fetch, *certain)
     assert b"".join(read(ahead, at, min(at + 70, 100_000)) for at in range(0, 100_000, 70)) == CONTENT
     assert len(store.asked) < 100_000 / 800 + 5
     assert sum(end - start for start, end in store.asked) == len(CONTENT)
 
 
-def test_a_look_fetches_what_it_looks_at() -> None:
+def test_a_look_fetches_little() -> None:
     store = Store()
-    ahead = ReadAhead(len(CONTENT), store.fill)
+    ahead = ReadAhead(len(CONTENT), store.fetch)
     for start, end in ((0, 8), (8, 12), (99_990, 100_000), (500, 520)):
         assert read(ahead, start, end) == CONTENT[start:end]
-    assert store.asked == [(0, 8), (8, 12), (99_990, 100_000), (500, 520)]
+    assert store.asked == [(0, 50), (99_990, 100_000), (500, 550)]
 
 
-def test_nothing_behind_the_end_of_a_part_is_fetched_ahead() -> None:
+def test_nothing_behind_the_end_of_a_certain_part_is_fetched_ahead() -> None:
     store = Store()
-    ahead = ReadAhead(len(CONTENT), store.fill, 9_000)
-    for at in range(4_000, 9_200, 50):
+    ahead = ReadAhead(len(CONTENT), store.fetch, 4_000, 9_000)
+    for at in range(4_000, 9_000, 50):
         assert read(ahead, at, at + 50) == CONTENT[at : at + 50]
-    assert max(end for _, end in store.asked) == 9_200
-    assert sum(end - start for start, end in store.asked) == 5_200
+    assert max(end for _, end in store.asked) == 9_000
+    assert sum(end - start for start, end in store.asked) == 5_000
 
 
 @pytest.mark.parametrize("at", [0, 60, 5_000, 99_999])
 def test_what_cannot_be_fetched_is_said_when_its_turn_comes(at: int) -> None:
     store = Store()
     store.fails_at = at
-    ahead = ReadAhead(len(CONTENT), store.fill)
+    ahead = ReadAhead(len(CONTENT), store.fetch)
     done = 0
     with pytest.raises(RunFailedError, match="x: the server is gone"):
         for done in range(0, 100_000, 100):
@@ -112,7 +113,7 @@ def test_what_cannot_be_fetched_is_said_when_its_turn_comes(at: int) -> None:
 
 def test_threads_end_with_the_file() -> None:
     before = threading.enumerate()
-    ahead = ReadAhead(len(CONTENT), Store().fill)
+    ahead = ReadAhead(len(CONTENT), Store().fetch)
     read(ahead, 0, 900)
     begun = [thread for thread in threading.enumerate() if thread not in before]
     assert begun

@@ -45,8 +45,7 @@ def read_cached(
     for (owner, group), content in in_order(output, read, reads):
         if content is None:
             if path_of(owner) not in made:
-                with files.leaving_ends(None):
-                    make(owner)
+                make(owner)
                 made.add(path_of(owner))
             content = files.read_range(path_of(owner), group[0][0], group[-1][1])
         if len(content) != group[-1][1] - group[0][0]:

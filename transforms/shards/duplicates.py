@@ -47,8 +47,7 @@ def _decide(
     parts = duplicate_search.parts_of(ordered, key, extraction, output)
 
     def make() -> dict[str, Any]:
-        with files.leaving_ends(None):
-            search(parts)
+        search(parts)
         return _write_decision(parts)
 
     completions.once(

@@ -304,8 +304,7 @@ def _open_cached(fragment: Fragment, content: str, options: ExtractionOptions, o
     try:
         return files.open_input(path)
     except MissingFileError:
-        with files.leaving_ends(None):
-            _write_fragment(fragment.batch, options, output, fragment.key)
+        _write_fragment(fragment.batch, options, output, fragment.key)
         return files.open_input(path)
 
 

@@ -208,8 +208,7 @@ def read_run(shard_path: str, rules: WordRules, key: str, name: str, start: int,
     """Bytes [start, end) of a run; its shard is counted again where the run is gone."""
     path = files.join(output, name)
     if not files.exists(path):
-        with files.leaving_ends(None):
-            write_runs(shard_path, rules, key, output)
+        write_runs(shard_path, rules, key, output)
     return files.read_range(path, start, end)
 
 
