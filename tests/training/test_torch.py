@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 import pytest
-from training_helpers import CHECKPOINT, batch_of, random_batch, small_config
+from training_helpers import CHECKPOINT, ROBERTA, batch_of, random_batch, small_config
 
 from training import checkpoints, convert, hugging_face, pytorch_files
 from training.model import classification_model, pretraining_model
@@ -43,13 +43,15 @@ np.savez(outputs, **arrays)
 """
 
 
+def run(program, *arguments):
+    """Run a program in PyTorch's environment."""
+    done = subprocess.run([PYTHON, "-c", program, *map(str, arguments)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
 def theirs(kind, directory, inputs, tmp_path):
     np.savez(tmp_path / "inputs.npz", **inputs)
-    files = [str(tmp_path / "inputs.npz"), str(tmp_path / "outputs.npz")]
-    done = subprocess.run(
-        [PYTHON, "-c", PROGRAM, kind, str(directory), *files], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
+    run(PROGRAM, kind, directory, tmp_path / "inputs.npz", tmp_path / "outputs.npz")
     return np.load(tmp_path / "outputs.npz")
 
 
@@ -91,8 +93,7 @@ with open(outputs, "w") as file:
 
 @pytest.mark.parametrize("kind", ["bert", "roberta"])
 def test_the_exported_classifier_opens_with_its_labels_and_words(tmp_path, kind):
-    other = {"model_type": "roberta", "hidden_act": "gelu_erf", "layer_norm_eps": 1e-5, "type_vocab_size": 1}
-    model = small_config(**(other if kind == "roberta" else {}))
+    model = small_config(**(ROBERTA if kind == "roberta" else {}))
     built = classification_model(model, num_labels=3, seed=3)
     weights = str(tmp_path / "weights.safetensors")
     checkpoints.write_weights(weights, built.values(), model)
@@ -110,11 +111,7 @@ def test_the_exported_classifier_opens_with_its_labels_and_words(tmp_path, kind)
     if kind == "bert":
         given["token_type_ids"] = batch["segment_ids"]
     np.savez(tmp_path / "inputs.npz", **given)
-    files = [str(tmp_path / "inputs.npz"), str(tmp_path / "outputs.json")]
-    done = subprocess.run(
-        [PYTHON, "-c", CLASSIFY, str(tmp_path / "model"), *files], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
+    run(CLASSIFY, tmp_path / "model", tmp_path / "inputs.npz", tmp_path / "outputs.json")
     made = json.loads((tmp_path / "outputs.json").read_text())
     assert made["class"] == f"{kind.capitalize()}ForSequenceClassification"
     assert made["labels"] == {"0": "no", "1": "yes", "2": "maybe"}
@@ -145,10 +142,7 @@ def test_pytorchs_own_files_are_read(tmp_path, today):
     array = np.arange(12, dtype=np.float32).reshape(3, 4)
     np.savez(tmp_path / "in.npz", a=array, ids=np.arange(5))
     target = str(tmp_path / "pytorch_model.bin")
-    done = subprocess.run(
-        [PYTHON, "-c", SAVE, str(tmp_path / "in.npz"), target, str(today)], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
+    run(SAVE, tmp_path / "in.npz", target, today)
     read = pytorch_files.read(target)
     expected = {
         "a": array,
@@ -165,7 +159,7 @@ def test_pytorchs_own_files_are_read(tmp_path, today):
 
 @pytest.mark.parametrize("padding", [1, 0, 7])
 def test_the_exported_roberta_gives_the_same_logits(tmp_path, padding):
-    roberta = small_config(model_type="roberta", hidden_act="gelu_erf", layer_norm_eps=1e-5, type_vocab_size=1)
+    roberta = small_config(**ROBERTA)
     built = pretraining_model(roberta, next_sentence=False, seed=3)
     tokenizer = {"model": {"type": "BPE", "vocab": {"<pad>": padding, "<s>": 2, "</s>": 3}, "merges": []}}
     files = {"tokenizer.json": json.dumps(tokenizer).encode()}

@@ -44,14 +44,6 @@ def test_jaxs_platform_is_known_before_jax_starts(monkeypatch, platforms, instal
     assert devices._platform() == expected
 
 
-def test_the_first_process_writes():
-    first, second = (
-        devices.Devices(backend="jax", kind="cpu", count=2, process_index=i, process_count=2) for i in range(2)
-    )
-    assert first.is_first
-    assert not second.is_first
-
-
 def test_a_coordinator_without_an_address_is_refused_before_anything_is_imported():
     with pytest.raises(UnusableInputError, match=r"^--coordinator nohost\.invalid:1: there is no host nohost"):
         devices.check_coordinator("nohost.invalid:1")

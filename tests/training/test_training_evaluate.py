@@ -5,23 +5,6 @@ import pytest
 from training import evaluate
 
 
-class FakeSteps:
-    """Steps whose batches are numbers and whose one metric is their sum. It is its own task."""
-
-    def __init__(self):
-        self.task = self
-
-    def evaluate(self, batch):
-        return {"sum": 10 * batch}
-
-    def metrics(self, evaluations):
-        return {"sum": float(sum(made["sum"] for made in evaluations))}
-
-
-def test_an_evaluation_takes_every_batch():
-    assert evaluate.evaluate(FakeSteps(), lambda: iter([1, 2, 3])) == {"sum": 60.0}
-
-
 def test_mlperfs_evaluation_intervals():
     # The table in MLPerf's README.
     table = {256: 150, 1024: 150, 1536: 150, 2048: 150, 3072: 175, 4096: 175, 8192: 225}

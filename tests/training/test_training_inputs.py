@@ -2,9 +2,7 @@
 
 import contextlib
 import dataclasses
-import gzip
 import itertools
-import shutil
 
 import numpy as np
 import pytest
@@ -83,16 +81,11 @@ def test_a_resumed_input_goes_on_where_it_was(files, buffer, shuffle):
         assert take(made, 40 - start, start) == whole[start:]
 
 
-@pytest.mark.parametrize("hosts", [2, 16])
-def test_hosts_share_the_batches_of_one_host(files, hosts):
-    whole = take(stream(files), 5)
-    parts = [take(stream(files, host=h, hosts=hosts), 5) for h in range(hosts)]
+@pytest.mark.parametrize(("hosts", "shuffle"), [(2, True), (16, True), (2, False)])
+def test_hosts_share_the_batches_of_one_host(files, hosts, shuffle):
+    whole = take(stream(files, shuffle=shuffle), 5)
+    parts = [take(stream(files, host=h, hosts=hosts, shuffle=shuffle), 5) for h in range(hosts)]
     assert [list(itertools.chain(*(p[i] for p in parts))) for i in range(5)] == whole
-
-
-def test_hosts_share_unshuffled_batches(files):
-    parts = [take(stream(files, host=h, hosts=2, shuffle=False), 3) for h in range(2)]
-    assert [a + b for a, b in zip(*parts, strict=True)] == take(stream(files, shuffle=False), 3)
 
 
 def test_the_seed_gives_the_order(files):
@@ -108,16 +101,6 @@ def test_fewer_examples_than_a_batch_are_repeated(tmp_path):
     got = take(stream([path], batch=32), 4)
     assert set(got[0]) == set(range(5))
     assert [len(b) for b in got] == [32] * 4
-
-
-def test_packed_files_give_the_same_examples(files, tmp_path):
-    packed = []
-    for path in files:
-        packed.append(f"{path}.gz")
-        with open(path, "rb") as plain, gzip.open(packed[-1], "wb") as file:
-            shutil.copyfileobj(plain, file)
-    assert take(stream(packed, shuffle=False), 40) == take(stream(files, shuffle=False), 40)
-    assert sorted(itertools.chain(*take(stream(packed, batch=50), 20))) == list(range(1000))
 
 
 def test_an_evaluation_set_is_taken_whole(files):
@@ -139,20 +122,12 @@ def test_each_evaluation_starts_with_the_first_example_and_ends_where_it_is_told
 # Bad input, with one sentence each
 
 
-def test_a_pattern_without_files(tmp_path):
-    with pytest.raises(UnusableInputError, match="no examples match; check the path"):
-        opened(tmp_path / "part-*")
-
-
-def test_a_missing_feature(tmp_path):
-    path = write(tmp_path / "part", range(3), without=("next_sentence_labels",))
-    with pytest.raises(UnusableInputError, match="part: the examples have no feature next_sentence_labels"):
-        opened(path)
-
-
 def test_labels_of_pairs_that_are_missing_name_the_flag(tmp_path):
     path = write(tmp_path / "part", range(3), without=("next_sentence_labels",))
-    with pytest.raises(UnusableInputError, match="--next_sentence_prediction False for examples of --objective mlm"):
+    sentence = (
+        "part: the examples have no feature next_sentence_labels.*--next_sentence_prediction False for examples of"
+    )
+    with pytest.raises(UnusableInputError, match=sentence):
         opened(path)
 
 
@@ -163,11 +138,9 @@ def test_a_wrong_sequence_length(tmp_path):
 
 
 def test_an_example_unlike_the_first(tmp_path):
-    path = write(tmp_path / "part", range(3))
-    odd = write(tmp_path / "odd", range(1), length=8)
+    write(tmp_path / "part", range(3))
+    write(tmp_path / "odd", range(1), length=8)
     (tmp_path / "both").write_bytes((tmp_path / "part").read_bytes() + (tmp_path / "odd").read_bytes())
-    assert odd
-    assert path
     with pytest.raises(UnusableInputError, match="both, record 4: input_ids has length 8, but it must be 4"):
         evaluation(str(tmp_path / "both"), batch=2)
 
@@ -176,30 +149,6 @@ def test_no_example_at_all(tmp_path):
     path = write(tmp_path / "part", [])
     with pytest.raises(UnusableInputError, match="part: there is no example in these files"):
         opened(path)
-
-
-def test_no_tfrecord(tmp_path):
-    (tmp_path / "part").write_text("Anarchism is a political philosophy and movement.\n")
-    with pytest.raises(UnusableInputError, match=r"part: record 1 at byte 0 .*: the file is damaged, or no TFRecord"):
-        opened(str(tmp_path / "part"))
-
-
-def test_a_file_that_is_cut_off(tmp_path):
-    path = tmp_path / "part"
-    write(path, range(3))
-    path.write_bytes(path.read_bytes()[:-7])
-    with pytest.raises(UnusableInputError, match=r"part: record 3 at byte .* is truncated"):
-        opened(path)
-
-
-def test_a_damaged_record(tmp_path):
-    path = tmp_path / "part"
-    write(path, range(3))
-    content = bytearray(path.read_bytes())
-    content[-10] ^= 1
-    path.write_bytes(content)
-    with pytest.raises(UnusableInputError, match=r"part: record 3 at byte .* does not fit its checksum"):
-        take(stream([str(path)], batch=3), 1)
 
 
 GOOD = {
@@ -305,30 +254,12 @@ def test_a_missing_feature_of_a_later_record_is_named(tmp_path):
 
 
 def test_a_record_that_is_no_example_is_named(tmp_path):
-    path = write(tmp_path / "part", range(3))
+    write(tmp_path / "part", range(3))
     with tf.io.TFRecordWriter(str(tmp_path / "text")) as writer:
         writer.write(b"Anarchism is a political philosophy.")
     (tmp_path / "both").write_bytes((tmp_path / "part").read_bytes() + (tmp_path / "text").read_bytes())
-    assert path
     with pytest.raises(UnusableInputError, match=r"both, record 4: this is no example \(tf\.train\.Example\)"):
         evaluation(str(tmp_path / "both"), batch=2)
-
-
-def test_a_packed_file_is_named_as_it_is_packed(tmp_path):
-    bad = write_pretraining(tmp_path / "bad", {}, {"input_mask": [1, 2, 0, 0]})
-    with open(bad, "rb") as plain, gzip.open(f"{bad}.gz", "wb") as file:
-        shutil.copyfileobj(plain, file)
-    with pytest.raises(UnusableInputError, match=r"bad\.gz, record 2: input_mask is 2"):
-        take(stream([f"{bad}.gz"], batch=2, features=model_features()), 1)
-
-
-def test_a_damaged_packed_file(tmp_path):
-    path = write(tmp_path / "part", range(100))
-    with open(path, "rb") as plain:
-        packed = gzip.compress(plain.read())
-    (tmp_path / "part.gz").write_bytes(packed[:-20])
-    with pytest.raises(UnusableInputError, match=r"part\.gz: this gzip file is truncated or damaged"):
-        opened(tmp_path / "part.gz")
 
 
 def test_a_batch_that_hosts_cannot_share(files):

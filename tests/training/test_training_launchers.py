@@ -158,31 +158,20 @@ def slurm(tmp_path, monkeypatch):
     return run
 
 
-def test_a_slurm_job_gives_each_task_its_cores_and_tells_them_to_find_each_other(slurm):
-    code, calls = slurm(16, "exit 0")
+@pytest.mark.parametrize(("tasks", "code", "flag"), [(16, 0, "--coordinator=auto "), (1, 2, "")])
+def test_the_tasks_of_a_slurm_job_get_cores_and_find_each_other_and_their_code_is_passed_on(slurm, tasks, code, flag):
+    ended, calls = slurm(tasks, f"exit {code}")
+    assert ended == code
+    assert calls == [f"srun --kill-on-bad-exit=0 maskmill train {flag}--x=a b (cores: 8)"]
+
+
+@pytest.mark.parametrize(("ends_with", "queued"), [(143, ["scontrol requeue 7"]), (0, [])], ids=["not-done", "done"])
+def test_a_slurm_job_whose_time_is_nearly_over_ends_the_training_and_is_queued_again(slurm, ends_with, queued):
+    # After scancel was called the training ends with the code of SIGTERM, as after a checkpoint, or because it is done.
+    waiting = f"touch {slurm.folder}/started\nuntil grep -q scancel {slurm.folder}/calls; do sleep 0.05; done"
+    code, calls = slurm(2, f"{waiting}\nexit {ends_with}", told=True)
     assert code == 0
-    assert calls == ["srun --kill-on-bad-exit=0 maskmill train --coordinator=auto --x=a b (cores: 8)"]
-
-
-def test_a_slurm_job_of_one_task_has_no_coordinator_and_passes_the_exit_code_on(slurm):
-    code, calls = slurm(1, "exit 2")
-    assert code == 2
-    assert calls == ["srun --kill-on-bad-exit=0 maskmill train --x=a b (cores: 8)"]
-
-
-def test_a_slurm_job_whose_time_is_nearly_over_ends_the_training_and_is_queued_again(slurm):
-    # The training ends with the code of SIGTERM after scancel was called, as after a checkpoint.
-    wait = f"touch {slurm.folder}/started\nuntil grep -q scancel {slurm.folder}/calls; do sleep 0.05; done\nexit 143"
-    code, calls = slurm(2, wait, told=True)
-    assert code == 0
-    assert [c.split(" (")[0] for c in calls[1:]] == ["scancel --signal=TERM 7", "scontrol requeue 7"]
-
-
-def test_a_slurm_job_that_is_done_when_its_time_is_over_is_not_queued_again(slurm):
-    wait = f"touch {slurm.folder}/started\nuntil grep -q scancel {slurm.folder}/calls; do sleep 0.05; done\nexit 0"
-    code, calls = slurm(2, wait, told=True)
-    assert code == 0
-    assert [c.split(" (")[0] for c in calls[1:]] == ["scancel --signal=TERM 7"]
+    assert [c.split(" (")[0] for c in calls[1:]] == ["scancel --signal=TERM 7", *queued]
 
 
 @pytest.mark.parametrize(

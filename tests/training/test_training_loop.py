@@ -149,22 +149,6 @@ def test_killed_and_told_to_end_the_run_goes_on_bit_equal(settings, undisturbed)
     assert not [n for n in names if n.endswith(files.TEMPORARY_SUFFIX)]
 
 
-def test_a_finished_run_does_nothing_more(settings, capfd):
-    train(settings)
-    directory = Path(settings["output_dir"])
-    before = {p: p.read_bytes() for p in directory.rglob("*") if p.is_file()}
-    assert train(settings) == 0
-    assert {p: p.read_bytes() for p in directory.rglob("*") if p.is_file()} == before
-    assert "this run was finished at step 8; nothing is left to do" in capfd.readouterr().err
-
-
-@pytest.mark.parametrize("change", [{"learning_rate": 0.02}, {"train_batch_size": 16}, {"seed": 3}])
-def test_other_settings_do_not_resume_a_run(settings, change):
-    train(settings, num_train_steps=2)
-    with pytest.raises(UnusableInputError, match=f"begun with {next(iter(change))} "):
-        train(settings, **({"num_train_steps": 2} | change))
-
-
 def test_the_first_evaluation_comes_before_any_step(settings, small_examples, capfd):
     train(settings, eval_file=(small_examples,), eval_every_samples=32, expected_initial_masked_lm_accuracy=0.34085)
     evaluations = lines(settings["output_dir"], "eval")
@@ -247,22 +231,6 @@ def test_nan_stops_the_run_and_keeps_the_last_good_checkpoint(settings):
     for path in checkpoints.list_checkpoints(settings["output_dir"]):
         assert all(np.isfinite(a).all() for a in checkpoints.read(path).arrays.values())
     assert lines(settings["output_dir"], "failed")
-
-
-def test_tensorboards_file_holds_the_log(settings):
-    import tensorflow as tf
-
-    train(settings, num_train_steps=2)
-    path = next((Path(settings["output_dir"]) / "tensorboard/log").iterdir())
-    values = {
-        (e.step, v.tag): v.simple_value
-        for r in tf.data.TFRecordDataset(str(path)).as_numpy_iterator()
-        for e in [tf.compat.v1.Event.FromString(r)]
-        for v in e.summary.value
-    }
-    logged = lines(settings["output_dir"], "train")
-    assert values[2, "train/loss"] == pytest.approx(logged[1]["loss"])
-    assert 0 <= values[2, "train/input_wait_share"] <= 1
 
 
 def free_address():

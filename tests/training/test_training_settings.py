@@ -24,17 +24,10 @@ def resume_settings(**changes):
     "change",
     [
         {"learning_rate": 1.0},
-        {"train_batch_size": 64},
-        {"seed": 3},
-        {"shuffle": False},
-        {"dtype": "bfloat16"},
         {"weight_decay_rate": 0.1},
-        {"optimizer": "lamb"},
         {"task": "classify"},
         {"next_sentence_prediction": False},
         {"init_checkpoint": "model.ckpt-1"},
-        {"num_warmup_steps": 5},
-        {"clip_gradients": False},
         {"unpad": True},
     ],
 )

@@ -11,33 +11,13 @@ from training_helpers import BACKEND, small_config
 from training import command
 from training.options import TrainOptions
 
-WORDS = [
-    "the",
-    "river",
-    "runs",
-    "past",
-    "a",
-    "small",
-    "town",
-    "where",
-    "an",
-    "old",
-    "bridge",
-    "stands",
-    "and",
-    "boats",
-    "pass",
-    "under",
-    "it",
-    "in",
-    "summer",
-]
+TEXT = "the river runs past a small town where an old bridge stands and boats pass under it in summer"
 
 
 @pytest.mark.skipif(BACKEND != "jax", reason="what reads is the same on every backend")
 def test_the_losses_are_those_of_tfrecords(tmp_path: Path) -> None:
     draw = random.Random(1)
-    lines = [" ".join(draw.choices(WORDS, k=9)) + "\n" * (1 + (n % 8 == 7)) for n in range(300)]
+    lines = [" ".join(draw.choices(TEXT.split(), k=9)) + "\n" * (1 + (n % 8 == 7)) for n in range(300)]
     (tmp_path / "config.json").write_text(json.dumps(small_config(vocab_size=30522).to_google()))
     losses = []
     for form in ("tfrecord", "spans"):

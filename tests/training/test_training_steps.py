@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from training_helpers import BACKEND, make_steps, parted, random_batch, run_steps, small_config
+from training_helpers import BACKEND, ROBERTA, make_steps, parted, random_batch, run_steps, small_config
 
 BATCHES = [random_batch(32, seed=i) for i in range(3)]
 
@@ -48,8 +48,7 @@ def test_devices_speak_once_an_update_and_parts_are_one_loop(clip):
     steps = make_steps(small_config(num_hidden_layers=2), count=4, clip=clip)
 
     def program(parts):
-        batch = {name: value.reshape(parts, -1, *value.shape[1:]) for name, value in BATCHES[0].items()}
-        placed = steps._placed(batch, steps._by_parts)
+        placed = steps._placed(parted(BATCHES[0], parts), steps._by_parts)
         return steps._train.lower(steps._weights, steps._state, placed).compile().as_text()
 
     one, four = program(1), program(4)
@@ -136,7 +135,7 @@ def test_without_next_sentence_prediction_there_is_one_loss():
 @pytest.mark.parametrize(
     "changes",
     [
-        {"model_type": "roberta", "hidden_act": "gelu_erf", "layer_norm_eps": 1e-5, "type_vocab_size": 1},
+        ROBERTA,
         {"model_type": "albert", "embedding_size": 8, "num_hidden_layers": 2},
         {"model_type": "modernbert", "local_attention": 8, "num_hidden_layers": 2, "hidden_dropout_prob": 0.1},
     ],

@@ -210,15 +210,3 @@ def test_a_run_keeps_its_tokenizer(tmp_path):
     path.write_bytes(b"{}")
     with pytest.raises(UnusableInputError, match="this run was begun with another vocabulary"):
         tokenizer_files.keep_tokenizer(str(path), str(run))
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"vocab_file": "a", "tokenizer_file": "b"}, "--vocab_file and --tokenizer_file both name the vocabulary"),
-        ({"tokenizer_file": "b", "do_lower_case": True}, "--do_lower_case goes with --vocab_file"),
-    ],
-)
-def test_options_that_do_not_go_together(options, message):
-    with pytest.raises(UnusableInputError, match=message):
-        ConvertOptions(input="a", output="b", format="huggingface", **options)

@@ -7,6 +7,7 @@ BACKEND = os.environ.get("KERAS_BACKEND", "jax")
 DATA = Path(__file__).parent.parent / "data"
 GOLD = DATA / "training"
 CHECKPOINT = GOLD / "tf1_ckpt" / "model.ckpt-0"
+ROBERTA = {"model_type": "roberta", "hidden_act": "gelu_erf", "type_vocab_size": 1, "layer_norm_eps": 1e-5}
 
 
 def device_options(**options):
