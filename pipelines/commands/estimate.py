@@ -1,191 +1,140 @@
-"""estimate: what a build will give and take, told from a small sample of its input, without a pipeline."""
+"""estimate: run a build on a sample of its input in a temporary directory, and scale what it gives by bytes."""
 
+import contextlib
 import dataclasses
+import io
 import json
-import math
 import os
-from collections.abc import Mapping, Sequence
+import tempfile
+import time
+from collections.abc import Mapping
 from typing import Any
 
-from maskmill.errors import UnusableInputError
-from maskmill.records.examples import kernels_of
-from maskmill.records.tokenizing import load_tokenization
+from maskmill.errors import RunFailedError, UnusableInputError
+from pipelines.building import build as building
 from pipelines.building.build_options import BuildOptions
-from pipelines.commands.estimated_text import EstimatedText, estimate_text
+from pipelines.commands.estimated_sample import Sample, sample_of
 from pipelines.settings.command_options import EstimateOptions
 from pipelines.stages import kernels
-from pipelines.stages.examples_stage import ExamplesStage, plan_of
+from pipelines.stages.examples_stage import ExamplesStage
+from pipelines.stages.mix_stage import MixStage, extracts_of
 from pipelines.stages.vocabulary_stage import VocabularyStage
 from pipelines.terminal.console import bytes_text
-from transforms.examples.estimating import SampleExamples, examples_of, format_of, is_told_once
 
-_DUPE_FACTORS = (1, 5, 10, 20)
-# Measured on enwik8's text (docs/estimate.md): a local worker, and what it takes for each byte of a shard's text, once
-# and for each pass. ARCHITECTURE.md, "Where the time goes": a command takes 0.7 CPU seconds to start, with all workers.
+# Measured on enwik8's text: a local worker, and what it takes for each byte of a shard's text, once and for each pass.
 _WORKER_BYTES, _BYTES_A_TEXT_BYTE, _BYTES_A_MASKED_BYTE = 180_000_000, 2.0, 0.13
-_START_SECONDS = 0.7
+_START_SECONDS = 0.7  # of CPU, for a command with all its workers
+_IN_THIS_PROCESS = ("--direct_num_workers=1",)
 
 
 def run(build: BuildOptions, options: EstimateOptions) -> None:
-    """Prints what a build will give and take."""
+    """Print what a build will give and take."""
     found = estimate(build, options)
     print(json.dumps(found, indent=2) if options.json else _described(found))
 
 
 def estimate(build: BuildOptions, options: EstimateOptions) -> dict[str, Any]:
-    """What a build will give and take, as `--json` prints it; docs/estimate.md says how it is told.
+    """Return what a build will give and take, as `--json` prints it; docs/estimate.md says how close it is.
 
     Raises:
       UnusableInputError: the inputs or the vocabulary cannot be used.
     """
-    if VocabularyStage in build:
-        raise UnusableInputError(
-            "An estimate takes a vocabulary that exists, and this build makes its own from all of its text; leave out "
-            "the section vocabulary, and name one for the text's language in the section examples."
-        )
-    examples = build[ExamplesStage]
-    plan = plan_of(examples)
-    name, path = examples.tokenizer
-    loaded = load_tokenization(path, plan.masking, is_tokenizer=name == "tokenizer_file")
-    of_text = ("characters", "inputs", "sentences", "extraction.kernels.wikitext")
-    kernels.prepare((*of_text, *kernels_of(plan, loaded.kernels), "masking.kernels", "records.kernels"))
-    text = estimate_text(build, options.sample_share)
-    made = [
-        _Made(examples=found, scale=group.size / found.text_bytes, documents=group.documents)
-        for group in text.groups
-        if group.size
-        for found in [examples_of(group.sample, loaded, plan, packed=examples.packed)]
-    ]
-    own = format_of(plan, packed=examples.packed)
-    work = _Work(text=text, made=made, format=own, cores=options.cores or len(os.sched_getaffinity(0)))
-    dupe_factor = plan.masking.dupe_factor
-    factors = {dupe_factor} if plan.objective.dynamic_masking else {*_DUPE_FACTORS, dupe_factor}
+    if VocabularyStage not in build:
+        ExamplesStage.made(build[ExamplesStage])  # before anything is read
+    kernels.prepare(["characters", "inputs", *building.expected_kernels(dataclasses.replace(build, report="off"))])
+    with tempfile.TemporaryDirectory() as folder:
+        sample = sample_of(build, options.sample_share, folder)
+        made, seconds = _run(sample)
+    cores = options.cores or len(os.sched_getaffinity(0))
+    times = 1 / sample.share
+    # Of the vocabulary only the counting of words grows with the text, and little.
+    cpu = _START_SECONDS + sum(
+        spent * (1 if name == VocabularyStage.name else times) for name, spent in seconds.items()
+    )
+    text = {kind: made.get("extract", {}).get(kind, {}) for kind in ("train", "eval")}
+    examples = _sum(made["examples"])
+    text_bytes = sample.size if build.texts is not None else _sum(text).get("bytes", 0) * times
+    shards = _shards(build, text["train"].get("bytes", 0) * times) if build.texts is None else sample.files
+    dupe_factor = build[ExamplesStage].masking.dupe_factor
+    shown = examples.get("example_tokens", 0) + examples.get("special_tokens", 0)
+    padding = examples.get("padding_tokens")
     return {
         "input": {
-            "files": text.files,
-            "bytes": text.input_size,
-            "bytes_read": text.bytes_read,
-            "share_read": text.bytes_read / text.input_size,
+            "files": sample.files,
+            "bytes": sample.size,
+            "bytes_read": sample.taken,
+            "share_read": sample.share,
         },
-        "standard_error": text.error,
-        "standard_error_documents": text.document_error,
-        "standard_error_examples": math.hypot(text.error, max(one.examples.error for one in made)),
-        "documents": round(text.documents),
-        "eval_documents": round(text.eval_documents),
-        "shards": text.shards,
-        "tokens": round(sum(one.grows("tokens") for one in made)),
-        **work.of(dupe_factor),
-        "padding_share": _padding_share(made),
-        "format": own,
-        "bytes": {
-            "text": round(text.size),
-            **{name: work.size_of(name, dupe_factor) for name in made[0].examples.sizes},
-        },
+        "documents": round(_sum(text).get("documents", 0) * times) if build.texts is None else None,
+        "eval_documents": round(text["eval"].get("documents", 0) * times) if build.texts is None else None,
+        "text_bytes": round(text_bytes),
+        "shards": shards,
+        "tokens": round(examples.get("tokens", 0) * times),
+        "examples": round(examples["examples"] * times),
+        "example_bytes": round(examples["bytes"] * times),
+        "padding_share": None if padding is None else padding / max(1, shown + padding),
+        "format": build[ExamplesStage].format.format,
         "dupe_factor": dupe_factor,
-        "dupe_factors": {str(factor): work.of(factor) for factor in sorted(factors)},
-        "cores": work.cores,
+        "cores": cores,
+        "cpu_hours": cpu / 3600,
+        "hours": cpu / cores / 3600,
         "worker_bytes": round(
-            _WORKER_BYTES + (_BYTES_A_TEXT_BYTE + _BYTES_A_MASKED_BYTE * dupe_factor) * text.largest_shard
+            _WORKER_BYTES + (_BYTES_A_TEXT_BYTE + _BYTES_A_MASKED_BYTE * dupe_factor) * text_bytes / max(1, shards)
         ),
-        "notes": list(text.notes),
     }
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class _Made:
-    """The examples of a group's sample, how many times as much text the group has, and how many documents."""
-
-    examples: SampleExamples
-    scale: float
-    documents: float
-
-    def grows(self, name: str) -> float:
-        """A field of the examples that grows with the text, for one pass over all of the group."""
-        return float(getattr(self.examples, name) * self.scale)
-
-    @property
-    def all_examples(self) -> float:
-        """Examples of one pass over all of the group."""
-        return self.grows("examples") + self._more_documents * self.examples.of_document[0]
-
-    @property
-    def all_pieces(self) -> float:
-        """Pieces in them."""
-        return self.grows("pieces") + self._more_documents * self.examples.of_document[1]
-
-    def of_examples(self, value: float) -> float:
-        """What grows with the examples, for one pass over all of the group, from the sample's."""
-        return value * self.all_examples / max(1.0, self.examples.examples)
-
-    @property
-    def _more_documents(self) -> float:
-        """How many documents the group has more than the sample would have if it had as much text."""
-        return self.documents - self.examples.documents * self.scale
+def _run(sample: Sample) -> tuple[dict[str, Mapping[str, Any]], dict[str, float]]:
+    """Run the stages up to the examples on a sample; return the counts of each, and the CPU seconds that it took."""
+    made, seconds = {}, {}
+    wanted = [name for name in sample.build.names if name in ("extract", VocabularyStage.name, ExamplesStage.name)]
+    kernels.load(building.expected_kernels(sample.build))
+    for name in wanted:
+        started = time.process_time()
+        try:
+            # What the stages say is of the sample.
+            with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+                made[name] = building.run(sample.build, _IN_THIS_PROCESS, [name])[name].made["counts"]
+        except (UnusableInputError, RunFailedError) as error:
+            sentence = str(error)
+            for path, original in sample.names.items():
+                sentence = sentence.replace(path, original)
+            raise type(error)(sentence) from None
+        seconds[name] = time.process_time() - started
+    return made, seconds
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class _Work:
-    """What a build has to do.
-
-    text: its text. made: the examples of the text's groups. format: of the examples. cores: that it runs on.
-    """
-
-    text: EstimatedText
-    made: Sequence[_Made]
-    format: str
-    cores: int
-
-    def size_of(self, name: str, dupe_factor: int) -> int:
-        """Bytes of all examples in a format."""
-        passes = 1 if is_told_once(name) else dupe_factor
-        return round(sum(one.of_examples(one.examples.sizes[name]) for one in self.made) * passes)
-
-    def of(self, dupe_factor: int) -> dict[str, Any]:
-        """What a dupe factor gives and takes."""
-        extract = sum(group.seconds for group in self.text.groups)
-        masking = sum(one.grows("seconds") for one in self.made) * dupe_factor
-        hours = ((extract + masking) / self.cores + _START_SECONDS) / 3600
-        return {
-            "examples": round(sum(one.all_examples for one in self.made) * dupe_factor),
-            "example_bytes": self.size_of(self.format, dupe_factor),
-            "cpu_hours": (extract + masking + _START_SECONDS) / 3600,
-            "hours": hours,
-        }
+def _sum(counts: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
+    """Return the counts of both splits together."""
+    splits = [counts.get(kind, {}) for kind in ("train", "eval")]
+    return {name: sum(split.get(name) or 0 for split in splits) for split in splits for name in split}
 
 
-def _padding_share(made: Sequence[_Made]) -> float | None:
-    """The share of padding in all places of examples; None if they are not padded."""
-    places = [one.of_examples(one.examples.places) for one in made if one.examples.places is not None]
-    if len(places) < len(made):
-        return None
-    return 1 - sum(one.all_pieces for one in made) / max(1.0, sum(places))
+def _shards(build: BuildOptions, text_bytes: float) -> int:
+    """Return into how many shards so much training text is cut."""
+    mix = build.get(MixStage)
+    split = next(iter(extracts_of(build).values())).decided.split if mix is None else mix.decided.split
+    return max(1, -int(-text_bytes // ((split.shard_size_mb or 1) * (1 << 20))))
 
 
 def _described(found: Mapping[str, Any]) -> str:
-    """The estimate as text."""
+    """Return the estimate as text."""
     read = found["input"]
-    margin, of_documents, of_examples = (
-        f"± {2 * found[f'standard_error{name}']:.1%}" for name in ("", "_documents", "_examples")
-    )
     padding = "no padding" if found["padding_share"] is None else f"{found['padding_share']:.1%} padding"
-    lines = [
-        f"sample: {bytes_text(read['bytes_read'])} of {bytes_text(read['bytes'])} read, {read['share_read']:.2%}",
-        f"  documents   {found['documents']:>14,}  {of_documents}, {found['eval_documents']:,} for the eval set",
-        f"  tokens      {found['tokens']:>14,}  {margin}",
-        f"  examples    {found['examples']:>14,}  {of_examples}, {padding}",
-        f"  text shards {found['shards']:>14,}",
-        f"on disk, {of_examples}:",
-    ]
-    for name, size in found["bytes"].items():
-        lines.append(f"  {name:<12}{bytes_text(size):>14}" + ("  *" if name == found["format"] else ""))
-    lines.append(f"dupe factor        examples        on disk  on {found['cores']} core{'s'[: found['cores'] - 1]}")
-    for factor, cost in found["dupe_factors"].items():
-        mark = "*" if factor == str(found["dupe_factor"]) else " "
-        time = _duration(cost["hours"])
-        lines.append(f"  {factor:>8}{mark}{cost['examples']:>16,}{bytes_text(cost['example_bytes']):>15}  {time}")
-    lines.append(f"memory: {bytes_text(found['worker_bytes'])} a worker")
-    lines += [f"note: {note}." for note in found["notes"]]
-    return "\n".join(lines)
+    lines = [f"sample: {bytes_text(read['bytes_read'])} of {bytes_text(read['bytes'])} read, {read['share_read']:.2%}"]
+    if found["documents"] is not None:
+        lines.append(f"  documents   {found['documents']:>14,}  {found['eval_documents']:,} of them for the eval set")
+    return "\n".join(
+        [
+            *lines,
+            f"  text        {bytes_text(found['text_bytes']):>14}  in {found['shards']:,} shards",
+            f"  tokens      {found['tokens']:>14,}",
+            f"  examples    {found['examples']:>14,}  at dupe factor {found['dupe_factor']}, {padding}",
+            f"  on disk     {bytes_text(found['example_bytes']):>14}  as {found['format']}",
+            f"  time        {_duration(found['hours']):>14}  on {found['cores']} core{'s'[: found['cores'] - 1]}",
+            f"  memory      {bytes_text(found['worker_bytes']):>14}  a worker",
+        ]
+    )
 
 
 def _duration(hours: float) -> str:

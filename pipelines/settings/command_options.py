@@ -66,7 +66,7 @@ class EstimateOptions:
     """
 
     sample_share: float | None = option(
-        None, help="share of the input's bytes to read; null: 0.02, but at least 4 MB and at most 32 MB"
+        None, help="share of the input's bytes to read; null: 0.02, but at least 4 MB and at most 16 MB"
     )
     cores: int | None = option(None, help="cores that the build will have (default: this machine's)")
     json: bool = option(False, help="print the estimate as JSON")

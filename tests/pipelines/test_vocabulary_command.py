@@ -298,10 +298,3 @@ def test_what_the_examples_cannot_use_is_said_before_the_vocabulary_is_made(
     assert cli.main(["build", str(build(tmp_path, texts, "wordpiece")), *IN_MEMORY]) == 2
     assert "thesis.txt" in capsys.readouterr().err
     assert not (tmp_path / "out" / "vocabulary").exists()
-
-
-def test_an_estimate_needs_a_vocabulary_that_exists(
-    texts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.main(["estimate", str(build(tmp_path, texts, "bpe"))]) == 2
-    assert "this build makes its own" in capsys.readouterr().err
