@@ -164,7 +164,7 @@ test-kills: $(VENV)/dev ## kill -9 at 20 moments of a watch, and a store that fa
 AIRFLOW := .venv-airflow
 
 $(AIRFLOW)/ready: $(wildcard deploy/airflow/*.txt deploy/airflow/install*.sh deploy/airflow/pyproject.toml)
-	PYTHON=$(PYTHON) deploy/airflow/install.sh $(AIRFLOW) --dataflow
+	PYTHON=$(PYTHON) deploy/airflow/install.sh $(AIRFLOW)
 	touch $@
 
 test-airflow: $(VENV)/dev $(TRAINING)/ready $(AIRFLOW)/ready ## a real Airflow from a new dump to a checkpoint

@@ -1,25 +1,22 @@
 #!/usr/bin/env bash
 # Installs Airflow and the package maskmill_airflow into an environment of their own, apart from maskmill's.
 #
-#   deploy/airflow/install.sh DIRECTORY                # Airflow, for stages here or on Flink (0.5 GB)
-#   deploy/airflow/install.sh DIRECTORY --dataflow     # and Google's providers (1.7 GB)
-#   deploy/airflow/install.sh DIRECTORY --pools        # and makes the DAG's pools, where AIRFLOW_HOME has a database
+#   deploy/airflow/install.sh DIRECTORY            # 0.5 GB
+#   deploy/airflow/install.sh DIRECTORY --pools    # and makes the DAG's pools, where AIRFLOW_HOME has a database
 #
 # PYTHON names the interpreter, 3.11 to 3.13; the versions in constraints.txt were tried on 3.11.
 set -euo pipefail
 
 usage() {
-  sed -n '2,8s/^# \{0,1\}//p' "$0" >&2
+  sed -n '2,7s/^# \{0,1\}//p' "$0" >&2
   exit 2
 }
 
 HERE=$(cd "$(dirname "$0")" && pwd)
 DIRECTORY=
-REQUIREMENTS=requirements.txt
 POOLS=
 for argument in "$@"; do
   case ${argument} in
-    --dataflow) REQUIREMENTS=requirements-dataflow.txt ;;
     --pools) POOLS=yes ;;
     -*) usage ;;
     *) [[ -z ${DIRECTORY} ]] || usage; DIRECTORY=${argument} ;;
@@ -39,7 +36,7 @@ fi
 
 [[ -x ${DIRECTORY}/bin/python ]] || "${PYTHON}" -m venv "${DIRECTORY}"
 PIP=("${DIRECTORY}/bin/pip" install --quiet --disable-pip-version-check)
-"${PIP[@]}" --requirement "${HERE}/${REQUIREMENTS}" --constraint "${HERE}/constraints.txt"
+"${PIP[@]}" --requirement "${HERE}/requirements.txt" --constraint "${HERE}/constraints.txt"
 "${PIP[@]}" --no-deps --editable "${HERE}"
 
 if [[ -n ${POOLS} ]]; then

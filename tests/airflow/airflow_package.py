@@ -8,6 +8,6 @@ PACKAGE = ROOT / "deploy" / "airflow"
 if str(PACKAGE) not in sys.path:
     sys.path.append(str(PACKAGE))
 
-from maskmill_airflow import commands, dataflow, processes  # noqa: E402
+from maskmill_airflow import commands, processes  # noqa: E402
 
-__all__ = ["PACKAGE", "commands", "dataflow", "processes"]
+__all__ = ["PACKAGE", "commands", "processes"]

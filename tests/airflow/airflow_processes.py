@@ -96,11 +96,6 @@ class Airflow:
         found = self.ask("GET", "assets/events?order_by=timestamp")["asset_events"]
         return [event for event in found if event["name"] == name]
 
-    def trigger_log(self, dag: str, run: str, task: str, attempt: int = 1) -> str:
-        """The log of the trigger for which a task's attempt waited."""
-        folder = self.home / "logs" / f"dag_id={dag}" / f"run_id={run}" / f"task_id={task}"
-        return "".join(path.read_text(errors="replace") for path in folder.glob(f"attempt={attempt}.log.trigger.*"))
-
     def wait_for_run(self, dag: str, *, place: int = 0) -> dict[str, Any]:
         """Waits until a DAG has a run at this place, oldest first, and until it is over; returns it."""
         return self.wait_until(

@@ -1,4 +1,4 @@
-"""The parts of the Airflow package that need no Airflow: command lines, processes, the launch of the template."""
+"""The parts of the Airflow package that need no Airflow: command lines and processes."""
 
 import json
 import logging
@@ -12,10 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from airflow_package import PACKAGE, commands, dataflow, processes
-from conftest import ROOT
-
-_PLAN = {"release": "enwiki-2026-03-01-0a1b2c3d", "directory": "gs://b/releases/x", "inputs": ["gs://b/d.xml.bz2"]}
+from airflow_package import PACKAGE, commands, processes
 
 
 def installation(program: str, **environment: str) -> Any:
@@ -153,56 +150,11 @@ def has_ended(pid: int) -> bool:
     return False
 
 
-def test_the_template_gets_a_parameter_for_each_option() -> None:
-    build = {
-        "output": "gs://b/root",
-        "preset": "mlperf",
-        "extract": {"namespaces": [0, 14], "keep_titles": True, "num_eval_articles": 7},
-        "examples": {"vocab_file": "gs://b/vocab.txt", "objective": None},
-        "release": {"keep": 3},
-        "watch": {"source": "gs://b/dumps"},
-        "train": {"preset": "tiny"},
-    }
-    body = dataflow.launch_body(build, _PLAN, template="gs://b/t.json", environment={"maxWorkers": 8})
-    launch = body["launchParameter"]
-    assert launch["parameters"] == {
-        "output": "gs://b/releases/x",
-        "preset": "mlperf",
-        "extract_namespaces": "0,14",
-        "extract_keep_titles": "True",
-        "extract_num_eval_articles": "7",
-        "extract_input": "gs://b/d.xml.bz2",
-        "examples_vocab_file": "gs://b/vocab.txt",
-    }
-    assert launch["environment"] == {"maxWorkers": 8}
-    assert re.fullmatch("[a-z]([-a-z0-9]{0,61}[a-z0-9])?", launch["jobName"] + "-12345678")
-    known = {
-        p["name"]: p for p in json.loads((ROOT / "deploy" / "dataflow" / "metadata.json").read_text())["parameters"]
-    }
-    for name, value in launch["parameters"].items():
-        assert all(re.match(pattern, value) for pattern in known[name].get("regexes", [])), name
-
-
-@pytest.mark.parametrize(
-    ("build", "plan", "sentence"),
-    [
-        ({"vocabulary": {}}, _PLAN, "learns no vocabulary"),
-        ({"examples": {"vocab_file": "/srv/vocab.txt"}}, _PLAN, "examples_vocab_file is /srv/vocab.txt: Dataflow's"),
-        ({}, {**_PLAN, "inputs": ["gs://b/1.bz2", "/srv/2.bz2"]}, "extract_input is /srv/2.bz2"),
-        ({}, {**_PLAN, "directory": "/srv/root"}, "output is /srv/root"),
-    ],
-)
-def test_what_dataflow_cannot_build_is_refused(build: dict[str, Any], plan: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(sentence)):
-        dataflow.parameters(build, plan)
-
-
 def test_every_pinned_version_is_one() -> None:
     pins = [line for line in (PACKAGE / "constraints.txt").read_text().splitlines() if not line.startswith("#")]
     assert all(re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9._+!-]+", pin) for pin in pins), pins
     names = {pin.partition("==")[0].lower() for pin in pins}
-    wanted = [*(PACKAGE / "requirements.txt").read_text().splitlines()]
-    wanted += (PACKAGE / "requirements-dataflow.txt").read_text().splitlines()
+    wanted = (PACKAGE / "requirements.txt").read_text().splitlines()
     asked = {re.split("[<>=]", line)[0] for line in wanted if line and not line.startswith(("#", "-"))}
     assert asked <= names
 

@@ -12,7 +12,6 @@ from servers import cloud
 
 pytestmark = pytest.mark.airflow
 
-_ON_DATAFLOW = {"MASKMILL_FLEX_TEMPLATE": "gs://b/t.json", "MASKMILL_PROJECT": "p", "MASKMILL_REGION": "europe-west4"}
 _NEW_DUMPS = {"read_events": ["start_rebuild"], "start_rebuild": []}
 
 
@@ -29,7 +28,6 @@ def chain(*tasks: str) -> dict[str, list[str]]:
             {"MASKMILL_STAGES": "extract,vocabulary,examples", "MASKMILL_TRAINS": "false"},
             ("download", "extract", "vocabulary", "examples"),
         ),
-        (_ON_DATAFLOW, ("download", "plan", "describe_job", "dataflow", "complete", "train")),
     ],
 )
 def test_the_dags_parse_without_a_warning(variables: dict[str, str], tasks: tuple[str, ...], tmp_path: Path) -> None:
@@ -64,23 +62,6 @@ print(json.dumps([version, hook.hook_class_name, hook.connection_id_attribute_na
         "maskmill_airflow.hooks.maskmill.MaskmillHook",
         "maskmill_conn_id",
     ]
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "Created job with id: [2026-11-01_00_00_00-1]",
-        '{"level": "INFO", "logger": "maskmill", "message": "Created job with id: [2026-11-01_00_00_00-1]"}',
-    ],
-)
-def test_airflow_s_operators_find_a_job_in_the_line_that_a_run_on_dataflow_prints(line: str, tmp_path: Path) -> None:
-    asked = """
-import sys
-from airflow.providers.google.cloud.hooks.dataflow import process_line_and_extract_dataflow_job_id_callback as read
-read(lambda job: print("job", job))(sys.argv[1])
-"""
-    printed = airflow_processes.program(tmp_path, asked, line)
-    assert printed.splitlines()[-1] == "job 2026-11-01_00_00_00-1"
 
 
 _FLAGS = """

@@ -17,7 +17,6 @@ import airflow_processes
 import pytest
 from command_runs.commands import DUMP, VOCAB, digests
 from conftest import ROOT
-from servers import cloud
 
 pytestmark = pytest.mark.airflow
 
@@ -63,9 +62,7 @@ class Story:
       republished: the second rebuild, after its dump was published again with other bytes.
       again: the first rebuild, all of whose tasks were cleared.
       failure_log: of the last attempt at the stage that failed.
-      told: what the receiver of failures got.
       events: of the assets, by their names.
-      triggerer: what the triggerer printed.
     """
 
     killed: Seen
@@ -75,9 +72,7 @@ class Story:
     republished: Seen
     again: Seen
     failure_log: str
-    told: Sequence[Mapping[str, Any]]
     events: Mapping[str, Sequence[Mapping[str, Any]]]
-    triggerer: str
 
 
 def publish(mirror: Path, date: str, content: bytes) -> None:
@@ -177,12 +172,6 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
     place = tmp_path_factory.mktemp("rebuild")
     mirror, config = place / "mirror", place / "build.yaml"
     mirror.mkdir()
-    told: list[dict[str, Any]] = []
-
-    def receive(request: http.server.BaseHTTPRequestHandler, body: bytes) -> Any:
-        told.append({"path": request.path, **json.loads(body)})
-        return cloud.json_answer({})
-
     training = str(airflow_processes.training_python())
     connections = {
         name: connection("maskmill", {"command": str(write_command(place / name, python, place))})
@@ -193,17 +182,17 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
         "MASKMILL_POLL_SECONDS": "3",
         "MASKMILL_RETRY_SECONDS": "1",
         "MASKMILL_RETRIES": "2",
-        "MASKMILL_FAILURES_CONN_ID": "receiver",
     }
-    with serving(mirror) as address, cloud.server(receive) as receiver:
-        connections["receiver"] = connection("http", {"path": "/failed"}, host=receiver)
-        with airflow_processes.running(place / "airflow", connections, **variables) as airflow:
-            # Until it is there, the trigger warns, and looks again.
-            write_config(config, address, place / "root")
-            return live(airflow, place, told)
+    with (
+        serving(mirror) as address,
+        airflow_processes.running(place / "airflow", connections, **variables) as airflow,
+    ):
+        # Until it is there, the trigger warns, and looks again.
+        write_config(config, address, place / "root")
+        return live(airflow, place)
 
 
-def live(airflow: airflow_processes.Airflow, place: Path, told: Sequence[Mapping[str, Any]]) -> Story:
+def live(airflow: airflow_processes.Airflow, place: Path) -> Story:
     """Publishes dumps, breaks and mends things; returns what was seen meanwhile."""
     mirror, output = place / "mirror", place / "root"
     hangs, full, pids = place / "hangs", place / "full", place / "pids"
@@ -241,9 +230,7 @@ def live(airflow: airflow_processes.Airflow, place: Path, told: Sequence[Mapping
         republished=republished,
         again=again,
         failure_log=failure_log,
-        told=told,
         events={name: airflow.asset_events(name) for name in names},
-        triggerer=(airflow.home / "triggerer.out").read_text(errors="replace"),
     )
 
 
@@ -265,10 +252,6 @@ def test_a_stage_that_fails_is_tried_again_and_holds_back_what_follows(story: St
     }
     assert story.failed.tasks["examples"]["try_number"] == 3
     assert "File too large" in story.failure_log, "the stage's own sentence is in the task's log"
-    assert f"maskmill_rebuild.examples failed for the dump of {_FIRST}: " in story.failure_log, "the callback's line"
-    (told,) = [told for told in story.told if told["task_id"] == "examples"]
-    assert (told["path"], told["dump"], told["try_number"]) == ("/failed", _FIRST, 3)
-    assert "File too large" in told["reason"]
     assert story.failed.releases == {}
     assert story.failed.latest is None
 
@@ -327,7 +310,3 @@ def test_a_dump_that_is_published_anew_is_built_anew_in_its_own_run(story: Story
     assert story.republished.tasks["train"]["try_number"] == 2
     assert story.republished.latest != story.second.latest
     assert set(story.republished.releases) >= {story.second.latest, story.republished.latest}
-
-
-def test_a_late_rebuild_is_told(story: Story) -> None:
-    assert f"A rebuild is late: dump__{_WIKI}-{_FIRST} of {_REBUILD}" in story.triggerer

@@ -31,14 +31,6 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "out"
 
 
-@pytest.fixture
-def own(tmp_path: Path) -> Path:
-    """The file of a build of this test's own, which is finished."""
-    path = config(tmp_path, tmp_path / "out")
-    assert build(path) == 0
-    return path
-
-
 # ---- one stage after the other
 
 
@@ -49,24 +41,20 @@ def test_stage_after_stage_gives_the_same(built: Path, tmp_path: Path) -> None:
         made = sorted(p.name for p in (tmp_path / "out").iterdir())
         assert made == sorted({"extract": ["text"], "examples": ["examples", "text"]}.get(stage, os.listdir(built)))
     assert contents(tmp_path / "out") == contents(built)
+    before = {part: state_of(tmp_path / "out" / part) for part in ("text", "examples")}
+    assert build(path, "--from=eval") == 0
+    assert {part: state_of(tmp_path / "out" / part) for part in before} == before  # earlier stages are not run
 
 
-def test_stage_after_stage_gives_the_same_release(built: Path, tmp_path: Path) -> None:
-    path, root = config(tmp_path, tmp_path / "out"), Root(tmp_path / "out")
-    for stage in ("extract", "examples", "eval"):
-        assert root.latest is None
-        assert release(path, f"--from={stage}", f"--until={stage}") == 0
-    assert root.latest == root.names[0]
-    assert contents(root.release()) == contents(built)
-
-
-def test_stages_with_a_vocabulary_of_the_build(tmp_path: Path) -> None:
-    whole, staged = tmp_path / "whole", tmp_path / "staged"
+def test_stage_after_stage_gives_the_same_release_with_a_vocabulary_of_its_own(tmp_path: Path) -> None:
+    whole = tmp_path / "whole"
     assert build(config(tmp_path, whole, **LEARNT)) == 0
-    path = config(tmp_path, staged, **LEARNT)
+    path, root = config(tmp_path, tmp_path / "out", **LEARNT), Root(tmp_path / "out")
     for flags in (["--until=extract"], ["--from=vocabulary", "--until=vocabulary"], ["--from=examples"]):
-        assert build(path, *flags) == 0
-    assert contents(staged) == contents(whole)
+        assert root.latest is None
+        assert release(path, *flags) == 0
+    assert root.latest == root.names[0]
+    assert contents(root.release()) == contents(whole)
 
 
 def test_examples_follow_a_vocabulary_that_was_learnt_anew(tmp_path: Path) -> None:
@@ -91,13 +79,6 @@ def test_stages_of_a_build_from_text_that_exists(built: Path, tmp_path: Path) ->
     assert build(path, "--from=eval") == 0
     eval_file = Path("eval") / "eval.tfrecord"
     assert (tmp_path / "out" / eval_file).read_bytes() == (built / eval_file).read_bytes()
-
-
-def test_earlier_stages_are_not_run(own: Path) -> None:
-    out = own.parent / "out"
-    before = {part: state_of(out / part) for part in ("text", "examples")}
-    assert build(own, "--from=eval") == 0
-    assert {part: state_of(out / part) for part in before} == before
 
 
 # ---- refused
@@ -186,72 +167,84 @@ def actions(told: dict[str, Any]) -> dict[str, str]:
     return {stage["name"]: stage["action"] for stage in told["stages"]}
 
 
-def reason(told: dict[str, Any], stage: str) -> str:
-    (found,) = (entry["reason"] for entry in told["stages"] if entry["name"] == stage)
-    assert isinstance(found, str)
-    return found
-
-
 def test_of_nothing_everything_would_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = config(tmp_path, tmp_path / "out")
     told = looked(path, capsys)
     assert actions(told) == {"extract": "run", "examples": "run", "eval": "run"}
-    assert reason(told, "extract") == "no manifest"
+    assert told["stages"][0]["reason"] == "no manifest"
     assert (told["release"], told["inputs"]) == (None, [str(DUMP)])
     told = looked(path, capsys, "--release", "--until=extract")
     assert actions(told) == {"extract": "run"}
     assert (told["latest"], told["becomes_latest"], told["complete"]) == (None, True, False)
+    assert build(path, "--dry_run", "--release", "--quiet") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith(f"release: {tmp_path / 'out' / 'releases' / 'enwiki-2016-05-01-'}")
+    assert "  extract   would run: no manifest" in lines
+    assert lines[-1] == "nothing was run or written."
     assert not (tmp_path / "out").exists()
 
 
-def test_what_is_complete_would_be_reused(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    told = looked(own, capsys)
-    assert set(actions(told).values()) == {"reuse"}
-    assert reason(told, "eval") == "complete"
-
-
-def test_other_parameters_are_named(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    told = looked(own, capsys, "--examples.dupe_factor=2")
-    assert actions(told) == {"extract": "reuse", "examples": "refuse", "eval": "reuse"}
-    assert reason(told, "examples") == "parameters differ: dupe_factor 1, now 2"
-
-
-def test_another_vocabulary_under_the_same_name_is_seen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    vocabulary = tmp_path / "vocab.txt"
-    vocabulary.write_bytes(VOCAB.read_bytes())
-    path = config(tmp_path, tmp_path / "out", examples={"vocab_file": str(vocabulary)})
-    assert build(path) == 0
-    vocabulary.write_bytes(VOCAB.read_bytes() + b"further\n")
-    told = looked(path, capsys)
-    assert actions(told)["examples"] == "refuse"
-    assert "vocab_file: its content changed" in reason(told, "examples")
-
-
-def test_what_is_missing_would_be_made_again(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    next((own.parent / "out" / "examples").glob("part-00000*.tfrecord")).unlink()
-    told = looked(own, capsys)
-    assert actions(told) == {"extract": "reuse", "examples": "resume", "eval": "run"}
-    assert "files are missing or changed" in reason(told, "examples")
-    assert reason(told, "eval") == "examples runs before it"
-
-
-def test_other_inputs_are_seen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    dump = tmp_path / "enwiki-20260301-pages-articles.xml.bz2"
-    shutil.copyfile(DUMP, dump)
-    path = config(tmp_path, tmp_path / "out", extract={"input": str(dump)})
-    assert build(path) == 0
-    with open(dump, "ab") as file:
+def _other_dump(folder: Path) -> None:
+    with open(folder / "enwiki-20260301-pages-articles.xml.bz2", "ab") as file:
         file.write(b"\0")
-    told = looked(path, capsys)
-    assert actions(told) == {"extract": "run", "examples": "run", "eval": "run"}
-    assert reason(told, "extract") == f"inputs changed: {dump}"
 
 
-def test_an_unfinished_stage_would_go_on(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (own.parent / "out" / "examples" / "manifest.json").unlink()
-    told = looked(own, capsys)
-    assert actions(told)["examples"] == "resume"
-    assert reason(told, "examples") == "no manifest; 3 pieces are finished"
+def _other_words(folder: Path) -> None:
+    (folder / "vocab.txt").write_bytes(VOCAB.read_bytes() + b"further\n")
+
+
+def _no_examples_shard(folder: Path) -> None:
+    next((folder / "out" / "examples").glob("part-00000*.tfrecord")).unlink()
+
+
+def _no_examples_manifest(folder: Path) -> None:
+    (folder / "out" / "examples" / "manifest.json").unlink()
+
+
+@pytest.mark.parametrize(
+    ("change", "flags", "expected", "stage", "reason"),
+    [
+        (None, [], "reuse reuse reuse", "eval", "complete"),
+        (None, ["--examples.dupe_factor=2"], "reuse refuse reuse", "examples", "differ: dupe_factor 1, now 2"),
+        (_other_words, [], "reuse refuse reuse", "examples", r"vocab_file: its content changed"),
+        (_no_examples_shard, [], "reuse resume run", "examples", "files are missing or changed"),
+        (_no_examples_shard, [], "reuse resume run", "eval", "examples runs before it"),
+        (_no_examples_manifest, [], "reuse resume run", "examples", "no manifest; 3 pieces are finished"),
+        (_other_dump, [], "run run run", "extract", "inputs changed: .*/enwiki-20260301-pages-articles.xml.bz2"),
+    ],
+)  # fmt: skip
+def test_a_look_at_what_is_there_says_why(
+    looked_at: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    change: Callable[[Path], None] | None,
+    flags: Sequence[str],
+    expected: str,
+    stage: str,
+    reason: str,
+) -> None:
+    here = looked_at.parent / "here"
+    shutil.rmtree(here, ignore_errors=True)
+    shutil.copytree(looked_at, here)  # at one place, because manifests name the paths of inputs
+    if change is not None:
+        change(here)
+    told = looked(here / "build.yaml", capsys, *flags)
+    assert actions(told) == dict(zip(("extract", "examples", "eval"), expected.split(), strict=True))
+    (found,) = (entry["reason"] for entry in told["stages"] if entry["name"] == stage)
+    assert re.search(reason, found), found
+
+
+@pytest.fixture(scope="module")
+def looked_at(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of a folder with a dump, a vocabulary, a build's file and its output, which lay at `here` beside it."""
+    here = tmp_path_factory.mktemp("looked") / "here"
+    here.mkdir()
+    dump, vocabulary = here / "enwiki-20260301-pages-articles.xml.bz2", here / "vocab.txt"
+    shutil.copyfile(DUMP, dump)
+    shutil.copyfile(VOCAB, vocabulary)
+    path = config(here, here / "out", extract={"input": str(dump)}, examples={"vocab_file": str(vocabulary)})
+    assert build(path) == 0
+    return here.rename(here.parent / "kept")
 
 
 def test_a_look_at_a_second_release(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -267,12 +260,3 @@ def test_a_look_at_a_second_release(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert told["removes"] == [first]
     assert release(path, *flags[1:]) == 0
     assert root.names == [told["release"]]
-
-
-def test_a_look_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = config(tmp_path, tmp_path / "out")
-    assert build(path, "--dry_run", "--release", "--quiet") == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith(f"release: {tmp_path / 'out' / 'releases' / 'enwiki-2016-05-01-'}")
-    assert "  extract   would run: no manifest" in lines
-    assert lines[-1] == "nothing was run or written."

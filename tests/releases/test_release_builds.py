@@ -33,99 +33,96 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Root:
     return Root(folder / "out")
 
 
+class Copy:
+    """A copy of that root, and the file of its build."""
+
+    def __init__(self, built: Root, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.root = Root(Path(shutil.copytree(built.path, folder / "out", symlinks=True)))
+        self.folder = folder
+        self.first = str(built.latest)
+        self._capsys = capsys
+
+    def build(self, *flags: str, code: int = 0, **sections: Any) -> str:
+        """Builds a release; returns what was printed."""
+        self._capsys.readouterr()
+        assert release(config(self.folder, self.root.path, **sections), *flags) == code
+        return "".join(self._capsys.readouterr())
+
+
 @pytest.fixture
-def copied(built: Root, tmp_path: Path) -> Root:
-    """A copy of it, whose build file is in tmp_path."""
-    shutil.copytree(built.path, tmp_path / "out", symlinks=True)
-    return Root(tmp_path / "out")
-
-
-def said(capsys: pytest.CaptureFixture[str]) -> str:
-    """What was printed, as one text."""
-    captured = capsys.readouterr()
-    return captured.out + captured.err
+def copy(built: Root, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Copy:
+    return Copy(built, tmp_path, capsys)
 
 
 # ---- what a release is
 
 
-def test_a_release_has_the_bytes_of_a_plain_build(built: Root, tmp_path: Path) -> None:
+def test_a_release_is_a_plain_build_with_a_record(built: Root, tmp_path: Path) -> None:
     assert cli.main(["build", str(config(tmp_path, tmp_path / "plain")), "--direct_num_workers=1"]) == 0
     assert contents(built.release()) == contents(tmp_path / "plain")
-
-
-def test_its_record_tells_what_it_was_made_of(built: Root) -> None:
     record = built.record()
-    name = record["release"]
-    assert built.latest == name == built.names[0]
-    assert record["inputs"] == [
-        {"path": str(DUMP), "bytes": DUMP.stat().st_size, "sha256": record["inputs"][0]["sha256"]}
-    ]
+    assert built.latest == record["release"] == built.names[0]
+    sha256 = hashlib.sha256(DUMP.read_bytes()).hexdigest()
+    assert record["inputs"] == [{"path": str(DUMP), "bytes": DUMP.stat().st_size, "sha256": sha256}]
     assert record["config"]["examples"]["dupe_factor"] == 1
-    assert {stage: facts["directory"] for stage, facts in record["stages"].items()} == {
-        "extract": "text", "examples": "examples", "eval": "eval"
-    }  # fmt: skip
+    folders = {"extract": "text", "examples": "examples", "eval": "eval"}
+    assert {stage: facts["directory"] for stage, facts in record["stages"].items()} == folders
     for facts in record["stages"].values():
         manifest = (built.release() / facts["directory"] / "manifest.json").read_bytes()
         assert facts["manifest_sha256"] == hashlib.sha256(manifest).hexdigest()
     assert json.loads((built.path / "latest.json").read_text())["fingerprint"] == record["fingerprint"]
 
 
-def test_a_complete_release_never_changes(copied: Root, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    before = state_of(copied.release())
-    assert release(config(tmp_path, copied.path)) == 0
-    assert "is complete; nothing to do" in said(capsys)
-    assert state_of(copied.release()) == before
+def test_a_complete_release_never_changes_and_its_pointers_are_made_again(copy: Copy) -> None:
+    before = state_of(copy.root.release())
+    for lost in (None, "latest", "latest.json"):
+        if lost is not None:
+            (copy.root.path / lost).unlink()
+        assert "is complete; nothing to do" in copy.build()
+        assert state_of(copy.root.release()) == before
+        assert copy.root.latest == copy.first
 
 
-def test_a_lost_pointer_and_a_lost_link_are_made_again(copied: Root, tmp_path: Path) -> None:
-    name = copied.latest
-    path = config(tmp_path, copied.path)
-    for lost in ("latest", "latest.json"):
-        (copied.path / lost).unlink()
-        assert release(path) == 0
-        assert copied.latest == name
-
-
-def test_a_second_release_has_the_same_bytes(built: Root, copied: Root, tmp_path: Path) -> None:
-    first = copied.latest
-    assert release(config(tmp_path, copied.path), "--release.date=2016-06-01") == 0
-    second = copied.latest
-    assert second != first
-    assert contents(copied.release(second)) == contents(built.release())
+def test_a_release_whose_removal_was_killed_is_built_anew(built: Root, copy: Copy) -> None:
+    directory = copy.root.release()
+    (directory / "release.json").unlink()
+    shutil.rmtree(directory / "examples")
+    next((directory / "text").glob("part-*")).unlink()
+    copy.build()
+    assert contents(directory) == contents(built.release())
+    assert copy.root.latest == copy.first
 
 
 # ---- which one is the latest
 
 
-def test_an_older_dump_does_not_become_the_latest(
-    copied: Root, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    latest = copied.latest
-    assert latest is not None
-    assert release(config(tmp_path, copied.path), "--release.date=2015-01-01") == 0
-    assert f"{latest} stays the latest, because it is newer" in said(capsys)
-    assert copied.latest == latest
-    assert len(copied.names) == 2
+def test_the_newer_dump_is_the_latest_and_has_the_same_bytes(built: Root, copy: Copy) -> None:
+    copy.build("--release.date=2016-06-01")
+    second = copy.root.latest
+    assert second != copy.first
+    assert contents(copy.root.release(second)) == contents(built.release())
+    assert f"{second} stays the latest, because it is newer" in copy.build("--release.date=2015-01-01")
+    assert copy.root.latest == second
+    assert len(copy.root.names) == 3  # nothing is removed without keep
 
 
-def test_of_one_date_the_one_made_last_is_the_latest(
-    copied: Root, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path, first = config(tmp_path, copied.path), copied.latest
-    assert release(path, "--eval.num_examples_to_pick=5") == 0
-    second = copied.latest
-    assert second != first
-    capsys.readouterr()
-    assert release(path) == 0  # the first one is complete
-    assert f"{second} stays the latest" in said(capsys)
-    assert copied.latest == second
-    # The run that made the second one may have been killed behind its record.
-    latest = json.loads((copied.path / "latest.json").read_text())
-    latest |= {"release": first, "path": f"releases/{first}", "fingerprint": copied.record(first)["fingerprint"]}
-    (copied.path / "latest.json").write_text(json.dumps(latest))
-    assert release(path, "--eval.num_examples_to_pick=5") == 0
-    assert copied.latest == second
+def test_of_one_date_the_one_made_last_is_the_latest(copy: Copy) -> None:
+    other = "--eval.num_examples_to_pick=5"
+    copy.build(other)
+    second = copy.root.latest
+    assert second != copy.first
+    assert f"{second} stays the latest" in copy.build()  # the first one is complete
+    assert copy.root.latest == second
+    # The run that made the second one may have been killed after its record.
+    latest = json.loads((copy.root.path / "latest.json").read_text())
+    fingerprint = copy.root.record(copy.first)["fingerprint"]
+    latest |= {"release": copy.first, "path": f"releases/{copy.first}", "fingerprint": fingerprint}
+    (copy.root.path / "latest.json").write_text(json.dumps(latest))
+    copy.build(other)
+    assert copy.root.latest == second
+
+
+# ---- inputs that change
 
 
 def test_a_dump_that_was_replaced_is_another_release(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -134,7 +131,7 @@ def test_a_dump_that_was_replaced_is_another_release(tmp_path: Path, capsys: pyt
     root, path = Root(tmp_path / "out"), config(tmp_path, tmp_path / "out", extract={"input": str(dump)})
     assert release(path, "--until=extract") == 0
     with open(dump, "ab") as file:
-        file.write(b"\0" * 8)  # behind the last stream
+        file.write(b"\0" * 8)  # after the last stream
     (first,) = root.names
     capsys.readouterr()
     assert cli.main(["build", str(path), "--release", "--dry_run", "--json", "--quiet"]) == 0
@@ -162,7 +159,7 @@ def test_a_dump_that_is_replaced_meanwhile_does_not_bear_the_old_name(
     assert root.latest != wrong
 
 
-def test_a_part_that_vanishes_behind_the_plan_ends_the_build(
+def test_a_part_that_vanishes_after_the_plan_ends_the_build(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     texts = [tmp_path / f"enwiki-20260301-part{k}.txt" for k in range(3)]
@@ -192,35 +189,17 @@ def test_a_part_that_vanishes_behind_the_plan_ends_the_build(
 # ---- clean-up
 
 
-def test_keep_leaves_the_newest_and_what_is_pinned(copied: Root, tmp_path: Path) -> None:
-    path, first = config(tmp_path, copied.path, release={"keep": 1, "keep_days": 0}), copied.latest
-    assert first is not None
-    (copied.release(first) / "keep").write_text("the paper's data")
-    assert release(path, "--release.date=2016-06-01") == 0
-    assert release(path, "--release.date=2016-07-01") == 0
-    assert copied.names == [first, copied.latest]
-    (copied.release(first) / "keep").unlink()
-    assert release(path, "--release.date=2016-07-01") == 0  # complete; but what was pinned is removed now
-    assert copied.names == [copied.latest]
-
-
-def test_a_young_release_stays(copied: Root, tmp_path: Path) -> None:
-    path, first = config(tmp_path, copied.path), copied.latest
-    assert release(path, "--release.date=2016-06-01", "--keep=1") == 0
-    assert copied.names == [first, copied.latest]
-
-
-def test_nothing_is_removed_without_keep(copied: Root, tmp_path: Path) -> None:
-    assert release(config(tmp_path, copied.path), "--release.date=2016-06-01") == 0
-    assert len(copied.names) == 2
-
-
-def test_a_release_that_is_not_complete_removes_nothing(copied: Root, tmp_path: Path) -> None:
-    path = config(tmp_path, copied.path, release={"keep": 1, "keep_days": 0})
-    assert release(path, "--release.date=2016-06-01", "--until=examples") == 0
-    assert len(copied.names) == 2
-    assert release(path, "--release.date=2016-06-01", "--from=eval") == 0
-    assert copied.names == [copied.latest]
+def test_keep_leaves_the_newest_and_what_is_pinned_or_young(copy: Copy) -> None:
+    copy.build("--release.date=2016-06-01", "--keep=1")  # the first one is young
+    old = {"keep": 1, "keep_days": 0}
+    (copy.root.release(copy.first) / "keep").write_text("the paper's data")
+    copy.build("--release.date=2016-07-01", "--until=examples", release=old)
+    assert len(copy.root.names) == 3  # what is not complete removes nothing
+    copy.build("--release.date=2016-07-01", "--from=eval", release=old)
+    assert copy.root.names == [copy.first, copy.root.latest]
+    (copy.root.release(copy.first) / "keep").unlink()
+    copy.build("--release.date=2016-07-01", release=old)  # complete; but what was pinned is removed now
+    assert copy.root.names == [copy.root.latest]
 
 
 # ---- two at once
@@ -232,65 +211,36 @@ def name_of(root: Root) -> ReleaseName:
     return name
 
 
-@pytest.fixture
-def unfinished(tmp_path: Path) -> Root:
-    """A root with a release that lacks its last stage; its build file is in tmp_path."""
-    assert release(config(tmp_path, tmp_path / "out"), "--until=examples") == 0
-    return Root(tmp_path / "out")
-
-
-def test_a_second_build_says_who_builds(unfinished: Root, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = config(tmp_path, unfinished.path)
-    with locks.hold(str(unfinished.path), name_of(unfinished), owner="the night shift"):
-        before = state_of(unfinished.release())
-        capsys.readouterr()
-        assert release(path) == cli.FAILED
-        (line,) = capsys.readouterr().err.splitlines()
-        assert "is held by the night shift since" in line
-        assert state_of(unfinished.release()) == before
-    assert release(path) == 0
-
-
-def test_a_second_build_waits(unfinished: Root, tmp_path: Path) -> None:
-    path = config(tmp_path, unfinished.path)
-    with locks.hold(str(unfinished.path), name_of(unfinished), owner="the night shift"):
-        waiting = subprocess.Popen(command(path, "--release.wait=5"), cwd=ROOT, stderr=subprocess.PIPE, text=True)
-        assert waiting.stderr is not None
-        assert "held by the night shift" in waiting.stderr.readline()
-        assert unfinished.latest is None
-    waiting.communicate()
-    assert waiting.returncode == 0
-    assert unfinished.latest == unfinished.names[0]
-
-
-def test_the_same_owner_takes_over(unfinished: Root, tmp_path: Path) -> None:
-    path = config(tmp_path, unfinished.path)
-    # An attempt of the same step that the scheduler gave up, and that still lives.
-    with locks.hold(str(unfinished.path), name_of(unfinished), owner="dag run 1") as lock:
-        assert release(path, "--owner=dag run 2") == cli.FAILED
-        assert unfinished.latest is None
-        assert release(path, "--owner=dag run 1") == 0
-        with pytest.raises(RunFailedError, match="taken over"):
-            lock.check()
-
-
 def command(path: Path, *flags: str) -> list[str]:
     return [sys.executable, "-m", "maskmill", "build", str(path), "--release", "--direct_num_workers=1", *flags]
 
 
-def test_two_processes_build_one_release(built: Root, tmp_path: Path) -> None:
-    root, path = Root(tmp_path / "out"), config(tmp_path, tmp_path / "out")
-    processes = [
-        subprocess.Popen(
-            command(path, "--release.wait=5"), cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+def test_a_second_build_says_who_builds_waits_or_takes_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, root = config(tmp_path, tmp_path / "out"), Root(tmp_path / "out")
+    assert release(path, "--until=extract") == 0
+    with locks.hold(str(root.path), name_of(root), owner="the night shift"):
+        before = state_of(root.release())
+        capsys.readouterr()
+        assert release(path) == cli.FAILED
+        (line,) = capsys.readouterr().err.splitlines()
+        assert "is held by the night shift since" in line
+        assert state_of(root.release()) == before
+        waiting = subprocess.Popen(
+            command(path, "--release.wait=5", "--until=examples"), cwd=ROOT, stderr=subprocess.PIPE, text=True
         )
-        for _ in range(2)
-    ]
-    outputs = [process.communicate() for process in processes]
-    assert [process.returncode for process in processes] == [0, 0], outputs
-    assert sum("nothing to do" in out for out, _ in outputs) == 1
-    assert contents(root.release()) == contents(built.release())
-    assert root.latest == built.latest
+        assert waiting.stderr is not None
+        assert "held by the night shift" in waiting.stderr.readline()
+    waiting.communicate()
+    assert waiting.returncode == 0
+    assert (root.release() / "examples" / "manifest.json").exists()
+    # An attempt of the same step that the scheduler gave up, and that still lives.
+    with locks.hold(str(root.path), name_of(root), owner="dag run 1") as lock:
+        assert release(path, "--owner=dag run 2") == cli.FAILED
+        assert root.latest is None
+        assert release(path, "--owner=dag run 1") == 0
+        with pytest.raises(RunFailedError, match="taken over"):
+            lock.check()
+    assert root.latest == root.names[0]
 
 
 @pytest.mark.parametrize("pieces", [1, 6])
@@ -307,13 +257,3 @@ def test_a_killed_build_goes_on(pieces: int, built: Root, tmp_path: Path) -> Non
     assert release(path) == 0  # the lock of a dead process does not count
     assert contents(root.release()) == contents(built.release())
     assert root.latest == built.latest
-
-
-def test_a_release_whose_removal_was_killed_is_built_anew(built: Root, copied: Root, tmp_path: Path) -> None:
-    directory = copied.release()
-    (directory / "release.json").unlink()
-    shutil.rmtree(directory / "examples")
-    next((directory / "text").glob("part-*")).unlink()
-    assert release(config(tmp_path, copied.path)) == 0
-    assert contents(directory) == contents(built.release())
-    assert copied.latest == built.latest

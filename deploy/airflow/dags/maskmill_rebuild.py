@@ -6,22 +6,13 @@ date. `maskmill_rebuild` has one task for each stage. Start it by hand for an ol
 Edit the lines below, or set the variables in the environment of all of Airflow's processes.
 """
 
-import json
 import os
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
-import yaml
 from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
-from airflow.sdk import Asset, AssetWatcher, AsyncCallback, DeadlineAlert, DeadlineReference, chain, dag, task
-from maskmill_airflow.callbacks import TellFailure, tell_late
-from maskmill_airflow.operators.maskmill import (
-    MaskmillDownloadOperator,
-    MaskmillPlanOperator,
-    MaskmillStageOperator,
-    MaskmillTrainOperator,
-)
+from airflow.sdk import Asset, AssetWatcher, chain, dag, task
+from maskmill_airflow.operators.maskmill import MaskmillDownloadOperator, MaskmillStageOperator, MaskmillTrainOperator
 from maskmill_airflow.triggers.new_dump import NewDumpTrigger
 
 # The build's file, with the sections `release`, `watch` and, for the last task, `train`.
@@ -31,20 +22,9 @@ STAGES = os.environ.get("MASKMILL_STAGES", "extract,examples,eval").split(",")
 TRAINS = os.environ.get("MASKMILL_TRAINS", "true") == "true"
 # Where the stages run: nothing for this machine, or a connection to a Flink cluster or with Beam's flags.
 RUNNER = os.environ.get("MASKMILL_RUNNER_CONN_ID") or None
-# Who is told of failures: a connection of the type http, or nothing for the log alone.
-FAILURES = os.environ.get("MASKMILL_FAILURES_CONN_ID") or None
-# Stages on Dataflow: the gs:// path of the Flex Template's file (deploy/dataflow), and where it is launched.
-TEMPLATE = os.environ.get("MASKMILL_FLEX_TEMPLATE") or None
-PROJECT = os.environ.get("MASKMILL_PROJECT", "")
-REGION = os.environ.get("MASKMILL_REGION", "")
-# A FlexTemplateRuntimeEnvironment as JSON: machineType, maxWorkers, serviceAccountEmail, tempLocation, ….
-JOB_ENVIRONMENT = json.loads(os.environ.get("MASKMILL_JOB_ENVIRONMENT", "{}"))
-JOB_POLL_SECONDS = int(os.environ.get("MASKMILL_JOB_POLL_SECONDS", "60"))
 POLL_SECONDS = float(os.environ.get("MASKMILL_POLL_SECONDS", "3600"))
 RETRY_SECONDS = float(os.environ.get("MASKMILL_RETRY_SECONDS", "300"))
 RETRIES = int(os.environ.get("MASKMILL_RETRIES", "3"))
-# So many days after a dump's date its checkpoint should be there; Wikimedia needs about two weeks for a dump of enwiki.
-LATE_AFTER = timedelta(days=float(os.environ.get("MASKMILL_LATE_DAYS", "21")))
 
 # How many stages and trainings run at a time, those of all DAGs together; install.sh makes these pools.
 POOL, TRAINING_POOL = "maskmill", "maskmill_training"
@@ -62,7 +42,6 @@ DEFAULTS: dict[str, Any] = {
     "retry_delay": timedelta(seconds=RETRY_SECONDS),
     "retry_exponential_backoff": 2.0,
     "max_retry_delay": timedelta(hours=2),
-    "on_failure_callback": TellFailure(FAILURES),
 }
 
 
@@ -91,63 +70,19 @@ def maskmill_new_dumps() -> None:
     ).expand_kwargs(read_events())
 
 
-def stage_tasks() -> list[Any]:
-    """A task for each stage, here or where the runner's connection says; the last one completes the release."""
-    return [
-        MaskmillStageOperator(
-            task_id=stage,
-            stage=stage,
-            config=CONFIG,
-            runner_conn_id=RUNNER,
-            pool=POOL,
-            outlets=[DATA_SET] if stage == STAGES[-1] else [],
-        )
-        for stage in STAGES
-    ]
-
-
-def dataflow_tasks() -> list[Any]:
-    """A job of the Flex Template for all stages, which the triggerer awaits, and a task that completes the release."""
-    from airflow.providers.google.cloud.operators.dataflow import DataflowStartFlexTemplateOperator
-    from maskmill_airflow.dataflow import launch_body
-
-    @task
-    def describe_job(plan: dict[str, Any]) -> dict[str, Any]:
-        """The request that launches the template."""
-        build = yaml.safe_load(Path(CONFIG).read_text(encoding="utf-8"))
-        return launch_body(build, plan, template=str(TEMPLATE), environment=JOB_ENVIRONMENT)
-
-    plan = MaskmillPlanOperator(task_id="plan", config=CONFIG)
-    body: Any = describe_job(plan.output)
-    job = DataflowStartFlexTemplateOperator(
-        task_id="dataflow",
-        body=body,
-        project_id=PROJECT,
-        location=REGION,
-        deferrable=True,
-        poll_sleep=JOB_POLL_SECONDS,
-        pool=POOL,
+def stage_task(stage: str) -> MaskmillStageOperator:
+    """A task for a stage, here or where the runner's connection says; the last one completes the release."""
+    outlets = [DATA_SET] if stage == STAGES[-1] else []
+    return MaskmillStageOperator(
+        task_id=stage, stage=stage, config=CONFIG, runner_conn_id=RUNNER, pool=POOL, outlets=outlets
     )
-    stage = STAGES[-1]
-    complete = MaskmillStageOperator(task_id="complete", stage=stage, config=CONFIG, pool=POOL, outlets=[DATA_SET])
-    return [plan, body, job, complete]
 
 
-@dag(
-    schedule=None,
-    max_active_runs=1,
-    catchup=False,
-    default_args=DEFAULTS,
-    # Not DAGRUN_QUEUED_AT: Airflow 3.3.2 cannot clear the tasks of a run that has such a deadline.
-    deadline=DeadlineAlert(
-        reference=DeadlineReference.DAGRUN_LOGICAL_DATE, interval=LATE_AFTER, callback=AsyncCallback(tell_late)
-    ),
-    tags=["maskmill"],
-)
+@dag(schedule=None, max_active_runs=1, catchup=False, default_args=DEFAULTS, tags=["maskmill"])
 def maskmill_rebuild() -> None:
     """Downloads a dump, builds its release stage by stage, and trains on it."""
     tasks: list[Any] = [MaskmillDownloadOperator(task_id="download", config=CONFIG, pool=POOL)]
-    tasks += dataflow_tasks() if TEMPLATE else stage_tasks()
+    tasks += map(stage_task, STAGES)
     if TRAINS:
         tasks.append(MaskmillTrainOperator(task_id="train", config=CONFIG, pool=TRAINING_POOL, outlets=[CHECKPOINT]))
     chain(*tasks)

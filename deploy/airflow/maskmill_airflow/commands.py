@@ -68,11 +68,6 @@ def build_stage(
     ]
 
 
-def plan(config: str, *, dump: str | None, flags: Sequence[str] = ()) -> list[str]:
-    """The arguments that say, as JSON, what a build of a release would do."""
-    return ["build", config, "--release", "--dry_run", "--json", *(["--dump", dump] if dump else []), *flags]
-
-
 def download(config: str, *, dump: str | None, flags: Sequence[str] = ()) -> list[str]:
     """The arguments that download a dump."""
     return ["watch", config, "--download_only", *(["--dump", dump] if dump else []), "--log_format", "json", *flags]

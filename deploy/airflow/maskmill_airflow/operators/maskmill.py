@@ -68,20 +68,6 @@ class MaskmillDownloadOperator(MaskmillOperator):
         return commands.last_object(printed)
 
 
-class MaskmillPlanOperator(MaskmillOperator):
-    """Finds out what a build of a dump's release would do: `maskmill build CONFIG --release --dry_run --json`.
-
-    Returns that JSON, the release's name and directory among it.
-    """
-
-    def execute(self, context: Context) -> dict[str, Any]:
-        """Makes the plan."""
-        plan = commands.last_object(self.run_command(commands.plan(self.config, dump=self.dump, flags=self.flags)))
-        if plan is None:
-            raise AirflowFailException(f"maskmill build {self.config} --dry_run --json printed no JSON.")
-        return plan
-
-
 class MaskmillStageOperator(MaskmillOperator):
     """Builds one stage of a dump's release. Returns the build's last event, whose release each outlet's event carries.
 
