@@ -6,7 +6,7 @@
     deploy/flink/cluster.py stop
 
 Run it with the Python in which maskmill is installed, because Flink starts its Python workers with the same Python. The
-first start downloads Flink (with pip) and Beam's job server (with Maven) into a cache directory.
+first start downloads Flink (with pip) and builds Beam's job server (with Maven) in a cache directory.
 """
 
 import argparse
@@ -26,7 +26,6 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +74,7 @@ class ClusterError(Exception):
     """The cluster cannot be fetched, started or described; the message is one sentence.
 
     Attributes:
-      out_of_reach: a tool is missing, or a registry does not answer or does not have the artifact.
+      out_of_reach: a tool is missing, or a registry does not answer.
     """
 
     def __init__(self, message: str, *, out_of_reach: bool = False) -> None:
@@ -83,82 +82,41 @@ class ClusterError(Exception):
         self.out_of_reach = out_of_reach
 
 
-@dataclasses.dataclass(frozen=True)
-class Download:
-    """Flink and a matching job server in the cache."""
-
-    flink_version: str  # as Beam names it: major.minor
-    directory: Path
-
-    @property
-    def job_server(self) -> Path:
-        """Path of Beam's job server."""
-        return self.directory / "job-server.jar"
-
-    def unsent_job_server(self) -> Path:
-        """The job server at a path from which it does not send itself to Flink with each job.
-
-        It sends its class path, 157 MB, but for paths that contain these two folders (Beam's PipelineResources.java).
-        It follows symbolic links, so this is a hard one.
-        """
-        link = self.directory / "gradle" / "wrapper" / self.job_server.name
-        link.parent.mkdir(parents=True, exist_ok=True)
-        link.unlink(missing_ok=True)  # it may be one of a job server that was replaced
-        with contextlib.suppress(FileExistsError):  # another start has just made it
-            os.link(self.job_server, link)
-        return link
-
-    @property
-    def libraries(self) -> Path:
-        """Directory of Flink's jars."""
-        return self.directory / "lib"
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether both parts exist. Each part gets its name only when it is complete."""
-        return self.job_server.exists() and self.libraries.exists()
+DOWNLOAD = CACHE / "1.19"
+LIBRARIES = DOWNLOAD / "lib"  # Flink's jars
+JOB_SERVER = DOWNLOAD / "job-server.jar"
 
 
-def fetch(flink_version: str = "") -> Download:
-    """Downloads Flink and Beam's job server into the cache, unless they are there.
+def fetch() -> None:
+    """Downloads Flink and builds Beam's job server, unless they are there; each gets its name when it is complete.
 
-    The job server of the installed Beam is preferred. If Maven does not have it, job-server/pom.xml builds one from the
-    artifact of Beam's Flink runner. Its Beam version differs, but it speaks the same protocol.
-
-    flink_version: as Beam names it, of a job server that is published; empty: 1.20, or the one that is built.
+    job-server/pom.xml builds the job server from Beam's runner for Flink 1.19. The Beam version of that differs from
+    the installed one, but it speaks the same protocol.
 
     Raises:
-      ClusterError: Java or Maven is missing, a registry is out of reach, or no such job server is published.
+      ClusterError: Java or Maven is missing, or a registry is out of reach.
     """
-    beam = metadata.version("apache-beam")
-    published = Download(flink_version or "1.20", CACHE / f"{flink_version or '1.20'}-beam-{beam}")
-    bundled = Download("1.19", CACHE / "1.19-bundled")
-    for download in (published,) if flink_version else (published, bundled):
-        if download.is_complete:
-            return download
-    for tool in ("java", "mvn"):
-        if shutil.which(tool) is None:
-            raise ClusterError(f"{tool} is not on the PATH; install Java 11 or 17 and Maven.", out_of_reach=True)
-    published.directory.mkdir(parents=True, exist_ok=True)
-    try:
-        if not published.job_server.exists():
-            artifact = f"org.apache.beam:beam-runners-flink-{published.flink_version}-job-server:{beam}"
-            _copy_job_server(artifact, published.job_server)
-        download = published
-    except _NotPublishedError as error:
-        if flink_version:
-            published.directory.rmdir()
-            raise ClusterError(
-                f"Maven has no job server of Beam {beam} for Flink {flink_version}; name another version, or leave "
-                "--flink_version out."
-            ) from error
-        download = bundled
-        download.directory.mkdir(parents=True, exist_ok=True)
-        if not download.job_server.exists():
-            _bundle_job_server(download.job_server)
-    if not download.libraries.exists():
-        _copy_flink(download)
-    return download
+    if not JOB_SERVER.exists():
+        for tool in ("java", "mvn"):
+            if shutil.which(tool) is None:
+                raise ClusterError(f"{tool} is not on the PATH; install Java 11 or 17 and Maven.", out_of_reach=True)
+        DOWNLOAD.mkdir(parents=True, exist_ok=True)
+        _build_job_server()
+    if not LIBRARIES.exists():
+        _copy_flink()
+
+
+def unsent_job_server() -> Path:
+    """The job server at a path from which it does not send itself to Flink with each job.
+
+    It sends its class path, 157 MB, but for paths that contain these two folders (Beam's PipelineResources.java).
+    It follows symbolic links, so this is a hard one.
+    """
+    link = DOWNLOAD / "gradle" / "wrapper" / JOB_SERVER.name
+    link.parent.mkdir(parents=True, exist_ok=True)
+    with contextlib.suppress(FileExistsError):
+        os.link(JOB_SERVER, link)
+    return link
 
 
 # How Maven and pip say that they reached no registry, as opposed to a fault in what they were asked to do.
@@ -169,27 +127,13 @@ _UNREACHABLE = re.compile(
 _ESCAPE_SEQUENCE = re.compile(r"\x1b\[[0-9;]*m")
 
 
-class _NotPublishedError(Exception):
-    """Maven's registry answers, but does not have the artifact."""
-
-
-def _maven(*arguments: str) -> None:
-    command = ["mvn", "-B", "-q", "-Dstyle.color=never", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise _maven_error(done.stdout + done.stderr)
-
-
-def _maven_error(output: str) -> Exception:
-    """What Maven's output says of its failure: an artifact that is not published, or another cause."""
+def _maven_error(output: str) -> ClusterError:
+    """What Maven's output says of its failure."""
     # Wrappers of Maven may colour its lines all the same where TERM names a terminal, even into a pipe.
     plain = _ESCAPE_SEQUENCE.sub("", output)
     errors = [line.removeprefix("[ERROR]").strip() for line in plain.splitlines() if line.startswith("[ERROR]")]
     causes = [error for error in errors if error] or [plain.strip() or "it printed nothing"]
-    for cause in causes:
-        if "Could not find artifact" in cause or "was not found in" in cause:
-            return _NotPublishedError(cause)
-    return ClusterError(f"Maven failed: {causes[0]}", out_of_reach=any(_UNREACHABLE.search(c) for c in causes))
+    return ClusterError(f"Maven failed: {causes[0]}", out_of_reach=any(_UNREACHABLE.search(cause) for cause in causes))
 
 
 def _pip_error(output: str) -> ClusterError:
@@ -207,27 +151,19 @@ def _renamed_into_place(path: Path) -> Iterator[Path]:
         incomplete.rename(path)
 
 
-def _copy_job_server(artifact: str, path: Path) -> None:
-    with _renamed_into_place(path) as incomplete:
-        goal = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
-        _maven(goal, f"-Dartifact={artifact}", f"-DoutputDirectory={incomplete.parent}")
-        next(incomplete.parent.glob("*.jar")).rename(incomplete)
-
-
-def _bundle_job_server(path: Path) -> None:
-    with _renamed_into_place(path) as incomplete:
+def _build_job_server() -> None:
+    with _renamed_into_place(JOB_SERVER) as incomplete:
         shutil.copy(HERE / "job-server" / "pom.xml", incomplete.parent)
-        try:
-            _maven("-f", str(incomplete.parent / "pom.xml"), "package")
-        except _NotPublishedError as error:
-            raise ClusterError(f"Maven lacks a part of the job server: {error}", out_of_reach=True) from error
+        command = ["mvn", "-B", "-q", "-Dstyle.color=never", "-f", str(incomplete.parent / "pom.xml"), "package"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise _maven_error(done.stdout + done.stderr)
         next((incomplete.parent / "target").glob("flink-job-server-*.jar")).rename(incomplete)
 
 
-def _copy_flink(download: Download) -> None:
-    with _renamed_into_place(download.libraries) as incomplete:
-        requirement = f"apache-flink-libraries=={download.flink_version}.*"
-        folder = str(incomplete.parent)
+def _copy_flink() -> None:
+    with _renamed_into_place(LIBRARIES) as incomplete:
+        folder, requirement = str(incomplete.parent), "apache-flink-libraries==1.19.*"
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder, requirement]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
@@ -243,17 +179,13 @@ def _copy_flink(download: Download) -> None:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Settings:
-    """The size of a cluster. Memory is in Flink's notation; a TaskManager's does not include its Python workers.
-
-    flink_version: as `fetch` takes it.
-    """
+    """The size of a cluster. Memory is in Flink's notation; a TaskManager's does not include its Python workers."""
 
     taskmanagers: int = 2
     slots: int = 2
     rest_port: int = 8081
     jobmanager_memory: str = "1g"
     taskmanager_memory: str = "1200m"
-    flink_version: str = ""
 
 
 class Cluster:
@@ -271,12 +203,12 @@ class Cluster:
         """
         if any(self.status().values()):
             raise ClusterError(f"{self.directory}: a cluster runs here already; stop it first.")
-        download = fetch(settings.flink_version)
+        fetch()
         configuration = self._configure(settings)
-        self._write(download, settings, {})
+        self._write(settings=dataclasses.asdict(settings), processes={})
         try:
-            self._start_jobmanager(download)
-            self._start_job_server(download, settings)
+            self._start_jobmanager()
+            self._start_job_server(settings)
             for number in range(1, settings.taskmanagers + 1):
                 self.start_taskmanager(number)
             self._wait(settings, f"see the logs in {configuration.parent / 'log'}")
@@ -284,38 +216,32 @@ class Cluster:
             self.stop()
             raise
 
-    def _start_jobmanager(self, download: Download) -> None:
-        options = _resources(download, "GET_JM_RESOURCE_PARAMS", self.directory / "conf")
+    def _start_jobmanager(self) -> None:
+        options = _resources("GET_JM_RESOURCE_PARAMS", self.directory / "conf")
         entry = "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint"
-        self._launch("jobmanager", download, options, entry, "--executionMode", "cluster")
+        self._launch("jobmanager", options, entry, "--executionMode", "cluster")
 
-    def _start_job_server(self, download: Download, settings: Settings) -> None:
+    def _start_job_server(self, settings: Settings) -> None:
         """Starts Beam's job server, which takes the jobs of all commands: each would start one of its own otherwise."""
         port = _free_port()
-        self._state.write_text(json.dumps(self._read() | {"job_port": port}, indent=1))
+        self._write(job_port=port)
         # The cluster has Beam's classes on its class path.
-        java = ["java", *JAVA_LIGHT_OPTIONS, "-jar", str(download.unsent_job_server())]
+        java = ["java", *JAVA_LIGHT_OPTIONS, "-jar", str(unsent_job_server())]
         ports = [f"--job-port={port}", "--artifact-port=0", "--expansion-port=-1"]
         places = [f"--flink-master=localhost:{settings.rest_port}", f"--artifacts-dir={self.directory / 'tmp'}"]
         self._spawn("jobserver", [*java, *ports, *places])
 
     def start_taskmanager(self, number: int) -> None:
         """Starts another TaskManager, or one that has ended."""
-        state = self._read()
-        download = Download(state["flink_version"], Path(state["download"]))
-        options = _resources(download, "GET_TM_RESOURCE_PARAMS", self.directory / "conf")
-        self._launch(
-            f"taskmanager-{number}", download, options, "org.apache.flink.runtime.taskexecutor.TaskManagerRunner"
-        )
+        options = _resources("GET_TM_RESOURCE_PARAMS", self.directory / "conf")
+        self._launch(f"taskmanager-{number}", options, "org.apache.flink.runtime.taskexecutor.TaskManagerRunner")
 
-    def _launch(
-        self, name: str, download: Download, options: tuple[list[str], list[str]], entry: str, *arguments: str
-    ) -> None:
+    def _launch(self, name: str, options: tuple[list[str], list[str]], entry: str, *arguments: str) -> None:
         java, dynamic = options
         configuration = self.directory / "conf"
         log4j = f"-Dlog4j.configurationFile=file:{configuration / 'log4j.properties'}"
         # Flink's own jars come first, because the job server's jar contains another build of the same classes.
-        class_path = f"{download.libraries}/*:{download.job_server}"
+        class_path = f"{LIBRARIES}/*:{JOB_SERVER}"
         command = ["java", *java, *JAVA_LIGHT_OPTIONS, *JAVA_17_OPTIONS, log4j, "-cp", class_path, entry]
         self._spawn(name, [*command, "--configDir", str(configuration), *arguments, *dynamic])
 
@@ -326,10 +252,9 @@ class Cluster:
             process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
             )
-        state = self._read()
         # A later process may get the same id; the time of creation tells them apart.
-        state["processes"][name] = [process.pid, psutil.Process(process.pid).create_time()]
-        self._state.write_text(json.dumps(state, indent=1))
+        created = psutil.Process(process.pid).create_time()
+        self._write(processes=self._read()["processes"] | {name: [process.pid, created]})
 
     def _configure(self, settings: Settings) -> Path:
         configuration = self.directory / "conf"
@@ -421,7 +346,7 @@ class Cluster:
                 process.kill()
         psutil.wait_procs(alive, timeout=15)
         if self._state.exists():
-            self._write_processes({})
+            self._write(processes={})
 
     def flags(self) -> list[str]:
         """The flags with which a maskmill command runs on this cluster.
@@ -447,17 +372,8 @@ class Cluster:
         state: dict[str, Any] = json.loads(self._state.read_text())
         return state
 
-    def _write(self, download: Download, settings: Settings, processes: dict[str, Any]) -> None:
-        state = {
-            "flink_version": download.flink_version,
-            "download": str(download.directory),
-            "settings": dataclasses.asdict(settings),
-            "processes": processes,
-        }
-        self._state.write_text(json.dumps(state, indent=1))
-
-    def _write_processes(self, processes: dict[str, Any]) -> None:
-        self._state.write_text(json.dumps(self._read() | {"processes": processes}, indent=1))
+    def _write(self, **changed: Any) -> None:
+        self._state.write_text(json.dumps(self._read() | changed, indent=1))
 
 
 def _children(process: psutil.Process) -> list[psutil.Process]:
@@ -468,9 +384,9 @@ def _children(process: psutil.Process) -> list[psutil.Process]:
     return children
 
 
-def _resources(download: Download, command: str, configuration: Path) -> tuple[list[str], list[str]]:
+def _resources(command: str, configuration: Path) -> tuple[list[str], list[str]]:
     """Memory options for Java and for Flink, computed by Flink's own tool, so that they match each other."""
-    jars = f"{next(download.libraries.glob('flink-dist*.jar'))}:{next(download.libraries.glob('bash-java-utils*.jar'))}"
+    jars = f"{next(LIBRARIES.glob('flink-dist*.jar'))}:{next(LIBRARIES.glob('bash-java-utils*.jar'))}"
     tool = ["java", "-cp", jars, "org.apache.flink.runtime.util.bash.BashJavaUtils", command]
     done = subprocess.run([*tool, "--configDir", str(configuration)], capture_output=True, text=True, check=False)
     prefix = "BASH_JAVA_UTILS_EXEC_RESULT:"
@@ -506,7 +422,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     cluster = Cluster(arguments.directory.resolve())
     try:
         if arguments.command == "fetch":
-            print(fetch(arguments.flink_version).job_server)
+            fetch()
+            print(JOB_SERVER)
         elif arguments.command == "start":
             settings = Settings(**{f.name: getattr(arguments, f.name) for f in dataclasses.fields(Settings)})
             cluster.start(settings)

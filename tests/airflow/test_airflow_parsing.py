@@ -48,22 +48,6 @@ def test_a_warning_and_an_error_of_a_dag_file_are_seen(tmp_path: Path) -> None:
     assert any("sla" in error for error in found["errors"])
 
 
-def test_airflow_knows_the_package_as_a_provider(tmp_path: Path) -> None:
-    asked = """
-import json
-from airflow.providers_manager import ProvidersManager
-manager = ProvidersManager()
-version, hook = manager.providers["maskmill-airflow"].version, manager.hooks["maskmill"]
-print(json.dumps([version, hook.hook_class_name, hook.connection_id_attribute_name]))
-"""
-    printed = airflow_processes.program(tmp_path, asked)
-    assert json.loads(printed.splitlines()[-1]) == [
-        "1.0.0",
-        "maskmill_airflow.hooks.maskmill.MaskmillHook",
-        "maskmill_conn_id",
-    ]
-
-
 _FLAGS = """
 import json, sys
 from maskmill_airflow.hooks.maskmill import RunnerHook

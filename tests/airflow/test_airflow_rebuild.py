@@ -140,11 +140,6 @@ def write_command(path: Path, python: str, place: Path) -> Path:
     return path
 
 
-def connection(kind: str, extra: Mapping[str, Any], **fields: str) -> dict[str, Any]:
-    """The content of a connection."""
-    return {"conn_type": kind, "extra": json.dumps(extra), **fields}
-
-
 def is_there(pid: int) -> bool:
     """Whether a process runs."""
     return Path(f"/proc/{pid}").exists()
@@ -174,7 +169,10 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
     mirror.mkdir()
     training = str(airflow_processes.training_python())
     connections = {
-        name: connection("maskmill", {"command": str(write_command(place / name, python, place))})
+        name: {
+            "conn_type": "generic",
+            "extra": json.dumps({"command": str(write_command(place / name, python, place))}),
+        }
         for name, python in (("maskmill_default", sys.executable), ("maskmill_training", training))
     }
     variables = {

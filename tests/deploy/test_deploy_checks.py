@@ -85,7 +85,7 @@ FAULTS = [
     ("shellcheck", "deploy/dataflow/build_and_launch.sh", '"$(dirname "$0")/../.."', "$(dirname $0)/../..", "SC2046"),
     ("shellcheck", "deploy/dataflow/build_and_launch.sh", "if [ $# -eq 0 ]; then", "if [ $# -eq 0 ];", "SC1"),
     ("hadolint", "deploy/dataflow/Dockerfile", "--requirement requirements-gcp.lock", "numpy", "DL3013"),
-    ("hadolint", "deploy/training/Dockerfile.gpu", "WORKDIR /opt/maskmill", "WORKDIR maskmill", "DL3000"),
+    ("hadolint", "deploy/training/Dockerfile", "WORKDIR /opt/maskmill", "WORKDIR maskmill", "DL3000"),
     ("compose", "deploy/flink/docker-compose.yaml", "depends_on: [jobmanager]", "depend_on: [jobmanager]", "depend_on"),
     ("kubernetes", "deploy/kubernetes/watch.yaml", "concurrencyPolicy", "concurrencyPolice", "concurrencyPolice"),
     ("kubernetes", "deploy/kubernetes/watch.yaml", "backoffLimit: 3", "backoffLimit: three", "three"),

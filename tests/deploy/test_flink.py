@@ -34,10 +34,10 @@ SLOW = ("--dupe_factor=60", "--max_seq_length=128", "--max_predictions_per_seq=2
 
 
 @pytest.fixture(scope="module")
-def download() -> flink.Download:
+def download() -> None:
     """Flink and its job server."""
     try:
-        return flink.fetch()
+        flink.fetch()
     except flink.ClusterError as error:
         if error.out_of_reach:
             skips.skip_if_unreachable(str(error))
@@ -45,7 +45,7 @@ def download() -> flink.Download:
 
 
 @pytest.fixture(scope="module")
-def cluster(download: flink.Download, tmp_path_factory: pytest.TempPathFactory) -> Iterator[flink.Cluster]:
+def cluster(download: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[flink.Cluster]:
     """Runs a cluster of one JobManager and two TaskManagers with two slots each."""
     started = flink.Cluster(tmp_path_factory.mktemp("flink"))
     started.start(flink.Settings(taskmanagers=2, slots=2, rest_port=free_port()))
@@ -111,29 +111,22 @@ def examples(texts: Path, output: Path) -> tuple[str, ...]:
     return ("examples", f"--input={texts}", f"--output={output}", f"--vocab_file={commands.VOCAB}", *SLOW)
 
 
-@pytest.mark.exhaustive
-def test_two_local_processes(expected: dict[str, str], tmp_path: Path) -> None:
-    assert build(tmp_path, *commands.TWO_PROCESSES) == expected
-
-
-def embedded(download: flink.Download) -> tuple[str, ...]:
+def embedded() -> tuple[str, ...]:
     """The flags that run a build on Flink within its own processes."""
-    flags = ("--runner=FlinkRunner", "--flink_master=[local]", f"--flink_version={download.flink_version}")
-    return (*flags, f"--flink_job_server_jar={download.job_server}")
+    flags = ("--runner=FlinkRunner", "--flink_master=[local]", "--flink_version=1.19")
+    return (*flags, f"--flink_job_server_jar={flink.JOB_SERVER}")
 
 
-def test_embedded(download: flink.Download, expected: dict[str, str], tmp_path: Path) -> None:
-    assert build(tmp_path, *embedded(download)) == expected
+def test_embedded(download: None, expected: dict[str, str], tmp_path: Path) -> None:
+    assert build(tmp_path, *embedded()) == expected
 
 
 @pytest.mark.exhaustive
-def test_from_and_to_a_store_that_answers_late(
-    download: flink.Download, expected: dict[str, str], tmp_path: Path
-) -> None:
+def test_from_and_to_a_store_that_answers_late(download: None, expected: dict[str, str], tmp_path: Path) -> None:
     with cloud.storage(tmp_path, "flink") as environment, slow_store(environment) as (slow, store):
         cloud.upload(environment, "flink", commands.DUMP.name, commands.DUMP.read_bytes())
         config = write_config(tmp_path / "build.yaml", "gs://flink/out", f"gs://flink/{commands.DUMP.name}")
-        done = commands.maskmill("build", config, *embedded(download), **slow)
+        done = commands.maskmill("build", config, *embedded(), **slow)
         assert done.returncode == 0, done.stderr
         found = {name: hashlib.sha256(cloud.content(environment, "flink", f"out/{name}")) for name in expected}
     assert {name: digest.hexdigest() for name, digest in found.items()} == expected
@@ -149,72 +142,56 @@ def test_cluster(cluster: flink.Cluster, expected: dict[str, str], parallelism: 
     assert not any("BlobClient" in log for log in logs), "the job brought Beam's classes, 157 MB"
 
 
-def mixed_build(directory: Path, *flags: str) -> dict[str, str]:
-    """Builds packed rows in MDS of a dump and a book. Returns the sha256 of each file."""
+def mix(directory: Path) -> str:
+    """Packed rows in MDS of a dump and a book."""
     chapters = [f"Chapter {n}. " + f"It was day {n} of the long journey. " * (n % 9 + 20) for n in range(60)]
     (directory / "book.txt").write_text("\n\n".join(chapters))
-    config = directory / "build.yaml"
-    config.write_text(
-        f"output: {directory / 'out'}\nreport: off\npreset: modernbert\n"
-        f"sources:\n  wikipedia: {{input: {commands.DUMP}, weight: 9}}\n"
+    return (
+        f"preset: modernbert\nsources:\n  wikipedia: {{input: {commands.DUMP}, weight: 9}}\n"
         f"  book: {{input: {directory / 'book.txt'}, weight: 1, max_epochs: 2}}\n"
         "extract: {num_eval_articles: 7, shard_size_mb: 0.2}\n"
         f"examples: {{vocab_file: {commands.VOCAB}, format: mds}}\n"
     )
-    done = commands.maskmill("build", config, *flags)
-    assert done.returncode == 0, done.stderr
-    return commands.digests(directory / "out", manifests=False)
 
 
-@pytest.mark.exhaustive
-def test_a_mix_of_sources_in_packed_rows_on_the_cluster(cluster: flink.Cluster, tmp_path: Path) -> None:
-    for name in ("here", "cluster"):
-        (tmp_path / name).mkdir()
-    here = mixed_build(tmp_path / "here", *commands.IN_MEMORY)
-    assert "examples/train/index.json" in here
-    assert mixed_build(tmp_path / "cluster", *cluster.flags(), "--parallelism=2") == here
-
-
-def vocabulary_build(directory: Path, *flags: str) -> dict[str, str]:
-    """Builds a vocabulary and the examples that take it. Returns the sha256 of each file."""
-    directory.mkdir()
-    config = directory / "build.yaml"
-    config.write_text(
-        f"output: {directory / 'out'}\n"
+def vocabulary(directory: Path) -> str:
+    """A vocabulary and the examples that take it."""
+    return (
         f"extract: {{input: {commands.DUMP}, num_eval_articles: 7, shard_size_mb: 0.2}}\n"
-        "vocabulary: {kind: bpe, size: 2048}\n"
-        "examples: {dupe_factor: 1}\n"
+        "vocabulary: {kind: bpe, size: 2048}\nexamples: {dupe_factor: 1}\n"
     )
-    done = commands.maskmill("build", config, *flags)
-    assert done.returncode == 0, done.stderr
-    assert commands.leftovers(directory / "out") == []
-    return commands.digests(directory / "out", manifests=False)
 
 
-@pytest.mark.exhaustive
-def test_a_vocabulary_and_its_examples_on_the_cluster(cluster: flink.Cluster, tmp_path: Path) -> None:
-    here = vocabulary_build(tmp_path / "here", *commands.IN_MEMORY)
-    assert {"vocabulary/tokenizer.json", "vocabulary/report.json", "examples/eval.txt.tfrecord"} <= set(here)
-    assert vocabulary_build(tmp_path / "cluster", *cluster.flags(), "--parallelism=4") == here
-
-
-@pytest.mark.exhaustive
-def test_templates_and_modules_on_the_cluster(cluster: flink.Cluster, tmp_path: Path) -> None:
+def templates(directory: Path) -> str:
+    """A dump's own templates and modules."""
     pages = [dump_files.page(n, f"Town {n}", f"Town {n} has {{{{shout|river|{n}}}}}.") for n in range(1, 200)]
     module = "return { f = function(frame) return mw.ustring.upper(frame:getParent().args[1]) end }"
     pages += [
         dump_files.page(300, "Template:Shout", "{{#invoke:Shout|f}} {{{2}}}", namespace=10),
         dump_files.page(301, "Module:Shout", module, namespace=828, model="Scribunto"),
     ]
-    (tmp_path / "dump-20260301.xml").write_bytes(dump_files.dump(pages))
-    given = []
+    (directory / "dump-20260301.xml").write_bytes(dump_files.dump(pages))
+    return (
+        f"extract: {{input: {directory}/dump-20260301.xml, num_eval_articles: 7, expand_templates: true}}\n"
+        f"examples: {{vocab_file: {commands.VOCAB}, dupe_factor: 1}}\n"
+    )
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(
+    ("sections", "made"),
+    [(mix, "examples/train/index.json"), (vocabulary, "vocabulary/report.json"), (templates, "text/eval.txt")],
+)
+def test_other_builds_are_the_same_on_the_cluster(
+    cluster: flink.Cluster, tmp_path: Path, sections: Callable[[Path], str], made: str
+) -> None:
+    text, given = sections(tmp_path), []
     for name, flags in (("here", commands.IN_MEMORY), ("cluster", (*cluster.flags(), "--parallelism=2"))):
-        done = commands.maskmill(
-            "extract", f"--input={tmp_path}/dump-20260301.xml", f"--output={tmp_path / name}", "--num_eval_articles=7",
-            "--expand_templates", *flags,
-        )  # fmt: skip
+        (tmp_path / f"{name}.yaml").write_text(f"output: {tmp_path / name}\nreport: off\n{text}")
+        done = commands.maskmill("build", tmp_path / f"{name}.yaml", *flags)
         assert done.returncode == 0, done.stderr
         given.append(commands.digests(tmp_path / name, manifests=False))
+    assert made in given[0]
     assert given[0] == given[1]
 
 
@@ -274,40 +251,25 @@ def python_workers(cluster: flink.Cluster) -> dict[str, list[psutil.Process]]:
     return workers
 
 
-def assert_complete(process: subprocess.Popen[bytes], output: Path, expected: dict[str, str]) -> None:
-    """Asserts that a command that survived a fault has written the expected files and no other."""
-    assert process.wait() == 0, log_file(output).read_text()
-    assert commands.digests(output, manifests=False) == expected
-    assert commands.leftovers(output) == []
-
-
 @pytest.mark.exhaustive
-def test_a_killed_worker(
-    cluster: flink.Cluster, texts: Path, expected_examples: dict[str, str], tmp_path: Path
+@pytest.mark.parametrize("victim", ["worker", "taskmanager"])
+def test_a_killed_process(
+    cluster: flink.Cluster, texts: Path, expected_examples: dict[str, str], tmp_path: Path, victim: str
 ) -> None:
     output = tmp_path / "examples"
     with running(cluster, texts, output) as process:
         by_manager = python_workers(cluster)
         assert max(map(len, by_manager.values())) <= 2, "a Python process for each slot"
-        workers = [worker for processes in by_manager.values() for worker in processes]
+        busy, workers = next((name, workers) for name, workers in by_manager.items() if workers)
+        killed = workers[0] if victim == "worker" else cluster.processes()[busy]
+        assert killed is not None
         assert len(finished(output)) < len(list(texts.glob("part-*")))
-        workers[0].kill()
-        assert_complete(process, output, expected_examples)
-
-
-@pytest.mark.exhaustive
-def test_a_killed_taskmanager(
-    cluster: flink.Cluster, texts: Path, expected_examples: dict[str, str], tmp_path: Path
-) -> None:
-    output = tmp_path / "examples"
-    with running(cluster, texts, output) as process:
-        busy = next(name for name, workers in python_workers(cluster).items() if workers)
-        manager = cluster.processes()[busy]
-        assert manager is not None
-        assert len(finished(output)) < len(list(texts.glob("part-*")))
-        manager.kill()
-        assert_complete(process, output, expected_examples)
-    cluster.start_taskmanager(int(busy.rpartition("-")[2]))
+        killed.kill()
+        assert process.wait() == 0, log_file(output).read_text()
+    assert commands.digests(output, manifests=False) == expected_examples
+    assert commands.leftovers(output) == []
+    if victim == "taskmanager":
+        cluster.start_taskmanager(int(busy.rpartition("-")[2]))
 
 
 def test_a_killed_jobmanager(

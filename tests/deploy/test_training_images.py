@@ -1,4 +1,4 @@
-"""The steps of the training's images, run in an empty folder: what they copy suffices to install maskmill."""
+"""The steps of the training's image, run in an empty folder: what it copies suffices to install maskmill."""
 
 import json
 import re
@@ -14,22 +14,21 @@ import pytest
 import skips
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDER = ROOT / "deploy" / "training"
-DOCKERFILES = ["Dockerfile.gpu", "Dockerfile.tpu"]
+DOCKERFILE = ROOT / "deploy" / "training" / "Dockerfile"
 
 
-def instructions(name: str) -> Iterator[tuple[str, str]]:
-    """The instructions of a Dockerfile, each with its arguments on one line."""
-    text = re.sub(r"^#.*\n", "", (FOLDER / name).read_text(), flags=re.MULTILINE)
+def instructions() -> Iterator[tuple[str, str]]:
+    """The instructions of the Dockerfile, each with its arguments on one line."""
+    text = re.sub(r"^#.*\n", "", DOCKERFILE.read_text(), flags=re.MULTILINE)
     for line in text.replace("\\\n", " ").splitlines():
         if line.strip():
             instruction, _, arguments = line.partition(" ")
             yield instruction, arguments.strip()
 
 
-def copies(name: str) -> list[tuple[list[str], str]]:
+def copies() -> list[tuple[list[str], str]]:
     """(sources, target) of each COPY."""
-    found = [shlex.split(arguments) for instruction, arguments in instructions(name) if instruction == "COPY"]
+    found = [shlex.split(arguments) for instruction, arguments in instructions() if instruction == "COPY"]
     return [(sources, target) for *sources, target in found]
 
 
@@ -39,16 +38,14 @@ def tracked(name: str) -> list[str]:
     return listed.stdout.splitlines()
 
 
-@pytest.mark.parametrize("name", DOCKERFILES)
-def test_an_image_copies_every_package(name: str) -> None:
-    copied = {source for sources, _ in copies(name) for source in sources}
+def test_the_image_copies_every_package() -> None:
+    copied = {source for sources, _ in copies() for source in sources}
     assert {path.parent.name for path in ROOT.glob("*/__init__.py")} <= copied
     assert all(tracked(source) for source in copied), copied
 
 
-@pytest.mark.parametrize("name", DOCKERFILES)
-def test_an_image_installs_jax_as_it_is_locked(name: str) -> None:
-    installs = " ".join(arguments for instruction, arguments in instructions(name) if instruction == "RUN")
+def test_the_image_installs_jax_as_it_is_locked() -> None:
+    installs = " ".join(arguments for instruction, arguments in instructions() if instruction == "RUN")
     assert "--requirement requirements-jax.lock" in installs
     # The constraint keeps the accelerator's wheels at the locked version of JAX. It is the lock file without checksums.
     (without_checksums,) = re.findall(r"&& (sed [^>]+) > versions.txt", installs)
@@ -62,12 +59,10 @@ def test_an_image_installs_jax_as_it_is_locked(name: str) -> None:
 
 @pytest.mark.builds
 @pytest.mark.long
-@pytest.mark.parametrize("name", DOCKERFILES)
-@pytest.mark.exhaustive_but("Dockerfile.gpu")
-def test_what_an_image_copies_installs_and_starts(name: str, tmp_path: Path) -> None:
+def test_what_the_image_copies_installs_and_starts(tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()
-    for sources, target in copies(name):
+    for sources, target in copies():
         for source in sources:
             for file in tracked(source):
                 # COPY puts a file below the target's name, and a folder's content at it.
@@ -76,7 +71,7 @@ def test_what_an_image_copies_installs_and_starts(name: str, tmp_path: Path) -> 
                 shutil.copyfile(ROOT / file, work / inside)
     # The locked packages are those of this environment; the last step, which installs maskmill, runs as it is written.
     venv.create(tmp_path / "venv", with_pip=True)
-    *_, (_, last_run) = ((i, arguments) for i, arguments in instructions(name) if i == "RUN")
+    *_, (_, last_run) = ((i, arguments) for i, arguments in instructions() if i == "RUN")
     pip, *install = shlex.split(last_run)
     assert pip == "pip"
     python = tmp_path / "venv" / "bin" / "python"
@@ -84,7 +79,7 @@ def test_what_an_image_copies_installs_and_starts(name: str, tmp_path: Path) -> 
     if installed.returncode:
         skips.skip_if_unreachable(installed.stderr)
     assert installed.returncode == 0, installed.stderr
-    *_, (_, entry) = ((i, arguments) for i, arguments in instructions(name) if i == "ENTRYPOINT")
+    *_, (_, entry) = ((i, arguments) for i, arguments in instructions() if i == "ENTRYPOINT")
     assert entry == '["maskmill", "train"]'
     # Neither the checkout nor TensorFlow, JAX or Keras is on the path.
     packages = next(p for p in sys.path if p.endswith("site-packages"))

@@ -3,10 +3,10 @@
 import json
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from airflow.sdk import BaseHook, Connection
+from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowNotFoundException
 
 from maskmill_airflow.commands import Installation
@@ -22,32 +22,19 @@ class MaskmillHook(BaseHook):
     object) and `directory`. Without a connection of the default name, maskmill must be on the PATH.
     """
 
-    conn_name_attr = "maskmill_conn_id"
     default_conn_name = "maskmill_default"
-    conn_type = "maskmill"
-    hook_name = "maskmill"
 
     def __init__(self, maskmill_conn_id: str = default_conn_name) -> None:
         super().__init__()
         self.maskmill_conn_id = maskmill_conn_id
 
-    @classmethod
-    def get_ui_field_behaviour(cls) -> dict[str, Any]:
-        """The form of the connection: nothing but its extra fields."""
-        example = {
-            "command": "/opt/maskmill/bin/maskmill",
-            "directory": "/srv/maskmill",
-            "environment": {"TMPDIR": "/x"},
-        }
-        return {
-            "hidden_fields": ["host", "schema", "login", "password", "port"],
-            "relabeling": {},
-            "placeholders": {"extra": json.dumps(example)},
-        }
-
     def get_conn(self) -> Installation:
         """The installation."""
-        return self._installation(lambda: self.get_connection(self.maskmill_conn_id))
+        try:
+            found = self.get_connection(self.maskmill_conn_id)
+        except AirflowNotFoundException:
+            return self._without_connection()
+        return Installation.of(found.extra_dejson)
 
     async def aget_conn(self) -> Installation:
         """The installation, for the triggerer, whose event loop must not wait."""
@@ -61,25 +48,10 @@ class MaskmillHook(BaseHook):
         """A command of maskmill, ready to run."""
         return Command(self.get_conn(), arguments)
 
-    def test_connection(self) -> tuple[bool, str]:
-        """Whether maskmill answers, for the button of Airflow's web page."""
-        try:
-            return True, self.command(["--version"]).run(lambda level, text: None).strip()
-        except Exception as error:  # noqa: BLE001 the page shows any reason
-            return False, str(error)
-
-    def _installation(self, find: Callable[[], Connection]) -> Installation:
-        try:
-            found = find()
-        except AirflowNotFoundException:
-            return self._without_connection()
-        return Installation.of(found.extra_dejson)
-
     def _without_connection(self) -> Installation:
         if self.maskmill_conn_id != self.default_conn_name:
             raise AirflowNotFoundException(
-                f"There is no connection {self.maskmill_conn_id!r}; add one of the type maskmill, or leave "
-                "maskmill_conn_id out."
+                f"There is no connection {self.maskmill_conn_id!r}; add it, or leave maskmill_conn_id out."
             )
         return Installation()
 
