@@ -13,9 +13,7 @@ from maskmill.mirrors.dump_names import date_in_name
 from maskmill.mirrors.dumps import Dump
 from maskmill.releases import names
 from maskmill.storage import completions, files, manifest
-from maskmill.storage.paths import is_web
 from pipelines.building.build_options import BuildOptions
-from pipelines.settings.release_options import WatchOptions
 from pipelines.stages.extract_stage import ExtractStage
 from pipelines.stages.mix_stage import extracts_of
 
@@ -85,25 +83,12 @@ def with_input(options: BuildOptions, date: str | None = None) -> tuple[BuildOpt
 
 
 def dumps_there(options: BuildOptions) -> list[tuple[str, Dump]]:
-    """The dumps that a build can take: those that are downloaded, and those of a source that is not a web server.
+    """Return the dumps that a watch has brought for a build, each with the directory of its download, newest first."""
+    from maskmill.mirrors import download
 
-    Returns:
-      Each with the directory of its download; newest first.
-    """
-    from maskmill.mirrors import download, newest
-    from maskmill.mirrors.client import MirrorClient
-
-    watch = options.watch or WatchOptions()
-    folder = downloads_of(options)
-    found = download.downloaded_dumps(folder)
-    if not is_web(watch.source):
-        with contextlib.closing(MirrorClient(watch.contact, manifest.versions()["maskmill"])) as client:
-            listed = newest.dumps(
-                watch.source, wiki=watch.wiki, layout=watch.layout, pattern=watch.pattern, client=client
-            )
-            found += [(download.directory_of(folder, dump), dump) for dump in listed if not download.is_remote(dump)]
-    of_wiki = [(place, dump) for place, dump in found if watch.wiki in (None, dump.wiki)]
-    return sorted(of_wiki, key=lambda pair: pair[1].date, reverse=True)
+    wiki = None if options.watch is None else options.watch.wiki
+    found = download.downloaded_dumps(downloads_of(options))
+    return [(place, dump) for place, dump in found if wiki in (None, dump.wiki)]
 
 
 def takes_downloads(options: BuildOptions) -> bool:
@@ -131,16 +116,20 @@ def find_inputs(options: BuildOptions, dump: Dump | None, *, keep: bool) -> list
       UnusableInputError: an input is not there or cannot be read.
     """
     urls = {} if dump is None else {file.name: file.url for file in dump.files}
-    cache = _Checksums(_checksums_path(options.output))
+    place = _checksums_path(options.output)
+    known: dict[str, Any] = completions.unsealed_json("", _KEY, files.read_if_there(place) or b"") or {}
+    kept = {path: state for path, state in known.items() if os.path.exists(path)}
     found = []
     for source, file in _files_of(options):
-        checksum, algorithm = cache.of(file)
+        checksum, algorithm, state = _checksum_of(file, known)
+        if state is not None:
+            kept[_absolute(file.path)] = state
         url = urls.get(files.base_name(file.path), "")
         found.append(
             InputFile(path=file.path, size=file.size, checksum=checksum, algorithm=algorithm, source=source, url=url)
         )
-    if keep:
-        cache.keep()
+    if keep and kept != known:
+        files.write_bytes(place, completions.sealed_json("", _KEY, kept))
     return found
 
 
@@ -167,34 +156,21 @@ def _files_of(options: BuildOptions) -> list[tuple[str, files.FileInfo]]:
     ]
 
 
-class _Checksums:
-    """The checksums of input files, those that were computed before and those that are needed now."""
+def _checksum_of(file: files.FileInfo, known: Mapping[str, Any]) -> tuple[str, str, list[Any] | None]:
+    """Return a file's checksum, its algorithm, and what is to be kept of a local file: size, time and checksum."""
+    stored = files.stored_checksum(file.path)
+    if stored is not None:
+        return stored, CRC32C, None
+    if not files.is_local(file.path):
+        return files.sha256_of(file.path), "sha256", None
+    state = [file.size, os.stat(os.path.expanduser(file.path)).st_mtime_ns]
+    before = known.get(_absolute(file.path))
+    sha256 = before[1] if before is not None and before[0] == state else files.sha256_of(file.path)
+    return sha256, "sha256", [state, sha256]
 
-    def __init__(self, path: str) -> None:
-        self._path = path
-        content = files.read_if_there(path) or b""
-        self._known: dict[str, Any] = completions.unsealed_json("", _KEY, content) or {}
-        self._now: dict[str, Any] = {}
 
-    def of(self, file: files.FileInfo) -> tuple[str, str]:
-        """A file's checksum, and which one it is."""
-        stored = files.stored_checksum(file.path)
-        if stored is not None:
-            return stored, CRC32C
-        if not files.is_local(file.path):
-            return files.sha256_of(file.path), "sha256"
-        path = os.path.abspath(os.path.expanduser(file.path))
-        state = [file.size, os.stat(path).st_mtime_ns]
-        known = self._known.get(path)
-        sha256: str = known[1] if known is not None and known[0] == state else files.sha256_of(path)
-        self._now[path] = [state, sha256]
-        return sha256, "sha256"
-
-    def keep(self) -> None:
-        """Keeps the checksums of the files that were asked for, and of others that are there still."""
-        kept = {path: known for path, known in self._known.items() if os.path.exists(path)} | self._now
-        if kept != self._known:
-            files.write_bytes(self._path, completions.sealed_json("", _KEY, kept))
+def _absolute(path: str) -> str:
+    return os.path.abspath(os.path.expanduser(path))
 
 
 def wiki_and_date(options: BuildOptions, dump: Dump | None) -> tuple[str, str]:
@@ -256,6 +232,5 @@ def _only(found: set[str], what: str, paths: Sequence[str]) -> str:
 
 
 def described(dump: Dump | None) -> dict[str, Any] | None:
-    """A dump as release.json tells of it."""
-    plain: Mapping[str, Any] | None = None if dump is None else dataclasses.asdict(dump)
-    return None if plain is None else dict(json.loads(json.dumps(plain)))
+    """Return a dump as release.json tells of it, in JSON's own types."""
+    return None if dump is None else dict(json.loads(json.dumps(dataclasses.asdict(dump))))

@@ -79,8 +79,7 @@ class Watch:
     """A watch of a mirror.
 
     Attributes:
-      options: the build's.
-      mirror: the build's section watch.
+      options: the build's, with a section watch.
       client: makes the requests.
       date: ISO; only a dump of this date is looked for. None: the newest one.
       owner: who holds the lock of the downloads; empty: this process.
@@ -89,12 +88,16 @@ class Watch:
     """
 
     options: BuildOptions
-    mirror: WatchOptions
     client: MirrorClient
     date: str | None = None
     owner: str = ""
     keep: int | None = None
     config: str = ""
+
+    @property
+    def mirror(self) -> WatchOptions:
+        """The section watch."""
+        return self.options.watch or WatchOptions()
 
     @property
     def downloads(self) -> str:
@@ -126,22 +129,17 @@ class Watch:
         )
 
     def fetch(self, dump: Dump) -> None:
-        """Download a dump; the caller holds the lock of the downloads."""
-        shown: contextlib.AbstractContextManager[DownloadProgress | None] = contextlib.nullcontext()
-        if download.is_remote(dump) and not download.is_downloaded(dump, self.downloads):
-            shown = DownloadProgress(dump, download.directory_of(self.downloads, dump))
-        with shown as progress:
-            download.download(
-                dump,
-                self.downloads,
-                client=self.client,
-                connections=self.mirror.connections,
-                progress=_nobody if progress is None else progress.show,
-            )
+        """Download a dump, or check it where it lies; the caller holds the lock of the downloads."""
+        how: dict[str, Any] = {"client": self.client, "connections": self.mirror.connections}
+        if not download.is_remote(dump):
+            download.download(dump, self.downloads, **how)
+            return
+        with DownloadProgress(dump, download.directory_of(self.downloads, dump)) as progress:
+            download.download(dump, self.downloads, progress=progress.show, **how)
 
     @contextlib.contextmanager
     def lock(self, wait: float = 0.0) -> Iterator[None]:
-        """Holds the lock of the downloads: one watch at a time downloads, builds and deletes what it has downloaded.
+        """Hold the lock of the downloads: one watch at a time downloads, builds and deletes what it has downloaded.
 
         wait: seconds to wait for another watch.
         """
@@ -164,21 +162,16 @@ class Watch:
             self.tidy()
 
     def tidy(self) -> None:
-        """Deletes downloads of which a release is made, and unfinished ones of dumps that are not newer than `latest`.
+        """Delete downloads of which a release is made, and unfinished ones of dumps that are not newer than `latest`.
 
         The caller holds the lock of the downloads.
         """
         if self.mirror.keep_downloads:
             return
-        latest = pointer.read_latest(self.options.output)
         for directory, dump in download.downloaded_dumps(self.downloads):
             if release_plan.built_from(self.options, dump) is not None:
                 download.delete_downloaded(directory)
-            elif latest is not None and dump.date < latest.name.date:
-                console.tell(
-                    f"{directory}: no release is made of this dump, and it is older than the latest release; build it "
-                    f"with --dump {dump.date}, or delete it."
-                )
+        latest = pointer.read_latest(self.options.output)
         if latest is not None:
             for directory, date in download.unfinished_downloads(self.downloads, latest.name.wiki):
                 if date <= latest.name.date:
@@ -195,11 +188,10 @@ def watch(
     given: Sequence[str] = (),
     build: Callable[[Dump], int] | None = None,
 ) -> int:
-    """Runs `maskmill watch`.
+    """Run `maskmill watch`.
 
-    choices: how the release is built; those of its dump and of what is only planned aside. config: the path of the
-    build's file, for what is said. given: as `releases.run` takes it. build: builds the release of a dump; None:
-    `maskmill build --release` does.
+    choices: how the release is built. config, given: as `releases.run` takes them. build: builds the release of a dump;
+    None: `maskmill build --release` does.
 
     Returns, and raises, as `run`; also UnusableInputError if the build has no section watch.
     """
@@ -225,7 +217,6 @@ def watch(
         return run(
             Watch(
                 options=options,
-                mirror=mirror,
                 client=client,
                 date=choices.dump,
                 owner=choices.owner or "",
@@ -238,7 +229,7 @@ def watch(
 
 
 def run(watch: Watch, flags: WatchFlags, build: Callable[[Dump], int]) -> int:
-    """Looks for a new dump, and builds a release of it.
+    """Look for a new dump, and build a release of it.
 
     build: builds the release of a dump that is downloaded, and returns the command's exit code, as this does.
 
@@ -256,7 +247,7 @@ def run(watch: Watch, flags: WatchFlags, build: Callable[[Dump], int]) -> int:
         with watch.lock(watch.options.release.wait * _SECONDS_A_MINUTE):
             with unplanned.sending_failures(UnusableInputError, RunFailedError):
                 sight = watch.look()  # whoever held the lock before may have built it
-                if sight.dump is not None and sight.is_new:
+                if sight.dump is not None and sight.is_new and not sight.is_downloaded:
                     watch.fetch(sight.dump)
             if sight.dump is not None and sight.is_new:
                 if flags.download_only:
@@ -270,10 +261,6 @@ def run(watch: Watch, flags: WatchFlags, build: Callable[[Dump], int]) -> int:
     unplanned.send("finished", is_new=False)
     print(f"nothing new: {_reason(watch, sight)}")
     return 0
-
-
-def _nobody(name: str, done: int, size: int | None) -> None:
-    """Is told of a download that shows no progress."""
 
 
 def _reason(watch: Watch, sight: Sight) -> str:

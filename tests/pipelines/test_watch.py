@@ -11,7 +11,6 @@ from release_runs.watches import CONTACT, FIRST, SECOND, publish_classic, unpubl
 from servers.file_server import FileServer, serve, status
 
 from maskmill.errors import RunFailedError, UnusableInputError
-from maskmill.mirrors import download
 from maskmill.mirrors.client import MirrorClient
 from maskmill.mirrors.dumps import Dump
 from maskmill.releases import locks, pointer, records
@@ -86,7 +85,7 @@ class Scene:
     def watch(self, *, check: bool = False, download_only: bool = False, **how: Any) -> int:
         """Watches once."""
         options = how.pop("options", self.build.options)
-        watched = watch.Watch(options=options, mirror=options.watch, client=MirrorClient(CONTACT, "0"), **how)
+        watched = watch.Watch(options=options, client=MirrorClient(CONTACT, "0"), **how)
         return watch.run(watched, WatchFlags(check=check, download_only=download_only), self.build)
 
     @property
@@ -281,15 +280,6 @@ def test_what_a_killed_watch_left_is_done(scene: Scene, capsys: pytest.CaptureFi
 
 
 OLDER = "2026-01-01"
-
-
-def test_an_older_dump_that_nobody_built_is_only_told_of(scene: Scene, capsys: pytest.CaptureFixture[str]) -> None:
-    assert scene.watch(download_only=True) == 0
-    publish_classic(scene.mirror, SECOND, NEW)
-    assert scene.watch() == 0
-    assert f"downloads/enwiki-{FIRST}: no release is made of this dump" in capsys.readouterr().err
-    assert "dump.json" in scene.downloads
-    assert [date for _, date in download.unfinished_downloads(str(scene.root / "downloads"), "enwiki")] == []
 
 
 def test_refusals_of_the_command(scene: Scene, capsys: pytest.CaptureFixture[str]) -> None:
