@@ -165,7 +165,7 @@ def test_a_job_is_submitted_and_followed_to_its_end(environment: Mapping[str, st
         done = commands.maskmill("build", build, *IN_IMAGE, f"--dataflow_endpoint={endpoint}", **environment)
     assert done.returncode == 0, done.stderr
     assert "examples: gs://" in done.stdout
-    # Airflow's operators find the job by this line (tests/airflow holds it against their own expression).
+    # Airflow's operators for Beam find the job by this line.
     assert "Created job with id: [1]" in done.stderr.splitlines()
     (request,) = requests
     check_request(request, environment, image=IMAGE)

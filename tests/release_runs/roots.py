@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from conftest import ROOT
 
@@ -77,6 +77,21 @@ def end(process: subprocess.Popen[str], number: signal.Signals = signal.SIGKILL)
     for pipe in (process.stdin, process.stdout):
         if pipe is not None:
             pipe.close()
+
+
+def race(programs: Sequence[Sequence[str]], meanwhile: Callable[[], None] = lambda: None) -> None:
+    """Starts programs that print "ready" and wait for a line, lets all go at once, and sees that all end well."""
+    processes = [start(*program) for program in programs]
+    for process in processes:
+        assert line_of(process) == "ready"
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    meanwhile()
+    for process in processes:
+        process.communicate()
+    assert [process.returncode for process in processes] == [0] * len(processes)
 
 
 # What reaches a store, all in all, while releases are made, read and removed: first what is one step for all others.

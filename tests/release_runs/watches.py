@@ -1,15 +1,13 @@
 """Mirrors of small dumps for the tests of `maskmill watch`, and what its releases must be."""
 
 import bz2
-import hashlib
-import json
 import re
 from pathlib import Path
 from typing import Any
 
 import yaml
 from command_runs.commands import DUMP, VOCAB
-from servers.file_server import FileServer
+from servers.mirror_server import Mirror, classic_files
 
 WIKI = "enwiki"
 FIRST, SECOND = "2026-02-01", "2026-03-01"
@@ -65,40 +63,13 @@ def second_dump() -> bytes:
     return b"".join(streams)
 
 
-def publish_classic(server: FileServer, date: str, dump: bytes) -> None:
-    """Puts a complete dump of one file on a mirror of the classic layout, with the names that Wikimedia gives."""
-    day = date.replace("-", "")
-    name = f"{WIKI}-{day}-pages-articles-multistream.xml.bz2"
-    index = f"{WIKI}-{day}-pages-articles-multistream-index.txt.bz2"
-    contents = {name: dump, index: bz2.compress(b"638:10:AccessibleComputing\n")}
-    listed = {
-        file: {
-            "size": len(content),
-            "url": f"/{WIKI}/{day}/{file}",
-            "md5": hashlib.md5(content).hexdigest(),
-            "sha1": hashlib.sha1(content).hexdigest(),
-        }
-        for file, content in contents.items()
-    }
-    status = {"version": "0.8", "jobs": {"articlesmultistreamdump": {"status": "done", "files": listed}}}
-    sums = "".join(f"{entry['sha1']}  {file}\n" for file, entry in listed.items())
-    folder = f"{WIKI}/{day}"
-    for file, content in contents.items():
-        server.files[f"{folder}/{file}"] = content
-    server.files[f"{folder}/{WIKI}-{day}-sha1sums.txt"] = sums.encode()
-    server.files[f"{folder}/dumpstatus.json"] = json.dumps(status).encode()
-    days = sorted({path.split("/")[1] for path in server.files if re.fullmatch(rf"{WIKI}/\d+/.*", path)})
-    server.files[f"{WIKI}/"] = "".join(f'<a href="{name}/">{name}</a>\n' for name in days).encode()
+def publish(mirror: Mirror, date: str, dump: bytes) -> str:
+    """Puts a complete dump of one file on a mirror; returns the path of that file there."""
+    files = classic_files(WIKI, date, [dump])
+    return f"{mirror.publish_classic(WIKI, date, files)}/{next(iter(files))}"
 
 
-def unpublish_classic(server: FileServer, date: str) -> None:
-    """Takes a dump from a mirror of the classic layout."""
-    day = date.replace("-", "")
-    for path in [path for path in server.files if path.startswith(f"{WIKI}/{day}/")]:
-        del server.files[path]
-    server.files[f"{WIKI}/"] = server.files[f"{WIKI}/"].replace(f'<a href="{day}/">{day}</a>\n'.encode(), b"")
-
-
-def sha1(content: bytes) -> str:
-    """What the lists of a mirror have for a file."""
-    return hashlib.sha1(content).hexdigest()
+def unpublish(mirror: Mirror, date: str) -> None:
+    """Takes a dump from a mirror."""
+    folder = f"{WIKI}/{date.replace('-', '')}/"
+    mirror.files = {path: content for path, content in mirror.files.items() if not path.startswith(folder)}

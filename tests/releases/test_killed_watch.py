@@ -18,9 +18,9 @@ import pytest
 from command_runs.commands import IN_MEMORY
 from command_runs.killed_commands import KILLED, Killer
 from release_runs.latest_reader import polling
-from release_runs.watches import FIRST, SECOND, first_dump, publish_classic, second_dump, write_config
+from release_runs.watches import FIRST, SECOND, first_dump, publish, second_dump, write_config
 from servers import cloud
-from servers.file_server import FileServer, serve
+from servers.mirror_server import Mirror, serve
 
 from maskmill.releases import locks
 from maskmill.releases.names import ReleaseName
@@ -104,7 +104,7 @@ class Scene:
     """
 
     root: Any
-    mirror: FileServer
+    mirror: Mirror
     config: Path
     downloads: Path
     killer: Killer
@@ -174,7 +174,7 @@ def scene_at(root: Any, folder: Path) -> Iterator[Scene]:
     """Makes a scene, with a mirror while the block runs."""
     downloads = folder / "downloads"
     with serve() as mirror:
-        publish_classic(mirror, FIRST, first_dump())
+        publish(mirror, FIRST, first_dump())
         config = write_config(folder / "build.yaml", root.path, mirror.url, watch={"downloads": str(downloads)})
         killer = Killer(folder=folder, below=str(folder), server=root.server)
         code, _, errors = end(start(killer, config, root))
@@ -182,7 +182,7 @@ def scene_at(root: Any, folder: Path) -> Iterator[Scene]:
         first = latest_of(root)
         expected = {first: release_of(root, first)}
         root.keep()
-        publish_classic(mirror, SECOND, second_dump())
+        publish(mirror, SECOND, second_dump())
         code, _, errors = end(start(killer, config, root))
         assert code == 0, errors
         moments, second = killer.trace(), latest_of(root)
@@ -302,7 +302,7 @@ def test_a_watch_that_is_killed_while_bytes_come_goes_on_behind_them(scene: Scen
     code, _, errors = scene.watch()
     assert code == 0, errors
     scene.check(scene.second, f"killed at {share}")
-    parts = [request.part for request in scene.mirror.requests if request.name.endswith("multistream.xml.bz2")]
+    parts = [request.part for request in scene.mirror.requests if request.path.endswith("multistream.xml.bz2")]
     assert parts == ([f"{int(len(second_dump()) * share)}-"] if share else [""])
 
 

@@ -81,13 +81,8 @@ def test_a_second_holder_is_told_who_has_it(root: str) -> None:
     assert release_roots.below(root) == []
 
 
-def test_releases_do_not_lock_each_other(root: str) -> None:
-    with locks.hold(root, NAME), locks.hold(root, name_of("2026-12-01")):
-        pass
-
-
-def test_the_lock_is_released_after_an_error(root: str) -> None:
-    with pytest.raises(ZeroDivisionError), locks.hold(root, NAME):
+def test_releases_do_not_lock_each_other_and_an_error_ends_a_lock(root: str) -> None:
+    with pytest.raises(ZeroDivisionError), locks.hold(root, NAME), locks.hold(root, name_of("2026-12-01")):
         raise ZeroDivisionError
     assert locks.holder_of(root, NAME) is None
 
@@ -123,15 +118,11 @@ def test_the_same_named_owner_takes_over(root: str) -> None:
         # The second one's lock is gone, and the first one has not got it back.
         with pytest.raises(RunFailedError, match="was taken over"):
             first.check()
-
-
-def test_the_first_does_not_release_the_lock_of_who_took_over(root: str) -> None:
-    with locks.hold(root, NAME, owner="run 1 text"):
-        second = locks.hold(root, NAME, owner="run 1 text")
-        lock = second.__enter__()
-    lock.check()
+        third = locks.hold(root, NAME, owner="run 1 text")
+        lock = third.__enter__()
+    lock.check()  # the first one has not released it
     assert held_by(root).token == lock.holder.token
-    second.__exit__(None, None, None)
+    third.__exit__(None, None, None)
 
 
 def test_without_a_name_an_owner_takes_over_nothing(root: str) -> None:
@@ -269,16 +260,7 @@ for _ in range(times):
 @pytest.mark.releases
 def test_processes_that_race_are_never_inside_together(root: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     sign = tmp_path_factory.mktemp("sign") / "inside"
-    processes = [release_roots.start(ALONE, root, str(NAME), str(sign), "8") for _ in range(4)]
-    for process in processes:
-        assert release_roots.line_of(process) == "ready"
-    for process in processes:
-        assert process.stdin is not None
-        process.stdin.write("go\n")
-        process.stdin.flush()
-    for process in processes:
-        process.communicate()
-    assert [process.returncode for process in processes] == [0] * 4
+    release_roots.race([(ALONE, root, str(NAME), str(sign), "8")] * 4)
 
 
 @pytest.mark.parametrize("dead", [False, True])

@@ -66,7 +66,7 @@ class Mirror:
       etags: strong, weak, or none.
       style: of the pages that list a folder: nginx, apache.
       pace: seconds between two blocks of 8 KiB.
-      refuse_meanwhile: whether `throttle` counts for all files, not only for that whose request met it.
+      always: a fault that each GET meets first.
       early: how many requests came while `throttle` wanted none.
       most_at_once: how many files of dumps were sent at the same time, at most.
     """
@@ -81,9 +81,8 @@ class Mirror:
         self.style = "nginx"
         self.pace = 0.0
         self.most_at_once = self._sending = 0
-        self.refuse_meanwhile = False
+        self.always: Fault | None = None
         self.early = 0
-        self.quiet_until = 0.0
         self._faults: dict[str, collections.deque[Fault]] = collections.defaultdict(collections.deque)
         self._lock = threading.Lock()
 
@@ -127,17 +126,12 @@ class Mirror:
             now = time.time()
             self.early += now < until
             # A date has whole seconds: rounded up, so that nobody may come before.
-            until = self.quiet_until = float(int(now + seconds) + 1) if as_date else now + seconds
-            self.refuse(
-                handler, status, email.utils.formatdate(until, usegmt=True) if as_date else f"{math.ceil(seconds)}"
-            )
+            until = float(int(now + seconds) + 1) if as_date else now + seconds
+            wait = email.utils.formatdate(until, usegmt=True) if as_date else f"{math.ceil(seconds)}"
+            _send(handler, status, b"", {"Retry-After": wait, "Content-Length": "0"})
             return True
 
         return fault
-
-    def refuse(self, handler: Handler, status: int, wait: str) -> None:
-        """Answers that it wants to be left alone."""
-        _send(handler, status, b"", {"Retry-After": wait, "Content-Length": "0"})
 
     def publish(self, folder: str, contents: Mapping[str, bytes], modified: float = LONG_AGO) -> None:
         """Puts files into a folder."""
@@ -321,16 +315,14 @@ def serve() -> Iterator[Mirror]:
                 self._note(path, 404)
                 self.send_error(404)
                 return
-            if mirror.refuse_meanwhile and time.time() < mirror.quiet_until:
-                mirror.early += 1
-                self._note(path, 429)
-                mirror.refuse(self, 429, "1")
-                return
             headers = self._headers(path, content)
             content = self._part(content, headers)
             code = _status_of(headers)
             headers.setdefault("Content-Length", str(len(content)))
             fault = mirror.fault(path) if self.command == "GET" else None
+            if self.command == "GET" and mirror.always is not None and mirror.always(self, content, headers):
+                self._note(path, None)
+                return
             self._note(path, code if fault is None else None)
             with mirror.sending(path):
                 if fault is None or not fault(self, content, headers):
