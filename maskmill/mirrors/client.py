@@ -85,13 +85,11 @@ class MirrorClient:
         self._patience = patience
         self._silence = silence
         self._has_answered = False
-        self._closed = threading.Event()
         self._proxies = urllib.request.getproxies()
         self._pools: dict[str, urllib3.PoolManager] = {}  # by proxy
 
     def close(self) -> None:
-        """Close connections, and end waits."""
-        self._closed.set()
+        """Close connections."""
         for pool in self._pools.values():
             pool.clear()
 
@@ -113,10 +111,16 @@ class MirrorClient:
             )
         return {"User-Agent": f"maskmill/{self._version} ({self._contact})", "Accept-Encoding": "identity"}
 
-    def patiently(self, url: str, attempt: Callable[[], T], progress: Callable[[], int] = lambda: 0) -> T:
+    def patiently(
+        self,
+        url: str,
+        attempt: Callable[[], T],
+        progress: Callable[[], int] = lambda: 0,
+        stop: threading.Event | None = None,
+    ) -> T:
         """Call `attempt` until its connection does not fail, with pauses in between that grow.
 
-        progress: a number that grows with what was reached; when it does, patience begins anew.
+        progress: a number that grows with what was reached; when it does, patience begins anew. stop: ends a pause.
 
         Raises:
           RunFailedError: the server has failed for too long, or wants to be left alone for longer.
@@ -140,7 +144,7 @@ class MirrorClient:
                     ) from error
                 if wait > _UNTOLD:
                     _log.warning("%s: this file does not come (%s); it is asked for again in %.0f s.", url, text, wait)
-                if self._closed.wait(wait):
+                if (stop or threading.Event()).wait(wait):
                     raise RunFailedError(f"{url}: this download was ended while it waited ({text}).") from error
 
     @contextlib.contextmanager

@@ -7,6 +7,7 @@ what. dump.part.json names the dump that is being downloaded, and dump.json, wri
 import concurrent.futures
 import contextlib
 import dataclasses
+import functools
 import hashlib
 import http
 import io
@@ -101,22 +102,31 @@ def download(
     return paths_of(directory, dump)
 
 
+@dataclasses.dataclass(frozen=True)
+class _Fetching:
+    """What the downloads of a dump's files share: who makes requests, who is told of progress, and what ends all."""
+
+    client: MirrorClient
+    progress: Progress
+    stop: threading.Event = dataclasses.field(default_factory=threading.Event)
+
+    def tell(self, name: str, done: int, size: int | None) -> None:
+        """Tell of progress; raises StoppedError where the downloads are to end."""
+        if self.stop.is_set():
+            raise StoppedError
+        self.progress(name, done, size)
+
+
 def _fetch_all(dump: Dump, directory: str, client: MirrorClient, connections: int, progress: Progress) -> None:
     """Download files side by side; the first that fails ends all, and what came of the others stays."""
-    stop = threading.Event()
-
-    def told(name: str, done: int, size: int | None) -> None:
-        if stop.is_set():
-            raise StoppedError
-        progress(name, done, size)
-
+    fetching = _Fetching(client, progress)
     with concurrent.futures.ThreadPoolExecutor(connections) as threads:
-        tasks = [threads.submit(_fetch, file, files.join(directory, file.name), client, told) for file in dump.files]
+        tasks = [threads.submit(_fetch, file, files.join(directory, file.name), fetching) for file in dump.files]
         try:
             for task in concurrent.futures.as_completed(tasks):
                 task.result()
         except BaseException as error:
-            stop.set()
+            fetching.stop.set()
             threads.shutdown(wait=False, cancel_futures=True)
             if isinstance(error, DumpChangedError) and not all(file.sums for file in dump.files):
                 # Without checksums nobody can tell which of the files that are here belong to the new dump.
@@ -261,10 +271,10 @@ def _check_in_place(file: DumpFile, progress: Progress) -> None:
         )
 
 
-def _fetch(file: DumpFile, path: str, client: MirrorClient, progress: Progress) -> None:
+def _fetch(file: DumpFile, path: str, fetching: _Fetching) -> None:
     """Download a file, unless it is there, and check it; it gets its name when it is whole and right.
 
-    Raises as `download`, and StoppedError where `progress` does.
+    Raises as `download`, and StoppedError where the downloads are to end.
     """
     if files.exists(path):
         return
@@ -273,7 +283,7 @@ def _fetch(file: DumpFile, path: str, client: MirrorClient, progress: Progress) 
         if not files.is_local(path):  # an object cannot grow: its file comes to this machine first
             local = os.path.join(stack.enter_context(tempfile.TemporaryDirectory()), file.name)
         try:
-            wrong = _receive(file, local, client, progress) and _receive(file, local, client, progress)
+            wrong = _receive(file, local, fetching) and _receive(file, local, fetching)
         except MissingFileError as error:
             raise RunFailedError(
                 f"{file.url}: this file is not on the mirror any more; run the same command again later."
@@ -289,12 +299,13 @@ def _fetch(file: DumpFile, path: str, client: MirrorClient, progress: Progress) 
                     output.write(block)
 
 
-def _receive(file: DumpFile, path: str, client: MirrorClient, progress: Progress) -> str:
+def _receive(file: DumpFile, path: str, fetching: _Fetching) -> str:
     """Download a file to a local disk; it has its name if no checksum is wrong (`_wrong_checksum`)."""
     with _writing(path):
         part = _Part(file, path + _PART)
     try:
-        client.patiently(file.url, lambda: _request_rest(file, part, client, progress), lambda: part.size)
+        attempt = functools.partial(_request_rest, file, part, fetching)
+        fetching.client.patiently(file.url, attempt, lambda: part.size, fetching.stop)
         wrong = _wrong_checksum(file, _digests_of(part.path, file.sums))
         with _writing(path):
             part.close("" if wrong else path)
@@ -303,7 +314,7 @@ def _receive(file: DumpFile, path: str, client: MirrorClient, progress: Progress
     return wrong
 
 
-def _request_rest(file: DumpFile, part: "_Part", client: MirrorClient, progress: Progress) -> None:
+def _request_rest(file: DumpFile, part: "_Part", fetching: _Fetching) -> None:
     """Make one request for what is missing of a file, and append what comes.
 
     Raises:
@@ -316,7 +327,7 @@ def _request_rest(file: DumpFile, part: "_Part", client: MirrorClient, progress:
     if part.size and (seen.validator or file.sums):
         headers = {"Range": f"bytes={part.size}-"} | ({"If-Range": seen.validator} if seen.validator else {})
     try:
-        with client.answer("GET", file.url, headers) as response:
+        with fetching.client.answer("GET", file.url, headers) as response:
             first, now = _described(response, file)
             is_other = bool(part.size) and not seen.may_be(now)
             if is_other and not file.sums:
@@ -329,7 +340,7 @@ def _request_rest(file: DumpFile, part: "_Part", client: MirrorClient, progress:
             part.begin(first, now)
             while block := response.read1(_BLOCK):
                 part.write(block)
-                progress(file.name, part.size, now.size)
+                fetching.tell(file.name, part.size, now.size)
     except NoSuchRangeError:  # what is there is longer than the file
         part.begin(0, seen)
         raise TransientError("it refused to send the rest") from None

@@ -336,6 +336,25 @@ def test_a_file_that_fails_leaves_the_parts_of_the_others(place: Place) -> None:
     assert place.asked(FIRST)[-1] == f"{len(kept)}-"
 
 
+def test_a_file_that_fails_ends_the_waits_of_the_others(place: Place) -> None:
+    waits = threading.Event()
+
+    def leave_alone(handler: Any, content: bytes, headers: dict[str, str]) -> bool:
+        waits.set()
+        return mirror_server.status(503, Retry_After="600")(handler, content, headers)
+
+    def wait_then_fail(handler: Any, content: bytes, headers: dict[str, str]) -> bool:
+        assert waits.wait(300)
+        return mirror_server.status(404)(handler, content, headers)
+
+    place.mirror.fail(FIRST, leave_alone)
+    place.mirror.fail(SECOND, wait_then_fail)
+    began = time.monotonic()
+    with pytest.raises(RunFailedError, match="not on the mirror any more"):
+        place.download(client=MirrorClient("data@example.org", "1.2.3"), connections=2)
+    assert time.monotonic() < began + 500
+
+
 # ---- dumps that are replaced
 
 NEW = [SAMPLE[500_000:600_000], SAMPLE[600_000:720_000], SAMPLE[720_000:860_000]]  # of the same sizes
