@@ -646,7 +646,7 @@ class _Compiler:
         elif name == "bracket":
             self._program += [codes.OP_LITERAL, *self._literal(chr(BRACKET_MARK))]
         elif name in self._constants:
-            self._program += [codes.OP_DATED, codes.OP_LITERAL, *self._literal(self._constants[name])]
+            self._program += [codes.OP_LITERAL, *self._literal(self._constants[name])]
         else:
             raise _PatternError(f"there is no function {name!r}")
 

@@ -448,7 +448,6 @@ class WikitextExtractor:
 
     def _render(self, title: bytes, text: bytes) -> bytes:
         """The kernels' text of a page; `_calls` then holds its listed calls."""
-        self._counts[codes.COUNT_DATED] = 0
         self._counts[codes.COUNT_LOGGED] = 0
         n = self._load(text)
         self._out = _buffer(self._out, 2 * n + codes.ROOM, 2 * _KEPT_BYTES)

@@ -97,13 +97,12 @@ COUNT_UNKNOWN = 0  # calls within lines that are kept, of templates without a ru
 COUNT_KEPT = 1  # of these, those that gave their argument
 COUNT_BRACKETS = 2  # pairs of brackets and of quotation marks that went with all they held
 COUNT_LOGGED = 3  # rows of CALL that are used
-COUNT_DATED = 4  # times that a rule looked at the dump's date
-COUNT_KNOWN = 5  # calls within lines that are kept, of templates with a rule that describes them
-COUNT_EXPANDED = 6  # calls that the dump's own definitions gave text for
-COUNT_EMPTY = 7  # calls for which they gave something that is no text
-COUNT_FAILED = 8  # calls whose definition needs a module that failed
-COUNT_MISSING = 9  # times that a rule read an argument that is nothing but a hole
-COUNTS = 10
+COUNT_KNOWN = 4  # calls within lines that are kept, of templates with a rule that describes them
+COUNT_EXPANDED = 5  # calls that the dump's own definitions gave text for
+COUNT_EMPTY = 6  # calls for which they gave something that is no text
+COUNT_FAILED = 7  # calls whose definition needs a module that failed
+COUNT_MISSING = 8  # times that a rule read an argument that is nothing but a hole
+COUNTS = 9
 
 # Programs of rules. A selector names an argument: see rules.find_argument. A jump is a place in Tables.code, taken
 # where a test fails.
@@ -118,7 +117,6 @@ OP_JUMP = 7  # target
 OP_JOIN = 8  # first number, step, offset and length of the separator, offset and length of the last separator
 OP_AGE = 9  # selectors of year, month, day, and of the end's year, month, day (0: the dump's date)
 OP_TITLE = 10
-OP_DATED = 13  # what follows is made of the dump's date
 OP_SHOWN = 12  # jump, count, selectors...: jumps if the call has arguments and all of these are empty
 OP_KNOWN = 14  # jump, number: goes on if no argument with a higher number is given
 OP_WORD = 15  # jump, selector: goes on unless the argument starts like a number

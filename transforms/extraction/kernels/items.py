@@ -84,7 +84,7 @@ def after_markup(text, i, end, events, e):
     Of a call with one argument alone, where its argument starts.
     """
     if e < len(events) and events[e].start == i and events[e].end > i:
-        start = only_argument(text, events, e) if events[e].kind == codes.EVENT_TEMPLATE else -1
+        start = lone_argument(text, events, e) if events[e].kind == codes.EVENT_TEMPLATE else -1
         return start if start > 0 else np.int64(events[e].end)
     if text[i] == ascii.LESS_THAN and (is_letter(text[i + 1]) or text[i + 1] == ascii.SLASH):
         close = find_any(text, i, end, TAG_ENDS)
@@ -93,7 +93,7 @@ def after_markup(text, i, end, events, e):
 
 
 @lean_kernel
-def only_argument(text, events, e):
+def lone_argument(text, events, e):
     """Where the argument of the call that event e is starts, if it has one alone, without a name or a call in it; else
     -1."""
     start = np.int64(-1)

@@ -346,9 +346,7 @@ def put_age(call, pc, o):
     to_year = settings[codes.SETTING_YEAR]
     to_month = settings[codes.SETTING_MONTH]
     to_day = settings[codes.SETTING_DAY]
-    if code[pc + 4] == 0:
-        call.counts[codes.COUNT_DATED] += 1
-    else:
+    if code[pc + 4] != 0:
         to_year = read_argument(call, code[pc + 4])
         to_month = read_argument(call, code[pc + 5])
         to_day = read_argument(call, code[pc + 6])
@@ -535,9 +533,6 @@ def evaluate(call, program, o):
         elif op == codes.OP_AGE:
             o = put_age(call, pc, o)
             pc += 7
-        elif op == codes.OP_DATED:
-            call.counts[codes.COUNT_DATED] += 1
-            pc += 1
         elif op == codes.OP_CONVERTED:
             o = put_converted(call, pc, o)
             pc += 11

@@ -396,19 +396,25 @@ def names_code(text, start, end, tables):
     return False
 
 
+@inlined_kernel
+def argument_places(call, a):
+    """(start, end, start of the name, end of the name) of an argument in the output, without the blanks around it."""
+    argument = call.arguments[a]
+    first, last = trim(call.out, np.int64(argument.start), np.int64(argument.end))
+    return first, last, np.int64(argument.name_start), np.int64(argument.name_end)
+
+
 @lean_kernel
 def only_argument(call):
     """(start, end) in the output of a call's one argument; an empty range if others may matter."""
     start, end = np.int64(0), np.int64(0)
     for a in range(call.first, call.last):
-        argument = call.arguments[a]
-        first, last = trim(call.out, np.int64(argument.start), np.int64(argument.end))
+        first, last, name, name_end = argument_places(call, a)
         if first >= last:
             continue
-        if argument.number == 1:
+        if call.arguments[a].number == 1:
             start, end = first, last
             continue
-        name, name_end = np.int64(argument.name_start), np.int64(argument.name_end)
         if name < 0 or find(call.tables, codes.DOMAIN_UNREAD, call.out, name, name_end) < 0:
             return np.int64(0), np.int64(0)
     return start, end
@@ -441,14 +447,12 @@ def quoted(call):
     unnamed = 0
     start, end = np.int64(0), np.int64(0)
     for a in range(call.first, call.last):
-        argument = call.arguments[a]
-        first, last = trim(call.out, np.int64(argument.start), np.int64(argument.end))
+        first, last, name, name_end = argument_places(call, a)
         if first >= last:
             continue
-        name, name_end = np.int64(argument.name_start), np.int64(argument.name_end)
-        unnamed += argument.number > 0
+        unnamed += call.arguments[a].number > 0
         named = name >= 0 and find(call.tables, codes.DOMAIN_QUOTED, call.out, name, name_end) >= 0
-        if argument.number == 1 or named:
+        if call.arguments[a].number == 1 or named:
             if has_several_sentences(call.out, first, last, call.tables):
                 start, end = first, last
     return (start, end) if unnamed <= MOST_UNNAMED else (np.int64(0), np.int64(0))
