@@ -5,7 +5,7 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do command 
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help venv demo docs test test-fast test-heavy test-builds test-docs test-training test-torch test-readers test-defects test-exhaustive test-kernels-in-python test-kernels-bounds test-report test-releases test-kills test-airflow test-slow test-flink lint wheel pictures bench lock clean
+.PHONY: help venv demo docs test test-fast test-heavy test-training test-torch test-flink test-airflow test-exhaustive lint wheel pictures bench lock clean
 
 help:
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -46,11 +46,10 @@ demo: $(VENV)/base ## build a data set from the bundled sample dump
 	$(BIN)/maskmill build examples/demo.yaml
 	@echo; echo "The data set is in demo/:"; ls -l demo/text demo/examples demo/eval | grep -v '^total'
 
-# What has an environment of its own, cannot run beside others, or takes too long; and what has a target of its own.
-ELSEWHERE := not docs and not training and not torch and not flink and not slow and not readers and not airflow \
-  and not kills and not in_python and not bounds and not exhaustive
-APART := $(ELSEWHERE) and not browser and not defects and not releases
-LIGHT := $(APART) and not builds
+# What each target leaves to others: what has an environment or a program of its own, the rest of what has many cases,
+# and what runs without the compiler.
+HERE := not elsewhere and not exhaustive and not in_python
+LIGHT := $(HERE) and not builds
 
 # A process for each core. It goes on with the tests of its files, for they share what their fixtures make, and takes
 # over half of what another has left once it has none.
@@ -66,29 +65,17 @@ announced:
 test-fast: $(VENV)/test ## a first signal, in under a minute
 	$(PYTEST) --hypothesis-profile=fast -m "$(LIGHT) and not long"
 
-test-builds: $(VENV)/dev ## whole commands in their variants
-	$(PYTEST) --hypothesis-profile=part -m "$(APART) and builds"
+# Three processes on two cores: servers, browsers and watches are waited for. Kernels run without the compiler in processes
+# of their own: places outside of arrays are errors there.
+test-heavy: $(VENV)/dev docs ## whole commands, damage, releases, the pages, the report in a browser (Chromium), kernels in Python
+	$(PYTEST) --numprocesses $$(( ($$(getconf _NPROCESSORS_ONLN) * 3 + 1) / 2 )) --hypothesis-profile=part -m "$(HERE) and builds"
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests/extraction/test_kernels_*.py \
+	  tests/inputs/test_xml_kernels.py::test_a_page_that_is_cut_off_anywhere_needs_more \
+	  "tests/reading/test_tfrecord_reader.py::test_an_index_that_does_not_fit_is_not_used[huge]"
 
-# Three processes on two cores: servers, browsers and watches are waited for.
-test-heavy: $(VENV)/dev ## test-builds, test-defects, test-releases and test-report in one run, which imports and builds less
-	$(PYTEST) --numprocesses $$(( ($$(getconf _NPROCESSORS_ONLN) * 3 + 1) / 2 )) --hypothesis-profile=part -m "$(ELSEWHERE) and (builds or defects or releases or browser)"
-
-# The site's generator has an environment of its own, which sees what the base install has: pages are made of the program.
-DOCS := .venv-docs
-
-$(DOCS)/ready: requirements-docs.lock $(VENV)/base
-	test -x $(DOCS)/bin/python || $(PYTHON) -m venv $(DOCS)
-	$(DOCS)/bin/$(PIP_INSTALL) --requirement requirements-docs.lock
-	$(BIN)/python -c 'import sysconfig; print("import site; site.addsitedir(%r)" % sysconfig.get_path("purelib"))' \
-	  > "$$($(DOCS)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/base.pth"
-	touch $@
-
-docs: $(DOCS)/ready ## the pages as a site, in build/site/index.html; a warning is a failure
+docs: $(VENV)/dev ## the pages as a site, in build/site/index.html; a warning is a failure
 	rm -rf build/site
-	$(DOCS)/bin/sphinx-build --quiet --fresh-env --fail-on-warning --keep-going -c docs/site . build/site
-
-test-docs: $(VENV)/dev docs ## the commands and programs of the pages in docs/, and the site in a real browser (Chromium)
-	$(PYTEST) -m "docs and not exhaustive" tests/test_docs.py tests/test_docs_site.py
+	$(BIN)/sphinx-build --quiet --fresh-env --fail-on-warning --keep-going -c docs/site . build/site
 
 # Training has an environment of its own: TensorFlow, Keras and JAX are 2 GB.
 TRAINING := .venv-training
@@ -99,13 +86,12 @@ $(TRAINING)/ready: requirements-training.lock setup.py
 	$(TRAINING)/bin/$(PIP_INSTALL) --editable .
 	touch $@
 
-TRAINS := training and not torch
 TRAINED := tests/training tests/vocabularies tests/loading
 
 # Most of its time is XLA's compiling, of which the optimizations are the larger part: only test-exhaustive has them.
 test-training: $(TRAINING)/ready ## the tests of what needs TensorFlow, JAX, Keras or grain
 	XLA_FLAGS=--xla_backend_optimization_level=0 \
-	  $(TRAINING)/bin/python -m pytest -q --numprocesses auto --dist worksteal -m "$(TRAINS) and not exhaustive" $(TRAINED)
+	  $(TRAINING)/bin/python -m pytest -q --numprocesses auto --dist worksteal -m "elsewhere and not exhaustive" $(TRAINED)
 
 # PyTorch has one too: with the CUDA libraries that its wheel brings it is 5 GB.
 TORCH := .venv-torch
@@ -116,11 +102,7 @@ $(TORCH)/ready: requirements-torch.lock setup.py
 	$(TORCH)/bin/$(PIP_INSTALL) --editable .
 	touch $@
 
-test-torch: $(TRAINING)/ready $(TORCH)/ready ## what needs PyTorch or DALI: loaders, and exports for Hugging Face (7 GB)
-	$(TORCH)/bin/python -m pytest -q -m torch tests/loading
-	MASKMILL_TORCH_PYTHON=$(TORCH)/bin/python $(TRAINING)/bin/python -m pytest -q -m torch tests/training
-
-# The libraries that read our formats: MosaicML's streaming wants PyTorch, too.
+# The libraries that read our formats: of them MosaicML's streaming wants PyTorch, too, and older libraries beside it.
 READERS := .venv-readers
 
 $(READERS)/ready: requirements-readers.lock
@@ -128,37 +110,17 @@ $(READERS)/ready: requirements-readers.lock
 	$(READERS)/bin/$(PIP_INSTALL) --requirement requirements-readers.lock
 	touch $@
 
-test-readers: $(VENV)/dev $(READERS)/ready ## pandas, DuckDB, Polars, datasets, streaming read the same arrays (7 GB)
-	MASKMILL_READERS_PYTHON=$(READERS)/bin/python $(BIN)/python -m pytest -q -m readers tests/records tests/vocabularies \
-	  tests/loading
+test-torch: $(VENV)/dev $(TRAINING)/ready $(TORCH)/ready $(READERS)/ready ## PyTorch, DALI, Hugging Face, pandas, DuckDB, Polars, streaming (14 GB)
+	$(TORCH)/bin/python -m pytest -q -m elsewhere tests/loading
+	MASKMILL_TORCH_PYTHON=$(TORCH)/bin/python $(TRAINING)/bin/python -m pytest -q tests/training/test_torch.py
+	MASKMILL_READERS_PYTHON=$(READERS)/bin/python $(BIN)/python -m pytest -q tests/records/test_readers.py \
+	  tests/vocabularies/test_transformers.py tests/loading/test_loaders_readers.py
 
-test-defects: $(VENV)/dev ## maskmill verify finds every damage of a list, and none in good data sets
-	$(PYTEST) -m "defects and not exhaustive" tests/verification tests/kernels
-
-test-exhaustive: $(VENV)/dev $(TRAINING)/ready docs ## the cases that the other targets leave out: every damage in every build, all properties in full (50 minutes)
-	$(PYTEST) -m "exhaustive and not training and not flink"
-	$(PYTEST) -m "$(ELSEWHERE) and hypothesis"
-	$(BIN)/python -m pytest -q -m "flink and exhaustive"
-	$(TRAINING)/bin/python -m pytest -q -m "$(TRAINS) and exhaustive" $(TRAINED)
-
-# A process each: the tests of a target share what takes a minute to make.
-test-kernels-in-python: $(VENV)/dev ## small cases of every step without the compiler, which checks bounds, beside the compiled kernels
-	$(BIN)/python -m pytest -q -m "in_python or (bounds and not exhaustive)" tests/kernels
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests/extraction/test_kernels_*.py \
-	  tests/inputs/test_xml_kernels.py::test_a_page_that_is_cut_off_anywhere_needs_more \
-	  "tests/reading/test_tfrecord_reader.py::test_an_index_that_does_not_fit_is_not_used[huge]"
-
-test-kernels-bounds: $(VENV)/dev ## small cases with the compiler's checks of bounds
-	$(BIN)/python -m pytest -q -m bounds tests/kernels
-
-test-report: $(VENV)/dev ## the report in a real browser (needs Chromium or Chrome, or MASKMILL_BROWSER=its path)
-	$(PYTEST) -m "browser and not exhaustive" tests/reporting
-
-test-releases: $(VENV)/dev ## releases, mirrors and watches: whole builds, killed and begun again
-	$(PYTEST) -m "releases and not kills and not exhaustive"
-
-test-kills: $(VENV)/dev ## kill -9 at 20 moments of a watch, and a store that fails at every fifth request (15 minutes)
-	$(PYTEST) -m kills tests/releases tests/deploy
+test-exhaustive: $(VENV)/dev $(TRAINING)/ready docs ## all cases of what other targets run in part, all properties in full, kills (more than an hour)
+	$(PYTEST) -m "exhaustive and not elsewhere"
+	$(PYTEST) -m "$(HERE) and hypothesis"
+	$(BIN)/python -m pytest -q -m "elsewhere and exhaustive" tests/deploy/test_flink.py
+	$(TRAINING)/bin/python -m pytest -q -m "elsewhere and exhaustive" $(TRAINED)
 
 # Airflow has an environment of its own too: its constraints name a version for everything it imports.
 AIRFLOW := .venv-airflow
@@ -169,13 +131,10 @@ $(AIRFLOW)/ready: $(wildcard deploy/airflow/*.txt deploy/airflow/install*.sh dep
 
 test-airflow: $(VENV)/dev $(TRAINING)/ready $(AIRFLOW)/ready ## a real Airflow from a new dump to a checkpoint
 	MASKMILL_AIRFLOW_PYTHON=$(AIRFLOW)/bin/python MASKMILL_TRAINING_PYTHON=$(TRAINING)/bin/python \
-	  $(BIN)/python -m pytest -q -m airflow tests/airflow
-
-test-slow: $(VENV)/dev ## what takes minutes: the package as Dataflow's workers install it
-	$(BIN)/python -m pytest -q -m slow
+	  $(BIN)/python -m pytest -q -m elsewhere tests/airflow
 
 test-flink: $(VENV)/dev ## the whole build on a real Flink (needs Java 11 or 17, and Maven)
-	$(BIN)/python -m pytest -q -m "flink and not exhaustive"
+	$(BIN)/python -m pytest -q -m "elsewhere and not exhaustive" tests/deploy/test_flink.py
 
 lint: $(VENV)/dev ## ruff, mypy, the order of imports, licences, and the linters of what deploy/ and .github/ hold
 	$(BIN)/ruff check .
@@ -213,8 +172,5 @@ lock: ## write the lock files anew, with the checksums of all packages (needs uv
 	printf 'torch>=2.6,<3\ntransformers>=4.50,<6\nmosaicml-streaming>=0.13\ndatasets>=3\nduckdb>=1\npandas>=2\npolars>=1\n' \
 	  | $(RESOLVE) --upgrade - --output-file requirements-readers.lock
 
-	printf 'furo>=2025.7\nmyst-parser>=4\nsphinx>=8,<10\n' | $(RESOLVE) - --constraint requirements-dev.lock \
-	  --output-file requirements-docs.lock
-
 clean: ## delete what make made
-	rm -rf $(VENV) $(DOCS) $(TRAINING) $(TORCH) $(READERS) $(AIRFLOW) demo build dist *.egg-info
+	rm -rf $(VENV) $(TRAINING) $(TORCH) $(READERS) $(AIRFLOW) demo build dist *.egg-info

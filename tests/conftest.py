@@ -15,10 +15,15 @@ ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT / "tests" / "data"
 SHARED = Path(os.environ.get("MASKMILL_SHARED", ROOT.parent / "shared"))
 
-# What these import has environments of its own; `make test-training` and `make test-torch` run them.
+# What these import, or run with the Python that a variable names, has environments of its own: `make test-training` and
+# `make test-torch` run them.
 _NEEDS = {
     "vocabularies/test_transform_fn*.py": "tensorflow",
     "loading/test_loaders_dali.py": "nvidia",
+    "loading/test_loaders_readers.py": "MASKMILL_READERS_PYTHON",
+    "records/test_readers.py": "MASKMILL_READERS_PYTHON",
+    "vocabularies/test_transformers.py": "MASKMILL_READERS_PYTHON",
+    "training/test_torch.py": "MASKMILL_TORCH_PYTHON",
     "loading/test_loaders_grain.py": "grain",
     "loading/test_loaders_jax.py": "jax",
     "loading/test_loaders_tf.py": "tensorflow",
@@ -27,7 +32,9 @@ _NEEDS = {
 }
 # A file's marks, on one line or on several.
 _MARKS_OF_FILE = re.compile(r"^pytestmark = (?:\[\n(?: .*\n)+\]|.*)", re.MULTILINE)
-collect_ignore_glob = [files for files, package in _NEEDS.items() if importlib.util.find_spec(package) is None]
+collect_ignore_glob = [
+    f for f, need in _NEEDS.items() if need not in os.environ and importlib.util.find_spec(need) is None
+]
 
 
 # No deadline: a busy machine takes its time. A property without `tries` has 10 or 25 of Hypothesis's 100 examples
@@ -41,12 +48,13 @@ hypothesis.settings.load_profile(properties.FULL)  # unless --hypothesis-profile
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leaves out files in which -m selects no test, unread: each process imports all others, with what they test.
 
-    A file's own `pytestmark` may be one that -m rules out; or -m asks for marks that the file does not mention.
+    Its own `pytestmark` may be one that -m rules out; or neither it nor its conftest.py has a mark that -m asks for.
     """
     chosen = config.option.markexpr
     if not chosen or collection_path.suffix != ".py" or not collection_path.name.startswith("test_"):
         return None
-    text = collection_path.read_text()
+    beside = collection_path.with_name("conftest.py")  # which may mark the files of its folder
+    text = collection_path.read_text() + (beside.read_text() if beside.exists() else "")
     outside = re.sub(r"\([^()]*\)", "", chosen)  # of brackets, in which there is an `or`
     ruled_out = set() if " or " in outside else set(re.findall(r"\bnot (\w+)", outside))
     wanted = set(re.findall(r"\w+", chosen)) - ruled_out - {"and", "or", "not"}

@@ -1,6 +1,6 @@
 """Small real cases of every step, whose results are digests: what the kernels give, compiled or as plain Python.
 
-    [NUMBA_DISABLE_JIT=1] python tests/kernel_cases.py FOLDER [CASE…]
+    [NUMBA_DISABLE_JIT=1] python tests/kernel_cases.py FOLDER
 
 prints JSON: the digests of each case by name, the CPU seconds that it took, and the modules whose kernels ran (of plain
 Python only). FOLDER is where the cases write; it must be empty. Cases go on from each other's files, in order.
@@ -295,11 +295,11 @@ ALL = (
 )
 
 
-def main(folder: Path, only: list[str]) -> None:
-    """Runs cases and prints what they give."""
+def main(folder: Path) -> None:
+    """Runs the cases and prints what they give."""
     gc.disable()  # the collector would take a sixth of the time that numba compiles
     cases, results, seconds = Cases(folder), {}, {}
-    for name in only or ALL:
+    for name in ALL:
         case: Callable[[], dict[str, str]] = getattr(cases, name)
         began = time.process_time()
         results[name] = case()
@@ -308,4 +308,4 @@ def main(folder: Path, only: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2:])
+    main(Path(sys.argv[1]))

@@ -5,7 +5,7 @@ from typing import Any
 
 import hypothesis
 
-# `make test` passes --hypothesis-profile=fast, `make test-builds` part, for what is marked `builds`; `make
+# `make test` passes --hypothesis-profile=fast, `make test-heavy` part, for what is marked `builds`; `make
 # test-exhaustive` tries all in full.
 FAST, PART, FULL = "fast", "part", "full"
 _SHARES = {FAST: 10, PART: 4}  # one in so many of the examples is tried

@@ -17,7 +17,7 @@ from reporting.read_pages import ReadPage
 from maskmill.kernels import cache, compiler
 from pipelines.commands import cli
 
-pytestmark = pytest.mark.docs
+pytestmark = pytest.mark.builds
 
 PAGES = (
     "getting-started.md",

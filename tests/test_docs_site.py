@@ -16,7 +16,7 @@ from maskmill.records import features
 from pipelines.commands.command_list import COMMANDS
 from pipelines.settings import presets
 
-pytestmark = pytest.mark.docs
+pytestmark = pytest.mark.builds
 
 SITE = ROOT / "build" / "site"
 # index.html only leads to the first page.

@@ -43,7 +43,7 @@ TABLES = {
     if module.name != "table"
 }
 # Every fifteenth row of a table is in `make test`, unless it needs a process; of the others every sixth is in
-# `make test-builds`, and all are in `make test-exhaustive`.
+# `make test-heavy`, and all are in `make test-exhaustive`.
 _SHARE, _SHARE_OF_BUILDS = 15, 6
 
 

@@ -10,7 +10,7 @@ import airflow_processes
 import pytest
 from servers import cloud
 
-pytestmark = pytest.mark.airflow
+pytestmark = pytest.mark.elsewhere
 
 _NEW_DUMPS = {"read_events": ["start_rebuild"], "start_rebuild": []}
 

@@ -18,7 +18,7 @@ import pytest
 from command_runs.commands import DUMP, VOCAB, digests
 from conftest import ROOT
 
-pytestmark = pytest.mark.airflow
+pytestmark = pytest.mark.elsewhere
 
 _WIKI, _FIRST, _SECOND = "enwiki", "2026-03-01", "2026-04-01"
 _STAGES = ("extract", "examples", "eval")

@@ -486,7 +486,7 @@ def test_a_build_from_and_to_gs_gives_the_local_bytes(environment: Mapping[str, 
     assert deleted in remade
 
 
-@pytest.mark.kills
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("seed", "share"), [(0, 0.2), (1, 0.05)])
 def test_a_build_from_and_to_a_store_that_fails_often_gives_the_local_bytes(
     environment: Mapping[str, str], tmp_path: Path, seed: int, share: float

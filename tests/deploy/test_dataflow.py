@@ -234,7 +234,7 @@ def test_the_image_has_the_locked_beam_and_every_package() -> None:
     assert all((commands.ROOT / name).exists() for name in copied), copied
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_sdist_of_setup_file_installs_in_an_empty_environment(tmp_path: Path) -> None:
     from apache_beam.runners.portability.stager import Stager
 

@@ -16,7 +16,7 @@ import yaml
 from command_runs import commands
 
 # Each check starts a linter, and there are many.
-pytestmark = pytest.mark.releases
+pytestmark = pytest.mark.builds
 
 DEPLOY = commands.ROOT / "deploy"
 CONFIG = commands.ROOT / ".pre-commit-config.yaml"

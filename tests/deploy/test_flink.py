@@ -27,7 +27,7 @@ from servers.slow_store import slow_store
 sys.path.insert(0, str(commands.ROOT / "deploy" / "flink"))
 import cluster as flink
 
-pytestmark = pytest.mark.flink
+pytestmark = pytest.mark.elsewhere
 
 # With these options a shard takes a second or two, so that a test can kill a process in the middle of the stage.
 SLOW = ("--dupe_factor=60", "--max_seq_length=128", "--max_predictions_per_seq=20")

@@ -16,7 +16,7 @@ from command_runs import commands
 
 from pipelines.building import build_options
 
-pytestmark = pytest.mark.releases
+pytestmark = pytest.mark.builds
 
 DEPLOY = commands.ROOT / "deploy"
 DUMP = "enwiki-20261101-pages-articles-multistream.xml.bz2"

@@ -11,7 +11,7 @@ from apache_beam.portability.api import beam_runner_api_pb2
 from command_runs import commands
 from servers import cloud
 
-pytestmark = pytest.mark.releases
+pytestmark = pytest.mark.builds
 
 BUCKET = "maskmill-bucket"
 ROOT = f"gs://{BUCKET}/releases-of/enwiki"

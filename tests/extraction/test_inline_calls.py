@@ -13,7 +13,6 @@ MOST_LOST = 0.01  # of the calls
 
 
 @pytest.mark.builds
-@pytest.mark.shared
 def test_inline_calls_of_a_whole_wiki(shared: Path, tmp_path: Path) -> None:
     calls = inline_calls(shared / "data" / "dumps" / DUMP)
     assert len(calls) > 250

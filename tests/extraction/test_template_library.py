@@ -207,7 +207,6 @@ def test_unusable_flags(
 
 
 @pytest.mark.builds
-@pytest.mark.shared
 def test_the_latgalian_wikipedias_own_templates(shared: Path, tmp_path: Path) -> None:
     (tmp_path / "dumps").mkdir()
     name = "ltgwiki-pages-articles-multistream.xml.bz2"

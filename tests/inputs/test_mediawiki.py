@@ -99,7 +99,6 @@ def test_the_multistream_sample_with_and_without_its_index(sample: bytes, data: 
 
 
 @pytest.mark.builds
-@pytest.mark.shared
 @pytest.mark.long
 def test_nothing_of_enwik8_is_lost(shared: Path) -> None:
     path = str(shared / "data" / "dumps" / "enwik8-pages-articles-multistream.xml.bz2")
@@ -114,7 +113,6 @@ def test_nothing_of_enwik8_is_lost(shared: Path) -> None:
     assert len(articles) == 8_589
 
 
-@pytest.mark.shared
 def test_nothing_of_the_latgalian_wiki_is_lost(shared: Path) -> None:
     path = shared / "data" / "dumps" / "ltgwiki-pages-articles-multistream.xml.bz2"
     expected = oracle_dump.read_pages(bz2.decompress(path.read_bytes()))

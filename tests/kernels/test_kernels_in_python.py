@@ -1,9 +1,8 @@
-"""Kernels without the compiler, and with its checks of bounds: small cases of every step give the same."""
+"""Kernels without the compiler, which checks bounds: small cases of every step give the same."""
 
 import importlib
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -17,12 +16,6 @@ from maskmill.kernels.compiler import kernel_modules
 
 CASES = ROOT / "tests" / "kernel_cases.py"
 PYTHON = {"NUMBA_DISABLE_JIT": "1"}
-# Compiling these with checks takes 60 CPU seconds, with few optimizations. Left out: extraction of wikitext (70),
-# sentences (35) and WikiExtractor's text (14). Plain Python checks the bounds of all, in each run.
-BOUNDS_CASES = {
-    "some": ("checksums", "duplicates"),
-    "most": ("pages", "vocabularies", "tokenization", "checksums", "examples", "duplicates", "loading", "verification"),
-}
 
 
 def run(arguments: list[str], environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
@@ -32,42 +25,21 @@ def run(arguments: list[str], environment: dict[str, str]) -> subprocess.Complet
     return subprocess.run(command, env=base | environment, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
-def results(folder: Path, cases: tuple[str, ...] = (), **environment: str) -> dict[str, Any]:
+def small_cases(folder: Path, **environment: str) -> dict[str, Any]:
     """What kernel_cases.py prints."""
-    done = run([str(CASES), str(folder), *cases], environment)
+    done = run([str(CASES), str(folder)], environment)
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 
 
-@pytest.fixture(scope="module")
-def compiled_in(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Path]:
-    """The results of the compiled kernels, and the folder that holds their files."""
-    folder = tmp_path_factory.mktemp("compiled") / "cases"
-    return results(folder)["results"], folder
-
-
-@pytest.fixture(scope="module")
-def compiled(compiled_in: tuple[dict[str, Any], Path]) -> dict[str, Any]:
-    """The results of the compiled kernels."""
-    return compiled_in[0]
-
-
-@pytest.fixture(scope="module")
-def in_python(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """The results of the kernels as plain Python."""
-    return results(tmp_path_factory.mktemp("python") / "cases", **PYTHON)
-
-
-@pytest.mark.in_python
-def test_plain_python_gives_what_the_compiled_kernels_give(compiled: dict[str, Any], in_python: dict[str, Any]) -> None:
-    assert in_python["results"].keys() == compiled.keys()
-    for case, expected in compiled.items():
+@pytest.mark.builds
+def test_plain_python_gives_what_the_compiled_kernels_of_every_module_give(tmp_path: Path) -> None:
+    compiled = small_cases(tmp_path / "compiled")
+    in_python = small_cases(tmp_path / "python", **PYTHON)
+    assert in_python["results"].keys() == compiled["results"].keys()
+    for case, expected in compiled["results"].items():
         assert in_python["results"][case] == expected, case
-
-
-@pytest.mark.in_python
-def test_the_cases_reach_every_module_that_has_kernels(in_python: dict[str, Any]) -> None:
     with_kernels = {
         module
         for module in kernel_modules()
@@ -75,20 +47,6 @@ def test_the_cases_reach_every_module_that_has_kernels(in_python: dict[str, Any]
         if isinstance(value, Dispatcher) and value.py_func.__module__ == module
     }
     assert with_kernels == {function.rpartition(".")[0] for function in in_python["ran"]}
-
-
-@pytest.mark.bounds
-@pytest.mark.exhaustive_but("some")
-@pytest.mark.parametrize("cases", BOUNDS_CASES)
-def test_no_kernel_leaves_its_arrays(cases: str, compiled_in: tuple[dict[str, Any], Path], tmp_path: Path) -> None:
-    checked = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_OPT": "1", "NUMBA_CACHE_DIR": str(tmp_path / "code")}
-    for decorator in ("kernel", "lean_kernel"):
-        program = f"import numpy\nfrom maskmill.kernels import *\n{decorator}(lambda a, i: a[i])(numpy.zeros(8), 9)"
-        assert "IndexError: index is out of bounds" in run(["-c", program], checked).stderr
-    compiled, folder = compiled_in
-    shutil.copytree(folder / "text", tmp_path / "cases" / "text")
-    for case, found in results(tmp_path / "cases", BOUNDS_CASES[cases], **checked)["results"].items():
-        assert found == compiled[case], case
 
 
 # Runs programs, each in names of its own, and prints as JSON what each prints or raises.
@@ -143,7 +101,7 @@ PROGRAMS = [
 ]
 
 
-@pytest.mark.in_python
+@pytest.mark.builds
 def test_what_kernels_in_plain_python_give_and_refuse() -> None:
     done = run(["-c", RUNNER, *(program for program, _ in PROGRAMS)], PYTHON)
     assert done.returncode == 0, done.stderr

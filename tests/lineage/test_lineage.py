@@ -222,7 +222,7 @@ def test_the_command_says_where_a_build_is_from(whole: Made, capsys: pytest.Capt
     assert lineage_of(DUMP) is None
 
 
-@pytest.mark.releases
+@pytest.mark.builds
 def test_a_release_in_a_bucket(whole: Made, tmp_path: Path) -> None:
     release = f"gs://traced/enwiki/releases/{NAME}"
     with cloud.storage(tmp_path, "traced") as variables, cloud.set_environment(variables):

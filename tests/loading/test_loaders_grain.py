@@ -19,7 +19,7 @@ from maskmill.loading.loader import Loader
 from maskmill.loading.options import LoaderOptions
 from maskmill.masking.objective_options import ObjectiveOptions
 
-pytestmark = pytest.mark.training
+pytestmark = pytest.mark.elsewhere
 
 
 def loader(**options: Any) -> Loader:

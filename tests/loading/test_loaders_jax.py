@@ -22,7 +22,7 @@ from maskmill.loaders.jax import Batches
 from maskmill.loading.loader import Loader
 from maskmill.loading.options import LoaderOptions
 
-pytestmark = pytest.mark.training
+pytestmark = pytest.mark.elsewhere
 
 PROCESSES = 2
 PATIENCE_S = 180

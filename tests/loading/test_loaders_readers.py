@@ -1,6 +1,5 @@
-"""The libraries that people read Parquet with see the rows that a loader gives (make test-readers)."""
+"""The libraries that people read Parquet with see the rows that a loader gives (make test-torch)."""
 
-import importlib.util
 import itertools
 import os
 import subprocess
@@ -19,13 +18,7 @@ from maskmill.masking.objective_options import ObjectiveOptions
 
 PYTHON = os.environ.get("MASKMILL_READERS_PYTHON", sys.executable)
 PROGRAM = ROOT / "tests" / "records" / "readers_program.py"
-pytestmark = [
-    pytest.mark.readers,
-    pytest.mark.skipif(
-        "MASKMILL_READERS_PYTHON" not in os.environ and importlib.util.find_spec("streaming") is None,
-        reason="mosaicml-streaming is not installed here, and MASKMILL_READERS_PYTHON names no Python that has it",
-    ),
-]
+pytestmark = pytest.mark.elsewhere
 
 
 def rows_of(library: str, files: list[str], folder: Path) -> list[dict[str, npt.NDArray[Any]]]:

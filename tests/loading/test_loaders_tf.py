@@ -11,7 +11,7 @@ from maskmill.loaders.tf import dataset
 from maskmill.loading.loader import Loader
 from maskmill.loading.options import LoaderOptions
 
-pytestmark = pytest.mark.training
+pytestmark = pytest.mark.elsewhere
 
 
 def loader(*, widths: tuple[int, ...] = (), **options: Any) -> Loader:

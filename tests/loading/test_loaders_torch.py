@@ -19,7 +19,7 @@ from maskmill.loading.loader import Loader
 from maskmill.loading.mixing import mix_of
 from maskmill.loading.options import LoaderOptions
 
-pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore:This DataLoader will create")]
+pytestmark = [pytest.mark.elsewhere, pytest.mark.filterwarnings("ignore:This DataLoader will create")]
 
 TAILS = ("drop", "pad", "repeat", "carry")
 

@@ -19,7 +19,7 @@ from data_sets.built_data_sets import build_data_set
 import maskmill
 from maskmill.masking.objective_options import ObjectiveOptions
 
-pytestmark = pytest.mark.torch
+pytestmark = pytest.mark.elsewhere
 
 ENVIRONMENT = os.environ | {"PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}"}
 PROGRAM = torch_training.__file__

@@ -17,7 +17,7 @@ from maskmill.storage import files
 
 pytest_plugins = ("servers.mirror_fixtures",)
 
-pytestmark = pytest.mark.releases
+pytestmark = pytest.mark.builds
 
 BUCKET = "maskmill-mirrors"
 DATE = "2026-03-01"

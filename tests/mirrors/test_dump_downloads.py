@@ -128,7 +128,7 @@ def test_dump_json_that_is_damaged_does_not_count(place: Place) -> None:
     assert place.files == EXPECTED
 
 
-@pytest.mark.releases
+@pytest.mark.builds
 def test_there_are_three_connections_at_most(place: Place) -> None:
     """Wikimedia allows three; whoever asks for more does not get them. All three are used."""
     expected = publish(place.mirror, [*PARTS, SAMPLE[360_000:460_000]])
@@ -205,7 +205,7 @@ def test_an_interrupted_download_goes_on(place: Place, change: Callable[[Path, P
     assert not place.mirror.asked(FIRST)
 
 
-@pytest.mark.releases
+@pytest.mark.builds
 @pytest.mark.parametrize(("status", "as_date"), [(429, False), (429, True), (503, False)])
 def test_a_mirror_that_wants_to_be_left_alone_is(place: Place, status: int, as_date: bool) -> None:
     place.mirror.fail(FIRST, place.mirror.throttle(0.6, status, as_date=as_date))
@@ -215,7 +215,7 @@ def test_a_mirror_that_wants_to_be_left_alone_is(place: Place, status: int, as_d
     assert place.mirror.early == 0
 
 
-@pytest.mark.releases
+@pytest.mark.builds
 def test_a_slow_mirror_is_waited_for(place: Place) -> None:
     """Bytes that come slowly are no silence."""
     place.mirror.pace = 0.05
@@ -310,7 +310,7 @@ def test_sums_that_disagree_are_refused(place: Place, layout: str) -> None:
     assert place.complete == []
 
 
-@pytest.mark.releases
+@pytest.mark.builds
 def test_a_file_that_fails_leaves_the_parts_of_the_others(place: Place) -> None:
     """Hours of a download are not lost because another file is gone."""
     begun = threading.Event()
@@ -380,7 +380,7 @@ def test_a_republished_dump_replaces_the_one_that_is_here(place: Place) -> None:
     assert place.files == expected
 
 
-@pytest.mark.releases
+@pytest.mark.builds
 @pytest.mark.parametrize("etags", ["strong", "weak", "none"])
 def test_files_without_checksums_are_never_mixed_of_two(place: Place, etags: str) -> None:
     """A listing need not have checksums: only what the server says tells that a file was replaced."""
@@ -491,7 +491,7 @@ def size_of(folder: Path) -> int:
     return size
 
 
-@pytest.mark.releases
+@pytest.mark.builds
 def test_a_download_that_is_killed_again_and_again_ends_as_if_it_was_not(place: Place) -> None:
     """Each start goes on where the last one was killed: no byte comes twice but those that were on their way."""
     place.mirror.pace = 0.08

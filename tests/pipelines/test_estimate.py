@@ -164,7 +164,6 @@ def test_the_summary_has_what_a_user_asks(tmp_path: Path, capsys: pytest.Capture
 
 
 @pytest.mark.builds
-@pytest.mark.shared
 @pytest.mark.long
 def test_a_dump_is_estimated_from_a_part_of_it(
     shared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]

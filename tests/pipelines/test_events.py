@@ -110,7 +110,7 @@ def test_a_build_without_a_command_calls_nothing(tmp_path: Path, monkeypatch: py
     run_of(tmp_path, None).send("started")
 
 
-@pytest.mark.releases
+@pytest.mark.builds
 def test_a_release_sends_its_events_and_has_the_bytes_of_one_that_sends_none(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     config_path = config(tmp_path, "sending", to_file(path))
@@ -144,7 +144,7 @@ def test_a_release_sends_its_events_and_has_the_bytes_of_one_that_sends_none(tmp
     assert (event["event"], event["new"], event["complete"]) == ("finished", False, True)
 
 
-@pytest.mark.releases
+@pytest.mark.builds
 def test_only_the_run_of_the_last_stage_is_complete(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     for flags, complete in ((["--until", "extract"], False), (["--from", "examples"], True)):
@@ -154,7 +154,7 @@ def test_only_the_run_of_the_last_stage_is_complete(tmp_path: Path) -> None:
         assert (event["complete"], event["fingerprint"] is not None) == (complete, complete)
 
 
-@pytest.mark.releases
+@pytest.mark.builds
 @pytest.mark.parametrize("flags", [[], ["--release"]], ids=["plain", "release"])
 def test_a_build_whose_dump_is_gone_sends_that(flags: list[str], tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
@@ -167,7 +167,7 @@ def test_a_build_whose_dump_is_gone_sends_that(flags: list[str], tmp_path: Path)
     assert "gone.xml.bz2" in event["run"]["error"]
 
 
-@pytest.mark.releases
+@pytest.mark.builds
 def test_a_build_that_is_told_to_stop_sends_no_end(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     build = config(tmp_path, "build", f"{to_file(path)}; kill -INT $PPID")

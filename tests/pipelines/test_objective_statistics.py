@@ -17,7 +17,7 @@ from command_runs.commands import VOCAB
 
 from pipelines.commands import cli
 
-pytestmark = [pytest.mark.shared, pytest.mark.builds]
+pytestmark = pytest.mark.builds
 
 LENGTH, PREDICTIONS = 128, 20
 DEVIATIONS = 5

@@ -1,4 +1,4 @@
-"""Runs in the environment of the readers (make test-readers), which has nothing of ours.
+"""Runs in the environment of the readers (make test-torch), which has nothing of ours.
 
 Reads data sets with one of the libraries, or writes some: python readers_program.py LIBRARY (SOURCE OUTPUT)... Rows
 travel as .npz: for each column its values, one row after the other, and how many each row has (`NAME/lengths`).

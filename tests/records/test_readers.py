@@ -1,11 +1,10 @@
 """The same rows as TFRecord, Parquet and MDS, read by the libraries that people read them with: equal arrays.
 
-The libraries have an environment of their own (make test-readers), in which records/readers_program.py runs.
+The libraries have an environment of their own (make test-torch), in which records/readers_program.py runs.
 """
 
 import dataclasses
 import gzip
-import importlib.util
 import os
 import subprocess
 import sys
@@ -31,13 +30,7 @@ from maskmill.records.parquet import write_parquet
 from maskmill.records.tfrecord import read_records
 
 PYTHON = os.environ.get("MASKMILL_READERS_PYTHON", sys.executable)
-pytestmark = [
-    pytest.mark.readers,
-    pytest.mark.skipif(
-        "MASKMILL_READERS_PYTHON" not in os.environ and importlib.util.find_spec("streaming") is None,
-        reason="mosaicml-streaming is not installed here, and MASKMILL_READERS_PYTHON names no Python that has it",
-    ),
-]
+pytestmark = pytest.mark.elsewhere
 
 LIMIT = 20_000
 PARQUET, MDS = ("pandas", "polars", "duckdb", "datasets"), ("streaming", "modernbert")

@@ -21,7 +21,7 @@ def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield f"gs://{BUCKET}"
 
 
-@pytest.fixture(params=["disk", pytest.param("cloud", marks=pytest.mark.releases)])
+@pytest.fixture(params=["disk", pytest.param("cloud", marks=pytest.mark.builds)])
 def root(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A new directory above releases."""
     if request.param == "disk":

@@ -14,7 +14,7 @@ from release_runs.builds import Root, config, contents, release, state_of
 
 from pipelines.commands import cli
 
-pytestmark = pytest.mark.releases
+pytestmark = pytest.mark.builds
 
 LEARNT = {"vocabulary": {"kind": "wordpiece", "size": 512}, "examples": {"vocab_file": None}}
 

@@ -13,7 +13,7 @@ from command_runs import commands
 from release_runs.builds import Root, config, contents, release
 from servers import cloud
 
-pytestmark = pytest.mark.releases
+pytestmark = pytest.mark.builds
 
 BUCKET = "maskmill-releases"
 NAME = "enwiki-20260301-pages-articles-multistream.xml.bz2"

@@ -66,7 +66,7 @@ while times:
 """
 
 
-@pytest.mark.releases
+@pytest.mark.builds
 def test_no_process_undoes_what_another_wrote(root: str) -> None:
     path, times = files.join(root, "count"), 15
     release_roots.race([(COUNT, path, str(times))] * 4)
@@ -75,7 +75,7 @@ def test_no_process_undoes_what_another_wrote(root: str) -> None:
     assert int(found[0].split()[0]) == 4 * times
 
 
-@pytest.mark.releases
+@pytest.mark.builds
 def test_a_write_whose_answer_got_lost_is_no_conflict(emulator: str) -> None:
     """The library sends the write again, and then meets what its first attempt has written."""
     store, lost = os.environ["STORAGE_EMULATOR_HOST"], []
@@ -96,13 +96,13 @@ def test_a_write_whose_answer_got_lost_is_no_conflict(emulator: str) -> None:
             conditional.write(f"{emulator}/lost/a.json", b"3", expected=version)
 
 
-@pytest.mark.releases
+@pytest.mark.builds
 def test_a_bucket_that_is_not_there_is_one_sentence(emulator: str) -> None:
     with pytest.raises(UnusableInputError, match="there is no such bucket"):
         conditional.read("gs://maskmill-no-such-bucket/a.json")
 
 
-@pytest.mark.releases
+@pytest.mark.builds
 def test_folders_and_all_that_is_below_one(emulator: str) -> None:
     for name in ("a/1", "a/2/3", "b/1", "c"):
         files.write_bytes(f"{emulator}/tree/{name}", b"")

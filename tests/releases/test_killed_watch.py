@@ -26,7 +26,7 @@ from maskmill.releases import locks
 from maskmill.releases.names import ReleaseName
 from maskmill.storage.files import TEMPORARY_SUFFIX
 
-pytestmark = pytest.mark.releases
+pytestmark = pytest.mark.builds
 
 KILLS = 20
 SEED = 18
@@ -230,7 +230,7 @@ def moments_of(scene: Scene) -> list[tuple[str, int]]:
     return [(name, drawn.choice(numbers)) for _ in range(KILLS // len(parts)) for name, numbers in parts.items()]
 
 
-@pytest.mark.kills
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kill", range(KILLS))
 def test_a_watch_that_is_killed_at_a_random_moment_and_begun_again(scene: Scene, kill: int) -> None:
     part, moment = moments_of(scene)[kill]
@@ -266,7 +266,7 @@ def check_nothing_is_left(scene: Scene, when: str) -> None:
     assert locks.holder_of(scene.root.path, second) is None, when  # a lock of a dead process is none
 
 
-@pytest.mark.kills
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.9])
 def test_a_watch_that_is_killed_while_bytes_come_goes_on_behind_them(scene: Scene, share: float) -> None:
     scene.reset()

@@ -217,7 +217,7 @@ with locks.hold(root, name, owner="holder", lifetime=lifetime) as lock:
 """
 
 
-@pytest.mark.releases
+@pytest.mark.builds
 def test_the_lock_of_a_killed_process_is_free_at_once(root: str) -> None:
     process = release_roots.start(HOLD, root, str(NAME), "1000")
     assert release_roots.line_of(process) == "held"
@@ -228,7 +228,7 @@ def test_the_lock_of_a_killed_process_is_free_at_once(root: str) -> None:
         pass
 
 
-@pytest.mark.releases
+@pytest.mark.builds
 def test_a_stopped_process_loses_its_lock_and_learns_it(root: str) -> None:
     process = release_roots.start(HOLD, root, str(NAME), "3")
     assert release_roots.line_of(process) == "held"
@@ -257,7 +257,7 @@ for _ in range(times):
 """
 
 
-@pytest.mark.releases
+@pytest.mark.builds
 def test_processes_that_race_are_never_inside_together(root: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     sign = tmp_path_factory.mktemp("sign") / "inside"
     release_roots.race([(ALONE, root, str(NAME), str(sign), "8")] * 4)

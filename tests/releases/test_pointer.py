@@ -172,7 +172,7 @@ for name in names:
 """
 
 
-@pytest.mark.releases
+@pytest.mark.builds
 def test_whoever_reads_meanwhile_finds_a_whole_pointer(root: str) -> None:
     names = [make_release(root, f"2026-{month:02}-01") for month in range(1, 13)]
     switch_latest(root, names[0])

@@ -22,7 +22,7 @@ from maskmill.releases.names import ReleaseName
 from pipelines.commands import cli
 from pipelines.releasing import releases
 
-pytestmark = pytest.mark.releases
+pytestmark = pytest.mark.builds
 
 
 @pytest.fixture(scope="module")

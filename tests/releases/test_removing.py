@@ -109,7 +109,7 @@ def test_abandoned_builds_go(root: str) -> None:
     assert present(root) == names
 
 
-@pytest.mark.releases
+@pytest.mark.builds
 def test_what_becomes_the_latest_at_any_moment_stays(root: str) -> None:
     """A build that finds its release complete makes it the latest, as after a kill, while another one removes it."""
     outcomes = set()
@@ -141,7 +141,7 @@ def test_at_least_one_stays(root: str) -> None:
         removing.remove_old(root, 0, 0)
 
 
-@pytest.mark.releases
+@pytest.mark.builds
 @pytest.mark.exhaustive_but("disk")
 def test_a_removal_that_was_killed_at_any_moment_is_finished(root: str) -> None:
     operation, killed, begun = 0, True, 0

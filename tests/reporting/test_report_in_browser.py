@@ -10,7 +10,7 @@ from browsers import browser as browser
 from playwright.sync_api import Browser
 from report_pages import Reports
 
-pytestmark = pytest.mark.browser
+pytestmark = pytest.mark.builds
 
 NAMES = ("build", "comparison", "text", "examples", "not-verified", "hostile", "damaged")
 # Widths and schemes of colours: a scheme changes no place.

@@ -37,7 +37,6 @@ def test_the_versions_differ() -> None:
 
 
 @pytest.mark.builds
-@pytest.mark.shared
 def test_unicode_11_is_what_the_published_data_was_made_with(shared: Path) -> None:
     properties: dict[int, list[str]] = {}
     with gzip.open(shared / "data" / "unicode11.tsv.gz", "rt") as lines:

@@ -47,7 +47,7 @@ if not HAS_TRAINING:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents and item.path.name not in LIGHT:
-            item.add_marker(pytest.mark.training)
+            item.add_marker(pytest.mark.elsewhere)
     items.sort(key=lambda item: item.path.name != FIRST)
 
 

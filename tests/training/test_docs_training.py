@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from how_tos import run_new_language, run_page
 
-# `make test-docs` runs the same commands without training.
-pytestmark = [pytest.mark.training, pytest.mark.exhaustive]
+# `make test-heavy` runs the same commands without training.
+pytestmark = [pytest.mark.elsewhere, pytest.mark.exhaustive]
 
 
 def test_a_new_language_in_five_commands(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """Hugging Face reads our exports and computes the same. PyTorch has an environment of its own (make test-torch)."""
 
-import importlib.util
 import json
 import os
 import subprocess
@@ -15,13 +14,7 @@ from training.model import classification_model, pretraining_model
 from training.options import ConvertOptions
 
 PYTHON = os.environ.get("MASKMILL_TORCH_PYTHON", sys.executable)
-pytestmark = [
-    pytest.mark.torch,
-    pytest.mark.skipif(
-        "MASKMILL_TORCH_PYTHON" not in os.environ and importlib.util.find_spec("torch") is None,
-        reason="PyTorch is not installed here, and MASKMILL_TORCH_PYTHON names no Python that has it",
-    ),
-]
+pytestmark = pytest.mark.elsewhere
 
 # Runs in PyTorch's environment. Its arguments: the model's class, its directory, and the files of inputs and outputs.
 PROGRAM = """

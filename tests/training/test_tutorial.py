@@ -7,7 +7,7 @@ from typing import Any
 import ci_programs
 import pytest
 
-pytestmark = pytest.mark.training
+pytestmark = pytest.mark.elsewhere
 
 run_notebook = ci_programs.load("run_notebook")
 

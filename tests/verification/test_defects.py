@@ -13,7 +13,7 @@ from maskmill.verification.verifying import verify
 
 AS_IT_IS, REGENERATED = "as_it_is", "regenerated"
 
-# What `make test` runs: damage to bytes, to files, to masks, and a leak of the eval set. `make test-defects` has each
+# What `make test` runs: damage to bytes, to files, to masks, and a leak of the eval set. `make test-heavy` has each
 # damage in one build and one mode, others for the next damage; `make test-exhaustive` has all of them, in minutes.
 _QUICK = (
     "bit_in_data",
@@ -34,7 +34,7 @@ def _cases() -> Iterator[object]:
                     and build == "tfrecord"
                     and mode == (REGENERATED if damage.again else AS_IT_IS)
                 )
-                marks = [pytest.mark.long] if is_quick else [pytest.mark.defects]
+                marks = [pytest.mark.long] if is_quick else [pytest.mark.builds]
                 if not is_quick and (build, mode) != of_all:
                     marks.append(pytest.mark.exhaustive)
                 yield pytest.param(damage, build, mode, id=f"{damage.name}-{build}-{mode}", marks=marks)
@@ -71,7 +71,7 @@ OF_ROWS = (
             damage,
             build,
             id=f"{damage.name}-{build}",
-            marks=[pytest.mark.defects, *([pytest.mark.exhaustive] if build != of_all else [])],
+            marks=[pytest.mark.builds, *([pytest.mark.exhaustive] if build != of_all else [])],
         )
         for number, damage in enumerate(DAMAGES)
         if damage.name in OF_ROWS
@@ -85,7 +85,7 @@ def test_damage_to_rows_is_found_without_the_text(damage: Damage, build: str, go
     assert {finding.check for finding in serious(verification)} & damage.again
 
 
-@pytest.mark.parametrize("build", [pytest.param(name, marks=pytest.mark.defects) for name in BUILDS])
+@pytest.mark.parametrize("build", [pytest.param(name, marks=pytest.mark.builds) for name in BUILDS])
 def test_builds_are_right_before_they_are_damaged(build: str, good: GoodBuilds) -> None:
     root = good.copy(build).root
     before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}

@@ -93,7 +93,7 @@ def options_of(name: str, folder: Path) -> dict[str, Any]:
     *("packed_sequences", "bins_of_mds", "drawn_masks", "another_tokenizer"),
 )
 @pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=[pytest.mark.long if n in _QUICK else pytest.mark.defects]) for n in BUILDS]
+    "name", [pytest.param(n, marks=[pytest.mark.long if n in _QUICK else pytest.mark.builds]) for n in BUILDS]
 )
 def test_nothing_is_found_in_a_good_build(name: str, text: Path, tmp_path: Path) -> None:
     root = make_build(tmp_path / "build", text, **options_of(name, tmp_path)).root
@@ -146,7 +146,7 @@ TEXTS: Mapping[str, Sequence[str]] = {
 
 
 @pytest.mark.exhaustive_but(*(f"{name}-nsp" for name in TEXTS), "pages_of_a_bot-mlm", "one_word-mlm")
-@pytest.mark.defects
+@pytest.mark.builds
 @pytest.mark.parametrize("options", [{}, {"objective": "mlm", "format": "parquet"}], ids=["nsp", "mlm"])
 @pytest.mark.parametrize("name", TEXTS)
 def test_text_that_repeats_itself_is_no_fault(name: str, options: Mapping[str, Any], tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_text_that_repeats_itself_is_no_fault(name: str, options: Mapping[str, A
     assert problems(verify([str(made.root / "examples")])) == []
 
 
-@pytest.mark.defects
+@pytest.mark.builds
 def test_a_passage_that_an_eval_article_shares_is_no_leak_however_often_it_is_cut(tmp_path: Path) -> None:
     """Without the text, rows are compared; the passage is in some rows of both splits, because each dupe cuts anew."""
     (tmp_path / "text").mkdir()
@@ -173,7 +173,7 @@ def test_a_passage_that_an_eval_article_shares_is_no_leak_however_often_it_is_cu
     assert verification.outcomes["eval_leak"].findings  # a note
 
 
-@pytest.mark.defects
+@pytest.mark.builds
 def test_nothing_is_found_in_what_the_command_builds(tmp_path: Path) -> None:
     settings = tmp_path / "build.yaml"
     settings.write_text((Path(__file__).parents[2] / "examples" / "demo.yaml").read_text())
@@ -187,7 +187,7 @@ def test_nothing_is_found_in_what_the_command_builds(tmp_path: Path) -> None:
     assert problems(verify([str(output / "text" / "eval.txt")])) == []
 
 
-@pytest.mark.defects
+@pytest.mark.builds
 def test_nothing_is_found_in_mlperfs_text(tmp_path: Path) -> None:
     for name in ("part-00000-of-00500", "part-00001-of-00500", "eval.txt"):
         (tmp_path / name).write_bytes(gzip.decompress((GOLD / "cleanup" / f"{name}.gz").read_bytes()))
@@ -198,7 +198,7 @@ def test_nothing_is_found_in_mlperfs_text(tmp_path: Path) -> None:
     assert any(finding.severity == "note" for finding in verification.findings)
 
 
-@pytest.mark.defects
+@pytest.mark.builds
 @pytest.mark.parametrize("name", ["cased128", "edge128", "torture64", "two_in_three_out", "wwm128", "mlperf512"])
 def test_nothing_is_found_in_the_references_records(name: str, tmp_path: Path) -> None:
     case = CASES[name]

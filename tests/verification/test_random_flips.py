@@ -12,7 +12,7 @@ from regenerating import regenerate
 from maskmill.verification.options import VerifyOptions
 from maskmill.verification.verifying import verify
 
-pytestmark = pytest.mark.defects
+pytestmark = pytest.mark.builds
 
 # Damages of a build, in each of the two ways; those of an exhaustive run are others.
 SOME, MANY = range(8), range(8, 33)

@@ -78,7 +78,7 @@ def rows_of(root: Path) -> dict[str, Any]:
 
 
 @pytest.mark.exhaustive_but(*(f"{way}-pairs" for way in WAYS), "pages_of_version_2-packed")
-@pytest.mark.defects
+@pytest.mark.builds
 @pytest.mark.parametrize("made", BUILDS, indirect=True)
 @pytest.mark.parametrize("way", WAYS)
 def test_rows_that_were_written_again_are_right(way: str, made: Made) -> None:

@@ -277,7 +277,7 @@ def test_a_manifest_that_was_edited_in_any_way_ends_no_plan(damaged: Made, folde
         plan_of(damaged.root)
 
 
-@pytest.mark.defects
+@pytest.mark.builds
 @pytest.mark.exhaustive_but("options1")
 @pytest.mark.parametrize("options", [{"format": "mds"}, {"format": "parquet", "objective": "mlm"}, {"bins": 2}])
 def test_a_manifest_that_was_edited_in_any_way_ends_no_verification(
@@ -327,7 +327,7 @@ def test_a_verification_starts_without_beam() -> None:
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
 
 
-@pytest.mark.defects
+@pytest.mark.builds
 @pytest.mark.exhaustive_but("flags1")
 @pytest.mark.parametrize("flags", [("--workers=1",), TWO_PROCESSES])
 def test_on_beam(build: Made, tmp_path: Path, flags: tuple[str, ...]) -> None:
@@ -358,12 +358,12 @@ def files_of(root: Path) -> list[Path]:
     return [path for path in sorted(root.rglob("*")) if path.is_file() and ".maskmill" not in path.parts]
 
 
-@pytest.mark.defects
+@pytest.mark.builds
 def test_in_cloud_storage(build: Made, bucket: str) -> None:
     assert outline(verify([bucket])) == outline(verify([str(build.root)]))
 
 
-@pytest.mark.defects
+@pytest.mark.builds
 def test_on_a_web_server(build: Made) -> None:
     with file_server.serve() as server:
         for path in files_of(build.root):

@@ -20,7 +20,7 @@ from transforms.vocabularies.options import VocabularyOptions
 from transforms.vocabularies.transform_fn import process
 from transforms.vocabularies.transform_fn.word_vocabulary import write_word_vocabulary
 
-pytestmark = pytest.mark.training
+pytestmark = pytest.mark.elsewhere
 
 TEXTS = ["The dogs' foxes don't jump!", "", "Zwölf 色は"]
 OPTIONS = [VocabularyOptions(size=400), VocabularyOptions(kind="bpe", size=600)]

@@ -19,7 +19,7 @@ from maskmill.tokenization.wordpiece import Tokenizer
 from transforms.vocabularies.options import VocabularyOptions
 from transforms.vocabularies.transform_fn.saved_model import UNICODE, splitter
 
-pytestmark = pytest.mark.training
+pytestmark = pytest.mark.elsewhere
 
 LINE_ENDS = {10, 13}
 CODE_POINTS = [point for point in range(0x110000) if not 0xD800 <= point < 0xE000 and point not in LINE_ENDS]

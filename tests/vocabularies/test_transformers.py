@@ -1,9 +1,8 @@
 """transformers opens a model's directory with the tokenizer.json there, and makes nearly the same of the vocabulary.
 
-transformers is in an environment of its own (make test-readers), in which transformers_program.py runs.
+transformers is in an environment of its own (make test-torch), in which transformers_program.py runs.
 """
 
-import importlib.util
 import json
 import os
 import subprocess
@@ -18,13 +17,7 @@ from transforms.vocabularies.options import VocabularyOptions
 from transforms.vocabularies.vocabulary_files import model_files, vocabulary_files
 
 PYTHON = os.environ.get("MASKMILL_READERS_PYTHON", sys.executable)
-pytestmark = [
-    pytest.mark.readers,
-    pytest.mark.skipif(
-        "MASKMILL_READERS_PYTHON" not in os.environ and importlib.util.find_spec("transformers") is None,
-        reason="transformers is not installed here, and MASKMILL_READERS_PYTHON names no Python that has it",
-    ),
-]
+pytestmark = pytest.mark.elsewhere
 
 OPTIONS = {
     "wordpiece": VocabularyOptions(size=250, reserved_tokens=2),
