@@ -45,8 +45,7 @@ def close_examples(
             totals = sum_counts(s.counts for s in of_kind)
             counts[kind] = {"shards": len(of_kind)} | totals | {"bytes": sum(s.size for s in of_kind)}
     _refuse_nothing(next(iter(counts.values())), setup, output)
-    there = files.Listing(output)
-    data = _for_readers(setup, output, there)
+    data = _for_readers(setup, output)
     texts = {path: (s.text_bytes, sha256) for s in ordered for path, sha256 in s.inputs.items()}
     texts[setup.vocab_file] = data["vocabulary"]["bytes"], setup.vocab_sha256
     manifest.write_manifest(
@@ -58,7 +57,6 @@ def close_examples(
         shards=[_shard_entry(s, setup, output) for s in ordered],
         counts=counts,
         data=data,
-        there=there,
     )
     vocabulary = setup.vocabulary()
     listed = [ListedFile(s.kind, name_below(output, file.path), file) for s in ordered for file in s.files]
@@ -75,7 +73,6 @@ def close_examples(
         keep=names,
         patterns=(*in_output, *in_folders),
         records={example_shards.KIND: [s.key for s in ordered]},
-        there=there,
     )
 
 
@@ -93,14 +90,14 @@ def _refuse_nothing(counts: Mapping[str, int], setup: ExamplesSetup, output: str
     raise RunFailedError(f"{output}: no example was made of the text, which has {counts['tokens']:,} tokens: {why}.")
 
 
-def _for_readers(setup: ExamplesSetup, output: str, there: files.Listing) -> dict[str, Any]:
+def _for_readers(setup: ExamplesSetup, output: str) -> dict[str, Any]:
     """What a manifest tells readers of examples: their format, their columns, their vocabulary, which it copies."""
     vocabulary = setup.vocabulary()
     schema = setup.plan.schema(vocabulary.size, marks_words=vocabulary.marks_words)
-    return {"format": setup.format.format, "schema": schema} | _copy_vocabulary(setup, output, there)
+    return {"format": setup.format.format, "schema": schema} | _copy_vocabulary(setup, output)
 
 
-def _copy_vocabulary(setup: ExamplesSetup, output: str, there: files.Listing) -> dict[str, Any]:
+def _copy_vocabulary(setup: ExamplesSetup, output: str) -> dict[str, Any]:
     """Copies the vocabulary's file to the examples; returns what a manifest tells readers of the vocabulary."""
     content = files.read_bytes(setup.vocab_file)
     if hashlib.sha256(content).hexdigest() != setup.vocab_sha256:
@@ -110,7 +107,7 @@ def _copy_vocabulary(setup: ExamplesSetup, output: str, there: files.Listing) ->
         )
     name = TOKENIZER_FILE if setup.is_tokenizer else VOCAB_FILE
     path = files.join(output, name)
-    if there.read(path) != content:
+    if files.read_if_there(path) != content:
         files.write_bytes(path, content)
     vocabulary = setup.vocabulary()
     return {
@@ -156,7 +153,6 @@ def close_picked(picked: PickedExamples | None, parameters: Mapping[str, Any], o
     Raises:
       RunFailedError: the vocabulary has changed since the examples were made.
     """
-    there = files.Listing(output)
     counts = {"available": 0, "picked": 0, "bytes": 0}
     inputs: list[dict[str, Any]] = []
     shards: list[dict[str, Any]] = []
@@ -177,7 +173,7 @@ def close_picked(picked: PickedExamples | None, parameters: Mapping[str, Any], o
         options = dataclasses.asdict(setup.masking) | dataclasses.asdict(setup.objective)
         columns = {name: getattr(setup.plan.format, name) for name in ("feature_names", "special_tokens_mask")}
         data = {"examples": options | columns}
-        data |= _for_readers(setup, output, there)
+        data |= _for_readers(setup, output)
     manifest.write_manifest(
         output,
         stage="eval",
@@ -186,6 +182,5 @@ def close_picked(picked: PickedExamples | None, parameters: Mapping[str, Any], o
         shards=shards,
         counts={"eval": counts},
         data=data,
-        there=there,
     )
-    manifest.sweep(output, keep=[s["name"] for s in shards], patterns=("*.tfrecord",), records={}, there=there)
+    manifest.sweep(output, keep=[s["name"] for s in shards], patterns=("*.tfrecord",), records={})

@@ -141,11 +141,10 @@ def examples_in(
     vocab_file: str | None = None,
     seed: int = 0,
     epoch: int = 0,
-    there: files.Listing | None = None,
 ) -> OpenedExamples:
-    """As `open_examples`; there: what lies below a directory, if that was just listed."""
+    """As `open_examples`, of a path as maskmill writes it."""
     with contextlib.ExitStack() as stack:
-        ranges = open_ranges(path, there=there)
+        ranges = open_ranges(path)
         stack.callback(ranges.close)
         found = _find_manifest(path, ranges)
         if found is None:

@@ -144,10 +144,10 @@ def open_texts(path: str | os.PathLike[str]) -> OpenedTexts:
     return texts_in(plain(path))
 
 
-def texts_in(path: str, there: files.Listing | None = None) -> OpenedTexts:
-    """As `open_texts`; there: what lies below a directory, if that was just listed."""
+def texts_in(path: str) -> OpenedTexts:
+    """As `open_texts`, of a path as maskmill writes it."""
     with contextlib.ExitStack() as stack:
-        ranges = open_ranges(path, there=there)
+        ranges = open_ranges(path)
         stack.callback(ranges.close)
         made = None
         for directory in (path, files.join(path, _TEXT), files.parent(path)):

@@ -29,7 +29,6 @@ def open_ranges(
     path: str,
     cache_dir: str | None = None,
     cache_bytes: int = CACHE_BYTES,
-    there: files.Listing | None = None,
 ) -> ByteRanges:
     """What reads ranges of the files in a directory, or of files beside one another.
 
@@ -37,7 +36,6 @@ def open_ranges(
       path: of the directory or a file: local, gs://, s3://, http:// or https://. Nothing is asked of it yet.
       cache_dir: where pieces of remote files are kept; None: below the user's cache directory.
       cache_bytes: how much is kept there at most; 0: nothing.
-      there: what lies below a directory, if that was just listed: such files are not looked at again.
 
     Raises:
       UnusableInputError: nothing can be read under such a path.
@@ -57,9 +55,9 @@ def open_ranges(
             "there."
         )
     paths.check_scheme(path)
-    from maskmill.storage import stores
+    from maskmill.storage import remembered, stores
 
-    return RemoteRanges(cache, stores.new_store(path.partition("://")[0]), there)
+    return RemoteRanges(cache, remembered.find_remembered(path) or stores.new_store(path.partition("://")[0]))
 
 
 class RemoteRanges(ByteRanges):
@@ -67,17 +65,15 @@ class RemoteRanges(ByteRanges):
 
     parallel_reads = PARALLEL_READS
 
-    def __init__(self, cache: DiskCache | None, store: "Store", there: files.Listing | None = None) -> None:
+    def __init__(self, cache: DiskCache | None, store: "Store") -> None:
         """Asks nothing yet.
 
         Args:
           cache: takes what was read; None: there is none.
           store: is asked; closed with this object.
-          there: as in open_ranges.
         """
         self._cache = cache
         self._store = store
-        self._there = there
         self._lock = threading.Lock()
         self._files: dict[str, FileInfo] = {}
         self._fresh: set[str] = set()  # files of which no proxy's copy is wanted
@@ -114,9 +110,6 @@ class RemoteRanges(ByteRanges):
         return np.concatenate([joined[start:end] for start, end in spans]) if len(starts) else joined
 
     def read_all(self, path: str) -> bytes:
-        if self._there is not None and self._there.tells_of(path):
-            content = self._there.read(path)
-            return _missing(path) if content is None else content
         return self.read(path, 0, self.size(path)).tobytes()
 
     def size(self, path: str) -> int:
@@ -149,9 +142,7 @@ class RemoteRanges(ByteRanges):
         with self._lock:
             file = self._files.get(path)
         if file is None:
-            there = None if path in self._fresh else self._there
-            is_told = there is not None and there.tells_of(path)
-            file = there.find(path) if there and is_told else self._store.find(path, fresh=path in self._fresh)
+            file = self._store.find(path, fresh=path in self._fresh)
             if file is None:
                 _missing(path)
             with self._lock:

@@ -162,7 +162,6 @@ def collect(
     shards: str = "",
     with_samples: bool = True,
     stages: Sequence[MadeStage] | None = None,
-    there: files.Listing | None = None,
 ) -> Facts:
     """Collects what there is to tell of a data set.
 
@@ -171,7 +170,7 @@ def collect(
       verification: what `verify` found of it; None: the page is made of the manifests alone.
       shards: the numbers of the shards that were verified, as --shards takes them; empty: all.
       with_samples: whether to show how the data looks, for which the beginning of some files is read.
-      stages: those at the path, if they were just read. there: what lies there, if that was just listed.
+      stages: those at the path, if they were just read.
 
     Raises:
       UnusableInputError: there is no manifest, or it is damaged.
@@ -179,19 +178,17 @@ def collect(
     directory = path.rstrip("/") or path
     unread: list[str] = []
     frequent: tuple[FrequentPiece, ...] = ()
-    there = there or files.Listing(directory)
-    stages = stages or made_stages.find_stages(directory, there)
+    stages = stages or made_stages.find_stages(directory)
     by_name = {stage.name: stage for stage in stages}
     examples = by_name.get("examples") or by_name.get("eval")
     text = by_name.get("extract")
-    titles = {} if text is None else titles_of(text, there)
-    directories = [stage.directory for stage in stages]
-    timed = files.each(directory, lambda place: timings.read(place, there), directories)
+    titles = {} if text is None else titles_of(text)
+    timed = files.each(directory, timings.read, [stage.directory for stage in stages])
     results = () if verification is None else verification.results
     rows = row_facts_of(results, directory=None if examples is None else examples.directory)
     if examples is not None:
         with noting(unread):
-            frequent = tuple(frequent_pieces(rows, examples.directory, there))
+            frequent = tuple(frequent_pieces(rows, examples.directory))
     return Facts(
         name=files.base_name(directory) if directory not in (".", "/") else directory,
         path=directory,
@@ -202,7 +199,7 @@ def collect(
         options=made_from.options_of(stages),
         versions=made_from.versions_of(stages),
         dump_date=made_from.dump_date(stages),
-        documents=None if text is None else documents_of(text, titles, there),
+        documents=None if text is None else documents_of(text, titles),
         shards=tuple(_shards(stages)),
         places=tuple(_places(by_name["examples"])) if "examples" in by_name else (),
         rows=rows,
@@ -210,7 +207,7 @@ def collect(
         texts=text_facts_of(results),
         timings=tuple(StageTimings(stage.title, steps) for stage, steps in zip(stages, timed, strict=True) if steps),
         checked=None if verification is None else _checked(verification, shards),
-        samples=samples_of(stages, directory, unread, there) if with_samples else Samples(unread=tuple(unread)),
+        samples=samples_of(stages, directory, unread) if with_samples else Samples(unread=tuple(unread)),
     )
 
 

@@ -111,8 +111,8 @@ class Documents:
         return sum(reason.count for reason in self.set_aside)
 
 
-def documents_of(stage: MadeStage, titles: Titles, there: files.Listing) -> Documents:
-    """What became of the documents of the stage extract; titles: its own; there: what lies in its directory."""
+def documents_of(stage: MadeStage, titles: Titles) -> Documents:
+    """What became of the documents of the stage extract; titles: its own."""
     extract, clean = stage.counts.get("extract", {}), stage.counts.get("clean", {})
     counts = {name: int(value) for name, value in extract.items() if name not in _NOT_REASONS and value}
     if emptied := stage.counted("paragraphs", "emptied_documents"):
@@ -126,7 +126,7 @@ def documents_of(stage: MadeStage, titles: Titles, there: files.Listing) -> Docu
         ),
         train=stage.counted("train", "documents"),
         eval=stage.counted("eval", "documents"),
-        rejected=tuple(_rejected(files.join(stage.directory, manifest.REJECTED), there)),
+        rejected=tuple(_rejected(files.join(stage.directory, manifest.REJECTED))),
         sources=tuple(
             MixedSource(name, str(mixed.get("dump_date", "")), *(mixed.get(key, 0) for key in _OF_SOURCE))
             for name, mixed in stage.made.get("decided", {}).get("sources", {}).items()
@@ -142,21 +142,18 @@ def _sentences(stage: MadeStage) -> list[Mapping[str, Any]]:
     return [one for some in (decided.get("sentences", []), *of_sources) for one in some if "name" in one]
 
 
-def titles_of(stage: MadeStage, there: files.Listing) -> Titles:
-    """Titles of the first documents of the stage extract, in order, by the name under which they are counted.
-
-    there: what lies in its directory.
-    """
-    return completions.load(stage.directory, completions.RUN, completions.TITLES, there) or {}
+def titles_of(stage: MadeStage) -> Titles:
+    """Titles of the first documents of the stage extract, in order, by the name under which they are counted."""
+    return completions.load(stage.directory, completions.RUN, completions.TITLES) or {}
 
 
 def _shown(titles: Sequence[str]) -> tuple[str, ...]:
     return tuple(shown.beginning(title, _MOST_TITLE) for title in dict.fromkeys(titles))[:MOST_EXAMPLES]
 
 
-def _rejected(path: str, there: files.Listing) -> Iterator[Rejected]:
+def _rejected(path: str) -> Iterator[Rejected]:
     """The first documents of rejected.jsonl."""
-    if not there.has(path):
+    if not files.exists(path):
         return
     with files.open_input(path) as lines:
         for line in itertools.islice(lines, _MOST_REJECTED):

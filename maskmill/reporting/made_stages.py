@@ -82,15 +82,13 @@ def bytes_of_shard(shard: Mapping[str, Any]) -> int:
     return sum(int(file.get("bytes") or 0) for file in manifest.files_of_shard(shard))
 
 
-def find_stages(path: str, there: files.Listing | None = None) -> tuple[MadeStage, ...]:
+def find_stages(path: str) -> tuple[MadeStage, ...]:
     """The stages below a build's directory, or the one whose directory this is, in the order in which they run.
-
-    there: what lies below it, if that was just listed.
 
     Raises:
       UnusableInputError: there is none.
     """
-    found = stages_of(path, there)
+    found = stages_of(path)
     if not found:
         raise UnusableInputError(
             f"{path}: there is no {manifest.MANIFEST} here, nor in {', '.join(FOLDERS)} below it, to report on; name "
@@ -99,11 +97,11 @@ def find_stages(path: str, there: files.Listing | None = None) -> tuple[MadeStag
     return found
 
 
-def stages_of(path: str, there: files.Listing | None = None) -> tuple[MadeStage, ...]:
+def stages_of(path: str) -> tuple[MadeStage, ...]:
     """As `find_stages`; none if there is nothing to report on: a build may be of other stages alone."""
     found = {}
     directories = [path, *(files.join(path, folder) for folder in FOLDERS)]
-    manifests = files.each(path, lambda directory: manifest.find_manifest(directory, there), directories)
+    manifests = files.each(path, lambda directory: manifest.find_manifest(directory), directories)
     for directory, made in zip(directories, manifests, strict=True):
         if made is not None:
             found[made["stage"]] = MadeStage(name=made["stage"], directory=directory, made=made)

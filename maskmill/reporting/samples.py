@@ -61,17 +61,17 @@ class FrequentPiece:
     count: int
 
 
-def frequent_pieces(rows: Mapping[str, RowFacts], directory: str, there: files.Listing) -> Iterator[FrequentPiece]:
+def frequent_pieces(rows: Mapping[str, RowFacts], directory: str) -> Iterator[FrequentPiece]:
     """The most frequent pieces of the first split, by their names in the vocabulary of a directory's examples."""
     for split, facts in list(rows.items())[:1]:
-        with contextlib.closing(_opened(directory, split, there)) as opened:
+        with contextlib.closing(_opened(directory, split)) as opened:
             words = Words(opened.vocabulary)
         for id, count in facts.frequent:
             yield FrequentPiece(id, words.piece(id), count)
 
 
-def _opened(directory: str, split: str, there: files.Listing) -> OpenedExamples:
-    return examples_in(directory, split="eval" if split == "eval" else "train", there=there)
+def _opened(directory: str, split: str) -> OpenedExamples:
+    return examples_in(directory, split="eval" if split == "eval" else "train")
 
 
 @contextlib.contextmanager
@@ -87,7 +87,6 @@ def samples_of(
     stages: Sequence[MadeStage],
     path: str,
     unread: Sequence[str],
-    there: files.Listing,
 ) -> Samples:
     """How the data of stages looks, as far as it can be read.
 
@@ -95,7 +94,6 @@ def samples_of(
       stages: of a build.
       path: the build's directory, or that of the one stage.
       unread: why something else cannot be read.
-      there: what lies at the path.
     """
     texts: list[SampleText] = []
     examples: list[DecodedExample] = []
@@ -113,7 +111,7 @@ def samples_of(
 
                 @functools.cache
                 def opened(split: str, stage: MadeStage = stage, stack: contextlib.ExitStack = stack) -> OpenedExamples:
-                    return stack.enter_context(contextlib.closing(_opened(stage.directory, split, there)))
+                    return stack.enter_context(contextlib.closing(_opened(stage.directory, split)))
 
                 with noting(reasons):
                     examples.extend(_examples(stage, opened))

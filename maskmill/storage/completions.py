@@ -163,22 +163,22 @@ def lost_meanwhile(path: str) -> RunFailedError:
     )
 
 
-def load(output: str, kind: str, key: str, there: files.Listing | None = None) -> dict[str, Any] | None:
-    """The record of a piece; None if the piece is not finished or its record is damaged; `there` as in `keys`."""
-    content = (_read if there is None else there.read)(work_path(output, kind, f"{key}.json"))
+def load(output: str, kind: str, key: str) -> dict[str, Any] | None:
+    """The record of a piece; None if the piece is not finished or its record is damaged."""
+    content = _read(work_path(output, kind, f"{key}.json"))
     return None if content is None else unsealed_json(kind, key, content)
 
 
-def keys(output: str, kind: str, there: files.Listing | None = None) -> list[str]:
-    """The keys of all records of a kind that are there, damaged ones too; `there`: what lies below `output`."""
-    folder = work_path(output, kind, "").rstrip("/")
-    found = files.list_directory(folder, "*.json") if there is None else there.names(folder, "*.json")
+def keys(output: str, kind: str) -> list[str]:
+    """The keys of all records of a kind that are there, damaged ones too."""
+    found = files.list_directory(work_path(output, kind, "").rstrip("/"), "*.json")
     return [files.base_name(path).removesuffix(".json") for path in found]
 
 
-def all_keys(output: str, there: files.Listing) -> dict[str, list[str]]:
+def all_keys(output: str) -> dict[str, list[str]]:
     """The keys of the records of all kinds of pieces, as `keys` gives them."""
-    return {kind: keys(output, kind, there) for kind in FORMAT_VERSIONS}
+    with files.remembering(output):
+        return {kind: keys(output, kind) for kind in FORMAT_VERSIONS}
 
 
 def finished(output: str, kind: str, key: str) -> dict[str, Any]:

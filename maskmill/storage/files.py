@@ -409,7 +409,7 @@ def list_directory(directory: str, pattern: str = "*") -> list[str]:
         # A link may go round in a circle, which `isfile` does not raise.
         names = sorted(e.name for e in os.scandir(directory) if e.is_file(follow_symlinks=False) or os.path.isfile(e))
         return [join(directory, n) for n in names if fnmatch.fnmatchcase(n, pattern)]
-    found, _ = store_of(directory).entries(join(directory, ""), deep=False)
+    found, _ = store_of(join(directory, "")).entries(join(directory, ""), deep=False)
     return [file.path for file in found if fnmatch.fnmatchcase(base_name(file.path), pattern)]
 
 
@@ -417,66 +417,35 @@ def list_folders(directory: str) -> list[str]:
     """The names of the folders in a directory, sorted; [] without directory."""
     if is_local(directory):
         return sorted(e.name for e in os.scandir(directory) if e.is_dir()) if os.path.isdir(directory) else []
-    return [base_name(folder) for folder in store_of(directory).entries(join(directory, ""), deep=False)[1]]
+    return [base_name(folder) for folder in store_of(join(directory, "")).entries(join(directory, ""), deep=False)[1]]
 
 
 def list_below(directory: str) -> list[str]:
     """The paths of all files below a directory, at any depth, sorted."""
     if is_local(directory):
         return sorted(os.path.join(folder, name) for folder, _, names in os.walk(directory) for name in names)
-    return [file.path for file in store_of(directory).entries(join(directory, ""))[0]]
+    return [file.path for file in objects_below(directory)]
 
 
-class Listing:
-    """What lies below a directory: in a store what one listing told when this was made, on this machine what is there.
+def objects_below(directory: str) -> list[FileInfo]:
+    """Return all objects below a directory of a store, sorted."""
+    return store_of(join(directory, "")).entries(join(directory, ""))[0]
 
-    It spares further requests to those who look at the directory at the same moment, and keeps the small files that one
-    of them has read; nobody keeps it any longer. What lies elsewhere is asked for.
+
+@contextlib.contextmanager
+def remembering(*directories: str) -> Iterator[None]:
+    """Within the block, this process asks a store only once what lies below directories, and for each small file there.
+
+    It knows what it writes and deletes itself, and not what other processes do meanwhile. Nothing is remembered of a
+    directory on this machine.
     """
+    with contextlib.ExitStack() as stack:
+        for directory in directories:
+            if not is_local(directory):
+                from maskmill.storage import remembered
 
-    def __init__(self, directory: str) -> None:
-        self._found: dict[str, FileInfo] | None = None
-        self._below = join(directory, "")
-        self._contents: dict[str, bytes | None] = {}
-        if not is_local(directory):
-            self._found = {file.path: file for file in store_of(directory).entries(join(directory, ""))[0]}
-
-    @property
-    def objects(self) -> Iterable[FileInfo]:
-        """All files, sorted; none of a local directory."""
-        return (self._found or {}).values()
-
-    def tells_of(self, path: str) -> bool:
-        """Whether it is known without a request if there is a file of this name."""
-        return self._found is not None and path.startswith(self._below)
-
-    def find(self, path: str) -> FileInfo | None:
-        """The file of exactly this name; None if there is none."""
-        return (self._found or {}).get(path) if self.tells_of(path) else find(path)
-
-    def has(self, path: str) -> bool:
-        """Whether there is a file of exactly this name."""
-        return self.find(path) is not None if self.tells_of(path) else exists(path)
-
-    def read(self, path: str) -> bytes | None:
-        """The content of a small file; None if there is none."""
-        if not self.tells_of(path):
-            return read_if_there(path)
-        if self.has(path) and path not in self._contents:
-            self._contents[path] = read_if_there(path)
-        return self._contents.get(path)
-
-    def keep(self, path: str, content: bytes) -> None:
-        """Takes the content of a small file, as if it had been read."""
-        self._contents[path] = content
-
-    def names(self, directory: str, pattern: str = "*") -> list[str]:
-        """The paths of the files in a directory, as `list_directory` gives them."""
-        if self._found is None:
-            return list_directory(directory, pattern)
-        start = len(join(directory, ""))
-        below = (path for path in self._found if path.startswith(join(directory, "")) and "/" not in path[start:])
-        return [path for path in below if fnmatch.fnmatchcase(path[start:], pattern)]
+                stack.enter_context(remembered.remembering(directory, store_of(directory)))
+        yield
 
 
 def each(place: str, function: Callable[..., T], *arguments: Iterable[Any]) -> list[T]:
@@ -497,7 +466,7 @@ def sizes_in(directory: str) -> dict[str, int]:
     """The size in bytes of each file in a directory (not below it), by path; empty without directory."""
     if is_local(directory):
         return {path: os.path.getsize(path) for path in list_directory(directory)}
-    return {file.path: file.size for file in store_of(directory).entries(join(directory, ""), deep=False)[0]}
+    return {file.path: file.size for file in store_of(join(directory, "")).entries(join(directory, ""), deep=False)[0]}
 
 
 def delete(paths: Sequence[str]) -> None:
@@ -602,7 +571,9 @@ def new_file(path: str, *, checksum: bool = True, packed: bool = False) -> Itera
     try:
         yield output
         output.finish()
-        output.stored = store.written[path] = raw.finish().checksum
+        stored = raw.finish()
+        store.wrote(path, output.size, stored)
+        output.stored = stored.checksum
     except BaseException:
         raw.abandon()
         raise

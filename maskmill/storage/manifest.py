@@ -29,13 +29,12 @@ class Claim:
     path: of the claim's file. content: of the file. is_new: whether the file is not so already. problem: what was wrong
     with the file that was there, a clause for the summary; None where nothing was. found: the content
     of the file that was there, if any. version: of that file in a store. was_free: whether the directory could be
-    claimed for any options. there: what lay below the directory.
+    claimed for any options.
     """
 
     output: str
     path: str
     content: bytes
-    there: files.Listing
     is_new: bool
     problem: str | None
     found: bytes | None = None
@@ -113,7 +112,6 @@ def check_output(
     parameters: Mapping[str, Any],
     defaults: Mapping[str, Any] | None = None,
     folders: Sequence[str] = (),
-    there: files.Listing | None = None,
 ) -> Claim:
     """Checks that an output directory can be claimed for a stage with these parameters; writes nothing.
 
@@ -130,7 +128,6 @@ def check_output(
         counts, and while it is the same the name does not.
       defaults: those of the options that have one; without, that of every option is None.
       folders: those below the directory that the stage writes to, too.
-      there: what lies below the directory, if that was just listed.
 
     Raises:
       UnusableInputError: the directory cannot be written, has other files in it, or belongs to another stage or other
@@ -140,12 +137,12 @@ def check_output(
     claim = {"stage": stage, "parameters": dict(parameters), "defaults": dict(defaults or {})}
     wanted = json.loads(completions.canonical_json(claim))  # as it comes back
     path = completions.work_path(output, "", f"{_CLAIM}.json")
-    there = there or files.Listing(output)
-    if files.is_local(path) or not conditional.is_possible(path):
-        content, version = there.read(path), None
-    else:
-        content, version = (conditional.read(path) if there.has(path) else None) or (None, None)
-    claimed, problem = _find_claim(output, content, wanted, folders, there)
+    with files.remembering(output):
+        if files.is_local(path) or not conditional.is_possible(path):
+            content, version = files.read_if_there(path), None
+        else:
+            content, version = conditional.read(path) or (None, None)
+        claimed, problem = _find_claim(output, content, wanted, folders)
     sealed = completions.sealed_json("", _CLAIM, wanted)
     was_free = content is None and problem is None
     if claimed is not None:
@@ -156,7 +153,6 @@ def check_output(
         output=output,
         path=path,
         content=sealed,
-        there=there,
         is_new=content != sealed,
         problem=problem,
         found=content,
@@ -166,7 +162,7 @@ def check_output(
 
 
 def _find_claim(
-    output: str, content: bytes | None, wanted: Mapping[str, Any], folders: Sequence[str], there: files.Listing
+    output: str, content: bytes | None, wanted: Mapping[str, Any], folders: Sequence[str]
 ) -> tuple[dict[str, Any] | None, str | None]:
     """The claim of a directory, from its file or its manifest, and what was wrong with the file.
 
@@ -175,7 +171,6 @@ def _find_claim(
       content: of the claim's file; None where there is none.
       wanted: the claim that is to be made.
       folders: those below the directory that belong to it.
-      there: what lies below it.
 
     Returns:
       The claim, None where the directory is free to be claimed; and a clause for the note, None where all is well.
@@ -183,18 +178,17 @@ def _find_claim(
     Raises:
       UnusableInputError: the directory has other files in it.
     """
-    made = find_manifest(output, there)
+    made = find_manifest(output)
     if content is not None:
         claim = completions.unsealed_json("", _CLAIM, content) or _read_older_claim(content)
         # A claim of another stage than the manifest's was copied here.
         if claim is not None and (made is None or made["stage"] == claim["stage"]):
             return claim, None
     is_of_another = content is None and (made is None or made["stage"] != wanted["stage"])
-    if is_of_another and not any(completions.all_keys(output, there).values()):
+    if is_of_another and not any(completions.all_keys(output).values()):
         places = (output, *(files.join(output, folder) for folder in folders))
-        other_files = [
-            path for place in places for path in there.names(place) if not path.endswith(files.TEMPORARY_SUFFIX)
-        ]
+        found = [path for place in places for path in files.list_directory(place)]
+        other_files = [path for path in found if not path.endswith(files.TEMPORARY_SUFFIX)]
         if other_files:
             raise UnusableInputError(
                 f"{output}: this directory holds other files ({files.base_name(other_files[0])}, …); "
@@ -294,7 +288,6 @@ def write_manifest(
     counts: Mapping[str, Mapping[str, int]],
     rejected: Iterable[Mapping[str, Any]] = (),
     data: Mapping[str, Any] = MappingProxyType({}),
-    there: files.Listing | None = None,
 ) -> dict[str, Any]:
     """Writes manifest.json and, if any document was rejected, rejected.jsonl; returns the manifest.
 
@@ -308,7 +301,6 @@ def write_manifest(
       counts: the counts in and out of each step.
       rejected: where each rejected document stands, and the reason.
       data: what else a reader of the shards needs, by name.
-      there: what lies below the directory, if that was just listed.
     """
     rejected_lines = [completions.canonical_json(document) for document in rejected]
     manifest = {
@@ -324,7 +316,7 @@ def write_manifest(
     path = files.join(output, REJECTED)
     if rejected_lines:
         files.write_bytes(path, ("\n".join(rejected_lines) + "\n").encode())
-    elif files.exists(path) if there is None else there.has(path):
+    elif files.exists(path):
         files.delete([path])
     content = encoded(manifest)
     files.write_bytes(files.join(output, MANIFEST), content)
@@ -337,14 +329,14 @@ def encoded(made: Mapping[str, Any]) -> bytes:
     return completions.canonical_json(made, indent=1).encode()
 
 
-def read_manifest(output: str, there: files.Listing | None = None) -> dict[str, Any]:
-    """The manifest of a finished output directory; there: as find_manifest takes it.
+def read_manifest(output: str) -> dict[str, Any]:
+    """The manifest of a finished output directory.
 
     Raises:
       UnusableInputError: there is none, or it is damaged.
     """
     path = files.join(output, MANIFEST)
-    content = (files.read_if_there if there is None else there.read)(path)
+    content = files.read_if_there(path)
     if content is None:
         raise UnusableInputError(f"{path}: there is no manifest; the build into this directory is not finished.")
     return parse_manifest(path, content)
@@ -364,12 +356,9 @@ def parse_manifest(path: str, content: bytes) -> dict[str, Any]:
     return made
 
 
-def find_manifest(output: str, there: files.Listing | None = None) -> dict[str, Any] | None:
-    """The manifest of an output directory; None where there is none, or one that is damaged.
-
-    there: what lies below the directory, if that was just listed.
-    """
-    content = (files.read_if_there if there is None else there.read)(files.join(output, MANIFEST))
+def find_manifest(output: str) -> dict[str, Any] | None:
+    """The manifest of an output directory; None where there is none, or one that is damaged."""
+    content = files.read_if_there(files.join(output, MANIFEST))
     return None if content is None else _parsed(content)
 
 
@@ -419,7 +408,6 @@ def sweep(
     keep: Iterable[str],
     patterns: Sequence[str],
     records: Mapping[str, Iterable[str]],
-    there: files.Listing | None = None,
 ) -> None:
     """Deletes what earlier builds have left in an output directory; call it once the manifest is written.
 
@@ -429,21 +417,19 @@ def sweep(
       patterns: globs of names that only this stage gives, as FOLDER/GLOB for those in a folder. Other files that match
         one are of an older build with another number of shards.
       records: for each kind of completion record, the keys that this build uses. Other files of that kind are deleted.
-      there: what lies below the directory, if that was just listed.
     """
-    there = there or files.Listing(output)
     kept = set(keep)
     stale = []
     for pattern in patterns:
         folder, _, names = pattern.rpartition("/")
         place = files.join(output, folder) if folder else output
-        for path in there.names(place, names):
+        for path in files.list_directory(place, names):
             if (f"{folder}/" if folder else "") + files.base_name(path) not in kept:
                 stale.append(path)
     folders = {kind: completions.work_path(output, kind, "").rstrip("/") for kind in records}
     for kind, keys in records.items():
         used = set(keys)
-        stale += [p for p in there.names(folders[kind]) if files.base_name(p).split(".")[0] not in used]
+        stale += [p for p in files.list_directory(folders[kind]) if files.base_name(p).split(".")[0] not in used]
     files.delete(sorted({p for p in stale if not p.endswith(files.TEMPORARY_SUFFIX)}))
     # Attempts that died may have left temporary files in any of the folders.
     below = {files.join(output, pattern.rpartition("/")[0]) for pattern in patterns if "/" in pattern}

@@ -53,26 +53,19 @@ class Result:
     outcome: Outcome | None = None
 
 
-def look(output: str, there: files.Listing | None = None) -> Before:
-    """What an output directory holds now; call it before the run. there: what lies below it, if it was just listed."""
-    there = there or files.Listing(output)
-    return Before(keys=_keys(output, there), inputs=_inputs(manifest.find_manifest(output, there)))
+def look(output: str) -> Before:
+    """What an output directory holds now; call it before the run."""
+    with files.remembering(output):
+        return Before(keys=_keys(output), inputs=_inputs(manifest.find_manifest(output)))
 
 
-def conclude(
-    output: str, before: Before, found: Mapping[str, Any] | None = None, there: files.Listing | None = None
-) -> Outcome:
+def conclude(output: str, before: Before) -> Outcome:
     """Compares an output directory with what it held before; call it once the run is over.
 
     The outcome is kept for `last_outcome`; the notes of what was made again are deleted.
-
-    found: the manifest that the run has written, if the caller has read it. there: what lies below the directory, if
-    that was just listed.
     """
-    there = there or files.Listing(output)
-    inputs = _inputs(manifest.find_manifest(output, there) if found is None else found)
-    after = _keys(output, there)
-    notes = _take_notes(output, there)
+    with files.remembering(output):
+        inputs, after, notes = _inputs(manifest.find_manifest(output)), _keys(output), _take_notes(output)
     remade = {(note["kind"], note["key"]) for note in notes}
     reused = {kind: sum((kind, key) not in remade for key in keys & before.keys[kind]) for kind, keys in after.items()}
     made = {kind: len(keys) - reused[kind] for kind, keys in after.items()}
@@ -110,23 +103,23 @@ def last_outcome(output: str) -> Outcome | None:
     )
 
 
-def _keys(output: str, there: files.Listing) -> dict[str, frozenset[str]]:
+def _keys(output: str) -> dict[str, frozenset[str]]:
     """The keys of the records of each kind of piece."""
-    return {kind: frozenset(keys) for kind, keys in completions.all_keys(output, there).items()}
+    return {kind: frozenset(keys) for kind, keys in completions.all_keys(output).items()}
 
 
 def _inputs(made: Mapping[str, Any] | None) -> dict[str, str]:
     return {} if made is None else {entry["path"]: entry["sha256"] for entry in made["inputs"]}
 
 
-def _take_notes(output: str, there: files.Listing) -> list[dict[str, Any]]:
+def _take_notes(output: str) -> list[dict[str, Any]]:
     """The notes of what was made again, which are deleted."""
     notes = []
-    for key in completions.keys(output, completions.REMADE, there):
+    for key in completions.keys(output, completions.REMADE):
         note = completions.load(output, completions.REMADE, key)
         kind, _, piece = key.partition("-")
         # A note can be damaged like any other file; what it is about stands in its name.
         notes.append(note or {"kind": kind, "key": piece, "name": f"{kind} {piece}", "reason": "it was damaged"})
     folder = completions.work_path(output, completions.REMADE, "").rstrip("/")
-    files.delete(there.names(folder, "*.json"))
+    files.delete(files.list_directory(folder, "*.json"))
     return notes

@@ -134,6 +134,10 @@ class ObjectStore(Store):
           ChangedError: it has another version.
         """
 
+    def wrote(self, path: str, size: int, stored: Stored) -> None:
+        """Take note of an object that this process has written."""
+        self.written[path] = stored.checksum
+
     def ask_for_bucket(self, name: str, bucket: str) -> None:
         """Make a request that raises MissingFileError where there is no such bucket."""
 
@@ -288,6 +292,10 @@ def store_of(path: str) -> ObjectStore:
     Raises:
       UnusableInputError: an extra is missing.
     """
+    from maskmill.storage.remembered import find_remembered
+
+    if (remembered := find_remembered(path)) is not None:
+        return remembered
     # Emulators of stores are named by the environment.
     named = os.environ.get("STORAGE_EMULATOR_HOST", "") + os.environ.get("AWS_ENDPOINT_URL", "")
     with _making:

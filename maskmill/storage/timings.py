@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 
-from maskmill.storage import completions, files
+from maskmill.storage import completions
 
 _RUN, _TIMINGS = "run", "timings"
 
@@ -41,10 +41,7 @@ def write(output: str, timings: Sequence[Timing]) -> None:
     completions.store(output, _RUN, _TIMINGS, {"steps": [dataclasses.asdict(timing) for timing in kept if timing]})
 
 
-def read(output: str, there: files.Listing | None = None) -> tuple[Timing, ...]:
-    """The timings of the last runs in an output directory, in the order of the steps; empty where none are kept.
-
-    there: what lies below it, if that was just listed.
-    """
-    record = completions.load(output, _RUN, _TIMINGS, there)
+def read(output: str) -> tuple[Timing, ...]:
+    """The timings of the last runs in an output directory, in the order of the steps; empty where none are kept."""
+    record = completions.load(output, _RUN, _TIMINGS)
     return () if record is None else tuple(Timing(**timing) for timing in record["steps"])

@@ -2,8 +2,7 @@
 
 import functools
 import sys
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from maskmill.errors import RunFailedError
@@ -29,59 +28,53 @@ _DAMAGE = frozenset(("manifest", "missing", "size", "sha256", "framing", "crc", 
 _MOST_SAID = 5  # findings on the terminal; the report has more
 
 
-def of_build(
-    output: str,
-    verified: BuildReport,
-    beam_arguments: Sequence[str] = (),
-    manifests: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
-) -> None:
+def of_build(output: str, verified: BuildReport, beam_arguments: Sequence[str] = ()) -> None:
     """Writes the report of a finished build to its output directory.
 
     verified: how much of it is verified before; "off": there is no report. beam_arguments: those of the build.
-    manifests: those that are known, by the directories of their stages.
 
     Raises:
       RunFailedError: what was built is damaged; the report is there nevertheless.
     """
     if verified == "off":
         return
-    from maskmill.reporting import made_stages
-
-    path = files.join(output, REPORT)
-    place = files.join(output, fingerprints.DATA_STAGES["extract"])
-    key = completions.fingerprint(verified, manifest.versions())
-    there = files.Listing(output)
-    is_known = verified != "all" and finished.may_be_so(place, _FINISHED, there)
-    if is_known and finished.is_so(place, _FINISHED, lambda: key, [there]):
-        print(f"report:  {path} ({_became(None)})")
-        return
-    for directory, made in manifests.items():
-        there.keep(files.join(directory, manifest.MANIFEST), manifest.encoded(made))
-    stages = made_stages.stages_of(output, there)
-    if not stages:
-        return
-
-    # A build whose report is all that is missing imports while it waits for a store; to verify, it forks workers first.
-    collects = functools.partial(collect, output, verified, beam_arguments, stages, there)
-    (facts, verification), page = files.each(
-        "" if verified == "all" else output, lambda step: step(), [collects, page_module]
-    )
-    files.write_bytes(path, page.render(facts).encode())
-    if verification is None:
-        finished.store(place, _FINISHED, key, [files.Listing(output)])
-    print(f"report:  {path} ({_became(verification)})")
-    if verification is None:
-        return
-    doubtful = [finding for finding in verification.findings if finding.severity != "note"]
+    with files.remembering(output):
+        verification = _write(output, verified, beam_arguments)
+    doubtful = [] if verification is None else [f for f in verification.findings if f.severity != "note"]
     for finding in doubtful[:_MOST_SAID]:
         sys.stderr.write(f"maskmill build: {finding.severity}: {finding.message}\n")
     sys.stderr.flush()
     # Whatever else is found lies in the input or in what was asked for, and this build did what it was asked for.
     if any(finding.check in _DAMAGE for finding in doubtful):
         raise RunFailedError(
-            f"{output}: what was built is damaged; {path} lists what verify found. Run the build again, which makes "
-            "damaged files again."
+            f"{output}: what was built is damaged; {files.join(output, REPORT)} lists what verify found. Run the build "
+            "again, which makes damaged files again."
         )
+
+
+def _write(output: str, verified: Verified, beam_arguments: Sequence[str]) -> "Verification | None":
+    """Writes the report, unless it is there; returns what was verified for it."""
+    from maskmill.reporting import made_stages
+
+    path = files.join(output, REPORT)
+    place = files.join(output, fingerprints.DATA_STAGES["extract"])
+    key = completions.fingerprint(verified, manifest.versions())
+    if verified != "all" and finished.is_so(place, _FINISHED, lambda: key, [output]):
+        print(f"report:  {path} ({_became(None)})")
+        return None
+    stages = made_stages.stages_of(output)
+    if not stages:
+        return None
+
+    # A build whose report is all that is missing imports while it waits for a store; to verify, it forks workers first.
+    collects = functools.partial(collect, output, verified, beam_arguments, stages)
+    (facts, found), page = files.each("" if verified == "all" else output, lambda step: step(), [collects, page_module])
+    verification: Verification | None = found
+    files.write_bytes(path, page.render(facts).encode())
+    if verification is None:
+        finished.store(place, _FINISHED, key, [output])
+    print(f"report:  {path} ({_became(verification)})")
+    return verification
 
 
 def page_module() -> Any:
@@ -96,13 +89,11 @@ def collect(
     verified: Verified,
     beam_arguments: Sequence[str] = (),
     stages: "Sequence[MadeStage] | None" = None,
-    there: files.Listing | None = None,
 ) -> tuple["Facts", "Verification | None"]:
     """What there is to tell of a data set, and what was verified for it.
 
     path: the directory of a build, or of one of its stages. beam_arguments: those of another runner than the local one
     are not used, because a report is made where the command runs. stages: those at the path, if they were just read.
-    there: what lies there, if that was just listed.
 
     Raises:
       UnusableInputError: there is no such data set.
@@ -113,14 +104,15 @@ def collect(
     stages = stages or made_stages.find_stages(path)
     shards = shards_to_verify(stages, verified, is_local=files.is_local(path))
     if shards is None:
-        return facts.collect(path, stages=stages, there=there), None
+        with files.remembering(path):
+            return facts.collect(path, stages=stages), None
     from maskmill.verification.options import VerifyOptions
     from pipelines.verifying import verify
 
     is_local_runner = all(argument.startswith("--direct_") for argument in beam_arguments)
     options = VerifyOptions(shards=shards or None)
     verification = verify.verify([path], options, beam_arguments if is_local_runner else ())
-    found = facts.collect(path, verification=verification, shards=shards, stages=stages, there=there)
+    found = facts.collect(path, verification=verification, shards=shards, stages=stages)
     return found, verification
 
 

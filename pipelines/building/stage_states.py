@@ -112,7 +112,7 @@ def _state_of(options: Build, name: str, inputs: Mapping[str, str], runs_before:
         return state("resume", "goes on from its last checkpoint") if is_begun else state("run", "has not begun")
     made = manifest.find_manifest(directory)
     if made is None:
-        pieces = sum(map(len, completions.all_keys(directory, files.Listing(directory)).values()))
+        pieces = sum(map(len, completions.all_keys(directory).values()))
         if pieces:
             return state("resume", f"no manifest; {pieces:,} pieces are finished")
         return state("run", "no manifest")

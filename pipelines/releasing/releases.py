@@ -196,7 +196,7 @@ class _Work:
         elif not (manifests := self._run_graph()):
             return None
         if in_graph and in_graph[-1] == of_graph[-1]:
-            build_report.of_build(self.options.output, self.options.report, self.beam_arguments, manifests)
+            build_report.of_build(self.options.output, self.options.report, self.beam_arguments)
         self._say_next(in_graph, everything, manifests)
         if "train" in self.run.stages:
             code = self._train()

@@ -43,7 +43,8 @@ class EvalStage(GraphStage[EvalOptions]):
     @classmethod
     def check(cls, options: EvalOptions, *, is_first: bool) -> Self:
         """Checks the output; the examples are not there yet; raises as Stage.check."""
-        return cls(options=options, there=cls.check_output(options).there)
+        cls.check_output(options)
+        return cls(options=options)
 
     def source(self, graph: "Graph") -> "Collection":
         """The eval shards that the manifest of the examples lists."""

@@ -70,7 +70,7 @@ class ExamplesStage(GraphStage[ExamplesOptions]):
         loaded = load_tokenization(path, masking, is_tokenizer=name == "tokenizer_file")
         vocabulary = loaded.vocabulary
         contents = {f"{name}_sha256": vocabulary.sha256}
-        claim = cls.check_output(options, contents)
+        cls.check_output(options, contents)
         data_warnings.warn(
             "examples", data_warnings.warnings_of_vocabulary(vocabulary, do_lower_case=masking.do_lower_case)
         )
@@ -84,7 +84,6 @@ class ExamplesStage(GraphStage[ExamplesOptions]):
             paths=(*(options.input if is_first else ()), path),
             contents=contents,
             tokenizer_kernels=loaded.kernels,
-            there=claim.there,
         )
 
     @classmethod

@@ -78,7 +78,7 @@ class ExtractStage(TextStage[ExtractOptions]):
     def check(cls, options: ExtractOptions, *, is_first: bool) -> Self:
         """Checks the inputs: that they are there, and that they can be read in this way; raises as Stage.check."""
         checked = check_extraction(options)
-        claim = cls.check_output(checked.options, checked.contents)
+        cls.check_output(checked.options, checked.contents)
         inputs, formats = check_inputs(checked)
         return cls(
             options=checked.options,
@@ -86,7 +86,6 @@ class ExtractStage(TextStage[ExtractOptions]):
             paths=(*options.input, *checked.folder),
             contents=checked.contents,
             formats=formats,
-            there=claim.there,
         )
 
     @classmethod

@@ -1,7 +1,6 @@
 """Runs checked stages as one graph."""
 
 import contextlib
-import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -21,7 +20,7 @@ def RunStage(elements: Collection, *, stage: GraphStage[Any]) -> Collection:
     Input: what the stage reads. Output: what the next one reads.
     """
     made, (first, *others) = stage.expand(elements)
-    first.joined("Finished", *others).together("AllFinished").map("Close", stage.close)
+    first.joined("Finished", *others).together("AllFinished").map("Close", stage.close_all)
     return made
 
 
@@ -50,43 +49,41 @@ def run_stages(
     chosen = runner.choose(
         beam_arguments, input_bytes=int(first.work * first.input_bytes), pieces=first.pieces, paths=list(paths)
     )
-    before: dict[str, outcomes.Before] = {}
-    claims: list[manifest.Claim] = []
-    is_real = not chosen.is_dry_run
-    there = [stage.there or files.Listing(stage.output) for stage in stages] if is_real else []
-    stages = [dataclasses.replace(stage, there=None) for stage in stages]
-    if is_real and chosen.is_local and _are_finished(stages, there):
-        results = files.each(first.output, _found_finished, outputs, there)
-        return dict(zip(names, results, strict=True))
-    if is_real:
-        before = dict(zip(outputs, files.each(first.output, outcomes.look, outputs, there), strict=True))
+    if chosen.is_dry_run:
+        _run(stages, chosen, later_kernels, meanwhile)
+        return {}
+    with files.remembering(*outputs):
+        if chosen.is_local and _are_finished(stages):
+            found = files.each(first.output, _found_finished, outputs)
+            return dict(zip(names, found, strict=True))
+        before = files.each(first.output, outcomes.look, outputs)
         # Where one directory is refused, none is claimed.
-        claims = files.each(first.output, lambda stage, found: stage.claim(found), stages, there)
-
+        claims = files.each(first.output, lambda stage: stage.claim(), stages)
     with contextlib.ExitStack() as held:
         files.each(first.output, lambda claim: held.enter_context(claim.held()), claims)
-        return _run_claimed(stages, chosen, later_kernels, before, meanwhile)
+        if not _run(stages, chosen, later_kernels, meanwhile):
+            return {}
+        with files.remembering(*outputs):
+            made = files.each(first.output, manifest.read_manifest, outputs)
+            became = files.each(first.output, outcomes.conclude, outputs, before)
+            if not any(map(files.is_local, outputs)):
+                read = {entry["path"]: entry["sha256"] for entry in made[0]["inputs"]}
+                finished.store(first.output, _FINISHED, _key_of(stages, read), outputs)
+    results = [outcomes.Result(made=one, outcome=outcome) for one, outcome in zip(made, became, strict=True)]
+    return dict(zip(names, results, strict=True))
 
 
-def _found_finished(output: str, there: files.Listing) -> outcomes.Result:
-    """What became of a stage that was found finished; there: what lies in its directory."""
-    return outcomes.Result(
-        made=manifest.read_manifest(output, there),
-        outcome=outcomes.find_all_made(output),
-    )
+def _found_finished(output: str) -> outcomes.Result:
+    """What became of a stage that was found finished."""
+    return outcomes.Result(made=manifest.read_manifest(output), outcome=outcomes.find_all_made(output))
 
 
-def _are_finished(stages: Sequence[GraphStage[Any]], there: Sequence[files.Listing]) -> bool:
-    """Whether a run before has finished these stages, and neither their inputs nor what they made have changed.
-
-    there: what lies in the directory of each.
-    """
-    place = stages[0].output
-    if not stages[0].read_files or any(files.is_local(stage.output) for stage in stages):
+def _are_finished(stages: Sequence[GraphStage[Any]]) -> bool:
+    """Whether a run before has finished these stages, and neither their inputs nor what they made have changed."""
+    outputs = [stage.output for stage in stages]
+    if not stages[0].read_files or any(map(files.is_local, outputs)):
         return False
-    return finished.may_be_so(place, _FINISHED, there[0]) and finished.is_so(
-        place, _FINISHED, lambda: _key_of(stages, {}), there
-    )
+    return finished.is_so(outputs[0], _FINISHED, lambda: _key_of(stages, {}), outputs)
 
 
 def _key_of(stages: Sequence[GraphStage[Any]], digests: Mapping[str, str]) -> str:
@@ -99,14 +96,13 @@ def _key_of(stages: Sequence[GraphStage[Any]], digests: Mapping[str, str]) -> st
     return completions.fingerprint(described, read, manifest.versions())
 
 
-def _run_claimed(
+def _run(
     stages: Sequence[GraphStage[Any]],
     chosen: runner.Runner,
     later_kernels: Sequence[str],
-    before: Mapping[str, outcomes.Before],
     meanwhile: Callable[[], object] | None,
-) -> Mapping[str, outcomes.Result]:
-    """Runs stages whose directories are claimed; `before`: what these held, empty if no run is asked for."""
+) -> bool:
+    """Runs stages whose directories are claimed, as runner.run."""
     if isinstance(chosen, runner.LocalRunner):
         of_stages = [name for stage in stages for name in stage.kernels]
         kernels.prepare([*of_stages, *later_kernels])
@@ -123,19 +119,4 @@ def _run_claimed(
         for stage in stages
         for label, kind in stage.progress().items()
     ]
-    if not runner.run(build_graph, chosen, lines, meanwhile):
-        return {}
-
-    place, outputs = stages[0].output, [stage.output for stage in stages]
-    there = files.each(place, files.Listing, outputs)
-
-    def conclude(output: str, found: files.Listing) -> outcomes.Result:
-        made = manifest.read_manifest(output, found)
-        outcome = outcomes.conclude(output, before[output], made, found)
-        return outcomes.Result(made=made, outcome=outcome)
-
-    results = files.each(place, conclude, outputs, there)
-    if not any(map(files.is_local, outputs)):
-        read = {entry["path"]: entry["sha256"] for entry in results[0].made["inputs"]}
-        finished.store(place, _FINISHED, _key_of(stages, read), there)
-    return {stage.name: result for stage, result in zip(stages, results, strict=True)}
+    return runner.run(build_graph, chosen, lines, meanwhile)

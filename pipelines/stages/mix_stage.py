@@ -50,7 +50,7 @@ class MixStage(TextStage[MixOptions]):
         contents = {
             f"sources.{name}.{key}": value for name, one in checked.items() for key, value in one.contents.items()
         }
-        claim = cls.check_output(options, contents)
+        cls.check_output(options, contents)
         inputs: dict[str, Sequence[files.FileInfo]] = {}
         formats: dict[str, Sequence[str]] = {}
         for source in sources:
@@ -65,7 +65,6 @@ class MixStage(TextStage[MixOptions]):
             contents=contents,
             inputs=inputs,
             formats=formats,
-            there=claim.there,
         )
 
     @classmethod

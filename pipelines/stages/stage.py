@@ -52,7 +52,6 @@ class Stage(abc.ABC, Generic[Options]):
       pieces: of how many pieces its work is, if that is known: more processes than those are of no use.
       contents: the sha256 of what an option X names, as `X_sha256`: the content shapes the data, and the name does not.
       unclaimed: the options, and those of `contents`, with which the output directory may be run again at other values.
-      there: what lay below the output when it was checked, until the graph begins.
     """
 
     name: ClassVar[str]
@@ -74,7 +73,6 @@ class Stage(abc.ABC, Generic[Options]):
     pieces: int | None = None
     contents: Mapping[str, str] = dataclasses.field(default_factory=dict)
     unclaimed: Sequence[str] = ()
-    there: files.Listing | None = dataclasses.field(default=None, compare=False, repr=False)
 
     @classmethod
     @abc.abstractmethod
@@ -155,7 +153,6 @@ class Stage(abc.ABC, Generic[Options]):
         options: Options,
         contents: Mapping[str, str] | None = None,
         unclaimed: Sequence[str] = (),
-        there: files.Listing | None = None,
     ) -> "manifest.Claim":
         """Checks that the output directory can be claimed for these options; the claim returned is yet to be written.
 
@@ -174,7 +171,7 @@ class Stage(abc.ABC, Generic[Options]):
                 option_tools.option_defaults(options, without=cls.places),
             )
         )
-        return manifest.check_output(cls.output_of(options), cls.name, wanted, defaults, cls.folders_of(options), there)
+        return manifest.check_output(cls.output_of(options), cls.name, wanted, defaults, cls.folders_of(options))
 
     @property
     def output(self) -> str:
@@ -228,12 +225,9 @@ class GraphStage(Stage[Options]):
         """The values that were decided for options that were left open, by name, for the manifest."""
         return {}
 
-    def claim(self, there: files.Listing | None = None) -> "manifest.Claim":
-        """Checks that the output directory can be claimed for the stage; returns and raises as `check_output`.
-
-        there: what lies below that directory, if it was just listed.
-        """
-        return self.check_output(self.options, self.contents, self.unclaimed, there)
+    def claim(self) -> "manifest.Claim":
+        """Checks that the output directory can be claimed for the stage; returns and raises as `check_output`."""
+        return self.check_output(self.options, self.contents, self.unclaimed)
 
     def source(self, graph: "Graph") -> "Collection":
         """What the stage reads if it is the first."""
@@ -246,6 +240,11 @@ class GraphStage(Stage[Options]):
         Returns:
           What the next stage reads, and every collection whose elements `close` gets.
         """
+
+    def close_all(self, elements: Sequence[Any]) -> None:
+        """Closes the stage, as `close`, once nobody else writes to its directory any more."""
+        with files.remembering(self.output):
+            self.close(elements)
 
     @abc.abstractmethod
     def close(self, elements: Sequence[Any]) -> None:

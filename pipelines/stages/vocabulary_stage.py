@@ -69,7 +69,7 @@ class VocabularyStage(GraphStage[VocabularyStageOptions]):
         _check_model_directory(options)
         if options.transform_fn:
             check_extra("tensorflow", "--transform_fn", "tensorflow", "tensorflow_transform")
-        claim = cls.check_output(options, unclaimed=options.ADDITIONS)
+        cls.check_output(options, unclaimed=options.ADDITIONS)
         _note_size(options.vocabulary)
         skipped = beside_texts(options.input) if is_first else []
         if skipped:
@@ -82,7 +82,6 @@ class VocabularyStage(GraphStage[VocabularyStageOptions]):
             pieces=len(texts) if is_first else None,
             paths=(*read, *options.compare, *model_dir),
             unclaimed=options.ADDITIONS,
-            there=claim.there,
         )
 
     @classmethod

@@ -153,13 +153,13 @@ def test_inputs_are_read_for_the_key_of_finished_work_only(environment: Mapping[
     def key() -> str:
         raise AssertionError("a local dump was hashed before it was read")
 
-    assert not finished.is_so(place, "stages", key, [files.Listing(place)])
+    assert not finished.is_so(place, "stages", key, [place])
     files.write_bytes(f"{place}/shard", b"one")
-    finished.store(place, "stages", "a key", [files.Listing(place)])
-    assert finished.is_so(place, "stages", lambda: "a key", [files.Listing(place)])
-    assert not finished.is_so(place, "stages", lambda: "another key", [files.Listing(place)])
+    finished.store(place, "stages", "a key", [place])
+    assert finished.is_so(place, "stages", lambda: "a key", [place])
+    assert not finished.is_so(place, "stages", lambda: "another key", [place])
     files.write_bytes(f"{place}/shard", b"two")
-    assert not finished.is_so(place, "stages", key, [files.Listing(place)])
+    assert not finished.is_so(place, "stages", key, [place])
 
 
 def fail(path: str, data: bytes, error: Exception) -> None:
@@ -228,21 +228,40 @@ def test_patterns_directories_and_deleting(environment: Mapping[str, str]) -> No
     assert files.exists(f"{root}/below/b2")
 
 
-def test_a_listing_tells_what_was_there_when_it_was_made(environment: Mapping[str, str], tmp_path: Path) -> None:
-    for root, keeps in ((f"gs://{BUCKET}/listed", True), (str(tmp_path), False)):
+def test_a_directory_is_remembered_with_what_this_process_changes(
+    environment: Mapping[str, str], tmp_path: Path
+) -> None:
+    for root in (f"gs://{BUCKET}/remembered", str(tmp_path)):
         files.write_bytes(f"{root}/a.txt", b"a")
         files.write_bytes(f"{root}/below/b.txt", b"b")
-        listing = files.Listing(root)
-        assert listing.names(root) == [f"{root}/a.txt"]
-        assert listing.names(f"{root}/below", "*.txt") == [f"{root}/below/b.txt"]
-        assert (listing.read(f"{root}/a.txt"), listing.read(f"{root}/none")) == (b"a", None)
-        files.write_bytes(f"{root}/c.txt", b"c")
-        files.delete([f"{root}/a.txt"])
-        assert listing.has(f"{root}/c.txt") is not keeps
-        assert listing.has(f"{root}/a.txt") is keeps
-        assert listing.read(f"{root}/a.txt") == (b"a" if keeps else None)  # it was read before
-        assert listing.read(f"{root}/below/b.txt") == b"b"
-        assert files.each(root, files.base_name, listing.names(f"{root}/below")) == ["b.txt"]
+        with slow_store(environment, delay=0) as (slow, store), cloud.set_environment(slow), files.remembering(root):
+            assert files.list_directory(root) == [f"{root}/a.txt"]
+            assert (files.list_folders(root), files.list_below(f"{root}/below")) == (["below"], [f"{root}/below/b.txt"])
+            with files.remembering(f"{root}/below"):
+                assert files.list_directory(f"{root}/below", "*.txt") == [f"{root}/below/b.txt"]
+            for _ in range(2):
+                assert (files.read_if_there(f"{root}/a.txt"), files.read_if_there(f"{root}/none")) == (b"a", None)
+            files.write_bytes(f"{root}/a.txt", b"other")
+            files.write_bytes(f"{root}/c.txt", b"c")
+            files.delete([f"{root}/below/b.txt"])
+            assert files.read_bytes(f"{root}/a.txt") == b"other"
+            assert files.list_below(root) == [f"{root}/a.txt", f"{root}/c.txt"]
+            assert (files.size(f"{root}/a.txt"), files.exists(f"{root}/below/b.txt")) == (5, False)
+        kinds = collections.Counter(one.kind for one in store.asked if one.name)
+        assert kinds == ({} if root == str(tmp_path) else {"list": 1, "read": 2, "write": 2, "delete": 1})
+
+
+def test_what_others_change_is_seen_after_the_block(environment: Mapping[str, str]) -> None:
+    root = f"gs://{BUCKET}/others"
+    with files.remembering(root):
+        assert files.list_below(root) == []
+        cloud.upload(environment, BUCKET, "others/a", b"a")
+        assert not files.exists(f"{root}/a")
+        child = os.fork()
+        if not child:
+            os._exit(0 if files.exists(f"{root}/a") else 1)  # a forked process remembers nothing
+        assert os.waitpid(child, 0)[1] == 0
+    assert files.exists(f"{root}/a")
 
 
 def test_what_waits_for_a_store_keeps_its_order_and_its_first_error(environment: Mapping[str, str]) -> None:
@@ -259,7 +278,7 @@ def test_a_directory_that_cannot_be_listed_is_not_taken_for_empty(environment: M
         cloud.set_environment({"STORAGE_EMULATOR_HOST": url}),
         pytest.raises(UnusableInputError, match="access is refused"),
     ):
-        files.Listing(f"gs://{BUCKET}/refused")
+        files.list_below(f"gs://{BUCKET}/refused")
 
 
 def test_a_missing_object_or_bucket_is_reported_in_one_sentence(environment: Mapping[str, str]) -> None:
@@ -464,8 +483,7 @@ def test_a_build_from_and_to_gs_gives_the_local_bytes(environment: Mapping[str, 
         folder = f"{root}/out/{'text' if kind == 'extract' else kind}"
         for key in completions.keys(folder, kind):
             record = completions.finished(folder, kind, key)
-            tables = {completions.work_name(kind, f"{key}.npy")} if kind == "extract" else set()
-            assert record["stored"].keys() == {name for name, *_ in record[listed_in]} | tables
+            assert record["stored"].keys() == {name for name, *_ in record[listed_in]}
 
     # A finished build is known from listings, and written nowhere.
     printed, asked, in_a_row = build()

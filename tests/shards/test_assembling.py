@@ -9,7 +9,7 @@ import pytest
 from data_sets.shard_builds import PLAIN, article, equal_sorted, make_fragments, shuffled, write_dump
 from data_sets.steps import run_step
 
-from maskmill.storage import completions, files
+from maskmill.storage import completions
 from maskmill.text.text_shards import KIND, TextShard, article_md5, write_eval_md5
 from transforms.shards.fragments import drop_texts
 from transforms.shards.options import ExtractionOptions, QualityOptions, SplitOptions
@@ -72,7 +72,7 @@ def test_the_eval_articles_have_hashes_in_order(dump: Path, tmp_path: Path) -> N
 def test_a_shard_that_is_there_is_not_written_again(dump: Path, tmp_path: Path) -> None:
     plans = make_plans(dump, tmp_path)
     shards = assemble(plans, tmp_path)
-    drop_texts([fragment for plan in plans for fragment, _ in plan.pieces], str(tmp_path), files.Listing(str(tmp_path)))
+    drop_texts([fragment for plan in plans for fragment, _ in plan.pieces], str(tmp_path))
     assert assemble(plans, tmp_path) == shards
     assert not list(tmp_path.rglob("*.text"))
 
@@ -82,7 +82,7 @@ def test_a_shard_that_is_damaged_is_written_again_from_the_input(damage: str, du
     plans = make_plans(dump, tmp_path)
     shards = assemble(plans, tmp_path)
     before = shard_bytes(tmp_path)
-    drop_texts([fragment for plan in plans for fragment, _ in plan.pieces], str(tmp_path), files.Listing(str(tmp_path)))
+    drop_texts([fragment for plan in plans for fragment, _ in plan.pieces], str(tmp_path))
     path = Path(shards[1].path)
     if damage == "lost":
         path.unlink()

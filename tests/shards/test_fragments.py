@@ -179,11 +179,11 @@ def test_paragraphs_come_in_pieces_and_again_where_they_are_lost(
 def test_finished_fragments_are_not_extracted_again(dump: Path, tmp_path: Path) -> None:
     fragments = make_fragments(dump, tmp_path, SIGNING)
     assert len(text_files(tmp_path)) == 2 * len(fragments)
-    drop_texts(fragments, str(tmp_path), files.Listing(str(tmp_path)))
+    drop_texts(fragments, str(tmp_path))
     assert text_files(tmp_path) == []
     assert make_fragments(dump, tmp_path, SIGNING) == fragments
     assert text_files(tmp_path) == []
-    drop_texts(fragments, str(tmp_path), files.Listing(str(tmp_path)))  # nothing to delete is no error
+    drop_texts(fragments, str(tmp_path))  # nothing to delete is no error
     assert read_tables(fragments, str(tmp_path))[0]["sentences"].sum() > 0
 
 

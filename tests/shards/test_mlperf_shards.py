@@ -22,7 +22,7 @@ from data_sets.shard_builds import (
 from data_sets.steps import run_step
 
 from maskmill.errors import UnusableInputError
-from maskmill.storage import files, progress
+from maskmill.storage import progress
 from maskmill.text.text_shards import TextShard, write_eval_md5
 from transforms.inputs.units import InputFile
 from transforms.shards import mlperf_shards
@@ -162,7 +162,7 @@ def test_a_lost_shard_is_made_again_from_the_raw_files(
     cleaned = clean(raw_files_of_inputs(small_files), tmp_path, SMALL)
     shards = gather(cleaned, tmp_path, SMALL)
     before = {shard.path: Path(shard.path).read_bytes() for shard in shards}
-    drop_texts(cleaned, str(tmp_path), files.Listing(str(tmp_path)))
+    drop_texts(cleaned, str(tmp_path))
     assert not [*tmp_path.rglob("*.train"), *tmp_path.rglob("*.eval")]
     Path(next(shard.path for shard in shards if shard.kind == damage)).unlink()
     assert clean(raw_files_of_inputs(small_files), tmp_path, SMALL) == cleaned

@@ -12,7 +12,7 @@ from data_sets.shard_builds import DATE, PLAIN, input_file
 from made_up.languages import articles, dump_of, paragraphs
 
 from maskmill.errors import UnusableInputError
-from maskmill.storage import completions, files
+from maskmill.storage import completions
 from transforms.inputs.units import InputFile
 from transforms.sentences.choice import SentenceChoice, choice_of_dump, choice_of_text, named_choice
 from transforms.shards import sentence_choice
@@ -123,7 +123,7 @@ def test_parameters_that_no_input_needs_any_more_are_deleted(tmp_path: Path) -> 
     (hungarian,) = choose(output, write(tmp_path / "hu.xml", dump_of("hu", articles("hu", 160))))
     assert ukrainian.parameters is not None
     entry = {"parameters": dataclasses.asdict(ukrainian.parameters), "text_bytes": ukrainian.text_bytes}
-    (kept,) = sentence_choice.sweep_trainings([entry], str(output), files.Listing(str(output)))
+    (kept,) = sentence_choice.sweep_trainings([entry], str(output))
     assert kept in completions.keys(str(output), sentence_choice.KIND)
     assert [path.name for path in (output / "punkt" / "hu").glob("*")] == []
     assert len(list((output / "punkt" / "uk").iterdir())) == 4

@@ -15,7 +15,6 @@ from properties import SEEDED, tries
 from test_counting import added, shard_of, small_tables
 
 from maskmill.errors import RunFailedError, UnusableInputError
-from maskmill.storage import files
 from maskmill.text.text_shards import TextShard
 from transforms.collection import Collection
 from transforms.vocabularies import merging
@@ -161,7 +160,7 @@ def test_damaged_counts_are_made_again_from_the_texts_where_runs_are_gone(damage
     shards = shards_of(tmp_path / "text", TEXTS)
     counted = [count_shard(shard, BPE, str(output)) for shard in shards]
     (first,) = merged_of(shards, BPE, output)
-    drop_runs(counted[:2], str(output), files.Listing(str(output)))
+    drop_runs(counted[:2], str(output))
     path = output / first.name if damaged == "merged counts" else output / first.name.replace(".words", ".json")
     whole = path.read_bytes()
     path.write_bytes(whole[:-3] + b"\0" + whole[-2:])

@@ -56,7 +56,7 @@ def close_text_shards(
     cleaned = sorted(
         (element for element in elements if isinstance(element, CleanedBatch)), key=lambda batch: batch.raw[0].number
     )
-    there, of_fragments = files.Listing(output), fragment_step.read_records(fragments, output)
+    of_fragments = fragment_step.read_records(fragments, output)
     text_shards.write_eval_md5(shards, output)
     counts: Counts = {"extract": sum_counts(fragment.counts for fragment in fragments)}
     records: Records = {
@@ -85,7 +85,7 @@ def close_text_shards(
     refuse_equal(inputs)  # now that the checksums of objects are known
     without_rules = _languages_without_rules(of_sources)
     sentences = _sentences(of_sources, of_fragments)
-    records[sentence_choice.KIND] = sentence_choice.sweep_trainings(sentences, output, there)
+    records[sentence_choice.KIND] = sentence_choice.sweep_trainings(sentences, output)
     manifest.write_manifest(
         output,
         stage="extract",
@@ -100,13 +100,12 @@ def close_text_shards(
         shards=[_shard_entry(shard, digests) for shard in shards],
         counts={step: values for step, values in counts.items() if values},
         rejected=[row for fragment in fragments for row in of_fragments[fragment.key]["rejected"]],
-        there=there,
     )
     keep = [files.base_name(shard.path) for shard in shards] + _write_template_report(of_sources, of_fragments, output)
-    manifest.sweep(output, keep=keep, patterns=OUTPUT_PATTERNS, records=records, there=there)
+    manifest.sweep(output, keep=keep, patterns=OUTPUT_PATTERNS, records=records)
     fragment_step.write_titles(fragments, of_fragments, output)
-    fragment_step.drop_texts(fragments, output, there)
-    mlperf_shards.drop_texts(cleaned, output, there)
+    fragment_step.drop_texts(fragments, output)
+    mlperf_shards.drop_texts(cleaned, output)
 
 
 def _write_template_report(of_sources: Sequence[OfSource], records: fragment_step.Records, output: str) -> list[str]:

@@ -385,13 +385,10 @@ def read_paragraphs(fragment: Fragment, options: ExtractionOptions, output: str)
             yield np.frombuffer(rows, row_type)
 
 
-def drop_texts(fragments: Iterable[Fragment], output: str, there: files.Listing) -> None:
-    """Deletes the fragments' texts and paragraphs once their shards are written; their tables stay for the next run.
-
-    there: what lies below `output`.
-    """
+def drop_texts(fragments: Iterable[Fragment], output: str) -> None:
+    """Deletes the fragments' texts and paragraphs once their shards are written; their tables stay for the next run."""
     paths = [_path(output, fragment.key, content) for fragment in fragments for content in (_TEXT, _PARAGRAPHS)]
-    files.delete([path for path in paths if there.has(path)])
+    files.delete([path for path in paths if files.exists(path)])
 
 
 def ExtractDocuments(batches: Collection, *, options: ExtractionOptions, output: str) -> Collection:

@@ -364,10 +364,10 @@ def _range_of(batch: CleanedBatch, first: int, last: int, kind: ShardKind) -> Ra
     return np.array([[start, start + sum(file.size(kind) for file in batch.cleaned[first:last])]], np.int64)
 
 
-def drop_texts(cleaned: Iterable[CleanedBatch], output: str, there: files.Listing) -> None:
-    """Deletes the cleaned texts once their shards are written; `there`: what lies below `output`."""
+def drop_texts(cleaned: Iterable[CleanedBatch], output: str) -> None:
+    """Deletes the cleaned texts once their shards are written."""
     paths = [_path(output, batch.key, kind) for batch in cleaned for kind in _KINDS]
-    files.delete([path for path in paths if there.has(path)])
+    files.delete([path for path in paths if files.exists(path)])
 
 
 def TakeRawFiles(inputs: Collection) -> Collection:

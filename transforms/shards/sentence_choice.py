@@ -263,17 +263,16 @@ def _is_by_records(records: Mapping[str, int]) -> bool:
     return bool(records) and records.get("", 0) <= _MOST_OF_NO_LANGUAGE * sum(records.values())
 
 
-def sweep_trainings(entries: Sequence[Mapping[str, Any]], output: str, there: files.Listing) -> list[str]:
+def sweep_trainings(entries: Sequence[Mapping[str, Any]], output: str) -> list[str]:
     """Deletes the parameters that earlier builds have trained and this one does not use.
 
-    entries: of this build, as `describe_sentences` gives them. there: what lies below `output`. Returns the keys of the
-    trainings that it uses.
+    entries: of this build, as `describe_sentences` gives them. Returns the keys of the trainings that it uses.
     """
     used = [{"parameters": entry["parameters"], "text_bytes": entry["text_bytes"]} for entry in entries]
     keys = []
     kept: set[str] = set()
     stale: set[str] = set()
-    for key in completions.keys(output, KIND, there):
+    for key in completions.keys(output, KIND):
         record = completions.load(output, KIND, key)
         if record is None:
             continue

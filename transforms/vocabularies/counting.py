@@ -212,10 +212,10 @@ def read_run(shard_path: str, rules: WordRules, key: str, name: str, start: int,
     return files.read_range(path, start, end)
 
 
-def drop_runs(shards: Iterable[CountedShard], output: str, there: files.Listing) -> None:
-    """Deletes the runs of shards once they are merged; `there`: what lies below `output`."""
+def drop_runs(shards: Iterable[CountedShard], output: str) -> None:
+    """Deletes the runs of shards once they are merged."""
     paths = [files.join(output, run.name) for shard in shards for run in shard.runs]
-    files.delete([path for path in paths if there.has(path)])
+    files.delete([path for path in paths if files.exists(path)])
 
 
 def CountWords(shards: Collection, *, options: VocabularyOptions, output: str) -> Collection:

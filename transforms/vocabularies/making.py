@@ -252,7 +252,7 @@ def close_vocabulary(
     (measured,) = (e for e in elements if isinstance(e, MadeReport))
     model = [] if model_dir is None else write_model_directory(setup.options, output, model_dir)
     read = {shard.path: shard.sha256 for shard in counted} | dict(measured.measured)
-    listed, there = [*made.files, *measured.files], files.Listing(output)
+    listed = [*made.files, *measured.files]
     sizes = files.each(output, files.size, read)
     manifest.write_manifest(
         output,
@@ -266,9 +266,8 @@ def close_vocabulary(
         shards=_entries(listed),
         counts={"text": {"shards": len(counted), **sum_counts(s.counts for s in counted)}, "vocabulary": made.counts},
         data={"model_files": _entries(model)} if model else {},
-        there=there,
     )
-    counting.drop_runs(counted, output, there)
+    counting.drop_runs(counted, output)
     manifest.sweep(
         output,
         keep=[name for name, *_ in listed],
@@ -279,7 +278,6 @@ def close_vocabulary(
             KIND: [made.key],
             REPORT_KIND: [measured.key],
         },
-        there=there,
     )
 
 
