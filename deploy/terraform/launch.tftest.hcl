@@ -31,11 +31,6 @@ run "the_launch" {
     condition     = google_storage_bucket.data.public_access_prevention == "enforced"
     error_message = "Nobody outside reads the bucket."
   }
-
-  assert {
-    condition     = length(google_monitoring_alert_policy.failed) == 0
-    error_message = "Without a channel there is no alert."
-  }
 }
 
 run "a_build_without_a_wiki_is_refused" {

@@ -2,7 +2,7 @@
 # README.md says what to do first, and what was checked.
 
 locals {
-  apis = ["artifactregistry", "cloudscheduler", "compute", "dataflow", "iam", "monitoring", "storage"]
+  apis = ["artifactregistry", "cloudscheduler", "compute", "dataflow", "iam", "storage"]
 
   # Dataflow refuses a second job of a name while the first one runs, so two launches never work at once.
   job_name = "maskmill-${replace(var.build["watch_wiki"], "_", "-")}"
@@ -157,8 +157,7 @@ resource "google_cloud_scheduler_job" "watch" {
   description      = "Builds a maskmill release where there is a new dump."
   region           = var.region
   schedule         = var.schedule
-  time_zone        = var.time_zone
-  paused           = var.paused
+  time_zone        = "Etc/UTC"
   attempt_deadline = "180s"
 
   retry_config {
@@ -184,28 +183,4 @@ resource "google_cloud_scheduler_job" "watch" {
     google_service_account_iam_member.scheduler_acts_as_worker,
     google_storage_bucket_iam_member.scheduler_reads_templates,
   ]
-}
-
-resource "google_monitoring_alert_policy" "failed" {
-  count = length(var.notification_channels) == 0 ? 0 : 1
-
-  display_name          = "maskmill: a build failed"
-  combiner              = "OR"
-  notification_channels = var.notification_channels
-
-  conditions {
-    display_name = "Dataflow reports a failed job"
-
-    condition_threshold {
-      filter          = "resource.type = \"dataflow_job\" AND metric.type = \"dataflow.googleapis.com/job/is_failed\" AND resource.label.job_name = \"${local.job_name}\""
-      comparison      = "COMPARISON_GT"
-      threshold_value = 0
-      duration        = "0s"
-
-      aggregations {
-        alignment_period   = "300s"
-        per_series_aligner = "ALIGN_MAX"
-      }
-    }
-  }
 }

@@ -45,21 +45,9 @@ variable "build" {
 }
 
 variable "schedule" {
-  description = "When to look for a new dump, in cron's words."
+  description = "When to look for a new dump, in cron's words and UTC."
   type        = string
   default     = "23 */6 * * *"
-}
-
-variable "time_zone" {
-  description = "The time zone of the schedule."
-  type        = string
-  default     = "Etc/UTC"
-}
-
-variable "paused" {
-  description = "Whether the schedule rests."
-  type        = bool
-  default     = false
 }
 
 variable "machine_type" {
@@ -78,10 +66,4 @@ variable "subnetwork" {
   description = "The workers' subnetwork, as regions/REGION/subnetworks/NAME, with Private Google Access; null: the default one."
   type        = string
   default     = null
-}
-
-variable "notification_channels" {
-  description = "Who hears of a failed job: names of Cloud Monitoring's notification channels; none: no alert is made."
-  type        = list(string)
-  default     = []
 }
