@@ -1,9 +1,8 @@
-"""What a checkpoint has in it, read from its header alone and without TensorFlow or PyTorch.
+"""What a checkpoint has in it: of safetensors by its header alone, of TensorFlow's by TensorFlow.
 
 safetensors files (training's own and Hugging Face's; several with an index, too) begin with their arrays' names, types
-and shapes as JSON: https://huggingface.co/docs/safetensors. The index of a TensorFlow checkpoint is a table of LevelDB
-(tensorflow/core/lib/io/table_format.txt, doc/table_format.md of google/leveldb) from names to BundleEntryProto
-(tensorflow/core/protobuf/tensor_bundle.proto).
+and shapes as JSON, which is read here: it is one call, works on remote files, and the base install has no such library.
+Source: https://huggingface.co/docs/safetensors.
 """
 
 import contextlib
@@ -12,31 +11,19 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
-
-from google.protobuf.message import DecodeError
 
 from maskmill.arguments import checked
 from maskmill.errors import MissingFileError, UnusableInputError
 from maskmill.inspection.kinds import plain
 from maskmill.reading.byte_ranges import ByteRanges
 from maskmill.reading.remote import open_ranges
-from maskmill.records.example_proto import BundleEntry
-from maskmill.records.varints import read_varint
 from maskmill.storage import files
 
 _SAFETENSORS_INDEX = ".safetensors.index.json"
 _LENGTH = 8  # bytes of the length of a safetensors header
 _MOST_HEADER = 100 << 20
-_FOOTER = 48  # bytes at the end of a table
-_MAGIC = (0xDB4775248B80FB57).to_bytes(8, "little")
-_TRAILER = 5  # bytes behind a block: how it is packed, and a checksum
-_PLAIN = 0
-# tensorflow/core/framework/types.proto, under safetensors' names.
-_TENSORFLOW_TYPES = {
-    1: "F32", 2: "F64", 3: "I32", 4: "U8", 6: "I8", 7: "STRING", 9: "I64", 10: "BOOL", 14: "BF16", 19: "F16",
-}  # fmt: skip
 _TENSORFLOW_FILE = re.compile(r"\.(index|meta|data-\d+-of-\d+)$")
 _STEP = re.compile(r"step-(\d{10})\.safetensors$")
 _BESIDE = ("config.json", "bert_config.json")
@@ -49,7 +36,7 @@ _NOT_WEIGHTS = re.compile(
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class StoredArray:
-    """An array of a checkpoint: its name, its type as safetensors calls it (F32), its shape, and what it is.
+    """An array of a checkpoint: its name, its type as its format calls it (F32, float32), its shape, and what it is.
 
     is_weight: whether it is one of the model; not of its optimizer, and not a counter.
     """
@@ -107,19 +94,20 @@ def read_checkpoint_header(path: str | os.PathLike[str]) -> CheckpointHeader:
 def _header(path: str, ranges: ByteRanges) -> CheckpointHeader:
     path, others = _find(path, ranges)
     metadata: dict[str, str] = {}
-    format = "safetensors"
-    if path.endswith(_SAFETENSORS_INDEX):
-        arrays, size = _of_several(path, ranges)
-    elif ranges.exists(f"{path}.index"):
-        arrays, format = _of_table(f"{path}.index", ranges), "TensorFlow"
-        size = sum(ranges.sizes([f"{path}.index", *ranges.glob(f"{path}.data-?????-of-?????")]))
+    is_tensorflow = ranges.exists(f"{path}.index")
+    if is_tensorflow:
+        arrays = _of_tensorflow(path)
+        parts = [f"{path}.index", *ranges.glob(f"{path}.data-?????-of-?????")]
+    elif path.endswith(_SAFETENSORS_INDEX):
+        parts = _files_of(path, ranges)
+        arrays = [array for part in parts for array in _of_safetensors(part, ranges)[0]]
     else:
+        parts = [path]
         arrays, metadata = _of_safetensors(path, ranges)
-        size = ranges.size(path)
     return CheckpointHeader(
         path=path,
-        format=format,
-        size=size,
+        format="TensorFlow" if is_tensorflow else "safetensors",
+        size=sum(ranges.sizes(parts)),
         arrays=sorted(arrays, key=lambda array: array.name),
         metadata=metadata,
         config=_config(path, metadata, ranges),
@@ -182,95 +170,52 @@ def _of_safetensors(path: str, ranges: ByteRanges) -> tuple[list[StoredArray], d
     """The arrays and the metadata of a safetensors file."""
     size = ranges.size(path)
     try:
-        length = int.from_bytes(ranges.read(path, 0, _LENGTH).tobytes(), "little")
+        length = int.from_bytes(ranges.read(path, 0, min(size, _LENGTH)).tobytes(), "little")
         if length > min(size - _LENGTH, _MOST_HEADER):
             raise _damaged(path)
         header = json.loads(ranges.read(path, _LENGTH, _LENGTH + length).tobytes())
         metadata = {str(name): str(value) for name, value in header.pop("__metadata__", {}).items()}
         arrays = [_array(name, str(entry["dtype"]), [int(n) for n in entry["shape"]]) for name, entry in header.items()]
-        end = max((int(entry["data_offsets"][1]) for entry in header.values()), default=0)
-    except MissingFileError:
-        raise
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError, UnusableInputError):
+        end = _LENGTH + length + max((int(entry["data_offsets"][1]) for entry in header.values()), default=0)
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError):
         raise _damaged(path) from None
-    if _LENGTH + length + end != size:
-        raise UnusableInputError(
-            f"{path}: this checkpoint has {size:,} bytes instead of {_LENGTH + length + end:,}; copy it again."
-        )
+    if end != size:
+        raise UnusableInputError(f"{path}: this checkpoint has {size:,} bytes instead of {end:,}; copy it again.")
     return arrays, metadata
 
 
-def _of_several(index: str, ranges: ByteRanges) -> tuple[list[StoredArray], int]:
-    """The arrays of the safetensors files that an index lists, and their size."""
+def _files_of(index: str, ranges: ByteRanges) -> list[str]:
+    """The safetensors files that an index lists."""
     try:
         names = sorted(set(json.loads(ranges.read_all(index))["weight_map"].values()))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise _damaged(index) from None
-    paths = [files.join(files.parent(index), str(name)) for name in names]
-    arrays = [array for path in paths for array in _of_safetensors(path, ranges)[0]]
-    return arrays, sum(ranges.sizes(paths))
+    return [files.join(files.parent(index), str(name)) for name in names]
 
 
-def _of_table(path: str, ranges: ByteRanges) -> list[StoredArray]:
-    """The arrays of a TensorFlow checkpoint, by its index."""
-    content = ranges.read_all(path)
-    if len(content) < _FOOTER or not content.endswith(_MAGIC):
-        raise _damaged(path)
+def _of_tensorflow(prefix: str) -> list[StoredArray]:
+    """The arrays of a TensorFlow checkpoint, by TensorFlow."""
     try:
-        footer = content[-_FOOTER:]
-        _, _, at = _handle(footer, 0)
-        start, size, _ = _handle(footer, at)
-        blocks = [_handle(handle, 0)[:2] for _, handle in _entries(_block(content, start, size))]
-        entries = [entry for start, size in blocks for entry in _entries(_block(content, start, size))]
-        # The empty name has the header of the bundle.
-        return [_of_entry(name.decode(), value) for name, value in entries if name]
-    except (ValueError, IndexError, DecodeError):
-        raise _damaged(path) from None
-
-
-def _block(content: bytes, start: int, size: int) -> bytes:
-    if start + size + _TRAILER > len(content) or content[start + size] != _PLAIN:
-        raise ValueError("a block is cut off, or packed")
-    return content[start : start + size]
-
-
-def _entries(block: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """The keys and values of a block: each key is the beginning of the one before it, and a part of its own."""
-    restarts = int.from_bytes(block[-4:], "little")
-    end, at, key = len(block) - 4 * (restarts + 1), 0, b""
-    while at < end:
-        shared, at = read_varint(block, at)
-        own, at = read_varint(block, at)
-        length, at = read_varint(block, at)
-        key = key[:shared] + block[at : at + own]
-        yield key, block[at + own : at + own + length]
-        at += own + length
-
-
-def _handle(data: bytes, at: int) -> tuple[int, int, int]:
-    """Where a block starts, its size, and where the handle ends."""
-    start, at = read_varint(data, at)
-    size, at = read_varint(data, at)
-    return start, size, at
-
-
-def _of_entry(name: str, encoded: bytes) -> StoredArray:
-    """An array from its BundleEntryProto."""
-    entry: Any = BundleEntry.FromString(encoded)
-    dtype = _TENSORFLOW_TYPES.get(entry.dtype, f"type {entry.dtype}")
-    return _array(name, dtype, [dimension.size for dimension in entry.shape.dim])
+        from tensorflow import errors, train
+    except ImportError:
+        raise UnusableInputError(
+            f"{prefix}: TensorFlow reads its own checkpoints, and is not installed here; pip install tensorflow, or "
+            "make a copy in another format where it is (maskmill convert-checkpoint)."
+        ) from None
+    try:
+        reader = train.load_checkpoint(prefix)
+        shapes, types = reader.get_variable_to_shape_map(), reader.get_variable_to_dtype_map()
+    except (errors.OpError, ValueError, RuntimeError):
+        raise _damaged(prefix) from None
+    return [_array(name, types[name].name, shape) for name, shape in shapes.items()]
 
 
 def _config(path: str, metadata: Mapping[str, str], ranges: ByteRanges) -> dict[str, Any]:
     """The configuration of a checkpoint's model; empty if there is none that can be read."""
-    texts = [metadata[name] for name in ("config",) if name in metadata]
+    texts = [metadata[name] for name in ("run", "config") if name in metadata]
     for name in _BESIDE:
-        try:
+        with contextlib.suppress(MissingFileError):
             texts.append(ranges.read_all(files.join(files.parent(path), name)).decode(errors="replace"))
-        except MissingFileError:
-            continue
-    if "run" in metadata:
-        texts.insert(0, metadata["run"])
     for text in texts:
         try:
             config = json.loads(text)

@@ -49,14 +49,6 @@ def _describe_messages() -> descriptor_pb2.FileDescriptorProto:
     features = file.message_type.add(name="Features")
     _add_message(features, "feature", 1, "Entry").label = _Field.LABEL_REPEATED
     _add_message(file.message_type.add(name="Example"), "features", 1, "Features")
-    # Of tensorflow/core/protobuf/tensor_bundle.proto and framework/tensor_shape.proto, what is read.
-    entry = file.message_type.add(name="BundleEntryProto")
-    entry.field.add(name="dtype", number=1, label=_Field.LABEL_OPTIONAL, type=_Field.TYPE_INT32)
-    _add_message(entry, "shape", 2, "TensorShapeProto")
-    shape = file.message_type.add(name="TensorShapeProto")
-    _add_message(shape, "dim", 2, "Dim").label = _Field.LABEL_REPEATED
-    dimension = file.message_type.add(name="Dim")
-    dimension.field.add(name="size", number=1, label=_Field.LABEL_OPTIONAL, type=_Field.TYPE_INT64)
     return file
 
 
@@ -76,7 +68,6 @@ def _add_message(
 _POOL = descriptor_pool.DescriptorPool()
 _POOL.Add(_describe_messages())
 _Example = message_factory.GetMessageClass(_POOL.FindMessageTypeByName("tensorflow.Example"))
-BundleEntry = message_factory.GetMessageClass(_POOL.FindMessageTypeByName("tensorflow.BundleEntryProto"))
 Feature = message_factory.GetMessageClass(_POOL.FindMessageTypeByName("tensorflow.Feature"))
 
 

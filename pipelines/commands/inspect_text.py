@@ -1,4 +1,4 @@
-"""What `maskmill inspect` prints for people: by rich on a terminal, and as plain lines elsewhere."""
+"""What `maskmill inspect` prints for people: the same lines everywhere, on a terminal in colours."""
 
 import dataclasses
 import itertools
@@ -70,7 +70,7 @@ def value_text(value: Value, unit: Unit = "") -> str:
 
 def print_summary(summary: Summary) -> None:
     """Prints a summary: its figures, its tables and its notes."""
-    out = printer()
+    out = _Printer()
     out.title(f"{summary.kind}: {summary.path}")
     for section in summary.sections:
         if section.facts:
@@ -84,7 +84,7 @@ def print_summary(summary: Summary) -> None:
 
 def print_comparison(comparison: Comparison) -> None:
     """Prints what two paths have otherwise."""
-    out = printer()
+    out = _Printer()
     out.title(f"{comparison.kind}: {comparison.before} → {comparison.after}")
     if not comparison.differences and not comparison.tables:
         out.paragraph([_Span("No figure differs.")])
@@ -129,7 +129,7 @@ def print_pieces(pieces: Sequence[tuple[int, str]]) -> None:
 
 def print_text(document: TextDocument, *, is_first: bool, found: re.Pattern[str] | None = None) -> None:
     """Prints a document of a text shard. found: what was searched for is marked on a terminal."""
-    out = printer(found)
+    out = _Printer(found)
     if not is_first:
         print()
     out.title(
@@ -160,7 +160,7 @@ def print_example(example: DecodedExample, *, is_first: bool, found: re.Pattern[
 
     found: what was searched for is marked on a terminal.
     """
-    out = printer(found)
+    out = _Printer(found)
     if not is_first:
         print()
     out.title(f"example {example.record:,} of {example.file}")
@@ -182,7 +182,7 @@ def print_example(example: DecodedExample, *, is_first: bool, found: re.Pattern[
 
 def print_source(documents: Sequence[TextDocument], why_none: str) -> None:
     """Prints which documents an example was made of, or why that is not known."""
-    out = printer()
+    out = _Printer()
     for document in documents:
         begins = shown(document.lines[0], _BEGINNING)
         out.title(f"from document {document.document:,} of {document.file}, line {document.line:,}: {begins}", "dim")
@@ -228,20 +228,26 @@ def _single_spans(pieces: Sequence[DecodedPiece], style: str) -> Iterator[_Span]
         yield _Span(f"[{there}={surface}]", _STYLES[piece.role])
 
 
-class _Plain:
-    """Prints plain lines of 80 columns, tables aside: what is cut there cannot be searched for."""
+class _Printer:
+    """Prints plain lines of 80 columns, tables aside, whose lines are not cut; on a terminal with colours.
+
+    found: what is marked in paragraphs on a terminal.
+    """
+
+    def __init__(self, found: re.Pattern[str] | None = None) -> None:
+        self._found = found
 
     def title(self, text: str, style: str = "bold") -> None:
-        print(shown(text))
+        self.line([_Span(shown(text), style)])
 
     def section(self, section: Section) -> None:
-        print(f"\n{section.title}")
         width = max(columns_of(fact.name) for fact in section.facts)
+        self._head(section.title)
         for fact in section.facts:
             print(f"{_INDENT}{_padded(fact.name, width)}  {value_text(fact.value, fact.unit)}")
 
     def table(self, table: Table) -> None:
-        print(f"\n{table.title}")
+        self._head(table.title)
         texts, right = _cells(table)
         widths = [max(map(columns_of, column)) for column in zip(*texts, strict=True)]
         for row in texts:
@@ -252,88 +258,32 @@ class _Plain:
         if table.left_out:
             print(f"{_INDENT}… and {table.left_out:,} more")
 
-    def lines(self, title: str, lines: Sequence[str], most: int = _MOST_LINES) -> None:
-        print(f"\n{shown(title)}")
-        for line in _safe_lines(lines, most):
-            print(f"{_INDENT}{line}")
+    def paragraph(self, spans: Sequence[_Span], name: str = "") -> None:
+        if name:
+            self._head(name)
+        if is_terminal():
+            self.line(spans)  # which the terminal breaks
+        else:
+            text = "".join(span.text for span in spans)
+            print(textwrap.fill(text, _COLUMNS, break_long_words=False, break_on_hyphens=False))
 
     def line(self, spans: Sequence[_Span]) -> None:
-        print("".join(span.text for span in spans))
-
-    def paragraph(self, spans: Sequence[_Span], name: str = "") -> None:
-        text = "".join(span.text for span in spans)
-        if name:
-            print(f"\n{name}")
-        print(textwrap.fill(text, _COLUMNS, break_long_words=False, break_on_hyphens=False))
-
-
-class _Rich:
-    """Prints tables and colours as wide as the terminal."""
-
-    def __init__(self, found: re.Pattern[str] | None) -> None:
+        if not is_terminal():
+            print("".join(span.text for span in spans))
+            return
         import rich.console
-
-        self._found = found
-
-        # Texts are taken as they are: no markup, no emoji codes, no highlighting of numbers.
-        self._console = rich.console.Console(file=Coloured(), markup=False, emoji=False, highlight=False)  # type: ignore[arg-type]
-
-    def title(self, text: str, style: str = "bold") -> None:
-        self._console.print(self._text((shown(text), style)), soft_wrap=True)
-
-    def section(self, section: Section) -> None:
-        import rich.table
-
-        grid = rich.table.Table(
-            box=None, show_header=False, padding=(0, 2), pad_edge=False, **self._titled(section.title)
-        )
-        grid.add_column(style="cyan", no_wrap=True)
-        grid.add_column(overflow="fold")
-        for fact in section.facts:
-            grid.add_row(self._text(f"{_INDENT}{fact.name}"), self._text(value_text(fact.value, fact.unit)))
-        self._console.print(grid)
-
-    def table(self, table: Table) -> None:
-        import rich.box
-        import rich.table
-
-        texts, right = _cells(table)
-        grid = rich.table.Table(
-            box=rich.box.SIMPLE_HEAD, header_style="cyan", show_edge=False, **self._titled(table.title)
-        )
-        for name, is_right in zip(texts[0], right, strict=True):
-            grid.add_column(name, justify="right" if is_right else "left", overflow="fold")
-        for row in texts[1:]:
-            grid.add_row(*map(self._text, row))
-        if table.left_out:
-            grid.caption = f"… and {table.left_out:,} more"
-            grid.caption_justify = "left"
-        self._console.print(grid)
-
-    def lines(self, title: str, lines: Sequence[str], most: int = _MOST_LINES) -> None:
-        self._console.print(self._text((f"\n{shown(title)}", "bold")), soft_wrap=True)
-        for line in _safe_lines(lines, most):
-            self._console.print(self._text(line))
-
-    def paragraph(self, spans: Sequence[_Span], name: str = "") -> None:
-        if name:
-            self._console.print(f"\n{name}", style="bold")
-        self.line(spans)
-
-    def line(self, spans: Sequence[_Span]) -> None:
-        text = self._text(*((span.text, span.style) for span in spans))
-        if self._found is not None:
-            text.highlight_regex(self._found, "reverse")
-        self._console.print(text)
-
-    def _titled(self, title: str) -> dict[str, Any]:
-        return {"title": self._text((f"\n{title}", "bold not italic")), "title_justify": "left"}
-
-    @staticmethod
-    def _text(*parts: str | tuple[str, str]) -> Any:
         import rich.text
 
-        return rich.text.Text.assemble(*parts)
+        # Texts are taken as they are: no markup, no emoji codes, no highlighting of numbers.
+        console = rich.console.Console(file=Coloured(), markup=False, emoji=False, highlight=False)  # type: ignore[arg-type]
+        text = rich.text.Text.assemble(*((span.text, span.style) for span in spans))
+        if self._found is not None:
+            text.highlight_regex(self._found, "reverse")
+        console.print(text, soft_wrap=True)
+
+    def _head(self, title: str) -> None:
+        print()
+        self.title(title)
 
 
 def _safe_lines(lines: Sequence[str], most: int) -> Iterator[str]:
@@ -342,11 +292,6 @@ def _safe_lines(lines: Sequence[str], most: int) -> Iterator[str]:
         yield shown(line, _MOST_LINE)
     if len(lines) > most:
         yield f"… and {len(lines) - most:,} more lines"
-
-
-def printer(found: re.Pattern[str] | None = None) -> "_Plain | _Rich":
-    """Prints for whoever reads: a person at a terminal, or a file. found: what is marked in paragraphs."""
-    return _Rich(found) if is_terminal() else _Plain()
 
 
 def _cells(table: Table) -> tuple[list[list[str]], list[bool]]:

@@ -4,13 +4,13 @@ import hashlib
 import json
 import re
 import shutil
+import struct
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import DATA
 from data_sets.example_sets import setup_of, write_set
 from data_sets.gold_examples import VOCABULARY
 from servers import file_server
@@ -19,7 +19,6 @@ from maskmill.inspection.decoding import running_text
 from maskmill.inspection.opened_examples import open_examples
 from pipelines.commands import cli
 
-CHECKPOINT = DATA / "training" / "tf1_ckpt"
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 
 Run = Callable[..., str]
@@ -85,10 +84,13 @@ def test_every_kind_of_path_has_a_summary(path: str, kind: str, run: Run, data: 
     assert run(data / path).startswith(f"{kind}: {data / path}\n")
 
 
-def test_checkpoint_has_a_summary(run: Run) -> None:
-    summary = json.loads(run(CHECKPOINT, "--format=json"))
-    assert summary["checkpoint"]["parameters"] == 1_043_068
-    assert summary["largest weights"][0]["shape"] == "30522 × 32"
+def test_checkpoint_has_a_summary(run: Run, tmp_path: Path) -> None:
+    entry = {"dtype": "F32", "shape": [7, 3], "data_offsets": [0, 84]}
+    header = json.dumps({"__metadata__": {"step": "20"}, "weight": entry}).encode()
+    (tmp_path / "m.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + bytes(84))
+    summary = json.loads(run(tmp_path / "m.safetensors", "--format=json"))
+    assert (summary["checkpoint"]["parameters"], summary["checkpoint"]["step"]) == (21, "20")
+    assert summary["largest weights"][0]["shape"] == "7 × 3"
 
 
 def test_text_without_manifest_is_counted(run: Run, tmp_path: Path) -> None:
