@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
     from maskmill.inspection.checkpoint_headers import CheckpointHeader, read_checkpoint_header
-    from maskmill.inspection.comparisons import Comparison, compare
     from maskmill.inspection.decoding import DecodedExample, DecodedPiece
     from maskmill.inspection.opened_examples import OpenedExamples, open_examples
     from maskmill.inspection.opened_texts import OpenedTexts, TextDocument, open_texts
@@ -34,7 +33,6 @@ __version__ = "0.1.0"
 
 __all__ = [
     "CheckpointHeader",
-    "Comparison",
     "DecodedExample",
     "DecodedPiece",
     "Finding",
@@ -54,7 +52,6 @@ __all__ = [
     "VerifyOptions",
     "VocabularyFile",
     "__version__",
-    "compare",
     "data_sets_with",
     "documents_of",
     "lineage_of",
@@ -74,7 +71,6 @@ __all__ = [
 _HOMES = {
     "errors": "MissingFileError RunFailedError UnusableInputError",
     "inspection.checkpoint_headers": "CheckpointHeader read_checkpoint_header",
-    "inspection.comparisons": "Comparison compare",
     "inspection.decoding": "DecodedExample DecodedPiece",
     "inspection.opened_examples": "OpenedExamples open_examples",
     "inspection.searching": "search_examples search_texts",

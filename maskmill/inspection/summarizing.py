@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -10,10 +10,10 @@ import numpy as np
 from maskmill.arguments import checked
 from maskmill.errors import UnusableInputError
 from maskmill.inspection import checkpoint_headers, kinds, manifest_summaries
-from maskmill.inspection.manifest_summaries import files_table, plain, share
+from maskmill.inspection.manifest_summaries import plain, share
 from maskmill.inspection.opened_examples import OpenedExamples, Split, open_examples
 from maskmill.inspection.opened_texts import OpenedTexts, open_texts
-from maskmill.inspection.summaries import DIGEST, Fact, Section, Summary, Table, Unit, known, listed
+from maskmill.inspection.summaries import Fact, Section, Summary, Table, known, listed
 from maskmill.inspection.vocabularies import VocabularyFile, open_vocabulary
 from maskmill.reading.remote import open_ranges
 from maskmill.storage import files, manifest
@@ -37,12 +37,12 @@ def summarize(path: str | os.PathLike[str], *, split: Split | None = None, vocab
       RunFailedError: it cannot be read.
     """
     named = kinds.plain(path)
-    with explained(named):
+    with _explained(named):
         return _summarized(named, split, vocab_file)
 
 
 @contextlib.contextmanager
-def explained(path: str) -> Iterator[None]:
+def _explained(path: str) -> Iterator[None]:
     """Turns what an odd entry of a manifest leads to into a sentence.
 
     Raises:
@@ -85,43 +85,38 @@ def _of_examples(opened: OpenedExamples) -> Summary:
     """Examples, by their manifest or by their records."""
     data_set, made = opened.data_set, opened.made
     notes = [] if opened.why_no_words is None else [opened.why_no_words]
-    measured = list[Section]()
-    try:
-        measured.append(_measured(opened))
-    except UnusableInputError as error:  # they are damaged, which does not keep the rest from being told
-        notes.append(str(error))
     if made is None:
-        sections = [_of_records(opened)]
-        rows = [(files.base_name(file.path), file.samples, file.size) for file in data_set.files]
+        facts = [
+            Fact("format", data_set.format),
+            Fact("files", len(data_set.files)),
+            Fact("examples", data_set.samples),
+            Fact("size", sum(file.size or 0 for file in data_set.files), "bytes"),
+            Fact("pieces of a row, at most", data_set.width),
+            Fact("masks of a row, at most", data_set.predictions),
+        ]
+        sections = [Section("records", facts)]
         columns = [
             (column.name, str(column.dtype), "varies" if column.varies else column.width) for column in data_set.columns
         ]
-        tables = [
-            Table("columns", ("column", "type in memory", "values"), columns),
-            listed("files", ("file", "examples", "bytes"), rows, ("", "", "bytes")),
-        ]
+        tables = [Table("columns", ("column", "type in memory", "values"), columns), _files(data_set.files)]
         kind = "examples without a manifest"
     else:
-        sections, tables = manifest_summaries.of_made_examples(made)
+        sections, tables = manifest_summaries.of_stage(made)
         if opened.count != data_set.samples:
             named = Section("of these", [Fact("path", opened.path), Fact("examples", opened.count)])
             sections = [named, *sections]
         kind = "picked eval examples" if made["stage"] == "eval" else "examples"
-    return Summary(opened.path, kind, [*sections, *measured], tables, notes)
+    try:
+        sections.append(_measured(opened))
+    except UnusableInputError as error:  # they are damaged, which does not keep the rest from being told
+        notes.append(str(error))
+    return Summary(opened.path, kind, sections, tables, notes)
 
 
-def _of_records(opened: OpenedExamples) -> Section:
-    data_set = opened.data_set
-    facts = [
-        Fact("format", data_set.format),
-        Fact("files", len(data_set.files)),
-        Fact("examples", data_set.samples),
-        Fact("size", sum(file.size or 0 for file in data_set.files), "bytes"),
-        Fact("pieces of a row, at most", data_set.width),
-        Fact("masks of a row, at most", data_set.predictions),
-        Fact("packed", data_set.packed),
-    ]
-    return Section("records", facts)
+def _files(listed_files: Iterable[Any]) -> Table:
+    """Files without a manifest, by their paths and sizes."""
+    rows = [(files.base_name(file.path), file.size) for file in listed_files]
+    return listed("files", ("file", "bytes"), rows, ("", "bytes"))
 
 
 def _measured(opened: OpenedExamples) -> Section:
@@ -150,22 +145,10 @@ def _of_texts(opened: OpenedTexts) -> Summary:
     """Text shards, by their manifest or by their content."""
     made = opened.made
     if made is not None and opened.documents is not None and len(opened.files) > 1:
-        inputs, versions = manifest_summaries.inputs_of(made), manifest_summaries.versions_of(made)
-        sections = [Section("extract", [*inputs, *manifest_summaries.facts_of_extract(made), *versions])]
-        columns = ("shards", "documents", "sentences", "bytes")
-        counts = [
-            (split, *(made["counts"][split].get(name) for name in columns))
-            for split in ("train", "eval")
-            if made["counts"].get(split) is not None
-        ]
-        splits = Table("splits", ("split", *columns), counts, ("", "", "", "", "bytes"))
-        notes = manifest_summaries.notes_of_counts(made["counts"])
-        return Summary(opened.path, "text shards", sections, [splits, files_table(made)], notes)
+        return Summary(opened.path, "text shards", *manifest_summaries.of_stage(made))
     facts, notes = _counted(opened)
-    rows = [(files.base_name(file.path), file.size) for file in opened.files]
-    kind = "text shards" if len(rows) > 1 else "text shard"
-    tables = [listed("files", ("file", "bytes"), rows, ("", "bytes"))]
-    return Summary(opened.path, kind, [Section("text", facts)], tables, notes)
+    kind = "text shards" if len(opened.files) > 1 else "text shard"
+    return Summary(opened.path, kind, [Section("text", facts)], [_files(opened.files)], notes)
 
 
 def _counted(opened: OpenedTexts) -> tuple[list[Fact], list[str]]:
@@ -203,21 +186,15 @@ def _counted(opened: OpenedTexts) -> tuple[list[Fact], list[str]]:
 
 
 def _of_vocabulary(vocabulary: VocabularyFile) -> Summary:
-    """A vocabulary: its pieces by kind, and what its report measured."""
+    """A vocabulary: its pieces by kind."""
     facts = [
         Fact("file", vocabulary.path),
         Fact("kind", vocabulary.kind),
         Fact("size", vocabulary.size, "bytes"),
-        Fact("sha256", f"{vocabulary.sha256[:DIGEST]}…"),
+        Fact("sha256", vocabulary.sha256),
         Fact("pieces", len(vocabulary.pieces)),
         Fact("ids", vocabulary.ids),
-        Fact("special or reserved", vocabulary.special),
-        Fact("of one character", vocabulary.characters),
-        Fact("that start a word", vocabulary.starting),
-        Fact("that go on a word", vocabulary.continuing),
-        Fact("with a capital letter", vocabulary.capitals),
-        Fact("that stand there twice", vocabulary.duplicates or None),
-        Fact("longest piece, characters", vocabulary.longest),
+        *(Fact(name, count) for name, count in vocabulary.counts.items()),
     ]
     tables = []
     if vocabulary.roles:
@@ -225,12 +202,6 @@ def _of_vocabulary(vocabulary: VocabularyFile) -> Summary:
         tables.append(Table("special pieces", ("role", "piece", "id"), roles))
     scripts = [(script, count, count / max(1, len(vocabulary.pieces))) for script, count in vocabulary.scripts]
     tables.append(listed("scripts", ("script", "pieces", "share"), scripts, ("", "", "share")))
-    if vocabulary.report:
-        columns = ("vocabulary", "pieces", "pieces_per_word", "bytes_per_token", "unknown_words", "whole_words")
-        rows = [[measured.get(name, measured.get("name")) for name in columns] for measured in vocabulary.report]
-        names = ("vocabulary", "pieces", "pieces a word", "bytes a token", "unknown words", "whole words")
-        units: tuple[Unit, ...] = ("", "", "", "", "share", "share")
-        tables.append(listed("measured", names, rows, units))
     return Summary(vocabulary.named, "vocabulary", [known("pieces", facts)], tables)
 
 

@@ -1,4 +1,4 @@
-"""A vocabulary as a person looks at it: its pieces by kind, and what its report measured."""
+"""A vocabulary as a person looks at it: its pieces by kind and script."""
 
 import collections
 import contextlib
@@ -9,14 +9,12 @@ import os
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from maskmill.arguments import checked
 from maskmill.errors import MissingFileError, UnusableInputError
 from maskmill.inspection.kinds import plain
 from maskmill.reading.byte_ranges import ByteRanges
 from maskmill.reading.remote import open_ranges
-from maskmill.records.file_names import REPORT
 from maskmill.storage import files
 from maskmill.tokenization.byte_level import byte_characters
 from maskmill.tokenization.special_tokens import roles_of
@@ -41,13 +39,10 @@ class VocabularyFile:
       pieces: of a vocab.txt its lines, numbered from 0, of which the last of equal ones counts; of a tokenizer.json
         those that have an id, by their ids.
       ids: one more than the largest id.
-      special, characters, starting, continuing, capitals: how many pieces are special or reserved; have one character;
-        start a word; go on one; have a capital letter. Special ones count for none of the others.
-      duplicates: how many lines repeat an earlier one.
-      longest: characters of the longest piece.
+      counts: how many pieces are special or reserved, have one character, start a word, go on one, have a capital
+        letter, or repeat an earlier one, and the characters of the longest. Special ones count for none of the others.
       roles: the special pieces and their ids by what they are.
       scripts: pieces by their script, the most frequent first.
-      report: what the report beside it measured; empty: there is none.
     """
 
     named: str
@@ -57,16 +52,9 @@ class VocabularyFile:
     sha256: str
     pieces: Sequence[tuple[int, str]]
     ids: int
-    special: int
-    characters: int
-    starting: int
-    continuing: int
-    capitals: int
-    duplicates: int
-    longest: int
+    counts: Mapping[str, int]
     roles: Mapping[str, tuple[str, int]]
     scripts: Sequence[tuple[str, int]]
-    report: Sequence[Mapping[str, Any]]
 
 
 @checked
@@ -83,7 +71,7 @@ def open_vocabulary(path: str | os.PathLike[str]) -> VocabularyFile:
     named = plain(path)
     with contextlib.closing(open_ranges(named)) as ranges:
         file = _find(named, ranges)
-        content, report = ranges.read_all(file), _report(file, ranges)
+        content = ranges.read_all(file)
     if content.lstrip()[:1] == b"{":
         kind, pieces = _of_tokenizer(file, content)
     else:
@@ -102,16 +90,17 @@ def open_vocabulary(path: str | os.PathLike[str]) -> VocabularyFile:
         sha256=hashlib.sha256(content).hexdigest(),
         pieces=pieces,
         ids=max((id for id, _ in pieces), default=-1) + 1,
-        special=len(texts) - len(words),
-        characters=sum(len(piece) == 1 for piece in bare),
-        starting=len(words) - continuing,
-        continuing=continuing,
-        capitals=sum(piece != piece.lower() for piece in bare),
-        duplicates=len(texts) - len(ids),
-        longest=max(map(len, bare), default=0),
+        counts={
+            "special or reserved": len(texts) - len(words),
+            "of one character": sum(len(piece) == 1 for piece in bare),
+            "that start a word": len(words) - continuing,
+            "that go on a word": continuing,
+            "with a capital letter": sum(piece != piece.lower() for piece in bare),
+            "that stand there twice": len(texts) - len(ids),
+            "longest, in characters": max(map(len, bare), default=0),
+        },
         roles={role: (piece, ids[piece]) for role, piece in roles_of(ids).items()},
         scripts=collections.Counter(_script(piece) for piece in bare).most_common(),
-        report=report,
     )
 
 
@@ -167,12 +156,3 @@ def _script(piece: str) -> str:
         if character.isalpha():
             return unicodedata.name(character, _OTHER_SCRIPT).split(" ")[0].split("-")[0].capitalize()
     return _OTHER_SCRIPT
-
-
-def _report(file: str, ranges: ByteRanges) -> list[dict[str, Any]]:
-    """What the report beside a vocabulary measured."""
-    try:
-        measured = json.loads(ranges.read_all(files.join(files.parent(file), REPORT)))["vocabularies"]
-    except (MissingFileError, ValueError, KeyError, TypeError, RecursionError):
-        return []
-    return [entry for entry in measured if isinstance(entry, dict)]

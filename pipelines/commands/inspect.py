@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.inspection import kinds, searching
-from maskmill.inspection.comparisons import compare
 from maskmill.inspection.decoding import DecodedExample
 from maskmill.inspection.opened_examples import OpenedExamples, open_examples
 from maskmill.inspection.opened_texts import OpenedTexts, TextDocument, open_texts
@@ -41,8 +40,6 @@ def run(names: Sequence[str], options: InspectOptions) -> None:
     path, words = _named(names, options)
     if options.html is not None:
         _write_page(path, options.html, options)
-    elif options.diff is not None:
-        _show_differences(path, options.diff, options)
     elif options.example is None and options.head is None:
         summary = summarize(path, split=options.split, vocab_file=options.vocab_file)
         if options.format == "json":
@@ -81,15 +78,6 @@ def _write_page(path: str, html: str, options: InspectOptions) -> None:
     content = page.render(facts, other).encode()
     files.write_bytes(html, content)
     print(f"{html}: {len(content):,} bytes")
-
-
-def _show_differences(path: str, other: str, options: InspectOptions) -> None:
-    """Prints what is known of two paths and differs."""
-    comparison = compare(path, other, split=options.split, vocab_file=options.vocab_file)
-    if options.format == "json":
-        print(as_json(comparison.as_dict(), indent=1))
-    else:
-        inspect_text.print_comparison(comparison)
 
 
 def _show_some(path: str, words: str, options: InspectOptions) -> None:

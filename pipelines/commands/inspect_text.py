@@ -8,7 +8,6 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from maskmill.inspection.comparisons import Comparison, Difference
 from maskmill.inspection.decoding import DecodedExample, DecodedPiece, PieceRole, running_text
 from maskmill.inspection.opened_texts import TextDocument
 from maskmill.inspection.shown_text import columns_of, shown
@@ -80,44 +79,6 @@ def print_summary(summary: Summary) -> None:
             out.table(table)
     for note in summary.notes:
         out.paragraph([_Span(shown(note))])
-
-
-def print_comparison(comparison: Comparison) -> None:
-    """Prints what two paths have otherwise."""
-    out = _Printer()
-    out.title(f"{comparison.kind}: {comparison.before} → {comparison.after}")
-    if not comparison.differences and not comparison.tables:
-        out.paragraph([_Span("No figure differs.")])
-    by_section = itertools.groupby(comparison.differences, key=lambda difference: difference.section)
-    for section, differences in by_section:
-        rows = [
-            (
-                difference.name,
-                value_text(difference.before, difference.unit),
-                value_text(difference.after, difference.unit),
-                _change(difference),
-            )
-            for difference in differences
-        ]
-        out.table(Table(section, ("figure", "before", "after", "change"), rows))
-    for table in comparison.tables:
-        out.table(table)
-    for note in comparison.notes:
-        out.paragraph([_Span(shown(note))])
-
-
-def _change(difference: Difference) -> str:
-    """By how much a number has changed."""
-    before, after = difference.before, difference.after
-    if not (_is_number(before) and _is_number(after)):
-        return ""
-    if difference.unit == "share":
-        return f"{100 * (float(after or 0) - float(before or 0)):+.2g} points"
-    return f"{100 * (float(after or 0) / float(before) - 1):+.3g} %" if before else ""
-
-
-def _is_number(value: Value) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def print_pieces(pieces: Sequence[tuple[int, str]]) -> None:

@@ -116,7 +116,7 @@ class InspectOptions:
         "WORD behind it, for the first one with this word",
     )
     head: int | None = option(None, help="show the first N; with --example search, the first N with the word")
-    diff: str | None = option(None, help="say what is different in this other path")
+    diff: str | None = option(None, help="with --html: a second path, whose report stands beside")
     html: str | None = option(None, help="write the report on PATH to this file, one page without scripts or requests")
     verified: Literal["auto", "all", "none"] = option(
         "auto",
@@ -149,6 +149,8 @@ class InspectOptions:
             raise UnusableInputError(f"--{shown[0]} and --{shown[1]} exclude each other; give one of them.")
         if self.html is not None and shown not in ([], ["diff"]):
             raise UnusableInputError(f"--{shown[0]} and --html exclude each other; give one of them.")
+        if self.diff is not None and self.html is None:
+            raise UnusableInputError("--diff puts two reports side by side and needs --html FILE; name the file.")
         if self.html is not None and self.format == "json":
             raise UnusableInputError("--html and --format json exclude each other; give one of them.")
 

@@ -204,7 +204,6 @@ def test_builds_and_what_looks_at_them(data: Path, tmp_path: Path) -> None:
     run(data, "inspect", tmp_path / "build")
     run(data, "inspect", tmp_path / "build", "--example=search", "the")
     run(data, "inspect", tmp_path / "build", f"--html={tmp_path}/report.html")
-    run(data, "inspect", tmp_path / "build", f"--diff={tmp_path}/build")
     run(data, "build", tmp_path / "build.yaml", "--release", f"--output={tmp_path}/releases", *IN_MEMORY)
 
 

@@ -63,7 +63,6 @@ WRONG: list[tuple[Callable[[], object], str]] = [
      "VerifyOptions: text is 'data', a str; give a list [a str, …]."),
     (lambda: maskmill.VerifyOptions(split=_any("test")), "split is 'test'; it must be one of train, eval."),
     (lambda: maskmill.summarize(_any(3)), "maskmill.summarize: path is 3, an int; give a str or a PathLike."),
-    (lambda: maskmill.compare("data", _any(3)), "maskmill.compare: other is 3, an int; give a str or a PathLike."),
     (lambda: maskmill.open_examples("data", seed=_any("1")),
      "maskmill.open_examples: seed is '1', a str; give an int."),
     (lambda: maskmill.open_texts(_any(3)), "maskmill.open_texts: path is 3, an int; give a str or a PathLike."),
@@ -160,7 +159,7 @@ try:
     print([finding.message for finding in found.findings], found.is_right)
 except UnusableInputError as error:
     print(error)
-print(maskmill.summarize("data").as_dict(), maskmill.compare("data", "more").differences)
+print(maskmill.summarize("data").as_dict())
 examples = maskmill.open_examples("data", split="eval")
 rows: list[maskmill.DecodedExample] = [examples.decoded(n) for n in maskmill.search_examples(examples, "word")]
 with maskmill.open_texts("data") as texts:
