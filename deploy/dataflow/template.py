@@ -7,7 +7,7 @@ The name of a parameter is the name of a section and that of an option in it: `e
 `num_eval_articles` in the section `extract` of a build's YAML file. All other flags go to Beam.
 
 With a parameter of the section `release` or `watch` it builds a release, in two launches: a template's launcher only
-describes a job and ends before the job does, so the launch behind the job's end completes the release. Dataflow takes a
+describes a job and ends before the job does, so the launch after the job's end completes the release. Dataflow takes a
 launcher that describes no job for a failed one; where there is nothing to build, the job has one step and no work.
 """
 

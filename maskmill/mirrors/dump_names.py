@@ -14,7 +14,7 @@ _DIRECTORY = re.compile(r"(?:^|/)[a-z][a-z0-9_]*wik[a-z]*/(\d{8}|\d{4}-\d\d-\d\d
 
 
 def date_in_name(path: str) -> str:
-    """The ISO date in a dump's name, or in its directory's as Wikimedia has them; empty where there is none.
+    """Return the ISO date in a dump's name, or in its directory's as Wikimedia has them; empty where there is none.
 
     Wikimedia writes enwiki-20260301-pages-articles1.xml-p1p41242.bz2 or enwiki-2026-03-01-p10p1147431.xml.bz2; numbers
     of pages are no dates.

@@ -84,7 +84,7 @@ def best_checksum(sums: Mapping[str, str]) -> str:
 
 
 def part_twice(files: Sequence[DumpFile]) -> str | None:
-    """That two parts have the same content, so that the pages of one are lost, as a clause; None where none have."""
+    """Return a clause that names two parts of the same content, so that the pages of one are lost; None without any."""
     seen: dict[str, str] = {}
     for file in files:
         if file.checksum:
@@ -95,7 +95,7 @@ def part_twice(files: Sequence[DumpFile]) -> str | None:
 
 
 def complete(found: Iterable[tuple[str, str, Dump | str]], say: Callable[[str], None]) -> Iterator[Dump]:
-    """The dumps that are complete. Each is looked at only when it is asked for.
+    """Return the dumps that are complete. Each is looked at only when it is asked for.
 
     Args:
       found: of each dump its place, how it is called there, and the dump or a clause that says why it is not complete.
@@ -109,13 +109,13 @@ def complete(found: Iterable[tuple[str, str, Dump | str]], say: Callable[[str], 
 
 
 def algorithm_in_name(name: str) -> str:
-    """The algorithm of a file of checksums, from its name; empty where the name is of no such file."""
+    """Return the algorithm of a file of checksums, from its name; empty where the name is of no such file."""
     match = _CHECKSUMS_NAME.search(name)
     return match[1].lower() if match else ""
 
 
 def read_checksums(content: bytes) -> dict[str, tuple[str, str]]:
-    """What a list has for each file: the checksum in hexadecimal, and its algorithm. Other lines do not count.
+    """Return the checksum in hexadecimal and its algorithm of each file of a list. Other lines do not count.
 
     Lines are as sha256sum writes them: the checksum, a space, a space or an asterisk, the name.
     """
@@ -129,19 +129,19 @@ def read_checksums(content: bytes) -> dict[str, tuple[str, str]]:
 
 
 def is_index(name: str) -> bool:
-    """Whether a file is the index of a multistream file."""
+    """Say whether a file is the index of a multistream file."""
     return _INDEX.search(name) is not None
 
 
 def not_of_dump(name: str, wiki: str, date: str) -> str | None:
-    """That a file belongs to another wiki's dump or another day's, by its name, as a clause; None where it does not."""
+    """Return a clause if a file is of another wiki's dump or another day's, by its name; None if it is not."""
     if not name.startswith(f"{wiki}-"):
         return f"{name} is not of {wiki}"
     return None if date_in_name(name) == date else f"{name} is not of {date}"
 
 
 def choose_pages_files(names: Sequence[str]) -> list[str]:
-    """The files that hold the pages of a dump, each page once, with their indexes; sorted by page.
+    """Return the files that hold the pages of a dump, each page once, with their indexes; sorted by page.
 
     Wikimedia publishes the same pages as multistream files and as single streams, in parts and in one file, and beside
     them stubs, abstracts and logs; somebody may have unpacked a file. Articles come before other pages, multistream
@@ -161,7 +161,7 @@ def choose_pages_files(names: Sequence[str]) -> list[str]:
 
 
 def missing_part(names: Sequence[str], *, planned: bool = False, from_start: bool = True) -> str | None:
-    """Which pages the files of a dump lack, or have twice, as a clause; None where the ranges in their names fit.
+    """Return a clause that says which pages a dump lacks or has twice; None where the ranges in its files' names fit.
 
     Args:
       names: as `choose_pages_files` gives them.
@@ -186,7 +186,7 @@ def missing_part(names: Sequence[str], *, planned: bool = False, from_start: boo
 
 
 def _packed_once(names: Sequence[str]) -> list[str]:
-    """Of files that differ only in how they are packed, the one that is read best."""
+    """Return, of files that differ only in how they are packed, the one that is read best."""
     best: dict[str, str] = {}
     for name in sorted(names, key=lambda name: _CONTAINERS.index(_container(name))):
         best.setdefault(_PACKED.sub("", name), name)

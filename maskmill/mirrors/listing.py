@@ -57,7 +57,7 @@ def find_dumps(
     *,
     may_be_empty: bool = True,
 ) -> Iterator[Dump] | None:
-    """The complete dumps in a folder, and in folders below it whose names are dates, newest first.
+    """Return the complete dumps in a folder, and in folders below it whose names are dates, newest first.
 
     Args:
       source: the folder: a directory, gs://… or the address of a web server's index.
@@ -108,7 +108,7 @@ def _read_folder(place: str, names: list[str], client: MirrorClient) -> _Folder:
 
 
 def _by_dump(folders: list[_Folder], wiki: str | None, pattern: str) -> dict[tuple[str, str], _Folder]:
-    """The folder of each dump, by its date and its wiki; of dumps that are not complete, too."""
+    """Return the folder of each dump, by its date and its wiki; of dumps that are not complete, too."""
     by_dump: dict[tuple[str, str], _Folder] = {}
     for folder in folders:
         for name in {*folder.names, *folder.sums}:
@@ -119,7 +119,7 @@ def _by_dump(folders: list[_Folder], wiki: str | None, pattern: str) -> dict[tup
 
 
 def _dump_of(folder: _Folder, name: str, wiki: str | None) -> tuple[str, str] | None:
-    """The date and the wiki of the dump that a file belongs to; None where it belongs to none that is looked for."""
+    """Return the date and the wiki of the dump that a file belongs to; None if it is none that is looked for."""
     date = date_in_name(name) or date_in_name(f"{folder.place}/{name}")
     match = _WIKI.match(name)
     of_wiki = match[1] if match else wiki
@@ -129,7 +129,7 @@ def _dump_of(folder: _Folder, name: str, wiki: str | None) -> tuple[str, str] | 
 
 
 def _read_dump(folder: _Folder, wiki: str, date: str, pattern: str, client: MirrorClient) -> Dump | str:
-    """The dump in a folder, or a clause that says why it is not complete."""
+    """Return the dump in a folder, or a clause that says why it is not complete."""
 
     def of_dump(names: list[str]) -> list[str]:
         return [name for name in matching(names, pattern) if _dump_of(folder, name, wiki) == (date, wiki)]

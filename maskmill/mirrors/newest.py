@@ -14,7 +14,7 @@ _WIKI = re.compile(r"[a-z0-9][a-z0-9_]*")
 
 
 def _nobody(text: str) -> None:
-    """Is told nothing."""
+    """Ignore a line."""
 
 
 def dumps(
@@ -26,7 +26,7 @@ def dumps(
     client: MirrorClient,
     say: Callable[[str], None] = _nobody,
 ) -> Iterator[Dump]:
-    """The complete dumps on a mirror, newest first. Each is looked at only when it is asked for.
+    """Return the complete dumps on a mirror, newest first. Each is looked at only when it is asked for.
 
     Args:
       source: the mirror: http(s)://, gs:// or a directory.

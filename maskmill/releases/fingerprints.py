@@ -15,7 +15,7 @@ DATA_STAGES = {"extract": "text", "vocabulary": "vocabulary", "examples": "examp
 
 
 def manifest_digests(directory: str, read: Callable[[str], bytes | None] = files.read_if_there) -> dict[str, str]:
-    """The sha256 of the manifests of a build's finished stages, by the stages' names.
+    """Return the sha256 of the manifests of a build's finished stages, by the stages' names.
 
     Args:
       directory: of the build.
@@ -33,6 +33,6 @@ def manifest_digests(directory: str, read: Callable[[str], bytes | None] = files
 
 
 def fingerprint_of(digests: Mapping[str, str]) -> str:
-    """The fingerprint of data whose stages' manifests have these sha256; other stages do not count."""
+    """Return the fingerprint of data whose stages' manifests have these sha256; other stages do not count."""
     counted = {name: digest for name, digest in digests.items() if name in DATA_STAGES}
     return hashlib.sha256(completions.canonical_json(counted).encode()).hexdigest()

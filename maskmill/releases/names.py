@@ -42,7 +42,7 @@ class ReleaseName:
 
     @classmethod
     def parse(cls, text: str) -> "ReleaseName | None":
-        """The name that a text is; None if it is none."""
+        """Return the name that a text is; None if it is none."""
         match = _NAME.fullmatch(text)
         if match is None:
             return None
@@ -54,17 +54,17 @@ class ReleaseName:
 
 
 def release_path(root: str, name: ReleaseName) -> str:
-    """The directory of a release below the directory of a build's `output`."""
+    """Return the directory of a release below the directory of a build's `output`."""
     return files.join(files.join(root, RELEASES), str(name))
 
 
 def state_path(root: str, name: ReleaseName, what: str) -> str:
-    """The path of a file about a release that is no part of it: `what` is lock or record."""
+    """Return the path of a file about a release that is no part of it: `what` is lock or record."""
     return files.join(files.join(root, RELEASES), f"{STATE}/{name}.{what}")
 
 
 def find_release(path: str) -> tuple[str, ReleaseName] | None:
-    """The release that a path is, or lies in: the directory above all releases, and the name; None if it is in none."""
+    """Return the release that a path is or lies in: the directory above all releases, and the name; else None."""
     parts = path.rstrip("/").split("/")
     for place in range(len(parts) - 1, 0, -1):
         name = ReleaseName.parse(parts[place])

@@ -32,7 +32,7 @@ class Latest:
     fingerprint: str
 
     def encode(self) -> bytes:
-        """The content of latest.json."""
+        """Return the content of latest.json."""
         fields = {
             "release": str(self.name),
             "path": f"{RELEASES}/{self.name}",
@@ -43,7 +43,7 @@ class Latest:
 
 
 def read_latest(root: str) -> Latest | None:
-    """The latest release below a directory; None if none is complete yet.
+    """Return the latest release below a directory; None if none is complete yet.
 
     Raises:
       UnusableInputError: latest.json is damaged, or cannot be read.
@@ -113,7 +113,7 @@ def _is_newer(root: str, present: ReleaseName, record: ReleaseRecord) -> bool:
 
 
 def repair_link(root: str) -> None:
-    """Makes the symlink name what latest.json names; does nothing on an object store, or without latest.json.
+    """Make the symlink name what latest.json names; do nothing on an object store, or without latest.json.
 
     Raises:
       UnusableInputError: something that is no symlink has its name.

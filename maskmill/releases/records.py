@@ -43,7 +43,7 @@ class ReleaseRecord:
     finished: str = ""
 
     def encode(self) -> bytes:
-        """The content of release.json, with a checksum over it."""
+        """Return the content of release.json, with a checksum over it."""
         fields: dict[str, Any] = {
             "release": str(self.name),
             **{f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "name"},
@@ -57,7 +57,7 @@ def _digest(fields: Mapping[str, Any]) -> str:
 
 
 def fingerprint(record: ReleaseRecord) -> str:
-    """What tells the data of a release: the sha256 over the manifests' sha256 of its stages (fingerprints.py)."""
+    """Return the sha256 over the manifests' sha256 of a release's stages, which tells its data (fingerprints.py)."""
     digests = {
         stage: str(facts["manifest_sha256"]) for stage, facts in record.stages.items() if "manifest_sha256" in facts
     }
@@ -65,7 +65,7 @@ def fingerprint(record: ReleaseRecord) -> str:
 
 
 def write_record(root: str, record: ReleaseRecord) -> ReleaseRecord:
-    """Completes a release: writes its record, with the time. A release that is complete already stays as it is.
+    """Complete a release: write its record, with the time. A release that is complete already stays as it is.
 
     Returns:
       the record that stands.
@@ -94,7 +94,7 @@ def write_record(root: str, record: ReleaseRecord) -> ReleaseRecord:
 
 
 def read_record(release_directory: str) -> ReleaseRecord | None:
-    """The record of the release in a directory; None if the release is not complete.
+    """Return the record of the release in a directory; None if the release is not complete.
 
     Raises:
       UnusableInputError: the record is damaged, or cannot be read.
@@ -128,7 +128,7 @@ def _decode(content: bytes) -> ReleaseRecord | None:
 def check_inputs(
     release_directory: str, inputs: Sequence[Mapping[str, Any]], digests: Mapping[str, str]
 ) -> Iterator[str]:
-    """Holds the inputs of a release against those that the manifest of the stage that reads them lists.
+    """Compare the inputs of a release with those that the manifest of the stage that reads them lists.
 
     Files are told by their names, sizes and checksums: their folder may have moved.
 
@@ -160,13 +160,13 @@ def check_inputs(
 
 
 def _is_same(file: Mapping[str, Any], entry: Mapping[str, Any]) -> bool:
-    """Whether an input of a record is one of a manifest; each may lack what the other has."""
+    """Say whether an input of a record is one of a manifest; each may lack what the other has."""
     both = file.keys() & entry.keys() & {"bytes", "sha256", "source"}
     return all(file[name] == entry[name] for name in both)
 
 
 def all_names(root: str) -> list[ReleaseName]:
-    """The names of all releases below a directory, complete or not, oldest dump first."""
+    """Return the names of all releases below a directory, complete or not, oldest dump first."""
     releases = files.join(root, RELEASES)
     conditional.check_store(releases)
     names = [ReleaseName.parse(name) for name in files.list_folders(releases) if name != STATE]
@@ -174,7 +174,7 @@ def all_names(root: str) -> list[ReleaseName]:
 
 
 def complete_releases(root: str) -> list[ReleaseRecord]:
-    """The records of all complete releases below a directory: oldest dump first, of one dump the first made first.
+    """Return the records of all complete releases below a directory, as `in_order` sorts them.
 
     Raises:
       UnusableInputError: a record is damaged, or cannot be read.
@@ -189,5 +189,5 @@ def in_order(records: Sequence[ReleaseRecord]) -> list[ReleaseRecord]:
 
 
 def unfinished_releases(root: str) -> list[ReleaseName]:
-    """The names of the releases that have a directory but no record, oldest dump first."""
+    """Return the names of the releases that have a directory but no record, oldest dump first."""
     return [name for name in all_names(root) if not conditional.exists(files.join(release_path(root, name), RECORD))]

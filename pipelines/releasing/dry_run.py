@@ -18,7 +18,7 @@ _WOULD = {"run": "would run", "resume": "would go on", "reuse": "would be reused
 
 
 def report(options: BuildOptions, choices: BuildChoices) -> None:
-    """Prints what a build would do.
+    """Print what a build would do.
 
     Raises:
       UnusableInputError: the inputs are missing, or a stage that a run leaves out is not finished.
@@ -28,7 +28,7 @@ def report(options: BuildOptions, choices: BuildChoices) -> None:
 
 
 def of_build(options: BuildOptions, choices: BuildChoices) -> dict[str, Any]:
-    """What a plain build would do, as `--json` prints it."""
+    """Return what a plain build would do, as `--json` prints it."""
     options, dump = release_inputs.with_input(options, choices.dump)
     inputs = release_inputs.find_inputs(options, dump, keep=False)
     names = stage_states.selected(options, choices.from_, choices.until)
@@ -44,7 +44,7 @@ def of_build(options: BuildOptions, choices: BuildChoices) -> dict[str, Any]:
 
 
 def of_release(options: BuildOptions, choices: BuildChoices) -> dict[str, Any]:
-    """What a build of a release would do, as `--json` prints it."""
+    """Return what a build of a release would do, as `--json` prints it."""
     plan = make_plan(options, choices.dump, keep_checksums=False)
     names = stage_states.selected(plan.options, choices.from_, choices.until)
     keep = choices.keep if choices.keep is not None else options.release.keep
@@ -85,12 +85,12 @@ def _states(plan: ReleasePlan, names: Sequence[str]) -> list[StageState]:
 
 
 def _by_path(inputs: Sequence[InputFile]) -> dict[str, str]:
-    """The sha256 of inputs by path; a store's own checksum is not what manifests hold."""
+    """Return the sha256 of inputs by path; a store's own checksum is not what manifests hold."""
     return {file.path: file.checksum for file in inputs if file.algorithm == "sha256"}
 
 
 def _removed(plan: ReleasePlan, keep: int | None, keep_days: float) -> list[ReleaseName]:
-    """The releases that a clean-up behind the new one would remove."""
+    """Return the releases that a clean-up after the new one would remove."""
     if keep is None:
         return []
     return removing.removable(plan.root, keep, keep_days, new=plan.name)
@@ -107,7 +107,7 @@ def _text(name: ReleaseName | None) -> str | None:
 
 
 def _lines(told: Mapping[str, Any]) -> list[str]:
-    """What a person reads."""
+    """Return the lines that a person reads."""
     lines = []
     if told["release"] is not None:
         state = "complete" if told["complete"] else f"locked by {told['locked']}" if told["locked"] else "not complete"

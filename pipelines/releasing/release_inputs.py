@@ -54,7 +54,7 @@ class InputFile:
 
 
 def with_input(options: BuildOptions, date: str | None = None) -> tuple[BuildOptions, Dump | None]:
-    """The build with a downloaded dump as its input, if its file names none, and that dump.
+    """Return the build with a downloaded dump as its input, if its file names none, and that dump.
 
     date: of the dump, ISO; None: the newest.
 
@@ -92,19 +92,19 @@ def dumps_there(options: BuildOptions) -> list[tuple[str, Dump]]:
 
 
 def takes_downloads(options: BuildOptions) -> bool:
-    """Whether the build's file names no input, so that a downloaded dump is it."""
+    """Say whether the build's file names no input, so that a downloaded dump is it."""
     extract = options.get(ExtractStage)
     return options.watch is not None and extract is not None and not extract.input
 
 
 def downloads_of(options: BuildOptions) -> str:
-    """The directory below which dumps are downloaded for a build."""
+    """Return the directory below which dumps are downloaded for a build."""
     given = None if options.watch is None else options.watch.downloads
     return given or files.join(options.output, DOWNLOADS)
 
 
 def find_inputs(options: BuildOptions, dump: Dump | None, *, keep: bool) -> list[InputFile]:
-    """The inputs of a build with their checksums, in order.
+    """Return the inputs of a build with their checksums, in order.
 
     The checksums of local files are kept below ROOT/releases/.state with the files' sizes and times, so that a file is
     read for them once.
@@ -134,7 +134,7 @@ def find_inputs(options: BuildOptions, dump: Dump | None, *, keep: bool) -> list
 
 
 def forget_checksums(root: str) -> None:
-    """Has the inputs read anew for their checksums: a file was replaced by one of the same size and time."""
+    """Let the inputs be read anew for their checksums: a file was replaced by one of the same size and time."""
     files.delete([_checksums_path(root)])
 
 
@@ -143,7 +143,7 @@ def _checksums_path(root: str) -> str:
 
 
 def _files_of(options: BuildOptions) -> list[tuple[str, files.FileInfo]]:
-    """The input files of a build, each with the name of its source in a mix."""
+    """Return the input files of a build, each with the name of its source in a mix."""
     from maskmill.text.text_files import find_texts
     from transforms.inputs import found_inputs
 
@@ -174,7 +174,7 @@ def _absolute(path: str) -> str:
 
 
 def wiki_and_date(options: BuildOptions, dump: Dump | None) -> tuple[str, str]:
-    """What the name of a build's release begins with, and its date.
+    """Return the wiki with which the name of a build's release begins, and the date in it.
 
     Raises:
       UnusableInputError: neither the build's file nor its inputs say it, or several wikis or dates are among them.
@@ -198,7 +198,7 @@ def wiki_and_date(options: BuildOptions, dump: Dump | None) -> tuple[str, str]:
 
 
 def _paths_that_tell(options: BuildOptions) -> list[str]:
-    """The paths whose names tell of the dump: the inputs; of text that exists, those that it was extracted from."""
+    """Return the paths whose names tell of the dump: the inputs, or those from which text that exists was extracted."""
     if options.texts is None:
         return [file.path for _, file in _files_of(options)]
     paths: list[str] = []

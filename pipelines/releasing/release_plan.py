@@ -52,7 +52,7 @@ class ReleasePlan:
 
 
 def make_plan(options: BuildOptions, date: str | None = None, *, keep_checksums: bool = True) -> ReleasePlan:
-    """The release that a build makes.
+    """Return the release that a build makes.
 
     date: of the downloaded dump to take, if the build's file names no input; None: the newest. keep_checksums:
     whether the inputs' checksums may be kept for the next run.
@@ -95,7 +95,7 @@ def _plan_of(
 
 
 def _check_places(options: BuildOptions) -> None:
-    """Raises UnusableInputError if a stage writes to a place of its own, which a second release would write to, too."""
+    """Raise UnusableInputError if a stage writes to a place of its own, which a second release would write to, too."""
     vocabulary = options.get(VocabularyStage)
     if vocabulary is not None and vocabulary.model_dir is not None:
         raise UnusableInputError(
@@ -105,13 +105,13 @@ def _check_places(options: BuildOptions) -> None:
 
 
 def name_digest(options_sha256: str, inputs: Sequence[InputFile]) -> str:
-    """The digits at the end of a release's name."""
+    """Return the digits at the end of a release's name."""
     content = completions.canonical_json([options_sha256, [file.identity for file in inputs]])
     return hashlib.sha256(content.encode()).hexdigest()[:DIGEST_DIGITS]
 
 
 def options_digest(options: BuildOptions) -> str:
-    """The digest of what decides a build's data apart from its inputs, in hexadecimal: options and formats of files.
+    """Return the digest of what decides a build's data apart from its inputs: options and formats of files.
 
     Where outputs lie does not count, nor do the names of files whose content does.
     """
@@ -129,7 +129,7 @@ def options_digest(options: BuildOptions) -> str:
 
 
 def _shape_of(values: Mapping[str, Any], decided: set[str]) -> dict[str, Any]:
-    """What of the options that shape a stage's result is not decided by the build itself; files by their content."""
+    """Return the options that shape a stage's result and that the build does not decide; files by their content."""
     shaping = {}
     for name, value in values.items():
         option = name.rpartition(".")[2]
@@ -142,7 +142,7 @@ def _shape_of(values: Mapping[str, Any], decided: set[str]) -> dict[str, Any]:
 
 
 def built_from(options: BuildOptions, dump: Dump) -> ReleaseRecord | None:
-    """The complete release that a build has made of a dump; None if there is none.
+    """Return the complete release that a build has made of a dump; None if there is none.
 
     Nothing is downloaded, and no input is read: the record tells of the dump's files as the mirror lists them.
 
@@ -157,7 +157,7 @@ def built_from(options: BuildOptions, dump: Dump) -> ReleaseRecord | None:
 
 
 def _identity_of(dump: Mapping[str, Any]) -> tuple[Any, ...]:
-    """What tells a dump from others: where it was downloaded from does not."""
+    """Return what tells a dump from others; where it was downloaded from does not."""
     listed = sorted((file["name"], best_checksum(file.get("sums", {}))) for file in dump["files"])
     # A mirror that publishes no checksums tells a dump that was replaced by its sizes only.
     sizes = [] if all(checksum for _, checksum in listed) else sorted((f["name"], f["size"]) for f in dump["files"])
@@ -165,7 +165,7 @@ def _identity_of(dump: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _complete_without_download(options: BuildOptions, date: str | None, digest: str) -> ReleaseRecord | None:
-    """The complete release of a dump whose files are gone, as `watch` deletes them; None if there is none."""
+    """Return the complete release of a dump whose files are gone, as `watch` deletes them; None if there is none."""
     if not release_inputs.takes_downloads(options):
         return None
     there = {dump.date for _, dump in release_inputs.dumps_there(options)}

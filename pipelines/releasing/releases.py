@@ -34,7 +34,7 @@ def run(
     config: str = "",
     given: Sequence[str] = (),
 ) -> int:
-    """Builds as `maskmill build` does, with or without a release, or says what it would do.
+    """Build as `maskmill build` does, with or without a release, or say what it would do.
 
     options: the build as its file gives it. config: the path of that file, for what is said. given: the flags of the
     command line that a command for later stages needs, too.
@@ -114,7 +114,7 @@ def _ended(code: int | None, run: Run) -> int:
 
 
 def _complete(plan: ReleasePlan, lock: locks.Lock) -> None:
-    """Writes the record of a release whose stages are all finished, and switches latest to it."""
+    """Write the record of a release whose stages are all finished, and switch latest to it."""
     _check_unchanged(plan)
     lock.check()
     records.write_record(plan.root, _record_of(plan))
@@ -123,7 +123,7 @@ def _complete(plan: ReleasePlan, lock: locks.Lock) -> None:
 
 
 def _check_unchanged(plan: ReleasePlan) -> None:
-    """Checks that a release was made of the inputs that have given it its name.
+    """Check that a release was made of the inputs that have given it its name.
 
     Raises:
       RunFailedError: one was replaced meanwhile, was left out, or came on top.
@@ -179,7 +179,7 @@ class _Work:
     given: Sequence[str]
 
     def do(self, complete: Callable[[], None] | None = None) -> int | None:
-        """Runs the stages, makes the report, trains; then completes what is built.
+        """Run the stages, make the report, train; then complete what is built.
 
         Returns:
           An exit code; None if Beam's flags ask only for a description of the job.
@@ -207,7 +207,7 @@ class _Work:
         return DONE
 
     def _run_graph(self) -> dict[str, Mapping[str, Any]]:
-        """Runs the stages of the graph; returns their manifests by directory, none if they were only described."""
+        """Run the stages of the graph; return their manifests by directory, none if they were only described."""
         from pipelines.building import build
 
         results = build.run(self.options, self.beam_arguments, self.run.stages)

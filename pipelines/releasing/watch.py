@@ -54,7 +54,7 @@ class Sight:
         return self.dump is not None and self.release is None and self.superseded_by is None
 
     def describe(self) -> dict[str, Any]:
-        """What `--check` prints. Equal sights give equal values: there are no times in them."""
+        """Return what `--check` prints. Equal sights give equal values: there are no times in them."""
         return {
             "new": self.is_new,
             "dump": None if self.dump is None else _describe(self.dump),
@@ -264,7 +264,7 @@ def run(watch: Watch, flags: WatchFlags, build: Callable[[Dump], int]) -> int:
 
 
 def _reason(watch: Watch, sight: Sight) -> str:
-    """Why there is nothing to build."""
+    """Return why there is nothing to build."""
     mirror = watch.mirror
     if sight.dump is None:
         of_date = "" if watch.date is None else f" of {watch.date}"

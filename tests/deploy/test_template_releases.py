@@ -1,4 +1,4 @@
-"""The Flex Template builds releases: one launch describes the job, the launch behind the job's end completes it."""
+"""The Flex Template builds releases: one launch describes the job, the launch after the job's end completes it."""
 
 import hashlib
 import json

@@ -17,7 +17,7 @@ from maskmill_airflow.triggers.new_dump import NewDumpTrigger
 
 # The build's file, with the sections `release`, `watch` and, for the last task, `train`.
 CONFIG = os.environ.get("MASKMILL_CONFIG", "/srv/maskmill/build.yaml")
-# The stages of that file, in order; train comes behind them.
+# The stages of that file, in order; train comes after them.
 STAGES = os.environ.get("MASKMILL_STAGES", "extract,examples,eval").split(",")
 TRAINS = os.environ.get("MASKMILL_TRAINS", "true") == "true"
 # Where the stages run: nothing for this machine, or a connection to a Flink cluster or with Beam's flags.
