@@ -1,7 +1,8 @@
 """Rows read through a BlockReader, and what they must be: the values of a plain oracle, filled up."""
 
 import os
-from collections.abc import Mapping, Sequence
+import random
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -123,3 +124,22 @@ def assert_untouched(rows: Rows, n: int) -> None:
     """Nothing was read to a row."""
     for array in (*rows.arrays.values(), *rows.counts.values()):
         assert (array[n] == UNTOUCHED).all()
+
+
+def assert_any_part(
+    draw: random.Random, reader: BlockReader, data_set: DataSet, expected: Callable[[int], Mapping[str, npt.ArrayLike]]
+) -> None:
+    """Reads some samples of a block to some rows, in any order, and compares them; no other row is touched."""
+    block = draw.choice(blocks_of(data_set, reader.block_samples))
+    wanted = sorted(draw.sample(range(block.count), draw.randrange(block.count + 1)))
+    places = draw.sample(range(block.count + 44), len(wanted))
+    rows = empty_rows(data_set.columns, block.count + 44)
+    given = np.array(wanted, np.int64), np.array(places, np.int64)
+    for array in given:
+        array.flags.writeable = False
+    reader.decode(reader.fetch(block), block, *given, rows)
+    for n in range(block.count + 44):
+        if n in places:
+            assert_row(data_set.columns, rows, n, expected(block.first + wanted[places.index(n)]))
+        else:
+            assert_untouched(rows, n)

@@ -26,9 +26,9 @@ DYNAMIC = ObjectiveOptions(objective="mlm", dynamic_masking=True)
 CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "static": ({"format": "tfrecord"}, {}, "40e6b7e6d75f4f53abc31f7749dfd63975a31f85a7ef01fee111cba0ef2cfb98"),
     "dynamic": (
-        {"format": "parquet", "objective": DYNAMIC},
+        {"format": "mds", "objective": DYNAMIC},
         {},
-        "6194bb1b949b23e6c617884908f7ea8859b6cb0e818cae189a85ac416abe9e53",
+        "62f2f24337f86e78d7f4860bc1847d6b834675aca68fbfbab08d40d07c2f0c4e",
     ),
     "huggingface": (
         {"format": "tfrecord", "objective": DYNAMIC},

@@ -1,6 +1,5 @@
 """grain's loaders: batches in the loader's order with any number of its workers, and samples for its own pipelines."""
 
-import itertools
 import json
 from typing import Any
 
@@ -9,26 +8,16 @@ import numpy as np
 import pytest
 from absl import flags
 from data_sets.built_data_sets import build_data_set
-from made_up.data_sets import data_set, samples_in, source
+from made_up.data_sets import samples_in
+from made_up.loaders import in_order, loader
 
 import maskmill
 from maskmill import private_names
 from maskmill.errors import UnusableInputError
 from maskmill.loaders.grain import Batches, Samples
-from maskmill.loading.loader import Loader
-from maskmill.loading.options import LoaderOptions
 from maskmill.masking.objective_options import ObjectiveOptions
 
 pytestmark = pytest.mark.elsewhere
-
-
-def loader(**options: Any) -> Loader:
-    sizes = LoaderOptions(**{"batch_size": 6, "seed": 3, "window": 16, **options})
-    return Loader([source(data_set([20, 13, 20]))], sizes)
-
-
-def in_order(**options: Any) -> list[list[int]]:
-    return [samples_in(batch) for batch in itertools.islice(loader(**options).endless(), 30)]
 
 
 def test_every_private_name_is_there() -> None:

@@ -15,12 +15,11 @@ import pytest
 from conftest import ROOT
 from data_sets.built_data_sets import build_data_set
 from jax.sharding import SingleDeviceSharding
-from made_up.data_sets import data_set, samples_in, source
+from made_up.data_sets import samples_in
+from made_up.loaders import in_order, loader
 
 import maskmill
 from maskmill.loaders.jax import Batches
-from maskmill.loading.loader import Loader
-from maskmill.loading.options import LoaderOptions
 
 pytestmark = pytest.mark.elsewhere
 
@@ -28,39 +27,19 @@ PROCESSES = 2
 PATIENCE_S = 180
 
 
-def loader(**options: Any) -> Loader:
-    sizes = LoaderOptions(**{"batch_size": 8, "seed": 3, "window": 16, **options})
-    return Loader([source(data_set([20, 13, 20]))], sizes)
-
-
-def in_order(**options: Any) -> list[list[int]]:
-    return [samples_in(batch) for batch in itertools.islice(loader(**options).endless(), 30)]
-
-
 def samples_of(batches: Any) -> list[list[int]]:
     return [samples_in({name: np.asarray(array) for name, array in batch.items()}) for batch in batches]
 
 
-def on_one_device(**options: Any) -> Batches:
-    return Batches(loader(**options), SingleDeviceSharding(jax.devices()[0]))
-
-
 @pytest.mark.parametrize("tail", ["drop", "pad", "repeat", "carry"])
 def test_epochs_follow_each_other_and_states_go_on(tail: str) -> None:
-    first = on_one_device(tail=tail)
+    sharding = SingleDeviceSharding(jax.devices()[0])
+    first = Batches(loader(tail=tail), sharding)
     got = samples_of(first) + samples_of(first) + samples_of(itertools.islice(first, 3))
-    second = Batches(loader(tail=tail), SingleDeviceSharding(jax.devices()[0]), endless=True)
+    second = Batches(loader(tail=tail), sharding, endless=True)
     second.load_state_dict(first.state_dict())
     got += samples_of(itertools.islice(second, 7))
     assert got == in_order(tail=tail)[: len(got)]
-
-
-def test_arrays_are_as_the_spec_says() -> None:
-    batch = next(iter(on_one_device(tail="pad")))
-    spec = loader(tail="pad").spec
-    assert {name: (array.shape, array.dtype) for name, array in batch.items()} == {
-        name: (array.shape, array.dtype) for name, array in spec.items()
-    }
 
 
 # Runs with as many CPU devices as it is told. It writes to a file which part of a batch each of its devices has; JAX's

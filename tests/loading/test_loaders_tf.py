@@ -1,26 +1,13 @@
 """tf.data's loader: the loader's order, epoch by epoch."""
 
-import itertools
-from typing import Any
-
 import pytest
 import tensorflow as tf
-from made_up.data_sets import data_set, samples_in, source
+from made_up.data_sets import samples_in
+from made_up.loaders import in_order, loader
 
 from maskmill.loaders.tf import dataset
-from maskmill.loading.loader import Loader
-from maskmill.loading.options import LoaderOptions
 
 pytestmark = pytest.mark.elsewhere
-
-
-def loader(*, widths: tuple[int, ...] = (), **options: Any) -> Loader:
-    sizes = LoaderOptions(**{"batch_size": 6, "seed": 3, "window": 16, **options})
-    return Loader([source(data_set([20, 13, 20], widths=widths))], sizes)
-
-
-def in_order(**options: Any) -> list[list[int]]:
-    return [samples_in(batch) for batch in itertools.islice(loader(**options).endless(), 30)]
 
 
 def samples_of(batches: tf.data.Dataset) -> list[list[int]]:

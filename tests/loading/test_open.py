@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import os
 import pickle
 import re
 import shutil
@@ -19,7 +18,6 @@ from oracles import pretraining as oracle
 
 import maskmill
 from maskmill.errors import UnusableInputError
-from maskmill.loading.loader import Loader
 
 Batch = dict[str, npt.NDArray[np.generic]]
 
@@ -240,19 +238,3 @@ def test_a_data_set_is_read_beside_packages_of_the_names_of_ours(tmp_path: Path)
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=tmp_path)
     assert (done.returncode, done.stdout[:4]) == (0, "(4, "), done.stderr
-
-
-def test_a_damaged_record_ends_the_iteration_with_its_name(tmp_path: Path) -> None:
-    path = write_set(tmp_path, setup_of())
-    data = maskmill.open(path, batch_size=4, shuffle=False, window=1)
-    file = Path(data.data_sets[0].files[1].path)
-    content = bytearray(file.read_bytes())
-    content[len(content) // 2] ^= 1
-    written_at = file.stat().st_mtime_ns
-    file.write_bytes(content)
-    os.utime(file, ns=(written_at, written_at))  # as of a disk that fails
-    got: list[Any] = []
-    with pytest.raises(UnusableInputError, match=rf"^{file}.*record \d+"):
-        got.extend(data)
-    assert isinstance(data, Loader)
-    assert data.state_dict()["sample"] == 4 * len(got)

@@ -34,26 +34,8 @@ COLUMNS = (
 )
 ROW = 1
 # Numbers whose varints have all sizes, at the limits of columns and of what is read several at a time.
-NUMBERS = [
-    0,
-    1,
-    2,
-    127,
-    128,
-    200,
-    255,
-    300,
-    16_383,
-    16_384,
-    60_000,
-    65_535,
-    1 << 21,
-    1 << 30,
-    1 << 31,
-    -1,
-    -5,
-    -(1 << 63),
-]
+NUMBERS = [0, 1, 2, 127, 128, 200, 255, 300, 16_383, 16_384, 60_000, 65_535, 1 << 21, 1 << 30, 1 << 31]
+NUMBERS += [-1, -5, -(1 << 63)]
 
 
 def field(number: int, content: bytes) -> bytes:

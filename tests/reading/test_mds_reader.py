@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 from data_sets.read_blocks import (
+    assert_any_part,
     assert_row,
-    assert_untouched,
     blocks_of,
     data_set_of,
-    empty_rows,
     float_column,
     int_column,
     read_all,
@@ -93,21 +92,8 @@ def case(tmp_path_factory: pytest.TempPathFactory) -> Case:
 @tries(60, **SEEDED)
 @given(seed=st.integers(0, 2**62))
 def test_any_part_of_a_block_goes_to_any_rows(seed: int, case: Case) -> None:
-    draw = random.Random(seed)
     data_set, reader = mds_of({case.path: 600}, case.columns)
-    block = draw.choice(blocks_of(data_set, reader.block_samples))
-    wanted = sorted(draw.sample(range(block.count), draw.randrange(block.count + 1)))
-    places = draw.sample(range(300), len(wanted))
-    rows = empty_rows(case.columns, 300)
-    given_arrays = np.array(wanted, np.int64), np.array(places, np.int64)
-    for array in given_arrays:
-        array.flags.writeable = False
-    reader.decode(reader.fetch(block), block, *given_arrays, rows)
-    for n in draw.sample(range(300), 30):
-        if n in places:
-            assert_row(case.columns, rows, n, case.expected[block.first + wanted[places.index(n)]])
-        else:
-            assert_untouched(rows, n)
+    assert_any_part(random.Random(seed), reader, data_set, lambda n: case.expected[n])
 
 
 def test_columns_may_be_wider_and_of_larger_types_or_not_be_there(case: Case) -> None:

@@ -78,17 +78,6 @@ def test_files_and_columns_are_those_of_the_manifest(kind: str, tmp_path: Path) 
         assert (rows.arrays["input_ids"][:, 0] == 101).all()
 
 
-@pytest.mark.parametrize("split", ["train", "eval"])
-def test_all_formats_give_the_same_rows(split: str, tmp_path: Path) -> None:
-    expected: dict[str, Any] = {}
-    for format in ("tfrecord", "parquet", "mds"):
-        rows = read_rows(opened(write_set(tmp_path / format, setup_of(format=format)), split=split)).arrays
-        expected = expected or rows
-        assert {name: array.tolist() for name, array in rows.items()} == {
-            name: array.tolist() for name, array in expected.items()
-        }
-
-
 def test_a_build_is_opened_by_its_folder_and_picked_examples_by_theirs(tmp_path: Path) -> None:
     path = write_set(tmp_path, setup_of(dynamic_masking=True, mask_unit="span", max_span=4), picked=7)
     assert opened(tmp_path).fingerprint == opened(path + "/").fingerprint == opened(tmp_path / "examples").fingerprint

@@ -17,8 +17,8 @@ import numpy.typing as npt
 import pytest
 from data_sets.gold_examples import PICKED
 from data_sets.read_blocks import (
+    assert_any_part,
     assert_row,
-    assert_untouched,
     blocks_of,
     data_set_of,
     empty_rows,
@@ -140,22 +140,8 @@ def test_records_of_the_reference_are_read() -> None:
 @tries(60, **SEEDED)
 @given(seed=st.integers(0, 2**62))
 def test_any_part_of_a_block_goes_to_any_rows(seed: int, numbered_file: str) -> None:
-    draw = random.Random(seed)
     data_set, reader = reader_of({numbered_file: 600})
-    block = draw.choice(blocks_of(data_set, reader.block_samples))
-    wanted = sorted(draw.sample(range(block.count), draw.randrange(block.count + 1)))
-    places = draw.sample(range(300), len(wanted))
-    rows = empty_rows(COLUMNS, 300)
-    given_arrays = np.array(wanted, np.int64), np.array(places, np.int64)
-    for array in given_arrays:
-        array.flags.writeable = False
-    reader.decode(reader.fetch(block), block, *given_arrays, rows)
-    for n in range(300):
-        if n in places:
-            number = block.first + wanted[places.index(n)]
-            assert_row(COLUMNS, rows, n, {"ids": [number] * (number % 4), "label": [number % 200]})
-        else:
-            assert_untouched(rows, n)
+    assert_any_part(random.Random(seed), reader, data_set, lambda n: {"ids": [n] * (n % 4), "label": [n % 200]})
 
 
 def test_several_threads_share_a_reader(numbered_file: str, tmp_path: Path) -> None:
