@@ -10,22 +10,30 @@ from oracles.columns import features_of
 
 from maskmill.masking.kernels.rows import RowArrays
 from maskmill.records.columns import Column, ColumnRules, columns_of
+from maskmill.records.options import FeatureNames
 
 SPECIAL_IDS = (1, 2)
 
 
-def columns_for(made: MadeUpRows, *, padded: bool) -> tuple[Column, ...]:
-    """All columns that rows can have."""
+def columns_for(
+    made: MadeUpRows,
+    *,
+    padded: bool,
+    names: FeatureNames = "google",
+    special_tokens_mask: bool = True,
+    width: int | None = None,
+) -> tuple[Column, ...]:
+    """All columns that rows can have, or without those of special and of continued pieces."""
     rules = ColumnRules(
         masking=made.masking,
         objective=made.objective,
         vocabulary_size=made.vocabulary_size,
-        names="google",
-        special_tokens_mask=True,
+        names=names,
+        special_tokens_mask=special_tokens_mask,
         padded=padded,
-        continuation_mask=True,
+        continuation_mask=special_tokens_mask,
     )
-    return columns_of(rules, made.masking.max_seq_length)
+    return columns_of(rules, width or made.masking.max_seq_length)
 
 
 def blocks_of(rows: RowArrays, size: int) -> Iterator[tuple[RowArrays, int]]:

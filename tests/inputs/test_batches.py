@@ -69,7 +69,7 @@ def test_parts_of_a_dump_get_one_date(inputs: list[InputFile]) -> None:
     assert [file.date for file in inputs_in_order(digested)] == ["2010-01-03", "2010-01-03", ""]
 
 
-def test_a_batch_is_a_unit(inputs: list[InputFile], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_is_a_unit_or_with_a_limit_a_file(inputs: list[InputFile], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(units, "_SMALLEST_UNIT", 2)
     monkeypatch.setattr(units, "_LARGEST_UNIT", 2)
     monkeypatch.setattr(batches_module, "_SMALL_FILE", 0)
@@ -81,14 +81,8 @@ def test_a_batch_is_a_unit(inputs: list[InputFile], monkeypatch: pytest.MonkeyPa
     for file in inputs:
         assert [u.start for u in cuts[file.path]] == [0, *(u.end for u in cuts[file.path][:-1])]
         assert cuts[file.path][-1].end == file.size
-
-
-def test_with_a_limit_a_batch_is_a_file(inputs: list[InputFile], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(units, "_SMALLEST_UNIT", 2)
-    monkeypatch.setattr(units, "_LARGEST_UNIT", 2)
-    monkeypatch.setattr(batches_module, "_SMALL_FILE", 0)
-    batches = plan_batches(inputs, input_format="auto", reading=READING, limit=5)
-    assert [(b.number, b.files, len(b.units), b.limit) for b in batches] == [
+    limited = plan_batches(inputs, input_format="auto", reading=READING, limit=5)
+    assert [(b.number, b.files, len(b.units), b.limit) for b in limited] == [
         (0, (inputs[0],), 1, 5),
         (1, (inputs[1],), 3, 5),
         (2, (inputs[2],), 1, 5),

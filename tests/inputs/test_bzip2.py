@@ -4,7 +4,6 @@ import bz2
 import io
 import itertools
 import random
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -109,25 +108,10 @@ def test_a_mark_by_chance_is_no_block(before: int) -> None:
 PACKED = stream([block(b"The quick brown fox"), block(b"jumps over")]) + stream([block(b"the lazy dog.")])
 
 
-def test_every_flipped_bit_is_seen_or_does_no_harm() -> None:
+@pytest.mark.parametrize("cuts", [[], [len(PACKED) // 3, 2 * len(PACKED) // 3]], ids=["whole", "ranges"])
+def test_every_flipped_bit_is_seen_or_does_no_harm(cuts: list[int]) -> None:
     expected = bz2.decompress(PACKED)
     harmless = 0
-    for bit in range(len(PACKED) * 8):
-        damaged = bytearray(PACKED)
-        damaged[bit // 8] ^= 1 << bit % 8
-        try:
-            found = read(bytes(damaged))
-        except UnusableInputError:
-            continue
-        assert found == expected, bit
-        harmless += 1
-    # Neither the padding behind a stream nor a level that is large enough makes a difference.
-    assert harmless < 2 * (7 + 4)
-
-
-def test_every_flipped_bit_is_seen_by_one_of_the_ranges() -> None:
-    expected = bz2.decompress(PACKED)
-    cuts = [len(PACKED) // 3, 2 * len(PACKED) // 3]
     for bit in range(len(PACKED) * 8):
         damaged = bytearray(PACKED)
         damaged[bit // 8] ^= 1 << bit % 8
@@ -136,6 +120,10 @@ def test_every_flipped_bit_is_seen_by_one_of_the_ranges() -> None:
         except UnusableInputError:
             continue
         assert found == expected, bit
+        harmless += 1
+    # Neither the padding behind a stream nor a level that is large enough makes a difference; the checksum of a stream
+    # that is cut is compared by another reader.
+    assert harmless < 2 * (7 + 4) or cuts
 
 
 @pytest.mark.parametrize("size", range(1, len(PACKED)))
@@ -194,13 +182,3 @@ def test_checksums_of_every_length() -> None:
     for size in range(40):
         plain = np.frombuffer(rng.randbytes(size) + b"\xff" * (-size % 8), np.uint8)
         assert kernels.checksum(plain, size, kernels.CRC_TABLES) == checksum(plain[:size].tobytes())
-
-
-@pytest.mark.builds
-def test_the_sample_dump(data: Path) -> None:
-    packed = (data / "dump" / "enwiki-sample-multistream.xml.bz2").read_bytes()
-    plain = bz2.decompress(packed)
-    assert read(packed) == plain
-    assert read_in_ranges(packed, list(range(0, len(packed), 123_457))) == plain
-    one_stream = bz2.compress(plain, 1)
-    assert read_in_ranges(one_stream, list(range(0, len(one_stream), 61_003))) == plain

@@ -20,7 +20,7 @@ from maskmill.storage import files
 from transforms.inputs.batches import digest_input
 from transforms.inputs.items import RejectedPage
 from transforms.inputs.sources import Source
-from transforms.inputs.units import Unit, plan_units, read_unit
+from transforms.inputs.units import plan_units, read_unit
 
 WRONG = "the checksum of the stream that ends there is wrong"
 BLOCKS = [block(b"The quick brown fox"), block(b"jumps over")]
@@ -199,13 +199,3 @@ def test_parquet_counts_the_rows(tmp_path: Path) -> None:
     assert pyarrow.parquet.ParquetFile(path).metadata.num_rows == 99
     with pytest.raises(UnusableInputError, match="its row groups have other numbers of rows than the whole"):
         texts(path)
-
-
-@pytest.mark.parametrize("container", ["plain", "bz2", "gz", "xz"])
-def test_damage_seen_while_reading_is_unusable_input(container: str, tmp_path: Path) -> None:
-    packed = {"plain": bytes, "bz2": bz2.compress, "gz": gzip.compress, "xz": lzma.compress}[container](SMALL)
-    path = write_file(tmp_path, packed[: -len(packed) // 4])
-    with pytest.raises(UnusableInputError, match="cut off"):
-        list(
-            read_unit(Unit(path=path, start=0, end=files.size(path), format="mediawiki", container=container), READING)
-        )

@@ -47,33 +47,18 @@ def test_json_lines(tmp_path: Path, records: list[object], container: str, unit_
 
 
 def test_columns_of_json_lines(tmp_path: Path) -> None:
-    lines = [
-        {"body": "One.", "key": "a"},
-        {"body": "Two.", "key": 2},
-        {"body": "Three."},
-        {"body": None, "key": 4},
-        {"key": 5},
-        {"body": "Six.", "key": 1.5},
-        {"body": "\ud800", "key": 7},
-        {"body": "Eight.", "key": "\ud800"},
-    ]
+    """test_items.py has the other reasons for which a record is rejected."""
+    lines = [{"body": "One.", "key": "a"}, {"body": "Two.", "key": 2}, {"body": None, "key": 4}]
     raw = "\ufeff" + "\n".join(map(json.dumps, lines)) + '\n{"body": \n[' + "[" * 100_000
     reading = ReadOptions(text_column="body", id_column="key")
     for pack in (bytes, gzip.compress, lzma.compress, bz2.compress):
         found = read_units(write_file(tmp_path, pack(raw.encode()), "x.jsonl"), reading=reading)
         assert found[:2] == [record("One.", "a"), record("Two.", "2")]
         reasons = [item.reason for item in found[2:] if isinstance(item, RejectedPage)]
-        assert reasons[:6] == [
-            'the column "key" is missing, or neither text nor a whole number',
+        assert [reason.partition(" (")[0] for reason in reasons] == [
             'the column "body" is no text',
-            'the column "body" is missing',
-            'the column "key" is missing, or neither text nor a whole number',
-            "it holds half a surrogate pair, which is no character",
-            "it holds half a surrogate pair, which is no character",
+            *["the line is not JSON"] * 2,
         ]
-        assert reasons[6].startswith("the line is not JSON (")
-        assert reasons[7].startswith("the line is not JSON (")
-        assert len(reasons) == 8
 
 
 def test_a_line_too_large_is_set_aside(tmp_path: Path) -> None:

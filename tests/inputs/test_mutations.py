@@ -20,10 +20,8 @@ from data_sets.damage import mutations
 from made_up import bzip2_writer
 from made_up.input_files import READING, SMALL, write_file
 from oracles import dump as oracle_dump
-from oracles import pretraining as oracle_pretraining
 
 from maskmill.errors import UnusableInputError
-from maskmill.records.tfrecord import read_records
 from maskmill.storage import files
 from transforms.inputs.items import Document, RejectedPage
 from transforms.inputs.mediawiki import Page
@@ -82,20 +80,6 @@ def test_damaged_containers(
     for damaged in mutations(whole, 1):
         found = unpacked(write_file(tmp_path, damaged, "x"), container)
         assert found is None or found == by_library(unpack, damaged)
-
-
-def test_damaged_tfrecords(tmp_path: Path) -> None:
-    records = [oracle_pretraining.encode_example({"number": [k]}) for k in range(5)]
-    plain = b"".join(map(oracle_pretraining.encode_tfrecord, records))
-    for whole in (plain, gzip.compress(plain, mtime=0)):
-        for damaged in mutations(whole, 2):
-            try:
-                found = list(read_records(write_file(tmp_path, damaged, "x")))
-            except UnusableInputError as error:
-                check_sentence(error, str(tmp_path / "x"))
-            else:
-                # Records may be missing at the end only: nothing in the format says how many there are.
-                assert found == records[: len(found)]
 
 
 def read(path: str) -> list[Page | Document | RejectedPage] | None:

@@ -15,7 +15,7 @@ from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.records import eval_picking
 from maskmill.records.eval_picking import pick_examples
 from maskmill.records.examples import write_examples
-from maskmill.records.tfrecord import index_tfrecord, read_records
+from maskmill.records.tfrecord import read_records
 from maskmill.tokenization.vocabulary import load_vocabulary
 
 
@@ -82,11 +82,6 @@ def test_any_files_and_counts(sizes: list[int], share: float, tmp_path: Path) ->
     pick_examples(files, str(tmp_path / "picked"), count)
     expected = oracle.pick([{"number": [k]} for k in range(len(records))], count)
     assert oracle.read_examples(tmp_path / "picked") == expected
-
-
-def test_the_index_is_that_of_the_writer(mlperf512: str, tmp_path: Path) -> None:
-    index_tfrecord(mlperf512, str(tmp_path / "index"))
-    assert (tmp_path / "index").read_bytes() == Path(f"{mlperf512}.idx").read_bytes()
 
 
 def test_more_examples_than_there_are_is_one_sentence(tmp_path: Path) -> None:

@@ -1,13 +1,12 @@
 """Examples against the reference's own records, and byte for byte against the oracle on any input."""
 
-import gzip
 import hashlib
 import itertools
 import random
-import resource
 from pathlib import Path
 
 import pytest
+from data_sets.full_disk import full_disk
 from data_sets.gold_examples import CASES, DIGESTS, GOLD, VOCABULARY, options_of_case, unpacked
 from hypothesis import given
 from hypothesis import strategies as st
@@ -123,42 +122,6 @@ def test_a_vocabulary_of_more_than_two_million_pieces(tmp_path: Path) -> None:
     check(Case([b"the fox thefox\nfox 3f ff ffff\n\nthe the\n" * 9], vocabulary, settings, 1), tmp_path)
 
 
-def test_a_second_write_gives_the_same_bytes(tmp_path: Path) -> None:
-    inputs = [unpacked("cleanup/eval.txt", tmp_path)]
-    vocabulary = load_vocabulary(VOCABULARY)
-    hashes = []
-    for name in ("a", "b"):
-        written, _ = write_examples(inputs, [str(tmp_path / name)], vocabulary, MaskingOptions(dupe_factor=1))
-        hashes.append([file.sha256 for file in written])
-    assert hashes[0] == hashes[1]
-
-
-def test_packed_outputs_hold_the_same_records(tmp_path: Path) -> None:
-    vocabulary = load_vocabulary(VOCABULARY)
-    inputs = [unpacked("pretraining/edge.txt", tmp_path)]
-    options = MaskingOptions(dupe_factor=1)
-    write_examples(inputs, [str(tmp_path / "plain")], vocabulary, options)
-    (packed, index), _ = write_examples(inputs, [str(tmp_path / "x.gz")], vocabulary, options, packed=True)
-    content = (tmp_path / "x.gz").read_bytes()
-    assert gzip.decompress(content) == (tmp_path / "plain").read_bytes()
-    assert (packed.size, packed.sha256) == (len(content), hashlib.sha256(content).hexdigest())
-    assert Path(index.path).read_bytes() == (tmp_path / "plain.idx").read_bytes()
-
-
-def test_indexes_and_checksums_are_made_where_they_are_wanted(tmp_path: Path) -> None:
-    inputs = [unpacked("pretraining/edge.txt", tmp_path)]
-    written, _ = write_examples(
-        inputs,
-        [str(tmp_path / "a"), str(tmp_path / "b")],
-        load_vocabulary(VOCABULARY),
-        MaskingOptions(dupe_factor=1),
-        indexes=False,
-        checksum=False,
-    )
-    assert [(file.path, file.sha256) for file in written] == [(str(tmp_path / n), None) for n in "ab"]
-    assert not list(tmp_path.glob("*.idx"))
-
-
 @pytest.mark.parametrize("content", [b"", b"\n\n \n", b"\x00\n\x0b", "\u200b\n".encode()])
 def test_a_text_without_a_sentence_is_one_sentence(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "text").write_bytes(content)
@@ -181,13 +144,6 @@ def test_a_vocabulary_that_was_read_by_another_rule_is_refused(tmp_path: Path) -
 
 def test_a_full_disk_leaves_nothing(tmp_path: Path) -> None:
     (tmp_path / "text").write_bytes(b"the fox\nthe foxes\n\n" * 200)
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
-    try:
-        with pytest.raises(RunFailedError, match="out: this file cannot be written"):
-            write_examples(
-                [str(tmp_path / "text")], [str(tmp_path / "out")], load_vocabulary(VOCABULARY), MaskingOptions()
-            )
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    with full_disk(100_000), pytest.raises(RunFailedError, match="out: this file cannot be written"):
+        write_examples([str(tmp_path / "text")], [str(tmp_path / "out")], load_vocabulary(VOCABULARY), MaskingOptions())
     assert [path.name for path in tmp_path.iterdir()] == ["text"]

@@ -3,11 +3,11 @@
 import hashlib
 import itertools
 import json
-import resource
 from pathlib import Path
 
 import numpy as np
 import pytest
+from data_sets.full_disk import full_disk
 from data_sets.mds_reader import read_mds, read_shard
 from data_sets.row_blocks import SPECIAL_IDS, arrays_of, assert_same, blocks_of, columns_for
 from made_up.rows import MadeUpRows, made_up_rows
@@ -120,11 +120,6 @@ def test_a_length_has_the_smallest_type_that_fits(length: int) -> None:
 
 def test_a_full_disk_is_one_sentence_and_leaves_nothing(tmp_path: Path) -> None:
     made = made_up_rows(3, count=500)
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, limits[1]))
-    try:
-        with pytest.raises(RunFailedError, match="cannot be written"):
-            write(made, columns_for(made, padded=True), tmp_path, limit=1 << 20)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    with full_disk(10_000), pytest.raises(RunFailedError, match="cannot be written"):
+        write(made, columns_for(made, padded=True), tmp_path, limit=1 << 20)
     assert list(tmp_path.iterdir()) == []

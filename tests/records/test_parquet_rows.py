@@ -2,12 +2,12 @@
 
 import gc
 import hashlib
-import resource
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet
 import pytest
+from data_sets.full_disk import full_disk
 from data_sets.row_blocks import SPECIAL_IDS, arrays_of, assert_same, blocks_of, columns_for
 from made_up.rows import MadeUpRows, made_up_rows
 
@@ -90,13 +90,8 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing(
     limit: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     made = made_up_rows(3, count=500)
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limits[1]))
-    try:
-        with pytest.raises(RunFailedError, match="cannot be written"):
-            write(made, columns_for(made, padded=True), tmp_path / "rows")
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    with full_disk(limit), pytest.raises(RunFailedError, match="cannot be written"):
+        write(made, columns_for(made, padded=True), tmp_path / "rows")
     gc.collect()
     assert list(tmp_path.iterdir()) == []
     assert capfd.readouterr().err == ""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from data_sets.row_blocks import columns_for
 from hypothesis import given
 from hypothesis import strategies as st
 from made_up.rows import MadeUpRows, made_up_rows
@@ -15,7 +16,7 @@ from properties import SEEDED, tries
 
 from maskmill.masking.kernels.rows import RowArrays
 from maskmill.records import serialization
-from maskmill.records.columns import Column, ColumnRules, column_values, columns_of
+from maskmill.records.columns import Column, column_values
 from maskmill.records.example_proto import parse_example
 from maskmill.records.kernels import serialize as kernels
 from maskmill.records.options import FeatureNames
@@ -30,19 +31,6 @@ SPECIAL = (1, 2)
 def vocabulary_of_size(size: int) -> Vocabulary:
     """One in which [CLS] is 1 and [SEP] is 2; its last line is its largest id."""
     return vocabulary_from((SMALL + "\n" * (size - 5) + "last").encode(), "last")
-
-
-def columns_for(made: MadeUpRows, width: int, names: FeatureNames, special_tokens_mask: bool) -> tuple[Column, ...]:
-    rules = ColumnRules(
-        masking=made.masking,
-        objective=made.objective,
-        vocabulary_size=made.vocabulary_size,
-        names=names,
-        special_tokens_mask=special_tokens_mask,
-        padded=True,
-        continuation_mask=special_tokens_mask,
-    )
-    return columns_of(rules, width)
 
 
 def records_of(made: MadeUpRows, columns: Sequence[Column], width: int, blocks: Sequence[RowArrays]) -> list[bytes]:
@@ -72,7 +60,7 @@ def feature_values(record: bytes) -> dict[str, list[int] | list[float]]:
 def test_a_parser_reads_the_values_of_the_columns(seed: int, names: FeatureNames, special_tokens_mask: bool) -> None:
     made = made_up_rows(seed, SPECIAL)
     width, count = made.masking.max_seq_length, len(made.rows.lengths)
-    columns = columns_for(made, width, names, special_tokens_mask)
+    columns = columns_for(made, padded=True, names=names, special_tokens_mask=special_tokens_mask)
     records = records_of(made, columns, width, [made.rows])
     parsed = [feature_values(record) for record in records]
     assert len(parsed) == count
@@ -95,7 +83,7 @@ def cut(rows: RowArrays, start: int, end: int) -> RowArrays:
 def test_where_blocks_end_makes_no_difference(seed: int, buffer: int, monkeypatch: pytest.MonkeyPatch) -> None:
     made = made_up_rows(seed, SPECIAL, count=40)
     width = made.masking.max_seq_length
-    columns = columns_for(made, width, "google", True)
+    columns = columns_for(made, padded=True)
     expected = records_of(made, columns, width, [made.rows])
     monkeypatch.setattr(serialization, "_BUFFER_BYTES", buffer)
     blocks = [cut(made.rows, 0, 17), cut(made.rows, 17, 17), cut(made.rows, 17, 40)]
@@ -112,7 +100,7 @@ def test_rows_are_padded_to_the_width_of_their_bin(seed: int) -> None:
     for width in range(1, made.masking.max_seq_length + 1, 7):
         chosen = np.flatnonzero(made.rows.lengths <= width)
         rows = RowArrays(*(np.ascontiguousarray(array[chosen]) for array in made.rows))
-        columns = columns_for(made, width, "google", True)
+        columns = columns_for(made, padded=True, width=width)
         for n, record in enumerate(records_of(made, columns, width, [rows])):
             features = feature_values(record)
             for column in columns:

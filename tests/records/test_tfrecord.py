@@ -56,8 +56,10 @@ def test_blocks_are_written_with_an_index_of_all(size: int, tmp_path: Path) -> N
 def test_a_packed_file_has_the_index_of_what_it_holds(tmp_path: Path) -> None:
     plain, packed = str(tmp_path / "plain"), str(tmp_path / "packed")
     write_tfrecord(plain, blocks(RECORDS, 2), index=True, packed=False, checksum=False)
-    write_tfrecord(packed, blocks(RECORDS, 2), index=True, packed=True, checksum=False)
-    assert gzip.decompress(Path(packed).read_bytes()) == Path(plain).read_bytes()
+    (file, _) = write_tfrecord(packed, blocks(RECORDS, 2), index=True, packed=True, checksum=True)
+    content = Path(packed).read_bytes()
+    assert (file.size, file.sha256) == (len(content), hashlib.sha256(content).hexdigest())
+    assert gzip.decompress(content) == Path(plain).read_bytes()
     assert Path(f"{packed}.idx").read_bytes() == Path(f"{plain}.idx").read_bytes()
 
 

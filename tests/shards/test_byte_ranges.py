@@ -32,11 +32,6 @@ def test_the_ranges_of_rows() -> None:
     assert ranges_of(rows[:0]).shape == (0, 2)
 
 
-def test_neighbours_become_one_range() -> None:
-    rows = np.array([(0, 0, 10, 1), (0, 10, 5, 1), (0, 20, 5, 1), (0, 25, 1, 1)], TABLE)
-    assert merge_ranges(ranges_of(rows)).tolist() == [[0, 15], [20, 26]]
-
-
 @given(ordered_ranges())
 def test_merged_ranges_hold_the_same_bytes_and_do_not_touch(ranges: Ranges) -> None:
     merged = merge_ranges(ranges)

@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,7 +25,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from properties import tries
 
-from maskmill.errors import RunFailedError, UnusableInputError
+from maskmill.errors import RunFailedError
 from maskmill.storage import completions, files
 from transforms.inputs.units import UnitBatch
 from transforms.shards import duplicate_search, duplicates
@@ -170,13 +169,6 @@ def test_many_families_of_paragraphs_in_many_shares() -> None:
     assert min(expected.exact, expected.near, len(rows) - len(expected.dropped)) > 300
     for piece, shares in ((3000, 1), (170, 7), (1000, 40)):
         assert decide(rows, BOTH, piece, shares) == expected
-
-
-def test_a_missing_datasketch_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "datasketch", None)
-    with pytest.raises(UnusableInputError, match=r"install it: pip install 'maskmill\[quality\]'\."):
-        ParagraphSigner(BOTH)
-    ParagraphSigner(QualityOptions(drop_duplicates=True))
 
 
 # ---- over the fragments of a build

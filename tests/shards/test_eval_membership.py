@@ -61,8 +61,3 @@ def test_a_larger_corpus_changes_a_few_members_only() -> None:
     small = set(HASHES[:19000][choose_eval(HASHES[:19000], SplitOptions(num_eval_articles=500))].tolist())
     large = set(HASHES[choose_eval(HASHES, SplitOptions(num_eval_articles=500))].tolist())
     assert len(small & large) > 450
-
-
-def test_more_eval_articles_than_there_are_is_one_sentence() -> None:
-    with pytest.raises(UnusableInputError, match="--num_eval_articles 21 is more than the 20 articles"):
-        choose_eval(HASHES[:20], SplitOptions(num_eval_articles=21))

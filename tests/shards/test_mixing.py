@@ -88,6 +88,11 @@ def documents_of(plan: ShardPlan, sources: Sequence[MixedSource], documents_a_fr
     return found
 
 
+def planned(sources: Sequence[MixedSource], split: SplitOptions, output: Path) -> list[ShardPlan]:
+    """The plan of sources whose fragments are written to a folder."""
+    return plan_mix(write_fragments(sources, str(output)), split, settings_of(sources), str(output))
+
+
 @st.composite
 def mixes(draw: st.DrawFn) -> list[MixedSource]:
     """Sources of made-up documents, with weights or without."""
@@ -178,7 +183,7 @@ def test_every_shard_mirrors_the_mix(tmp_path: Path) -> None:
         even_source("law", 2, 2, 400, 90),
     ]
     split = SplitOptions(num_eval_articles=0, shard_size_mb=12_000 / MEGABYTE)
-    plans = plan_mix(write_fragments(sources, str(tmp_path)), split, settings_of(sources), str(tmp_path))
+    plans = planned(sources, split, tmp_path)
     train = [plan for plan in plans if plan.kind == "train"]
     assert len(train) > 8
     weights = {source.name: (source.weight or 0) / 6 for source in sources}
@@ -192,9 +197,7 @@ def test_every_shard_mirrors_the_mix(tmp_path: Path) -> None:
 
 def test_the_mix_is_as_large_as_the_caps_allow(tmp_path: Path) -> None:
     sources = [even_source("wiki", 3, 1, 90, 100), even_source("books", 1, 2, 10, 100)]
-    plan_mix(
-        write_fragments(sources, str(tmp_path)), SplitOptions(eval_fraction=0), settings_of(sources), str(tmp_path)
-    )
+    planned(sources, SplitOptions(eval_fraction=0), tmp_path)
     counts = mix_counts(str(tmp_path))
     # Books are the bottleneck: 2 epochs of 1,000 bytes are a quarter of the mix.
     assert [(counts[s]["bytes"], counts[s]["epochs"], counts[s]["share"]) for s in ("wiki", "books")] == [
@@ -205,9 +208,7 @@ def test_the_mix_is_as_large_as_the_caps_allow(tmp_path: Path) -> None:
 
 def test_without_weights_each_source_is_taken_whole_as_often_as_it_may(tmp_path: Path) -> None:
     sources = [even_source("wiki", None, 1, 9, 100), even_source("books", None, 2.5, 10, 100)]
-    plan_mix(
-        write_fragments(sources, str(tmp_path)), SplitOptions(eval_fraction=0), settings_of(sources), str(tmp_path)
-    )
+    planned(sources, SplitOptions(eval_fraction=0), tmp_path)
     counts = mix_counts(str(tmp_path))
     assert [(counts[s]["used"], counts[s]["epochs"]) for s in ("wiki", "books")] == [(9, 1.0), (25, 2.5)]
 
@@ -215,7 +216,7 @@ def test_without_weights_each_source_is_taken_whole_as_often_as_it_may(tmp_path:
 def test_a_source_of_weight_0_is_only_in_the_eval_set(tmp_path: Path) -> None:
     sources = [even_source("wiki", 1, 1, 20, 100), even_source("books", 0, 1, 20, 100)]
     split = SplitOptions(eval_fraction=0.3)
-    plan_mix(write_fragments(sources, str(tmp_path)), split, settings_of(sources), str(tmp_path))
+    planned(sources, split, tmp_path)
     counts = mix_counts(str(tmp_path))["books"]
     assert (counts["used"], counts["bytes"], counts["epochs"], counts["share"]) == (0, 0, 0.0, 0.0)
     assert 0 < counts["held_out"] < 20
@@ -245,7 +246,7 @@ def test_the_choice_of_a_partial_epoch_follows_the_seed_alone(tmp_path: Path) ->
 def test_a_source_that_gives_no_document_is_named(tmp_path: Path) -> None:
     sources = [even_source("wiki", 1, 1, 5, 100), MixedSource("books", 1, 1, [])]
     with pytest.raises(UnusableInputError, match=r"^sources\.books: books: there is no article in it"):
-        plan_mix(write_fragments(sources, str(tmp_path)), SplitOptions(), settings_of(sources), str(tmp_path))
+        planned(sources, SplitOptions(), tmp_path)
 
 
 def test_a_source_that_is_held_out_whole_is_named(tmp_path: Path) -> None:
@@ -254,12 +255,7 @@ def test_a_source_that_is_held_out_whole_is_named(tmp_path: Path) -> None:
         MixedSource("books", 1, 1, [("b1", 1, 10), ("b2", 2, 10)]),
     ]
     with pytest.raises(UnusableInputError, match=r"^sources\.books: all 2 articles fall into the eval set"):
-        plan_mix(
-            write_fragments(sources, str(tmp_path)),
-            SplitOptions(num_eval_articles=2),
-            settings_of(sources),
-            str(tmp_path),
-        )
+        planned(sources, SplitOptions(num_eval_articles=2), tmp_path)
 
 
 def test_two_sources_of_the_same_content_are_refused(tmp_path: Path) -> None:
