@@ -3,7 +3,6 @@
 import random
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -87,15 +86,6 @@ def test_the_pieces_that_are_in_no_instance_are_counted(seed: int) -> None:
     assert instances.unused == len(text.ids) - len(used)
 
 
-def test_of_lines_that_are_too_long_little_is_used() -> None:
-    vocabulary = vocabulary_from(b"[UNK]\n[CLS]\n[SEP]\n[MASK]\na")
-    options = MaskingOptions(max_seq_length=32, dupe_factor=2)
-    sentences = Tokenizer(vocabulary).tokenize_bytes(b"a a a a a\n" * 200)
-    assert make_instances(sentences, vocabulary, options).unused == 0
-    one_line_a_document = Tokenizer(vocabulary).tokenize_bytes((b"a " * 1000 + b"\n\n") * 20)
-    assert make_instances(one_line_a_document, vocabulary, options).unused > 0.9 * 20_000
-
-
 SMALL = oracle.Settings(
     max_seq_length=16,
     max_predictions_per_seq=3,
@@ -123,45 +113,6 @@ def test_arrays_that_are_guessed_too_small_grow(whole_words: bool, monkeypatch: 
     monkeypatch.setattr(masking, "_guess", lambda *_: (1, SMALL.max_predictions_per_seq))
     check(small_case(do_whole_word_mask=whole_words))
     assert len(grown) > 10
-
-
-def test_as_many_positions_are_masked_as_the_share_says() -> None:
-    case = small_case(masked_lm_prob=0.4, max_predictions_per_seq=5)
-    text, vocabulary = tokenized(case)
-    arrays = make_instances(text, vocabulary, options_of(case.settings)).arrays
-    sizes = arrays.lengths.sum(axis=1) + 3
-    masks = np.diff(arrays.mask_ends[:, 0], prepend=0)
-    assert masks.tolist() == [min(5, max(1, round(size * 0.4))) for size in sizes.tolist()]
-    for positions in np.split(arrays.masks & POSITION, arrays.mask_ends[:-1, 0]):
-        assert (np.diff(positions.astype(int)) > 0).all()
-
-
-def test_whole_words_are_masked_or_none_of_their_pieces() -> None:
-    # Words of one, two and three pieces; no sentence starts within a word.
-    pieces = [*("[UNK]", "[CLS]", "[SEP]", "[MASK]"), "a", "##a", "b", "##b", "##c"]
-    vocabulary = vocabulary_from("\n".join(pieces).encode())
-    text = Tokenizer(vocabulary).tokenize_bytes(b"a ab abc b ba\n" * 40 + b"\n" + b"abc b\n" * 20)
-    options = MaskingOptions(max_seq_length=64, masked_lm_prob=0.5, do_whole_word_mask=True, dupe_factor=3)
-    instances = make_instances(text, vocabulary, options)
-    continuing = 0
-    for n in range(len(instances)):
-        (a, b), (a_length, b_length) = instances.arrays.spans[n], instances.arrays.lengths[n]
-        ids = [1, *text.ids[a : a + a_length], 2, *text.ids[b : b + b_length], 2]
-        first = instances.arrays.mask_ends[n - 1, 0] if n else 0
-        masked = set((instances.arrays.masks[first : instances.arrays.mask_ends[n, 0]] & POSITION).tolist())
-        for position, piece in enumerate(ids):
-            if pieces[piece].startswith("##") and position > 1 and ids[position - 1] != 2:
-                assert (position in masked) == (position - 1 in masked)
-                continuing += position in masked
-    assert continuing > 100
-
-
-def test_another_seed_gives_other_instances() -> None:
-    one, other = (small_case(random_seed=seed) for seed in (1, 2))
-    text, vocabulary = tokenized(one)
-    arrays = [make_instances(text, vocabulary, options_of(case.settings)).arrays for case in (one, other, one)]
-    assert arrays[0].masks.tolist() != arrays[1].masks.tolist()
-    assert arrays[0].masks.tolist() == arrays[2].masks.tolist()
 
 
 BAD_OPTIONS: list[tuple[dict[str, Any], str]] = [

@@ -68,18 +68,6 @@ def test_rows_are_those_of_a_plain_loop(seed: int) -> None:
     assert packed(lengths, most) == plainly_packed(lengths, most)
 
 
-@tries(200)
-@given(most=st.integers(5, 600), data=st.data())
-def test_no_sequence_is_lost_or_doubled_and_all_rows_fit(most: int, data: st.DataObject) -> None:
-    lengths = data.draw(st.lists(st.integers(1, most), max_size=60))
-    rows = packed(lengths, most)
-    assert sorted(sequence for row in rows for sequence in row) == list(range(len(lengths)))
-    assert all(sum(lengths[sequence] for sequence in row) <= most for row in rows)
-    assert all(0 < len(row) <= most // 2 for row in rows)
-    assert all(row == sorted(row) for row in rows)
-    assert rows == sorted(rows)
-
-
 @pytest.mark.parametrize(
     ("lengths", "rows"),
     [

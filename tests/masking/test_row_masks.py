@@ -219,19 +219,6 @@ def masked_rows(drawer: RowMasker, ids: Ints, epochs: Any, samples: Any, most: i
 
 
 @pytest.mark.parametrize("unit", UNITS)
-def test_masks_do_not_depend_on_the_rows_beside(unit: MaskUnit, vocabulary: Vocabulary, real_rows: Ints) -> None:
-    drawer, count = masker(vocabulary, unit), 60
-    whole = masked_rows(drawer, real_rows[:count], 3, np.arange(count))
-    order = np.random.default_rng(1).permutation(count)
-    for size in (1, 7, count):
-        for start in range(0, count, size):
-            places = order[start : start + size]
-            block = masked_rows(drawer, real_rows[places], 3, places)
-            for all_rows, some in zip(whole, block, strict=True):
-                assert (all_rows[places] == some).all()
-
-
-@pytest.mark.parametrize("unit", UNITS)
 def test_every_part_of_the_key_changes_the_masks(unit: MaskUnit, vocabulary: Vocabulary, real_rows: Ints) -> None:
     ids = np.repeat(real_rows[:1], 4, axis=0)
     rows = masked_rows(masker(vocabulary, unit), ids, [0, 1, 0, 1], [0, 0, 1, 1])

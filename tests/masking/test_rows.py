@@ -23,7 +23,6 @@ from maskmill.masking.objective_options import ObjectiveOptions
 from maskmill.masking.options import MaskingOptions
 from maskmill.masking.row_masks import RowMasker
 from maskmill.masking.rows import instance_blocks, make_rows, row_order, sequence_blocks
-from maskmill.masking.sequences import make_sequences
 from maskmill.tokenization.tokenized_text import TokenizedText
 from maskmill.tokenization.wordpiece import Tokenizer
 
@@ -329,28 +328,3 @@ def test_rows_that_are_too_long_are_refused() -> None:
     expected = plain_rows(dataclasses.replace(made, masking=narrow), rows, short.tolist())
     blocks = sequence_blocks(made.text, made.sequences, rows, short, VOCABULARY, narrow, made.objective, None)
     assert rows_in(blocks) == expected
-
-
-@pytest.mark.parametrize("objective", OBJECTIVES)
-@pytest.mark.parametrize("pack", [False, True], ids=["unpacked", "packed"])
-def test_masks_depend_neither_on_blocks_nor_on_the_order(
-    objective: str, pack: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rng = np.random.default_rng(1)
-    lines = [" ".join(map(str, rng.integers(0, 300, size))) for size in rng.integers(1, 60, 300)]
-    text = Tokenizer(VOCABULARY).tokenize_bytes(
-        "\n\n".join("\n".join(lines[k : k + 6]) for k in range(0, 300, 6)).encode()
-    )
-    options = MaskingOptions(max_seq_length=64, max_predictions_per_seq=9, dupe_factor=2)
-    objectives = ObjectiveOptions(objective=objective, pack=pack, strict_labels=objective == "nsp")  # type: ignore[arg-type]
-    sequences = make_sequences(text, VOCABULARY, options, objectives).sequences
-    rows = make_rows(sequences, options, objectives)
-    order = row_order(rows, options, objectives)
-    masker = RowMasker(VOCABULARY, options, objectives)
-    expected = rows_in(sequence_blocks(text, sequences, rows, order, VOCABULARY, options, objectives, masker))
-    assert len(expected) == len(order) > 50
-    assert len({row["masks"] for row in expected}) > 1
-    assert all(row["masks"] for row in expected)
-    monkeypatch.setattr(masking, "_BLOCK_BYTES", 7 * ROW_BYTES * options.max_seq_length)
-    reversed_order = sequence_blocks(text, sequences, rows, order[::-1], VOCABULARY, options, objectives, masker)
-    assert rows_in(reversed_order) == expected[::-1]

@@ -19,7 +19,7 @@ from oracles.sequences import CLS, SEP, Document
 from properties import SEEDED, tries
 
 from maskmill.masking import instances
-from maskmill.masking.instances import make_instances, word_continuations
+from maskmill.masking.instances import word_continuations
 from maskmill.masking.objective_options import ObjectiveOptions
 from maskmill.masking.options import MaskingOptions
 from maskmill.masking.sequences import MadeSequences, make_sequences
@@ -215,16 +215,6 @@ def test_blocks_of_any_documents(seed: int) -> None:
     assert not len(made.sequences.labels)
 
 
-@pytest.mark.parametrize(("separators", "remainder"), BLOCKS)
-def test_all_blocks_are_full(separators: str, remainder: str) -> None:
-    documents = documents_of([[5, 8, 3], [4], [11, 2, 2], [1], [1]] * 30)
-    made = make(documents, 16, objective="blocks", block_separators=separators, block_remainder=remainder)
-    shortest = 15 if separators == "sep" else 16  # where a separator would be the last piece but one
-    full = made.sequences.lengths if remainder == "drop" else made.sequences.lengths[:-1]
-    assert set(full.tolist()) <= {shortest, 16}
-    assert made.sequences.lengths.max() == 16
-
-
 def test_a_separator_stands_only_between_the_documents_of_a_block() -> None:
     made = make(documents_of([[3], [2], [1], [4]]), 7, objective="blocks", block_separators="sep")
     assert pieces_of(made) == [[CLS, 0, 1, 2, SEP, 3, SEP], [CLS, 4, SEP, 5, SEP, 6, SEP], [CLS, 7, 8, 9, SEP]]
@@ -237,21 +227,6 @@ def test_a_block_of_the_recipe_that_is_only_a_separator_is_left_out() -> None:
     made = make(documents_of([[4]]), 5, objective="blocks", block_separators="recipe")
     assert pieces_of(made) == [[CLS, 0, 1, 2, 3]]
     assert made.unused == 0
-
-
-def test_a_batch_that_fills_no_block_gives_none() -> None:
-    documents = documents_of([[3], [2], [9]])
-    for separators in ("none", "sep", "recipe"):
-        made = make(
-            documents,
-            16,
-            objective="blocks",
-            block_separators=separators,
-            block_remainder="drop",
-            block_batch=2,
-        )
-        assert len(made) == 0
-        assert made.dropped == made.unused == 14
 
 
 # ---- pairs
@@ -308,17 +283,6 @@ def check_labels(kind: str, documents: Sequence[Document], sequences: list[list[
             assert first[-1] < second[0]
 
 
-def test_pairs_without_masks_are_of_the_same_kind_as_instances() -> None:
-    documents = documents_of([[4, 7, 2, 9] * 20] * 30)
-    text = text_of(documents)
-    masking = MaskingOptions(max_seq_length=32, dupe_factor=20, short_seq_prob=0.0)
-    pairs = make_sequences(text, VOCABULARY, masking, ObjectiveOptions(strict_labels=False)).sequences
-    masked = make_instances(text, VOCABULARY, masking)
-    # The masks of an instance take random numbers, too, so that the two are not the same pairs.
-    assert abs(len(pairs.ends) / len(masked) - 1) < 0.01
-    assert abs(pairs.labels.mean() - masked.arrays.is_random.mean()) < 0.01
-
-
 @pytest.mark.parametrize(("objective", "kind"), PAIRS)
 def test_room_for_pairs_that_is_guessed_too_small_grows(
     objective: str, kind: str, monkeypatch: pytest.MonkeyPatch
@@ -334,31 +298,12 @@ def test_room_for_pairs_that_is_guessed_too_small_grows(
     assert sequences() == expected
 
 
-@pytest.mark.parametrize(("objective", "kind"), PAIRS)
-def test_pairs_follow_from_the_seed(objective: str, kind: str) -> None:
-    documents = documents_of([[4, 7, 2, 9] * 20] * 9)
-    made = [
-        pieces_of(make(documents, 32, {"random_seed": seed}, objective=objective, strict_labels=kind == "strict"))
-        for seed in (1, 2, 1)
-    ]
-    assert made[0] == made[2]
-    assert made[0] != made[1]
-
-
 @pytest.mark.parametrize("objective", ["mlm", "blocks"])
 def test_sentences_and_blocks_are_made_once_whatever_seed_and_dupe_factor_are(objective: str) -> None:
     documents = documents_of([[4, 7, 2, 9] * 20] * 9)
     masking = ({"dupe_factor": 1}, {"dupe_factor": 5, "random_seed": 1, "short_seq_prob": 1.0})
     once, often = (pieces_of(make(documents, 32, options, objective=objective)) for options in masking)
     assert once == often
-
-
-def test_strict_labels_of_one_document_are_never_random() -> None:
-    made = make(documents_of([[9, 3, 30, 1] * 40]), 16, objective="nsp", strict_labels=True)
-    assert len(made) > 40
-    assert not made.sequences.labels.any()
-    made = make(documents_of([[9, 3, 30, 1] * 40, [2]]), 16, objective="nsp", strict_labels=True)
-    assert made.sequences.labels.any()
 
 
 def test_another_document_is_drawn_evenly() -> None:

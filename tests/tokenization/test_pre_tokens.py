@@ -83,21 +83,6 @@ def test_lines_are_cut_as_the_library_cuts_them(lines: list[str]) -> None:
     assert found == list(itertools.chain.from_iterable(map(expected, lines)))
 
 
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [
-        ("I'll say it's they're", ["I", "'ll", " say", " it", "'s", " they", "'re"]),
-        ("'S 'sx ''d", ["'", "S", " '", "sx", " ''", "d"]),
-        ("a  b \t c  ", ["a", " ", " b", " \t", " c", "  "]),
-        ("\u3000x\xa0", ["\u3000", "x", "\xa0"]),
-        ("abc12é½x", ["abc", "12", "é", "½", "x"]),
-    ],
-)
-def test_rules_of_the_expression(line: str, words: list[str]) -> None:
-    assert pre_tokens(line.encode()) == [word.encode() for word in words]
-    assert expected(line) == [word.encode() for word in words]
-
-
 @tries(200)
 @given(
     st.lists(st.sampled_from([b"a", b" ", b"\n", "é".encode(), "中".encode(), b"\xe4\xb8", b"\xff", b"\xed\xa0\x80"]))

@@ -30,12 +30,6 @@ def test_no_code_point_becomes_more_pieces_than_it_has_bytes(version: str) -> No
     assert (entries >> unicode_tables.COUNT_SHIFT & 3 <= sizes).all()
 
 
-def test_the_versions_differ() -> None:
-    old, new = (oracle.unicode(version) for version in unicode_tables.VERSIONS)
-    assert (old.category("\U00016d40"), new.category("\u0870")) == ("Cn", "Lo")
-    assert (old.category("\u0870"), old.lower("\ua7c5"), new.lower("\ua7c5")) == ("Cn", "\ua7c5", "\u0282")
-
-
 @pytest.mark.builds
 def test_unicode_11_is_what_the_published_data_was_made_with(shared: Path) -> None:
     properties: dict[int, list[str]] = {}

@@ -289,8 +289,3 @@ _SHARED = [Tokenizer(vocabulary_of_pieces([*SPECIAL, "a"]), do_lower_case=lower)
 def test_a_vocabulary_that_is_too_large_is_one_sentence() -> None:
     with pytest.raises(UnusableInputError, match=r"have 17,000,\d+ bytes; the tokenizer takes up to 16,777,214\."):
         Tokenizer(vocabulary_of_pieces([*SPECIAL, "a" * 17_000_000]))
-
-
-def test_a_version_without_tables_is_one_sentence() -> None:
-    with pytest.raises(UnusableInputError, match=r"unicode 9\.0\.0: no such tables; there are 11\.0\.0 and 15\.1\.0"):
-        Tokenizer(vocabulary_of_pieces(SPECIAL), unicode="9.0.0")

@@ -95,7 +95,7 @@ def test_pieces_of_work_are_no_larger_than_a_group(tmp_path: Path, monkeypatch: 
 # ---- rare words
 
 
-def read(tmp_path: Path, most: int, most_bytes: int = 1000) -> CountedWords:
+def read(tmp_path: Path, most: int, most_bytes: int) -> CountedWords:
     """Words of which 1 occurs four times, 2 three times, 3 twice, and 4 once; in small groups."""
     text = "d4 " * 4 + "c3 cc3 " * 3 + "b2 bb2 bbb2 " * 2 + "a1 aa1 aaa1 aaaa1"
     with pytest.MonkeyPatch.context() as monkeypatch:
@@ -106,29 +106,22 @@ def read(tmp_path: Path, most: int, most_bytes: int = 1000) -> CountedWords:
 
 
 @pytest.mark.parametrize(
-    ("most", "threshold", "words", "left_out"),
-    [(10, 1, 10, (0, 0)), (9, 2, 6, (4, 4)), (6, 2, 6, (4, 4)), (5, 3, 3, (7, 10)), (2, 4, 1, (9, 16))],
+    ("most", "most_bytes", "threshold", "words", "left_out"),
+    [
+        *[(10, 1000, 1, 10, (0, 0)), (9, 1000, 2, 6, (4, 4)), (6, 1000, 2, 6, (4, 4)), (5, 1000, 3, 3, (7, 10))],
+        *[(2, 1000, 4, 1, (9, 16)), (10, 30, 1, 10, (0, 0)), (10, 29, 2, 6, (4, 4)), (10, 16, 2, 6, (4, 4))],
+        *[(10, 15, 3, 3, (7, 10)), (10, 6, 4, 1, (9, 16))],
+    ],
 )
-def test_rare_words_are_left_out_where_there_are_too_many(
-    most: int, threshold: int, words: int, left_out: tuple[int, int], tmp_path: Path
+def test_rare_words_are_left_out_where_there_are_too_many_or_too_many_bytes(
+    most: int, most_bytes: int, threshold: int, words: int, left_out: tuple[int, int], tmp_path: Path
 ) -> None:
-    got = read(tmp_path, most)
-    assert got.threshold == threshold
-    assert len(got.words) == words
+    got = read(tmp_path, most, most_bytes)
+    assert (got.threshold, len(got.words)) == (threshold, words)
+    assert len(got.words.text) <= most_bytes
     assert all(number >= threshold for number in got.words.counts.tolist())
     assert (got.left_out_words, got.left_out_occurrences) == left_out
     assert list(as_dict(got.words)) == sorted(as_dict(got.words))
-
-
-@pytest.mark.parametrize(
-    ("most_bytes", "threshold", "words"), [(30, 1, 10), (29, 2, 6), (16, 2, 6), (15, 3, 3), (6, 4, 1)]
-)
-def test_rare_words_are_left_out_where_they_have_too_many_bytes(
-    most_bytes: int, threshold: int, words: int, tmp_path: Path
-) -> None:
-    got = read(tmp_path, 10, most_bytes)
-    assert (got.threshold, len(got.words)) == (threshold, words)
-    assert len(got.words.text) <= most_bytes
 
 
 def test_where_all_words_are_equally_many_too_many_are_none(tmp_path: Path) -> None:
