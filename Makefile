@@ -114,7 +114,7 @@ test-torch: $(VENV)/dev $(TRAINING)/ready $(TORCH)/ready $(READERS)/ready ## PyT
 	$(TORCH)/bin/python -m pytest -q -m elsewhere tests/loading
 	MASKMILL_TORCH_PYTHON=$(TORCH)/bin/python $(TRAINING)/bin/python -m pytest -q tests/training/test_torch.py
 	MASKMILL_READERS_PYTHON=$(READERS)/bin/python $(BIN)/python -m pytest -q tests/records/test_readers.py \
-	  tests/vocabularies/test_transformers.py tests/loading/test_loaders_readers.py
+	  tests/vocabularies/test_transformers.py
 
 test-exhaustive: $(VENV)/dev $(TRAINING)/ready docs ## all cases of what other targets run in part, all properties in full, kills (more than an hour)
 	$(PYTEST) -m "exhaustive and not elsewhere"
