@@ -262,7 +262,8 @@ class Cases:
             if name == "mlm dynamic":
                 _damage(next((self.folder / name / "examples").glob("part-*.tfrecord")))
             options = VerifyOptions(contamination=(str(test_set),) if name == "nsp" else ())
-            found[name] = self._told(verify([str(self.folder / name / "examples")], options))
+            paths = [self.folder / name / "examples", *([self.text] if name == "nsp" else [])]
+            found[name] = self._told(verify([str(path) for path in paths], options))
         against = VerifyOptions(against=str(self.folder / "nsp"), any_order=True)
         found["against"] = self._told(verify([str(self.folder / "nsp")], against))
         return found

@@ -32,7 +32,6 @@ _SECONDS = {
     "transforms.extraction.kernels.wikitext": 20.0,
     "transforms.sentences.kernels.boundaries": 10.0,
     "transforms.inputs.kernels.bzip2": 6.0,
-    "maskmill.verification.kernels.row_checking": 4.0,
     "transforms.vocabularies.kernels.merges": 4.0,
 }
 _OTHER_SECONDS = 1.2

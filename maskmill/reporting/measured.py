@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maskmill.reporting import shown
-from maskmill.verification.pieces import PieceResult, RowStatistics, TextStatistics
-from maskmill.verification.row_results import add_statistics
+from maskmill.verification.pieces import PieceResult, RowStatistics, TextStatistics, add_statistics
 
 _BINS = 64  # of lengths and positions: as many as a chart of a phone's width can show
 _MOST_FREQUENT = 12

@@ -18,19 +18,12 @@ def upper_tail(successes: int, trials: int, probability: float) -> float:
     return _sum_up(successes, trials, probability)
 
 
-def lower_tail(successes: int, trials: int, probability: float) -> float:
-    """P(X <= successes) of the binomial law, to some 10 digits."""
-    return upper_tail(trials - successes, trials, 1 - probability)
-
-
 def poisson_tail(events: int, expected: float) -> float:
-    """P(X >= events) of the Poisson law: one minus a sum for few events, else a bound (Chernoff's)."""
-    if events <= 0:
+    """P(X >= events) of the Poisson law, a sum; 1 for fewer events than expected."""
+    if events <= expected or events <= 0:
         return 1.0
     if expected <= 0:
         return 0.0
-    if events <= expected:
-        return 1.0
     term = math.exp(-expected + events * math.log(expected) - math.lgamma(events + 1))
     total, k = term, events
     while term > total * _NEGLIGIBLE:
@@ -65,6 +58,8 @@ def is_too_many(successes: int, trials: int, probability: float, tests: int = 1)
     return upper_tail(successes, trials, probability) < FALSE_ALARM / max(1, tests)
 
 
-def is_too_few(successes: int, trials: int, probability: float, tests: int = 1) -> bool:
-    """Whether so few successes cannot be chance, where `tests` numbers are looked at."""
-    return lower_tail(successes, trials, probability) < FALSE_ALARM / max(1, tests)
+def is_unlikely(successes: int, trials: int, least: float, most: float, tests: int = 1) -> bool:
+    """Whether so many successes cannot be chance, whichever probability from least to most is the right one."""
+    return is_too_many(successes, trials, min(1.0, most), tests) or is_too_many(
+        trials - successes, trials, 1 - max(0.0, least), tests
+    )

@@ -15,14 +15,15 @@ from maskmill.text.text_shards import EVAL_MD5
 from maskmill.verification.bounds import is_too_many, upper_tail
 from maskmill.verification.findings import SEVERITIES, Checked, Finding, Severity, finding, looked, makes_check, skipped
 from maskmill.verification.kernels.word_grams import WORDS
-from maskmill.verification.near_copies import LEAST_SHARE, TABLE, NearCopies, find_near_copies, write_near_copies
+from maskmill.verification.passages import LEAST_SHARE, NearCopies, Numbers, find_near_copies, write_near_copies
 from maskmill.verification.pieces import Piece, PieceResult
-from maskmill.verification.scratch import Merged, merge_tables, runs_of, unpack_row
+from maskmill.verification.scratch import Merged, merge
 from maskmill.verification.verify_targets import Target, VerifyPlan
 
 # By what is compared: what it is called, as its place is, what its size counts, and the least size: shorter articles,
 # and rows, may well be written twice ("X is a village in Y.").
-_NOUNS = {"documents": ("article", "document", "words", 32), "rows": ("example", "record", "pieces", 48)}
+_NUMBER, _SIZE = {"documents": 1, "rows": 2}, {"documents": 2, "rows": 3}  # columns of the tables
+_NOUNS = {"documents": ("article", "document", "bytes", 120), "rows": ("example", "record", "pieces", 48)}
 _MOST_SHARE = 0.01  # of the eval articles; where more are in the training text, the eval set is of little use
 _SHARES = (LEAST_SHARE, 0.5, 0.75, 0.95)  # of an article that is there in part
 _UNLIKELY = 0.01
@@ -81,10 +82,9 @@ def look_for_articles(piece: Piece, ranges: ByteRanges) -> Checked:
     if not piece.eval_texts:
         return Checked()
     try:
-        path = write_near_copies(piece, ranges)
+        return PieceResult(piece=piece, hashes=write_near_copies(piece, ranges))
     except (UnusableInputError, RunFailedError) as error:
         return skipped(error, "eval_leak")
-    return PieceResult(piece=piece, hashes={} if path is None else {TABLE: path})
 
 
 def _check(tables: Sequence[PieceResult], what: str, dupes: int) -> Checked:
@@ -103,27 +103,32 @@ def _find(tables: Sequence[PieceResult], what: str, dupes: int) -> _Found:
     is_eval = np.array([result.piece.split == "eval" for result in tables])
     leaks: list[_Leak] = []
     held_out = trained = twins = 0
-    for merged in merge_tables([result.hashes[what] for result in tables]):
-        sizes = unpack_row(merged.table[:, -1])[1]
-        starts, counts = runs_of(merged.table[:, 0])
+    for merged in merge(tables, what):
+        starts, counts, sizes = merged.starts, merged.counts, merged.column(_SIZE[what])
         evals = np.add.reduceat(is_eval[merged.owner], starts, dtype=np.int64)
         is_long = sizes[starts] >= least
         held_out += int((evals > 0).sum())
         trained += int(((counts > evals) & is_long).sum())
         twins += int(((counts - evals > dupes) & is_long).sum())
         shared = np.flatnonzero((evals > 0) & (counts > evals))
-        leaks += [_leak(merged, is_eval, int(starts[run]), int(counts[run])) for run in shared]
+        numbers = merged.column(_NUMBER[what])
+        leaks += [_leak(merged, numbers, sizes, is_eval, int(starts[run]), int(counts[run])) for run in shared]
     return _Found(leaks, held_out, trained, twins)
 
 
-def _leak(merged: Merged, is_eval: npt.NDArray[np.bool_], start: int, count: int) -> _Leak:
+def _leak(
+    merged: Merged, numbers: Numbers, sizes: Numbers, is_eval: npt.NDArray[np.bool_], start: int, count: int
+) -> _Leak:
     """The first places of a text in the training data and in the eval set."""
-    numbers, sizes, _ = unpack_row(merged.table[start : start + count, -1])
-    owners = merged.owner[start : start + count]
-    of_eval = is_eval[owners]
+    members = slice(start, start + count)
+    owners, of_eval = merged.owner[members], is_eval[merged.owner[members]]
     trained, held_out = int(np.flatnonzero(~of_eval)[0]), int(np.flatnonzero(of_eval)[0])
     return _Leak(
-        int(owners[trained]), int(numbers[trained]), int(owners[held_out]), int(numbers[held_out]), int(sizes[trained])
+        owner=int(owners[trained]),
+        number=int(numbers[start + trained]),
+        eval_owner=int(owners[held_out]),
+        eval_number=int(numbers[start + held_out]),
+        size=int(sizes[start]),
     )
 
 
@@ -194,9 +199,8 @@ def _near_severity(count: int, held_out: int, twins: int, trained: int) -> Sever
     """How bad it is that so many eval articles have near copies, where so many training ones have; None: not at all."""
     if not count or trained < _LEAST_TRAINED or upper_tail(count, held_out, twins / trained) > _UNLIKELY:
         return None
-    if is_too_many(count, held_out, max(1, twins) / trained):
-        return "error"
-    return "warning" if count > _MOST_SHARE * held_out else "note"
+    is_certain = is_too_many(count, held_out, max(1, twins) / trained)
+    return "warning" if is_certain or count > _MOST_SHARE * held_out else "note"
 
 
 def _near_finding(found: NearCopies, severity: Severity, path: str, of_file: Sequence[int]) -> Finding:

@@ -11,9 +11,9 @@ from maskmill.verification.findings import Checked, Finding, finding
 _NUMBER = re.compile(r"-(\d{1,9})-of-\d+")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _KINDS = ("train", "eval")
-_OF_EXAMPLES = ("examples", "eval")
 _MOST = 2**64 - 1
 _SHOWN = 60
+_NO_COUNTS = ("random_seed", "width", "bin")
 _DO = "make the directory again, or put back the manifest that was written with it"
 
 
@@ -23,7 +23,7 @@ class ListedFile:
 
     Attributes:
       name: below the directory.
-      size, sha256: of its content; None: not said, or not as it can be.
+      size, sha256: of its content; None: not said.
       index, index_sha256: its DALI index; None: it has none.
       examples: how many it has; None: not said.
       width: of its bin; None: it is in none.
@@ -65,57 +65,20 @@ class ListedShard:
     inputs: Mapping[str, str]
 
 
-class _Entries:
-    """Reads values out of a manifest, and notes those that cannot be."""
+class _OtherEntryError(ValueError):
+    """An entry of a manifest is not as maskmill writes it: the place, what belongs there, what is there."""
 
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self.findings: list[Finding] = []
-
-    def note(self, place: str, expected: str, found: Any) -> None:
+    def __init__(self, place: str, expected: str, found: Any) -> None:
         shown = found if isinstance(found, str) else repr(found)
-        shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
-        self.findings.append(_other("manifest", self._path, place, expected, shown))
-
-    def mapping(self, value: Any, place: str) -> Mapping[str, Any]:
-        if isinstance(value, dict):
-            return value
-        self.note(place, "a mapping", value)
-        return {}
-
-    def number(self, entry: Mapping[str, Any], key: str, place: str, *, needed: bool = True) -> int | None:
-        value = entry.get(key)
-        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST:
-            return value
-        if needed or key in entry:
-            self.note(f"{key} of {place}", "a whole number", value)
-        return None
-
-    def digest(self, entry: Mapping[str, Any], key: str, place: str) -> str | None:
-        value = entry.get(key)
-        if isinstance(value, str) and _SHA256.fullmatch(value):
-            return value
-        self.note(f"{key} of {place}", "a sha256 in 64 hexadecimal digits", value)
-        return None
-
-    def name(self, entry: Mapping[str, Any], key: str, place: str) -> str | None:
-        value = entry.get(key)
-        if isinstance(value, str) and is_below(value):
-            return value
-        self.note(f"{key} of {place}", "the name of a file below the directory", value)
-        return None
+        self.place, self.expected = place, expected
+        self.found = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
 
 
-def is_below(name: str) -> bool:
-    """Whether a name is one of a file below a directory, and leads nowhere else."""
-    parts = name.split("/")
-    if "://" in name or "\0" in name or any(part in ("", ".", "..") for part in parts):
+def is_below(name: Any) -> bool:
+    """Whether something is the name of a file below a directory, and leads nowhere else."""
+    if not isinstance(name, str) or "://" in name or any(part in ("", ".", "..") for part in name.split("/")):
         return False
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    return name.isprintable()
 
 
 def read_listed(made: Mapping[str, Any], path: str) -> tuple[tuple[ListedShard, ...], Checked]:
@@ -128,120 +91,120 @@ def read_listed(made: Mapping[str, Any], path: str) -> tuple[tuple[ListedShard, 
     Returns:
       The shards whose entries can be used, in order; and the findings of "manifest" and "counts".
     """
-    entries = _Entries(path)
-    is_split = made["stage"] != "vocabulary"
     numbers: collections.Counter[str] = collections.Counter()
     shards: list[ListedShard] = []
+    findings: list[Finding] = []
+    names: collections.Counter[str] = collections.Counter()
     for place, entry in enumerate(made["shards"]):
-        shard = _read_shard(entry, f"shard {place + 1:,}", entries, numbers, made["stage"])
-        if shard is not None:
-            shards.append(shard)
-            numbers[shard.kind] += 1
-    for shard in shards:
-        for file in shard.files:
-            if file.examples == 0 and len(shard.files) > 1:
-                entries.note(f"examples of {file.name}", "1 or more (maskmill writes no file without examples)", "0")
-    for name, count in collections.Counter(file.name for shard in shards for file in shard.files).items():
-        if count > 1:
-            entries.note(name, "listed once", f"listed {count} times")
-    _read_inputs(made, shards, entries)
-    sums = list(_compare_sums(made, shards, path)) if is_split else []
-    looked_at = {"manifest": 1} | ({"counts": 1} if is_split else {})
-    return tuple(shards), Checked(findings=(*entries.findings, *sums), looked_at=looked_at)
-
-
-def _read_inputs(made: Mapping[str, Any], shards: Sequence[ListedShard], entries: _Entries) -> None:
-    """Compares the inputs of a stage with those of its shards."""
-    said: dict[str, str | None] = {}
-    for place, entry in enumerate(made["inputs"]):
-        path = entry.get("path")
-        if not isinstance(path, str):
-            entries.note(f"path of input {place + 1:,}", "the path of a file", path)
+        try:
+            shard = _read_shard(entry, f"shard {place + 1:,}", numbers, made["stage"])
+            names.update(file.name for file in shard.files)
+            twice = next((file.name for file in shard.files if names[file.name] > 1), None)
+            if twice is not None:
+                raise _OtherEntryError(twice, "listed once", f"listed {names[twice]} times")
+        except _OtherEntryError as error:
+            findings.append(_other("manifest", path, error.place, error.expected, error.found))
             continue
-        said[path] = entries.digest(entry, "sha256", f"input {place + 1:,}")
-        if made["stage"] != "eval":
-            entries.number(entry, "bytes", f"input {place + 1:,}")
-    used = dict.fromkeys((path, digest) for shard in shards for path, digest in shard.inputs.items())
-    for path, digest in used:
-        if said.get(path, "") not in (digest, None):
-            found = said.get(path, "nothing")
-            entries.note(f"the sha256 of {path} among the inputs", f"that of the shards made of it ({digest})", found)
+        shards.append(shard)
+        numbers[shard.kind] += 1
+    findings += _compare_inputs(made, shards, path)
+    is_split = made["stage"] != "vocabulary"
+    if is_split:
+        findings += (
+            _compare_picked(made, shards, path) if made["stage"] == "eval" else _compare_sums(made, shards, path)
+        )
+    return tuple(shards), Checked(findings=findings, looked_at={"manifest": 1} | ({"counts": 1} if is_split else {}))
 
 
-def _read_shard(
-    entry: Mapping[str, Any], where: str, entries: _Entries, numbers: Mapping[str, int], stage: str
-) -> ListedShard | None:
-    name = entries.name(entry, "name", where)
-    if name is None:
+def _get(entry: Mapping[str, Any], key: str, expected: str, is_right: Any, place: str, *, needed: bool = True) -> Any:
+    """A value of an entry; None if it is not there and need not be."""
+    if key not in entry and not needed:
         return None
+    value = entry.get(key)
+    if not is_right(value):
+        raise _OtherEntryError(f"{key} of {place}", expected, value)
+    return value
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST
+
+
+def _is_digest(value: Any) -> bool:
+    return isinstance(value, str) and _SHA256.fullmatch(value) is not None
+
+
+def _is_mapping(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+_WHOLE, _DIGEST, _NAME = "a whole number", "a sha256 in 64 hexadecimal digits", "the name of a file below the directory"
+
+
+def _read_shard(entry: Mapping[str, Any], where: str, numbers: Mapping[str, int], stage: str) -> ListedShard:
+    name = _get(entry, "name", _NAME, is_below, where)
     kind = ""
     if stage != "vocabulary":
-        kind = entry.get("kind", "")
-        if kind not in _KINDS:
-            entries.note(f"kind of {name}", "train or eval", kind)
-            return None
-    listed = entry.get("files", [entry])
-    if not isinstance(listed, list):
-        entries.note(f"files of {name}", "a list", listed)
-        return None
-    described = [
-        _read_file(
-            entries.mapping(file, f"an entry of files of {name}"), name, entries, needs_examples=stage in _OF_EXAMPLES
+        kind = _get(entry, "kind", "train or eval", lambda value: value in _KINDS, name)
+    files = [entry]
+    if "files" in entry:
+        files = _get(
+            entry, "files", "a list", lambda value: isinstance(value, list) and all(map(_is_mapping, value)), name
         )
-        for file in listed
-    ]
-    in_name, counts = _NUMBER.search(name), _counts(entry)
+    listed = [_read_file(file, name, needs_examples=stage in ("examples", "eval")) for file in files]
+    if len(listed) > 1 and any(file.examples == 0 for file in listed):
+        raise _OtherEntryError(f"examples of a file of {name}", "1 or more (no file without examples is written)", "0")
+    counts = {key: value for key, value in entry.items() if _is_number(value) and key not in _NO_COUNTS}
     if len(listed) == 1:
-        described = [file and dataclasses.replace(file, counts=counts) for file in described]
+        listed = [dataclasses.replace(listed[0], counts=counts)]
+    inputs = _get(entry, "inputs", "a mapping", _is_mapping, name, needed=False) or {}
+    in_name = _NUMBER.search(name)
     return ListedShard(
         name=name,
         kind=kind,
         number=numbers[kind] if in_name is None else int(in_name[1]),
         has_number=in_name is not None,
-        files=tuple(file for file in described if file is not None),
+        files=tuple(listed),
         counts=counts,
-        seed=entries.number(entry, "random_seed", name, needed=stage == "examples"),
-        inputs=_inputs(entry, name, entries),
+        seed=_get(entry, "random_seed", _WHOLE, _is_number, name, needed=stage == "examples"),
+        inputs={path: _get(inputs, path, _DIGEST, _is_digest, f"inputs of {name}") for path in inputs},
     )
 
 
-def _read_file(entry: Mapping[str, Any], shard: str, entries: _Entries, *, needs_examples: bool) -> ListedFile | None:
-    name = entries.name(entry, "name", f"a file of {shard}") if entry else None
-    if name is None:
-        return None
-    index = entries.name(entry, "index", name) if "index" in entry else None
+def _read_file(entry: Mapping[str, Any], shard: str, *, needs_examples: bool) -> ListedFile:
+    name = _get(entry, "name", _NAME, is_below, f"a file of {shard}")
+    index = _get(entry, "index", _NAME, is_below, name, needed=False)
     return ListedFile(
         name=name,
-        size=entries.number(entry, "bytes", name),
-        sha256=entries.digest(entry, "sha256", name),
+        size=_get(entry, "bytes", _WHOLE, _is_number, name),
+        sha256=_get(entry, "sha256", _DIGEST, _is_digest, name),
         index=index,
-        index_sha256=None if index is None else entries.digest(entry, "index_sha256", name),
-        examples=entries.number(entry, "examples", name, needed=needs_examples),
-        width=entries.number(entry, "width", name, needed=False),
+        index_sha256=_get(entry, "index_sha256", _DIGEST, _is_digest, name, needed=index is not None),
+        examples=_get(entry, "examples", _WHOLE, _is_number, name, needed=needs_examples),
+        width=_get(entry, "width", _WHOLE, _is_number, name, needed=False),
     )
 
 
-def _inputs(entry: Mapping[str, Any], name: str, entries: _Entries) -> Mapping[str, str]:
-    inputs = entries.mapping(entry.get("inputs", {}), f"inputs of {name}")
-    return {
-        path: digest for path in inputs if (digest := entries.digest(inputs, path, f"inputs of {name}")) is not None
+def _compare_inputs(made: Mapping[str, Any], shards: Sequence[ListedShard], path: str) -> Iterator[Finding]:
+    """Compares the inputs of a stage with those of its shards: each is one of them, and each text was used."""
+    said = {str(entry.get("path")): entry.get("sha256") for entry in made["inputs"]}
+    for used, digest in dict.fromkeys((used, digest) for shard in shards for used, digest in shard.inputs.items()):
+        if said.get(used) != digest:
+            place, expected = f"the sha256 of {used} among the inputs", f"that of the shards made of it ({digest})"
+            yield _other("manifest", path, place, expected, str(said.get(used, "nothing"))[:_SHOWN])
+    options = made["parameters"]
+    used_paths = {path for shard in shards for path in shard.inputs} | {
+        str(options.get(name)) for name in ("vocab_file", "tokenizer_file")
     }
-
-
-def _counts(entry: Mapping[str, Any]) -> dict[str, int]:
-    left_out = ("random_seed", "width", "bin")
-    return {
-        name: value
-        for name, value in entry.items()
-        if isinstance(value, int) and not isinstance(value, bool) and name not in left_out
-    }
+    for used, digest in said.items():
+        if made["stage"] == "examples" and used not in used_paths:
+            yield _other("manifest", path, f"the input {used}", "one that a shard was made of", "one of no shard")
+        if not _is_digest(digest):
+            yield _other("manifest", path, f"sha256 of the input {used}", _DIGEST, repr(digest)[:_SHOWN])
 
 
 def _compare_sums(made: Mapping[str, Any], shards: Sequence[ListedShard], path: str) -> Iterator[Finding]:
     """Compares the counts of each split with the sums over its shards."""
-    if made["stage"] == "eval":
-        yield from _compare_picked(made, shards, path)
-        return
     for kind in _KINDS:
         said = made["counts"].get(kind)
         of_kind = [shard for shard in shards if shard.kind == kind]
@@ -261,18 +224,16 @@ def _compare_sums(made: Mapping[str, Any], shards: Sequence[ListedShard], path: 
 def _compare_picked(made: Mapping[str, Any], shards: Sequence[ListedShard], path: str) -> Iterator[Finding]:
     counts = made["counts"].get("eval")
     said = counts if isinstance(counts, dict) else {}
-    wanted, available = made["parameters"].get("num_examples_to_pick"), said.get("available")
-    if isinstance(wanted, int) and isinstance(available, int):
-        least = min(wanted, available)
-        if said.get("picked") != least:
-            expected = f"{least:,} (of {available:,}, {wanted:,} wanted)"
-            yield _other("counts", path, "picked of eval", expected, repr(said.get("picked")))
     listed = [file for shard in shards for file in shard.files]
     sums = {"picked": sum(file.examples or 0 for file in listed), "bytes": sum(file.size or 0 for file in listed)}
+    wanted, available = made["parameters"].get("num_examples_to_pick"), said.get("available")
+    if isinstance(wanted, int) and isinstance(available, int) and min(wanted, available) != sums["picked"]:
+        expected = f"{min(wanted, available):,} (of {available:,}, {wanted:,} wanted)"
+        yield _other("counts", path, "the examples that were picked", expected, f"{sums['picked']:,}")
     for name, count in sums.items():
         if said.get(name) != count:
-            expected, found = f"{count:,}, the sum over the files", repr(said.get(name))[:_SHOWN]
-            yield _other("counts", path, f"{name} of eval", expected, found)
+            expected = f"{count:,}, the sum over the files"
+            yield _other("counts", path, f"{name} of eval", expected, repr(said.get(name))[:_SHOWN])
 
 
 def _other(check: str, path: str, place: str, expected: str, found: str) -> Finding:

@@ -77,6 +77,28 @@ def check_documents(target: Target, results: Sequence[PieceResult]) -> Checked:
     return Checked(findings=findings)
 
 
+@makes_check("data_set", "text")
+def check_stage_counts(target: Target, _results: Sequence[PieceResult]) -> Checked:
+    """Compares how many documents were extracted with how many there are: a shard may be lost, whatever the names."""
+    made = target.made or {}
+    counts = {step: of_step for step, of_step in made.get("counts", {}).items() if isinstance(of_step, dict)}
+    decided = made.get("decided", {})
+    sources = decided.get("sources", {}) if isinstance(decided, dict) else {}
+    extracted, path = counts.get("extract", {}).get("documents"), target.manifest_path
+    if sources:
+        taken = sum(source.get("documents", 0) for source in sources.values() if isinstance(source, dict))
+    elif isinstance(extracted, int) and made["parameters"].get("compat", "none") == "none":
+        left_out = ("extract", "over_max_documents"), ("paragraphs", "emptied_documents")
+        taken = extracted - sum(counts.get(step, {}).get(name, 0) for step, name in left_out)
+    else:
+        return Checked()
+    there = sum(counts.get(split, {}).get("documents", 0) for split in ("train", "eval"))
+    if taken == there:
+        return looked("counts")
+    what = f"{taken:,} documents were extracted, but the shards have {there:,}: one is missing or another; {_AGAIN}"
+    return looked("counts", finding("counts", path, f"{taken:,} documents", f"{there:,}", what))
+
+
 @makes_check("all")
 def check_builds(plan: VerifyPlan, _results: Sequence[PieceResult]) -> Checked:
     """Compares the inputs that a stage's manifest names with what the stages before it have made."""
@@ -97,7 +119,7 @@ def check_builds(plan: VerifyPlan, _results: Sequence[PieceResult]) -> Checked:
         if examples is not None and picked is not None:
             findings += [*_compare_options(picked, examples), *_compare_available(picked, examples)]
         if text is not None and examples is not None:
-            findings += _unused(text, examples)
+            findings += [*_unused(text, examples), *_compare_documents(text, examples)]
         if vocabulary is not None and examples is not None:
             findings += _compare_vocabulary(vocabulary, examples)
     return Checked(findings=findings, looked_at={"shard_inputs": looked_at} if looked_at else {})
@@ -188,6 +210,19 @@ def _unused(text: Target, examples: Target) -> Iterator[Finding]:
         if count > 1:
             what = f"{count} shards of examples were made of {shard.name}; {_AGAIN}"
             yield finding("shard_inputs", path, "1 shard", f"{count} shards", what)
+
+
+def _compare_documents(text: Target, examples: Target) -> Iterator[Finding]:
+    """How many documents and lines the text shards have, against what the examples that were made of them say."""
+    of_text = {files.base_name(shard.name): shard.counts for shard in text.shards}
+    for shard in examples.shards:
+        for path in shard.inputs if len(shard.inputs) == 1 else ():
+            counts = of_text.get(files.base_name(path), {})
+            for name in ("documents", "sentences"):
+                said, is_so = shard.counts.get(name), counts.get(name)
+                if None not in (said, is_so) and said != is_so:
+                    what = f"{shard.name} was made of {said:,} {name}, but its text has {is_so:,}; {_AGAIN}"
+                    yield finding("counts", examples.manifest_path, f"{is_so:,} {name}", f"{said:,}", what)
 
 
 def _compare_vocabulary(vocabulary: Target, examples: Target) -> Iterator[Finding]:

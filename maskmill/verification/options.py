@@ -26,17 +26,14 @@ class VerifyOptions:
     checks: tuple[str, ...] = option((), help="names of the checks that count, as --json has them (default: all)")
     remake: int | None = option(
         None,
-        help="how many shards to make again from their text, and compare: 0 for none (default: all where there are "
-        "less than 32 MB of text, else one)",
+        help="how many shards to make again from their text, and compare: 0 for none (default: all of less than 1 GB "
+        "of text, else so many that have as much)",
     )
     contamination: tuple[str, ...] = option(
         (), help="text files of test sets: the data must not have 13 words in a row of them"
     )
     against: str | None = option(None, help="another data set, or a file of it, that must have the same records")
     any_order: bool = option(False, help="with --against: the same records in another order are as good")
-    published: Literal["mlperf"] | None = option(
-        None, help="compare sizes and counts with those of a published data set"
-    )
     text: tuple[str, ...] = option(
         (), help="where the text shards lie now, if not where the examples were made from: files or directories"
     )
@@ -56,7 +53,6 @@ class VerifyOptions:
     random_share: float | None = option(None, help="share of them that are a random piece (with masked_lm_prob: 0.1)")
     keep_share: float | None = option(None, help="share of them that are left (with masked_lm_prob: 0.1)")
     dupe_factor: int | None = option(None, help="how often each document was used")
-    short_seq_prob: float | None = option(None, help="share of the sequences that were made shorter, as 0.1")
     objective: Objective | None = option(None, help="what is learnt (default: nsp where there are labels of pairs)")
     mask_unit: MaskUnit | None = option(None, help="what was masked together (default: not known)")
 
@@ -76,7 +72,7 @@ class VerifyOptions:
         check_at_least(1, self, "max_seq_length", "max_predictions_per_seq", "dupe_factor")
         if self.masked_lm_prob is not None and not 0 < self.masked_lm_prob <= 1:
             raise UnusableInputError(f"--masked_lm_prob must be above 0 and at most 1, not {self.masked_lm_prob}.")
-        for name in ("mask_share", "random_share", "keep_share", "short_seq_prob"):
+        for name in ("mask_share", "random_share", "keep_share"):
             value = getattr(self, name)
             if value is not None and not 0 <= value <= 1:
                 raise UnusableInputError(f"--{name} must be from 0 to 1, not {value}.")

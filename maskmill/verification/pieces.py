@@ -1,7 +1,7 @@
 """Pieces of work of a verification, and what they give. Both are small and can be pickled: a piece is one file."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -13,6 +13,7 @@ from maskmill.verification.listed_shards import ListedFile
 # text: a text shard or eval.txt. examples: a file of examples, picked ones too. shard: the files of a shard, which is
 # made again and compared. picked: a file of picked eval examples, which are picked again and compared.
 PieceKind = Literal["text", "examples", "shard", "picked"]
+FILES = ("text", "examples")  # kinds of pieces that are files
 Counts = npt.NDArray[np.int64]
 
 
@@ -25,7 +26,7 @@ class Remake:
     """What files are made again of: those of a shard of its text shard, or picked eval examples of an eval shard.
 
     Attributes:
-      inputs: the paths that they are made of, as they were found; each has the sha256 of the manifest beside it.
+      inputs: the paths that they are made of, as they were found.
       sha256: of the inputs, as the manifest has them.
       options: those that they were made with, and what was decided where they leave it open; not of picked examples.
       vocabulary: the path of the vocabulary, as it was found; None: not needed. is_tokenizer: whether that is a
@@ -95,16 +96,10 @@ class RowStatistics:
       masks: int64[predictions + 1], rows by their number of masks.
       second_label: sequences (one a row, unless they are packed) whose next_sentence_label is 1.
       piece_counts: int64[vocabulary], how often each id is there, masks undone.
-      sketch: uint64[up to 1,024], the smallest hashes of openings (the 16 pieces behind [CLS], or behind a [SEP] within
-        a row), masks undone, ascending and each once: two files share as large a part of these as of their openings.
       sequences: how many; more than rows where these are packed.
-      part_pieces: int64[2, 2], of pairs: by label, the pieces of all first and of all second parts.
-      half_masks: int64[2, 2], masks in the first half of their row, and in its second and third quarter; and as many as
-        there are by chance, in 2**-20.
-      continued: int64[2], masked pieces that go on a word, and those of them whose neighbour in front is masked, too.
+      halves: float64[2, 2], masks in the first half of their row, and in its second and third quarter; and as many as
+        there are by chance.
       redrawn: int64[16], random pieces at masked places, by their part of the vocabulary.
-      openings: int64[2], texts behind [CLS] and [SEP], and those that start with what ends a sentence.
-      order: int64[3], of every second row and the one in front: how often it is longer, shorter, and as long.
     """
 
     rows: int
@@ -117,14 +112,24 @@ class RowStatistics:
     masks: Counts
     second_label: int
     piece_counts: Counts
-    sketch: npt.NDArray[np.uint64]
     sequences: int = 0
-    part_pieces: Counts = _zeros(2, 2)
-    half_masks: Counts = _zeros(2, 2)
-    continued: Counts = _zeros(2)
+    halves: npt.NDArray[np.float64] = dataclasses.field(default_factory=lambda: np.zeros((2, 2)))
     redrawn: Counts = _zeros(16)
-    openings: Counts = _zeros(2)
-    order: Counts = _zeros(3)
+
+
+def add_statistics(parts: Sequence[RowStatistics]) -> RowStatistics:
+    """The sum of statistics, of which there is at least one; arrays of different lengths are filled up with 0."""
+    fields = [field.name for field in dataclasses.fields(RowStatistics)]
+    return RowStatistics(**{name: _added([getattr(part, name) for part in parts]) for name in fields})
+
+
+def _added(values: Sequence[Any]) -> Any:
+    if isinstance(values[0], int):
+        return sum(values)
+    total = np.zeros([max(sizes) for sizes in zip(*(v.shape for v in values), strict=True)], values[0].dtype)
+    for array in values:
+        total[tuple(slice(size) for size in array.shape)] += array
+    return total
 
 
 @dataclasses.dataclass(kw_only=True)
@@ -134,13 +139,16 @@ class TextStatistics:
     Attributes:
       documents, lines, characters, words, size: counts; size in bytes.
       document_lines: int64[64], documents by the logarithm (base 2) of their lines.
+      line_lengths: int64[64], lines by the logarithm of their characters, in quarters.
       repeated_lines: the lines of ten words and more that are there most often: [(count, beginning of the line)].
-      replaced, garbled: characters U+FFFD, and what UTF-8 becomes that is read as Latin-1. markup: marks of wikitext
-        and HTML.
-      letters, capitals: at the beginnings of documents.
-      longest_characters: of a line. unended: int64[1024], lines by their characters that end within a sentence;
-        longer lines are not counted. unbroken: long lines of ASCII without a space. doubled: lines that
-        are the same as the one before.
+      shared_lines: the longer lines that most documents have: [(documents, beginning of the line)].
+      markup: marks of wikitext, HTML and TeX, and entities.
+      marked: documents with a mark, by its kind (text_checks.MARKS).
+      replaced: characters U+FFFD. garbled: what UTF-8 becomes if it is read as Latin-1.
+      cut: lines that are as long as the longest, and end within a sentence. longest: characters of that.
+      unbroken: long lines of ASCII without a space. doubled: lines that are the same as the one before.
+      own: bytes of text that a document has before. twofold: documents of which at least a third is such.
+        first_twofold: the number of the first of these, from 1; 0: there is none.
       bytes: int64[256], how often each byte is there.
     """
 
@@ -150,16 +158,20 @@ class TextStatistics:
     words: int = 0
     size: int = 0
     document_lines: Counts = _zeros(64)
+    line_lengths: Counts = _zeros(64)
     repeated_lines: tuple[tuple[int, str], ...] = ()
+    shared_lines: tuple[tuple[int, str], ...] = ()
+    markup: int = 0
+    marked: Mapping[str, int] = dataclasses.field(default_factory=dict)
     replaced: int = 0
     garbled: int = 0
-    markup: int = 0
-    letters: int = 0
-    capitals: int = 0
+    cut: int = 0
+    longest: int = 0
     unbroken: int = 0
     doubled: int = 0
-    longest_characters: int = 0
-    unended: Counts = _zeros(1024)
+    own: int = 0
+    twofold: int = 0
+    first_twofold: int = 0
     bytes: Counts = _zeros(256)
 
     @property
@@ -177,10 +189,11 @@ class PieceResult(Checked):
       counts: what was counted, by the names of the manifest's counts of a shard (examples, documents, sentences …).
       size, sha256: of the file as it is; None if it cannot be read.
       rows: of examples. text: of text.
-      hashes: files in the scratch directory, by what they hold: "rows", "documents" and "near_copies", tables
+      hashes: files in the scratch directory, by what they hold: "rows", "documents" and "passages", tables
         (scratch.py), and "md5", a line for each article of eval text.
       starts: int64[records + 1], where each record of a TFRecord starts, unpacked, and where the last one ends; None of
         other formats and damaged files, and once the piece is done.
+      is_remade: of a shard, and of a file of one: whether it was made again, and is equal; None: it was not.
     """
 
     piece: Piece
@@ -191,6 +204,7 @@ class PieceResult(Checked):
     text: TextStatistics | None = None
     hashes: Mapping[str, str] = dataclasses.field(default_factory=dict)
     starts: Counts | None = None
+    is_remade: bool | None = None
 
     def plus(self, part: Checked) -> "PieceResult":
         """This and what one more check of the same piece gave."""

@@ -5,6 +5,7 @@ So are picked eval examples: they are picked again of the eval shards.
 
 import contextlib
 import dataclasses
+import hashlib
 import itertools
 import os
 import tempfile
@@ -33,7 +34,7 @@ from maskmill.tokenization.tokenized_text import LoadedTokenizer
 from maskmill.verification.findings import Checked, Finding, finding, joined, looked, makes_check, skipped
 from maskmill.verification.listed_shards import ListedFile, ListedShard
 from maskmill.verification.options import VerifyOptions
-from maskmill.verification.pieces import Piece, PieceKind, Remake
+from maskmill.verification.pieces import Piece, PieceKind, PieceResult, Remake
 from maskmill.verification.row_checks import hash_rows
 from maskmill.verification.row_rules import (
     KnownPieces,
@@ -47,8 +48,8 @@ from maskmill.verification.row_rules import (
 from maskmill.verification.verify_targets import Target
 
 _PICK = "pick them again, with `maskmill pick-eval` or the command that made the directory"
-# With less text than this all shards are made again.
-_LITTLE_TEXT = 32 << 20
+_MOST_TEXT = 1 << 30  # bytes of the text of which shards are made again
+_SAME_BYTES = ("tfrecord", "mds")  # formats of which another version of a library packs nothing otherwise
 _TEXT, _EXAMPLES = "text", "examples"  # folders of a build
 _OTHER_VERSION = "another version of maskmill made it"
 
@@ -67,7 +68,7 @@ class _Difference:
 def check_shard(piece: Piece, ranges: ByteRanges) -> Checked:
     """Makes the shard of a piece again, and compares its files with those that are there, by the manifest.
 
-    Files of other bytes with the same rows are the same: another version of zlib packs them otherwise.
+    Packed files of other bytes with the same rows are the same: another version of a library packs them otherwise.
     """
     remake = piece.remake
     if remake is None:
@@ -133,12 +134,15 @@ def _compare(piece: Piece, remake: Remake, made: list[ExampleFile], rules: RowRu
     if len(made) != len(remake.files):
         difference = _Difference(None, f"{len(made):,} files", f"{len(remake.files):,}")
         return looked("seed", _finding(piece.path, remake, difference))
+    is_packed = remake.format not in _SAME_BYTES or bool(remake.options.get("packed"))
     for file, path, digest in zip(made, remake.files, remake.digests, strict=True):
         if file.sha256 != digest:
             found = _difference(file, path, remake.inputs[0], rules, ranges)
+            if found is None and not is_packed:
+                found = _Difference(None, "the same bytes", "the same rows in other bytes")
             if found is not None:
                 return looked("seed", _finding(path, remake, found))
-    return looked("seed")
+    return PieceResult(piece=piece, looked_at={"seed": 1}, is_remade=True)
 
 
 def _difference(made: ExampleFile, path: str, text: str, rules: RowRules, ranges: ByteRanges) -> _Difference | None:
@@ -148,7 +152,7 @@ def _difference(made: ExampleFile, path: str, text: str, rules: RowRules, ranges
         file = DataFile(
             path=name, samples=made.examples, size=None, sha256=None, index=None, width=made.width, text=text
         )
-        return hash_rows(rules_of_file(rules, file), name, source)
+        return hash_rows(rules_of_file(rules, file), source)
 
     _, expected = hashes(made.path, LocalRanges())
     numbers, found = hashes(path, ranges)
@@ -167,18 +171,16 @@ def _difference(made: ExampleFile, path: str, text: str, rules: RowRules, ranges
 
 def _cause(expected: npt.NDArray[np.uint64], found: npt.NDArray[np.uint64]) -> str:
     """What happened to a file, as far as the hashes of its rows tell (`hash_rows`): of the text, and of whole rows."""
-    here, there = np.sort(found[:, 1]), np.sort(expected[:, 1])
-    if np.array_equal(here, there):
-        return "the same records stand in another order"
-    missing = len(there) - int(np.isin(there, here).sum())
-    if np.isin(here, there).all():
-        return f"{missing:,} of {len(there):,} records are missing"
-    share = float(np.isin(found[:, 0], expected[:, 0]).mean()) if len(found) else 0.0
-    if share == 1.0:
+    is_there, is_text = np.isin(expected[:, 1], found[:, 1]), np.isin(found[:, 0], expected[:, 0])
+    if is_there.all():
+        return "the same records stand in another order" if len(found) == len(expected) else "records were added"
+    if np.isin(found[:, 1], expected[:, 1]).all():
+        return f"{int((~is_there).sum()):,} of {len(expected):,} records are missing"
+    if is_text.all():
         return "the text is the same, and other places of it are masked"
-    if not share:
+    if not is_text.any():
         return "no record has text of this shard: it is of another text or vocabulary, or its ids were changed"
-    return f"{share:.1%} of its records have text of this shard"
+    return f"{is_text.mean():.1%} of its records have text of this shard"
 
 
 def _finding(path: str, remake: Remake, difference: _Difference) -> Finding:
@@ -266,10 +268,11 @@ def _shard_pieces(target: Target, options: VerifyOptions, scratch: str) -> tuple
         return [], joined([seeds, skipped("the vocabulary is not there", "seed")])
     pieces: list[Piece] = []
     missing: list[str] = []
-    wanted = _how_many(shards, options)
-    # In an order that depends on their content alone, as good as random.
-    for shard in sorted(shards, key=lambda shard: [file.sha256 or "" for file in shard.files]):
-        if len(pieces) == wanted:
+    left = _MOST_TEXT
+    # In an order that depends on their names alone, as good as random.
+    for shard in sorted(shards, key=lambda shard: hashlib.sha256(shard.name.encode()).digest()):
+        left -= shard.counts.get("text_bytes", _MOST_TEXT)
+        if len(pieces) == options.remake or (options.remake is None and pieces and left < 0):
             break
         found = text_of_shard(shard, target, options)
         if found is None:
@@ -277,7 +280,7 @@ def _shard_pieces(target: Target, options: VerifyOptions, scratch: str) -> tuple
             continue
         pieces.append(_shard_piece(target, shard, found, scratch))
     why = Checked()
-    if missing and len(pieces) < wanted:
+    if missing:
         more = f" and {len(missing) - 1:,} more" if missing[1:] else ""
         why = skipped(f"the text is not there, or has changed: {missing[0]}{more}", "seed")
     elif len(pieces) < len(shards):
@@ -287,12 +290,6 @@ def _shard_pieces(target: Target, options: VerifyOptions, scratch: str) -> tuple
 
 def _is_of_this_version(made: Mapping[str, Any]) -> bool:
     return manifest.format_version(made, "examples") == completions.FORMAT_VERSIONS["examples"]
-
-
-def _how_many(shards: Sequence[ListedShard], options: VerifyOptions) -> int:
-    if options.remake is not None:
-        return min(options.remake, len(shards))
-    return len(shards) if sum(shard.counts.get("text_bytes", _LITTLE_TEXT) for shard in shards) < _LITTLE_TEXT else 1
 
 
 def _check_seeds(target: Target, shards: Sequence[ListedShard]) -> Checked:

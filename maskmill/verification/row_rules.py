@@ -1,7 +1,6 @@
 """How rows must look: what the manifest of a data set says, or what a user says of files without one."""
 
 import dataclasses
-import string
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -19,8 +18,7 @@ from maskmill.reading.read_columns import RowLimits, SchemaColumn, columns_of_ex
 from maskmill.records.features import OF_MASKS
 from maskmill.records.options import FormatOptions
 from maskmill.records.plan import ExamplesPlan
-from maskmill.tokenization.vocabulary import DuplicatePieces, Vocabulary
-from maskmill.verification.kernels.row_checking import ALONE, CLOSES, CONTINUES
+from maskmill.tokenization.vocabulary import Vocabulary
 from maskmill.verification.options import VerifyOptions
 
 _Options = TypeVar("_Options", MaskingOptions, ObjectiveOptions, FormatOptions)
@@ -28,11 +26,7 @@ _PAIR = 2
 _MOST_SEGMENTS = 256
 _MOST_WIDTH = 1 << 20  # of rows without a manifest; a first record of more pieces is damaged
 _BERT_SHARES = {"mask_share": 0.8, "random_share": 0.1, "keep_share": 0.1}
-_SENTENCE_ENDS = frozenset(".!?。！？।؟۔።")
-_OF_MASKING = (
-    *("masked_lm_prob", "short_seq_prob", "dupe_factor"),
-    *("max_seq_length", "max_predictions_per_seq"),
-)
+_OF_MASKING = (*("masked_lm_prob", "dupe_factor", "max_seq_length", "max_predictions_per_seq"),)
 _PIECES = ("input_ids", "input_word_ids")
 _HINTS = {
     "compat": str,
@@ -53,10 +47,9 @@ class RowRules:
       objective: "nsp", "sop", "mlm" or "blocks".
       is_packed, is_dynamic: whether rows have several sequences; whether the reader draws the masks.
       mask_unit: "piece", "whole_word", "whole_entity" …, as the options name it.
-      masked_lm_prob, mask_share, keep_share, random_share, short_seq_prob: as the options have them.
+      masked_lm_prob, mask_share, keep_share, random_share: as the options have them.
       max_seq_length, max_predictions_per_seq, dupe_factor: as the options have them.
-      piece_kinds: uint8[vocabulary], what each piece is: bits of CONTINUES, ALONE, CLOSES of kernels/row_checking.py.
-      continues_word: whether it says which pieces go on a word.
+      continues: bool[vocabulary], which pieces go on a word; None: it does not say that of any.
       drawn_from: int32[pieces], the ids that random pieces are drawn from.
       is_exact: whether the number of masks of a row follows from its length (BERT's way), or is only bounded by it.
       separators: what stands between documents within a sequence of mlm or blocks: "none", "sep" (a [SEP]) or "recipe"
@@ -65,8 +58,7 @@ class RowRules:
       never_in_text: which of the special ids ("cls_id", "sep_id", "mask_id", "pad_id") no text gives: all but "pad_id"
         of a vocab.txt, "pad_id" too where that piece is in brackets; none of a tokenizer.json, which finds its special
         tokens in the text.
-      vocabulary_file: the path of the vocabulary, as it was found; is_tokenizer: whether that is a tokenizer.json.
-      duplicates: Vocabulary.duplicates.
+      is_tokenizer: whether the vocabulary is a tokenizer.json.
     """
 
     data_set: DataSet
@@ -78,20 +70,16 @@ class RowRules:
     mask_share: float | None = None
     keep_share: float | None = None
     random_share: float | None = None
-    short_seq_prob: float | None = None
     max_seq_length: int | None = None
     max_predictions_per_seq: int | None = None
     dupe_factor: int | None = None
-    piece_kinds: npt.NDArray[np.uint8] | None = dataclasses.field(default=None, compare=False)
-    continues_word: bool = False
+    continues: npt.NDArray[np.bool_] | None = dataclasses.field(default=None, compare=False)
     drawn_from: npt.NDArray[np.int32] | None = dataclasses.field(default=None, compare=False)
     is_exact: bool = False
     separators: str | None = None
     bins: int | None = None
     never_in_text: tuple[str, ...] = ()
-    vocabulary_file: str | None = None
     is_tokenizer: bool = False
-    duplicates: DuplicatePieces = "last"
 
 
 def options_from(kind: type[_Options], parameters: Mapping[str, Any]) -> _Options:
@@ -134,10 +122,6 @@ def plan_of(made: Mapping[str, Any]) -> ExamplesPlan:
       UnusableInputError: an option is not as it can be.
     """
     options = parameters_of(made)
-    if "examples" in made:  # of picked ones; earlier versions did not say there which columns they have
-        columns = [entry.get("name") for entry in made.get("schema") or () if isinstance(entry, dict)]
-        options.setdefault("special_tokens_mask", "special_tokens_mask" in columns)
-        options.setdefault("feature_names", "v2" if "input_word_ids" in columns else "google")
     return ExamplesPlan(
         masking=options_from(MaskingOptions, options),
         objective=options_from(ObjectiveOptions, options),
@@ -208,13 +192,10 @@ def rules_of_plan(plan: ExamplesPlan, entries: Sequence[Mapping[str, Any]], know
 def _of_vocabulary(known: KnownPieces) -> dict[str, Any]:
     """The fields of RowRules that a vocabulary decides."""
     return {
-        "piece_kinds": _piece_kinds(known),
-        "continues_word": known.vocabulary is not None and known.vocabulary.marks_words,
+        "continues": None if known.vocabulary is None else _continues(known.vocabulary),
         "drawn_from": None if known.vocabulary is None else known.vocabulary.ids,
         "never_in_text": _never_in_text(known),
-        "vocabulary_file": known.path,
         "is_tokenizer": known.path is not None and known.is_tokenizer,
-        "duplicates": "last" if known.vocabulary is None else known.vocabulary.duplicates,
     }
 
 
@@ -256,7 +237,6 @@ def rules_of_records(
         mask_unit=options.mask_unit,
         masked_lm_prob=options.masked_lm_prob,
         **_shares(options),
-        short_seq_prob=options.short_seq_prob,
         max_seq_length=width,
         max_predictions_per_seq=next((c.width for c in columns if c.feature == "masked_lm_positions"), None),
         dupe_factor=options.dupe_factor,
@@ -300,18 +280,9 @@ def _never_in_text(known: KnownPieces) -> tuple[str, ...]:
     return ("cls_id", "sep_id", "mask_id", *(["pad_id"] if brackets else []))
 
 
-def _piece_kinds(known: KnownPieces) -> npt.NDArray[np.uint8] | None:
-    """RowRules.piece_kinds. Text is cut at ASCII's punctuation before pieces are looked up in a vocab.txt."""
-    vocabulary = known.vocabulary
-    if vocabulary is None:
-        return None
-    kinds = np.zeros(vocabulary.size, np.uint8)
-    is_cut = vocabulary.marks_words and not known.is_tokenizer
-    alone = {"[UNK]", *string.punctuation} if is_cut else set()
-    kinds[vocabulary.ids] = [
-        ALONE * (piece in alone) + CLOSES * (piece in _SENTENCE_ENDS) for piece in vocabulary.pieces
-    ]
-    return kinds + CONTINUES * piece_continuations(vocabulary)
+def _continues(vocabulary: Vocabulary) -> npt.NDArray[np.bool_] | None:
+    """RowRules.continues."""
+    return piece_continuations(vocabulary).astype(np.bool_) if vocabulary.marks_words else None
 
 
 def _data_set(path: str, format: str, columns: tuple[ReadColumn, ...], width: int, known: KnownPieces) -> DataSet:

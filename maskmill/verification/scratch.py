@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from maskmill.storage import files
-from maskmill.verification.pieces import Piece
+from maskmill.verification.pieces import Piece, PieceResult
 
 _BUCKETS = 256
 _BUCKET_SHIFT = np.uint64(56)
@@ -20,33 +20,26 @@ _HEAD = 1 + _BUCKETS + 1  # words
 _WORD = 8  # bytes
 _TYPE = np.dtype("<u8")
 
-# The last column of each table.
-_WAYS_BITS, _LENGTH_BITS = 6, 10
-_WAYS_STEP = 4
-_MOST_WAYS = (1 << _WAYS_BITS) - 1
-MOST_LENGTH = (1 << _LENGTH_BITS) - 1
-NUMBER_SHIFT = _WAYS_BITS + _LENGTH_BITS
-
 Table = npt.NDArray[np.uint64]
 
 
-def write_table(piece: Piece, what: str, table: Table) -> str | None:
-    """Sorts the rows of a table by the hashes in its first column, and writes them to the scratch directory.
+def write_table(piece: Piece, what: str, columns: Sequence[npt.ArrayLike]) -> dict[str, str]:
+    """Writes a table of a piece to the scratch directory, in the order of the hashes in its first column.
 
     Args:
       piece: of which the table is.
-      what: "rows" or "documents".
-      table: uint64[rows, columns].
+      what: "rows", "documents" or "passages".
+      columns: the same number of values in each, which uint64 can have.
 
     Returns:
-      The path of the file; None if there is no scratch directory.
+      The path of the file by `what`; nothing if there is no scratch directory.
     """
     if piece.scratch is None:
-        return None
+        return {}
     name = hashlib.sha256(f"{piece.directory}\0{piece.path}".encode()).hexdigest()[:32]
     path = files.join(piece.scratch, f"{name}.{what}")
-    write_rows(path, table)
-    return path
+    write_rows(path, np.stack([np.asarray(column).astype(np.uint64) for column in columns], axis=1))
+    return {what: path}
 
 
 def write_rows(path: str, table: Table) -> None:
@@ -57,39 +50,27 @@ def write_rows(path: str, table: Table) -> None:
     files.write_bytes(path, head.tobytes() + ordered.astype(_TYPE).tobytes())
 
 
-def pack_row(numbers: Table, lengths: npt.NDArray[np.int64], bits: npt.NDArray[np.int64]) -> Table:
-    """uint64[rows]: the last column of each table.
-
-    Args:
-      numbers: uint64[rows], the records' numbers in their file, from 1.
-      lengths: int64[rows], pieces of text, or words of a document; more than MOST_LENGTH count as that.
-      bits: int64[rows], the logarithm (base 2) of how many ways there are to mask the row, else 0.
-    """
-    length = np.minimum(lengths, MOST_LENGTH).astype(np.uint64) << np.uint64(_WAYS_BITS)
-    packed = (
-        numbers.astype(np.uint64) << np.uint64(NUMBER_SHIFT)
-        | length
-        | np.minimum(bits // _WAYS_STEP, _MOST_WAYS).astype(np.uint64)
-    )
-    return packed.astype(np.uint64)
-
-
-def unpack_row(packed: Table) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """What `pack_row` packed: numbers, lengths, and bits in steps of four."""
-    numbers = (packed >> np.uint64(NUMBER_SHIFT)).astype(np.int64)
-    lengths = (packed >> np.uint64(_WAYS_BITS) & np.uint64(MOST_LENGTH)).astype(np.int64)
-    return numbers, lengths, (packed & np.uint64(_MOST_WAYS)).astype(np.int64) * _WAYS_STEP
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Merged:
     """Rows of several tables, in the order of their hashes; rows of equal hashes are always in one of these.
 
-    table: uint64[rows, columns]. owner: int64[rows], the place of each row's table.
+    table: uint64[rows, columns]. owner: int64[rows], the place of each row's table. starts, counts: int64[runs], where
+    the rows of each hash start, and how many they are.
     """
 
     table: Table
     owner: npt.NDArray[np.int64]
+    starts: npt.NDArray[np.int64]
+    counts: npt.NDArray[np.int64]
+
+    def column(self, number: int) -> npt.NDArray[np.int64]:
+        """A column of numbers."""
+        return self.table[:, number].astype(np.int64)
+
+
+def merge(results: Sequence[PieceResult], what: str) -> Iterator[Merged]:
+    """Merges the tables of results, each of which has one."""
+    return merge_tables([result.hashes[what] for result in results])
 
 
 def merge_tables(paths: Sequence[str], most_rows: int = 1 << 22) -> Iterator[Merged]:
@@ -109,7 +90,9 @@ def merge_tables(paths: Sequence[str], most_rows: int = 1 << 22) -> Iterator[Mer
         if len(table):
             owner = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
             order = np.argsort(table[:, 0], kind="stable")
-            yield Merged(table=table[order], owner=owner[order])
+            table = table[order]
+            starts, counts = runs_of(table[:, 0])
+            yield Merged(table=table, owner=owner[order], starts=starts, counts=counts)
 
 
 def _read_rows(path: str, head: npt.NDArray[np.int64], first: int, last: int) -> Table:

@@ -77,11 +77,12 @@ class Target:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class VerifyPlan:
-    """What is to be verified. scratch: a directory that all workers reach, of this run alone."""
+    """What is to be verified, against what it is compared, and a directory of this run that all workers reach."""
 
     targets: tuple[Target, ...]
     options: VerifyOptions
     scratch: str
+    against: tuple[Target, ...] = ()
 
     @property
     def pieces(self) -> list[Piece]:

@@ -28,13 +28,12 @@ from maskmill.verification.findings import (
     skipped,
 )
 from maskmill.verification.options import VerifyOptions
-from maskmill.verification.pieces import Piece, PieceResult
+from maskmill.verification.pieces import FILES, Piece, PieceResult
 from maskmill.verification.verify_plan import plan
 from maskmill.verification.verify_targets import Target, VerifyPlan, find_targets
 
 NOTHING_THERE = "there is nothing to look at"
 _TOKEN_BYTES = 8
-_FILES = ("text", "examples")  # kinds of pieces that are files
 
 
 @checked
@@ -109,7 +108,7 @@ def verify_piece(piece: Piece) -> PieceResult:
     """
     with contextlib.ExitStack() as opened:
         ranges: ByteRanges = opened.enter_context(contextlib.closing(open_ranges(piece.path, cache_bytes=0)))
-        if piece.kind not in _FILES:
+        if piece.kind not in FILES:
             return _with_all_checks(PieceResult(piece=piece), ranges)
         if not files.is_local(piece.path):
             ranges = opened.enter_context(contextlib.closing(CopiedFile(piece.path, ranges)))
@@ -152,7 +151,7 @@ def conclude(plan: VerifyPlan, results: Sequence[PieceResult]) -> Verification:
       results: of all pieces, in any order.
     """
     places = {(piece.kind, piece.path): place for place, piece in enumerate(plan.pieces)}
-    ordered = sorted(results, key=lambda result: places[result.piece.kind, result.piece.path])
+    ordered = _with_remade(sorted(results, key=lambda result: places[result.piece.kind, result.piece.path]))
     parts = [*(target.checked for target in plan.targets), *ordered]
     for target in plan.targets:
         of_target = results_of(target, ordered)
@@ -173,9 +172,16 @@ def conclude(plan: VerifyPlan, results: Sequence[PieceResult]) -> Verification:
     )
 
 
+def _with_remade(results: Sequence[PieceResult]) -> list[PieceResult]:
+    """Results that say of each file whether its shard was made again, and is equal: nothing is left to guess of it."""
+    remakes = [result.piece.remake for result in results if result.is_remade and result.piece.remake is not None]
+    equal = {pair for remake in remakes for pair in zip(remake.files, remake.digests, strict=True)}
+    return [dataclasses.replace(r, is_remade=True) if (r.piece.path, r.sha256) in equal else r for r in results]
+
+
 def results_of(target: Target, results: Sequence[PieceResult]) -> list[PieceResult]:
     """What the files of a target gave."""
-    places = {(piece.kind, piece.path) for piece in target.pieces if piece.kind in _FILES}
+    places = {(piece.kind, piece.path) for piece in target.pieces if piece.kind in FILES}
     return [result for result in results if (result.piece.kind, result.piece.path) in places]
 
 

@@ -110,7 +110,8 @@ def collect(
     from pipelines.verifying import verify
 
     is_local_runner = all(argument.startswith("--direct_") for argument in beam_arguments)
-    options = VerifyOptions(shards=shards or None)
+    # The build has just made all shards; one is made again.
+    options = VerifyOptions(shards=shards or None, remake=1)
     verification = verify.verify([path], options, beam_arguments if is_local_runner else ())
     found = facts.collect(path, verification=verification, shards=shards, stages=stages)
     return found, verification

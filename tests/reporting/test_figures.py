@@ -99,7 +99,6 @@ def _result(rows: list[list[int]], width: int, vocabulary: int) -> PieceResult:
         masks=np.bincount(masked.sum(axis=1), minlength=width + 1),
         second_label=0,
         piece_counts=np.bincount([id for row in rows for id in row], minlength=vocabulary),
-        sketch=np.zeros(0, np.uint64),
     )
     piece = Piece(kind="examples", path="f", split="train", shard=0, directory="d", expected=ListedFile())
     return PieceResult(piece=piece, rows=statistics)

@@ -245,9 +245,7 @@ def bit_in_parquet(scene: Scene) -> None:
     flip(scene.file, scene.file.stat().st_size // 2)
 
 
-@damage(
-    "a bit of the file's metadata is flipped", builds=("parquet",), found="sha256 size", again="framing schema crc seed"
-)
+@damage("a bit of the file's metadata is flipped", builds=("parquet",), found="sha256 size", again="")
 def bit_in_parquet_footer(scene: Scene) -> None:
     content = scene.file.read_bytes()
     flip(scene.file, len(content) - 8 - struct.unpack("<I", content[-8:-4])[0] // 2)
@@ -300,13 +298,13 @@ def cut_in_a_record(scene: Scene) -> None:
     change_bytes(scene.file, lambda content: content.__delitem__(slice(size * 2 // 3 + 5, size)))
 
 
-@damage("the file is cut behind a record", found="size", again="seed text_used")
+@damage("the file is cut behind a record", found="size", again="seed")
 def cut_behind_a_record(scene: Scene) -> None:
     at = frames(scene.file)[300][0]
     change_bytes(scene.file, lambda content: content.__delitem__(slice(at, len(content))))
 
 
-@damage("the file is empty", builds=ALL, found="size", again="framing missing counts shard_size text_used seed")
+@damage("the file is empty", builds=ALL, found="size", again="framing missing counts seed")
 def empty_file(scene: Scene) -> None:
     scene.file.write_bytes(b"")
 
@@ -361,12 +359,12 @@ def gzip_of_damaged_records(scene: Scene) -> None:
 # Whole shards.
 
 
-@damage("a shard is missing", builds=ALL, found="missing", again="missing shard_inputs text_used")
+@damage("a shard is missing", builds=ALL, found="missing", again="missing shard_inputs foreign seed")
 def missing_shard(scene: Scene) -> None:
     scene.file.unlink()
 
 
-@damage("two shards are swapped", builds=ALL, found="sha256 size", again="seed text_used shard_inputs")
+@damage("two shards are swapped", builds=ALL, found="sha256 size", again="seed shard_inputs")
 def swapped_shards(scene: Scene) -> None:
     other = next(path for path in scene.files() if path.name == scene.file.name.replace("part-00001", "part-00002"))
     mine, theirs = scene.file.read_bytes(), other.read_bytes()
@@ -374,7 +372,7 @@ def swapped_shards(scene: Scene) -> None:
     other.write_bytes(mine)
 
 
-@damage("a shard is a copy of another one", builds=ALL, found="sha256 size", again="similar_shards repeated_records")
+@damage("a shard is a copy of another one", builds=ALL, found="sha256 size", again="repeated_records")
 def copied_shard(scene: Scene) -> None:
     other = next(path for path in scene.files() if path.name == scene.file.name.replace("part-00001", "part-00002"))
     scene.file.write_bytes(other.read_bytes())
@@ -384,7 +382,7 @@ def copied_shard(scene: Scene) -> None:
     "nine in ten rows of a shard are those of another one",
     builds=(*PAIRS, "packed"),
     found="sha256 size",
-    again="similar_shards repeated_records",
+    again="repeated_records",
 )
 def similar_shard(scene: Scene) -> None:
     other = next(path for path in scene.files() if path.name == scene.file.name.replace("part-00001", "part-00002"))
@@ -401,7 +399,7 @@ def renamed_shard(scene: Scene) -> None:
     "a shard of another build lies among the files",
     builds=PAIRS,
     found="foreign",
-    again="foreign missing similar_shards repeated_records",
+    again="foreign missing repeated_records",
 )
 def foreign_shard(scene: Scene) -> None:
     name = scene.file.name
@@ -428,7 +426,7 @@ def another_seed_everywhere(scene: Scene) -> None:
     scene.remake_all(random_seed=99)
 
 
-@damage("a shard has a twentieth of its text", builds=PAIRS, found="sha256 size", again="shard_size")
+@damage("a shard has a twentieth of its text", builds=PAIRS, found="sha256 size", again="counts")
 def tiny_shard(scene: Scene) -> None:
     lines = scene.text.read_bytes().split(b"\n")
     scene.text.write_bytes(b"\n".join(lines[: len(lines) // 20]) + b"\n\n")
@@ -458,15 +456,13 @@ def row_missing(scene: Scene) -> None:
     "documents were used six times, not twice",
     builds=PAIRS,
     found="sha256 size",
-    again="repeated_examples text_used seed",
+    again="seed",
 )
 def more_dupes(scene: Scene) -> None:
     scene.remake_all(dupe_factor=6)
 
 
-@damage(
-    "a text is used by two shards", builds=PAIRS, found="sha256 size", again="similar_shards repeated_examples seed"
-)
+@damage("a text is used by two shards", builds=PAIRS, found="sha256 size", again="seed")
 def text_used_twice(scene: Scene) -> None:
     (other,) = (scene.root / "text").glob("part-00002-of-*")
     scene.remake(text=Path(shutil.copyfile(other, scene.scratch / scene.text.name)))
@@ -829,12 +825,12 @@ def goes_on(piece: int) -> bool:
     return PIECES[int(piece)].startswith("##")
 
 
-@damage("only the first places of rows are masked", builds=STORED, found="sha256 size", again="mask_share")
+@damage("only the first places of rows are masked", builds=STORED, found="sha256 size", again="mask_share seed")
 def masks_at_the_start(scene: Scene) -> None:
     mask_elsewhere(scene, lambda row, free, count: scene.chance.sample(free[:19], min(count, len(free[:19]))))
 
 
-@damage("only the middle of rows is masked", builds=STORED, found="sha256 size", again="mask_share")
+@damage("only the middle of rows is masked", builds=STORED, found="sha256 size", again="mask_share seed")
 def masks_in_the_middle(scene: Scene) -> None:
     def choose(row: Row, free: list[int], count: int) -> list[int]:
         middle = free[len(free) // 4 : len(free) - len(free) // 4]
@@ -843,7 +839,7 @@ def masks_in_the_middle(scene: Scene) -> None:
     mask_elsewhere(scene, choose)
 
 
-@damage("no piece that goes on a word is masked", builds=PAIRS, found="sha256 size", again="mask_share")
+@damage("no piece that goes on a word is masked", builds=PAIRS, found="sha256 size", again="seed")
 def no_parts_of_words_masked(scene: Scene) -> None:
     def choose(row: Row, free: list[int], count: int) -> list[int]:
         starts = [n for n in free if not goes_on(row["input_ids"][n])]
@@ -852,7 +848,7 @@ def no_parts_of_words_masked(scene: Scene) -> None:
     mask_elsewhere(scene, choose)
 
 
-@damage("random pieces have ids from 1 to 98 only", builds=STORED, found="sha256 size", again="mask_share")
+@damage("random pieces have ids from 1 to 98 only", builds=STORED, found="sha256 size", again="mask_share seed")
 def few_random_pieces(scene: Scene) -> None:
     def change(row: Row) -> None:
         pieces = original(row)
@@ -864,7 +860,7 @@ def few_random_pieces(scene: Scene) -> None:
         scene.edit(change, every=1, path=path)
 
 
-@damage("rows stand by their length", builds=PAIRS, found="sha256 size", again="row_order")
+@damage("rows stand by their length", builds=PAIRS, found="sha256 size", again="seed")
 def rows_by_length(scene: Scene) -> None:
     for path in scene.files():
         write_rows(path, sorted(read_rows(path), key=length_of))
@@ -889,17 +885,17 @@ def change_text(scene: Scene, change: Callable[[Any], Any]) -> None:
         scene.edit(change_row, every=1, path=path)
 
 
-@damage("the ids of all text are one too large", builds=PAIRS, found="sha256 size", again="words")
+@damage("the ids of all text are one too large", builds=PAIRS, found="sha256 size", again="seed")
 def shifted_ids(scene: Scene) -> None:
     change_text(scene, lambda pieces: np.minimum(pieces + 1, VOCABULARY_SIZE - 1))
 
 
-@damage("pieces stand in the reverse order", builds=PAIRS, found="sha256 size", again="words")
+@damage("pieces stand in the reverse order", builds=PAIRS, found="sha256 size", again="seed")
 def reversed_pieces(scene: Scene) -> None:
     change_text(scene, lambda pieces: pieces[::-1])
 
 
-@damage("words stand in the reverse order", builds=PAIRS, found="sha256 size", again="words")
+@damage("words stand in the reverse order", builds=PAIRS, found="sha256 size", again="seed")
 def reversed_words(scene: Scene) -> None:
     def turned(pieces: Any) -> Any:
         starts = [n for n in range(len(pieces)) if n == 0 or not goes_on(pieces[n])]
@@ -913,18 +909,18 @@ def last_row_missing(scene: Scene) -> None:
     write_rows(scene.file, read_rows(scene.file)[:-1])
 
 
-@damage("half of the records of every shard are missing", builds=PAIRS, found="sha256 size", again="text_used")
+@damage("half of the records of every shard are missing", builds=PAIRS, found="sha256 size", again="seed")
 def half_of_all_rows(scene: Scene) -> None:
     for path in scene.files():
         write_rows(path, read_rows(path)[::2])
 
 
-@damage("whole words are masked, and the manifest says pieces", builds=PAIRS, found="sha256 size", again="mask_share")
+@damage("whole words are masked, and the manifest says pieces", builds=PAIRS, found="sha256 size", again="seed")
 def another_mask_unit(scene: Scene) -> None:
     scene.remake_all(do_whole_word_mask=True)
 
 
-@damage("nine in ten rows are short, not one", builds=PAIRS, found="sha256 size", again="length_share seed")
+@damage("nine in ten rows are short, not one", builds=PAIRS, found="sha256 size", again="seed")
 def short_rows(scene: Scene) -> None:
     scene.remake_all(short_seq_prob=0.9)
 
@@ -937,7 +933,7 @@ def feature_missing(scene: Scene) -> None:
     scene.edit(lambda row: row.__delitem__("segment_ids"))
 
 
-@damage("a record has a feature that is not in the schema", found="schema", again="schema")
+@damage("a record has a feature that is not in the schema", found="sha256 size", again="seed")
 def feature_too_much(scene: Scene) -> None:
     scene.edit(lambda row: row.__setitem__("input_idz", row["input_ids"]))
 
@@ -1012,9 +1008,7 @@ def _edit_packed(scene: Scene, change: Callable[[Row], None]) -> None:
     write_rows(scene.file, rows)
 
 
-@damage(
-    "a long row lies in the bin of shorter ones", builds=("bins",), found="schema length_share padding", again="schema"
-)
+@damage("a long row lies in the bin of shorter ones", builds=("bins",), found="schema padding", again="schema")
 def row_in_another_bin(scene: Scene) -> None:
     short = next(path for path in scene.files() if "part-00001" in path.name and "bin-1" in path.name)
     write_rows(short, [*read_rows(short), read_rows(scene.file)[3]])
@@ -1141,8 +1135,8 @@ def manifest_with_another_seed(scene: Scene) -> None:
 @damage(
     "the manifest names another dupe factor",
     builds=STORED,
-    found="seed text_used",
-    again="seed text_used repeated_examples",
+    found="seed",
+    again="seed",
 )
 def manifest_with_another_dupe_factor(scene: Scene) -> None:
     scene.manifest(lambda made: made["parameters"].__setitem__("dupe_factor", 5))
@@ -1238,7 +1232,7 @@ def cut_text(scene: Scene) -> None:
     change_bytes(scene.text, lambda content: content.__delitem__(slice(len(content) // 2, len(content))))
 
 
-@damage("a text shard is empty", found="size", again="documents seed shard_size shard_inputs")
+@damage("a text shard is empty", found="size", again="documents seed shard_inputs")
 def empty_text(scene: Scene) -> None:
     scene.text.write_bytes(b"")
 
@@ -1248,7 +1242,7 @@ def missing_text(scene: Scene) -> None:
     scene.text.unlink()
 
 
-@damage("a text shard is a copy of another one", found="sha256 size", again="similar_shards repeated_examples seed")
+@damage("a text shard is a copy of another one", found="sha256 size", again="repeated_documents seed")
 def copied_text(scene: Scene) -> None:
     (other,) = (scene.root / "text").glob("part-00002-of-*")
     shutil.copyfile(other, scene.text)
@@ -1257,7 +1251,7 @@ def copied_text(scene: Scene) -> None:
 @damage(
     "a text shard is a copy of another one, and the examples are made of both",
     found="sha256 size",
-    again="similar_shards",
+    again="repeated_documents",
 )
 def copied_text_with_examples(scene: Scene) -> None:
     copied_text(scene)

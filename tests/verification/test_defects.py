@@ -59,8 +59,12 @@ def test_damage_is_found(damage: Damage, build: str, mode: str, good: GoodBuilds
 
 # What the rows alone tell, where neither the text nor the vocabulary's build is there to make them again.
 OF_ROWS = (
-    *("masks_at_the_start", "masks_in_the_middle", "no_parts_of_words_masked", "few_random_pieces", "rows_by_length"),
-    *("shifted_ids", "reversed_pieces", "reversed_words", "half_of_all_rows", "another_mask_unit"),
+    "masks_at_the_start",
+    "masks_in_the_middle",
+    "few_random_pieces",
+    "copied_shard",
+    "row_twice",
+    "labels_all_zero",
 )
 
 
@@ -77,6 +81,7 @@ OF_ROWS = (
         if damage.name in OF_ROWS
         for of_all in [damage.builds[number % len(damage.builds)]]
         for build in damage.builds
+        if build != "dynamic"  # whose rows have no masks, so that they may be equal
     ],
 )
 def test_damage_to_rows_is_found_without_the_text(damage: Damage, build: str, good: GoodBuilds) -> None:

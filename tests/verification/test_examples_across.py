@@ -3,20 +3,17 @@
 import json
 import random
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 from command_runs.commands import VOCAB
 from data_sets.whole_builds import Made, extract_text, make_build
 
 from maskmill.errors import UnusableInputError
-from maskmill.records import example_proto
 from maskmill.records.tfrecord import frame, read_records
 from maskmill.verification import contamination_checks
 from maskmill.verification.findings import Finding
-from maskmill.verification.kernels import borders
 from maskmill.verification.options import VerifyOptions
 from maskmill.verification.verifying import verify
 
@@ -45,16 +42,6 @@ def alone(build: Made, folder: Path, edit: Callable[[list[Record]], list[Record]
     return [finding for finding in found.findings if finding.severity != "note"]
 
 
-def with_labels(records: Sequence[Record], change: Callable[[int], int]) -> list[Record]:
-    changed = []
-    for record in records:
-        example = example_proto.parse_example(record)
-        label = example["next_sentence_labels"].int64_list.value
-        label[0] = change(label[0])
-        changed.append(example_proto.encode_example(example))
-    return changed
-
-
 def test_a_shard_by_itself_is_right(build: Made, tmp_path: Path) -> None:
     assert alone(build, tmp_path / "alone", lambda records: records) == []
 
@@ -81,11 +68,6 @@ def test_a_seed_that_does_not_belong_is_found(build: Made, tmp_path: Path) -> No
     path.write_text(json.dumps(made))
     found = {finding.check for finding in verify([str(copy)]).findings}
     assert found == {"seed"}
-
-
-def test_inverted_labels_are_found(build: Made, tmp_path: Path) -> None:
-    findings = alone(build, tmp_path / "inverted", lambda records: with_labels(records, lambda label: 1 - label))
-    assert "labels" in {finding.check for finding in findings}
 
 
 # ---- test sets
@@ -120,15 +102,6 @@ def test_thirteen_words_in_a_row_are_found(tmp_path: Path, said: str, written: s
         assert (found[0].record, "(line 3)" in found[0].message) == (3, True)
 
 
-def test_test_sets_are_found_in_examples(build: Made, tmp_path: Path) -> None:
-    text = (build.root / "text" / f"{shards(build.root / 'examples')[0].stem}").read_text().split("\n\n")[1]
-    (tmp_path / "test.txt").write_text(text)
-    (path, *_) = shards(build.root / "examples")
-    options = VerifyOptions(contamination=(str(tmp_path / "test.txt"),), vocab_file=str(VOCAB))
-    found = verify([str(path)], options).findings
-    assert "contamination" in {finding.check for finding in found}
-
-
 def test_the_own_eval_text_as_a_test_set_is_not_found_in_the_eval_data(build: Made) -> None:
     options = VerifyOptions(contamination=(str(build.root / "text" / "eval.txt"),), vocab_file=str(VOCAB))
     found = verify([str(build.root)], options)
@@ -136,30 +109,13 @@ def test_the_own_eval_text_as_a_test_set_is_not_found_in_the_eval_data(build: Ma
     assert found.outcomes["contamination"].looked_at
 
 
+def test_test_sets_are_looked_for_in_text_alone(build: Made) -> None:
+    options = VerifyOptions(contamination=(str(build.root / "text" / "eval.txt"),), vocab_file=str(VOCAB))
+    with pytest.raises(UnusableInputError, match="name the text shards, too"):
+        verify([str(build.root / "examples")], options)
+
+
 def test_a_test_set_without_thirteen_words_is_refused(tmp_path: Path) -> None:
     (tmp_path / "test.txt").write_text("Too short.\n")
     with pytest.raises(UnusableInputError, match="13 words"):
-        contamination_checks.load_grams((str(tmp_path / "test.txt"),))
-
-
-# ---- labels
-
-
-def test_borders_are_found_where_the_text_goes_on() -> None:
-    rows, width = 40, 32
-    numbers = np.random.default_rng(1).integers(10, 1000, rows * width).astype(np.int32)
-    ids = numbers.reshape(rows, width).copy()
-    parts = np.tile(np.array([1, 15, 16, 31], np.int64), (rows, 1))
-    # The text around the border of row 0 stands inside of row 1; of row 2, the other way round, inside of row 3.
-    ids[1, 2:10] = np.concatenate([ids[0, 11:15], ids[0, 16:20]])
-    ids[3, 17:25] = np.concatenate([ids[2, 27:31], ids[2, 1:5]])
-    hashes = np.zeros((rows, 2), np.uint64)
-    assert borders.hash_borders(ids, rows, parts, hashes) == rows
-    table = np.zeros(1 << 9, np.uint64)
-    borders.fill_set(hashes.ravel(), table)
-    assert set(hashes.ravel().tolist()) == set(table[table != 0].tolist())
-    marks, found = np.zeros(len(table), np.uint8), np.zeros((2, 3), np.int64)
-    borders.mark_insides(ids, rows, parts, table, marks)
-    labels = np.arange(rows, dtype=np.int64) // 2 % 2
-    borders.count_marked(hashes, labels, rows, table, marks, found)
-    assert found.tolist() == [[rows // 2, 1, 0], [rows // 2, 0, 1]]
+        contamination_checks.load_passages((str(tmp_path / "test.txt"),))

@@ -140,6 +140,28 @@ TEXTS: Mapping[str, Sequence[str]] = {
         "It is.\n\n",
         "A road.\nA sea.\n\n",
     ],
+    "lines_that_end_alike": [
+        "".join(
+            f"Town {n} of {place} has {k} roads and so it is said by all .\n" + "\n" * (k == 7)
+            for n in range(40)
+            for k in range(8)
+        )
+        for place in range(3)
+    ],
+    "lines_that_begin_with_a_file": [
+        "".join(
+            f".bashrc of {n} and {place} names the town {k} .\n" + "\n" * (k == 7) for n in range(40) for k in range(8)
+        )
+        for place in range(3)
+    ],
+    "psalms": [
+        "".join(
+            f"He made {n * k} of {place} ,\nfor his mercy endureth for ever .\n" + "\n" * (k == 7)
+            for n in range(40)
+            for k in range(8)
+        )
+        for place in range(3)
+    ],
     "one_word": ["river\n\n", "sea\n\n", "road\n\n"],
     "one_line_of_many_words": ["word " * 30_000 + "\n\n", "a b c\nd e f\n\n", "river\nsea\n\n"],
 }
@@ -206,9 +228,7 @@ def test_nothing_is_found_in_the_references_records(name: str, tmp_path: Path) -
     path = unpacked(f"pretraining/{file}.tfrecord", tmp_path)
     shares = {} if name in ("two_in_three_out", "mlperf512") else {"dupe_factor": case["dupe_factor"]}
     flags = {flag: case[flag] for flag in ("max_seq_length", "max_predictions_per_seq", "masked_lm_prob")}
-    verification = verify(
-        [path], VerifyOptions(vocab_file=VOCABULARY, short_seq_prob=case["short_seq_prob"], **flags, **shares)
-    )
+    verification = verify([path], VerifyOptions(vocab_file=VOCABULARY, **flags, **shares))
     assert problems(verification) == []
     assert problems(verify([path])) == []
     assert not (Path(path).parent / MANIFEST).exists()

@@ -1,4 +1,4 @@
-"""`maskmill verify` finds an error in a file of which nothing can be looked at, and looks on behind damage."""
+"""`maskmill verify` finds an error in a file of which nothing can be looked at, and looks at the others."""
 
 import gzip
 import random
@@ -92,15 +92,13 @@ def test_each_file_of_a_directory_counts(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("content", "check"),
-    [(flipped(100), "crc"), (flipped(3), "framing"), (RECORDS[4096:], "framing"), (NOISE + RECORDS, "framing")],
-    ids=["data", "length", "cut", "noise"],
+    [(flipped(-100), "crc"), (flipped(100), "framing"), (flipped(3), "framing"), (RECORDS[4096:], "framing")],
+    ids=["data", "first", "length", "cut"],
 )
-@pytest.mark.parametrize("packed", [False, True])
-def test_what_stands_behind_a_damaged_first_record_is_looked_at(
-    content: bytes, check: str, packed: bool, tmp_path: Path
-) -> None:
-    path = tmp_path / ("a.tfrecord.gz" if packed else "a.tfrecord")
-    path.write_bytes(gzip.compress(content) if packed else content)
-    verification = verify([str(path)])
-    assert checks(verification) == {check}
+def test_a_damaged_file_is_an_error_and_the_others_are_looked_at(content: bytes, check: str, tmp_path: Path) -> None:
+    for name, written in (("a.tfrecord", content), ("b.tfrecord.gz", gzip.compress(content)), ("c.tfrecord", RECORDS)):
+        (tmp_path / name).write_bytes(written)
+    verification = verify([str(tmp_path)])
+    assert {Path(f.file).name for f in verification.findings if f.check == check} == {"a.tfrecord", "b.tfrecord.gz"}
     assert verification.outcomes["masks"].looked_at > 1000
+    assert verification.outcomes["masks"].skipped is not None

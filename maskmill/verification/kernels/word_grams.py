@@ -1,10 +1,10 @@
-"""Hashes of words in a row (n-grams), by which text is found again; and the text of rows of pieces."""
+"""Hashes of words in a row (n-grams), by which text is found again."""
 # mypy: disallow-untyped-defs=False, check-untyped-defs=False
 
 import numpy as np
 
 from maskmill.kernels import ascii, kernel, wraps_around
-from maskmill.kernels.memory import address, get_i64, load_u8, put_i64, put_u64, store_u8, store_u64
+from maskmill.kernels.memory import address, load_u8, put_i64, put_u64, store_u64
 from maskmill.tokenization.kernels.word_hashes import CodePointArrays, hash_bytes
 from maskmill.tokenization.kernels.wordpiece import SCRATCH, CodePointTable, ascii_word, read_own_word, read_word
 from maskmill.tokenization.text_blocks import PADDING
@@ -90,45 +90,6 @@ def hash_grams(text_array, size, arrays, hashes_array, places_array):
     return found
 
 
-@kernel
-def write_pieces(ids_array, lengths_array, count, starts_array, pieces_array, text_array, ends_array):
-    """Writes the text of rows of pieces, a blank line behind each; returns how many rows there was room for.
-
-    Args:
-      ids_array: int32[rows, width], masks undone.
-      lengths_array: int64[rows], how many of them count.
-      count: how many rows to write.
-      starts_array: int64[vocabulary + 1], where the text of each piece starts in `pieces_array`, with the blank before
-        it if it has one; special pieces have a newline.
-      pieces_array: uint8.
-      text_array: uint8, takes the text, and PADDING newlines behind it.
-      ends_array: int64[rows], takes where the text of each row ends.
-    """
-    starts, pieces, text = address(starts_array), address(pieces_array), address(text_array)
-    at = np.int64(0)
-    for row in range(count):
-        room = len(text_array) - PADDING - at
-        length = lengths_array[row]
-        wanted = np.int64(2)
-        for k in range(length):
-            piece = ids_array[row, k]
-            wanted += starts_array[piece + 1] - starts_array[piece]
-        if wanted > room:
-            return row
-        for k in range(length):
-            piece = np.int64(ids_array[row, k])
-            for j in range(get_i64(starts, piece), get_i64(starts, piece + 1)):
-                store_u8(text, at, load_u8(pieces, j))
-                at += 1
-        store_u8(text, at, ascii.NEWLINE)
-        store_u8(text, at + 1, ascii.NEWLINE)
-        at += 2
-        ends_array[row] = at
-        for j in range(PADDING):
-            store_u8(text, at + j, ascii.NEWLINE)
-    return count
-
-
 def lower_case_arrays() -> CodePointArrays:
     """What `hash_grams` looks words up in; its scratch memory serves one thread."""
     points = load(VERSIONS[-1], True)
@@ -137,7 +98,5 @@ def lower_case_arrays() -> CodePointArrays:
 
 def warm_up() -> None:
     """Compiles the entry kernels of this module."""
-    text, pieces = np.full(1 + PADDING, ascii.NEWLINE, np.uint8), np.zeros(64, np.uint8)
+    text = np.full(1 + PADDING, ascii.NEWLINE, np.uint8)
     hash_grams(text, 1, lower_case_arrays(), np.zeros(1, np.uint64), np.zeros(1, np.int64))
-    lengths, starts, ends = np.zeros(1, np.int64), np.zeros(2, np.int64), np.zeros(1, np.int64)
-    write_pieces(np.zeros((1, 1), np.int32), lengths, 1, starts, text.copy(), pieces, ends)
