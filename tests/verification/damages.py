@@ -1232,7 +1232,7 @@ def cut_text(scene: Scene) -> None:
     change_bytes(scene.text, lambda content: content.__delitem__(slice(len(content) // 2, len(content))))
 
 
-@damage("a text shard is empty", found="size", again="documents seed shard_inputs")
+@damage("a text shard is empty", found="size", again="counts")
 def empty_text(scene: Scene) -> None:
     scene.text.write_bytes(b"")
 

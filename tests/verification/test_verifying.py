@@ -20,7 +20,7 @@ from servers import cloud, file_server
 from maskmill.errors import UnusableInputError
 from maskmill.records.tfrecord import frame, read_records
 from maskmill.verification.findings import CHECKS, Verification
-from maskmill.verification.manifest_checks import check_builds
+from maskmill.verification.manifest_checks import check_builds, check_stage_counts
 from maskmill.verification.options import VerifyOptions, shard_numbers
 from maskmill.verification.verify_plan import plan
 from maskmill.verification.verify_targets import find_targets
@@ -206,6 +206,7 @@ EDITS: dict[str, tuple[str, tuple[Any, ...], Any, str]] = {
     "a sha256 that is none": ("text", ("shards", 0, "sha256"), "0", "manifest"),
     "a count": ("examples", ("counts", "train", "examples"), 1, "counts"),
     "a count of a shard": ("text", ("shards", 0, "sentences"), 1, "counts"),
+    "documents that were extracted": ("text", ("counts", "extract", "documents"), 1000, "counts"),
     "a seed": ("examples", ("shards", 1, "random_seed"), 5, "seed"),
     "the seed of all": ("examples", ("parameters", "random_seed"), 5, "seed"),
     "an option": ("examples", ("parameters", "max_seq_length"), "long", "manifest"),
@@ -232,6 +233,7 @@ def plan_of(root: Path) -> list[Any]:
     planned = plan(find_targets([str(root)]), VerifyOptions(remake=0), str(root / "scratch"))
     return [
         *(finding for target in planned.targets for finding in target.checked.findings),
+        *(finding for t in planned.targets if t.kind == "text" for finding in check_stage_counts(t, []).findings),
         *check_builds(planned, []).findings,
     ]
 
