@@ -141,11 +141,7 @@ def open_texts(path: str | os.PathLike[str]) -> OpenedTexts:
     Raises:
       UnusableInputError: there are none.
     """
-    return texts_in(plain(path))
-
-
-def texts_in(path: str) -> OpenedTexts:
-    """As `open_texts`, of a path as maskmill writes it."""
+    path = plain(path)
     with contextlib.ExitStack() as stack:
         ranges = open_ranges(path)
         stack.callback(ranges.close)

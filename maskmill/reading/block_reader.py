@@ -96,12 +96,8 @@ class DamagedBlockError(UnusableInputError):
         self.feature = feature
 
 
-class DamagedPartError(ValueError):
-    """A part of a file is damaged, or is not as maskmill writes it. The message does not name the file."""
-
-
-class WrongChecksumError(DamagedPartError):
-    """A part does not fit its checksum."""
+class WrongChecksumError(ValueError):
+    """A part of a file does not fit its checksum."""
 
 
 class OtherColumnsError(DamagedBlockError):
