@@ -44,24 +44,6 @@ def written(path: Path, metadata: dict[str, str] | None = None) -> dict[str, np.
     return arrays
 
 
-@pytest.mark.training
-def test_tensorflow_reads_its_own_checkpoint() -> None:
-    header = read_checkpoint_header(str(TENSORFLOW))
-    assert (header.format, Path(header.path).name, len(header.arrays)) == ("TensorFlow", "model.ckpt-0", 46)
-    shapes = {array.name: array.shape for array in header.arrays}
-    assert shapes["bert/embeddings/word_embeddings"] == (30522, 32)
-    assert {array.dtype for array in header.arrays} == {"float32"}
-    for name in ("model.ckpt-0", "model.ckpt-0.index", "model.ckpt-0.data-00000-of-00001"):
-        assert read_checkpoint_header(str(TENSORFLOW / name)) == header
-
-
-@pytest.mark.training
-def test_a_damaged_index_is_one_sentence(tmp_path: Path) -> None:
-    (tmp_path / "model.ckpt-0.index").write_bytes((TENSORFLOW / "model.ckpt-0.index").read_bytes()[:-9])
-    with pytest.raises(UnusableInputError, match="damaged, or is not one"):
-        read_checkpoint_header(str(tmp_path))
-
-
 def test_without_tensorflow_its_checkpoints_say_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tensorflow", None)
     with pytest.raises(UnusableInputError, match="is not installed here; pip install tensorflow"):

@@ -12,6 +12,7 @@ import tensorflow as tf
 from training_helpers import BACKEND, CHECKPOINT, GOLD, ROBERTA, small_config
 
 from maskmill.errors import UnusableInputError
+from maskmill.inspection.checkpoint_headers import read_checkpoint_header
 from training import checkpoints, convert, hugging_face, tensorflow_checkpoints
 from training.options import ConvertOptions
 
@@ -302,3 +303,17 @@ def test_a_conversion_with_another_models_configuration_is_refused(tmp_path):
         )
         with pytest.raises(UnusableInputError, match=message):
             convert.run(chosen)
+
+
+def test_inspect_reads_a_checkpoint_by_tensorflow(tmp_path):
+    directory = GOLD / "tf1_ckpt"
+    header = read_checkpoint_header(directory)
+    assert (header.format, header.path, len(header.arrays)) == ("TensorFlow", str(directory / "model.ckpt-0"), 46)
+    shapes = {array.name: array.shape for array in header.arrays}
+    assert shapes["bert/embeddings/word_embeddings"] == (30522, 32)
+    assert {array.dtype for array in header.arrays} == {"float32"}
+    for name in ("model.ckpt-0", "model.ckpt-0.index", "model.ckpt-0.data-00000-of-00001"):
+        assert read_checkpoint_header(directory / name) == header
+    (tmp_path / "model.ckpt-0.index").write_bytes((directory / "model.ckpt-0.index").read_bytes()[:-9])
+    with pytest.raises(UnusableInputError, match="damaged, or is not one"):
+        read_checkpoint_header(tmp_path)
