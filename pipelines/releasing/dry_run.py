@@ -30,7 +30,7 @@ def report(options: BuildOptions, choices: BuildChoices) -> None:
 def of_build(options: BuildOptions, choices: BuildChoices) -> dict[str, Any]:
     """Return what a plain build would do, as `--json` prints it."""
     options, dump = release_inputs.with_input(options, choices.dump)
-    inputs = release_inputs.find_inputs(options, dump, keep=False)
+    inputs = release_inputs.find_inputs(options, dump)
     names = stage_states.selected(options, choices.from_, choices.until)
     stage_states.check_finished(options, names)
     states = stage_states.states_of(options, names, inputs=_by_path(inputs))
@@ -45,7 +45,7 @@ def of_build(options: BuildOptions, choices: BuildChoices) -> dict[str, Any]:
 
 def of_release(options: BuildOptions, choices: BuildChoices) -> dict[str, Any]:
     """Return what a build of a release would do, as `--json` prints it."""
-    plan = make_plan(options, choices.dump, keep_checksums=False)
+    plan = make_plan(options, choices.dump)
     names = stage_states.selected(plan.options, choices.from_, choices.until)
     keep = choices.keep if choices.keep is not None else options.release.keep
     dump = plan.record.dump if plan.record is not None and plan.dump is None else release_inputs.described(plan.dump)

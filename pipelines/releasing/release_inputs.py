@@ -3,22 +3,20 @@
 import contextlib
 import dataclasses
 import json
-import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from maskmill.errors import UnusableInputError
 from maskmill.mirrors.dump_names import date_in_name
 from maskmill.mirrors.dumps import Dump
 from maskmill.releases import names
-from maskmill.storage import completions, files, manifest
+from maskmill.storage import files, manifest
 from pipelines.building.build_options import BuildOptions
 from pipelines.stages.extract_stage import ExtractStage
 from pipelines.stages.mix_stage import extracts_of
 
 _WIKI = re.compile(r"([a-z][a-z0-9_]*wik[a-z]*)(?=[-._])")
-_CHECKSUMS, _KEY = "input_checksums.json", "checksums"
 DOWNLOADS = "downloads"
 CRC32C = "crc32c"
 
@@ -103,43 +101,24 @@ def downloads_of(options: BuildOptions) -> str:
     return given or files.join(options.output, DOWNLOADS)
 
 
-def find_inputs(options: BuildOptions, dump: Dump | None, *, keep: bool) -> list[InputFile]:
-    """Return the inputs of a build with their checksums, in order.
+def find_inputs(options: BuildOptions, dump: Dump | None) -> list[InputFile]:
+    """Return the inputs of a build with their checksums, in order; local files are read for them.
 
-    The checksums of local files are kept below ROOT/releases/.state with the files' sizes and times, so that a file is
-    read for them once.
-
-    dump: the downloaded dump that is its input; None if there is none. keep: whether checksums may be kept: a look
-    without work writes nothing.
+    dump: the downloaded dump that is its input; None if there is none.
 
     Raises:
       UnusableInputError: an input is not there or cannot be read.
     """
     urls = {} if dump is None else {file.name: file.url for file in dump.files}
-    place = _checksums_path(options.output)
-    known: dict[str, Any] = completions.unsealed_json("", _KEY, files.read_if_there(place) or b"") or {}
-    kept = {path: state for path, state in known.items() if os.path.exists(path)}
     found = []
     for source, file in _files_of(options):
-        checksum, algorithm, state = _checksum_of(file, known)
-        if state is not None:
-            kept[_absolute(file.path)] = state
+        stored = files.stored_checksum(file.path)
+        checksum, algorithm = (files.sha256_of(file.path), "sha256") if stored is None else (stored, CRC32C)
         url = urls.get(files.base_name(file.path), "")
         found.append(
             InputFile(path=file.path, size=file.size, checksum=checksum, algorithm=algorithm, source=source, url=url)
         )
-    if keep and kept != known:
-        files.write_bytes(place, completions.sealed_json("", _KEY, kept))
     return found
-
-
-def forget_checksums(root: str) -> None:
-    """Let the inputs be read anew for their checksums: a file was replaced by one of the same size and time."""
-    files.delete([_checksums_path(root)])
-
-
-def _checksums_path(root: str) -> str:
-    return files.join(root, f"{names.RELEASES}/{names.STATE}/{_CHECKSUMS}")
 
 
 def _files_of(options: BuildOptions) -> list[tuple[str, files.FileInfo]]:
@@ -154,23 +133,6 @@ def _files_of(options: BuildOptions) -> list[tuple[str, files.FileInfo]]:
         for name, extract in extracts_of(options).items()
         for file in found_inputs.find_inputs(files.match(extract.input), extract.input_format).files
     ]
-
-
-def _checksum_of(file: files.FileInfo, known: Mapping[str, Any]) -> tuple[str, str, list[Any] | None]:
-    """Return a file's checksum, its algorithm, and what is to be kept of a local file: size, time and checksum."""
-    stored = files.stored_checksum(file.path)
-    if stored is not None:
-        return stored, CRC32C, None
-    if not files.is_local(file.path):
-        return files.sha256_of(file.path), "sha256", None
-    state = [file.size, os.stat(os.path.expanduser(file.path)).st_mtime_ns]
-    before = known.get(_absolute(file.path))
-    sha256 = before[1] if before is not None and before[0] == state else files.sha256_of(file.path)
-    return sha256, "sha256", [state, sha256]
-
-
-def _absolute(path: str) -> str:
-    return os.path.abspath(os.path.expanduser(path))
 
 
 def wiki_and_date(options: BuildOptions, dump: Dump | None) -> tuple[str, str]:

@@ -51,11 +51,10 @@ class ReleasePlan:
     latest: ReleaseName | None
 
 
-def make_plan(options: BuildOptions, date: str | None = None, *, keep_checksums: bool = True) -> ReleasePlan:
+def make_plan(options: BuildOptions, date: str | None = None) -> ReleasePlan:
     """Return the release that a build makes.
 
-    date: of the downloaded dump to take, if the build's file names no input; None: the newest. keep_checksums:
-    whether the inputs' checksums may be kept for the next run.
+    date: of the downloaded dump to take, if the build's file names no input; None: the newest.
 
     Raises:
       UnusableInputError: the output is on a store that cannot have releases, the inputs are missing, or nothing says
@@ -70,7 +69,7 @@ def make_plan(options: BuildOptions, date: str | None = None, *, keep_checksums:
         return _plan_of(options, done.name, (), None, digest)
     options, dump = release_inputs.with_input(options, date)
     wiki, day = release_inputs.wiki_and_date(options, dump)
-    inputs = release_inputs.find_inputs(options, dump, keep=keep_checksums)
+    inputs = release_inputs.find_inputs(options, dump)
     name = ReleaseName(wiki=wiki, date=day, digest=name_digest(digest, inputs))
     return _plan_of(options, name, inputs, dump, digest)
 

@@ -134,7 +134,6 @@ def _check_unchanged(plan: ReleasePlan) -> None:
             raise RunFailedError(f"{file.path}: this input was replaced or removed {again}")
     digests = fingerprints.manifest_digests(plan.directory)
     for problem in records.check_inputs(plan.directory, [file.entry for file in plan.inputs], digests):
-        release_inputs.forget_checksums(plan.root)
         raise RunFailedError(f"{problem}: the inputs changed {again}")
 
 

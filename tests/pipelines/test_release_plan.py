@@ -106,18 +106,6 @@ def test_another_format_of_the_code_gives_another_name(folder: Path, monkeypatch
     assert name_of(build(folder)) != before
 
 
-def test_checksums_are_kept_only_where_that_is_allowed(folder: Path) -> None:
-    options = build(folder)
-    make_plan(options, keep_checksums=False)
-    assert not (folder / "out").exists()
-    make_plan(options)
-    kept = folder / "out" / "releases" / ".state" / "input_checksums.json"
-    before = kept.read_bytes()
-    kept.write_bytes(before[:-9])  # damaged: it counts as missing
-    assert name_of(options) == name_of(options)
-    assert kept.read_bytes() == before
-
-
 @pytest.mark.parametrize(
     ("name", "release", "told"),
     [
