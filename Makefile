@@ -5,7 +5,7 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do command 
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help venv demo docs test test-fast test-heavy test-training test-torch test-flink test-airflow test-exhaustive lint wheel pictures bench lock clean
+.PHONY: help venv demo docs test test-fast test-heavy test-training test-torch test-flink test-gcs test-airflow test-exhaustive lint wheel pictures bench lock clean
 
 help:
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -135,6 +135,15 @@ test-airflow: $(VENV)/dev $(TRAINING)/ready $(AIRFLOW)/ready ## a real Airflow f
 
 test-flink: $(VENV)/dev ## the whole build on a real Flink (needs Java 11 or 17, and Maven)
 	$(BIN)/python -m pytest -q -m "elsewhere and not exhaustive" tests/deploy/test_flink.py
+
+# Programs that tests start, which no package index has.
+MASKMILL_TOOLS ?= $(CURDIR)/.tools
+
+$(MASKMILL_TOOLS)/fake-gcs-server:
+	GOBIN=$(MASKMILL_TOOLS) go install github.com/fsouza/fake-gcs-server@v1.56.1
+
+test-gcs: $(VENV)/dev $(MASKMILL_TOOLS)/fake-gcs-server ## gs:// on a server that nobody here wrote (needs Go, which builds it in minutes)
+	MASKMILL_TOOLS=$(MASKMILL_TOOLS) $(BIN)/python -m pytest -q -m elsewhere tests/deploy/test_fake_gcs_server.py
 
 lint: $(VENV)/dev ## ruff, mypy, the order of imports, licences, and the linters of what deploy/ and .github/ hold
 	$(BIN)/ruff check .

@@ -292,7 +292,8 @@ class CloudStore(ObjectStore):
 
     def _delete_batch(self, paths: Sequence[str]) -> None:
         if len(paths) > 1:
-            with contextlib.suppress(UnusableInputError, RunFailedError):
+            # ValueError: a server that knows no batches has answered something else.
+            with contextlib.suppress(UnusableInputError, RunFailedError, ValueError):
                 self._ask(paths[0], lambda: self._retry(self._batch)(paths))
                 return
         for path in paths:  # which explains what is wrong with one
