@@ -304,26 +304,6 @@ def test_a_text_that_is_replaced_meanwhile_gives_no_record(shards: list[TextShar
     assert not list((tmp_path / "out").glob(".maskmill/examples/*.json"))
 
 
-# ---- describe_text_shard
-
-
-@pytest.mark.parametrize(
-    ("place", "name", "kind", "number"),
-    [
-        (7, "part-00003-of-00012", "train", 3),
-        (7, "eval-00001-of-00002.txt", "eval", 1),
-        (7, "eval.txt", "eval", 0),
-        (7, "anything.txt", "train", 7),
-        (7, "corpus-part-00002-of-00003.txt", "train", 2),
-    ],
-)
-def test_what_a_name_says_of_a_text(place: int, name: str, kind: str, number: int, tmp_path: Path) -> None:
-    (tmp_path / name).write_text("A sentence.\n")
-    shard = describe_text_shard((place, str(tmp_path / name)))
-    assert (shard.kind, shard.number, shard.size) == (kind, number, 12)
-    assert shard.sha256 == hashlib.sha256(b"A sentence.\n").hexdigest()
-
-
 # ---- PickEvalExamples
 
 

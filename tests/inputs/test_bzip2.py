@@ -82,11 +82,6 @@ def test_every_block_belongs_to_one_range(texts: list[tuple[bytes, ...]], cuts: 
     assert read_in_ranges(packed, cuts) == b"".join(itertools.chain(*texts)) == bz2.decompress(packed)
 
 
-def test_ranges_of_one_byte() -> None:
-    packed = stream([block(b"one"), block(b"two")]) + stream([]) + stream([block(b"three")])
-    assert read_in_ranges(packed, list(range(len(packed)))) == b"onetwothree"
-
-
 # ---- a mark that is none
 
 

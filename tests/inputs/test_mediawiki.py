@@ -113,13 +113,6 @@ def test_nothing_of_enwik8_is_lost(shared: Path) -> None:
     assert len(articles) == 8_589
 
 
-def test_nothing_of_the_latgalian_wiki_is_lost(shared: Path) -> None:
-    path = shared / "data" / "dumps" / "ltgwiki-pages-articles-multistream.xml.bz2"
-    expected = oracle_dump.read_pages(bz2.decompress(path.read_bytes()))
-    assert read_units(str(path), 100_000) == expected
-    assert len(expected) == 2_004
-
-
 def test_the_header(tmp_path: Path) -> None:
     for container, pack in CONTAINERS.items():
         path = write_file(tmp_path, pack(b"\xef\xbb\xbf" + SMALL))

@@ -115,17 +115,6 @@ def test_shares_are_kept_far_into_the_mix(weights: list[Fraction], part: int) ->
         assert abs(given_by_one - share * position) <= Fraction(1, 2) + share * len(weights) / 2
 
 
-def test_a_source_gives_each_sample_before_it_gives_one_again() -> None:
-    mix = a_mix([2, 1], [30, None], part=8)
-    sources, owns = mix.positions(0, 200)
-    for source in (0, 1):
-        assert owns[sources == source].tolist() == list(range(int((sources == source).sum())))
-    assert (sources == 0).sum() == 30
-    # Two thirds as long as it lasts, nothing from there on.
-    assert (sources[:40] == 0).sum() == 27
-    assert not (sources[48:] == 0).any()
-
-
 def test_what_each_source_gave_is_told_in_samples_repetitions_and_shares() -> None:
     mix = a_mix([3, 1], part=4)
     assert mix.given_by(["wiki", "books"], 20) == (

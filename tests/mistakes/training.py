@@ -253,8 +253,8 @@ _CONFIGS = [
     _config("dropout", {"hidden_dropout_prob": 1.5}, "hidden_dropout_prob is 1.5"),
     _config("epsilon", {"layer_norm_eps": -1}, "layer_norm_eps is -1: it must be above 0"),
     _config("activation", {"hidden_act": "swish"}, "hidden_act is 'swish'"),
-    _config("gpt", {"model_type": "gpt2"}, "only bert and roberta encoders can be trained"),
-    _config("albert", {"embedding_size": 8}, r"models with factorised embeddings \(ALBERT\) cannot be trained"),
+    _config("gpt", {"model_type": "gpt2"}, "only bert, roberta, albert, modernbert encoders can be trained"),
+    _config("albert", {"embedding_size": 8}, "embedding_size 8 differs from hidden_size 16"),
     _config("relative", {"position_embedding_type": "relative_key"}, "only models with absolute positions"),
     Mistake(
         name="train-config-missing",

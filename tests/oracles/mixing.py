@@ -9,8 +9,9 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
+from oracles.row_masks import mix as splitmix
+
 Document = tuple[str, int, int]
-MASK = 2**64 - 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,13 +32,6 @@ def root_of(power: int, tenths: int, digits: int = 18) -> Fraction:
         middle = (low + high) // 2
         low, high = (middle, high) if middle**10 <= wanted else (low, middle)
     return Fraction(low, 10**digits)
-
-
-def splitmix(value: int) -> int:
-    """The finalizer of splitmix64."""
-    value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & MASK
-    value = ((value ^ (value >> 27)) * 0x94D049BB133111EB) & MASK
-    return value ^ (value >> 31)
 
 
 def hold_out(sources: Sequence[MixedSource], count: int) -> set[str]:

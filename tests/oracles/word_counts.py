@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from tokenizers.pre_tokenizers import ByteLevel
 
+from maskmill.tokenization.byte_level import byte_characters
 from oracles import pretraining as oracle
 from oracles.line_joints import documents_of, with_joints
 from transforms.vocabularies.counting import WordRules
@@ -36,17 +37,10 @@ def _wordpiece_words(content: bytes, rules: WordRules) -> Iterator[bytes]:
 def _bpe_words(content: bytes, rules: WordRules) -> Iterator[bytes]:
     first_split = ByteLevel(add_prefix_space=rules.add_prefix_space).pre_tokenize_str
     split = ByteLevel(add_prefix_space=False).pre_tokenize_str
-    numbers = _byte_characters()
+    numbers = {character: byte for byte, character in enumerate(byte_characters())}
     for lines in documents_of(oracle.lines_of(content, drops_returns=False)):
         for number, line in enumerate(with_joints(lines)):
             yield from (bytes(numbers[char] for char in word) for word, _ in (split if number else first_split)(line))
-
-
-def _byte_characters() -> dict[str, int]:
-    """The byte that each of GPT-2's characters stands for; source: encoder.py of openai/gpt-2."""
-    printable = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
-    others = [byte for byte in range(256) if byte not in printable]
-    return {chr(byte): byte for byte in printable} | {chr(256 + n): byte for n, byte in enumerate(others)}
 
 
 def as_dict(words: WordCounts) -> Counts:

@@ -69,6 +69,7 @@ def test_a_shard_that_its_manifest_lists_is_not_guessed_at(tmp_path: Path) -> No
         ("novels.txt", "train", 7),
         ("evaluation.txt", "eval", 0),
         ("part-3", "train", 7),
+        ("corpus-part-00002-of-00003.txt", "train", 2),
     ],
 )
 def test_a_name_of_extract_says_kind_and_number(name: str, kind: str, number: int, tmp_path: Path) -> None:

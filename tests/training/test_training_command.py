@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from training_helpers import BACKEND, device_options, small_config
+from training_helpers import BACKEND, device_options, logged, write_config
 
 from maskmill.errors import UnusableInputError
 from maskmill.storage import files
@@ -18,12 +18,6 @@ pytestmark = pytest.mark.skipif(BACKEND == "tensorflow", reason="the loop is tes
 DATA = Path(__file__).resolve().parents[1] / "data"
 
 
-def write_config(path, **changes):
-    config = small_config(**({"vocab_size": 30522, "max_position_embeddings": 128} | changes))
-    path.write_text(json.dumps(config.to_google()))
-    return str(path)
-
-
 @pytest.fixture
 def flags(tmp_path, small_examples):
     """Flags of a run of four steps."""
@@ -31,7 +25,7 @@ def flags(tmp_path, small_examples):
         "output_dir": str(tmp_path / "run"),
         "input_file": small_examples,
         "eval_file": small_examples,
-        "bert_config_file": write_config(tmp_path / "bert_config.json"),
+        "bert_config_file": write_config(tmp_path),
         "train_batch_size": 8,
         "num_train_steps": 4,
         "num_warmup_steps": 1,
@@ -67,7 +61,7 @@ def test_a_build_ends_in_a_training(tmp_path, kind):
         "extract": {"input": str(tmp_path / "corpus.txt"), "num_eval_articles": 4},
         "examples": {"vocab_file": str(DATA / "vocab.txt"), "max_seq_length": 32, "max_predictions_per_seq": 5} | kind,
         "train": {
-            "bert_config_file": write_config(tmp_path / "bert_config.json"),
+            "bert_config_file": write_config(tmp_path),
             "train_batch_size": 8,
             "eval_batch_size": 8,
             "num_train_steps": 3,
@@ -76,9 +70,9 @@ def test_a_build_ends_in_a_training(tmp_path, kind):
     }
     (tmp_path / "build.yaml").write_text(json.dumps(build))  # JSON is YAML
     assert cli.main(["build", str(tmp_path / "build.yaml")]) == 0
-    logged = [json.loads(x) for x in (tmp_path / "out/train/log.jsonl").read_text().splitlines()]
-    assert [x["step"] for x in logged if x["event"] == "eval"] == [0, 3]
-    assert logged[-1]["event"] == "end"
+    events = logged(tmp_path / "out/train")
+    assert [x["step"] for x in events if x["event"] == "eval"] == [0, 3]
+    assert events[-1]["event"] == "end"
     assert checkpoints.list_checkpoints(str(tmp_path / "out/train"))[-1].endswith("step-0000000003.safetensors")
 
 
@@ -94,9 +88,10 @@ def test_a_run_on_an_object_store(flags, tmp_path, bucket, capfd):
     arguments = ["--input", there, "--output", f"{bucket}/tf1/model.ckpt-4", "--format", "tf1"]
     assert cli.main(["convert-checkpoint", *arguments]) == 0
     assert maskmill_train(flags | {"init_checkpoint": f"{bucket}/tf1"}) == 0
-    local = [json.loads(x) for x in (tmp_path / "run/log.jsonl").read_text().splitlines()]
     remote = [json.loads(x) for x in first]
-    before, after = ([x["masked_lm_loss"] for x in log if x["event"] == "eval"] for log in (local, remote))
+    before, after = (
+        [x["masked_lm_loss"] for x in log if x["event"] == "eval"] for log in (logged(tmp_path / "run"), remote)
+    )
     assert before[0] == pytest.approx(after[-1], rel=1e-6)
 
 
@@ -104,7 +99,7 @@ def test_unusable_input_is_one_sentence(flags, tmp_path, capfd):
     """The mistakes table has further ones."""
     cases = [
         (
-            {"bert_config_file": write_config(tmp_path / "few.json", vocab_size=500)},
+            {"bert_config_file": write_config(tmp_path, "few.json", vocab_size=500)},
             "the model's vocabulary has only 500 tokens",
         ),
         ({"backend": "tensorflow"}, "--backend tensorflow: Keras runs on jax in this process already"),

@@ -1,11 +1,10 @@
 """Fine-tuning: examples from TSV and TFRecords, limits for each text, metrics, and a run that learns."""
 
 import contextlib
-import json
 
 import numpy as np
 import pytest
-from training_helpers import BACKEND, small_config
+from training_helpers import BACKEND, logged, small_config, write_config
 
 from maskmill.errors import UnusableInputError
 from training import command, finetune, inputs
@@ -30,11 +29,9 @@ def ids(text):
 
 
 def options(tmp_path, vocab, **changes):
-    config = small_config(vocab_size=len(SPECIAL + WORDS), max_position_embeddings=32)
-    (tmp_path / "bert_config.json").write_text(json.dumps(config.to_google()))
     settings = {
         "output_dir": str(tmp_path / "run"),
-        "bert_config_file": str(tmp_path / "bert_config.json"),
+        "bert_config_file": write_config(tmp_path, vocab_size=len(SPECIAL + WORDS), max_position_embeddings=32),
         "vocab_file": vocab,
         "task": "classify",
         "max_seq_length": 16,
@@ -57,8 +54,7 @@ def test_single_texts_are_learnt_from_tsv(tmp_path, vocab):
     (tmp_path / "train.tsv").write_text("\n".join(rows) + "\n")
     train = (str(tmp_path / "train.tsv"),)
     assert command.run(options(tmp_path, vocab, input_file=train, eval_file=train)) == 0
-    logged = [json.loads(x) for x in (tmp_path / "run/log.jsonl").read_text().splitlines()]
-    last = [x for x in logged if x["event"] == "eval"][-1]
+    last = [x for x in logged(tmp_path / "run") if x["event"] == "eval"][-1]
     assert last["accuracy"] > 0.95
     assert last["f1"] > 0.95
 

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
-from training_helpers import BACKEND
+from training_helpers import BACKEND, logged
 
 from benchmarks.learning import baselines, write_frequent_pieces
 from training import command
@@ -73,8 +73,7 @@ def test_a_tiny_bert_learns_from_the_words_around(examples, tmp_path):
             eval_every_samples=1_000_000,
         )
     )
-    logged = [json.loads(x) for x in (tmp_path / "run/log.jsonl").read_text().splitlines()]
-    first, last = (x["masked_lm_accuracy"] for x in logged if x["event"] == "eval")
+    first, last = (x["masked_lm_accuracy"] for x in logged(tmp_path / "run") if x["event"] == "eval")
     baseline = baselines(str(examples / "eval.tfrecord"))
     print(f"masked-LM accuracy: {first:.4f} before, {last:.4f} after; {baseline}")
     assert first < baseline.token

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tensorflow as tf
-from training_helpers import BACKEND, small_config
+from training_helpers import BACKEND, write_config
 
 from maskmill.errors import RunFailedError
 from training import checkpoints, command, evaluate
@@ -78,13 +78,11 @@ def data(tmp_path_factory):
 
 @pytest.fixture
 def given(tmp_path, data):
-    config = small_config(vocab_size=VOCABULARY, max_position_embeddings=LENGTH)
-    (tmp_path / "bert_config.json").write_text(json.dumps(config.to_google()))
     return {
         "output_dir": str(tmp_path / "run"),
         "input_file": (data,),
         "eval_file": (data,),
-        "bert_config_file": str(tmp_path / "bert_config.json"),
+        "bert_config_file": write_config(tmp_path, vocab_size=VOCABULARY, max_position_embeddings=LENGTH),
         "train_batch_size": 32,
         "eval_batch_size": 64,
         "num_train_steps": 40,

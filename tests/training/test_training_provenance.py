@@ -2,14 +2,13 @@
 
 import dataclasses
 import hashlib
-import json
 import shutil
 from pathlib import Path
 
 import pytest
 from command_runs.commands import VOCAB
 from data_sets.whole_builds import extract_text, make_build
-from training_helpers import BACKEND, small_config
+from training_helpers import BACKEND, logged, write_config
 
 from maskmill.errors import UnusableInputError
 from maskmill.lineage.origins import lineage_of, trained_on
@@ -96,27 +95,24 @@ def test_examples_of_another_release_are_refused(release, tmp_path):
         found(input_file=(str(tmp_path / "examples"),), release=str(release))
 
 
+def train(folder, examples, **flags):
+    """Trains a small model into `folder`/run."""
+    flags |= {
+        "output_dir": folder / "run",
+        "input_file": examples,
+        "bert_config_file": write_config(folder),
+        "train_batch_size": 4,
+        "num_warmup_steps": 1,
+    }
+    return cli.main(["train", *(f"--{name}={value}" for name, value in flags.items())])
+
+
 def test_a_run_writes_its_data_into_log_and_checkpoints_and_resumes_elsewhere(release, tmp_path, capsys):
-    config = small_config(vocab_size=30522, max_position_embeddings=64)
-    (tmp_path / "bert_config.json").write_text(json.dumps(config.to_google()))
-
-    def train(examples, steps):
-        flags = {
-            "output_dir": tmp_path / "run",
-            "input_file": examples,
-            "bert_config_file": tmp_path / "bert_config.json",
-            "train_batch_size": 4,
-            "num_train_steps": 4,
-            "num_warmup_steps": 1,
-            "save_checkpoints_steps": steps,
-            "keep_checkpoint_max": 9,
-        }
-        return cli.main(["train", *(f"--{name}={value}" for name, value in flags.items())])
-
-    assert train(release / "examples", 2) == 0
+    steps = {"num_train_steps": 4, "save_checkpoints_steps": 2, "keep_checkpoint_max": 9}
+    assert train(tmp_path, release / "examples", **steps) == 0
     fingerprint = fingerprints.fingerprint_of(fingerprints.manifest_digests(str(release)))
     assert f"data: {release}, fingerprint {fingerprint}" in capsys.readouterr().err
-    start, *_ = (json.loads(line) for line in (tmp_path / "run" / "log.jsonl").read_text().splitlines())
+    start, *_ = logged(tmp_path / "run")
     assert start["data"]["release_fingerprint"] == fingerprint
     paths = checkpoints.list_checkpoints(str(tmp_path / "run"))
     assert len(paths) == 2
@@ -126,7 +122,7 @@ def test_a_run_writes_its_data_into_log_and_checkpoints_and_resumes_elsewhere(re
     shutil.copytree(release / "examples", tmp_path / "moved")
     weights = checkpoints.read(paths[1])
     Path(paths[1]).unlink()
-    assert train(tmp_path / "moved", 2) == 0
+    assert train(tmp_path, tmp_path / "moved", **steps) == 0
     again = checkpoints.read(paths[1])
     assert again.data["release"] is None
     assert again.data["manifests"][0]["directory"] == str(tmp_path / "moved")
@@ -136,18 +132,7 @@ def test_a_run_writes_its_data_into_log_and_checkpoints_and_resumes_elsewhere(re
 
 def test_copies_of_weights_say_what_they_were_trained_on(release, tmp_path):
     """From a run over Hugging Face's format and ours, and back to the release."""
-    config = small_config(vocab_size=30522, max_position_embeddings=64)
-    (tmp_path / "bert_config.json").write_text(json.dumps(config.to_google()))
-    flags = {
-        "output_dir": tmp_path / "run",
-        "input_file": release / "examples",
-        "bert_config_file": tmp_path / "bert_config.json",
-        "vocab_file": VOCAB,
-        "train_batch_size": 4,
-        "num_train_steps": 1,
-        "num_warmup_steps": 1,
-    }
-    assert cli.main(["train", *(f"--{name}={value}" for name, value in flags.items())]) == 0
+    assert train(tmp_path, release / "examples", vocab_file=VOCAB, num_train_steps=1) == 0
     source = str(tmp_path / "run")
     first = trained_on(source)
     assert first.release == str(release)

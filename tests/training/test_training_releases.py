@@ -4,7 +4,7 @@ import json
 
 import pytest
 from command_runs.commands import DUMP, VOCAB
-from training_helpers import BACKEND, small_config
+from training_helpers import BACKEND, logged, write_config
 
 from maskmill.lineage.origins import lineage_of
 from pipelines.commands import cli
@@ -14,15 +14,13 @@ pytestmark = pytest.mark.skipif(BACKEND == "tensorflow", reason="the loop is tes
 
 @pytest.fixture
 def build_file(tmp_path):
-    config = small_config(vocab_size=30522, max_position_embeddings=64)
-    (tmp_path / "bert_config.json").write_text(json.dumps(config.to_google()))
     build = {
         "output": str(tmp_path / "enwiki"),
         "report": "off",
         "extract": {"input": str(DUMP), "num_eval_articles": 1, "max_documents": 6},
         "examples": {"vocab_file": str(VOCAB), "max_seq_length": 64, "max_predictions_per_seq": 10, "dupe_factor": 1},
         "train": {
-            "bert_config_file": str(tmp_path / "bert_config.json"),
+            "bert_config_file": write_config(tmp_path),
             "train_batch_size": 8,
             "eval_batch_size": 8,
             "num_train_steps": 2,
@@ -41,7 +39,7 @@ def test_a_release_is_traced_from_its_checkpoint_and_to_it(build_file, tmp_path,
     (release,) = (tmp_path / "enwiki" / "releases").glob("enwiki-*")
     record = json.loads((release / "release.json").read_text())
     assert f"data: {release}, fingerprint {record['fingerprint']}" in capsys.readouterr().err
-    start = json.loads((release / "train" / "log.jsonl").read_text().splitlines()[0])
+    start = logged(release / "train")[0]
     assert start["data"]["release_fingerprint"] == record["fingerprint"]
 
     found = lineage_of(str(release / "train"))

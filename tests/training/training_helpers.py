@@ -1,5 +1,6 @@
 """Helpers of the training tests."""
 
+import json
 import os
 from pathlib import Path
 
@@ -51,6 +52,18 @@ def small_config(**changes):
         "initializer_range": 0.1,
     }
     return ModelConfig(**(sizes | changes))
+
+
+def write_config(folder, name="bert_config.json", **changes) -> str:
+    """Writes the configuration of a small model for BERT's vocabulary; its path."""
+    config = small_config(**({"vocab_size": 30522, "max_position_embeddings": 128} | changes))
+    (folder / name).write_text(json.dumps(config.to_google()))
+    return str(folder / name)
+
+
+def logged(folder) -> list[dict]:
+    """The lines of a run's log."""
+    return [json.loads(line) for line in (Path(folder) / "log.jsonl").read_text().splitlines()]
 
 
 def random_batch(count: int, *, seed: int = 0, length: int = 32, predictions: int = 5, vocab: int = 500) -> dict:

@@ -211,19 +211,6 @@ def _varint(value: int) -> bytes:
     return content + bytes([value])
 
 
-def test_a_table_that_is_emptied_knows_no_word_of_before(tmp_path: Path) -> None:
-    (tmp_path / "a").write_bytes(b"one two two")
-    (tmp_path / "b").write_bytes(b"two three")
-    counter = WordCounter(WORDPIECE)
-    tables = [
-        as_dict(table.word_counts())
-        for name in "ab"
-        for table in counter.full_tables(text_blocks.read_blocks(str(tmp_path / name)))
-    ]
-    assert tables == [{b"one": 1, b"two": 2}, {b"three": 1, b"two": 1}]
-    assert counter.counts["words"] == 5
-
-
 # ---- pieces of work
 
 
