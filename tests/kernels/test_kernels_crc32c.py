@@ -1,10 +1,11 @@
-"""CRC-32C, computed with the CPU's instruction and with tables, agrees with a simple implementation."""
+"""CRC-32C, computed with the CPU's instruction and with tables, agrees with Google's library."""
 
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import google_crc32c
 import numpy as np
 import pytest
 import skips
@@ -37,7 +38,7 @@ def test_any_part_of_any_bytes() -> None:
     content = data.tobytes()
     for size in [*range(20), 3 * LANE - 1, 3 * LANE, 3 * LANE + 1, 6 * LANE + 17]:
         start = int(rng.integers(0, len(content) - size + 1))
-        assert crc32c(data, start, start + size) == oracle.crc32c(content[start : start + size])
+        assert crc32c(data, start, start + size) == google_crc32c.value(content[start : start + size])
         assert masked_crc32c(data, start, start + size) == oracle.masked_crc(content[start : start + size])
 
 
@@ -51,5 +52,5 @@ def test_other_cpus_give_the_same_values(cpu: str, tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", CHECK], env=environment, cwd=root, capture_output=True, text=True)
     content = bytes(range(256)) * 8
     parts = ((0, 0), (0, 9), (3, 1000), (5, 2048))
-    assert done.stdout.strip() == str([oracle.crc32c(content[a:b]) for a, b in parts])
+    assert done.stdout.strip() == str([google_crc32c.value(content[a:b]) for a, b in parts])
     assert all(line.startswith("maskmill: compiling") for line in done.stderr.splitlines()), done.stderr

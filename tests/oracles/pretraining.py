@@ -10,9 +10,13 @@ import gzip
 import hashlib
 import random
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+
+import google_crc32c
+
+from maskmill.records.example_proto import parse_example
 
 DATA = Path(__file__).parent.parent / "data"
 
@@ -377,7 +381,7 @@ def make_files(contents: Sequence[bytes], vocabulary: bytes, settings: Settings,
     return [records[k::outputs] for k in range(outputs)]
 
 
-# Protocol buffers and TFRecords, written and read byte by byte.
+# Protocol buffers and TFRecords, written byte by byte.
 
 
 def _varint(value: int) -> bytes:
@@ -404,71 +408,17 @@ def encode_example(features: Features) -> bytes:
     return _field(1, entries)
 
 
-def _read_varint(data: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            return value, at
-
-
-def _fields(data: bytes) -> Iterator[tuple[int, bytes]]:
-    at = 0
-    while at < len(data):
-        tag, at = _read_varint(data, at)
-        assert tag & 7 == 2, "only length-delimited fields occur in these examples"
-        length, at = _read_varint(data, at)
-        yield tag >> 3, data[at : at + length]
-        at += length
-
-
 def decode_example(record: bytes) -> Features:
-    """The features of a serialised tf.train.Example; the inverse of `encode_example`."""
-    features: Features = {}
-    for _, entries in _fields(record):
-        for _, entry in _fields(entries):
-            parts = dict(_fields(entry))
-            ((kind, values),) = _fields(parts[2])
-            packed = b"".join(content for _, content in _fields(values))
-            if kind == 2:
-                features[parts[1].decode()] = list(struct.unpack(f"<{len(packed) // 4}f", packed))
-                continue
-            numbers: list[int] = []
-            number = shift = 0
-            for byte in packed:
-                number |= (byte & 127) << shift
-                shift += 7
-                if byte < 128:
-                    numbers.append(number)
-                    number = shift = 0
-            features[parts[1].decode()] = numbers
-    return features
-
-
-@cache
-def _crc_table() -> list[int]:
-    table = []
-    for byte in range(256):
-        for _ in range(8):
-            byte = byte >> 1 ^ (0x82F63B78 if byte & 1 else 0)
-        table.append(byte)
-    return table
-
-
-def crc32c(data: bytes) -> int:
-    table = _crc_table()
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc = table[(crc ^ byte) & 255] ^ crc >> 8
-    return crc ^ 0xFFFFFFFF
+    """The features of a serialised tf.train.Example in their own order, as google's protobuf library reads them."""
+    return {
+        name: list((feature.int64_list if feature.WhichOneof("kind") == "int64_list" else feature.float_list).value)
+        for name, feature in parse_example(record).items()
+    }
 
 
 def masked_crc(data: bytes) -> int:
     """A TFRecord's checksum: CRC-32C, rotated and added to a constant."""
-    crc = crc32c(data)
+    crc = google_crc32c.value(data)
     return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
 

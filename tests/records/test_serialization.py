@@ -17,7 +17,6 @@ from properties import SEEDED, tries
 from maskmill.masking.kernels.rows import RowArrays
 from maskmill.records import serialization
 from maskmill.records.columns import Column, column_values
-from maskmill.records.example_proto import parse_example
 from maskmill.records.kernels import serialize as kernels
 from maskmill.records.options import FeatureNames
 from maskmill.records.serialization import Serializer
@@ -45,14 +44,9 @@ def records_of(made: MadeUpRows, columns: Sequence[Column], width: int, blocks: 
     return records
 
 
-def feature_values(record: bytes) -> dict[str, list[int] | list[float]]:
-    """The features of a record in their own order, as google's protobuf library reads them; ints and floats."""
+def feature_values(record: bytes) -> oracle.Features:
     (example,) = oracle.split_tfrecord(record)
-    features = parse_example(example)
-    return {
-        name: list((feature.int64_list if feature.WhichOneof("kind") == "int64_list" else feature.float_list).value)
-        for name, feature in features.items()
-    }
+    return oracle.decode_example(example)
 
 
 @tries(200, **SEEDED)
