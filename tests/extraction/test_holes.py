@@ -60,6 +60,11 @@ BROKEN = {
     "such a link before more": "They (cf. [http://a.b/c], p. 5) are here.",
     "such a link behind a colon, at the end": "They are listed here: [http://a.b/c]",
     "such a link at the start": "[http://a.b/c] is a town in it.",
+    "first in an element that holds more": 'It is <span style="a">{{xa|b|c}} metres</span> long.',
+    "a comma that is named": "The fields are separated by <code>,</code> and by lines.",
+    "a small picture for a word": "It is old, and today [[File:A.png|10px]] is its sign.",
+    "a small picture before a comma": "The symbol [[File:A.png|thumb=B.png|8px]], of stone, is old.",
+    "the value of a page below": "The version is {{xa/GIMP}}.",
     "an empty formula": r"The value <math>\mbox{}</math> is large.",
 }
 
@@ -92,6 +97,8 @@ WHOLE = {
     "a link with a label": "They (see [http://a.b/c it]) are listed here: [http://a.b/c there]",
     "a comment": "The town <!-- a --> is old.",
     "a category, an image": "The town [[Category:A]] [[File:A.png|20px]] is old.",
+    "pictures beside names": "The [[File:A.png|20px]] [[Town]], [[File:A.png|99px|left]] it [[File:A.png|100px]] is.",
+    "a comma in bold letters": "The town<b>,</b> which <b>, in the north,</b> is old.",
     "a bracket that goes": "The town ({{xa|b|c}}) is old.",
     "a bracket with a value that its rule does not know": "It cost $5 (${{inflation|US|5|1990}} today) in May.",
     "a part of a bracket": "The town ({{xa|b|c}}; old) is (old, {{xa|b|c}}) here.",

@@ -38,6 +38,10 @@ def is_kept(item: str, *, language: str = "en", section: str = "Life") -> bool:
         "''[[Day of the Fight]] first film directed by [[Stanley Kubrick]]",
         '[[Aqua]] – "water that flows downhill"',
         "'''Small and large letters of the alphabet'''",
+        "Smith published ''The History of the Town'' in 1998.",
+        "''The town is older than its walls.'' John Smith.",
+        "المدينة هي عاصمة البلاد وأكبر مدنها من حيث عدد السكان",
+        "העיר היא בירת המדינה והגדולה בעריה מבחינת מספר התושבים",
     ],
 )
 def test_items_that_explain_or_tell_stay(item: str) -> None:
@@ -57,6 +61,10 @@ def test_items_that_explain_or_tell_stay(item: str) -> None:
         "University of Nebraska, Lincoln",
         "Betsy Nagelsen (USA, 1970–)",
         "Carl Diercke (1842–1913)",
+        "Smith, John (1998). ''The History of the Town''. London: Penguin.",
+        "[[John Smith]], ''The History of the Town'', [[London]], Penguin Books, 1998.",
+        "Hans Meier: ''Geschichte der Stadt Bern''. Verlag Huber, Frauenfeld 1987, ISBN 3-7193-0000-0.",
+        "Иванов И. И. ''История города''. — М.: Наука, 1987. — 320 с.",
         '"Gardening at Night" – 3:55',
         "Tom Hanks – Forrest Gump",
         "[[Apple]]s",

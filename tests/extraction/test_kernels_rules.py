@@ -112,6 +112,8 @@ def test_without_room_nothing_is_written(form: int) -> None:
         ("a: ", False, 0),
         ("a «", False, 0),
         ("(a /", False, FLAG_BRACKET | FLAG_AFTER_WORD),
+        ("(/a/→", False, FLAG_BRACKET | FLAG_AFTER_WORD),
+        ("(一", False, FLAG_BRACKET),
         ("a (", False, FLAG_BRACKET),
         ("a (b) ", False, 0),
         ("a (b (c) ", False, FLAG_BRACKET),

@@ -298,6 +298,9 @@ def test_english_sentences(marked: str) -> None:
         "1.) The sun is up |2.) The moon is down. |3.) The end",
         "• 9. The sun |• 10. The moon",
         "1. the sun 2. the moon are high. |He was 1. |Then 3. |It was 5.",
+        # A bracket stays whole, but for one that holds whole sentences alone.
+        "(It is a small town. |It is old.)",
+        "He saw it (It was late. It was dark) there. |(She did. |He did not.)",
         # The marks of other scripts.
         "The word 好。 is Chinese. |他走了。|She said यह है। |Then she left.",
     ],

@@ -27,7 +27,7 @@ A pattern is literal text with
     [A||B]             the first alternative whose direct arguments are all given; nothing if there is none
     {?^start} {?^bracket}  in an alternative: only if the call starts its line, stands in brackets; {?!^start} if not
     {?^digit}          only if a digit stands before the call
-    {?^after_word}     only if a word or a slash does
+    {?^after_word}     only if a word, a slash or an arrow does
     {?^glued}          only if it stands like a footnote's mark: behind a word without a space, and not before one so
     {?a} {?!a} {?a=x} {?a@t}   in an alternative: only if a is given, is not given, is x, is a key of table t
     {?a:word}          in an alternative: only if a does not start like a number

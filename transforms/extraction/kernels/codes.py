@@ -131,7 +131,7 @@ OP_FLAG = 11  # jump, bits, wanted: goes on if one of the bits of FLAG_* is set 
 FLAG_START = 1  # nothing stands before the template on its line
 FLAG_BRACKET = 2  # a bracket is open before it
 FLAG_DIGIT = 8  # a digit stands before it
-FLAG_AFTER_WORD = 16  # a letter, a digit or a slash stands before it, with or without a space
+FLAG_AFTER_WORD = 16  # a letter, a digit, a slash or an arrow stands before it, with or without a space
 FLAG_GLUED = 4  # it follows a word or punctuation without a space, and no word follows it so: a footnote does
 
 FORMAT_PLAIN, FORMAT_NUMBER, FORMAT_LOWER, FORMAT_UPPER, FORMAT_FIRST_UPPER, FORMAT_FIRST_LOWER = range(6)

@@ -34,8 +34,10 @@ from transforms.extraction.kernels.text import byte_set, find_any, is_digit, is_
 FEWEST_WORDS = 4  # of an item in letters with capitals
 SMALL_WORDS = 2  # outside links; one is enough that is long or beside links, with another word that is no number
 CAPITALS_A_SMALL_WORD = 8  # with more of them, an item is a list of names
+CAPITALS_OF_CITATION = 2  # outside its titles: of its author
 LONG_WORD = 4  # letters of a small word that neither titles have, as `of` and `the`, nor lists of names, as `and`
 UNCASED_POINTS = 48  # of a phrase in a script without capitals, as prose.py counts them
+UNCASED_WORDS = 8  # of one that no divider divides: as many are no name
 EXPLANATION_POINTS = 14  # and behind a divider
 LONGEST_ENTITY = 10  # bytes of `&nbsp;` and the like
 TAG_ENDS = byte_set(b">\n")
@@ -215,12 +217,19 @@ def count_words(text, start, end, events, e, outside, tables):
     return Words(words, small, long, capitals, points, linked, divided, long_behind, points_behind)
 
 
+@inlined_kernel
+def says_something_uncased(outside):
+    """True if an item says more than names and titles in a script without capitals; outside: of it without links."""
+    if outside.points < EXPLANATION_POINTS * max(outside.small + outside.capitals, 1):
+        return False
+    if outside.points >= UNCASED_POINTS or outside.points_behind >= EXPLANATION_POINTS:
+        return True
+    return outside.words >= UNCASED_WORDS and not outside.divided
+
+
 @lean_kernel
 def says_something(whole, outside):
     """True if an item says more than names and titles; whole, outside: Words of its text, and of it without links."""
-    if outside.points >= EXPLANATION_POINTS * (outside.small + outside.capitals):
-        if outside.points >= UNCASED_POINTS or outside.points_behind >= EXPLANATION_POINTS:
-            return True
     if whole.words < FEWEST_WORDS or outside.small * CAPITALS_A_SMALL_WORD < outside.capitals:
         return False
     is_phrase = outside.small >= SMALL_WORDS and (outside.divided or outside.long > 0)
@@ -228,6 +237,19 @@ def says_something(whole, outside):
         outside.small > 0 and outside.small + outside.capitals >= SMALL_WORDS and whole.points < EXPLANATION_POINTS
     )
     return is_phrase or outside.long_behind > 0 or (has_more and (outside.linked or outside.long > 0))
+
+
+@lean_kernel
+def is_citation(text, start, end, events, e, tables):
+    """True if text[start:end], of a page, has nothing but titles in italics, names and numbers beside its stop."""
+    i = start
+    while i < end - 1 and not (text[i] == ascii.APOSTROPHE and text[i + 1] == ascii.APOSTROPHE):
+        i += 1
+    if i >= end - 1:
+        return False
+    outside = count_words(text, start, end, events, e, True, tables)
+    has_author_and_year = outside.capitals >= CAPITALS_OF_CITATION and outside.words > outside.capitals
+    return has_author_and_year and outside.small == 0 and outside.points == 0
 
 
 @lean_kernel

@@ -6,13 +6,26 @@ from maskmill.kernels import ascii, inlined_kernel, lean_kernel
 from transforms.extraction.kernels import codes
 from transforms.extraction.kernels.tables import find
 from transforms.extraction.kernels.tags import same_name, skip_comment
-from transforms.extraction.kernels.text import byte_set, find_any, is_letter, separator_at, skip, stands_at, trim
+from transforms.extraction.kernels.text import (
+    byte_set,
+    find_any,
+    has_word,
+    is_alphanumeric,
+    is_capital,
+    is_digit,
+    is_letter,
+    separator_at,
+    skip,
+    stands_at,
+    trim,
+)
 
 NAMESPACE_NONE = 0
 OPENING_PARENS, COLONS, SEMICOLONS = byte_set(b"("), byte_set(b":"), byte_set(b";")
 # Beside spaces, what ends the address of an external link.
 ADDRESS_ENDS = byte_set(bytes(range(ascii.SPACE + 1)) + b'"<>[]\x7f')
 LESS, GREATER = np.frombuffer(b"&lt;", np.uint8), np.frombuffer(b"&gt;", np.uint8)
+PIXELS = np.frombuffer(b"px]]", np.uint8)
 FLAGS_ENDS = byte_set(b"|:{")
 LONGEST_FLAGS = 20  # bytes of a variant that are looked at for its flags, and for a language's code
 
@@ -94,6 +107,20 @@ def link_shows(text, inner, inner_end, tables):
     if text[start] == ascii.HASH:
         start += 1
     return start, inner_end
+
+
+@lean_kernel
+def is_symbol(text, start, end):
+    """True if the link text[start:end] shows a small picture where a word may stand: `today [[File:G.png|10px]] is`."""
+    k = end - len(PIXELS)
+    if k < start + 2 or not (has_word(text, k, PIXELS) and is_digit(text[k - 1])):
+        return False
+    before = text[k - 2 - is_digit(text[k - 2])]
+    if not (before == ascii.PIPE or before == ascii.SPACE) or start < 2 or text[start - 1] != ascii.SPACE:
+        return False
+    goes_on = text[end] == ascii.SPACE and is_letter(text[end + 1]) and not is_capital(text[end + 1])
+    is_in_line = is_alphanumeric(text[start - 2]) or text[start - 2] == ascii.COMMA
+    return is_in_line and (goes_on or text[end] == ascii.COMMA or text[end] == ascii.PERIOD)
 
 
 @inlined_kernel

@@ -20,11 +20,18 @@ from maskmill.kernels import ascii, inlined_kernel, lean_kernel
 from transforms.extraction.kernels import codes
 from transforms.extraction.kernels.chemistry import put_chemistry
 from transforms.extraction.kernels.formula import put_formula
-from transforms.extraction.kernels.items import count_words, is_sentence, says_something
+from transforms.extraction.kernels.items import (
+    count_words,
+    is_citation,
+    is_sentence,
+    says_something,
+    says_something_uncased,
+)
 from transforms.extraction.kernels.lines import classify_line, is_list_mark, stray_bold
 from transforms.extraction.kernels.links import (
     OPENING_PARENS,
     external_shows,
+    is_symbol,
     link_shows,
     names_category,
     namespace_of,
@@ -276,14 +283,17 @@ def item_is_kept(page, p, o, tables):
     if lists != codes.LISTS_SENTENCES:
         return lists == codes.LISTS_KEEP
     in_works = state[STATE_WORKS_LEVEL] > 0
+    first = state[STATE_LINE_EVENT]
     if is_sentence(page.out, start, o, in_works, tables):
-        return True
+        return not is_citation(page.text, state[STATE_LINE_SOURCE], p, page.events[: page.used], first, tables)
     if in_works:
         return False
-    whole = count_words(page.out, start, o, page.events[:0], 0, False, tables)
-    first = state[STATE_LINE_EVENT]
     outside = count_words(page.text, state[STATE_LINE_SOURCE], p, page.events[: page.used], first, True, tables)
-    return says_something(whole, outside)
+    if says_something_uncased(outside):
+        return True
+    if outside.small == 0 and outside.long_behind == 0:
+        return False  # as most lists of names end here, their text need not be counted
+    return says_something(count_words(page.out, start, o, page.events[:0], 0, False, tables), outside)
 
 
 @inlined_kernel
@@ -784,7 +794,8 @@ def put_link(page, o, e, tables):
     event = page.events[e]
     start, end = link_shows(page.text, np.int64(event.inner_start), np.int64(event.inner_end), tables)
     if start < 0:
-        return np.int64(event.end), put_mark(page.out, o)
+        is_word = is_symbol(page.text, np.int64(event.start), np.int64(event.end))
+        return np.int64(event.end), put_hole(tables, page.out, o) if is_word else put_mark(page.out, o)
     if names_category(page.text, np.int64(event.inner_start), np.int64(event.inner_end), tables):
         page.state[STATE_CATEGORIES] += end - start
     enter_range(page, end, np.int64(event.end))

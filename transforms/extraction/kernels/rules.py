@@ -74,6 +74,7 @@ ARGUMENT = record(np.int32, "start end name_start name_end number")
 DIGITS = byte_set(b"0123456789" + bytes(range(ascii.NOT_ASCII, 256)))
 
 FULLWIDTH_OPEN_PAREN = utf8("（")
+FIRST_ARROW, LAST_ARROW = utf8("←"), utf8("⇿")
 FULLWIDTH_CLOSE_PAREN = utf8("）")
 
 
@@ -572,12 +573,13 @@ def close_argument(arguments, a, out, o, position):
 
 @inlined_kernel
 def ends_with_word(out, start, end):
-    """True if a slash, an ASCII letter or digit, or a letter of two bytes stands at the end of out[start:end]."""
+    """True if a slash, an ASCII letter or digit, a letter of two bytes or an arrow ends out[start:end]."""
     if end <= start:
         return False
     last = out[end - 1]
     if last >= ascii.NOT_ASCII:
-        return end - start > 1 and FIRST_LETTERS <= out[end - 2] <= LAST_LETTERS
+        is_arrow = end - start > 2 and FIRST_ARROW <= three_bytes(out, end - 3) <= LAST_ARROW
+        return is_arrow or (end - start > 1 and FIRST_LETTERS <= out[end - 2] <= LAST_LETTERS)
     return last == ascii.SLASH or is_alphanumeric(last)
 
 

@@ -20,6 +20,7 @@ from transforms.extraction.kernels.text import (
     is_digit,
     is_letter,
     put_byte,
+    put_hole,
     put_mark,
     put_superscript,
     skip_any,
@@ -355,4 +356,8 @@ def put_tag(text, p, limit, out, o, depth, tables):
         return put_superscript_tag(text, end, limit, out, o)
     if dropped:
         return end, put_mark(out, o)
+    names_comma = text[end] == ascii.COMMA and is_closing_tag(text, end + 1, limit) and not closing
+    if names_comma and o > 0 and out[o - 1] == ascii.SPACE:
+        # "Separated by <code>,</code> and": as text the comma would be the sentence's own.
+        return end, put_hole(tables, out, o)
     return end, o

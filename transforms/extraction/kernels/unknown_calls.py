@@ -58,6 +58,8 @@ LANGUAGE_CODE = 2  # small letters of a language's code
 FEWEST_DIGITS = 3  # of a number that is text: a smaller one is mostly that of a note
 MOST_DIGITS = 9  # a longer one is that of a book or of a record
 ARGUMENT_STARTS = byte_set(b"|=")
+SLASHES = byte_set(b"/")
+FIRST_OF_SPAN = ord("s")  # also of `<small>` and `<s>`
 BESIDE_TAGS = byte_set(b" '")
 BARS = byte_set(b"|")
 NAME_ENDS = byte_set(b"=|{[}")
@@ -245,18 +247,24 @@ def arguments_of(text, start, end, tables):
 
 @lean_kernel
 def with_elements(text, start, end, n):
-    """(start, end) of the call text[start:end] with the elements such as `<b>` that hold nothing else."""
+    """(start, end) of the call text[start:end] with the elements such as `<b>` that hold nothing else.
+
+    Of an element such as `<span>` that holds more behind it, the opening tag belongs to it.
+    """
     while True:
         i = start
         while i > 0 and BESIDE_TAGS[text[i - 1]]:
             i -= 1
         j = skip_any(text, end, n, BESIDE_TAGS)
-        if i == 0 or text[i - 1] != ascii.GREATER_THAN or text[j] != ascii.LESS_THAN or text[j + 1] != ascii.SLASH:
+        if i == 0 or text[i - 1] != ascii.GREATER_THAN:
             return start, end
         opening = i - 1
         stop = max(i - LONGEST_TAG, 0)
         while opening > stop and text[opening] != ascii.LESS_THAN:
             opening -= 1
+        if text[j] != ascii.LESS_THAN or text[j + 1] != ascii.SLASH:
+            is_wrapper = text[opening + 1] == FIRST_OF_SPAN and text[i - 2] != ascii.SLASH
+            return opening if is_wrapper else start, end
         k = 1
         while is_alphanumeric(text[opening + k]) and text[opening + k] == text[j + 1 + k]:
             k += 1
@@ -285,7 +293,8 @@ def is_footnote(text, start, end, n, begins, tables):
     if before == SIDE_LETTER or before == SIDE_CLOSER:
         return after != SIDE_LETTER and after != SIDE_SPACELESS
     ends = after == SIDE_STOP or after == SIDE_LINE or text[end] == ascii.LESS_THAN
-    return ends and arguments == ARGUMENTS_NONE
+    # `{{Latest stable release/GIMP}}` is a value that stands on a page of its own.
+    return ends and arguments == ARGUMENTS_NONE and find_any(text, start, end, SLASHES) == end
 
 
 @lean_kernel

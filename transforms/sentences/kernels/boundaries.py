@@ -522,8 +522,10 @@ def _line_sentences(model, classes, data, begin, end, events, next_starts, spans
         if kind >= OPENS:
             partner = events[number, VALUE]
             if partner > number:
-                longest = _LONGEST_BRACKET if kind & GROUP < FIRST_QUOTE else _LONGEST_QUOTE
-                if events[partner, AT] - events[number, AT] <= longest:
+                is_bracket = kind & GROUP < FIRST_QUOTE
+                holds_line = is_bracket and events[number, AT] == sentence and events[partner, END] + 1 >= last
+                longest = _LONGEST_BRACKET if is_bracket else _LONGEST_QUOTE
+                if not holds_line and events[partner, AT] - events[number, AT] <= longest:
                     whole_until = max(whole_until, events[partner, AT])
             number += 1
             continue
