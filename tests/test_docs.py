@@ -49,7 +49,7 @@ def _no_command_compiles_what_a_warm_up_compiles() -> Iterator[None]:
     """Fails if a command made machine code of our kernels, after all of it was made."""
 
     def code() -> set[str]:
-        found = {path.name for folder in cache.user_directories() for path in folder.glob("*.machine-code")}
+        found = {path.name for path in cache.user_directory().glob("*.machine-code")}
         return {name for name in found if name.startswith(("maskmill.", "transforms."))}
 
     compiler.prepare()

@@ -5,10 +5,9 @@ hash of the argument types. Several installs and versions share a directory: the
 leave each other's files alone. A file is the sha256 (32 bytes) of its rest, then numba's own form of the machine code,
 pickled. Beside them a file MODULE-STAMP.ready says that all kernels of a module are there, and names their files.
 
-Code is looked for in the package, where a wheel brings it (machine_code/), and in the user's directories: `maskmill`
-in `$NUMBA_CACHE_DIR` where that is set; else `maskmill/kernels` in the user's cache directory (`$XDG_CACHE_HOME` or
-`~/.cache`), or one in the temporary directory. It is written to the first of these that can be written, so an install
-without a home directory works.
+Code is looked for in the package, where a wheel brings it (machine_code/), and in the user's directory, to which it is
+written: `maskmill` in `$NUMBA_CACHE_DIR` where that is set; else `maskmill/kernels` in the user's cache directory
+(`$XDG_CACHE_HOME` or `~/.cache`).
 """
 
 import contextlib
@@ -18,9 +17,7 @@ import logging
 import multiprocessing
 import os
 import pickle
-import stat
 import sys
-import tempfile
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
@@ -75,13 +72,13 @@ class KernelCache(NullCache):
         return None if payload is None else CompileResult._rebuild(target_context, *payload)
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Writes the machine code for a list of argument types to the first directory that takes it."""
+        """Writes the machine code for a list of argument types, where the directory takes it."""
         name = self._file_name(sig)
         if data.library.has_dynamic_globals:
             _log.warning("%s refers to a place in this process's memory: each process compiles it anew.", name)
             return
         content = dumps(data._reduce())
-        if _write_first(name, hashlib.sha256(content).digest() + content) is None:
+        if not _write(name, hashlib.sha256(content).digest() + content):
             _log.warning("No directory can keep compiled kernels: each process compiles anew. Set NUMBA_CACHE_DIR.")
 
     def _file_name(self, signature: Any) -> str:
@@ -142,7 +139,7 @@ def making_ready(module: str) -> Iterator[None]:
     before = set(_used)
     _ready_soon.add(module)
     yield
-    _write_first(f"{module}-{_stamp(module)}{_READY}", "".join(f"{n}\n" for n in sorted(_used - before)).encode())
+    _write(f"{module}-{_stamp(module)}{_READY}", "".join(f"{n}\n" for n in sorted(_used - before)).encode())
 
 
 def _stamp(module: str) -> str:
@@ -170,77 +167,50 @@ def _describe_type(numba_type: Any) -> str:
 @functools.cache
 def cache_directories() -> tuple[Path, ...]:
     """The directories that machine code is looked for in, in this order: the package's, then the user's."""
-    return (*((PACKAGED,) if PACKAGED.is_dir() else ()), *user_directories())
+    return (*((PACKAGED,) if PACKAGED.is_dir() else ()), user_directory())
 
 
 @functools.cache
-def user_directories() -> tuple[Path, ...]:
-    """The directories that machine code is written to: the first that can be written."""
+def user_directory() -> Path:
+    """The directory that machine code is written to."""
     # Read once a process: where code is cached is no option of any step.
     if given := os.environ.get("NUMBA_CACHE_DIR"):
-        return (Path(given) / "maskmill",)
-    directories = []
-    user_cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    if os.path.isabs(user_cache):
-        directories.append(Path(user_cache) / "maskmill" / "kernels")
-    user = os.getuid() if hasattr(os, "getuid") else "user"
-    if (shared := _temporary_directory()) is not None:
-        directories.append(shared / f"maskmill-kernels-{user}")
-    return tuple(directories)
+        return Path(given) / "maskmill"
+    named = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(named) if os.path.isabs(named) else Path.home() / ".cache") / "maskmill" / "kernels"
 
 
-def writable_directory() -> Path | None:
-    """The directory that machine code is written to; None where none can be."""
+def can_be_written() -> bool:
+    """Whether machine code can be kept."""
     name = f"{uuid.uuid4().hex}{_TEMPORARY}"
-    directory = _write_first(name, b"")
-    if directory is not None:
-        (directory / name).unlink(missing_ok=True)
-    return directory
+    if not _write(name, b""):
+        return False
+    (user_directory() / name).unlink(missing_ok=True)
+    return True
 
 
 def remove_unused(before: float) -> int:
     """Removes the files that no process has used since a time (seconds, as of time.time()); returns their number."""
     removed = 0
-    for directory in filter(_is_trusted, user_directories()):
-        for suffix in (_SUFFIX, _READY, _TEMPORARY):
-            for path in directory.glob(f"*{suffix}"):
-                # Another process may remove it, or a cache be read-only.
-                with contextlib.suppress(OSError):
-                    if path.stat().st_mtime < before:
-                        path.unlink()
-                        removed += 1
+    for suffix in (_SUFFIX, _READY, _TEMPORARY):
+        for path in user_directory().glob(f"*{suffix}"):
+            # Another process may remove it, or a cache be read-only.
+            with contextlib.suppress(OSError):
+                if path.stat().st_mtime < before:
+                    path.unlink()
+                    removed += 1
     return removed
-
-
-def _temporary_directory() -> Path | None:
-    """The system's directory for temporary files; None where none can be written, as on a full disk."""
-    try:
-        return Path(tempfile.gettempdir())
-    except FileNotFoundError:
-        return None
-
-
-def _is_trusted(directory: Path) -> bool:
-    """Whether code from a directory may be run: in a shared temporary directory anyone can make one."""
-    if directory.parent != _temporary_directory():
-        return True
-    try:
-        status = directory.lstat()
-    except FileNotFoundError:
-        return True
-    is_own = not hasattr(os, "getuid") or status.st_uid == os.getuid()
-    return stat.S_ISDIR(status.st_mode) and is_own and not status.st_mode & 0o022
 
 
 def _path_of(name: str) -> Path | None:
     """Where the file of a name is; None where no directory has it."""
-    paths = (directory / name for directory in cache_directories() if _is_trusted(directory))
+    paths = (directory / name for directory in cache_directories())
     return next((path for path in paths if path.exists()), None)
 
 
 def _find(name: str) -> Any:
     """What the file of a name holds in the first directory that has it; None where none has."""
-    for directory in filter(_is_trusted, cache_directories()):
+    for directory in cache_directories():
         if (payload := _read(directory / name)) is not None:
             return payload
     return None
@@ -277,26 +247,18 @@ def _note_use(path: Path, last_use: float) -> None:
             os.utime(path)
 
 
-def _write_first(name: str, content: bytes) -> Path | None:
-    """Writes a file to the first directory that takes it; returns the directory, None where none does."""
-    for directory in user_directories():
-        try:
-            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if _is_trusted(directory):
-                _write(directory / name, content)
-                return directory
-        except OSError as error:
-            # A cache that cannot be written costs the next process its compile time, nothing else.
-            _log.debug("%s: the kernels' cache cannot be written (%s)", directory, error)
-    return None
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Writes a file that other processes see whole or not at all."""
-    temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex}{_TEMPORARY}")
+def _write(name: str, content: bytes) -> bool:
+    """Writes a file that other processes see whole or not at all; whether it could be written."""
+    path = user_directory() / name
+    temporary = path.with_name(f"{name}.{uuid.uuid4().hex}{_TEMPORARY}")
     try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         temporary.write_bytes(content)
         os.replace(temporary, path)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise
+    except OSError as error:
+        # A cache that cannot be written costs the next process its compile time, nothing else.
+        _log.debug("%s: the kernels' cache cannot be written (%s)", path, error)
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        return False
+    return True

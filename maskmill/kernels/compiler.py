@@ -1,14 +1,15 @@
 """The decorators of kernels, and their warm-up."""
 
+import contextlib
 import gc
 import importlib
 import os
 import pkgutil
-import queue
 import subprocess
 import sys
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ _SECONDS = {
     "transforms.vocabularies.kernels.merges": 4.0,
 }
 _OTHER_SECONDS = 1.2
+_SECONDS_BETWEEN_LOOKS = 0.1
 _MOST_PROCESSES = 8  # each takes up to 400 MB, and more are of no use: one module takes a quarter of the time
 # The garbage collector would take a fifth of the time: numba makes millions of objects that live long.
 _OBJECTS_BETWEEN_COLLECTIONS = (50_000, 50, 50)
@@ -123,36 +125,26 @@ def prepare(only: Sequence[str] | None = None, progress: Progress | None = None)
     if IN_PYTHON:
         return 0
     cold = [name for name in chosen_modules(only) if not cache.is_ready(name)]
-    directory = cache.writable_directory() if cold else None
-    if directory is None:
+    if not cold or not cache.can_be_written():
         return 0  # if anything is cold, then each process compiles what it calls, and says so
     parts = _parts(cold)
     seconds = max(sum(map(_seconds, part)) for part in parts)
     sys.stderr.write(
         f"maskmill: compiling {len(cold)} of {len(chosen_modules())} modules for this kind of processor, once; "
-        f"it takes about {seconds:.0f} s and is kept in {directory}\n"
+        f"it takes about {seconds:.0f} s and is kept in {cache.user_directory()}\n"
     )
     sys.stderr.flush()
-    for done, _ in enumerate(_compiled_in_processes(parts), 1):
-        if progress is not None:
-            progress(done, len(cold))
+    _compile_in_processes(parts, lambda: progress and progress(sum(map(cache.is_ready, cold)), len(cold)))
     return len(cold)
 
 
-def warm(names: Sequence[str]) -> Iterator[str]:
-    """Compiles the kernels of some modules (or loads them, where they are kept); yields each module's name then."""
+def compile_in_this_process(names: Sequence[str]) -> None:
+    """What a process of `prepare` does: compiles the kernels of some modules."""
+    gc.set_threshold(*_OBJECTS_BETWEEN_COLLECTIONS)
     for name in names:
         module = importlib.import_module(name)
         with cache.making_ready(name):
             module.warm_up()
-        yield name
-
-
-def compile_in_this_process(names: Sequence[str]) -> None:
-    """What a process of `prepare` does: `warm`, with a line on standard output for each module."""
-    gc.set_threshold(*_OBJECTS_BETWEEN_COLLECTIONS)
-    for name in warm(names):
-        print(name, flush=True)
 
 
 # CPython keeps the frames of Python's functions in chunks of 16 kB, and gives each back once it is empty. numba's calls
@@ -173,40 +165,32 @@ def _parts(names: Sequence[str]) -> list[list[str]]:
     return parts
 
 
-def _compiled_in_processes(parts: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Compiles each part in a process of its own; yields each module's name when it is done.
+def _compile_in_processes(parts: Sequence[Sequence[str]], look: Callable[[], object]) -> None:
+    """Compiles each part in a process of its own, and calls `look` meanwhile and at the end.
 
     The processes are not multiprocessing's, which would run the main module of a user's program again. They run with
     `-P`, because the current directory may have packages of the names of ours.
     """
     paths = os.pathsep.join(filter(None, (str(_HOME), os.environ.get("PYTHONPATH"))))
-    running = [
-        subprocess.Popen(
-            [sys.executable, "-P", "-c", _COMPILE, *part],
-            env={**os.environ, "PYTHONPATH": paths}, stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )
-        for part in parts
-    ]  # fmt: skip
-    lines: queue.Queue[str | None] = queue.Queue()
-
-    def read(process: subprocess.Popen[str]) -> None:
-        assert process.stdout is not None
-        for line in process.stdout:
-            lines.put(line.strip())
-        lines.put(None)
-
-    try:
-        for process in running:
-            threading.Thread(target=read, args=(process,), daemon=True).start()
-        for _ in running:
-            yield from iter(lines.get, None)
-        for process in running:
-            said = process.stderr.read().strip() if process.stderr is not None else ""
-            if process.wait() != 0:
-                why = said.splitlines()[-1] if said else f"exit code {process.returncode}"
-                raise RunFailedError(f"Compiling failed ({why}); run the command again, or set NUMBA_CACHE_DIR.")
-    finally:
-        for process in running:
-            process.kill()
-            process.wait()
+    environment = {**os.environ, "PYTHONPATH": paths}
+    with contextlib.ExitStack() as opened:
+        said = [opened.enter_context(tempfile.TemporaryFile()) for _ in parts]
+        running = [
+            subprocess.Popen([sys.executable, "-P", "-c", _COMPILE, *part], env=environment, stdin=subprocess.DEVNULL,
+                             stdout=file, stderr=file)
+            for part, file in zip(parts, said, strict=True)
+        ]  # fmt: skip
+        try:
+            while any(process.poll() is None for process in running):
+                time.sleep(_SECONDS_BETWEEN_LOOKS)
+                look()
+            for process, file in zip(running, said, strict=True):
+                if process.returncode != 0:
+                    file.seek(0)
+                    lines = file.read().decode(errors="replace").split("\n")
+                    why = next((line for line in reversed(lines) if line), f"exit code {process.returncode}")
+                    raise RunFailedError(f"Compiling failed ({why}); run the command again, or set NUMBA_CACHE_DIR.")
+        finally:
+            for process in running:
+                process.kill()
+                process.wait()
