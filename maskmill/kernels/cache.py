@@ -176,8 +176,9 @@ def user_directory() -> Path:
     # Read once a process: where code is cached is no option of any step.
     if given := os.environ.get("NUMBA_CACHE_DIR"):
         return Path(given) / "maskmill"
-    named = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(named) if os.path.isabs(named) else Path.home() / ".cache") / "maskmill" / "kernels"
+    # A user without a home has none: no file can be below a device.
+    places = (os.environ.get("XDG_CACHE_HOME", ""), os.path.expanduser("~/.cache"), os.devnull)
+    return Path(next(place for place in places if os.path.isabs(place))) / "maskmill" / "kernels"
 
 
 def can_be_written() -> bool:

@@ -69,6 +69,7 @@ def code_in(directory: Path) -> list[Path]:
         ({"XDG_CACHE_HOME": "/caches", "HOME": "/user"}, "/caches/maskmill/kernels"),
         ({"XDG_CACHE_HOME": "relative", "HOME": "/user"}, "/user/.cache/maskmill/kernels"),
         ({"HOME": "/user"}, "/user/.cache/maskmill/kernels"),
+        ({}, "/dev/null/maskmill/kernels"),
     ],
 )
 def test_which_directory_is_used(variables: dict[str, str], directory: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,6 +77,9 @@ def test_which_directory_is_used(variables: dict[str, str], directory: str, monk
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
+    monkeypatch.setattr(os, "getuid", lambda: 10001)  # without HOME, a user that the system does not know has no home
+    if "HOME" not in variables:
+        monkeypatch.delenv("HOME", raising=False)
     # All installs of a user share the directory, so its name does not depend on this checkout.
     assert cache.user_directory.__wrapped__() == Path(directory)
 
