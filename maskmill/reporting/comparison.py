@@ -1,9 +1,8 @@
 """What is different between two data sets, figure by figure and option by option."""
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Mapping
 from typing import NamedTuple, TypeVar
 
-from maskmill.reporting import shown
 from maskmill.reporting.facts import Facts
 from maskmill.reporting.figures import Figure
 
@@ -33,13 +32,11 @@ class Comparison(NamedTuple):
     """What is different between two data sets.
 
     Attributes:
-      figures: all of both.
-      left_out: documents that were left out, by reason.
+      figures: all of both, and how many documents were left out for which reason.
       options, versions, inputs: only those that differ.
     """
 
     figures: tuple[Change, ...]
-    left_out: tuple[Change, ...]
     options: tuple[Change, ...]
     versions: tuple[Change, ...]
     inputs: tuple[Change, ...]
@@ -52,11 +49,10 @@ class Comparison(NamedTuple):
 
 def compare(facts: Facts, other: Facts) -> Comparison:
     """Compares a data set with another one, which counts as the earlier."""
-    ours, theirs = ({(figure.group, figure.name): figure for figure in one.figures} for one in (facts, other))
+    ours, theirs = _figures(facts), _figures(other)
     both = (facts, other)
     return Comparison(
         figures=tuple(_of_figures(*key, ours.get(key), theirs.get(key)) for key in _keys(ours, theirs)),
-        left_out=tuple(_left_out(facts, other)),
         options=_differing(*({(o.stage, o.name): o.value for o in one.options} for one in both)),
         versions=_differing(*({("", name): version for name, version in one.versions.items()} for one in both)),
         inputs=_differing(*({("", file.path): file.sha256 for file in one.inputs} for one in both)),
@@ -91,14 +87,10 @@ def _signed(text: str) -> str:
     return text.replace("-", "\u2212")
 
 
-def _left_out(facts: Facts, other: Facts) -> Iterator[Change]:
-    ours, theirs = (
-        {} if one.documents is None else {s.reason: s.count for s in one.documents.set_aside} for one in (facts, other)
-    )
-    for reason in _keys(ours, theirs):
-        this, that = ours.get(reason, 0), theirs.get(reason, 0)
-        change = _signed(f"{this - that:+,}") if this != that else ""
-        yield Change("", reason, shown.count(this), shown.count(that), change, this != that)
+def _figures(facts: Facts) -> dict[tuple[str, str], Figure]:
+    left_out = () if facts.documents is None else facts.documents.set_aside
+    reasons = [Figure("Left out", one.reason, one.count) for one in left_out]
+    return {(figure.group, figure.name): figure for figure in (*facts.figures, *reasons)}
 
 
 def _differing(ours: Mapping[tuple[str, str], str], theirs: Mapping[tuple[str, str], str]) -> tuple[Change, ...]:

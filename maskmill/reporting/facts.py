@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple, get_args
 
 from maskmill.reporting import figures, made_from, made_stages
-from maskmill.reporting.figures import Figure, StageCounts
+from maskmill.reporting.figures import Figure
 from maskmill.reporting.input_documents import Documents, documents_of, titles_of
 from maskmill.reporting.made_from import Input, Option, Step
 from maskmill.reporting.made_stages import MadeStage
@@ -51,10 +51,6 @@ class Places:
     def all(self) -> int:
         """How many places there are."""
         return self.text + self.predicted + self.special + self.padding
-
-    def share(self, name: str) -> float:
-        """The share of one kind, 0 to 1."""
-        return figures.share(getattr(self, name), self.all)
 
 
 class StageTimings(NamedTuple):
@@ -116,7 +112,6 @@ class Facts:
     Attributes:
       name, path: of its directory.
       steps: how it was made.
-      stage_counts: what went into each stage, and what came out.
       figures: its numbers.
       inputs, options, versions: what it was made from and with.
       dump_date: as `1 May 2016`; empty: its input has none.
@@ -134,7 +129,6 @@ class Facts:
     name: str
     path: str
     steps: tuple[Step, ...]
-    stage_counts: tuple[StageCounts, ...]
     figures: tuple[Figure, ...]
     inputs: tuple[Input, ...]
     options: tuple[Option, ...]
@@ -193,7 +187,6 @@ def collect(
         name=files.base_name(directory) if directory not in (".", "/") else directory,
         path=directory,
         steps=made_from.steps_of(stages),
-        stage_counts=figures.stage_counts_of(stages),
         figures=tuple(figure for stage in stages for figure in figures.figures_of(stage)),
         inputs=made_from.inputs_of(stages),
         options=made_from.options_of(stages),

@@ -1,10 +1,8 @@
-"""The figures of a data set, each with a name, which the page compares with those of another one; and what went into
-each stage, what came out, and what was lost on the way.
-"""
+"""The figures of a data set, each with a name, which the page compares with those of another one."""
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Literal
 
 from maskmill.reporting import shown
 from maskmill.reporting.made_stages import MadeStage
@@ -83,95 +81,3 @@ def _of_examples(stage: MadeStage, split: str, group: str) -> Iterator[Figure]:
     for name, label in (("random_next", "random pairs"), ("swapped", "swapped pairs")):
         if counts.get(name) is not None:
             yield Figure(group, label, share(counts[name], pairs), "share")
-
-
-class Amount(NamedTuple):
-    """A number with what it is of, as text."""
-
-    number: str
-    of: str
-
-
-@dataclasses.dataclass(frozen=True)
-class StageCounts:
-    """A stage: what went in, what came out, and what was lost or is worth knowing, the chief number first."""
-
-    title: str
-    went_in: tuple[Amount, ...]
-    came_out: tuple[Amount, ...]
-    on_the_way: tuple[Amount, ...] = ()
-
-
-def stage_counts_of(stages: Sequence[MadeStage]) -> tuple[StageCounts, ...]:
-    """The counts in and out of stages, in their order."""
-    makers = {"extract": _text, "vocabulary": _vocabulary, "examples": _examples, "eval": _picked}
-    return tuple(StageCounts(stage.title, *makers[stage.name](stage)) for stage in stages if stage.name in makers)
-
-
-def _amounts(*pairs: tuple[float, str]) -> tuple[Amount, ...]:
-    """Numbers of things, without those that are 0; the noun is that of several."""
-    return tuple(
-        Amount(shown.count(number), of.removesuffix("s") if number == 1 else of) for number, of in pairs if number
-    )
-
-
-_Amounts = tuple[tuple[Amount, ...], ...]  # in, out, and on the way
-
-
-def _text(stage: MadeStage) -> _Amounts:
-    read = stage.counted("extract", "read") or stage.counted("clean", "documents")
-    documents = stage.in_splits("documents")
-    lost = read - documents if not stage.made.get("decided", {}).get("sources") else 0
-    duplicates = sum(stage.counted("paragraphs", f"{kind}_duplicates") for kind in ("exact", "near"))
-    return (
-        (*_amounts((read, "pages or documents")), Amount(shown.size(stage.input_bytes), "of input")),
-        (
-            *_amounts((documents, "documents"), (stage.in_splits("sentences"), "sentences")),
-            Amount(shown.size(stage.bytes_of()), "of text"),
-            *_amounts((stage.in_splits("shards"), "shards")),
-        ),
-        _amounts(
-            (max(0, lost), "left out"),
-            (duplicates, "duplicate paragraphs dropped"),
-            (stage.counted("eval", "documents"), "held out for eval"),
-        ),
-    )
-
-
-def _vocabulary(stage: MadeStage) -> _Amounts:
-    words, distinct, pieces, left_out = (
-        stage.counted("vocabulary", name) for name in ("words", "distinct_words", "pieces", "left_out_distinct_words")
-    )
-    return (
-        _amounts((words, "words"), (distinct, "distinct words")),
-        _amounts((pieces, "pieces")),
-        _amounts((left_out, "distinct words left out, the rarest")),
-    )
-
-
-def _examples(stage: MadeStage) -> _Amounts:
-    tokens = stage.in_splits("tokens")
-    unused = share(stage.in_splits("unused_tokens"), tokens)
-    unknown = share(stage.in_splits("unknown_words"), stage.in_splits("words"))
-    on_the_way = (
-        Amount(shown.percent(unused), "of the text in no example"),
-        Amount(shown.percent(unknown), "of the words unknown"),
-    )
-    return (
-        _amounts((stage.in_splits("documents"), "documents"), (tokens, "pieces of text")),
-        (
-            *_amounts(
-                (stage.in_splits("examples"), "examples"),
-                (stage.in_splits("sequences"), "sequences in them"),
-                (stage.in_splits("masked_positions"), "pieces to predict"),
-            ),
-            Amount(shown.size(stage.bytes_of()), "of records"),
-        ),
-        on_the_way if tokens else (),
-    )
-
-
-def _picked(stage: MadeStage) -> _Amounts:
-    available, picked = (stage.counted("eval", name) for name in ("available", "picked"))
-    amounts = ((available, "eval examples"), (picked, "examples"), (available - picked, "not picked"))
-    return tuple(_amounts(one) for one in amounts)

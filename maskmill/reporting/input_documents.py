@@ -1,4 +1,4 @@
-"""What became of the pages and documents of the input: how many were left out, why, and which ones; and as a stream."""
+"""What became of the pages and documents of the input: how many were left out, why, and which ones."""
 
 import dataclasses
 import itertools
@@ -14,8 +14,6 @@ MOST_EXAMPLES = 5
 _MOST_TITLE = 120
 _MOST_REASON = 300
 _MOST_REJECTED = 25
-_MOST_BRANCHES = 7
-_LEAST_THICKNESS = 0.012
 
 Titles = Mapping[str, Sequence[str]]  # of the first documents, by the name under which they are counted
 
@@ -160,50 +158,3 @@ def _rejected(path: str) -> Iterator[Rejected]:
             entry = json.loads(line)
             input, title, reason = (str(entry.get(name, "")) for name in Rejected._fields)
             yield Rejected(input, shown.beginning(title, _MOST_TITLE), shown.beginning(reason, _MOST_REASON))
-
-
-@dataclasses.dataclass(frozen=True)
-class Branch:
-    """What leaves the stream of documents, or comes out at its end: its name, how many documents it has, its place
-    across the stream as shares of all, and whether it is in the text.
-    """
-
-    label: str
-    count: int
-    start: float
-    end: float
-    is_kept: bool
-
-
-class Flow(NamedTuple):
-    """A stream of documents: `read` at its beginning; what is left out branches off, and what is kept comes out."""
-
-    read: int
-    kept: int
-    branches: tuple[Branch, ...]
-
-
-def flow_of(documents: Documents) -> Flow | None:
-    """The flow of documents; None if nothing is known of what was read."""
-    kept = documents.read - documents.lost
-    if not documents.read or kept < 0:
-        return None
-    lost = [(entry.reason, entry.count) for entry in documents.set_aside]
-    lost.sort(key=lambda entry: -entry[1])
-    lost, others = lost[:_MOST_BRANCHES], lost[_MOST_BRANCHES:]
-    if others:
-        lost.append((f"{len(others)} other reasons", sum(count for _, count in others)))
-    held_out = min(kept, documents.eval)
-    ends = [("training text", kept - held_out), ("eval set", held_out)]
-    streams = [(label, count, True) for label, count in ends if count] + [(label, n, False) for label, n in lost]
-    return Flow(read=documents.read, kept=kept, branches=tuple(_placed(streams, documents.read)))
-
-
-def _placed(streams: Sequence[tuple[str, int, bool]], total: int) -> list[Branch]:
-    """Streams beside each other; none so thin that it cannot be seen."""
-    sizes = [max(_LEAST_THICKNESS, count / total) for _, count, _ in streams]
-    scale, at, placed = 1 / sum(sizes), 0.0, []
-    for (label, count, is_kept), size in zip(streams, sizes, strict=True):
-        placed.append(Branch(label, count, at, at + size * scale, is_kept))
-        at += size * scale
-    return placed

@@ -1,7 +1,7 @@
 """What the rows of examples and the text of text shards look like, summed over the files that were read."""
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,14 +35,12 @@ class RowFacts:
       lengths: rows that are not full by their number of pieces; value: rows.
       full_rows: how many have no padding.
       mean_length: pieces of a row on average.
-      pieces_at, masks_at: by position, the share of rows that have a piece there, and the share of pieces there that
-        are predicted.
+      masks_at: by position, the share of pieces there that are predicted.
       masked, masked_kept, masked_random: places that are predicted; of these, those that keep their piece, and those
         with another than [MASK].
       masks: rows by their number of masks: the number, and rows.
       vocabulary: how many ids there are; used: how many of them occur.
       ranks: the most frequent pieces first: ranks from 1, and how often one of them occurs on average.
-      coverage: by rank, the share of all pieces that are of this rank or one before.
       frequent: the most frequent ids, and how often they occur.
     """
 
@@ -52,7 +50,6 @@ class RowFacts:
     lengths: tuple[Bin, ...]
     full_rows: int
     mean_length: float
-    pieces_at: tuple[Bin, ...]
     masks_at: tuple[Bin, ...]
     masked: int
     masked_kept: int
@@ -61,7 +58,6 @@ class RowFacts:
     vocabulary: int
     used: int
     ranks: tuple[Bin, ...]
-    coverage: tuple[Bin, ...]
     frequent: tuple[tuple[int, int], ...]
 
 
@@ -80,7 +76,6 @@ def _row_facts(statistics: Sequence[RowStatistics]) -> RowFacts:
     width = len(pieces_at)
     pieces = int((lengths * np.arange(len(lengths))).sum())
     sorted_counts = np.sort(counts[counts > 0])[::-1]
-    sums = np.cumsum(sorted_counts)
     return RowFacts(
         rows=rows,
         width=width,
@@ -88,7 +83,6 @@ def _row_facts(statistics: Sequence[RowStatistics]) -> RowFacts:
         lengths=_sums(lengths, _edges(0, min(width, len(lengths)) - 1)),
         full_rows=int(lengths[width]) if len(lengths) > width else 0,
         mean_length=pieces / rows if rows else 0.0,
-        pieces_at=_ratios(pieces_at, np.full(width, rows), _edges(0, width - 1)),
         masks_at=_ratios(whole.masks_at, pieces_at, _edges(0, width - 1)),
         masked=whole.masked,
         masked_kept=whole.masked_kept,
@@ -97,7 +91,6 @@ def _row_facts(statistics: Sequence[RowStatistics]) -> RowFacts:
         vocabulary=len(counts),
         used=len(sorted_counts),
         ranks=_of_ranks(sorted_counts),
-        coverage=tuple(Bin(1, end, float(sums[end - 1] / sums[-1])) for end in _rank_ends(len(sums))),
         frequent=tuple(
             (int(i), int(counts[i])) for i in np.argsort(-counts, kind="stable")[:_MOST_FREQUENT] if counts[i]
         ),
@@ -133,11 +126,6 @@ def _of_ranks(counts: Any) -> tuple[Bin, ...]:
         bins.append(Bin(before + 1, end, float(counts[before:end].mean())))
         before = end
     return tuple(bins)
-
-
-def named(facts: Mapping[str, RowFacts]) -> list[tuple[str, RowFacts]]:
-    """The splits with their names for a reader, training first."""
-    return [({"train": "training", "eval": "eval"}.get(split, split), one) for split, one in facts.items()]
 
 
 @dataclasses.dataclass(frozen=True)

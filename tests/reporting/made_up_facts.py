@@ -22,7 +22,6 @@ def made_up_facts(text: str = "text", **others: Any) -> Facts:
         name=text,
         path=text,
         steps=(Step(what=text, how=text),),
-        stage_counts=(),
         figures=(),
         inputs=(Input(path=text, bytes=3, sha256="0" * 64),),
         options=(Option(stage="Text", name=text, value=text),),

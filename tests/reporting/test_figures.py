@@ -8,7 +8,6 @@ from properties import tries
 
 from maskmill.reporting import shown
 from maskmill.reporting.figures import figures_of
-from maskmill.reporting.input_documents import Documents, SetAside, flow_of
 from maskmill.reporting.made_stages import MadeStage
 from maskmill.reporting.measured import row_facts_of
 from maskmill.verification.listed_shards import ListedFile
@@ -53,29 +52,6 @@ def test_text_can_be_written_and_moves_nothing(text: str) -> None:
     assert not set(made) & set("\0\x1b\r\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
-_COUNTS = st.lists(st.integers(1, 10_000), max_size=12)
-
-
-@tries(100)
-@hypothesis.given(train=st.integers(0, 10_000), held_out=st.integers(0, 100), lost=_COUNTS)
-def test_a_flow_has_every_document_once(train: int, held_out: int, lost: list[int]) -> None:
-    reasons = tuple(SetAside(name=str(place), reason=str(place), count=count) for place, count in enumerate(lost))
-    read = train + held_out + sum(lost)
-    flow = flow_of(Documents(read=read, set_aside=reasons, train=train, eval=held_out))
-    if not read:
-        assert flow is None
-        return
-    assert flow is not None
-    assert sum(branch.count for branch in flow.branches) == read
-    assert flow.kept == train + held_out == sum(branch.count for branch in flow.branches if branch.is_kept)
-    edges = [0.0, *(branch.end for branch in flow.branches)]
-    assert [branch.start for branch in flow.branches] == edges[:-1]
-    assert edges[-1] == pytest.approx(1)
-    assert all(branch.end > branch.start for branch in flow.branches)
-    left_out = [branch.count for branch in flow.branches if not branch.is_kept]
-    assert left_out[:7] == sorted(lost, reverse=True)[:7]
-
-
 def test_predicted_pieces_are_a_share_of_all_pieces() -> None:
     counts = {"shards": 1, "examples": 2, "example_tokens": 70, "special_tokens": 10, "masked_positions": 12}
     made = {"counts": {"train": counts}, "shards": []}
@@ -118,16 +94,14 @@ def test_rows_are_counted(first: list[list[int]], second: list[list[int]]) -> No
     assert sum(part.value for part in facts.lengths) == len(rows) - facts.full_rows
     for part in facts.lengths:
         assert part.value == sum(part.first <= len(row) <= part.last for row in rows)
-    for part in facts.pieces_at:
-        places = [place < len(row) for row in rows for place in range(part.first, part.last + 1)]
-        assert part.value == pytest.approx(sum(places) / len(places))
+    for part in facts.masks_at:
+        masked = [place % 3 == 0 for row in rows for place in range(part.first, part.last + 1) if place < len(row)]
+        assert part.value == pytest.approx(sum(masked) / max(1, len(masked)))
     counts = sorted((sum(row.count(id) for row in rows) for id in {id for row in rows for id in row}), reverse=True)
     assert facts.used == len(counts)
     assert facts.vocabulary == 200
     for part in facts.ranks:
         among = counts[part.first - 1 : part.last]
         assert part.value == pytest.approx(sum(among) / len(among))
-    for part in facts.coverage:
-        assert part.value == pytest.approx(sum(counts[: part.last]) / sum(counts))
     assert [part.first for part in facts.ranks[1:]] == [part.last + 1 for part in facts.ranks[:-1]]
     assert row_facts_of([_result(first, width, 200)], directory="another") == {}

@@ -115,33 +115,6 @@ def test_dark_mode_changes_charts_too(reports: Reports, browser: Browser) -> Non
     assert sum(light == dark for light, dark in painted) == 0
 
 
-def test_each_chart_has_a_title_a_description_and_a_table(reports: Reports, browser: Browser) -> None:
-    for name in ("build", "comparison"):
-        with Opened(browser, reports[name]) as opened:
-            charts = opened.page.evaluate(
-                """() => [...document.querySelectorAll("figure")].map(figure => ({
-                    title: figure.querySelector("svg title")?.textContent ?? "",
-                    description: figure.querySelector("svg desc")?.textContent ?? "",
-                    named: (figure.querySelector("svg").getAttribute("aria-labelledby") ?? "").split(" ")
-                        .every(id => document.getElementById(id)),
-                    rows: figure.querySelectorAll("table tbody tr").length}))"""
-            )
-        assert len(charts) > 5
-        assert [c for c in charts if not (c["title"] and c["description"] and c["named"] and c["rows"])] == []
-
-
-def test_the_ids_of_a_page_are_its_own(reports: Reports, browser: Browser) -> None:
-    for name in NAMES:
-        with Opened(browser, reports[name]) as opened:
-            ids = opened.page.evaluate("[...document.querySelectorAll('[id]')].map(element => element.id)")
-            assert len(ids) == len(set(ids)), name
-            dead = opened.page.evaluate(
-                "[...document.querySelectorAll('a[href]')].map(link => link.getAttribute('href'))"
-                ".filter(target => !target.startsWith('#') || !document.getElementById(target.slice(1)))"
-            )
-            assert dead == [], name
-
-
 def test_everything_can_be_reached_by_keys(reports: Reports, browser: Browser) -> None:
     with Opened(browser, reports["build"]) as opened:
         page = opened.page
