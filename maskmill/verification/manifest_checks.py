@@ -214,6 +214,8 @@ def _unused(text: Target, examples: Target) -> Iterator[Finding]:
 
 def _compare_documents(text: Target, examples: Target) -> Iterator[Finding]:
     """How many documents and lines the text shards have, against what the examples that were made of them say."""
+    if (text.made or {})["parameters"].get("compat") == "mlperf":
+        return  # its articles are counted before they are cleaned
     of_text = {files.base_name(shard.name): shard.counts for shard in text.shards}
     for shard in examples.shards:
         for path in shard.inputs if len(shard.inputs) == 1 else ():
