@@ -89,7 +89,9 @@ def test_a_mistake_is_told_before_anything_large_is_imported(line: str, tmp_path
 )
 def test_on_this_machine_a_command_imports_neither_beam_nor_a_library_for_others(line: str, tmp_path: Path) -> None:
     text = tmp_path / "out.txt"
-    text.write_text("The first sentence of a text.\nThe second one is longer than it.\n\n" * 40)
+    text.write_text(
+        "".join(f"The first line of text {n}.\nThe next, {n * 7}, is longer than it.\n\n" for n in range(40))
+    )
     data = ROOT / "tests" / "data"
     code, modules = after_command(*line.replace("OUT", str(tmp_path / "out")).replace("DATA", str(data)).split())
     assert code == cli.DONE
