@@ -19,7 +19,7 @@ _PART_OF_WORDS_IN_ANY_PIECES = 0.03
 # How likely a false alarm may be, for all records together. It is more than elsewhere, so that a single row of 60
 # pieces that is there twice is found: two of the same text have the same 10 masks with 2**-42.
 _FALSE_ALARM = 1e-9
-_LEAST_BITS = 30  # rows that can be masked in fewer ways are not compared
+_LEAST_BITS = (30, 1)  # of in how many ways rows can be masked; those of many are judged first, then all together
 _LONG_ROW = 48  # pieces; shorter rows may well have the same text
 _MANY_ROWS = 0.2  # share of the rows whose text is there more than dupe_factor times
 _MUCH = 0.1  # share of the records of a shard that another one has, too
@@ -27,6 +27,10 @@ _LEAST_BYTES = 60  # of a document; shorter ones may well be written twice
 _FEW_BYTES = 0.05  # share of the text that may be there before
 _TWOFOLD = 0.04  # share of the documents that may have their own text twice
 _FEW_DOCUMENTS = 5
+
+
+# A record, and the one that it repeats: the file and the number of each.
+_Repeat = tuple[tuple[int, int], tuple[int, int]]
 
 
 # ---- rows
@@ -45,8 +49,8 @@ def check_repeated_rows(target: Target, results: Sequence[PieceResult]) -> Check
     if all(result.is_remade for result in tables):
         return skipped("all shards were made again", "repeated_records")
     factor = min(_part_of_ways(result) for result in tables)
-    expected, pairs, rows = 0.0, 0, 0
-    repeats: list[tuple[tuple[int, int], tuple[int, int]]] = []  # a record, and the one before: file and number
+    expected, pairs, rows = np.zeros(2), np.zeros(2, np.int64), 0
+    repeats: list[list[_Repeat]] = [[], []]
     # Of a build the text tells more, and a mix may take documents several times.
     dupes = 0 if target.made else max((result.piece.rules.dupe_factor or 0 for result in tables), default=0)
     often = 0
@@ -55,19 +59,19 @@ def check_repeated_rows(target: Target, results: Sequence[PieceResult]) -> Check
         is_long = merged.column(3)[merged.starts] >= _LONG_ROW
         often += int(merged.counts[(merged.counts > dupes) & is_long].sum()) if dupes else 0
         bits = merged.column(4)[merged.starts] * factor
-        for run in np.flatnonzero((merged.counts > 1) & (bits >= _LEAST_BITS)).tolist():
+        for run in np.flatnonzero((merged.counts > 1) & (bits >= min(_LEAST_BITS))).tolist():
             count = int(merged.counts[run])
-            expected += count * (count - 1) / 2 * 2.0 ** -bits[run]
             of_run = list(_equal_records(merged, int(merged.starts[run]), count))
-            pairs += sum(math.comb(len(equal), 2) for equal in of_run)
-            repeats += [(other, equal[0]) for equal in of_run for other in equal[1:]]
-    if not pairs or poisson_tail(pairs, expected) >= _FALSE_ALARM:
-        repeats = []
-    findings = list(_describe_repeats(repeats, tables))
+            for judged in np.flatnonzero(bits[run] >= _LEAST_BITS).tolist():
+                expected[judged] += math.comb(count, 2) * 2.0 ** -bits[run]
+                pairs[judged] += sum(math.comb(len(equal), 2) for equal in of_run)
+                repeats[judged] += [(other, equal[0]) for equal in of_run for other in equal[1:]]
+    found = [k for k in range(2) if pairs[k] and poisson_tail(int(pairs[k]), float(expected[k])) < _FALSE_ALARM]
+    findings = list(_describe_repeats(repeats[found[-1]], tables)) if found else []
     if often > _MANY_ROWS * rows:
-        found = f"{often / rows:.0%} of the records have text that more than dupe_factor ({dupes:,}) of them have"
+        much = f"{often / rows:.0%} of the records have text that more than dupe_factor ({dupes:,}) of them have"
         what, expected_text = (
-            f"{found}: the same text went in twice, so look for it among the inputs",
+            f"{much}: the same text went in twice, so look for it among the inputs",
             "text of its own",
         )
         path = tables[0].piece.directory
@@ -91,10 +95,8 @@ def _equal_records(merged: Merged, start: int, count: int) -> Iterator[list[tupl
             yield sorted(zip(merged.owner[equal].tolist(), merged.column(2)[equal].tolist(), strict=True))
 
 
-def _describe_repeats(
-    repeats: Sequence[tuple[tuple[int, int], tuple[int, int]]], tables: Sequence[PieceResult]
-) -> Iterator[Finding]:
-    by_file: dict[int, list[tuple[tuple[int, int], tuple[int, int]]]] = {}
+def _describe_repeats(repeats: Sequence[_Repeat], tables: Sequence[PieceResult]) -> Iterator[Finding]:
+    by_file: dict[int, list[_Repeat]] = {}
     for repeat in sorted(repeats):
         by_file.setdefault(repeat[0][0], []).append(repeat)
     for owner, of_file in by_file.items():

@@ -82,6 +82,7 @@ OF_ROWS = (
         for of_all in [damage.builds[number % len(damage.builds)]]
         for build in damage.builds
         if build != "dynamic"  # whose rows have no masks, so that they may be equal
+        if (damage.name, build) != ("row_twice", "packed")  # n-grams leave too few ways to mask a row
     ],
 )
 def test_damage_to_rows_is_found_without_the_text(damage: Damage, build: str, good: GoodBuilds) -> None:
