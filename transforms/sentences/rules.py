@@ -132,7 +132,7 @@ _QUOTES = ("「｢ 」｣", "『 』", "《 》", "〈 〉", "„ ", "‹ ›", 
 _CURLY = 4  # the number of the group of „, which “ and ” close, too
 _GUILLEMETS = len(_QUOTES)
 # Behind a mark and without white space, these go on with the sentence.
-_JOINING_MARKS = "&,;:，、；：､—–―…‥·・～〜~-%％"
+_JOINING_MARKS = "&,;:，、；：､—–―…‥·・～〜~-%％№"
 # Behind a mark and a closing quotation mark, these do so, too: Japanese particles, Chinese 的 and such.
 _JOINING_QUOTES = "とっはがをにもでやなへのか的之等是和與与及或為为"
 _APOSTROPHES = "'’‘"
