@@ -49,7 +49,7 @@ def _units() -> list[tuple[str, str, str, str]]:
 def _load(code: str) -> tuple[Locale, Mapping[str, Any]]:
     """Babel's locale, and all data of it."""
     importlib.reload(localedata)  # Babel mixes locales up once it has loaded several
-    return Locale.parse(code), localedata.LocaleDataDict(localedata.load(code))
+    return Locale.parse(code), localedata.LocaleDataDict(dict[Any, Any](localedata.load(code)))
 
 
 def _pattern(text: str) -> str:
@@ -167,7 +167,8 @@ def _keys() -> str:
 def _country_codes() -> list[str]:
     """The codes of ISO 3166 whose countries CLDR names."""
     english = _load("en")[0].territories
-    return sorted(code for code in english if re.fullmatch("[A-Z]{2}", code) and code not in _COUNTRIES["left_out"])
+    codes = map(str, english)
+    return sorted(code for code in codes if re.fullmatch("[A-Z]{2}", code) and code not in _COUNTRIES["left_out"])
 
 
 def _country_keys(english: Mapping[str, str]) -> str:
