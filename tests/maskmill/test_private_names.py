@@ -16,7 +16,7 @@ OWN_PACKAGES = ("maskmill", "pipelines", "transforms", "training")
 DOCUMENTED = {"_exit", "_fields", "_field_defaults", "_getframe"}
 
 
-@pytest.mark.parametrize("library", ["python", "apache-beam", "numba"])
+@pytest.mark.parametrize("library", ["python", "apache-beam", "google-cloud-core", "numba"])
 def test_every_private_name_is_there(library: str) -> None:
     gone = private_names.missing(library)
     assert not gone, "\n".join(gone)

@@ -217,7 +217,7 @@ def test_ctrl_c_below_the_bars_leaves_them_and_a_sentence(tmp_path: Path) -> Non
     assert first.startswith("extract: 1 file, ")
     assert bars[0].startswith("extract ")
     assert len({bar.split()[0] for bar in bars}) == len(bars), bars
-    assert all(len(bar) <= 30 for bar in bars)
+    assert all(len(bar) <= 30 for bar in bars), bars
     assert sentence == f"maskmill build: interrupted; {SENTENCE}"
 
 
