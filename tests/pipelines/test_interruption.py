@@ -41,16 +41,17 @@ class Terminal:
     ) -> None:
         scratch.mkdir()
         self._columns = columns
-        environment = os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": str(scratch)}
+        size = {"COLUMNS": str(columns), "LINES": "24"}  # the tests' own environment may have others
+        environment = os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": str(scratch)} | size
         program = "import sys; from maskmill.command import main; sys.exit(main())"
         pid, self._terminal = pty.fork()
         if pid == 0:
+            termios.tcsetwinsize(0, (24, columns))
             signal.signal(signal.SIGHUP, hangup)
             signal.signal(signal.SIGINT, signal.SIG_DFL)
             os.execve(sys.executable, [sys.executable, "-c", program, *arguments], environment)
         self.process = psutil.Process(pid)
         self._shown = b""
-        termios.tcsetwinsize(self._terminal, (24, columns))
 
     def wait_for(self, moment: Callable[[], object]) -> None:
         """Returns when `moment` is true; fails when the command ends before that."""
