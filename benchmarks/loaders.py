@@ -83,7 +83,7 @@ class Case:
 
 @dataclasses.dataclass(frozen=True)
 class Figures:
-    """What a run gave: samples for a CPU second, the tokens of one, and what peers.py printed."""
+    """Return what a run gave: samples for a CPU second, the tokens of one, and what peers.py printed."""
 
     rate: float
     tokens: float

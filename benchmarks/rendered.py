@@ -161,7 +161,7 @@ class PageReader:
             self._add("\n", OTHER, False)
 
     def _is_of_template(self, element: ElementTree.Element) -> bool:
-        """Whether a template wrote an element: only the first of several has the type, all have the same `about`."""
+        """Return True if a template wrote an element: only the first of several has the type, all have one `about`."""
         about = element.get("about", "")
         if "mw:Transclusion" in element.get("typeof", ""):
             self._templates.add(about)

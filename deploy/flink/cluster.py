@@ -128,7 +128,7 @@ _ESCAPE_SEQUENCE = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def _maven_error(output: str) -> ClusterError:
-    """What Maven's output says of its failure."""
+    """Return what Maven's output says of its failure."""
     # Wrappers of Maven may colour its lines all the same where TERM names a terminal, even into a pipe.
     plain = _ESCAPE_SEQUENCE.sub("", output)
     errors = [line.removeprefix("[ERROR]").strip() for line in plain.splitlines() if line.startswith("[ERROR]")]

@@ -33,7 +33,7 @@ from maskmill.storage.files import ChangedError, FileInfo
 from maskmill.storage.network import plain
 from maskmill.storage.read_ahead import RangeFile
 from maskmill.storage.stores import (
-    PART_BYTES,
+    UPLOAD_BYTES,
     ObjectStore,
     PartedUpload,
     Stored,
@@ -363,7 +363,7 @@ class _ResumableUpload(PartedUpload):
     def _begin(self, part: bytes) -> None:
         self._blob = self._store._blob(self._path)
         self._writer = self._blob.open(
-            "wb", chunk_size=PART_BYTES, retry=self._store._retry, timeout=_TIMEOUT, checksum="crc32c"
+            "wb", chunk_size=UPLOAD_BYTES, retry=self._store._retry, timeout=_TIMEOUT, checksum="crc32c"
         )
         self._writer.write(part)
 

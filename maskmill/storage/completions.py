@@ -43,7 +43,7 @@ _FINGERPRINT_DIGITS = 32
 REMADE = "remade"  # the kind of the notes of pieces that were made again
 RUN = "run"  # the kind of what a run keeps of itself
 _STORED = "stored"  # in a record: the store's own checksums of the piece's files
-TITLES = "titles"  # of the first documents of an extraction, by the name under which they are counted
+TITLES = "titles"  # of the first documents that are left out, by the name under which they are counted
 
 _slot = threading.Lock()
 _copying = threading.BoundedSemaphore(3)  # as many as a local worker has pieces; some runners have a dozen threads

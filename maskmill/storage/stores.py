@@ -20,7 +20,7 @@ from maskmill.storage import files
 from maskmill.storage.files import ChangedError, DeniedError, FileInfo
 from maskmill.storage.read_ahead import LOOK_BYTES, RangeFile, ReadAhead
 
-PART_BYTES = 40 << 20  # of a large upload, that are sent at a time; smaller ones are one part
+UPLOAD_BYTES = 40 << 20  # of a large upload, that are sent at a time; smaller ones are one part
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _WILDCARD = re.compile(r"[*?[]")
 _PATTERN_PARTS = re.compile(r"\*\*|\*|\?|\[!?\]?[^\]]*\]|.", re.DOTALL)
@@ -219,7 +219,7 @@ class ObjectStore(Store):
 
 
 class PartedUpload(abc.ABC):
-    """An upload in parts, each PART_BYTES long but the last."""
+    """An upload in parts, each UPLOAD_BYTES long but the last."""
 
     @abc.abstractmethod
     def send(self, part: bytes) -> None:
@@ -246,10 +246,10 @@ class ObjectWriter:
     def write(self, block: bytes | bytearray | memoryview) -> None:
         """Append a block of any size."""
         self._gathered += block
-        while len(self._gathered) > PART_BYTES:  # so that the last part is not empty
+        while len(self._gathered) > UPLOAD_BYTES:  # so that the last part is not empty
             self._parts = self._parts or self._store.begin(self._path)
-            self._parts.send(bytes(self._gathered[:PART_BYTES]))
-            del self._gathered[:PART_BYTES]
+            self._parts.send(bytes(self._gathered[:UPLOAD_BYTES]))
+            del self._gathered[:UPLOAD_BYTES]
 
     def finish(self) -> Stored:
         """Make the object visible."""

@@ -26,6 +26,7 @@ _REDRAWN_PARTS = 16
 
 Flags = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[Any]
+Counts = npt.NDArray[np.int32]
 
 
 class RowChecker:
@@ -151,10 +152,8 @@ class RowChecker:
     def _check_stored_counts(self, stored: Numbers) -> None:
         for feature in ("input_mask", "segment_ids", "special_tokens_mask", "sequence_ids", "position_ids"):
             if feature in self._rows.counts:
-                own, what = (
-                    self._stored(feature),
-                    f"{feature} has {{found}} values, and input_ids another number of them",
-                )
+                own = self._stored(feature)
+                what = f"{feature} has {{found}} values, and input_ids another number of them"
                 self._note("schema", own != stored, "as many values as pieces", what, own)
         if "input_mask" in self._features:
             width = self._rules.data_set.files[0].width
@@ -260,7 +259,7 @@ class RowChecker:
         is_open = (ends - starts < 2) | (last != self._sep)
         self._note_sequences("special_tokens", rows, is_open, f"[SEP] ({self._sep})", what, last)
         inner = np.minimum(starts + 1, ends - 1)
-        seps, clss = (_between(flags, rows, inner, ends - 1) for flags in (is_sep, is_cls))
+        seps, clss = (_between(_counted(flags), rows, inner, ends - 1) for flags in (is_sep, is_cls))
         most = 0
         if self._is_pair:
             most = 1
@@ -273,7 +272,7 @@ class RowChecker:
 
     def _check_segments(self, is_sep: Flags, rows: Numbers, starts: Numbers, ends: Numbers, seps: Numbers) -> None:
         """Looks where the first parts of pairs end: at a [SEP], behind which segment_ids are 1."""
-        second = np.asarray(self._arrays["segment_ids"]) != 0
+        second = _counted(np.asarray(self._arrays["segment_ids"]) != 0)
         middle = ends - 1 - _between(second, rows, starts, ends)
         is_right = (middle > starts) & (middle < ends - 1)
         middle = np.where(is_right, middle, starts)
@@ -404,10 +403,11 @@ class RowChecker:
     ) -> None:
         """Counts the masks in the first and in the middle half of rows, and how many belong there by chance."""
         half, quarter, every = lengths >> 1, lengths >> 2, np.arange(len(lengths))
+        special = _counted(is_special)
         for number, start in enumerate((np.zeros_like(quarter), quarter)):
             end = start + half
             self._halves[number, 0] += ((places >= start[rows]) & (places < end[rows])).sum()
-            open_places = half - _between(is_special, every, start, end)
+            open_places = half - _between(special, every, start, end)
             self._halves[number, 1] += (count * open_places / np.maximum(lengths - specials, 1)).sum()
 
     # ---- hashes
@@ -429,11 +429,17 @@ def _add(hashes: npt.NDArray[np.uint64], values: Numbers) -> None:
     add_column(hashes, np.ascontiguousarray(values, np.int32), values.shape[1], 0, False)
 
 
-def _between(flags: Flags, rows: Numbers, starts: Numbers, ends: Numbers) -> Numbers:
-    """How many flags of rows are set in [start, end)."""
-    sums = np.zeros((len(flags), flags.shape[1] + 1), np.int32)
-    np.cumsum(flags, axis=1, out=sums[:, 1:])
-    return (sums[rows, ends] - sums[rows, starts]).astype(np.int64)
+def _counted(flags: Flags) -> Counts:
+    """Return how many flags of each row are set before each place, and in all of it: int32[rows, places + 1]."""
+    counts = np.zeros((len(flags), flags.shape[1] + 1), np.int32)
+    np.cumsum(flags, axis=1, out=counts[:, 1:])
+    return counts
+
+
+def _between(counts: Counts, rows: Numbers, starts: Numbers, ends: Numbers) -> Numbers:
+    """Return how many flags of rows are set in [start, end); counts: as `_counted` gives them."""
+    found: Numbers = (counts[rows, ends] - counts[rows, starts]).astype(np.int64)
+    return found
 
 
 def _masks_wanted(rules: RowRules, width: int) -> Numbers | None:

@@ -52,7 +52,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, 
 
 @pytest.fixture(autouse=True)
 def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stores, "PART_BYTES", PART)
+    monkeypatch.setattr(stores, "UPLOAD_BYTES", PART)
 
 
 def test_an_object_appears_when_it_is_complete(environment: Mapping[str, str]) -> None:
@@ -191,7 +191,7 @@ def test_a_failed_write_keeps_the_object_of_before(environment: Mapping[str, str
 @pytest.mark.builds
 def test_a_killed_writer_leaves_nothing(environment: Mapping[str, str]) -> None:
     code = (
-        f"import os, signal; from maskmill.storage import files, stores; stores.PART_BYTES = {PART}\n"
+        f"import os, signal; from maskmill.storage import files, stores; stores.UPLOAD_BYTES = {PART}\n"
         f"with files.new_file('gs://{BUCKET}/killed') as file:\n"
         f"    file.write(bytes({LARGE})); os.kill(os.getpid(), signal.SIGKILL)\n"
     )

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from command_runs import commands
+from command_runs import commands, store_builds
 from servers import cloud
 
 from maskmill.errors import UnusableInputError
@@ -145,19 +145,11 @@ def test_what_is_missing_is_one_sentence() -> None:
 
 
 def test_a_build_from_and_to_it_gives_the_local_bytes(tmp_path: Path) -> None:
-    arguments = ("examples/demo.yaml", *commands.IN_MEMORY)
-    done = commands.maskmill("build", *arguments, f"--output={tmp_path}/local")
-    assert done.returncode == 0, done.stderr
-    expected = commands.digests(tmp_path / "local", manifests=False)
-    files.write_bytes(f"{ROOT}/in/dump.xml.bz2", commands.DUMP.read_bytes())
-    config = tmp_path / "gs.yaml"
-    text = Path(commands.ROOT, "examples/demo.yaml").read_text()
-    config.write_text(text.replace("tests/data/dump/enwiki-sample-multistream.xml.bz2", f"{ROOT}/in/dump.xml.bz2"))
+    expected = store_builds.build_demo_locally(tmp_path)
+    config = store_builds.write_demo_config(tmp_path, ROOT)
     for has_made in (True, False):
-        done = commands.maskmill("build", config, *commands.IN_MEMORY, f"--output={ROOT}/demo")
-        assert done.returncode == 0, done.stderr
-        assert (done.stdout.count("made       nothing") == 2) is not has_made
-    made = {path.removeprefix(f"{ROOT}/demo/"): files.sha256_of(path) for path in files.list_below(f"{ROOT}/demo")}
-    data = {name: digest for name, digest in made.items() if ".maskmill/" not in name and "manifest.json" not in name}
+        said = store_builds.build_demo(config, ROOT)
+        assert (said.count("made       nothing") == 2) is not has_made
+    data = store_builds.digests_in_store(ROOT)
     assert data.pop("report.html")
     assert data == expected

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_runs import commands
+from command_runs import commands, store_builds
 from servers import cloud, s3
 
 from maskmill.errors import UnusableInputError
@@ -35,7 +35,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[s3.Service]:
 
 @pytest.fixture(autouse=True)
 def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stores, "PART_BYTES", PART)
+    monkeypatch.setattr(stores, "UPLOAD_BYTES", PART)
 
 
 @pytest.mark.parametrize("size", [0, 3, LARGE])
@@ -149,24 +149,15 @@ def test_without_the_extra_the_path_is_refused() -> None:
 
 @pytest.mark.builds
 def test_a_build_from_and_to_s3_gives_the_local_bytes(service: s3.Service, tmp_path: Path) -> None:
-    arguments = ("examples/demo.yaml", *commands.IN_MEMORY)
-    done = commands.maskmill("build", *arguments, f"--output={tmp_path}/local")
-    assert done.returncode == 0, done.stderr
-    expected = commands.digests(tmp_path / "local", manifests=False)
-    files.write_bytes(f"{ROOT}/in/dump.xml.bz2", commands.DUMP.read_bytes())
-    config = tmp_path / "s3.yaml"
-    text = Path(commands.ROOT, "examples/demo.yaml").read_text()
-    config.write_text(text.replace("tests/data/dump/enwiki-sample-multistream.xml.bz2", f"{ROOT}/in/dump.xml.bz2"))
+    expected = store_builds.build_demo_locally(tmp_path)
+    config = store_builds.write_demo_config(tmp_path, ROOT)
 
     def build() -> tuple[str, list[tuple[str, str]]]:
         service.requests.clear()
-        done = commands.maskmill("build", config, *commands.IN_MEMORY, f"--output={ROOT}/demo")
-        assert done.returncode == 0, done.stderr
-        return done.stdout, list(service.requests)
+        return store_builds.build_demo(config, ROOT), list(service.requests)
 
     build()
-    made = {path.removeprefix(f"{ROOT}/demo/"): files.sha256_of(path) for path in files.list_below(f"{ROOT}/demo")}
-    data = {name: digest for name, digest in made.items() if ".maskmill/" not in name and "manifest.json" not in name}
+    data = store_builds.digests_in_store(ROOT)
     text = json.loads(files.read_bytes(f"{ROOT}/demo/text/manifest.json"))
     assert [entry["sha256"] for entry in text["inputs"]] == [hashlib.sha256(commands.DUMP.read_bytes()).hexdigest()]
     assert data.pop("report.html")

@@ -120,6 +120,18 @@ def _villages(place: int) -> str:
     )
 
 
+def _of_eight(sentences: str) -> list[str]:
+    """Three shards of 40 documents, each of eight times the same sentences with other numbers."""
+    return [
+        "".join(
+            sentences.format(n=n, k=k, product=n * k, place=place) + "\n" * (k == 7)
+            for n in range(40)
+            for k in range(8)
+        )
+        for place in range(3)
+    ]
+
+
 def _with_number(text: str) -> list[str]:
     """Three shards that differ in a number."""
     return [text.replace("#", str(place)) for place in range(3)]
@@ -140,28 +152,9 @@ TEXTS: Mapping[str, Sequence[str]] = {
         "It is.\n\n",
         "A road.\nA sea.\n\n",
     ],
-    "lines_that_end_alike": [
-        "".join(
-            f"Town {n} of {place} has {k} roads and so it is said by all .\n" + "\n" * (k == 7)
-            for n in range(40)
-            for k in range(8)
-        )
-        for place in range(3)
-    ],
-    "lines_that_begin_with_a_file": [
-        "".join(
-            f".bashrc of {n} and {place} names the town {k} .\n" + "\n" * (k == 7) for n in range(40) for k in range(8)
-        )
-        for place in range(3)
-    ],
-    "psalms": [
-        "".join(
-            f"He made {n * k} of {place} ,\nfor his mercy endureth for ever .\n" + "\n" * (k == 7)
-            for n in range(40)
-            for k in range(8)
-        )
-        for place in range(3)
-    ],
+    "lines_that_end_alike": _of_eight("Town {n} of {place} has {k} roads and so it is said by all .\n"),
+    "lines_that_begin_with_a_file": _of_eight(".bashrc of {n} and {place} names the town {k} .\n"),
+    "psalms": _of_eight("He made {product} of {place} ,\nfor his mercy endureth for ever .\n"),
     "one_word": ["river\n\n", "sea\n\n", "road\n\n"],
     "one_line_of_many_words": ["word " * 30_000 + "\n\n", "a b c\nd e f\n\n", "river\nsea\n\n"],
 }

@@ -194,8 +194,8 @@ class _FragmentWriter:
 class _Findings:
     """What the documents of a fragment bring beside their text.
 
-    counts: of documents and templates. titles: of the first documents that stay ("documents") or are left out, by the
-    name under which they are counted. rejected: as `read_rejected` gives them. unknown: the templates without a rule,
+    counts: of documents and templates. titles: of the first documents that are left out, by the name under which
+    they are counted. rejected: as `read_rejected` gives them. unknown: the templates without a rule,
     a list for each of the batch's files. cut_off: the paths of files that end in the middle.
     """
 
@@ -281,7 +281,6 @@ def _extract_file(
             findings.note(document, item)
         else:
             writer.add(document)
-            findings.note("documents", item)
             if len(writer.rows) == most_rows:
                 break
     counts.update(extractor.take_counts())
