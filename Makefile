@@ -110,7 +110,7 @@ $(READERS)/ready: requirements-readers.lock
 	$(READERS)/bin/$(PIP_INSTALL) --requirement requirements-readers.lock
 	touch $@
 
-test-torch: $(VENV)/dev $(TRAINING)/ready $(TORCH)/ready $(READERS)/ready ## PyTorch, DALI, Hugging Face, pandas, DuckDB, Polars, streaming (14 GB)
+test-torch: $(VENV)/dev $(TRAINING)/ready $(TORCH)/ready $(READERS)/ready ## PyTorch, Hugging Face, pandas, DuckDB, Polars, streaming (14 GB)
 	$(TORCH)/bin/python -m pytest -q -m elsewhere tests/loading
 	MASKMILL_TORCH_PYTHON=$(TORCH)/bin/python $(TRAINING)/bin/python -m pytest -q tests/training/test_torch.py
 	MASKMILL_READERS_PYTHON=$(READERS)/bin/python $(BIN)/python -m pytest -q tests/records/test_readers.py \
@@ -176,8 +176,7 @@ lock: ## write the lock files anew, with the checksums of all packages (needs uv
 	  --output-file requirements-training.lock
 	$(COMPILE) --extra jax --constraint requirements-training.lock --output-file requirements-jax.lock
 	printf '%s\n' 'torch>=2.6,<3' 'transformers>=4.50,<6' 'torchdata>=0.11' 'pytest>=8' 'pytest-xdist>=3' \
-	  'hypothesis>=6.100' 'nvidia-dali-cuda130>=1.50 ; sys_platform == "linux"' | $(COMPILE) - --upgrade \
-	  --output-file requirements-torch.lock
+	  'hypothesis>=6.100' | $(COMPILE) - --upgrade --output-file requirements-torch.lock
 	printf 'torch>=2.6,<3\ntransformers>=4.50,<6\nmosaicml-streaming>=0.13\ndatasets>=3\nduckdb>=1\npandas>=2\npolars>=1\n' \
 	  | $(RESOLVE) --upgrade - --output-file requirements-readers.lock
 

@@ -19,7 +19,6 @@ SHARED = Path(os.environ.get("MASKMILL_SHARED", ROOT.parent / "shared"))
 # `make test-torch` run them.
 _NEEDS = {
     "vocabularies/test_transform_fn*.py": "tensorflow",
-    "loading/test_loaders_dali.py": "nvidia",
     "records/test_readers.py": "MASKMILL_READERS_PYTHON",
     "vocabularies/test_transformers.py": "MASKMILL_READERS_PYTHON",
     "training/test_torch.py": "MASKMILL_TORCH_PYTHON",

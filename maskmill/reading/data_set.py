@@ -47,7 +47,7 @@ class DataFile:
       samples: how many it has.
       size: bytes; None: not known before it is read.
       sha256: of its content, in hexadecimal; None: not known.
-      index: the path of its DALI index; None: none is known.
+      index: the path of its index of records; None: none is known.
       width: most pieces of a row: max_seq_length, or the width of its bin.
       digest: tells its content from any other, in DIGEST_DIGITS hexadecimal digits.
       text: the path of the text shard that its rows are of, if it does not hold them; None: not known.

@@ -101,7 +101,7 @@ class ExampleFile(WrittenFile):
       examples: how many it has.
       bin: its bin, from 0; None without bins.
       width: the most pieces of its rows, to which they are padded.
-      index: DALI's index of it, where there is one.
+      index: its index of records, where there is one.
       records_sha256: of the TFRecord that has the same rows; None where rows are stored.
     """
 
@@ -186,7 +186,7 @@ def write_examples(
       outputs: the records are dealt to these files in turn.
       vocabulary: WordPiece vocabulary.
       options: how examples are made.
-      indexes: write DALI's index, `OUTPUT.idx`, beside each output; see `tfrecord.index_tfrecord`.
+      indexes: write an index, `OUTPUT.idx`, beside each output; see `tfrecord.index_tfrecord`.
       packed: gzip the outputs.
       checksum: compute the files' sha256 while they are written.
 
@@ -225,7 +225,7 @@ def write_example_files(
       prefixes: the path of each bin's files, or of all, to which the format adds its suffix.
       loaded: the vocabulary and its tokenizer.
       plan: how examples are made, and what they become.
-      indexes: write DALI's index beside each TFRecord; see `tfrecord.index_tfrecord`.
+      indexes: write an index beside each TFRecord; see `tfrecord.index_tfrecord`.
       packed: gzip TFRecords.
       checksum: compute the files' sha256 while they are written.
 

@@ -85,7 +85,7 @@ class ShardFormat(abc.ABC):
 
 
 class TfRecord(ShardFormat):
-    """Records of tf.train.Example, gzipped or with DALI's index."""
+    """Records of tf.train.Example, gzipped or with an index."""
 
     name = "tfrecord"
     others = ("*.tfrecord.idx", "*.tfrecord.gz")

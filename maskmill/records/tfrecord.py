@@ -97,7 +97,7 @@ def count_records(path: str) -> int:
 
 
 def index_tfrecord(path: str, output: str, *, checksum: bool = True) -> WrittenFile:
-    """Writes the index that DALI reads: a line "offset size" for each record, its frame included.
+    """Write a file's index: a line "offset size" for each record, its frame included, as DALI's tfrecord2idx does.
 
     Raises:
       UnusableInputError: the file is missing, empty, packed, truncated, damaged or no TFRecord; each checksum is
@@ -112,7 +112,7 @@ def index_tfrecord(path: str, output: str, *, checksum: bool = True) -> WrittenF
 
 
 def check_indexable(path: str) -> None:
-    """Looks at a file's first bytes: DALI enters files at the offsets of an index, so it reads none that is packed.
+    """Look at a file's first bytes: a packed file cannot be entered at the offsets of an index.
 
     Raises:
       UnusableInputError: the file is missing, empty or packed.

@@ -95,7 +95,7 @@ _LFS_POINTER = Lookalike(name="a pointer of Git LFS", advice="fetch the file tha
 _WARC = Lookalike(name="a WARC file", advice="extract its text first")
 _RTF = Lookalike(name="RTF", advice="save it as text first")
 _POSTSCRIPT = Lookalike(name="PostScript", advice="turn it into text first (ps2ascii)")
-_DALI_INDEX = Lookalike(name="DALI's index of a TFRecord file", advice="name the text")
+_RECORD_INDEX = Lookalike(name="the index of a TFRecord file", advice="name the text")
 _VOCABULARY = Lookalike(name="a WordPiece vocabulary", advice="name the text")
 _BEGINNINGS = (
     (re.compile(rb"(?:<!--.*?-->\s*)*<(?:!doctype html|(?:html|head|body|title|meta)[\s>])", re.I | re.S), _HTML),
@@ -173,7 +173,7 @@ def of_text(start: bytes, path: str, *, is_whole: bool) -> Lookalike | None:
     if all(_CHECKSUM_LINE.fullmatch(line) for line in lines):
         return CHECKSUMS
     if lines[0].startswith(b"0 ") and all(re.fullmatch(rb"\d+ \d+", line) for line in lines):
-        return _DALI_INDEX
+        return _RECORD_INDEX
     if sum(piece in lines for piece in _SPECIAL_PIECES) == len(_SPECIAL_PIECES):
         return _VOCABULARY
     return _TABLE if _is_table(lines, path) else None

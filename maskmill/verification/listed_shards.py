@@ -24,7 +24,7 @@ class ListedFile:
     Attributes:
       name: below the directory.
       size, sha256: of its content; None: not said.
-      index, index_sha256: its DALI index; None: it has none.
+      index, index_sha256: its index of records; None: it has none.
       examples: how many it has; None: not said.
       width: of its bin; None: it is in none.
       counts: of the shard, if it has this one file.

@@ -282,7 +282,7 @@ COMMANDS = {
         takes_names=True,
     ),
     "index": Command(
-        help="write DALI's index of TFRecord files",
+        help="write indexes of TFRecord files, which open faster with them",
         example="maskmill index examples/part-*.tfrecord",
         options=f"{_COMMAND_OPTIONS}:IndexOptions",
         work="pipelines.commands.record_files:index",

@@ -50,7 +50,7 @@ def read_columns(columns: Sequence[Column], made: MadeUpRows) -> tuple[ReadColum
 def data_set_of(
     files: Mapping[str, int], columns: Sequence[ReadColumn], *, format: str = "tfrecord", index: bool = False
 ) -> DataSet:
-    """A data set of files, each with its number of samples. index: they have DALI's index beside them."""
+    """A data set of files, each with its number of samples. index: they have an index beside them."""
     return DataSet(
         path="set",
         format=format,

@@ -14,7 +14,7 @@ from properties import tries
 from maskmill.loaders.parts import Part
 from maskmill.loading.options import Tail
 
-PACKAGES = {"torch": "torch", "dali": "nvidia.dali", "tf": "tensorflow", "grain": "grain", "jax": "jax"}
+PACKAGES = {"torch": "torch", "tf": "tensorflow", "grain": "grain", "jax": "jax"}
 
 
 @pytest.mark.parametrize("name", PACKAGES)

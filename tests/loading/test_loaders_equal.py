@@ -64,13 +64,6 @@ def by_torch(loader: Loader) -> Iterator[Batch]:
         yield {name: tensor.numpy() for name, tensor in batch.items()}
 
 
-def by_dali(loader: Loader) -> Iterator[Batch]:
-    from maskmill.loaders.dali import Batches
-
-    for batch in Batches(loader, endless=True):
-        yield {name: np.asarray(tensor) for name, tensor in batch.items()}
-
-
 def by_tf(loader: Loader) -> Iterator[Batch]:
     from maskmill.loaders.tf import dataset
 
@@ -100,7 +93,7 @@ def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return maskmill.open(path, **OPTIONS, **options), digest
 
 
-FRAMEWORKS = {by_torch: "torch", by_dali: "nvidia", by_tf: "tensorflow", by_grain: "grain", by_jax: "jax"}
+FRAMEWORKS = {by_torch: "torch", by_tf: "tensorflow", by_grain: "grain", by_jax: "jax"}
 READERS = [
     by_loader,
     *(

@@ -190,7 +190,7 @@ SHARDS = [
     no_shard("examples-of-a-vocabulary", "vocab.txt", "a WordPiece vocabulary"),
     no_shard("examples-of-a-packed-shard", "part-0.gz", "a file packed by gz", {"part-0.gz": gzip.compress(ARTICLES)}),
     no_shard("examples-of-an-error-page", "a.txt.gz", r"plain text under .*\(gz\)", {"a.txt.gz": b"Not found."}),
-    no_shard("examples-of-an-index", "a.idx", "DALI's index of a TFRecord file", {"a.idx": b"0 315\n315 315\n"}),
+    no_shard("examples-of-an-index", "a.idx", "the index of a TFRecord file", {"a.idx": b"0 315\n315 315\n"}),
     no_shard("examples-of-a-manifest", "manifest.json", "one JSON document", {"manifest.json": b'{\n "stage": 1\n}'}),
     no_shard("examples-of-eval-md5", "eval.md5", "a list of checksums", {"eval.md5": b"0123456789abcdef" * 2 + b"\n"}),
     no_shard("examples-of-rejected", "rejected.jsonl", "a JSON lines file", {"rejected.jsonl": b'{"title": "a"}\n'}),

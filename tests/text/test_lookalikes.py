@@ -78,7 +78,7 @@ TEXT_LOOKALIKES = {
     "warc": ("a.warc", b"WARC/1.0\r\nWARC-Type: warcinfo\r\n", "a WARC file"),
     "rtf": ("a.rtf", b"{\\rtf1\\ansi Hello}", "RTF"),
     "postscript": ("a.ps", b"%!PS-Adobe-3.0\n", "PostScript"),
-    "dali-index": ("a.tfrecord.idx", b"0 315\n315 315\n630 315\n", "DALI's index"),
+    "record-index": ("a.tfrecord.idx", b"0 315\n315 315\n630 315\n", "the index"),
     "vocabulary": ("v.txt", VOCAB.read_bytes(), "a WordPiece vocabulary"),
 }
 BINARY_LOOKALIKES = {

@@ -1,4 +1,4 @@
-"""DALI's indexes of TFRecords: a line "offset size" for each record, its frame included."""
+"""Indexes of TFRecords, in the form of NVIDIA DALI: a line "offset size" for each record, its frame included."""
 # mypy: disallow-untyped-defs=False, check-untyped-defs=False
 
 import numpy as np
