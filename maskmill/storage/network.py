@@ -1,37 +1,30 @@
-"""Failures of a network: in plain words, when to try again, and whether a machine can be reached."""
+"""Failures of a network in plain words, and whether a machine can be reached."""
 
 import contextlib
 import http.client
 import queue
 import socket
 import threading
-from collections.abc import Callable, Iterator
-
-
-def delays(first: float, most: float) -> Iterator[float]:
-    """Yield the seconds between tries: each time twice as many, up to the most."""
-    while True:
-        yield first
-        first = min(2 * first, most)
+from collections.abc import Callable
 
 
 def plain(error: BaseException) -> str:
     """Return an error as part of a sentence; one of a connection in the system's or the protocol's own words."""
-    cause = cause_of(error) or error
+    cause = _cause_of(error) or error
     if isinstance(cause, TimeoutError) or "timeout" in type(cause).__name__.lower():
         return "no answer in time"
     text = str(getattr(cause, "strerror", None) or (cause.args[0] if cause.args else cause))
     return " ".join(text.split()).rstrip(".") or type(cause).__name__
 
 
-def cause_of(error: BaseException) -> BaseException | None:
+def _cause_of(error: BaseException) -> BaseException | None:
     """Return the system's or the protocol's error from which a library has made this one; None: there is none."""
     for one in (error.__cause__, error.__context__, getattr(error, "reason", None), *error.args):
         if isinstance(one, http.client.HTTPException | TimeoutError):
             return one
         if isinstance(one, OSError) and one.errno is not None:
             return one
-        if isinstance(one, BaseException) and (cause := cause_of(one)) is not None:
+        if isinstance(one, BaseException) and (cause := _cause_of(one)) is not None:
             return cause
     return None
 

@@ -1,105 +1,161 @@
-"""Files on web servers that know Range requests."""
+"""Files on web servers that know Range requests, by urllib3, which follows redirects and asks failing servers again."""
 
 import contextlib
+import os
 import re
+import ssl
+import threading
 import urllib.parse
-from collections.abc import Mapping
+import urllib.request
+from collections.abc import Iterator
 from http import HTTPStatus
 
 import urllib3
 
-from maskmill.errors import MissingFileError, UnusableInputError
+from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
 from maskmill.storage.files import ChangedError, DeniedError, FileInfo
+from maskmill.storage.network import plain
 from maskmill.storage.stores import Store
-from maskmill.storage.web_client import RefusedError, TransientError, WebClient
 
-_BLOCK = 1 << 20
+_SILENCE = 20.0  # seconds without a byte after which a request is made again
+_MOST_CONNECTIONS = 64  # to a server
+_READS = 5  # of a part whose answer is cut or wrong, one after another, that bring nothing
+# Together the pauses are some two minutes. A server that has never answered may be none.
+_RETRIES = urllib3.Retry(
+    13, redirect=5, status_forcelist={408, 425, 429, 500, 502, 503, 504}, raise_on_status=False,
+    backoff_factor=0.1, backoff_max=15, backoff_jitter=0.1, retry_after_max=60,
+)  # fmt: skip
+_FIRST_RETRIES = _RETRIES.new(total=5)
 _CONTENT_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)")
+
+
+class _RefusedError(UnusableInputError):
+    """The server does not take such a request."""
 
 
 class WebStore(Store):
     """Reads files of web servers. `version` is an entity tag or a time; "" where the server gives none."""
 
-    def __init__(self, client: WebClient | None = None) -> None:
+    def __init__(self) -> None:
         """Ask nothing yet."""
-        self.client = client or WebClient()
+        self._pools: dict[tuple[int, str], urllib3.PoolManager] = {}  # by process and proxy
+        self._lock = threading.Lock()
+        self._answered: set[str] = set()  # servers that have answered
+        self._proxies = urllib.request.getproxies()
 
     def close(self) -> None:
-        self.client.close()
-
-    def address(self, path: str) -> str:
-        return urllib.parse.quote(path, safe="%/:=&?~+!$,;'@()*[]")
+        for pool in self._pools.values():
+            pool.clear()
 
     def find(self, path: str, *, fresh: bool = False) -> FileInfo | None:
-        url = self.address(path)
-        try:
-            return self.client.patiently(path, url, lambda: self._look(path, url, _freshness(fresh)))
-        except MissingFileError:
-            return None
-
-    def _look(self, path: str, url: str, headers: Mapping[str, str]) -> FileInfo:
         # An address may be signed for GET alone, and a server may not know HEAD, or not say the size.
         with (
-            contextlib.suppress(DeniedError, RefusedError),
-            self.client.answer(path, "HEAD", url, headers) as response,
+            contextlib.suppress(DeniedError, MissingFileError, _RefusedError),
+            self._answer(path, "HEAD", fresh=fresh) as response,
         ):
             size = response.headers.get("Content-Length", "")
             if response.status == HTTPStatus.OK and size.isdecimal():
                 return FileInfo(path=path, size=int(size), version=_version(response))
-        with self.client.answer(path, "GET", url, {"Range": "bytes=0-0", **headers}) as response:
+        with contextlib.suppress(MissingFileError), self._answer(path, "GET", "bytes=0-0", fresh=fresh) as response:
             total = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
             size = total[3] if total else response.headers.get("Content-Length", "")
             if not size.isdecimal():
                 raise UnusableInputError(f"{path}: the server does not say how large this file is; copy it from there.")
             return FileInfo(path=path, size=int(size), version=_version(response))
+        return None
 
     def read(self, file: FileInfo, start: int, end: int, *, fresh: bool = False) -> bytearray:
-        """Return bytes of a file; a request that is cut is made again for the rest."""
-        url, content = self.address(file.path), bytearray()
-
-        def attempt() -> None:
+        """Return bytes of a file; when an answer is cut, the rest is asked for."""
+        content, left, why = bytearray(), _READS, ""
+        while len(content) < end - start:
+            if not left:
+                raise _failing(file.path, urllib.parse.urlsplit(file.path).hostname, why)
             before = len(content)
-            headers = {"Range": f"bytes={start + before}-{end - 1}", **_freshness(fresh)}
-            try:
-                with self.client.answer(file.path, "GET", url, headers) as response:
-                    _check_range(file, response, start + before, end)
+            with self._answer(file.path, "GET", f"bytes={start + before}-{end - 1}", fresh=fresh) as response:
+                if _is_part(file, response, start + before, end):
                     if _version(response) != file.version:
                         raise ChangedError(file.path)
-                    while len(content) < end - start:
-                        block = response.read1(min(_BLOCK, end - start - len(content)))
-                        if not block:
-                            raise TransientError("the connection was cut")
-                        content.extend(block)
-            except TransientError as error:
-                error.progressed |= len(content) > before
-                raise
-
-        self.client.patiently(file.path, url, attempt)
+                    why = _read_into(content, response, end - start)
+                else:
+                    why = "it sends other bytes than were asked for"
+            left = _READS if len(content) > before else left - 1
         return content
 
     def glob(self, pattern: str) -> list[FileInfo]:
-        """The file itself; servers list nothing."""
+        """Return the file itself; servers list nothing."""
         if "*" in pattern:
             raise UnusableInputError(
                 f"{pattern}: web servers do not list files; name a data set's directory, or the files one by one."
             )
         return [FileInfo(path=pattern, size=0)]
 
+    @contextlib.contextmanager
+    def _answer(
+        self, path: str, method: str, part: str = "", *, fresh: bool = False
+    ) -> Iterator[urllib3.BaseHTTPResponse]:
+        """Make a request and give a successful answer.
 
-def _freshness(fresh: bool) -> dict[str, str]:
-    """The header that says that copies of a file may be damaged, if they may."""
-    return {"Cache-Control": "no-cache"} if fresh else {}
+        part: of the file, as the header Range has it; "": all of it. fresh: no proxy's copy, which may be damaged.
+
+        Raises:
+          RunFailedError: the server fails, or does not answer.
+          UnusableInputError: the file cannot be read.
+        """
+        url = urllib.parse.quote(path, safe="%/:=&?~+!$,;'@()*[]")
+        server = urllib.parse.urlsplit(url)
+        headers = {"User-Agent": "maskmill", "Accept-Encoding": "identity"}
+        headers |= ({"Range": part} if part else {}) | ({"Cache-Control": "no-cache"} if fresh else {})
+        try:
+            response = self._pool(server).request(
+                method, url, headers=headers, timeout=_SILENCE, preload_content=False, decode_content=False,
+                retries=_RETRIES if server.netloc in self._answered else _FIRST_RETRIES,
+            )  # fmt: skip
+        except urllib3.exceptions.HTTPError as error:
+            raise _meant(path, error) from error
+        self._answered.add(server.netloc)
+        try:
+            _check_status(path, response)
+            yield response
+            if response.length_remaining == 0:
+                response.drain_conn()  # so that the connection can be used again
+        finally:
+            response.close()
+
+    def _pool(self, server: urllib.parse.SplitResult) -> urllib3.PoolManager:
+        """Return the connections to a server, through its proxy if it has one. A fork must not use its parent's."""
+        proxy = "" if urllib.request.proxy_bypass(server.hostname or "") else self._proxies.get(server.scheme, "")
+        with self._lock:
+            if (key := (os.getpid(), proxy)) not in self._pools:
+                url = urllib3.util.parse_url(proxy if "//" in proxy else f"http://{proxy}") if proxy else None
+                account = urllib.parse.unquote(url.auth) if url and url.auth else None
+                told = urllib3.util.make_headers(proxy_basic_auth=account)
+                context = ssl.create_default_context()
+                self._pools[key] = (
+                    urllib3.ProxyManager(url.url, proxy_headers=told, maxsize=_MOST_CONNECTIONS, ssl_context=context)
+                    if url
+                    else urllib3.PoolManager(maxsize=_MOST_CONNECTIONS, ssl_context=context)
+                )
+            return self._pools[key]
 
 
 def _version(response: urllib3.BaseHTTPResponse) -> str:
     return response.headers.get("ETag") or response.headers.get("Last-Modified") or ""
 
 
-def _check_range(file: FileInfo, response: urllib3.BaseHTTPResponse, start: int, end: int) -> None:
-    """Checks that an answer has bytes of a file from `start` on.
+def _read_into(content: bytearray, response: urllib3.BaseHTTPResponse, size: int) -> str:
+    """Append an answer until there are `size` bytes; return why the rest does not come, "" where it may."""
+    try:
+        while len(content) < size and (block := response.read1(size - len(content))):
+            content += block
+    except urllib3.exceptions.HTTPError as error:
+        return plain(error)
+    return "the connection was cut"
+
+
+def _is_part(file: FileInfo, response: urllib3.BaseHTTPResponse, start: int, end: int) -> bool:
+    """Return whether an answer has bytes of a file from `start` on.
 
     Raises:
-      TransientError: it has others.
       UnusableInputError: the server always sends whole files, or the file has another size now.
     """
     packing = response.headers.get("Content-Encoding", "identity")
@@ -116,9 +172,50 @@ def _check_range(file: FileInfo, response: urllib3.BaseHTTPResponse, start: int,
                 f"{file.path}: the server sends whole files where parts are asked for; use one that knows Range "
                 "requests (nginx, Caddy, any object store), or copy the data set here."
             )
-        return
+        return True
     found = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
     if found is None or int(found[1]) != start or not start < int(found[2]) + 1 <= end:
-        raise TransientError("it sends other bytes than were asked for")
+        return False
     if found[3] not in ("*", str(file.size)):
         raise ChangedError(file.path)
+    return True
+
+
+def _check_status(path: str, response: urllib3.BaseHTTPResponse) -> None:
+    """Raise what a status means that is no success."""
+    status, text = response.status, f"{response.status} {response.reason}".rstrip()
+    server = urllib.parse.urlsplit(response.url or path).hostname or urllib.parse.urlsplit(path).hostname
+    if status < HTTPStatus.MULTIPLE_CHOICES:
+        return
+    if status in (401, 403):
+        raise DeniedError(
+            f"{path}: the server refuses access to this file ({text}); check the address, or download the data set "
+            "and open the copy.",
+            text,
+        )
+    if status in (404, 410):
+        raise MissingFileError(f"{path}: there is no such file; check the address.")
+    if status in _RETRIES.status_forcelist:
+        raise _failing(path, server, text)
+    raise _RefusedError(f"{path}: {server} refuses to deliver this file ({text}); check the address.")
+
+
+def _meant(path: str, error: urllib3.exceptions.HTTPError) -> Exception:
+    """Return what it means that there is no answer."""
+    reason = getattr(error, "reason", None) or error
+    certificate = next((one for one in reason.args if isinstance(one, ssl.SSLCertVerificationError)), None)
+    server = getattr(getattr(error, "pool", None), "host", urllib.parse.urlsplit(path).hostname)
+    if certificate is not None:
+        return UnusableInputError(
+            f"{path}: the certificate of {server} is not trusted ({certificate.verify_message}); check the address."
+        )
+    if isinstance(reason, urllib3.exceptions.ResponseError | urllib3.exceptions.LocationValueError):
+        return UnusableInputError(f"{path}: this address leads nowhere ({plain(reason)}); correct it.")
+    return _failing(path, server, plain(error))
+
+
+def _failing(path: str, server: str | None, why: str) -> RunFailedError:
+    return RunFailedError(
+        f"{path}: {server} does not deliver this file ({why}); check the network, and once the server answers, run the "
+        "same command again."
+    )

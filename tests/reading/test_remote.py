@@ -3,8 +3,8 @@
 import datetime
 import ipaddress
 import multiprocessing
-import re
 import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,8 +22,7 @@ from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
 from maskmill.reading.byte_ranges import LocalRanges
 from maskmill.reading.disk_cache import DiskCache
 from maskmill.reading.remote import RemoteRanges, open_ranges
-from maskmill.storage import web_client
-from maskmill.storage.web_client import WebClient
+from maskmill.storage import web_store
 from maskmill.storage.web_store import WebStore
 
 CONTENT = bytes(range(256)) * 40
@@ -37,11 +36,17 @@ def fixture_server() -> Iterator[FileServer]:
         yield server
 
 
-def web(cache: Path | None = None, *, patience: float = 20.0, silence: float = 20.0) -> RemoteRanges:
+def web(cache: Path | None = None) -> RemoteRanges:
     """Reads from web servers."""
-    return RemoteRanges(
-        DiskCache(str(cache), 1 << 20) if cache else None, WebStore(WebClient(patience=patience, silence=silence))
-    )
+    return RemoteRanges(DiskCache(str(cache), 1 << 20) if cache else None, WebStore())
+
+
+@pytest.fixture(name="impatient")
+def fixture_impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes waits short."""
+    monkeypatch.setattr(web_store, "_SILENCE", 0.2)
+    for name in ("_RETRIES", "_FIRST_RETRIES"):
+        monkeypatch.setattr(web_store, name, getattr(web_store, name).new(total=2))
 
 
 @tries(60, **SEEDED)
@@ -73,13 +78,14 @@ FAULTS: dict[str, Fault] = {
     "nonsense": file_server.nonsense,
     "stall": file_server.stall(0.4),
     **{str(code): file_server.status(code) for code in (408, 425, 429, 500, 502, 503, 504)},
-    "retry_after": file_server.status(429, Retry_After="1 h"),
+    "retry_after": file_server.status(429, Retry_After="0"),
 }
 
 
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("fault", FAULTS)
 def test_what_may_pass_is_tried_again(server: FileServer, fault: str) -> None:
-    ranges = web(silence=0.2)
+    ranges = web()
     ranges.size(f"{server.url}/file")
     server.faults.extend([FAULTS[fault], file_server.no_fault, FAULTS[fault]])
     for _ in range(2):
@@ -88,11 +94,12 @@ def test_what_may_pass_is_tried_again(server: FileServer, fault: str) -> None:
 
 
 def test_a_server_may_say_when_to_ask_again(server: FileServer) -> None:
-    path, ranges = f"{server.url}/file", web(patience=30)
+    path, ranges = f"{server.url}/file", web()
     ranges.size(path)
-    server.faults.append(file_server.status(429, Retry_After="31"))
-    with pytest.raises(RunFailedError, match="429 Too Many Requests"):  # at once
-        ranges.read(path, 0, 5)
+    server.faults.append(file_server.status(429, Retry_After="1"))
+    start = time.monotonic()
+    assert ranges.read(path, 0, 5).tobytes() == CONTENT[:5]
+    assert time.monotonic() - start >= 1
 
 
 def test_what_has_arrived_is_not_fetched_again(server: FileServer) -> None:
@@ -112,10 +119,10 @@ CAUSES = {
 }
 
 
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("fault", CAUSES)
 def test_a_server_that_fails_for_too_long_is_named(server: FileServer, fault: str) -> None:
-    ranges = web(patience=0.3, silence=0.1)
-    path = f"{server.url}/file"
+    path, ranges = f"{server.url}/file", web()
     ranges.size(path)
     server.always = FAULTS[fault]
     if fault == "stall":  # before the first byte
@@ -128,6 +135,7 @@ def test_a_server_that_fails_for_too_long_is_named(server: FileServer, fault: st
     )
 
 
+@pytest.mark.usefixtures("impatient")
 def test_no_server() -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -135,33 +143,19 @@ def test_no_server() -> None:
     with pytest.raises(
         RunFailedError, match=r"file: 127.0.0.1 does not deliver this file \(Connection refused\); check"
     ):
-        web(patience=0.1).size(path)
+        web().size(path)
 
 
+@pytest.mark.usefixtures("impatient")
 def test_of_two_servers_the_one_that_fails_is_named(server: FileServer) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.2", 0))
         port = probe.getsockname()[1]
-    ranges = web(patience=0.3)
+    ranges = web()
     ranges.size(f"{server.url}/file")
     server.always = file_server.status(302, Location=f"http://127.0.0.2:{port}/file")
     with pytest.raises(RunFailedError, match=r"127\.0\.0\.2 does not deliver this file \(Connection refused\)"):
         ranges.read(f"{server.url}/file", 0, 5)
-
-
-def test_a_server_that_is_waited_for_is_named_once(
-    server: FileServer, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(web_client, "_UNTOLD", 0.3)
-    path, ranges = f"{server.url}/file", web(patience=20)
-    ranges.size(path)
-    for _ in range(2):
-        server.faults.extend([file_server.status(503)] * 4)
-        ranges.read(path, 0, 5)
-    sentence = (
-        r"/file: 127\.0\.0\.1 does not deliver this file \(503 .*\); it is asked again for up to (19|20) seconds\."
-    )
-    assert [bool(re.search(sentence, record.getMessage())) for record in caplog.records] == [True, True]
 
 
 def test_a_slow_server_is_asked_for_much_at_a_time(server: FileServer) -> None:
@@ -256,7 +250,7 @@ def test_redirects_are_followed(server: FileServer) -> None:
         assert ranges.read(f"{other.url}/file", 3, 7).tobytes() == CONTENT[3:7]
         assert server.parts("file")[-1] == other.parts("file")[-1] == "3-6"
         other.always = file_server.status(302, Location="file")
-        with pytest.raises(UnusableInputError, match=r"/file: this address leads nowhere \(its redirects end at http"):
+        with pytest.raises(UnusableInputError, match=r"/file: this address leads nowhere \(too many redirects\)"):
             ranges.read(f"{other.url}/file", 7, 8)
 
 
@@ -295,7 +289,7 @@ def test_a_proxy_is_used(server: FileServer, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("no_proxy", "")
     server.files["http://data.invalid/file"] = CONTENT
     assert web().read("http://data.invalid/file", 5, 9).tobytes() == CONTENT[5:9]
-    assert server.requests[-1].headers["Proxy-Authorization"] == "Basic dXNlcjpwQHNz"
+    assert server.requests[-1].headers["proxy-authorization"] == "Basic dXNlcjpwQHNz"
 
 
 def test_a_forked_process_has_connections_of_its_own(server: FileServer) -> None:
@@ -363,12 +357,3 @@ def test_web_servers_list_nothing() -> None:
     assert web().glob("https://example.org/a?b") == ["https://example.org/a?b"]
     with pytest.raises(UnusableInputError, match="web servers do not list files"):
         web().glob("https://example.org/*")
-
-
-def test_a_closed_reader_waits_no_longer(server: FileServer) -> None:
-    path, ranges = f"{server.url}/file", web()
-    ranges.size(path)
-    server.always = file_server.status(503)
-    ranges.close()
-    with pytest.raises(RunFailedError, match="this file was closed while it was read"):
-        ranges.read(path, 0, 5)
