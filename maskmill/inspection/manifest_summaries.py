@@ -42,9 +42,9 @@ def summary_of_build(path: str, ranges: ByteRanges) -> Summary:
         tables += _splits(stages["examples"])
     timed = [timing for folder in stages if files.is_local(path) for timing in timings.read(files.join(path, folder))]
     if timed:
-        steps = [(one.label, one.pieces, one.bytes, round(one.seconds, 1), one.memory) for one in timed]
-        names = ("step", "pieces", "input", "seconds", "memory")
-        tables.append(Table("last run", names, steps, ("", "", "bytes", "", "bytes")))
+        steps = [(one.label, one.pieces, one.bytes, round(one.seconds, 1)) for one in timed]
+        names = ("step", "pieces", "input", "seconds")
+        tables.append(Table("last run", names, steps, ("", "", "bytes", "")))
     return Summary(path, "build", sections, tables)
 
 

@@ -14,34 +14,32 @@ class Timing:
 
     Attributes:
       label: as the progress display calls it: "extract", "text", "examples".
-      pieces: how many this run made. found: how many were there.
+      pieces: how many this run made.
       bytes: of input of the pieces made.
       seconds: of wall time.
-      memory: bytes of the largest process; None: not known.
     """
 
     label: str
     pieces: int
-    found: int
     bytes: int
     seconds: float
-    memory: int | None = None
 
 
 def write(output: str, timings: Sequence[Timing]) -> None:
-    """Keeps the timings of a run in its output directory.
+    """Keep the timings of a run in its output directory.
 
     Args:
       output: the directory of a stage.
-      timings: of all steps of the run, in their order. Where one made nothing, what is known of it from an earlier run
-        stays.
+      timings: of steps that are done. What is known of others, and of one that made nothing, stays.
     """
     known = {timing.label: timing for timing in read(output)}
-    kept = [timing if timing.pieces else known.get(timing.label) for timing in timings]
-    completions.store(output, _RUN, _TIMINGS, {"steps": [dataclasses.asdict(timing) for timing in kept if timing]})
+    known |= {timing.label: timing for timing in timings if timing.pieces}
+    completions.store(output, _RUN, _TIMINGS, {"steps": [dataclasses.asdict(timing) for timing in known.values()]})
 
 
 def read(output: str) -> tuple[Timing, ...]:
     """The timings of the last runs in an output directory, in the order of the steps; empty where none are kept."""
-    record = completions.load(output, _RUN, _TIMINGS)
-    return () if record is None else tuple(Timing(**timing) for timing in record["steps"])
+    steps = (completions.load(output, _RUN, _TIMINGS) or {}).get("steps", ())
+    # Those of older versions have more entries.
+    names = [field.name for field in dataclasses.fields(Timing)]
+    return tuple(Timing(**{name: step[name] for name in names}) for step in steps)

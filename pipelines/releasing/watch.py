@@ -26,7 +26,7 @@ from pipelines.releasing import release_inputs, release_plan, releases
 from pipelines.settings.command_options import WatchFlags
 from pipelines.settings.release_options import WatchOptions
 from pipelines.terminal import console
-from pipelines.terminal.download_progress import DownloadProgress
+from pipelines.terminal.progress import following_download
 
 _SECONDS_A_MINUTE = 60
 _LOCK = "watch.lock"
@@ -134,8 +134,8 @@ class Watch:
         if not download.is_remote(dump):
             download.download(dump, self.downloads, **how)
             return
-        with DownloadProgress(dump, download.directory_of(self.downloads, dump)) as progress:
-            download.download(dump, self.downloads, progress=progress.show, **how)
+        with following_download(dump, download.directory_of(self.downloads, dump)) as show:
+            download.download(dump, self.downloads, progress=show, **how)
 
     @contextlib.contextmanager
     def lock(self, wait: float = 0.0) -> Iterator[None]:

@@ -15,8 +15,7 @@ from maskmill.storage import files
 from pipelines.running import local_runner
 from pipelines.running.local_worker import StepError, Workers, last_line
 from pipelines.settings import beam_flags
-from pipelines.terminal.progress_display import Progress
-from pipelines.terminal.progress_steps import ProgressLine
+from pipelines.terminal.progress import Progress, ProgressLine
 from transforms.collection import Graph
 
 if TYPE_CHECKING:
@@ -90,7 +89,7 @@ def run(
         went wrong is a RunFailedError with the cause attached.
     """
     is_watched = bool(lines) and all(files.is_local(line.output) for line in lines)
-    watched = Progress(lines, is_local=runner.is_local) if is_watched else contextlib.nullcontext()
+    watched = Progress(lines) if is_watched else contextlib.nullcontext()
     with _scratch_directory() as scratch, _one_sentence(scratch):
         if not isinstance(runner, LocalRunner):
             with watched:

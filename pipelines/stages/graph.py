@@ -8,7 +8,7 @@ from maskmill.storage import completions, files, finished, manifest, outcomes
 from pipelines.running import runner
 from pipelines.stages import kernels
 from pipelines.stages.stage import GraphStage
-from pipelines.terminal.progress_steps import ProgressLine
+from pipelines.terminal.progress import ProgressLine
 from transforms.collection import Collection, Graph
 
 _FINISHED = "stages"

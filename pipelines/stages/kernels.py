@@ -11,8 +11,7 @@ from collections.abc import Callable, Sequence
 
 from maskmill import compilation
 from maskmill.errors import RunFailedError
-from pipelines.terminal.progress_display import Progress
-from pipelines.terminal.progress_steps import Counter
+from pipelines.terminal.progress import Counter, Progress
 
 OF_VERIFY = ("verification.kernels", "reading.kernels", "records.kernels.frames")
 OF_READING = (
@@ -65,5 +64,5 @@ def prepare(only: Sequence[str] | None) -> int:
     if not sys.stderr.isatty():
         return compiler.prepare(only)
     step = Counter("compiling")
-    with Progress([step], is_local=False):
+    with Progress([step]):
         return compiler.prepare(only, lambda done, count: step.tell(done, count, 0))

@@ -19,8 +19,7 @@ from maskmill.verification.verify_targets import VerifyPlan, find_targets
 from maskmill.verification.verifying import NOTHING_THERE
 from pipelines.running import interruption
 from pipelines.stages import kernels
-from pipelines.terminal.progress_display import Progress
-from pipelines.terminal.progress_steps import Counter
+from pipelines.terminal.progress import Counter, Progress
 
 RIGHT, WRONG = 0, 1
 

@@ -15,7 +15,7 @@ from maskmill.verification.verify_targets import VerifyPlan
 from maskmill.verification.verifying import conclude, verify_piece
 from pipelines.running import runner
 from pipelines.stages import kernels
-from pipelines.terminal.progress_steps import ProgressLine
+from pipelines.terminal.progress import ProgressLine
 from transforms.collection import Collection, Graph
 
 KIND = "verify"  # of the notes

@@ -1,4 +1,4 @@
-"""The display of progress: bars on a terminal, lines elsewhere, JSON for machines; and the timings that it keeps."""
+"""How far a command is: bars on a terminal, lines elsewhere, JSON for machines; and the timings that are kept."""
 
 import contextlib
 import io
@@ -11,19 +11,16 @@ import time
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 from command_runs.terminal_screen import Screen
 
+from maskmill.mirrors.dumps import Dump, DumpFile
 from maskmill.storage import completions, progress, timings
 from maskmill.storage.timings import Timing
 from pipelines.terminal import console
-from pipelines.terminal import progress_display as display
+from pipelines.terminal import progress as display
 from pipelines.terminal.console import Stream
-from pipelines.terminal.progress_display import Progress, Shown
-from pipelines.terminal.progress_steps import Counter, ProgressLine, State, state_of
-
-MEMORY = 1_234_000_000
+from pipelines.terminal.progress import Counter, Progress, ProgressLine, State, following_download, state_of
 
 
 def finish(output: Path, *keys: str) -> None:
@@ -44,7 +41,7 @@ def follow(output: Path, stream: Any, *labels: str) -> None:
     lines = [
         ProgressLine(label=label, output=str(output), kind=label.split()[0]) for label in labels or ["text shards"]
     ]
-    followed = Progress(lines, stream, is_local=False)
+    followed = Progress(lines, stream)
     followed._began -= 60
     with followed:
         pass
@@ -57,15 +54,33 @@ def shown(output: Path, *labels: str) -> str:
     return stream.getvalue()
 
 
-def test_a_step_that_has_announced_no_work_shows_nothing(tmp_path: Path) -> None:
-    assert shown(tmp_path) == ""
-    announce(tmp_path, pieces=0)
-    assert shown(tmp_path) == ""
+def announce_of_before(output: Path) -> None:
+    """Announces work of an earlier run."""
+    announce(output, seconds_ago=100)
 
 
-def test_a_step_is_shown_before_its_first_piece_is_finished(tmp_path: Path) -> None:
-    announce(tmp_path)
-    assert shown(tmp_path) == "text shards 0/4\n"
+def made_before(output: Path) -> None:
+    """Announces work of which an earlier run has made a piece."""
+    announce(output)
+    finish(output, "old")
+    os.utime(completions.work_path(str(output), "text", "old.json"), (1, 1))
+
+
+@pytest.mark.parametrize(
+    ("work", "keys", "text"),
+    [
+        (lambda output: None, "", ""),
+        (lambda output: announce(output, pieces=0), "", ""),
+        (announce_of_before, "", ""),
+        (announce, "", "text shards 0/4\n"),
+        (made_before, "", "text shards 0/4\n"),
+        (lambda output: announce(output, pieces=1), "a", "text shards 1/1\n"),
+    ],
+)
+def test_a_step_is_shown_once_this_run_has_announced_work(work: Any, keys: str, text: str, tmp_path: Path) -> None:
+    work(tmp_path)
+    finish(tmp_path, *keys)
+    assert shown(tmp_path) == text
 
 
 def test_rate_and_time_left_count_from_the_announcement(tmp_path: Path) -> None:
@@ -79,69 +94,45 @@ def test_rate_and_time_left_count_from_the_announcement(tmp_path: Path) -> None:
 
 
 def as_shown(
-    label: str,
-    *,
-    made: int = 0,
-    found: int = 0,
-    pieces: int = 100,
-    seconds: float = 50,
-    memory: int | None = None,
-    piece: int = 20_000_000,
-) -> Shown:
+    label: str, *, made: int = 0, found: int = 0, pieces: int = 100, seconds: float = 50, piece: int = 20_000_000
+) -> State:
     """A step of pieces of so many bytes, made in so many seconds."""
     announced = progress.Announced(pieces=pieces, bytes=pieces * piece, time=1000.0)
     finished = progress.Finished(made=made, found=found, last=1000.0 + seconds)
-    return Shown(label=label, state=state_of(announced, finished, 1000.0 + seconds), memory=memory)
+    return state_of(label, announced, finished, 1000.0 + seconds)
 
 
 @pytest.mark.parametrize(
-    ("made", "found", "seconds", "text"),
+    ("state", "line"),
     [
-        (0, 0, 50, "text 0/100"),
-        (0, 60, 50, "text 60/100"),
-        (10, 0, 50, "text 10/100, 4.0 MB/s, 7 min 30 s left"),
-        (10, 60, 50, "text 70/100, 4.0 MB/s, 2 min 30 s left"),
-        (100, 0, 50, "text 100/100"),
-        (40, 60, 50, "text 100/100"),
-        (100, 60, 50, "text 100/100"),
-        (50, 0, 0, "text 50/100"),
+        (as_shown("text"), "text 0/100"),
+        (as_shown("text", found=60), "text 60/100"),
+        (as_shown("text", made=10), "text 10/100, 4.0 MB/s, 7 min 30 s left"),
+        (as_shown("text", made=10, found=60), "text 70/100, 4.0 MB/s, 2 min 30 s left"),  # those found took no time
+        (as_shown("text", made=40, found=60), "text 100/100"),
+        (as_shown("text", made=100, found=60), "text 100/100"),
+        (as_shown("text", made=50, seconds=0), "text 50/100"),
+        (
+            as_shown("text", made=10_000, pieces=20_000, seconds=1, piece=1000),
+            "text 10,000/20,000, 10.0 MB/s, 1 s left",
+        ),
     ],
 )
-def test_pieces_that_were_found_take_no_time(made: int, found: int, seconds: float, text: str) -> None:
-    assert display.step_text(as_shown("text", made=made, found=found, seconds=seconds)) == text
-
-
-def test_large_numbers_are_grouped() -> None:
-    step = as_shown("text", made=10_000, pieces=20_000, seconds=1, piece=1000)
-    assert display.step_text(step) == "text 10,000/20,000, 10.0 MB/s, 1 s left"
-
-
-def test_pieces_and_work_of_an_earlier_run_do_not_count(tmp_path: Path) -> None:
-    announce(tmp_path, pieces=2)
-    finish(tmp_path, "old")
-    os.utime(completions.work_path(str(tmp_path), "text", "old.json"), (1, 1))
-    assert shown(tmp_path) == "text shards 0/2\n"
-    announce(tmp_path, pieces=2, seconds_ago=100)
-    assert shown(tmp_path) == ""
-
-
-def test_a_step_that_is_done_has_no_time_left(tmp_path: Path) -> None:
-    announce(tmp_path, pieces=1)
-    finish(tmp_path, "a")
-    assert shown(tmp_path) == "text shards 1/1\n"
+def test_lines(state: State, line: str) -> None:
+    assert state.line == line
 
 
 def test_a_line_is_written_only_of_a_step_that_has_got_on() -> None:
     stream = io.StringIO()
     lines = display._Lines(Stream(stream))
     for made in (1, 1, 2):
-        steps = [as_shown("extract", made=100, memory=999), as_shown("text", made=made, memory=MEMORY)]
+        steps = [as_shown("extract", made=100), as_shown("text", made=made)]
         lines.show(steps, is_last=True)
         lines.show([as_shown("text", made=made + 1)], is_last=False)  # too early
     assert stream.getvalue().splitlines() == [
         "extract 100/100",
-        "text 1/100, 0.4 MB/s, 1 h 22 min left, 1.23 GB of memory",
-        "text 2/100, 0.8 MB/s, 40 min 50 s left, 1.23 GB of memory",
+        "text 1/100, 0.4 MB/s, 1 h 22 min left",
+        "text 2/100, 0.8 MB/s, 40 min 50 s left",
     ]
 
 
@@ -158,7 +149,7 @@ def test_durations(seconds: float, text: str) -> None:
         (1000, "1 kB"),
         (999_600, "1 MB"),
         (412_345_678, "412 MB"),
-        (MEMORY, "1.23 GB"),
+        (1_234_000_000, "1.23 GB"),
     ],
 )
 def test_sizes(size: int, text: str) -> None:
@@ -203,35 +194,26 @@ def terminal(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 
 
 STEPS = [
-    as_shown("templates", made=100, memory=512_000_000),
-    as_shown("extract", made=7, found=30, memory=MEMORY),
-    as_shown("text shards", pieces=20_000, memory=MEMORY),
+    as_shown("templates", made=100),
+    as_shown("extract", made=7, found=30),
+    as_shown("text shards", pieces=20_000),
 ]
 
 
 @pytest.mark.parametrize(
-    ("terminal", "lines"),
-    [
-        (
-            {"columns": 80},
-            [
-                "templates ━ 100/100 50 s 40.0 MB/s 512 MB",
-                "extract ━ 37/100 7 min 30 s left 2.8 MB/s 1.23 GB",
-                "text shards ━ 0/20,000 1.23 GB",
-            ],
-        ),
-        (
-            {"columns": 60},
-            ["templates ━ 100/100 50 s", "extract ━ 37/100 7 min 30 s left", "text shards ━ 0/20,000"],
-        ),
-    ],
+    ("terminal", "rates"),
+    [({"columns": 80}, (" 40.0 MB/s", " 2.8 MB/s")), ({"columns": 60}, ("", ""))],
     indirect=["terminal"],
 )
-def test_bars_show_what_there_is_room_for(terminal: Terminal, lines: list[str]) -> None:
+def test_bars_show_what_there_is_room_for(terminal: Terminal, rates: tuple[str, str]) -> None:
     bars = display._Bars(terminal.stream)
     bars.show(STEPS, is_last=True)
     bars.end()
-    assert [re.sub(" +", " ", re.sub("[━╸╺]+", "━", line)) for line in terminal.read() if line] == lines
+    assert [re.sub(" +", " ", re.sub("[━╸╺]+", "━", line)) for line in terminal.read() if line] == [
+        f"templates ━ 100/100 50 s{rates[0]}",
+        f"extract ━ 37/100 7 min 30 s left{rates[1]}",
+        "text shards ━ 0/20,000",
+    ]
     assert not any("?25" in escape for escape in terminal.screen.escapes)  # the cursor is never hidden
 
 
@@ -312,18 +294,14 @@ def test_each_step_is_an_object(tmp_path: Path) -> None:
     assert text["seconds_left"] >= 29
 
 
-# ---- memory, counters and timings
-
-
-def test_the_memory_is_that_of_the_command_and_its_workers() -> None:
-    memory = display.memory_of_command()
-    own = psutil.Process().memory_info().rss
-    assert own * 0.8 < memory.largest <= memory.all
+# ---- counters and timings
 
 
 def test_a_counter_is_a_step() -> None:
     counter = Counter("verify", pieces=3)
-    assert counter.look(0.0) == State(pieces=3, made=0, found=0, bytes=0, seconds=pytest.approx(0, abs=5))
+    assert counter.look(0.0) == State(
+        label="verify", pieces=3, made=0, found=0, bytes=0, seconds=pytest.approx(0, abs=5)
+    )
     for _ in range(3):
         counter.count(2_000_000)
     state = counter.look(0.0)
@@ -333,6 +311,33 @@ def test_a_counter_is_a_step() -> None:
     with Progress([counter], stream):
         pass
     assert stream.getvalue() == "verify 3/3\n"
+
+
+@pytest.mark.parametrize(
+    ("sizes", "there", "lines"),
+    [
+        ((600_000_000, 400_000_000), (), ["2 files, 1 GB", "download, MB 210/1,000"]),
+        ((600_000_000, 400_000_000), ("part0.xml.bz2",), ["1 file, 400 MB", "download, MB 210/400"]),
+        ((None, 400_000_000), (), ["2 files"]),
+    ],
+)
+def test_a_download_is_a_step(
+    sizes: tuple[int | None, ...],
+    there: tuple[str, ...],
+    lines: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    files = [DumpFile(name=f"part{n}.xml.bz2", url=f"http://mirror/part{n}", size=size) for n, size in enumerate(sizes)]
+    for name in there:
+        (tmp_path / name).write_bytes(b"")
+    dump = Dump(wiki="enwiki", date="2026-03-01", layout="classic", files=files)
+    with following_download(dump, str(tmp_path)) as show:
+        for name, done in (("part1", 50_000_000), ("part2", 90_000_000), ("part1", 120_000_000)):
+            show(name, done, None)
+    heading, *rest = capsys.readouterr().err.splitlines()
+    assert heading == f"download: enwiki-2026-03-01, {lines[0]}, into {tmp_path}"
+    assert [line.split(", ", 2)[:2] for line in rest] == [line.split(", ") for line in lines[1:]]
 
 
 def test_timings_are_kept_of_what_was_made(tmp_path: Path) -> None:
@@ -345,7 +350,7 @@ def test_timings_are_kept_of_what_was_made(tmp_path: Path) -> None:
     shown(tmp_path, "extract", "text shards")
     (timing,) = timings.read(str(tmp_path))
     assert timing.seconds == pytest.approx(15, abs=0.1)
-    assert timing == Timing(label="text shards", pieces=2, found=1, bytes=4_000_000, seconds=timing.seconds)
+    assert timing == Timing(label="text shards", pieces=2, bytes=4_000_000, seconds=timing.seconds)
 
 
 def test_timings_of_a_step_that_is_done_are_kept_before_the_run_ends(tmp_path: Path) -> None:
@@ -358,8 +363,6 @@ def test_timings_of_a_step_that_is_done_are_kept_before_the_run_ends(tmp_path: P
     followed._look()
     (timing,) = timings.read(str(tmp_path))
     assert (timing.label, timing.pieces) == ("text", 2)
-    assert timing.memory is not None
-    assert timing.memory > 1_000_000
 
 
 def test_a_run_that_makes_nothing_keeps_no_timings(tmp_path: Path) -> None:

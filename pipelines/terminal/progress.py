@@ -1,0 +1,359 @@
+"""How far a command is: a bar for each step on a terminal, which rich draws, and plain lines elsewhere.
+
+A thread looks at the steps from outside, so that it works alike on every runner. rich is imported only if bars are
+shown.
+"""
+
+import contextlib
+import dataclasses
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, TextIO
+
+from maskmill.errors import RunFailedError, UnusableInputError
+from maskmill.storage import files, progress, timings
+from pipelines.terminal import console
+from pipelines.terminal.console import OF_RICH, Coloured, Stream
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Progress_of_rich
+    from rich.progress import TaskID
+
+    from maskmill.mirrors.dumps import Dump
+
+_LOOK_EVERY_SECONDS = 0.5
+_LINE_EVERY_SECONDS = 15.0
+_MOST_LOOKING = 0.05  # looking takes this share of one core at most, however many records there are
+_CLOCK_SLACK_SECONDS = 1.0  # a file system may round the times of files down
+_WIDEST_BAR = 40
+_WIDE = 70  # columns of a terminal that has room for the rate, too
+_MEGABYTE = 10**6
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class State:
+    """How far a step is.
+
+    Attributes:
+      label: of the step.
+      pieces: of the step. made: how many this run has made. found: how many were there.
+      bytes: of input of the pieces made.
+      seconds: since the step has announced its work; if all is done, until the last piece was made.
+    """
+
+    label: str
+    pieces: int
+    made: int
+    found: int
+    bytes: int
+    seconds: float
+
+    @property
+    def done(self) -> int:
+        """The pieces that are there."""
+        return min(self.made + self.found, self.pieces)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all pieces are there."""
+        return self.done == self.pieces
+
+    @property
+    def rate(self) -> float | None:
+        """Bytes a second of the pieces that this run has made: those that it has found took no time."""
+        return self.bytes / self.seconds if self.made and self.seconds > 0 else None
+
+    @property
+    def seconds_left(self) -> float | None:
+        """None if nothing can be said yet, or nothing is left."""
+        if self.is_done or not self.made or self.seconds <= 0:
+            return None
+        return self.seconds / self.made * (self.pieces - self.done)
+
+    @property
+    def columns(self) -> tuple[str, str, str]:
+        """The pieces, the time (left, or in all once the step is done) and the rate; empty where not known."""
+        time_text = "" if self.seconds_left is None else f"{duration(self.seconds_left)} left"
+        if self.is_done and self.made:
+            time_text = f"{self.seconds:.1f} s" if self.seconds < 10 else duration(self.seconds)
+        rate_text = "" if self.rate is None else f"{self.rate / 1e6:.1f} MB/s"
+        return f"{self.done:,}/{self.pieces:,}", time_text, rate_text
+
+    @property
+    def line(self) -> str:
+        """How far the step is: `extract 3/12, 4.0 MB/s, 10 s left`."""
+        count, time_text, rate_text = self.columns
+        more = "" if self.seconds_left is None else f", {rate_text}, {time_text}"
+        return f"{self.label} {count}{more}"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ProgressLine:
+    """A step of a stage: the finished pieces of a kind below an output directory."""
+
+    label: str
+    output: str
+    kind: str
+
+    def look(self, began: float) -> State | None:
+        """How far the step is, by what it has announced and by its completion records; None before there is work.
+
+        began: when the run began, in seconds of the epoch.
+        """
+        announced = progress.announced(self.output, self.kind)
+        if announced is None or not announced.pieces or announced.time < began - _CLOCK_SLACK_SECONDS:
+            return None  # no work, or that of an earlier run
+        return state_of(self.label, announced, progress.finished_since(self.output, self.kind, began), time.time())
+
+
+def state_of(label: str, announced: progress.Announced, finished: progress.Finished, now: float) -> State:
+    """How far a step is at a time in seconds of the epoch."""
+    is_done = finished.made + finished.found >= announced.pieces
+    return State(
+        label=label,
+        pieces=announced.pieces,
+        made=finished.made,
+        found=finished.found,
+        bytes=announced.bytes * min(finished.made, announced.pieces) // announced.pieces,
+        seconds=max(0.0, (finished.last if is_done and finished.made else now) - announced.time),
+    )
+
+
+class Counter:
+    """A step that is told how far it is, by this process. It has no work before it knows how many pieces there are."""
+
+    def __init__(self, label: str, *, pieces: int = 0) -> None:
+        self.label = label
+        self._pieces, self._made, self._bytes = pieces, 0, 0
+        self._began, self._last = time.time(), 0.0
+
+    def count(self, size: int) -> None:
+        """One more piece is done, which has read `size` bytes."""
+        self.tell(self._made + 1, self._pieces, self._bytes + size)
+
+    def tell(self, made: int, pieces: int, size: int) -> None:
+        """So many pieces of so many are done, which have read `size` bytes."""
+        self._made, self._pieces, self._bytes, self._last = made, pieces, size, time.time()
+
+    def look(self, began: float) -> State | None:
+        """How far the step is."""
+        if not self._pieces:
+            return None
+        seconds = (self._last if self._made == self._pieces else time.time()) - self._began
+        return State(
+            label=self.label, pieces=self._pieces, made=self._made, found=0, bytes=self._bytes, seconds=seconds
+        )
+
+
+Step = ProgressLine | Counter
+
+
+class Progress:
+    """Shows how far the steps are while the block runs, and keeps the timings of those of stages.
+
+    Args:
+      steps: what is followed.
+      stream: where to; None: standard error.
+      only_long: whether nothing is shown of a run that ends before there was anything to show.
+    """
+
+    def __init__(self, steps: Sequence[Step], stream: TextIO | None = None, *, only_long: bool = False) -> None:
+        stream = stream or sys.stderr
+        self._display = _display(stream if isinstance(stream, Stream) else Stream(stream))
+        self._steps = steps
+        self._only_long = only_long
+        self._began = time.time()
+        self._kept = 0  # the steps whose timings are kept
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="progress", daemon=True)
+
+    def __enter__(self) -> "Progress":
+        self._thread.start()
+        return self
+
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+        if error is None and (self._display.has_shown or not self._only_long):
+            self._display.show(self._look(), is_last=True)
+        self._display.end()
+
+    def _watch(self) -> None:
+        pause = _LOOK_EVERY_SECONDS
+        while not self._stop.wait(pause):
+            began = time.perf_counter()
+            self._display.show(self._look(), is_last=False)
+            pause = max(_LOOK_EVERY_SECONDS, (time.perf_counter() - began) / _MOST_LOOKING)
+
+    def _look(self) -> list[State]:
+        """How far each step is that has work; keeps the timings of steps at once when they are done."""
+        seen = [(step, state) for step in self._steps if (state := step.look(self._began)) is not None]
+        done: dict[str, list[timings.Timing]] = {}
+        for step, state in seen:
+            if isinstance(step, ProgressLine) and state.is_done:
+                timing = timings.Timing(
+                    label=state.label, pieces=state.made, bytes=state.bytes, seconds=round(state.seconds, 3)
+                )
+                done.setdefault(step.output, []).append(timing)
+        if (number := sum(map(len, done.values()))) > self._kept:
+            self._kept = number
+            for output, found in done.items():
+                # A build without timings is as good. Where the disk is full, the run itself says so.
+                with contextlib.suppress(OSError, RunFailedError, UnusableInputError):
+                    timings.write(output, found)
+        return [state for _, state in seen]
+
+
+def _display(stream: Stream) -> "_Bars | _Lines":
+    """The display that fits a stream."""
+    if stream.isatty() and not stream.as_json and os.environ.get("TERM") != "dumb":
+        return _Bars(stream)
+    return _Lines(stream)
+
+
+class _Lines:
+    """A line now and then for each step that has got on, for a file or a log."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self._next = time.monotonic() + _LINE_EVERY_SECONDS
+        self._shown: dict[str, int] = {}
+
+    @property
+    def has_shown(self) -> bool:
+        """Whether anything was shown yet."""
+        return bool(self._shown)
+
+    def show(self, states: Sequence[State], *, is_last: bool) -> None:
+        """Shows how far the steps are."""
+        if not is_last and time.monotonic() < self._next:
+            return
+        self._next = time.monotonic() + _LINE_EVERY_SECONDS
+        for state in states:
+            if self._shown.get(state.label) == state.done:
+                continue
+            self._shown[state.label] = state.done
+            rate, left = (None if value is None else round(value, 1) for value in (state.rate, state.seconds_left))
+            self._stream.tell(
+                state.line,
+                step=state.label,
+                done=state.done,
+                pieces=state.pieces,
+                bytes_per_second=rate,
+                seconds=round(state.seconds, 1),
+                seconds_left=left,
+            )
+
+    def end(self) -> None:
+        """Leaves what was shown."""
+
+
+class _Bars:
+    """A bar for each step at the bottom of a terminal, as rich draws it; what is written meanwhile stands above."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self._bars: Progress_of_rich | None = None
+        self._tasks: dict[str, TaskID] = {}
+
+    @property
+    def has_shown(self) -> bool:
+        return self._bars is not None
+
+    def show(self, states: Sequence[State], *, is_last: bool) -> None:
+        if not states or not (is_last or self._is_in_foreground()):
+            return
+        if self._bars is None:
+            self._bars = _bars_of_rich(self._stream)
+            self._bars.start()
+            above = self._bars.console
+            self._stream.print_above = lambda text: above.print(text, markup=False, highlight=False, soft_wrap=True)
+        for state in states:
+            if state.label not in self._tasks:
+                self._tasks[state.label] = self._bars.add_task(state.label, columns=state.columns)
+            self._bars.update(self._tasks[state.label], completed=state.done, total=state.pieces, columns=state.columns)
+        self._bars.refresh()
+
+    def end(self) -> None:
+        if self._bars is not None:
+            self._bars.stop()
+            self._stream.stop_printing_above()
+
+    def _is_in_foreground(self) -> bool:
+        """Whether the shell has not put the command into the background, where it would write over other things."""
+        try:
+            return os.tcgetpgrp(self._stream.fileno()) == os.getpgrp()
+        except (OSError, ValueError):
+            return True
+
+
+def _bars_of_rich(stream: Stream) -> "Progress_of_rich":
+    """A bar for each step: its label, a bar, pieces, time, and where there is room the rate."""
+    from rich.console import Console, RenderableType
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    class Terminal(Console):
+        def show_cursor(self, show: bool = True) -> bool:
+            """Leaves the cursor as it is: whenever the process ends, the terminal is as a shell wants it."""
+            return False
+
+    class Bars(Progress):
+        is_at_work = True
+
+        def get_renderables(self) -> Iterable[RenderableType]:
+            """The bars and, as long as they may change, an empty line for the cursor and what a shell writes."""
+            yield from super().get_renderables()
+            if self.is_at_work:
+                yield ""
+
+        def stop(self) -> None:
+            self.is_at_work = False
+            super().stop()
+
+    terminal = Terminal(file=Coloured(stream, OF_RICH), legacy_windows=False)  # type: ignore[arg-type]
+    styles = ("bold", "cyan", "none") if terminal.width >= _WIDE else ("bold", "cyan")
+    columns = [
+        TextColumn(f"{{task.fields[columns][{place}]}}", style=style, justify="right", markup=False)
+        for place, style in enumerate(styles)
+    ]
+    # Colours that every terminal has: in rich's own a finished bar looks empty where there are only 16.
+    width = _WIDEST_BAR if terminal.width > 2 * _WIDEST_BAR else None
+    bar = BarColumn(width, style="bright_black", complete_style="cyan", finished_style="green")
+    shown = (TextColumn("{task.description}", markup=False), bar, *columns)
+    return Bars(*shown, console=terminal, auto_refresh=False, redirect_stdout=False, redirect_stderr=False)
+
+
+@contextlib.contextmanager
+def following_download(dump: "Dump", directory: str) -> Iterator[Callable[[str, int, int | None], None]]:
+    """Shows how far the download of a dump into a directory is; files that are there count no more.
+
+    Gives a function to tell of the bytes of a file that are there, which may be called from several threads.
+    """
+    wanted = [file for file in dump.files if not files.exists(files.join(directory, file.name))]
+    size = dataclasses.replace(dump, files=wanted).size
+    count = "1 file" if len(wanted) == 1 else f"{len(wanted)} files"
+    of_bytes = "" if size is None else f", {console.bytes_text(size)}"
+    console.tell(f"download: {dump.wiki}-{dump.date}, {count}{of_bytes}, into {directory}")
+    step, lock, there = Counter("download, MB"), threading.Lock(), dict[str, int]()
+
+    def show(name: str, done: int, _: int | None) -> None:
+        with lock:
+            there[name] = done
+            everything = sum(there.values())
+            if size:
+                step.tell(everything // _MEGABYTE, -(-size // _MEGABYTE), everything)
+
+    with Progress([step]):
+        yield show
+
+
+def duration(seconds: float) -> str:
+    """A duration in whole seconds: `2 h 2 min`, `1 min 1 s`, `4 s`."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
