@@ -42,9 +42,9 @@ TABLES = {
     for module in pkgutil.iter_modules(mistakes.__path__)
     if module.name != "table"
 }
-# Every fifteenth row of a table is in `make test`, unless it needs a process; of the others every sixth is in
+# Every twelfth row of a table is in `make test`, unless it needs a process; of the others every fourth is in
 # `make test-heavy`, and all are in `make test-exhaustive`.
-_SHARE, _SHARE_OF_BUILDS = 15, 6
+_SHARE, _SHARE_OF_BUILDS = 12, 4
 
 
 def _marks(number: int, row: Mistake) -> list[pytest.MarkDecorator]:

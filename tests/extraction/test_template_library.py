@@ -191,21 +191,6 @@ def test_what_is_lost_is_made_again(lost: str, folder: Path, expected: dict[str,
     assert digests(output, manifests=False) == expected
 
 
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        (("--compat=mlperf",), "--expand_templates does not go with WikiExtractor's text"),
-        (("--extractor=wikiextractor",), "--expand_templates does not go with WikiExtractor's text"),
-        (("--input_format=text",), "--expand_templates needs the templates of a dump; leave it out for this input."),
-    ],
-)
-def test_unusable_flags(
-    flags: tuple[str, ...], message: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert extract(folder, tmp_path / "out", "--expand_templates", *flags) == 2
-    assert message in capsys.readouterr().err
-
-
 @pytest.mark.builds
 def test_the_latgalian_wikipedias_own_templates(shared: Path, tmp_path: Path) -> None:
     (tmp_path / "dumps").mkdir()

@@ -21,7 +21,7 @@ examples:
 
 def row(name: str, text: str | bytes, says: str, flags: str = "") -> Mistake:
     content = text if isinstance(text, bytes) else text.encode()
-    return Mistake(name=f"yaml-{name}", command=f"build b.yaml {flags}", says=says, files={"b.yaml": content})
+    return Mistake(f"yaml-{name}", f"build b.yaml {flags}", says, files={"b.yaml": content})
 
 
 def changed(old: str, new: str) -> str:
@@ -35,42 +35,30 @@ def added(name: str, line: str, says: str, section: str = "examples") -> Mistake
 
 
 def demo(name: str, arguments: str, says: str, **more: object) -> Mistake:
-    return Mistake(name=f"build-{name}", command=f"build {arguments}", says=says, **more)  # type: ignore[arg-type]
+    return Mistake(f"build-{name}", f"build {arguments}", says, **more)  # type: ignore[arg-type]
 
 
 YAML = [
     row("empty", "", r"b\.yaml: a build is a mapping of sections"),
-    row("only-comments", "# nothing yet\n", r"b\.yaml: a build is a mapping of sections"),
-    row("a-list", "- output: build\n", r"b\.yaml: a build is a mapping of sections"),
     row("a-word", "build\n", r"b\.yaml: a build is a mapping of sections"),
     row("tabs", "output: build\nextract:\n\tinput: dump.xml\n", r"line 3: this is not YAML .*indent with spaces"),
     row("unclosed-quote", changed("dump.xml", "'dump.xml"), r"b\.yaml, line \d+: this is not YAML"),
-    row("unclosed-list", changed("dump.xml", "[dump.xml"), r"b\.yaml, line \d+: this is not YAML"),
-    row("colon-in-a-value", changed("dump.xml", "a: b"), r"b\.yaml, line 3: this is not YAML"),
-    row("wrong-indentation", changed("  num_eval", " num_eval"), r"b\.yaml, line 4: this is not YAML"),
-    row("no-space-behind-the-colon", "output:build\n", r"a build is a mapping of sections"),
-    row("json-cut-off", '{"output": "build", ', r"b\.yaml, line 1: this is not YAML"),
     row("two-documents", f"{GOOD}---\n{GOOD}", r"line 7: a second document begins here, and a file holds one"),
     row("key-twice", f"{GOOD}  vocab_file: other.txt\n", r"line 7: the key 'vocab_file' was given in line 6 already"),
-    row("section-twice", f"{GOOD}extract:\n  input: x\n", r"line 7: the key 'extract' was given in line 2 already"),
     row("latin-1", changed("dump.xml", "d\xfcmp.xml").encode("latin-1"), r"line 3: this is not UTF-8 text"),
-    row("utf-16", GOOD.encode("utf-16"), r"line 1: this is not UTF-8 text"),
     row("binary", bytes(range(1, 9)), r"line 1: this is not YAML \(it has the control character U\+0001\)"),
-    row("nul", GOOD.encode() + b"\0", r"line 7: this is not YAML \(it has the control character U\+0000\)"),
     row("nul-in-a-name", changed("dump.xml", '"a\\0b"'), r"has a NUL character"),
     row("half-a-character", changed("dump.xml", '"a\\ud800b"'), r"is not UTF-8"),
     row("deep", "[" * 5000, r"line 1: this is nested deeper than any build"),
     row("deep-mappings", "".join(f"{' ' * k}a:\n" for k in range(100)), r"this is nested deeper than any build"),
     row("laughs", "a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n", r"line 2: an alias can only stand for a single value"),
     row("alias-of-itself", "a: &a [*a]\n", r"line 1: an alias can only stand for a single value"),
-    row("unknown-alias", changed("dump.xml", "*dump"), r"line 3: this is not YAML \(found undefined alias"),
     row("python-object", changed("dump.xml", "!!python/name:os.system"), r"line 3: the tag !!python/name:os.system"),
     row("date-tag", changed("dump.xml", "!!timestamp 2020-01-01"), r"line 3: the tag !!timestamp"),
     row("list-as-a-key", "? [a]\n: 1\n", r"line 1: a list or a mapping cannot be a key"),
     row("number-of-5000-digits", changed(": 1\n", f": {'9' * 5000}\n"), r"line 4: '99999\d*' is no such number"),
     row("too-long", "# " + "x" * 200_000, r"this file is longer than any build"),
     demo("of-a-dump", "dump.xml", r"dump\.xml"),
-    demo("of-a-packed-dump", "dump.xml.bz2", r"this is not UTF-8 text"),
     demo("of-a-folder", ".", r"\.: this input cannot be read \(it is a directory, where a file is meant\)"),
     demo("of-no-file", "demo.yml", r"demo\.yml: this input does not exist"),
     demo("of-nothing", "", r"CONFIG\.yaml is missing"),
@@ -110,10 +98,8 @@ VALUES = [
     ),
     added("number-as-text", "dupe_factor: '3'", r"line 6: examples\.dupe_factor must be a whole number, not '3'"),
     added("number-with-a-fraction", "dupe_factor: 2.5", r"examples\.dupe_factor must be a whole number, not 2\.5"),
-    added("sexagesimal", "dupe_factor: 12:30", r"examples\.dupe_factor must be a whole number, not '12:30'"),
     added("with-underscores", "random_seed: 1_000", r"examples\.random_seed must be a whole number, not '1_000'"),
     added("yes", "do_lower_case: yes", r"examples\.do_lower_case must be true or false, not 'yes'"),
-    added("off", "do_lower_case: off", r"examples\.do_lower_case must be true or false, not 'off'"),
     added("one-as-true", "do_lower_case: 1", r"examples\.do_lower_case must be true or false, not 1"),
     added("null-for-a-number", "dupe_factor:", r"examples\.dupe_factor must be a whole number, not None"),
     added("nan", "masked_lm_prob: .nan", r"examples\.masked_lm_prob must be a finite number"),
@@ -133,7 +119,6 @@ VALUES = [
         f"{GOOD}eval:\n  num_examples_to_pick: -5\n",
         r"--num_examples_to_pick must be 1 or more",
     ),
-    row("pick-zero", f"{GOOD}eval:\n  num_examples_to_pick: 0\n", r"--num_examples_to_pick must be 1 or more, not 0"),
     row("compat-unknown", f"compat: bert\n{GOOD}", r"line 1: compat must be one of none, mlperf, google"),
     row("no-such-input", changed("dump.xml", "no.xml"), r"no\.xml: this input does not exist"),
     row("no-such-vocabulary", changed("vocab.txt", "no.txt"), r"no\.txt: this input does not exist"),
@@ -156,18 +141,13 @@ FLAGS = [
         r"give --examples\.max_seq_length or --train\.max_seq_length",
     ),
     demo("flag-misspelt", "demo.yaml --examples.dupe_facter 3", r"did you mean --examples\.dupe_factor"),
-    demo("flag-misspelt-without-section", "demo.yaml --dupe_facter 3", r"did you mean --examples\.dupe_factor"),
     demo("section-misspelt", "demo.yaml --example.dupe_factor 3", r"did you mean --examples\.dupe_factor"),
-    demo("flag-that-a-build-decides", "demo.yaml --examples.input text", r"--examples\.input: there is no such flag"),
     demo(
         "value-of-a-flag", "demo.yaml --examples.dupe_factor three", r"--examples\.dupe_factor must be a whole number"
     ),
     demo("value-out-of-range", "demo.yaml --examples.dupe_factor 0", r"demo\.yaml: examples: dupe_factor 0"),
-    demo("pick-by-flag", "demo.yaml --eval.num_examples_to_pick=-5", r"--num_examples_to_pick must be 1 or more"),
     demo("output-by-flag", "demo.yaml --output=", r"--output is empty"),
     demo("input-by-flag", "demo.yaml --extract.input no.xml", r"no\.xml: this input does not exist"),
-    demo("workers-by-section", "demo.yaml --extract.workers 2", r"--extract\.workers: there is no such flag"),
-    demo("flags-without-file", "--examples.dupe_factor 3", r"CONFIG\.yaml is missing"),
     demo("bad-file-and-print", "--print_config no.yaml", r"no\.yaml: this input does not exist"),
 ]
 
@@ -194,14 +174,14 @@ def texts(
     """A build from text shards that exist, with a mistake in it."""
     assert old in TEXTS
     files: dict[str, bytes | Callable[[Path], object]] = {"b.yaml": TEXTS.replace(old, new).encode(), **more}
-    return Mistake(name=f"texts-{name}", command=f"build b.yaml {flags}", says=says, files=files)
+    return Mistake(f"texts-{name}", f"build b.yaml {flags}", says, files=files)
 
 
 def mix(name: str, old: str, new: str, says: str, flags: str = "", **more: bytes | Callable[[Path], object]) -> Mistake:
     """A build that mixes sources, with a mistake in it."""
     assert old in MIX
     files: dict[str, bytes | Callable[[Path], object]] = {"b.yaml": MIX.replace(old, new).encode(), **more}
-    return Mistake(name=f"sources-{name}", command=f"build b.yaml {flags}", says=says, files=files)
+    return Mistake(f"sources-{name}", f"build b.yaml {flags}", says, files=files)
 
 
 def in_the_run(name: str, old: str, new: str, says: str, **more: bytes | Callable[[Path], object]) -> Mistake:
@@ -275,14 +255,13 @@ FROM = [
         "sources: {a: {input: book.txt}}\nextract:",
         r"line 3: extract\.from: with sources each source names its own input",
     ),
-    Mistake(name="extract-from", command="extract --from text --output x", says=r"--from: there is no such flag"),
+    Mistake("extract-from", "extract --from text --output x", r"--from: there is no such flag"),
 ]
 
 SOURCES = [
     mix("a-list", "  wiki:", "  - wiki:", r"this is not YAML|must be a mapping"),
     mix("empty", MIX[MIX.index("  wiki") : MIX.index("extract")], "", r"line 2: sources must be a mapping from each"),
     mix("a-word", "{input: book.txt, weight: 1}", "book.txt", r"sources\.book must be a mapping of options"),
-    mix("twice", "book:", "wiki:", r"line 4: the key 'wiki' was given in line 3 already"),
     mix("name-with-a-slash", "book:", "a/b:", r"line 4: 'a/b' cannot name a source"),
     mix("name-a-number", "book:", "2020:", r"line 4: 2020 cannot name a source"),
     mix("no-input", "input: book.txt, ", "", r"sources\.book\.input is missing"),
@@ -373,9 +352,9 @@ SOURCES = [
 ]
 
 REPORT = Mistake(
-    name="yaml-directory-where-the-report-goes",
-    command="build b.yaml",
-    says=r"^maskmill build: build/report\.html: this output is a directory; name a file\.$",
+    "yaml-directory-where-the-report-goes",
+    "build b.yaml",
+    r"^maskmill build: build/report\.html: this output is a directory; name a file\.$",
     files={"b.yaml": GOOD.encode(), "build/report.html": lambda path: path.mkdir(parents=True)},
 )
 MISTAKES = [REPORT, *YAML, *VALUES, *FLAGS, *FROM, *SOURCES]

@@ -16,7 +16,7 @@ from made_up import dump_files
 from pipelines.commands import cli
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True)
 class Mistake:
     """A command with a mistake in it, and what must come of it.
 
@@ -34,6 +34,7 @@ class Mistake:
     name: str
     command: str
     says: str
+    _: dataclasses.KW_ONLY
     code: int = 2
     files: Mapping[str, bytes | Callable[[Path], object]] = dataclasses.field(default_factory=dict)
     leaves: tuple[str, ...] = ()

@@ -172,63 +172,6 @@ def test_two_builds_into_one_output_at_once(expected: dict[str, str], tmp_path: 
 # ---- refused
 
 
-def refusal(capsys: pytest.CaptureFixture[str], path: Path) -> tuple[int, str]:
-    """The exit code of a build that fails, and the single line that it prints."""
-    code = cli.main(["build", str(path), *IN_MEMORY])
-    (message,) = capsys.readouterr().err.splitlines()
-    return code, message
-
-
-@pytest.mark.parametrize("missing", ["[MASK]", "[CLS]", "[SEP]"])
-def test_a_vocabulary_without_a_special_piece_is_refused(
-    missing: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    pieces = [p for p in VOCAB.read_text().splitlines() if p != missing]
-    (tmp_path / "vocab.txt").write_text("\n".join(pieces))
-    path = config(tmp_path, tmp_path / "out", examples={"vocab_file": str(tmp_path / "vocab.txt")})
-    code, message = refusal(capsys, path)
-    assert code == 2
-    assert missing in message
-    assert "vocab.txt" in message
-    assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize(
-    ("section", "values", "message"),
-    [
-        ("examples", {"max_seq_length": 3}, "max_seq_length"),
-        ("examples", {"max_predictions_per_seq": 0}, "max_predictions_per_seq"),
-        ("examples", {"vocab_file": "/no/such/vocab.txt"}, "/no/such/vocab.txt"),
-        ("extract", {"input": "/no/such/dump.xml"}, "/no/such/dump.xml"),
-        ("examples", {"max_seq_lenght": 128}, "did you mean max_seq_length"),
-        ("examples", {"dupe_factor": "two"}, "must be a whole number, not 'two'"),
-        ("extract", {"extractor": "gensim"}, "must be one of maskmill, wikiextractor"),
-        ("evall", {"num_examples_to_pick": 1}, "no section 'evall'; did you mean eval"),
-    ],
-)
-def test_an_unusable_config_is_refused(
-    section: str, values: dict[str, object], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = config(tmp_path, tmp_path / "out")
-    content = yaml.safe_load(path.read_text())
-    content[section] = content.get(section, {}) | values
-    path.write_text(yaml.safe_dump(content))
-    code, text = refusal(capsys, path)
-    assert code == 2
-    assert message in text
-    assert not (tmp_path / "out" / "text").exists()
-
-
-def test_a_config_that_is_no_yaml_or_does_not_exist_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "bad.yaml").write_text("output: [\n")
-    assert "this is not YAML" in refusal(capsys, tmp_path / "bad.yaml")[1]
-    (tmp_path / "list.yaml").write_text("- 1\n")
-    assert "a build is a mapping" in refusal(capsys, tmp_path / "list.yaml")[1]
-    assert "does not exist" in refusal(capsys, tmp_path / "none.yaml")[1]
-
-
 def test_the_printed_config_is_a_build_once_it_is_filled_in(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["build", "--print_config"]) == 0
     content = yaml_text.parse(capsys.readouterr().out.encode(), where="x")

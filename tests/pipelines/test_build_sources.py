@@ -186,19 +186,6 @@ def test_a_rerun_makes_a_missing_shard_again_by_each_source_s_own_options(
 
 
 @pytest.mark.builds
-def test_another_weight_needs_another_directory(
-    corpora: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    sources = sources_of(corpora)
-    assert build(tmp_path / "out", sources) == 0
-    capsys.readouterr()
-    sources["books"]["weight"] = 2
-    assert build(tmp_path / "out", sources) == 2
-    message = "made with other parameters (sources.books.weight=1.0, now 2.0)"
-    assert message in capsys.readouterr().err
-
-
-@pytest.mark.builds
 def test_sources_train_punkt_each_for_itself(tmp_path: Path) -> None:
     order = random.Random(3)
     vowels = "аеиоу"

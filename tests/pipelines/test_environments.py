@@ -7,7 +7,6 @@ import shutil
 import socket
 import threading
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 import grpc
 import pytest
@@ -128,16 +127,6 @@ def test_embedded_flink_is_one_process(flink: str) -> None:
     assert made.view_as(FlinkRunnerOptions).parallelism == 1
 
 
-def test_a_relative_path_is_refused_on_a_cluster(flink: str) -> None:
-    with pytest.raises(UnusableInputError, match=r"^out/text: on Flink's workers a relative path is another place"):
-        options("--runner=FlinkRunner", f"--flink_master={flink}", paths=("/data/in", "gs://b/in", "out/text"))
-
-
-def test_a_cluster_that_does_not_answer_is_refused_in_one_sentence() -> None:
-    with pytest.raises(UnusableInputError, match=r"^http://localhost:1: Flink's REST service does not answer"):
-        options("--runner=FlinkRunner", "--flink_master=localhost:1")
-
-
 def test_flink_needs_java(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: None)
     with pytest.raises(UnusableInputError, match=r"^java: --runner=FlinkRunner needs Java 11 or 17"):
@@ -148,15 +137,6 @@ def test_flink_needs_java(monkeypatch: pytest.MonkeyPatch) -> None:
         options("--runner=FlinkRunner", f"--job_endpoint={endpoint}")  # the job server runs elsewhere
 
 
-def test_a_missing_job_server_is_refused_in_one_sentence(tmp_path: Path) -> None:
-    jar = tmp_path / "job-server.jar"
-    flags = ("--runner=FlinkRunner", "--flink_master=[local]", f"--flink_job_server_jar={jar}")
-    with pytest.raises(UnusableInputError, match=rf"^{jar}: there is no such job server; correct --flink_job_server"):
-        options(*flags)
-    jar.touch()
-    options(*flags)
-
-
 @pytest.mark.builds
 def test_a_process_on_dataflow_works_on_one_shard_at_a_time() -> None:
     made = options("--runner=DataflowRunner", "--sdk_container_image=image", paths=("gs://b/in",))
@@ -165,13 +145,6 @@ def test_a_process_on_dataflow_works_on_one_shard_at_a_time() -> None:
     made = options("--runner=DataflowRunner", "--setup_file=./setup.py", "--number_of_worker_harness_threads=4")
     assert made.view_as(DebugOptions).number_of_worker_harness_threads == 4
     assert made.view_as(SetupOptions).sdk_location == "default"
-
-
-@pytest.mark.parametrize("runner_name", ["FlinkRunner", "PortableRunner"])
-def test_a_job_service_that_is_not_there_is_refused_in_one_sentence(runner_name: str) -> None:
-    sentence = r"^localhost:1: no job service answers there \(Connection refused\); start it, correct --job_end"
-    with pytest.raises(UnusableInputError, match=sentence):
-        options(f"--runner={runner_name}", "--job_endpoint=localhost:1")
 
 
 def test_a_job_service_that_is_slow_to_start_is_waited_for() -> None:

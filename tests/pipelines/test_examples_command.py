@@ -157,31 +157,6 @@ def test_create_pretraining_data_imports_no_beam_and_runs_in_any_folder(texts: P
     assert sorted(p.name for p in tmp_path.iterdir()) == ["out.tfrecord", "out.tfrecord.idx"]
 
 
-@pytest.mark.parametrize(
-    ("flag", "message"),
-    [
-        ("--max_seq_length=4", "max_seq_length"),
-        ("--max_predictions_per_seq=0", "max_predictions_per_seq"),
-        ("--masked_lm_prob=0", "masked_lm_prob"),
-        ("--dupe_factor=0", "dupe_factor"),
-        ("--input_file=/no/such.txt", "/no/such.txt"),
-        ("--vocab_file=/no/such.txt", "/no/such.txt"),
-        ("--do_lowercase=True", "did you mean --do_lower_case"),
-        ("--runner=FlinkRunner", "--runner"),
-    ],
-)
-def test_unusable_flags_are_refused(
-    flag: str, message: str, texts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    arguments = [f"--input_file={texts}/eval.txt", f"--output_file={tmp_path}/o", f"--vocab_file={VOCAB}", flag]
-    name = flag.partition("=")[0]
-    others = [argument for argument in arguments[:-1] if not argument.startswith(f"{name}=")]
-    assert cli.main(["create-pretraining-data", *others, flag]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert message in line
-    assert list(tmp_path.iterdir()) == []
-
-
 # ---- pick-eval and index
 
 
@@ -255,26 +230,3 @@ def test_a_directory_of_extract_can_be_the_input(texts: Path, tmp_path: Path) ->
     assert set(digests(tmp_path / "out")) == {
         "manifest.json", "part-00000-of-00001.tfrecord", "part-00000-of-00001.tfrecord.idx", "vocab.txt",
     }  # fmt: skip
-
-
-def test_two_texts_with_the_same_name_are_refused(
-    texts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "eval.txt").write_text("A sentence.\n")
-    assert examples(f"{texts}/eval.txt,{tmp_path}/eval.txt", tmp_path / "out", *SMALL) == 2
-    assert "eval.txt" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("content", "message"), [(b"", "no sentence"), (b"\n \n", "no sentence"), (b"bad \xff byte\n", "UTF-8")]
-)
-def test_unusable_texts_are_refused(
-    content: bytes, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "bad.txt").write_bytes(content)
-    assert examples(tmp_path / "bad.txt", tmp_path / "out", *SMALL) == 2
-    sentences = [x for x in capsys.readouterr().err.splitlines() if x.startswith("maskmill")]
-    assert len(sentences) == 1
-    assert message in sentences[0]
-    assert "bad.txt" in sentences[0]
-    assert not [p for p in (tmp_path / "out").glob("*") if p.is_file()]

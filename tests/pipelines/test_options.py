@@ -101,56 +101,34 @@ def test_a_switch_with_levels_in_a_section(value: object, expected: object) -> N
     assert made.level == expected
 
 
-def test_a_level_that_there_is_not_is_named() -> None:
-    with pytest.raises(UnusableInputError, match="--level must be one of off, some, all, not 'most'"):
-        parse("--name=x", "--level=most")
-
-
 def test_a_value_follows_an_equals_sign_or_a_space() -> None:
     example, _ = parse("--name", "x", "--size=5", "--share", "0.5", "--kind=b", "--numbers", "0,14")
     assert example == Example(name="x", size=5, share=0.5, kind="b", numbers=(0, 14))
 
 
-def test_a_misspelt_flag_names_the_nearest() -> None:
-    with pytest.raises(UnusableInputError, match=r"--sise: there is no such flag; did you mean --size\?"):
-        parse("--name=x", "--sise=3")
-
-
-def test_a_misspelt_flag_of_beam_names_the_nearest() -> None:
-    with pytest.raises(UnusableInputError, match="did you mean --runner"):
-        parse("--name=x", "--runer=FlinkRunner", beam={"runner": True})
-
-
-def test_a_misspelt_flag_is_named_before_a_missing_one() -> None:
-    with pytest.raises(UnusableInputError, match="did you mean --name"):
-        parse("--nmae=x")
-
-
-def test_flags_are_not_abbreviated() -> None:
-    with pytest.raises(UnusableInputError, match="--siz"):
-        parse("--name=x", "--siz=3")
-
-
-def test_a_missing_flag_is_named() -> None:
-    with pytest.raises(UnusableInputError, match="--name is missing: a name"):
-        parse("--size=3")
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        ("--name=x --level=most", "--level must be one of off, some, all, not 'most'"),
+        ("--name=x --sise=3", r"--sise: there is no such flag; did you mean --size\?"),
+        ("--name=x --runer=FlinkRunner", "did you mean --runner"),
+        ("--nmae=x", "did you mean --name"),  # before one is called missing
+        ("--name=x --siz=3", "--siz"),
+        ("--size=3", "--name is missing: a name"),
+        ("--name=x stray", "belongs to no flag"),
+        ("--name=x --cased=maybe", "--cased must be true or false"),
+        ("--name=x --cased=", "--cased is empty"),
+    ],
+)
+def test_a_command_line_that_cannot_be_meant_is_refused(argv: str, message: str) -> None:
+    with pytest.raises(UnusableInputError, match=message):
+        parse(*argv.split(), beam={"runner": True})
 
 
 def test_flags_of_beam_are_passed_on() -> None:
     beam = {"runner": True, "streaming": False}
     _, rest = parse("--name=x", "--runner", "FlinkRunner", "--streaming", beam=beam)
     assert rest == ["--runner=FlinkRunner", "--streaming"]
-
-
-def test_a_stray_argument_is_refused() -> None:
-    with pytest.raises(UnusableInputError, match="belongs to no flag"):
-        parse("--name=x", "stray", beam={})
-
-
-@pytest.mark.parametrize("value", ["maybe", ""])
-def test_a_switch_takes_no_other_value(value: str) -> None:
-    with pytest.raises(UnusableInputError, match=r"--cased (must be true or false|is empty)"):
-        parse("--name=x", f"--cased={value}")
 
 
 def test_a_section_gives_the_same_options() -> None:

@@ -191,15 +191,6 @@ def test_lost_decisions_are_made_again(folder: Path, expected: dict[str, str], t
     assert digests(output, manifests=False) == expected
 
 
-@pytest.mark.builds
-def test_an_output_made_with_other_filters_is_refused(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert extract(folder, tmp_path / "text", "--min_characters=60") == 0
-    assert extract(folder, tmp_path / "text", "--min_characters=61") == 2
-    assert "made with other parameters (min_characters=60, now 61)" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("flags", "message"),
     [

@@ -101,17 +101,6 @@ def test_a_changed_input_is_named(build: Build, capsys: pytest.CaptureFixture[st
     assert "made       1 template collection, 1 unit, 1 duplicate decision, " in out
 
 
-def test_a_changed_vocabulary_is_refused(build: Build, capsys: pytest.CaptureFixture[str]) -> None:
-    build.vocab.write_text(build.vocab.read_text() + "anotherword\n")
-    before = digests(build.folder)
-    assert build.mask() == 2
-    assert capsys.readouterr().err == (
-        f"maskmill examples: {build.examples}: the data behind vocab_file ({build.vocab}) has changed since this "
-        "directory was made; name another directory or delete this one.\n"
-    )
-    assert digests(build.folder) == before
-
-
 def test_the_same_vocabulary_in_another_place_is_the_same(build: Build, capsys: pytest.CaptureFixture[str]) -> None:
     build.vocab = build.vocab.rename(build.folder / "moved.txt")
     assert build.mask() == 0
@@ -163,41 +152,3 @@ def test_a_run_over_damaged_state_makes_the_same(
     assert captured.out.count("made again .maskmill/parameters.json: it was ") == 2
     assert build.run() == [0, 0]
     assert "made again" not in capsys.readouterr().out
-
-
-@pytest.mark.builds
-@pytest.mark.parametrize("damage", [empty, flip, cut, delete, no_json])
-def test_a_damaged_claim_still_guards_a_finished_directory(
-    damage: Callable[[Path, list[Path], random.Random], None], build: Build, capsys: pytest.CaptureFixture[str]
-) -> None:
-    damage(build.examples / ".maskmill" / "parameters.json", [], random.Random(1))
-    before = digests(build.folder)
-    assert build.mask("--random_seed=1") == 2
-    assert "made with other parameters (random_seed=12345, now 1); name another" in capsys.readouterr().err
-    assert digests(build.folder) == before
-    assert not (build.examples / ".maskmill" / "remade").exists(), "what was refused made nothing"
-    assert build.mask() == 0
-
-
-@pytest.mark.builds
-@pytest.mark.parametrize("damage", [empty, flip, cut, delete, no_json])
-def test_a_damaged_claim_of_an_unfinished_directory_is_made_anew(
-    damage: Callable[[Path, list[Path], random.Random], None], build: Build, capsys: pytest.CaptureFixture[str]
-) -> None:
-    before = digests(build.folder)
-    (build.text / "manifest.json").unlink()
-    damage(build.text / ".maskmill" / "parameters.json", [], random.Random(1))
-    assert build.extract() == 0
-    assert "made again .maskmill/parameters.json: it was " in capsys.readouterr().out
-    assert digests(build.folder) == before
-
-
-def test_a_damaged_manifest_of_the_input_is_one_sentence(build: Build, capsys: pytest.CaptureFixture[str]) -> None:
-    manifest = build.text / "manifest.json"
-    for content in (b"", b"{", b"[1]", b'{"name": "a web app"}', manifest.read_bytes()[:-30]):
-        manifest.write_bytes(content)
-        assert build.mask() == 2
-        assert capsys.readouterr().err == (
-            f"maskmill examples: {manifest}: this is no manifest of maskmill, or it is damaged; run the command that "
-            "made the directory again.\n"
-        )

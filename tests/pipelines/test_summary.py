@@ -141,13 +141,6 @@ def test_a_cased_vocabulary_and_lower_cased_text_make_a_warning(
     assert examples(capsys, real_text, tmp_path / "cased", "--do_lower_case=False", vocab=vocab)[2] == []
 
 
-def test_a_vocabulary_of_special_pieces_is_refused(real_text: Path, tmp_path: Path) -> None:
-    vocab = write(tmp_path / "vocab.txt", "\n".join(SPECIAL))
-    output = tmp_path / "out"
-    assert cli.main(["examples", f"--input={real_text}", f"--output={output}", f"--vocab_file={vocab}"]) == 2
-    assert not output.exists()
-
-
 def test_the_worst_of_several_shards_is_named(
     capsys: pytest.CaptureFixture[str], real_text: Path, tmp_path: Path
 ) -> None:

@@ -47,9 +47,9 @@ def _value(feature: str, value: int, says: str) -> Mistake:
         example.features.feature[feature].int64_list.value[0] = value
 
     return Mistake(
-        name=f"record-{feature.replace('_', '-')}-{value}",
-        command=f"{_TRAIN} --shuffle=False --input_file bad.tfrecord",
-        says=rf"bad\.tfrecord, record 2: {feature} is {value}, but it must be {says}",
+        f"record-{feature.replace('_', '-')}-{value}",
+        f"{_TRAIN} --shuffle=False --input_file bad.tfrecord",
+        rf"bad\.tfrecord, record 2: {feature} is {value}, but it must be {says}",
         files=_MODEL | {"bad.tfrecord": _changed(change)},
         leaves=_LEFT,
     )
@@ -87,53 +87,53 @@ _RECORDS = [
     _value("input_ids", -1, "from 0 to 30521"),
     _value("masked_lm_ids", 2**33, "from 0 to 30521"),
     Mistake(
-        name="record-of-evaluation",
-        command=f"{_RUN} --eval_file bad.tfrecord",
-        says=r"bad\.tfrecord, record 2: the feature next_sentence_labels is missing",
+        "record-of-evaluation",
+        f"{_RUN} --eval_file bad.tfrecord",
+        r"bad\.tfrecord, record 2: the feature next_sentence_labels is missing",
         files=_MODEL | {"bad.tfrecord": _changed(_drop_label)},
         leaves=_LEFT,
     ),
     Mistake(
-        name="records-without-a-feature",
-        command=f"{_TRAIN} --input_file bad.tfrecord",
-        says=r"bad\.tfrecord: the examples have no feature next_sentence_labels",
+        "records-without-a-feature",
+        f"{_TRAIN} --input_file bad.tfrecord",
+        r"bad\.tfrecord: the examples have no feature next_sentence_labels",
         files=_MODEL | {"bad.tfrecord": _without_labels},
         leaves=_LEFT,
     ),
     Mistake(
-        name="record-damaged",
-        command=f"{_TRAIN} --input_file bad.tfrecord",
-        says=r"bad\.tfrecord: record [\d,]+ at byte [\d,]+ has (data|a length) that does not fit its checksum",
+        "record-damaged",
+        f"{_TRAIN} --input_file bad.tfrecord",
+        r"bad\.tfrecord: record [\d,]+ at byte [\d,]+ has (data|a length) that does not fit its checksum",
         files=_MODEL | {"bad.tfrecord": _damage},
         leaves=_LEFT,
     ),
     Mistake(
-        name="records-cut-off",
-        command=f"{_TRAIN} --input_file bad.tfrecord",
-        says=r"bad\.tfrecord: record [\d,]+ at byte [\d,]+ is truncated",
+        "records-cut-off",
+        f"{_TRAIN} --input_file bad.tfrecord",
+        r"bad\.tfrecord: record [\d,]+ at byte [\d,]+ is truncated",
         files=_MODEL | {"bad.tfrecord": _cut},
         leaves=_LEFT,
     ),
     Mistake(
-        name="records-longer-than-model",
-        command=_RUN,
-        says=r"examples\.tfrecord: the sequences are 32 tokens long, but the model has only 16 positions",
+        "records-longer-than-model",
+        _RUN,
+        r"examples\.tfrecord: the sequences are 32 tokens long, but the model has only 16 positions",
         files={
             "bert.json": json.dumps(small_config(vocab_size=30522, max_position_embeddings=16).to_google()).encode()
         },
         leaves=_LEFT,
     ),
     Mistake(
-        name="records-of-another-length",
-        command=f"{_RUN} --max_seq_length 16",
-        says=r"examples\.tfrecord: input_ids has length 32, but this training needs 16",
+        "records-of-another-length",
+        f"{_RUN} --max_seq_length 16",
+        r"examples\.tfrecord: input_ids has length 32, but this training needs 16",
         files=_MODEL,
         leaves=_LEFT,
     ),
     Mistake(
-        name="batch-for-other-devices",
-        command=f"{_RUN} --num_devices 3",
-        says="it must be a multiple of the number of devices, 3",
+        "batch-for-other-devices",
+        f"{_RUN} --num_devices 3",
+        "it must be a multiple of the number of devices, 3",
         files=_MODEL,
         leaves=_LEFT,
     ),
@@ -142,9 +142,9 @@ _RECORDS = [
 
 def _tsv(name: str, content: bytes, says: str, flags: str = "") -> Mistake:
     return Mistake(
-        name=f"tsv-{name}",
-        command=f"{_CLASSIFY} {flags}",
-        says=rf"train\.tsv.*{says}",
+        f"tsv-{name}",
+        f"{_CLASSIFY} {flags}",
+        rf"train\.tsv.*{says}",
         files=_MODEL | {"train.tsv": content},
         leaves=_LEFT,
     )
@@ -184,14 +184,8 @@ def _initial(name: str, checkpoint: str, says: str, files: Mapping[str, Any] | N
     """A mistake in a checkpoint, for a training and for a conversion."""
     files = _MODEL | (files or {})
     return [
-        Mistake(
-            name=f"initial-{name}",
-            command=f"{_RUN} --init_checkpoint {checkpoint}",
-            says=says,
-            files=files,
-            leaves=_LEFT,
-        ),
-        Mistake(name=f"convert-{name}", command=f"{_CONVERT} {checkpoint}", says=says, files=files),
+        Mistake(f"initial-{name}", f"{_RUN} --init_checkpoint {checkpoint}", says, files=files, leaves=_LEFT),
+        Mistake(f"convert-{name}", f"{_CONVERT} {checkpoint}", says, files=files),
     ]
 
 
@@ -225,20 +219,16 @@ _CHECKPOINTS = [
         files={"shards/model.safetensors.index.json": b'{"weight_map": {"a": "one.safetensors"}}'},
     ),
     Mistake(
-        name="export-without-vocabulary",
-        command=f"{_EXPORT} --bert_config_file gold.json",
-        says=r"--vocab_file is missing: there is no vocab\.txt in",
+        "export-without-vocabulary",
+        f"{_EXPORT} --bert_config_file gold.json",
+        r"--vocab_file is missing: there is no vocab\.txt in",
         files={"gold.json": (CHECKPOINT.parents[1] / "bert_config.json").read_bytes()},
     ),
+    Mistake("export-without-configuration", _EXPORT, "there is no configuration beside it; give --bert_config_file"),
     Mistake(
-        name="export-without-configuration",
-        command=_EXPORT,
-        says="there is no configuration beside it; give --bert_config_file",
-    ),
-    Mistake(
-        name="export-with-labels-of-no-classifier",
-        command=f"{_EXPORT} --vocab_file small.txt --bert_config_file gold.json --labels no,yes",
-        says="--labels names 2 labels, but this model is no classifier",
+        "export-with-labels-of-no-classifier",
+        f"{_EXPORT} --vocab_file small.txt --bert_config_file gold.json --labels no,yes",
+        "--labels names 2 labels, but this model is no classifier",
         files={
             "gold.json": (CHECKPOINT.parents[1] / "bert_config.json").read_bytes(),
             "small.txt": b"[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n",
@@ -266,52 +256,52 @@ def _run_with_damage(path: Path) -> None:
 _RESUMED = r"step-0000000002\.safetensors: this run was begun with"
 _RESUMES = [
     Mistake(
-        name="resume-with-next-sentences",
-        command=_RUN,
-        says=f"{_RESUMED} next_sentence_prediction False, but now it is True; resume it with the same settings",
+        "resume-with-next-sentences",
+        _RUN,
+        f"{_RESUMED} next_sentence_prediction False, but now it is True; resume it with the same settings",
         files=_MODEL | {"run": _run("--next_sentence_prediction=False")},
         leaves=_LEFT,
     ),
     Mistake(
-        name="resume-without-next-sentences",
-        command=f"{_RUN} --next_sentence_prediction=False",
-        says=f"{_RESUMED} next_sentence_prediction True, but now it is False",
+        "resume-without-next-sentences",
+        f"{_RUN} --next_sentence_prediction=False",
+        f"{_RESUMED} next_sentence_prediction True, but now it is False",
         files=_MODEL | {"run": _run()},
         leaves=_LEFT,
     ),
     Mistake(
-        name="resume-with-another-rate",
-        command=f"{_RUN} --learning_rate 0.5",
-        says=f"{_RESUMED} learning_rate 5e-05, but now it is 0.5",
+        "resume-with-another-rate",
+        f"{_RUN} --learning_rate 0.5",
+        f"{_RESUMED} learning_rate 5e-05, but now it is 0.5",
         files=_MODEL | {"run": _run()},
         leaves=_LEFT,
     ),
     Mistake(
-        name="resume-with-more-steps",
-        command=f"{_RUN} --num_train_steps 9",
-        says=f"{_RESUMED} num_train_steps 2, but now it is 9",
+        "resume-with-more-steps",
+        f"{_RUN} --num_train_steps 9",
+        f"{_RESUMED} num_train_steps 2, but now it is 9",
         files=_MODEL | {"run": _run()},
         leaves=_LEFT,
     ),
     Mistake(
-        name="resume-from-damage",
-        command=_RUN,
-        says=r"step-0000000002\.safetensors: this is no safetensors file, or it is damaged",
+        "resume-from-damage",
+        _RUN,
+        r"step-0000000002\.safetensors: this is no safetensors file, or it is damaged",
         files=_MODEL | {"run": _run_with_damage},
         leaves=_LEFT,
     ),
     Mistake(
-        name="run-as-initial-checkpoint",
-        command=_RUN.replace("--output_dir run", "--output_dir other") + " --init_checkpoint run",
-        says="this is a training checkpoint of a maskmill run, at step 2, and no initial checkpoint",
+        "run-as-initial-checkpoint",
+        _RUN.replace("--output_dir run", "--output_dir other") + " --init_checkpoint run",
+        "this is a training checkpoint of a maskmill run, at step 2, and no initial checkpoint",
         files=_MODEL | {"run": _run()},
         leaves=(*_LEFT, "other"),
     ),
     # 4 TB of word embeddings
     Mistake(
-        name="out-of-memory",
-        command=_RUN,
-        says="The memory does not suffice .*; raise --steps_per_update",
+        "out-of-memory",
+        _RUN,
+        "The memory does not suffice .*; raise --steps_per_update",
         code=1,
         files={"bert.json": json.dumps(small_config(vocab_size=2**24, hidden_size=2**16).to_google()).encode()},
         leaves=_LEFT,
