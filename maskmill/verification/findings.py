@@ -221,8 +221,6 @@ CHECKS: dict[str, Check] = {
         Check("profile", 77, "the text reads as text, each shard as the others", of="text"),
         Check("eval_list", 69, "eval.md5 lists the eval articles"),
         Check("eval_leak", 89, "no eval article is in a training shard", of="text"),
-        Check("contamination", 68, "no text of the given test set is in the data"),
-        Check("same_records", 92, "the two data sets have the same records"),
     )
 }
 
@@ -236,7 +234,7 @@ def makes_check(scope: Scope, *kinds: str, check: Check | None = None) -> Callab
     """Has a function called for what it looks at; check: declares a check that CHECKS does not have.
 
     A module of this folder whose name ends with `_checks` is imported before a verification starts. So a new check is
-    one function in such a module; `--checks`, the report, `--json` and the table of docs/verify.md follow from CHECKS:
+    one function in such a module; the report, `--json` and the table of docs/verify.md follow from CHECKS:
 
         @makes_check("file", "text", check=Check("tabs", 10, "no line has a tab"))
         def check_tabs(piece: Piece, ranges: ByteRanges) -> Checked: ...

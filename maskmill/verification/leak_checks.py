@@ -1,7 +1,14 @@
-"""Articles of the eval set that are in the training data, and whether eval.md5 lists the eval set."""
+"""Articles of the eval text that are in the training text, and whether eval.md5 lists the eval text.
+
+An article is looked for by its shingles (13 words in a row), so it is found in lower case, less a line, or in half.
+Articles have near copies by nature, as pages of bots do. So some training articles are looked for, too: as many of
+these as have a near copy in another training document, as many eval articles have one by chance.
+"""
 
 import contextlib
 import dataclasses
+import functools
+import itertools
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -14,215 +21,202 @@ from maskmill.storage import files
 from maskmill.text.text_shards import EVAL_MD5
 from maskmill.verification.bounds import is_too_many, upper_tail
 from maskmill.verification.findings import SEVERITIES, Checked, Finding, Severity, finding, looked, makes_check, skipped
-from maskmill.verification.kernels.word_grams import WORDS
-from maskmill.verification.passages import LEAST_SHARE, NearCopies, Numbers, find_near_copies, write_near_copies
-from maskmill.verification.pieces import Piece, PieceResult
-from maskmill.verification.scratch import Merged, merge
+from maskmill.verification.pieces import Copy, Piece, PieceResult
+from maskmill.verification.scratch import runs_of
+from maskmill.verification.shingles import WORDS, Hashes, Numbers, hash_shingles
+from maskmill.verification.text_checks import read_articles
 from maskmill.verification.verify_targets import Target, VerifyPlan
 
-# By what is compared: what it is called, as its place is, what its size counts, and the least size: shorter articles,
-# and rows, may well be written twice ("X is a village in Y.").
-_NUMBER, _SIZE = {"documents": 1, "rows": 2}, {"documents": 2, "rows": 3}  # columns of the tables
-_NOUNS = {"documents": ("article", "document", "bytes", 120), "rows": ("example", "record", "pieces", 48)}
+_CHECK = "eval_leak"
+_SHARES = (0.25, 0.5, 0.75, 0.95)  # of an article's shingles, in one document
+_LEAST = 20  # shingles; a shorter article may well be written twice
+_MOST_OWNERS = 8  # a shingle of more articles is a phrase that the corpus repeats
 _MOST_SHARE = 0.01  # of the eval articles; where more are in the training text, the eval set is of little use
-_SHARES = (LEAST_SHARE, 0.5, 0.75, 0.95)  # of an article that is there in part
 _UNLIKELY = 0.01
-_LEAST_TRAINED = 10  # training articles; fewer do not tell how many have near copies
-_ADVICE = "take it out of the training text and make the examples again, or do not evaluate on it"
+_LEAST_TRAINED = 10  # training articles; fewer do not tell how many have near copies in part
+_BLOCK_BYTES = 1 << 20  # of text that is hashed at a time
+_MOST_BYTES = 1 << 25  # of articles whose shingles are kept; of more text only a part of the shingles
+_LEAST_BYTES = 1 << 22  # of training articles, where the eval text is smaller
+_MOST_FILES = 16  # that training articles are read of
+_BLOOM_BITS = 24
+_BLOOM_SHIFT = np.uint64(64 - _BLOOM_BITS)
 _EMPTY_MD5 = "d41d8cd98f00b204e9800998ecf8427e"
 
 
-@dataclasses.dataclass(frozen=True)
-class _Leak:
-    """A text of the eval set that is in the training data.
+@dataclasses.dataclass(frozen=True, eq=False)
+class Articles:
+    """Articles to look for: those of the eval text, then some of the training text.
 
-    owner: the place of the training file among the tables. number: of the document or record there, from 1. eval_owner,
-    eval_number: the same of the eval set. size: words or pieces.
+    Attributes:
+      hashes: of their shingles, ascending, each once. bloom: bool[…], whether any has these highest bits.
+      starts: int64[shingles + 1]; owners: int64[…], the articles of shingle k are owners[starts[k]:starts[k + 1]].
+      paths: of the files. files, numbers: int64[articles], the file of each and its number there, from 1.
+      sizes: int64[articles], shingles.
+      held_out: how many of them are of the eval text.
     """
 
-    owner: int
-    number: int
-    eval_owner: int
-    eval_number: int
-    size: int
-
-
-@dataclasses.dataclass(frozen=True)
-class _Found:
-    """What two splits share.
-
-    held_out, trained, twins: how many different texts the eval set has; of at least the least size, how many the
-    training data has, and how many of these are there more than `dupes` times.
-    """
-
-    leaks: Sequence[_Leak]
+    hashes: Hashes
+    bloom: npt.NDArray[np.bool_]
+    starts: Numbers
+    owners: Numbers
+    paths: Sequence[str]
+    files: Numbers
+    numbers: Numbers
+    sizes: Numbers
     held_out: int
-    trained: int
-    twins: int
+
+    def find(self, documents: Numbers, hashes: Hashes) -> Iterator[tuple[int, int, int]]:
+        """Yield which documents have enough of an article's shingles: the document, the article, and how many."""
+        candidates = np.flatnonzero(self.bloom[hashes >> _BLOOM_SHIFT])
+        places = np.minimum(np.searchsorted(self.hashes, hashes[candidates]), len(self.hashes) - 1)
+        is_found = self.hashes[places] == hashes[candidates]
+        # Pairs as one number each: NumPy sorts rows of two ten times as slowly.
+        pairs = np.unique(documents[candidates[is_found]] * len(self.starts) + places[is_found])
+        having, shingles = np.divmod(pairs, len(self.starts))
+        counts = np.diff(self.starts)[shingles]
+        first = np.repeat(self.starts[shingles] - np.cumsum(counts) + counts, counts)
+        owners = self.owners[first + np.arange(counts.sum())]
+        pairs, hits = np.unique(np.repeat(having, counts) * len(self.sizes) + owners, return_counts=True)
+        having, owners = np.divmod(pairs, len(self.sizes))
+        is_much = (hits >= _SHARES[0] * self.sizes[owners]) & (self.sizes[owners] >= _LEAST)
+        return zip(having[is_much].tolist(), owners[is_much].tolist(), hits[is_much].tolist(), strict=True)
 
 
-@makes_check("all")
-def check_leaks(plan: VerifyPlan, results: Sequence[PieceResult]) -> Checked:
-    """Looks for eval articles in the training data: in the text, where it is among the targets, else in the rows."""
-    of_files = [result for result in results if result.piece.kind in ("text", "examples")]
-    text = [result for result in of_files if result.piece.kind == "text"]
-    if text:
-        exact = _check([result for result in text if "documents" in result.hashes], "documents", 1)
-        near = _describe_near(find_near_copies(text), text)
-        return dataclasses.replace(exact, findings=[*exact.findings, *near])
-    if not of_files:
-        return Checked()
-    dupes = max((result.piece.rules.dupe_factor or 1 for result in of_files if result.piece.rules), default=1)
-    return _check([result for result in of_files if "rows" in result.hashes], "rows", dupes)
+@functools.lru_cache(maxsize=1)
+def load_articles(
+    eval_texts: tuple[str, ...], train_texts: tuple[str, ...], verification: str | None
+) -> Articles | None:
+    """Read the articles to look for, once for a scratch directory; None if they have no shingles.
+
+    Memory: some 30 bytes for each word of 32 MB of text; of more text, a part of the shingles stands for all.
+
+    Raises:
+      UnusableInputError, RunFailedError: a file cannot be read.
+    """
+    chosen = train_texts[:: max(1, -(-len(train_texts) // _MOST_FILES))]
+    paths, pairs = (*eval_texts, *chosen), [np.zeros((0, 2), np.uint64)]
+    places: list[tuple[int, int]] = []
+    held_out = 0
+    with contextlib.ExitStack() as opened:
+        stores = [opened.enter_context(contextlib.closing(open_ranges(path, cache_bytes=0))) for path in paths]
+        size = sum(ranges.size(path) for path, ranges in zip(eval_texts, stores, strict=False))
+        part = max(size, _LEAST_BYTES) // max(1, len(chosen))
+        step = np.uint64(1 + (size + part * len(chosen)) // _MOST_BYTES)
+        for file, (path, ranges) in enumerate(zip(paths, stores, strict=True)):
+            is_eval = file < len(eval_texts)
+            blocks = _blocks(path, ranges, _BLOCK_BYTES if is_eval else part)
+            for first, count, documents, hashes in blocks if is_eval else itertools.islice(blocks, 1):
+                kept = hashes % step == 0
+                owners = (documents[kept] + len(places)).astype(np.uint64)
+                pairs.append(np.unique(np.stack([hashes[kept], owners], axis=1), axis=0))
+                places += [(file, first + number) for number in range(count)]
+                held_out += count * is_eval
+    table = np.concatenate(pairs)
+    table = table[np.argsort(table[:, 0], kind="stable")]
+    starts, counts = runs_of(table[:, 0])
+    table = table[np.repeat(counts <= _MOST_OWNERS, counts)]
+    if not len(table):
+        return None
+    starts, _ = runs_of(table[:, 0])
+    hashes, owners, bloom = table[starts, 0], table[:, 1].astype(np.int64), np.zeros(1 << _BLOOM_BITS, np.bool_)
+    bloom[hashes >> _BLOOM_SHIFT] = True
+    of_files, numbers = np.array(places).T
+    sizes, starts = np.bincount(owners, minlength=len(places)), np.append(starts, len(table))
+    return Articles(hashes, bloom, starts, owners, paths, of_files, numbers, sizes, held_out)
+
+
+def _blocks(path: str, ranges: ByteRanges, size: int) -> Iterator[tuple[int, int, Numbers, Hashes]]:
+    """Yield some documents at a time: the number of the first, how many, and their shingles' places and hashes."""
+    first = 1
+    for articles in read_articles(path, ranges, size):
+        hashes, documents = hash_shingles(articles)
+        yield first, len(articles), documents, hashes
+        first += len(articles)
 
 
 @makes_check("file", "text")
 def look_for_articles(piece: Piece, ranges: ByteRanges) -> Checked:
-    """Looks for the eval articles that a training file has in part, or changed; gives the file of what was found."""
-    if not piece.eval_texts:
+    """Look for articles of the eval text in a training file; the document that has most of each is in the result."""
+    if piece.split != "train" or not piece.eval_texts:
         return Checked()
+    best: dict[int, Copy] = {}
     try:
-        return PieceResult(piece=piece, hashes=write_near_copies(piece, ranges))
+        articles = load_articles(piece.eval_texts, piece.train_texts, piece.scratch)
+        if articles is None:
+            return Checked()
+        is_here = np.array([path == piece.path for path in articles.paths])[articles.files]
+        for first, _, documents, hashes in _blocks(piece.path, ranges, _BLOCK_BYTES):
+            for document, article, count in articles.find(documents, hashes):
+                number = first + document
+                is_itself = is_here[article] and articles.numbers[article] == number
+                if not is_itself and (article not in best or count > best[article].shingles):
+                    best[article] = Copy(article, piece.path, number, count)
     except (UnusableInputError, RunFailedError) as error:
-        return skipped(error, "eval_leak")
+        return skipped(error, _CHECK)
+    return PieceResult(piece=piece, copies=tuple(best.values()))
 
 
-def _check(tables: Sequence[PieceResult], what: str, dupes: int) -> Checked:
-    splits = {result.piece.split for result in tables}
-    if splits != {"train", "eval"}:
-        name = "training" if "train" not in splits else "eval"
-        return skipped(f"no {name} data is among what is verified", "eval_leak")
-    found = _find(tables, what, dupes)
-    passages = dupes if what == "rows" else None
-    return looked("eval_leak", *_describe(found, tables, what, passages), count=found.held_out)
+@makes_check("all")
+def check_leaks(plan: VerifyPlan, results: Sequence[PieceResult]) -> Checked:
+    """Tell of each training file which eval articles it has, if these are more than by nature."""
+    text = [result for result in results if result.piece.kind == "text"]
+    looked_at = [result for result in text if result.piece.eval_texts and result.size is not None]
+    if not looked_at:
+        return skipped("there is not both training and eval text", _CHECK) if text else Checked()
+    piece = looked_at[0].piece
+    try:
+        articles = load_articles(piece.eval_texts, piece.train_texts, piece.scratch)
+    except (UnusableInputError, RunFailedError) as error:
+        return skipped(error, _CHECK)
+    if articles is None:
+        return looked(_CHECK, count=len(looked_at))
+    copies = {copy.article: copy for copy in sorted((c for r in text for c in r.copies), key=lambda c: c.shingles)}
+    shares = np.zeros(len(articles.sizes))
+    shares[list(copies)] = [copy.shingles / articles.sizes[copy.article] for copy in copies.values()]
+    are_long = articles.sizes >= _LEAST
+    judged = [_judged(shares, share, are_long, articles.held_out) for share in _SHARES]
+    natural: tuple[Severity, float] = ("note", _SHARES[-1])  # copies of the whole article, as there are by nature
+    severity, least = min([natural, *filter(None, judged)], key=lambda one: SEVERITIES.index(one[0]))
+    by_file: dict[str, list[Copy]] = {}
+    for article in np.flatnonzero(shares[: articles.held_out] >= least).tolist():
+        by_file.setdefault(copies[article].path, []).append(copies[article])
+    return looked(_CHECK, *(_leak(articles, of_file, severity) for of_file in by_file.values()), count=len(looked_at))
 
 
-def _find(tables: Sequence[PieceResult], what: str, dupes: int) -> _Found:
-    """Merges the tables of both splits."""
-    least = _NOUNS[what][-1]
-    is_eval = np.array([result.piece.split == "eval" for result in tables])
-    leaks: list[_Leak] = []
-    held_out = trained = twins = 0
-    for merged in merge(tables, what):
-        starts, counts, sizes = merged.starts, merged.counts, merged.column(_SIZE[what])
-        evals = np.add.reduceat(is_eval[merged.owner], starts, dtype=np.int64)
-        is_long = sizes[starts] >= least
-        held_out += int((evals > 0).sum())
-        trained += int(((counts > evals) & is_long).sum())
-        twins += int(((counts - evals > dupes) & is_long).sum())
-        shared = np.flatnonzero((evals > 0) & (counts > evals))
-        numbers = merged.column(_NUMBER[what])
-        leaks += [_leak(merged, numbers, sizes, is_eval, int(starts[run]), int(counts[run])) for run in shared]
-    return _Found(leaks, held_out, trained, twins)
-
-
-def _leak(
-    merged: Merged, numbers: Numbers, sizes: Numbers, is_eval: npt.NDArray[np.bool_], start: int, count: int
-) -> _Leak:
-    """The first places of a text in the training data and in the eval set."""
-    members = slice(start, start + count)
-    owners, of_eval = merged.owner[members], is_eval[merged.owner[members]]
-    trained, held_out = int(np.flatnonzero(~of_eval)[0]), int(np.flatnonzero(of_eval)[0])
-    return _Leak(
-        owner=int(owners[trained]),
-        number=int(numbers[start + trained]),
-        eval_owner=int(owners[held_out]),
-        eval_number=int(numbers[start + held_out]),
-        size=int(sizes[start]),
-    )
-
-
-def _severity(found: _Found, least: int, dupes: int | None) -> Severity:
-    """How bad leaks of texts of the least size are.
-
-    Texts that are in the training data twice tell how likely it is that an eval article has a twin there by nature: the
-    eval set is drawn from the same articles. Rows do not leak one by one: a passage that two articles share is cut anew
-    for each of the dupes, so it may be in as many rows, and one passage may always be shared; dupes: None of articles.
-    """
-    long = sum(leak.size >= least for leak in found.leaks)
-    rate = found.twins / max(1, found.trained)
-    if dupes is None:
-        is_certain = is_too_many(long, found.held_out, rate)
-    else:
-        passages, held_out = -(-long // dupes), max(1, found.held_out // dupes)
-        is_certain = is_too_many(passages, held_out, max(rate, dupes / max(dupes, found.trained)))
-    if is_certain:
-        return "error"
-    return "warning" if long > _MOST_SHARE * found.held_out else "note"
-
-
-def _describe(found: _Found, tables: Sequence[PieceResult], what: str, dupes: int | None) -> list[Finding]:
-    """A finding for each training file that has eval articles, and one for those that are short in all files."""
-    noun, place, unit, least = _NOUNS[what]
-    severity = _severity(found, least, dupes)
-    by_file: dict[tuple[int, bool], list[_Leak]] = {}
-    for leak in sorted(found.leaks, key=lambda leak: (leak.owner, leak.number)):
-        is_long = leak.size >= least
-        by_file.setdefault((leak.owner if is_long else -1, is_long), []).append(leak)
-    findings = []
-    for (_, is_long), leaks in by_file.items():
-        first = leaks[0]
-        path, eval_path = tables[first.owner].piece.path, tables[first.eval_owner].piece.path
-        more = f" and {len(leaks) - 1:,} more are, too" if len(leaks) > 1 else ""
-        advice = _ADVICE if is_long else "it is so short that this may be chance"
-        told = f"this is eval {noun} {first.eval_number:,} of {eval_path} ({first.size:,} {unit}){more}; {advice}"
-        expected, shown = f"no {noun} of the eval set", f"{place} {first.eval_number:,} of {files.base_name(eval_path)}"
-        how_bad: Severity = severity if is_long else "note"
-        at = (place, first.number)
-        findings.append(finding("eval_leak", path, expected, shown, told, how_bad, at=at, count=len(leaks)))
-    return findings
-
-
-def _describe_near(found: NearCopies | None, results: Sequence[PieceResult]) -> list[Finding]:
-    """A finding for each training file that has eval articles in part, or changed, and more of them than by nature."""
-    if found is None:
-        return []
-    articles = found.articles
-    held_out, shares = slice(articles.held_out), np.where(articles.are_long, found.shares, 0)
-    natural, trained = shares[articles.held_out :], articles.are_long[articles.held_out :].sum()
-    judged = []
-    for share in _SHARES:
-        count, twins = int((shares[held_out] >= share).sum()), int((natural >= share).sum())
-        severity = _near_severity(count, int(articles.are_long[held_out].sum()), twins, int(trained))
-        if severity is not None:
-            judged.append((severity, share))
-    if not judged:
-        return []
-    severity, least = min(judged, key=lambda one: SEVERITIES.index(one[0]))
-    by_file: dict[int, list[int]] = {}
-    for article in np.flatnonzero(shares[held_out] >= least).tolist():
-        by_file.setdefault(int(found.owners[article]), []).append(article)
-    return [_near_finding(found, severity, results[owner].piece.path, of_file) for owner, of_file in by_file.items()]
-
-
-def _near_severity(count: int, held_out: int, twins: int, trained: int) -> Severity | None:
-    """How bad it is that so many eval articles have near copies, where so many training ones have; None: not at all."""
-    if not count or trained < _LEAST_TRAINED or upper_tail(count, held_out, twins / trained) > _UNLIKELY:
+def _judged(
+    shares: npt.NDArray[np.float64], least: float, are_long: npt.NDArray[np.bool_], held_out: int
+) -> tuple[Severity, float] | None:
+    """Return how bad it is that so many eval articles are there by `least`, where so many training ones are, too."""
+    count, twins = int((shares[:held_out] >= least).sum()), int((shares[held_out:] >= least).sum())
+    of_eval, trained = int(are_long[:held_out].sum()), max(1, int(are_long[held_out:].sum()))
+    if not count or (trained < _LEAST_TRAINED and least < _SHARES[-1]):
         return None
-    is_certain = is_too_many(count, held_out, max(1, twins) / trained)
-    return "warning" if is_certain or count > _MOST_SHARE * held_out else "note"
+    if upper_tail(count, of_eval, twins / trained) > _UNLIKELY:
+        return None
+    is_certain = is_too_many(count, of_eval, max(1, twins) / trained)
+    return "warning" if is_certain or count > _MOST_SHARE * of_eval else "note", least
 
 
-def _near_finding(found: NearCopies, severity: Severity, path: str, of_file: Sequence[int]) -> Finding:
-    articles, first = found.articles, min(of_file, key=lambda article: found.numbers[article])
-    number, eval_number = int(found.numbers[first]), int(articles.numbers[first])
-    eval_path, share = articles.paths[articles.files[first]], f"{found.shares[first]:.0%}"
-    more = f", and {len(of_file) - 1:,} more are here in part" if len(of_file) > 1 else ""
+def _leak(articles: Articles, of_file: Sequence[Copy], severity: Severity) -> Finding:
+    first = min(of_file, key=lambda copy: copy.document)
+    share = f"{first.shingles / articles.sizes[first.article]:.0%}"
+    number, eval_path = int(articles.numbers[first.article]), articles.paths[articles.files[first.article]]
+    more = f", and {len(of_file) - 1:,} more are here, at least in part" if len(of_file) > 1 else ""
     what = (
-        f"{share} of eval article {eval_number:,} of {eval_path} is here, counted by passages of {WORDS} words without "
-        f"case and punctuation{more}; {_ADVICE}"
+        f"{share} of eval article {number:,} of {eval_path} is here, counted by {WORDS} words in a row without case "
+        f"and punctuation{more}; take it out of the training text and make the examples again, or do not evaluate on it"
     )
-    found_is = f"{share} of document {eval_number:,} of {files.base_name(eval_path)}"
-    expected, at = "no article of the eval set", ("document", number)
-    return finding("eval_leak", path, expected, found_is, what, severity, at=at, count=len(of_file))
+    found, at = f"{share} of document {number:,} of {files.base_name(eval_path)}", ("document", first.document)
+    expected, count = "no article of the eval set", len(of_file)
+    return finding(_CHECK, first.path, expected, found, what, severity, at=at, count=count)
 
 
 @makes_check("data_set", "text")
 def check_eval_list(target: Target, results: Sequence[PieceResult]) -> Checked:
-    """Compares eval.md5 with the articles of the eval text, in their order."""
+    """Compare eval.md5 with the articles of the eval text, in their order."""
     held_out = sorted((r for r in results if r.piece.split == "eval"), key=lambda result: result.piece.shard)
-    if not held_out:
-        return skipped("no eval text is among what is verified", "eval_list")
+    if not held_out or not target.is_whole:
+        return skipped("not all of the eval text is among what is verified", "eval_list")
     path = target.file(EVAL_MD5)
     try:
         with contextlib.closing(open_ranges(target.directory, cache_bytes=0)) as ranges:
@@ -234,41 +228,19 @@ def check_eval_list(target: Target, results: Sequence[PieceResult]) -> Checked:
         return looked("eval_list", finding("eval_list", path, "a file", "nothing", what))
     if any("md5" not in result.hashes for result in held_out):
         return skipped("the eval text could not be read", "eval_list")
-    articles = [
-        (result.piece.path, md5)
-        for result in held_out
-        for md5 in files.read_bytes(result.hashes["md5"]).decode().split()
-    ]
-    findings = [*_compare_lists(path, listed, articles, target.is_whole)]
+    articles = [md5 for r in held_out for md5 in files.read_bytes(r.hashes["md5"]).decode().split()]
+    pairs = itertools.zip_longest(articles, listed, fillvalue="no line")
+    differs = next(((n, md5, other) for n, (md5, other) in enumerate(pairs, 1) if md5 != other), None)
+    findings = []
+    if differs is not None:
+        number, md5, other = differs
+        what = (
+            f"the list does not have the articles of the eval text ({md5} expected, {other} found); one of the two is "
+            "damaged or of another build, so make the text again"
+        )
+        findings.append(finding("eval_list", path, md5, other, what, at=("line", number)))
     if _EMPTY_MD5 in listed:
         what = "this is the hash of an empty article, as the reference's chain draws some; it gives no example"
         expected, at, count = "articles with text", ("line", listed.index(_EMPTY_MD5) + 1), listed.count(_EMPTY_MD5)
         findings.append(finding("eval_list", path, expected, "an empty one", what, "note", at=at, count=count))
     return looked("eval_list", *findings, count=len(listed))
-
-
-def _compare_lists(
-    path: str, listed: Sequence[str], articles: Sequence[tuple[str, str]], is_whole: bool
-) -> Iterator[Finding]:
-    """What is wrong with eval.md5: the first article that differs or, of a part of the eval text, is not listed."""
-    if not is_whole:
-        known = set(listed)
-        file = next((file for file, md5 in articles if md5 not in known), None)
-        if file is not None:
-            yield _other_article(path, None, file, "a hash of this article", "none")
-        return
-    for number, ((file, md5), other) in enumerate(zip(articles, listed, strict=False), 1):
-        if md5 != other:
-            yield _other_article(path, number, file, md5, other)
-            return
-    if len(articles) != len(listed):
-        number = min(len(articles), len(listed)) + 1
-        yield _other_article(path, number, articles[-1][0], f"{len(articles):,} hashes", f"{len(listed):,}")
-
-
-def _other_article(path: str, number: int | None, file: str, expected: str, found: str) -> Finding:
-    what = (
-        f"the list does not have the articles of {file} ({expected} expected, {found} found); one of the two is "
-        "damaged or of another build, so make the text again"
-    )
-    return finding("eval_list", path, expected, found, what, at=None if number is None else ("line", number))

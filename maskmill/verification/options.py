@@ -7,7 +7,6 @@ from typing import ClassVar, Literal
 
 from maskmill.arguments import check_at_least, check_fields
 from maskmill.errors import UnusableInputError
-from maskmill.masking.objective_options import MaskUnit, Objective
 from maskmill.options import option
 
 _MOST_SHARDS = 1_000_000
@@ -23,17 +22,11 @@ class VerifyOptions:
     """
 
     shards: str | None = option(None, help="numbers of the shards of each split to verify, as 0-9,12 (default: all)")
-    checks: tuple[str, ...] = option((), help="names of the checks that count, as --json has them (default: all)")
     remake: int | None = option(
         None,
         help="how many shards to make again from their text, and compare: 0 for none (default: all of less than 1 GB "
         "of text, else so many that have as much)",
     )
-    contamination: tuple[str, ...] = option(
-        (), help="text files of test sets: the data must not have 13 words in a row of them"
-    )
-    against: str | None = option(None, help="another data set, or a file of it, that must have the same records")
-    any_order: bool = option(False, help="with --against: the same records in another order are as good")
     text: tuple[str, ...] = option(
         (), help="where the text shards lie now, if not where the examples were made from: files or directories"
     )
@@ -49,12 +42,7 @@ class VerifyOptions:
     max_seq_length: int | None = option(None, help="pieces of a row (default: those of the first record)")
     max_predictions_per_seq: int | None = option(None, help="most masks of a row (default: those of the first record)")
     masked_lm_prob: float | None = option(None, help="share of the pieces to predict, as 0.15")
-    mask_share: float | None = option(None, help="share of the masks that are [MASK] (with masked_lm_prob: 0.8)")
-    random_share: float | None = option(None, help="share of them that are a random piece (with masked_lm_prob: 0.1)")
-    keep_share: float | None = option(None, help="share of them that are left (with masked_lm_prob: 0.1)")
     dupe_factor: int | None = option(None, help="how often each document was used")
-    objective: Objective | None = option(None, help="what is learnt (default: nsp where there are labels of pairs)")
-    mask_unit: MaskUnit | None = option(None, help="what was masked together (default: not known)")
 
     GROUPS: ClassVar[Mapping[str, str]] = {
         "shards": "what is looked at",
@@ -64,18 +52,12 @@ class VerifyOptions:
 
     def __post_init__(self) -> None:
         check_fields(self)
-        if self.any_order and self.against is None:
-            raise UnusableInputError("--any_order goes with --against; name the other data set, or leave it out.")
         if self.shards is not None:
             shard_numbers(self.shards)
         check_at_least(0, self, "remake", "most_findings")
         check_at_least(1, self, "max_seq_length", "max_predictions_per_seq", "dupe_factor")
         if self.masked_lm_prob is not None and not 0 < self.masked_lm_prob <= 1:
             raise UnusableInputError(f"--masked_lm_prob must be above 0 and at most 1, not {self.masked_lm_prob}.")
-        for name in ("mask_share", "random_share", "keep_share"):
-            value = getattr(self, name)
-            if value is not None and not 0 <= value <= 1:
-                raise UnusableInputError(f"--{name} must be from 0 to 1, not {value}.")
 
 
 def shard_numbers(text: str) -> tuple[range, ...]:

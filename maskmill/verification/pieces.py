@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -62,7 +62,6 @@ class Piece:
       rules: how its rows must look (row_rules.RowRules); None for text. The files of its data set are this one alone.
       unusable: why nothing of it can be looked at, as a clause; None: it may be.
       remake: of the kinds "shard" and "picked", what it is made of.
-      contamination: files of a test set whose text must not be in the data.
       eval_texts, train_texts: of training text, all files of text of either split that are verified with it.
       scratch: a directory that all workers reach, for hashes.
     """
@@ -77,7 +76,6 @@ class Piece:
     rules: Any = None
     unusable: str | None = None
     remake: Remake | None = None
-    contamination: tuple[str, ...] = ()
     eval_texts: tuple[str, ...] = ()
     train_texts: tuple[str, ...] = ()
     scratch: str | None = None
@@ -180,6 +178,18 @@ class TextStatistics:
         return int(self.bytes[0xC0:].sum())
 
 
+class Copy(NamedTuple):
+    """An article that is looked for (leak_checks.Articles), and the training document that has most of it.
+
+    article: its place. path: the document's file. document: its number there, from 1. shingles: that both have.
+    """
+
+    article: int
+    path: str
+    document: int
+    shingles: int
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PieceResult(Checked):
     """What a piece gave.
@@ -189,8 +199,9 @@ class PieceResult(Checked):
       counts: what was counted, by the names of the manifest's counts of a shard (examples, documents, sentences …).
       size, sha256: of the file as it is; None if it cannot be read.
       rows: of examples. text: of text.
-      hashes: files in the scratch directory, by what they hold: "rows", "documents" and "passages", tables
-        (scratch.py), and "md5", a line for each article of eval text.
+      hashes: files in the scratch directory, by what they hold: "rows" and "documents", tables (scratch.py), and "md5",
+        a line for each article of eval text.
+      copies: of training text: articles of the eval text that are there, at least in part, and some training ones.
       starts: int64[records + 1], where each record of a TFRecord starts, unpacked, and where the last one ends; None of
         other formats and damaged files, and once the piece is done.
       is_remade: of a shard, and of a file of one: whether it was made again, and is equal; None: it was not.
@@ -203,6 +214,7 @@ class PieceResult(Checked):
     rows: RowStatistics | None = None
     text: TextStatistics | None = None
     hashes: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    copies: tuple[Copy, ...] = ()
     starts: Counts | None = None
     is_remade: bool | None = None
 
@@ -212,4 +224,5 @@ class PieceResult(Checked):
         if isinstance(part, PieceResult):
             given = {name: value for name, value in vars(part).items() if name not in more and value is not None}
             more |= given | {"counts": {**self.counts, **part.counts}, "hashes": {**self.hashes, **part.hashes}}
+            more["copies"] = self.copies + part.copies
         return dataclasses.replace(self, **more)

@@ -25,7 +25,7 @@ _Options = TypeVar("_Options", MaskingOptions, ObjectiveOptions, FormatOptions)
 _PAIR = 2
 _MOST_SEGMENTS = 256
 _MOST_WIDTH = 1 << 20  # of rows without a manifest; a first record of more pieces is damaged
-_BERT_SHARES = {"mask_share": 0.8, "random_share": 0.1, "keep_share": 0.1}
+_BERT_SHARES: Mapping[str, Any] = {"mask_share": 0.8, "random_share": 0.1, "keep_share": 0.1}
 _OF_MASKING = (*("masked_lm_prob", "dupe_factor", "max_seq_length", "max_predictions_per_seq"),)
 _PIECES = ("input_ids", "input_word_ids")
 _HINTS = {
@@ -216,7 +216,7 @@ def rules_of_records(
         width=width,
         vocabulary_size=known.size,
         vocabulary="the vocabulary",
-        segments=_MOST_SEGMENTS if options.objective is None else _PAIR,
+        segments=_MOST_SEGMENTS,
         pad_id=known.special_ids.get("pad_id") or 0,
     )
     columns = []
@@ -228,29 +228,18 @@ def rules_of_records(
         columns.append(column)
     names = {column.feature for column in columns}
     has_masks = "masked_lm_positions" in names
-    is_bert = options.mask_unit == "piece" and options.masked_lm_prob is not None
     return RowRules(
         data_set=_data_set(path, "tfrecord", tuple(columns), width, known),
-        objective=options.objective or ("nsp" if "next_sentence_labels" in names else None),
+        objective="nsp" if "next_sentence_labels" in names else None,
         is_packed="cu_seqlens" in names,
         is_dynamic=not has_masks,
-        mask_unit=options.mask_unit,
         masked_lm_prob=options.masked_lm_prob,
-        **_shares(options),
+        **({} if options.masked_lm_prob is None else _BERT_SHARES),
         max_seq_length=width,
         max_predictions_per_seq=next((c.width for c in columns if c.feature == "masked_lm_positions"), None),
         dupe_factor=options.dupe_factor,
-        is_exact=is_bert,
         **_of_vocabulary(known),
     )
-
-
-def _shares(options: VerifyOptions) -> dict[str, Any]:
-    """The shares of masks that a user gives; where the share of masks is given, the others are BERT's."""
-    given = {name: getattr(options, name) for name in _BERT_SHARES}
-    if options.masked_lm_prob is None and None in given.values():
-        return {}
-    return {name: _BERT_SHARES[name] if share is None else share for name, share in given.items()}
 
 
 def rules_of_file(rules: RowRules, file: DataFile) -> RowRules:

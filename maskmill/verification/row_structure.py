@@ -1,6 +1,7 @@
 """Compares the values of rows with each other and with the rules of their data set, a block of rows at a time."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,6 @@ import numpy.typing as npt
 
 from maskmill.masking.packing import bin_widths
 from maskmill.reading.block_reader import Rows
-from maskmill.reading.kernels.row_hashes import add_column
 from maskmill.verification.pieces import RowStatistics
 from maskmill.verification.row_reading import Faults
 from maskmill.verification.row_rules import RowRules
@@ -23,6 +23,7 @@ _KIND_BITS = 0.62
 # spans of four on average.
 PART_OF_WAYS = {"piece": 1.0, "whole_word": 0.3, "word": 0.3, "ngram": 0.15, "span": 0.1}
 _REDRAWN_PARTS = 16
+_FACTOR = 0xD6E8FEB86659FD93  # odd
 
 Flags = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[Any]
@@ -358,10 +359,8 @@ class RowChecker:
         bits = self._log_factorials[free] - self._log_factorials[count] - self._log_factorials[free - count]
         if self._rules.mask_unit in ("piece", None) and self.is_framed:
             self._count_halves(is_special, lengths, specials, rows, places, count)
-        of_positions = np.zeros(len(count), np.uint64)
         kept = np.where(is_mask, positions, -1)
-        _add(of_positions, np.concatenate([kept, free[:, None], lengths[:, None]], axis=1))
-        self.positions.append((of_positions, bits))
+        self.positions.append((_hashed([kept, free[:, None], lengths[:, None]]), bits))
         return bits + _KIND_BITS * count, (kept, np.where(is_mask, labels, -1), there)
 
     def _check_mask_count(self, count: Numbers, lengths: Numbers, specials: Numbers) -> None:
@@ -414,19 +413,18 @@ class RowChecker:
 
     def _hashes(self, text: Numbers, masks: tuple[Numbers, ...]) -> tuple[Numbers, Numbers]:
         """The hash of each row with its masks undone, and of the whole row."""
-        of_text = np.zeros(len(text), np.uint64)
-        _add(of_text, text)
-        for feature in ("segment_ids", "next_sentence_labels"):
-            if feature in self._features:
-                _add(of_text, self._arrays[feature])
-        of_row = of_text.copy()
-        for values in masks:
-            _add(of_row, values)
-        return of_text, of_row
+        named = [self._arrays[name] for name in ("segment_ids", "next_sentence_labels") if name in self._features]
+        of_text = _hashed([text, *named])
+        return of_text, _hashed([of_text[:, None], *masks])
 
 
-def _add(hashes: npt.NDArray[np.uint64], values: Numbers) -> None:
-    add_column(hashes, np.ascontiguousarray(values, np.int32), values.shape[1], 0, False)
+def _hashed(columns: Sequence[Numbers]) -> npt.NDArray[np.uint64]:
+    """Return a hash of each row of some columns: rows that differ in one value never have the same."""
+    hashes = np.zeros(len(columns[0]), np.uint64)
+    for number, values in enumerate(columns):
+        factors = np.random.PCG64(number).random_raw(values.shape[1]) | np.uint64(1)
+        hashes += np.einsum("ij,j->i", values.astype(np.uint64), factors)
+    return (hashes ^ (hashes >> np.uint64(32))) * np.uint64(_FACTOR)
 
 
 def _counted(flags: Flags) -> Counts:

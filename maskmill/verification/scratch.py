@@ -28,7 +28,7 @@ def write_table(piece: Piece, what: str, columns: Sequence[npt.ArrayLike]) -> di
 
     Args:
       piece: of which the table is.
-      what: "rows", "documents" or "passages".
+      what: "rows" or "documents".
       columns: the same number of values in each, which uint64 can have.
 
     Returns:

@@ -19,7 +19,7 @@ from maskmill.text.lookalikes import no_text_shard
 from maskmill.text.text_files import kind_of_text
 from maskmill.verification.directory_checks import check_directory, check_listings, check_numbers, has_all_shards
 from maskmill.verification.file_checks import check_file
-from maskmill.verification.findings import CHECKS, Checked, finding, import_checks, joined, looked, skipped
+from maskmill.verification.findings import Checked, finding, joined, looked, skipped
 from maskmill.verification.listed_shards import ListedFile, ListedShard, read_listed
 from maskmill.verification.options import VerifyOptions, shard_numbers
 from maskmill.verification.pieces import Piece, PieceKind
@@ -34,7 +34,7 @@ from maskmill.verification.row_rules import (
     rules_of_records,
     schema_of,
 )
-from maskmill.verification.verify_targets import Target, VerifyPlan, find_targets, may_be_data
+from maskmill.verification.verify_targets import Target, VerifyPlan, may_be_data
 from maskmill.verification.vocabulary_checks import check_lines, find_vocabulary, load_named
 
 _NUMBER = re.compile(r"-(\d+)-of-(\d+)")
@@ -53,25 +53,15 @@ def plan(targets: Sequence[Target], options: VerifyOptions, scratch: str) -> Ver
       scratch: a directory that all workers reach.
 
     Raises:
-      UnusableInputError: the user named a vocabulary that cannot be used, or shards, checks or data to compare that
-        there are not.
+      UnusableInputError: the user named a vocabulary that cannot be used, or shards that there are not.
     """
-    import_checks()
-    for name in options.checks:
-        if name not in CHECKS:
-            raise UnusableInputError(f"--checks {name}: there is no such check; there are {', '.join(CHECKS)}.")
-    if options.contamination and all(target.kind != "text" for target in targets):
-        raise UnusableInputError("--contamination: test sets are looked for in text; name the text shards, too.")
     planned = _planned(targets, options, scratch)
-    against: list[Target] = []
-    if options.against is not None:
-        against = _planned(find_targets([options.against]), dataclasses.replace(options, shards=None), scratch)
     if options.shards is not None and not any(target.pieces for target in planned):
         raise UnusableInputError(
             f"--shards {options.shards}: there are no such shards; see the numbers in their names."
         )
     planned = plan_remakes(_with_other_texts(planned), options, scratch)
-    return VerifyPlan(targets=tuple(planned), options=options, scratch=scratch, against=tuple(against))
+    return VerifyPlan(targets=tuple(planned), options=options, scratch=scratch)
 
 
 def _planned(targets: Sequence[Target], options: VerifyOptions, scratch: str) -> list[Target]:
@@ -148,7 +138,6 @@ class _Planner:
             shard=shard,
             directory=self._target.directory,
             expected=expected,
-            contamination=self._options.contamination,
             scratch=self._scratch,
             **more,
         )

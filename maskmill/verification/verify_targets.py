@@ -77,12 +77,11 @@ class Target:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class VerifyPlan:
-    """What is to be verified, against what it is compared, and a directory of this run that all workers reach."""
+    """What is to be verified, and a directory of this run that all workers reach."""
 
     targets: tuple[Target, ...]
     options: VerifyOptions
     scratch: str
-    against: tuple[Target, ...] = ()
 
     @property
     def pieces(self) -> list[Piece]:

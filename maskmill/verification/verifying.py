@@ -158,15 +158,14 @@ def conclude(plan: VerifyPlan, results: Sequence[PieceResult]) -> Verification:
         parts += [check(target, of_target) for check in functions_of("data_set", target.kind)]
     parts += [check(plan, ordered) for check in functions_of("all")]
     everything = joined([*parts, _nothing_read(plan, parts)])
-    counting = plan.options.checks or CHECKS
     findings = sorted(
-        (found for found in _merged(everything.findings) if found.check in counting),
+        _merged(everything.findings),
         key=lambda found: (SEVERITIES.index(found.severity), -CHECKS[found.check].weight),
     )
     return Verification(
         paths=tuple(dict.fromkeys(target.path for target in plan.targets)),
         findings=tuple(findings),
-        outcomes={name: outcome for name, outcome in _outcomes(everything, findings).items() if name in counting},
+        outcomes=_outcomes(everything, findings),
         results=tuple(ordered),
         read_bytes=sum(result.size or 0 for result in ordered),
     )

@@ -309,7 +309,7 @@ COMMANDS = {
     ),
     "verify": Command(
         help="find out whether a data set is right",
-        example="maskmill verify build --contamination test.txt",
+        example="maskmill verify build eval-test.txt",
         options=_VERIFY_OPTIONS,
         work=_verify,
         usage="PATH … [--flag VALUE …]",

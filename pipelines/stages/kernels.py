@@ -13,7 +13,7 @@ from maskmill import compilation
 from maskmill.errors import RunFailedError
 from pipelines.terminal.progress import Counter, Progress
 
-OF_VERIFY = ("verification.kernels", "reading.kernels", "records.kernels.frames")
+OF_VERIFY = ("reading.kernels", "records.kernels.frames")
 OF_READING = (
     "kernels.crc32c",
     "reading.kernels",

@@ -185,8 +185,6 @@ def test_commands_of_single_files(data: Path, tmp_path: Path) -> None:
     run(data, "inspect", made, f"--vocab_file={VOCAB}", "--example=random")
     run(data, "inspect", "text")
     run(data, "verify", "text")
-    run(data, "verify", "examples", "--against=examples")
-    run(data, "verify", "text", "--contamination=plain.txt")
 
 
 def test_builds_and_what_looks_at_them(data: Path, tmp_path: Path) -> None:

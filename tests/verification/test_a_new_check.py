@@ -1,4 +1,4 @@
-"""A new check is one function in one file: it is made, counted, told of, chosen and listed; nothing else names it."""
+"""A new check is one function in one file: it is made, counted, told of and listed; nothing else names it."""
 
 import json
 import sys
@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from maskmill import verification
-from maskmill.errors import UnusableInputError
 from maskmill.reporting import facts
 from maskmill.verification import findings
 from maskmill.verification.options import VerifyOptions
@@ -76,15 +75,6 @@ def test_it_is_told_of(text: Path, capsys: pytest.CaptureFixture[str]) -> None:
     line = facts._checked(verify([str(text)])).line("tabs")
     assert line is not None
     assert (line.title, line.mark, line.findings) == ("no line has a tab", "warning", 2)
-
-
-def test_it_can_be_chosen(text: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert list(verify([str(text)], VerifyOptions(checks=("tabs",))).outcomes) == ["tabs"]
-    assert command.run([str(text)], VerifyOptions(checks=("tabs",))) == 1
-    assert capsys.readouterr().out.startswith(f"warning: {text}, line 2: a tab stands in this line")
-    assert command.run([str(text)], VerifyOptions(checks=("documents", "profile"))) == 0
-    with pytest.raises(UnusableInputError, match=r"--checks tab: there is no such check; there are manifest, .*, tabs"):
-        verify([str(text)], VerifyOptions(checks=("tab",)))
 
 
 def test_the_table_of_the_page_has_its_line() -> None:

@@ -174,21 +174,6 @@ def test_text_that_repeats_itself_is_no_fault(name: str, options: Mapping[str, A
 
 
 @pytest.mark.builds
-def test_a_passage_that_an_eval_article_shares_is_no_leak_however_often_it_is_cut(tmp_path: Path) -> None:
-    """Without the text, rows are compared; the passage is in some rows of both splits, because each dupe cuts anew."""
-    (tmp_path / "text").mkdir()
-    passage = "".join(f"The {n} of May {n * 7} is a day of the river and of the old road .\n" for n in range(9))
-    articles = ["".join(f"{n * 31 + k} is a {k * n} of {n} and {k} .\n" for k in range(30)) for n in range(60)]
-    (tmp_path / "text" / "part-00000-of-00001").write_text("\n".join([*articles[:39], passage + articles[39]]))
-    (tmp_path / "text" / "eval.txt").write_text("\n".join([*articles[40:59], articles[59] + passage]))
-    made = make_examples(tmp_path, dupe_factor=130, format="parquet")
-    shutil.rmtree(tmp_path / "text")
-    verification = verify([str(made.root / "examples")])
-    assert problems(verification) == []
-    assert verification.outcomes["eval_leak"].findings  # a note
-
-
-@pytest.mark.builds
 def test_nothing_is_found_in_what_the_command_builds(tmp_path: Path) -> None:
     settings = tmp_path / "build.yaml"
     settings.write_text((Path(__file__).parents[2] / "examples" / "demo.yaml").read_text())

@@ -112,7 +112,7 @@ def test_files_of_a_data_set_are_held_against_its_manifest(damaged: Made) -> Non
 def test_files_without_a_manifest(build: Made, tmp_path: Path) -> None:
     for path in (build.root / "examples").glob("part-*.tfrecord"):
         shutil.copy(path, tmp_path)
-    options = VerifyOptions(vocab_file=str(VOCAB), masked_lm_prob=0.15, mask_unit="piece", dupe_factor=2)
+    options = VerifyOptions(vocab_file=str(VOCAB), masked_lm_prob=0.15, dupe_factor=2)
     verification = verify([str(tmp_path)], options)
     assert list(verification.findings) == []
     assert verification.outcomes["ids"].looked_at == verification.outcomes["masks"].looked_at > 0
