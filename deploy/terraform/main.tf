@@ -14,8 +14,7 @@ locals {
       containerSpecGcsPath = "gs://${google_storage_bucket.data.name}/templates/${var.template}"
       parameters = merge(var.build, {
         output       = "gs://${google_storage_bucket.data.name}/releases-of/${var.build["watch_wiki"]}"
-        watch_source = "gs://${google_storage_bucket.data.name}/dumps/${var.build["watch_wiki"]}"
-        watch_layout = "listing"
+        watch_source = "gs://${google_storage_bucket.data.name}/dumps"
       })
       environment = {
         serviceAccountEmail = google_service_account.worker.email
@@ -40,7 +39,7 @@ resource "google_project_service" "api" {
   disable_on_destroy = false
 }
 
-# dumps/WIKI/ what somebody brings here; releases-of/WIKI/ what is built; templates/; staging/ and tmp/ of the jobs.
+# dumps/ what somebody brings here, in folders as on dumps.wikimedia.org; releases-of/WIKI/ what is built; templates/; staging/ and tmp/ of the jobs.
 resource "google_storage_bucket" "data" {
   name                        = var.bucket
   location                    = var.region

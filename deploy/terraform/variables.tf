@@ -39,8 +39,8 @@ variable "build" {
   }
 
   validation {
-    condition     = length(setintersection(keys(var.build), ["output", "watch_source", "watch_layout"])) == 0
-    error_message = "main.tf sets output, watch_source and watch_layout."
+    condition     = length(setintersection(keys(var.build), ["output", "watch_source"])) == 0
+    error_message = "main.tf sets output and watch_source."
   }
 }
 

@@ -1,29 +1,25 @@
 """A dump's files on this machine: downloads that go on where they stopped, and are checked.
 
-A dump lies at DOWNLOADS/WIKI-DATE/ under its files' own names. NAME.part is a file under way, NAME.part.json says of
-what. dump.part.json names the dump that is being downloaded, and dump.json, written last, the one that is complete.
+A dump lies at DOWNLOADS/WIKI-DATE/ under its files' own names; NAME.part is a file under way. dump.part.json names the
+dump that is being downloaded, and dump.json, written last, the one that is complete.
 """
 
 import concurrent.futures
 import contextlib
 import dataclasses
-import functools
 import hashlib
-import http
 import io
-import json
 import os
 import re
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
 from typing import Any
 
-import urllib3
-
 from maskmill.errors import MissingFileError, RunFailedError
-from maskmill.mirrors.client import MirrorClient, NoSuchRangeError, TransientError
+from maskmill.mirrors.client import MirrorClient, TransientError
 from maskmill.mirrors.dumps import Dump, DumpChangedError, DumpFile
 from maskmill.storage import completions, files
 from maskmill.storage.paths import is_web
@@ -32,11 +28,11 @@ COMPLETE = "dump.json"
 _UNDER_WAY = "dump.part.json"
 _KIND, _KEY = "dump", "files"
 _MOST_CONNECTIONS = 3  # Wikimedia allows no more
-_PART, _PART_RECORD = ".part", ".part.json"
+_PART = ".part"
 _BLOCK = 1 << 20
 
-# Is told of a file's name, the bytes of it that are there, and its size (None: not known).
-Progress = Callable[[str, int, int | None], None]
+# Is told of a file's name, and how many bytes of it are there.
+Progress = Callable[[str, int], None]
 
 
 class StoppedError(Exception):
@@ -64,16 +60,16 @@ def download(
     *,
     client: MirrorClient,
     connections: int = _MOST_CONNECTIONS,
-    progress: Progress = lambda name, done, size: None,
+    progress: Progress = lambda name, done: None,
 ) -> list[str]:
     """Download the files of a dump, unless they are there, and check them.
 
     Args:
-      dump: as newest.dumps gives it.
+      dump: as wikimedia.find_dumps gives it.
       downloads: the directory of all downloads, local or gs://.
       client: reads the mirror.
       connections: how many files at a time, 3 at most.
-      progress: is told of a file's name, its bytes that are there, and its size (None: not known); from any thread.
+      progress: is told of a file's name, and how many bytes of it are there; from any thread.
 
     Returns:
       The paths of the files. `read_downloaded` of their directory gives the dump from now on.
@@ -92,10 +88,10 @@ def download(
         _write_record(directory, COMPLETE, dump)  # which dump it is, and where its files lie
         return paths_of(directory, dump)
     if dump not in (_read_record(directory, _UNDER_WAY), read_downloaded(directory)):
-        _delete_files(directory)  # of another publication of it
+        delete_downloaded(directory)  # of another publication of it
     _write_record(directory, _UNDER_WAY, dump)
     files.delete([files.join(directory, COMPLETE)])
-    _check_room(directory, dump, client)
+    _check_room(directory, dump)
     _fetch_all(dump, directory, client, min(max(1, connections), _MOST_CONNECTIONS), progress)
     _write_record(directory, COMPLETE, dump)
     files.delete([files.join(directory, _UNDER_WAY)])
@@ -110,11 +106,11 @@ class _Fetching:
     progress: Progress
     stop: threading.Event = dataclasses.field(default_factory=threading.Event)
 
-    def tell(self, name: str, done: int, size: int | None) -> None:
+    def tell(self, name: str, done: int) -> None:
         """Tell of progress; raises StoppedError where the downloads are to end."""
         if self.stop.is_set():
             raise StoppedError
-        self.progress(name, done, size)
+        self.progress(name, done)
 
 
 def _fetch_all(dump: Dump, directory: str, client: MirrorClient, connections: int, progress: Progress) -> None:
@@ -125,13 +121,9 @@ def _fetch_all(dump: Dump, directory: str, client: MirrorClient, connections: in
         try:
             for task in concurrent.futures.as_completed(tasks):
                 task.result()
-        except BaseException as error:
+        except BaseException:
             fetching.stop.set()
             threads.shutdown(wait=False, cancel_futures=True)
-            if isinstance(error, DumpChangedError) and not all(file.sums for file in dump.files):
-                # Without checksums nobody can tell which of the files that are here belong to the new dump.
-                threads.shutdown(wait=True)
-                _delete_files(directory)
             raise
 
 
@@ -186,43 +178,21 @@ def unfinished_downloads(downloads: str, wiki: str) -> list[tuple[str, str]]:
 
 
 def delete_downloaded(directory: str) -> None:
-    """Delete what a download has made; files of others stay."""
-    _delete_files(directory)
+    """Delete what a download has made; files of others stay. Whoever is killed meanwhile can do it again."""
+    files.delete([files.join(directory, COMPLETE)])  # no dump without its files counts as complete
+    own = (files.base_name(directory)[: -len("2026-03-01")], COMPLETE, _UNDER_WAY)
+    files.delete([path for path in files.list_directory(directory) if files.base_name(path).startswith(own)])
     if files.is_local(directory):
         with contextlib.suppress(OSError):
             os.rmdir(directory)  # it stays if somebody keeps files of their own in it
 
 
-def _delete_files(directory: str) -> None:
-    """Delete the files of a download, and its record last: it names them. Who is killed meanwhile can do it again."""
-    complete, under_way = read_downloaded(directory), _read_record(directory, _UNDER_WAY)
-    if complete is not None:
-        _write_record(directory, _UNDER_WAY, complete)
-        files.delete([files.join(directory, COMPLETE)])  # no dump without its files counts as complete
-    names = {file.name for dump in (complete, under_way) if dump is not None for file in dump.files}
-    for path in files.list_directory(directory):
-        name = files.base_name(path)
-        if name.removesuffix(_PART_RECORD).removesuffix(_PART) in names or name.endswith(files.TEMPORARY_SUFFIX):
-            files.delete([path])
-    files.delete([files.join(directory, _UNDER_WAY)])
-
-
-def _check_room(directory: str, dump: Dump, client: MirrorClient) -> None:
-    """Say at once that a disk is too small; ask for the sizes that the mirror does not list.
-
-    Raises:
-      RunFailedError: it is.
-    """
+def _check_room(directory: str, dump: Dump) -> None:
+    """Raise RunFailedError at once if a disk is too small, as far as the mirror lists how large its files are."""
     if not files.is_local(directory):
         return
-    missing = 0
-    for file in dump.files:
-        path = files.join(directory, file.name)
-        if not os.path.exists(path):
-            facts = client.facts(file.url) if file.size is None else None
-            size = file.size or (facts.size if facts is not None else 0) or 0
-            missing += max(0, size - (os.path.getsize(path + _PART) if os.path.exists(path + _PART) else 0))
-    free = shutil.disk_usage(directory).free
+    there = sum(map(files.size, files.list_directory(directory)))
+    missing, free = sum(file.size or 0 for file in dump.files) - there, shutil.disk_usage(directory).free
     if missing > free:
         raise RunFailedError(
             f"{directory}: this download needs {_amount(missing)}, and {_amount(free)} are free; make room, "
@@ -234,37 +204,32 @@ def _amount(size: int) -> str:
     return f"{size / 1e9:,.1f} GB" if size >= 1e9 else f"{size / 1e6:,.1f} MB"
 
 
-def _wrong_checksum(file: DumpFile, digests: Mapping[str, str]) -> str:
-    """Return a clause that names the first checksum that is wrong; empty where all are right."""
-    for algorithm, published in file.sums.items():
-        if digests[algorithm] != published:
-            return f"its {algorithm} is {digests[algorithm]}, and the mirror says {published}"
-    return ""
+def _wrong_checksum(file: DumpFile, path: str, told: Callable[[int], None] = lambda done: None) -> str:
+    """Return a clause that names the first checksum of a file that is wrong; empty where all are right.
 
-
-def _digests_of(
-    path: str, algorithms: Collection[str], told: Callable[[int], None] = lambda done: None
-) -> dict[str, str]:
-    """Return the checksums of a file, by their algorithms. told: takes the bytes that were read so far."""
-    digests, done = {algorithm: hashlib.new(algorithm) for algorithm in algorithms}, 0
+    told: takes the bytes that were read so far.
+    """
+    digests, done = {algorithm: hashlib.new(algorithm) for algorithm in file.sums}, 0
     with files.open_input(path) as content:
-        while digests and (block := content.read(_BLOCK)):
+        while block := content.read(_BLOCK):
             for digest in digests.values():
                 digest.update(block)
             done += len(block)
             told(done)
-    return {algorithm: digest.hexdigest() for algorithm, digest in digests.items()}
+    for algorithm, published in file.sums.items():
+        if (found := digests[algorithm].hexdigest()) != published:
+            return f"its {algorithm} is {found}, and the mirror says {published}"
+    return ""
 
 
 def _check_in_place(file: DumpFile, progress: Progress) -> None:
-    """Compare a file that is read where it lies, in a directory or a bucket, with the checksums beside it.
+    """Compare a file that is read where it lies, in a directory or a bucket, with its checksums.
 
     Raises:
       DumpChangedError: one is wrong.
       UnusableInputError, RunFailedError: it cannot be read.
     """
-    digests = _digests_of(file.url, file.sums, lambda done: progress(file.name, done, file.size))
-    if wrong := _wrong_checksum(file, digests):
+    if wrong := _wrong_checksum(file, file.url, lambda done: progress(file.name, done)):
         raise DumpChangedError(
             f"{file.url}: {wrong}; this copy is damaged, or not complete yet: copy it again, and run the same command "
             "again."
@@ -300,171 +265,55 @@ def _fetch(file: DumpFile, path: str, fetching: _Fetching) -> None:
 
 
 def _receive(file: DumpFile, path: str, fetching: _Fetching) -> str:
-    """Download a file to a local disk; it has its name if no checksum is wrong (`_wrong_checksum`)."""
-    with _writing(path):
-        part = _Part(file, path + _PART)
-    try:
-        attempt = functools.partial(_request_rest, file, part, fetching)
-        fetching.client.patiently(file.url, attempt, lambda: part.size, fetching.stop)
-        wrong = _wrong_checksum(file, _digests_of(part.path, file.sums))
-        with _writing(path):
-            part.close("" if wrong else path)
-    finally:
-        part.raw.close()
-    return wrong
+    """Download a file to a local disk, from where it stopped.
 
-
-def _request_rest(file: DumpFile, part: "_Part", fetching: _Fetching) -> None:
-    """Make one request for what is missing of a file, and append what comes.
+    Returns:
+      A clause that names a checksum that is wrong: then nothing of the file is kept; empty where all are right.
 
     Raises:
-      TransientError, urllib3.exceptions.HTTPError: the connection failed; what came stays.
-      DumpChangedError: the file is not the one that the mirror lists, or not the one whose beginning is there.
-    """
-    seen, headers = part.seen, {}
-    if part.size and part.size == seen.size:
-        return
-    if part.size and (seen.validator or file.sums):
-        headers = {"Range": f"bytes={part.size}-"} | ({"If-Range": seen.validator} if seen.validator else {})
-    try:
-        with fetching.client.answer("GET", file.url, headers) as response:
-            first, now = _described(response, file)
-            is_other = bool(part.size) and not seen.may_be(now)
-            if is_other and not file.sums:
-                raise DumpChangedError(
-                    f"{file.url}: this file was replaced while it was read; run the same command again."
-                )
-            if first and (is_other or first != part.size):
-                part.begin(0, now)
-                raise TransientError("it sent another part than it was asked for, or of another file")
-            part.begin(first, now)
-            while block := response.read1(_BLOCK):
-                part.write(block)
-                fetching.tell(file.name, part.size, now.size)
-    except NoSuchRangeError:  # what is there is longer than the file
-        part.begin(0, seen)
-        raise TransientError("it refused to send the rest") from None
-
-
-@dataclasses.dataclass(frozen=True)
-class _Seen:
-    """What is known of a file whose download has begun: NAME.part.json.
-
-    Attributes:
-      url, checksum: of the file, as the mirror lists it.
-      size: in bytes; None where nobody says.
-      etag, modified: the headers ETag and Last-Modified; empty where there is none.
-    """
-
-    url: str
-    checksum: str
-    size: int | None = None
-    etag: str = ""
-    modified: str = ""
-
-    @property
-    def validator(self) -> str:
-        """What makes a server send the rest only of this same file (If-Range); empty where nothing does."""
-        return self.etag if self.etag and not self.etag.startswith("W/") else self.modified
-
-    def may_be(self, other: "_Seen") -> bool:
-        """Say whether another answer may be of the same file: whether all agree that both have."""
-        pairs = [(self.etag, other.etag), (self.size, other.size), (self.modified, other.modified)]
-        return all(one == another for one, another in pairs if one and another)
-
-
-def _described(response: urllib3.BaseHTTPResponse, file: DumpFile) -> tuple[int, _Seen]:
-    """Return where what comes begins in the file, and what the server says of the file.
-
-    Raises:
-      DumpChangedError: it has not the size that the mirror lists.
-      TransientError: the server says nothing that makes sense.
-    """
-    first, size = 0, response.length_remaining
-    if response.status == http.HTTPStatus.PARTIAL_CONTENT:
-        match = re.fullmatch(r"bytes (\d+)-(\d+)/(\d+|\*)", response.headers.get("Content-Range", "").strip())
-        if match is None:
-            raise TransientError("it does not say which part it sends")
-        first, size = int(match[1]), None if match[3] == "*" else int(match[3])
-    if size is not None and file.size is not None and size != file.size:
-        raise DumpChangedError(
-            f"{file.url}: the mirror lists {file.size:,} bytes and sends {size:,}: it is replacing this file; run the "
-            "same command again later."
-        )
-    told = (response.headers.get("ETag", ""), response.headers.get("Last-Modified", ""))
-    return first, _Seen(file.url, file.checksum, file.size if size is None else size, *told)
-
-
-class _Part:
-    """The part of a file on a local disk, which another process may have begun.
-
-    Attributes:
-      path: of the part.
-      seen: what is known of the file of which it is.
-      raw: the part, open. Nothing is buffered in this process: a kill loses nothing that came.
-      size: how many bytes are there.
-    """
-
-    def __init__(self, file: DumpFile, path: str) -> None:
-        self.path = path
-        self._record = path.removesuffix(_PART) + _PART_RECORD
-        self.seen = _Seen(file.url, file.checksum)
-        self.raw = io.FileIO(path, "r+" if os.path.exists(path) else "w+")
-        self.size = 0
-        known = _read_seen(self._record)
-        if known is not None and (known.url, known.checksum) == (file.url, file.checksum):
-            self.seen, self.size = known, self.raw.seek(0, os.SEEK_END)
-
-    def begin(self, start: int, seen: _Seen) -> None:
-        """Forget what lies after `start`. Nothing is ever there of another file than the record says."""
-        with _writing(self.path):
-            self.raw.truncate(start)
-            self.raw.seek(start)
-        self.size = start
-        if seen != self.seen or not start:
-            files.write_bytes(self._record, completions.canonical_json(seen).encode())
-            self.seen = seen
-
-    def write(self, block: bytes) -> None:
-        """Append a block."""
-        rest = memoryview(block)
-        with _writing(self.path):
-            while rest:
-                written = self.raw.write(rest)
-                self.size += written
-                rest = rest[written:]
-
-    def close(self, final: str) -> None:
-        """Give the file its name; an empty name deletes it."""
-        os.fsync(self.raw.fileno())
-        if final:
-            os.replace(self.path, final)
-        else:
-            os.unlink(self.path)
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(self._record)
-
-
-def _read_seen(path: str) -> _Seen | None:
-    """Return what the part of a file is of; None where nobody knows."""
-    try:
-        with open(path, "rb") as described:
-            return _Seen(**json.loads(described.read()))
-    except (FileNotFoundError, ValueError, TypeError):
-        return None
-
-
-@contextlib.contextmanager
-def _writing(path: str) -> Iterator[None]:
-    """Turn what a disk refuses into a sentence.
-
-    Raises:
-      RunFailedError: it cannot be written.
+      RunFailedError: it does not come, or cannot be written.
     """
     try:
-        yield
+        # Nothing is buffered in this process: a kill loses nothing that came.
+        with open(path + _PART, "ab", buffering=0) as part:
+            fetching.client.patiently(file.url, lambda: _request_rest(file, part, fetching), part.tell, fetching.stop)
+            wrong = _wrong_checksum(file, part.name)
+            os.fsync(part.fileno())
+            os.unlink(part.name) if wrong else os.replace(part.name, path)
+            return wrong
     except OSError as error:
         raise RunFailedError(
             f"{path}: this file cannot be written ({error.strerror or error}); what is there stays. Make room, and run "
             "the same command again."
         ) from error
+
+
+def _request_rest(file: DumpFile, part: io.FileIO, fetching: _Fetching) -> None:
+    """Make one request for what is missing of a file, and append what comes. The checksums tell whether it fits.
+
+    Raises:
+      TransientError: the connection failed, or another part came; what is there stays.
+      DumpChangedError: the file has not the size that the mirror lists.
+    """
+    done = part.tell()
+    if done and done == file.size:
+        return
+    with fetching.client.answer(file.url, {"Range": f"bytes={done}-"} if done else {}) as answer:
+        if answer.status == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:  # all is there
+            return
+        is_rest = answer.headers.get("Content-Range", "").startswith(f"bytes {done}-")
+        if not is_rest:
+            part.seek(0)
+            part.truncate()
+            if answer.status == HTTPStatus.PARTIAL_CONTENT:
+                raise TransientError("it sent another part than it was asked for")
+        size = None if answer.length_remaining is None else part.tell() + answer.length_remaining
+        if size is not None and file.size not in (None, size):
+            raise DumpChangedError(
+                f"{file.url}: the mirror lists {file.size:,} bytes and sends {size:,}: it is replacing this file; run "
+                "the same command again later."
+            )
+        while rest := memoryview(answer.read1(_BLOCK)):
+            while rest:
+                rest = rest[part.write(rest) :]
+            fetching.tell(file.name, part.tell())

@@ -1,4 +1,4 @@
-"""Wikimedia's two layouts.
+"""The complete dumps of a mirror, newest first, in Wikimedia's two layouts.
 
 classic: WIKI/YYYYMMDD/ with dumpstatus.json and WIKI-YYYYMMDD-sha1sums.txt. Source:
 https://meta.wikimedia.org/wiki/Data_dumps/Dump_format, https://dumps.wikimedia.org/enwiki/20260301/.
@@ -8,58 +8,87 @@ https://meta.wikimedia.org/wiki/Data_dumps/mediawiki_content_current.
 """
 
 import datetime
+import heapq
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from maskmill.mirrors.client import MirrorClient
+from maskmill.errors import UnusableInputError
+from maskmill.mirrors.client import MirrorClient, check_source
 from maskmill.mirrors.dumps import (
     Dump,
     DumpFile,
     choose_pages_files,
-    complete,
     is_index,
-    missing_part,
-    not_of_dump,
     part_twice,
+    problem_of,
     read_checksums,
 )
 from maskmill.storage import files
 
-CLASSIC, CONTENT = "classic", "content"
+CLASSIC, CONTENT, AUTO = "classic", "content", "auto"
 
 _FOLDERS = {CLASSIC: "", CONTENT: "other/mediawiki_content_current/"}
 _DATES = {CLASSIC: "%Y%m%d", CONTENT: "%Y-%m-%d"}
+_WIKI = re.compile(r"[a-z0-9][a-z0-9_]*")
 # The jobs that write all articles, of small wikis as of large ones.
 _MULTISTREAM, _PLAIN = "articlesmultistreamdump", "articlesdump"
 _DONE = "done"
 _WITHOUT_FILES = {"failed", "skipped"}  # states of a job that will have none
-_CHECKSUMS, _SUCCESS = "SHA256SUMS", "_SUCCESS"
+_STATUS, _CHECKSUMS, _SUCCESS = "dumpstatus.json", "SHA256SUMS", "_SUCCESS"
 
 
 def find_dumps(
-    layout: str, source: str, wiki: str, client: MirrorClient, say: Callable[[str], None]
-) -> Iterator[Dump] | None:
-    """Return the complete dumps of a wiki, newest first; None where the mirror has no such folder.
+    source: str,
+    *,
+    wiki: str | None,
+    client: MirrorClient,
+    layout: str = AUTO,
+    say: Callable[[str], None] = lambda line: None,
+) -> Iterator[Dump]:
+    """Return the complete dumps of a wiki on a mirror, newest first. Each is looked at only when it is asked for.
 
     Args:
-      layout: CLASSIC or CONTENT.
-      source: the mirror.
+      source: the mirror: http(s)://, gs://, s3:// or a directory.
       wiki: as enwiki.
       client: reads the mirror.
-      say: is told why a dump does not count.
+      layout: classic, content; auto: whichever is there, and where both are, of dumps of one date the new one first.
+      say: is told why a dump that is there does not count.
 
     Raises:
-      UnusableInputError, RunFailedError: the mirror cannot be read.
+      UnusableInputError: there is no such mirror or wiki.
+      RunFailedError: the mirror cannot be read.
     """
-    folder = files.join(source, f"{_FOLDERS[layout]}{wiki}")
-    names = client.names(folder)
-    if names is None:
-        return None
-    dates = {date: name.rstrip("/") for name in names if (date := _date_of(name.rstrip("/"), _DATES[layout]))}
+    if wiki is None:
+        raise UnusableInputError("watch.wiki is missing: name the wiki whose dumps are wanted, as enwiki.")
+    if not _WIKI.fullmatch(wiki):
+        raise UnusableInputError(f"watch.wiki is {wiki!r}; it must be the name of a database, as enwiki or lvwiki.")
+    source, found = check_source(source), []
+    for own in (CONTENT, CLASSIC):
+        folder = files.join(source, f"{_FOLDERS[own]}{wiki}")
+        if layout in (AUTO, own) and (names := client.names(folder)) is not None:
+            found.append(_of_layout(own, folder, names, wiki, client, say))
+    if not found:
+        raise UnusableInputError(
+            f"{source}: there are no dumps of {wiki} here; check watch.source, watch.wiki and watch.layout."
+        )
+    # Stable: where two have a date, that of the first layout comes first.
+    return heapq.merge(*found, key=lambda dump: dump.date, reverse=True)
+
+
+def _of_layout(
+    layout: str, folder: str, names: list[str], wiki: str, client: MirrorClient, say: Callable[[str], None]
+) -> Iterator[Dump]:
     below, read = ("", _read_classic) if layout == CLASSIC else ("/xml/bzip2", _read_content)
-    places = [(date, files.join(folder, dates[date] + below)) for date in sorted(dates, reverse=True)]
-    return complete(((place, "this dump", read(place, wiki, date, client)) for date, place in places), say)
+    dates = {date: name for name in names if (date := _date_of(name, _DATES[layout]))}
+    for date in sorted(dates, reverse=True):
+        place = files.join(folder, dates[date] + below)
+        dump = read(place, wiki, date, client)
+        if isinstance(dump, Dump):
+            yield dump
+        else:
+            say(f"{place}: this dump does not count: {dump}.")
 
 
 def _date_of(name: str, form: str) -> str:
@@ -73,45 +102,41 @@ def _date_of(name: str, form: str) -> str:
 
 def _read_classic(place: str, wiki: str, date: str, client: MirrorClient) -> Dump | str:
     """Return the dump in a folder, or a clause that says why there is no complete one."""
-    content = client.read(files.join(place, "dumpstatus.json"))
+    content = client.read(files.join(place, _STATUS))
     if content is None:
-        return "it has no dumpstatus.json"
+        return f"it has no {_STATUS}"
     try:
         jobs = dict(json.loads(content)["jobs"])
     except (ValueError, KeyError, TypeError):
-        return "its dumpstatus.json cannot be read"
+        return f"its {_STATUS} cannot be read"
     job = _job_of(jobs)
     listed = _done_files(jobs.get(job))
     if not listed:
         return f"{job} is not done"
-    if outside := [file_name for file_name in listed if file_name != files.base_name(file_name)]:
-        return f"dumpstatus.json lists {outside[0]!r}, which is no name of a file in this folder"
+    if outside := [name for name in listed if name != files.base_name(name)]:
+        return f"{_STATUS} lists {outside[0]!r}, which is no name of a file in this folder"
     sums = read_checksums(client.read(files.join(place, f"{wiki}-{files.base_name(place)}-sha1sums.txt")) or b"")
     # The list of checksums has the files of all jobs.
-    of_job = [file_name for file_name in sums if ("-multistream" in file_name) == (job == _MULTISTREAM)]
-    names = choose_pages_files([*listed, *of_job])
+    kind = "-pages-articles-multistream" if job == _MULTISTREAM else "-pages-articles"
+    of_job = [n for n in sums if kind in n and n.endswith(".bz2") and ("multistream" in n) == (job == _MULTISTREAM)]
+    names = choose_pages_files(list(dict.fromkeys([*listed, *of_job])))
+    if problem := problem_of(names, wiki, date, planned=True):
+        return problem
     chosen = []
-    for file_name in names:
-        if other := not_of_dump(file_name, wiki, date):
-            return other
-        if file_name not in listed:
-            return f"{file_name} is in the list of checksums, but dumpstatus.json does not list it"
-        if is_index(file_name):
-            continue
-        entry = listed[file_name] if isinstance(listed[file_name], dict) else {}
+    for name in names:
+        if name not in listed:
+            return f"{name} is in the list of checksums, but {_STATUS} does not list it"
+        entry = listed[name] if isinstance(listed[name], dict) else {}
         said = {algorithm: str(entry.get(algorithm) or "").lower() for algorithm in ("sha1", "md5")}
-        published = sums.get(file_name, ("", ""))[0]
-        if said["sha1"] and published and said["sha1"] != published:
-            return f"dumpstatus.json and the list of checksums differ about {file_name}"
-        found = {a: checksum for a, checksum in (said | {"sha1": said["sha1"] or published}).items() if checksum}
-        size = entry.get("size")
-        if not found or not isinstance(size, int):
-            return f"{file_name} has no checksum or no size yet"
-        chosen.append(DumpFile(name=file_name, url=files.join(place, file_name), size=size, sums=found))
-    if not chosen:
-        return "it lists no file of pages"
-    problem = missing_part(names, planned=True) or part_twice(chosen)
-    return problem or Dump(wiki=wiki, date=date, layout=CLASSIC, files=tuple(chosen))
+        if said["sha1"] and sums.get(name, said["sha1"]) != said["sha1"]:
+            return f"{_STATUS} and the list of checksums differ about {name}"
+        said["sha1"] = said["sha1"] or sums.get(name, "")
+        found = {algorithm: checksum for algorithm, checksum in said.items() if checksum}
+        if not found or not isinstance(entry.get("size"), int):
+            return f"{name} has no checksum or no size yet"
+        if not is_index(name):
+            chosen.append(DumpFile(name=name, url=files.join(place, name), size=entry["size"], sums=found))
+    return _dump_of(wiki, date, CLASSIC, chosen)
 
 
 def _job_of(jobs: Mapping[str, Any]) -> str:
@@ -139,16 +164,17 @@ def _read_content(place: str, wiki: str, date: str, client: MirrorClient) -> Dum
     if content is None:
         return f"{_CHECKSUMS} is not there yet"
     sums = read_checksums(content)
-    chosen = []
     # A list that is cut off names fewer parts than the folder has; the index of a folder may be cut off, too.
-    for name in choose_pages_files([name for name in {*sums, *(client.names(place) or [])} if ".xml" in name]):
-        if other := not_of_dump(name, wiki, date):
-            return other
-        if name not in sums:
-            return f"{name} is not in {_CHECKSUMS}"
-        checksum, algorithm = sums[name]
-        chosen.append(DumpFile(name=name, url=files.join(place, name), sums={algorithm: checksum}))
+    names = choose_pages_files([name for name in {*sums, *(client.names(place) or [])} if ".xml" in name])
+    if problem := problem_of(names, wiki, date, planned=False):
+        return problem
+    if unlisted := [name for name in names if name not in sums]:
+        return f"{unlisted[0]} is not in {_CHECKSUMS}"
+    chosen = [DumpFile(name=name, url=files.join(place, name), sums={"sha256": sums[name]}) for name in names]
+    return _dump_of(wiki, date, CONTENT, chosen)
+
+
+def _dump_of(wiki: str, date: str, layout: str, chosen: list[DumpFile]) -> Dump | str:
     if not chosen:
-        return f"{_CHECKSUMS} lists no XML"
-    problem = missing_part([file.name for file in chosen]) or part_twice(chosen)
-    return problem or Dump(wiki=wiki, date=date, layout=CONTENT, files=tuple(chosen))
+        return "it lists no file of pages"
+    return part_twice(chosen) or Dump(wiki=wiki, date=date, layout=layout, files=tuple(chosen))

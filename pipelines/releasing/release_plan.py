@@ -157,10 +157,7 @@ def built_from(options: BuildOptions, dump: Dump) -> ReleaseRecord | None:
 
 def _identity_of(dump: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return what tells a dump from others; where it was downloaded from does not."""
-    listed = sorted((file["name"], best_checksum(file.get("sums", {}))) for file in dump["files"])
-    # A mirror that publishes no checksums tells a dump that was replaced by its sizes only.
-    sizes = [] if all(checksum for _, checksum in listed) else sorted((f["name"], f["size"]) for f in dump["files"])
-    return dump["wiki"], dump["date"], listed, sizes
+    return dump["wiki"], dump["date"], sorted((file["name"], best_checksum(file["sums"])) for file in dump["files"])
 
 
 def _complete_without_download(options: BuildOptions, date: str | None, digest: str) -> ReleaseRecord | None:

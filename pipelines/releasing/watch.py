@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from maskmill.errors import RunFailedError, UnusableInputError
-from maskmill.mirrors import download, newest
+from maskmill.mirrors import download, wikimedia
 from maskmill.mirrors.client import MirrorClient
 from maskmill.mirrors.dumps import Dump
 from maskmill.releases import locks, pointer, removing
@@ -107,13 +107,8 @@ class Watch:
     def look(self) -> Sight:
         """Look at the mirror."""
         mirror = self.mirror
-        dumps = newest.dumps(
-            mirror.source,
-            wiki=mirror.wiki,
-            layout=mirror.layout,
-            pattern=mirror.pattern,
-            client=self.client,
-            say=console.tell,
+        dumps = wikimedia.find_dumps(
+            mirror.source, wiki=mirror.wiki, layout=mirror.layout, client=self.client, say=console.tell
         )
         dump = next((dump for dump in dumps if self.date in (None, dump.date)), None)
         if dump is None:

@@ -36,15 +36,14 @@ class WatchOptions:
     """The section `watch`; raises UnusableInputError if a value is out of its range."""
 
     source: str = option(
-        "https://dumps.wikimedia.org", help="the mirror: its address, or a directory, gs:// or http listing of dumps"
+        "https://dumps.wikimedia.org", help="the mirror: its address, or a directory or bucket with Wikimedia's folders"
     )
     wiki: str | None = option(None, help="whose dumps, as enwiki")
-    layout: Literal["auto", "classic", "content", "listing"] = option(
+    layout: Literal["auto", "classic", "content"] = option(
         "auto",
-        help="how the mirror is laid out: classic (WIKI/YYYYMMDD, dumpstatus.json), content (other/"
-        "mediawiki_content_current), listing (any directory of files with dates in their names)",
+        help="which of Wikimedia's folders: classic (WIKI/YYYYMMDD, dumpstatus.json), content (other/"
+        "mediawiki_content_current); auto: whichever is there",
     )
-    pattern: str = option("*.xml*", help="the names of a listing's dump files")
     contact: str | None = option(
         None, help="an address or a page that tells a mirror's operators who downloads; needed for http"
     )

@@ -327,7 +327,7 @@ def _bars_of_rich(stream: Stream) -> "Progress_of_rich":
 
 
 @contextlib.contextmanager
-def following_download(dump: "Dump", directory: str) -> Iterator[Callable[[str, int, int | None], None]]:
+def following_download(dump: "Dump", directory: str) -> Iterator[Callable[[str, int], None]]:
     """Shows how far the download of a dump into a directory is; files that are there count no more.
 
     Gives a function to tell of the bytes of a file that are there, which may be called from several threads.
@@ -339,7 +339,7 @@ def following_download(dump: "Dump", directory: str) -> Iterator[Callable[[str, 
     console.tell(f"download: {dump.wiki}-{dump.date}, {count}{of_bytes}, into {directory}")
     step, lock, there = Counter("download, MB"), threading.Lock(), dict[str, int]()
 
-    def show(name: str, done: int, _: int | None) -> None:
+    def show(name: str, done: int) -> None:
         with lock:
             there[name] = done
             everything = sum(there.values())

@@ -77,15 +77,14 @@ class Story:
 
 def publish(mirror: Path, date: str, content: bytes) -> None:
     """Puts a dump into the mirror as that of a date, with its checksum, in place of what was there of this date."""
-    name = f"{_WIKI}-{date.replace('-', '')}-pages-articles-multistream.xml.bz2"
-    sums = mirror / "SHA256SUMS"
-    lines = sums.read_text().splitlines() if sums.exists() else []
-    lines = [line for line in lines if not line.endswith(name)]
-    new_dump, new_sums = mirror.parent / "dump.new", mirror.parent / "sums.new"
-    new_dump.write_bytes(content)
-    new_sums.write_text("\n".join([*lines, f"{hashlib.sha256(content).hexdigest()}  {name}"]) + "\n")
-    new_dump.replace(mirror / name)
-    new_sums.replace(sums)
+    folder = mirror / f"other/mediawiki_content_current/{_WIKI}/{date}/xml/bzip2"
+    folder.mkdir(parents=True, exist_ok=True)
+    name = f"{_WIKI}-{date}-p10p1000.xml.bz2"
+    sums = f"{hashlib.sha256(content).hexdigest()}  {name}\n".encode()
+    for file, data in {name: content, "SHA256SUMS": sums, "_SUCCESS": b""}.items():
+        new = mirror.parent / "new"
+        new.write_bytes(data)
+        new.replace(folder / file)
 
 
 @contextlib.contextmanager
@@ -112,7 +111,7 @@ def write_config(path: Path, mirror: str, output: Path) -> None:
     """Writes the file of a small build that watches the mirror and ends in a short training."""
     path.write_text(
         f"output: {output}\n"
-        f"watch:\n  source: {mirror}\n  layout: listing\n  wiki: {_WIKI}\n  contact: test@example.org\n"
+        f"watch:\n  source: {mirror}\n  wiki: {_WIKI}\n  contact: test@example.org\n"
         "release:\n  keep: 3\n"
         "extract:\n  num_eval_articles: 7\n  shard_size_mb: 0.5\n"
         f"examples:\n  vocab_file: {VOCAB}\n  max_seq_length: 64\n  max_predictions_per_seq: 10\n  dupe_factor: 1\n"

@@ -1,6 +1,5 @@
 """The commands of cron, systemd and Kubernetes, as their files have them, on a directory with the sample dump."""
 
-import hashlib
 import json
 import os
 import shlex
@@ -13,13 +12,13 @@ from typing import Any
 import pytest
 import yaml
 from command_runs import commands
+from release_runs.watches import mirrored
 
 from pipelines.building import build_options
 
 pytestmark = pytest.mark.builds
 
 DEPLOY = commands.ROOT / "deploy"
-DUMP = "enwiki-20261101-pages-articles-multistream.xml.bz2"
 
 
 def of_cron() -> list[str]:
@@ -47,13 +46,12 @@ def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """deploy/watch.yaml with places of this machine, and a directory as its mirror."""
     directory = tmp_path_factory.mktemp("schedules")
     mirror = directory / "mirror"
-    mirror.mkdir()
-    (mirror / DUMP).symlink_to(commands.DUMP)
-    digest = hashlib.sha256(commands.DUMP.read_bytes()).hexdigest()
-    (mirror / "SHA256SUMS").write_text(f"{digest}  {DUMP}\n")
+    for name, data in mirrored("2026-11-01").items():
+        (mirror / name).parent.mkdir(parents=True, exist_ok=True)
+        (mirror / name).write_bytes(data)
     content: dict[str, Any] = yaml.safe_load((DEPLOY / "watch.yaml").read_text())
     content |= {"output": str(directory / "enwiki"), "report": "off"}
-    content["watch"] |= {"source": str(mirror), "layout": "listing"}
+    content["watch"] |= {"source": str(mirror), "layout": "content"}
     content["examples"] |= {"vocab_file": str(commands.VOCAB), "dupe_factor": 1}
     content["extract"] |= {"num_eval_articles": 7, "shard_size_mb": 0.5}
     content["eval"] = {"num_examples_to_pick": 50}

@@ -1,6 +1,5 @@
 """The Flex Template builds releases: one launch describes the job, the launch after the job's end completes it."""
 
-import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -9,13 +8,17 @@ import ci_programs
 import pytest
 from apache_beam.portability.api import beam_runner_api_pb2
 from command_runs import commands
+from release_runs.watches import mirrored
 from servers import cloud
+
+from maskmill.storage import files
 
 pytestmark = pytest.mark.builds
 
 BUCKET = "maskmill-bucket"
 ROOT = f"gs://{BUCKET}/releases-of/enwiki"
-DUMP = "enwiki-20261101-pages-articles-multistream.xml.bz2"
+MIRROR = mirrored("2026-11-01")
+DUMP = next(iter(MIRROR))
 BUILD = {
     "extract_num_eval_articles": "7",
     "extract_shard_size_mb": "0.5",
@@ -26,8 +29,8 @@ BUILD = {
 WATCH = {
     "output": ROOT,
     "watch_wiki": "enwiki",
-    "watch_source": f"gs://{BUCKET}/dumps/enwiki",
-    "watch_layout": "listing",
+    "watch_source": f"gs://{BUCKET}/dumps",
+    "watch_layout": "content",
     "release_keep": "3",
 }
 FLAGS = (
@@ -42,14 +45,12 @@ FLAGS = (
 
 @pytest.fixture
 def environment(tmp_path: Path) -> Iterator[dict[str, str]]:
-    """Runs the storage emulator with a dump in a listing, and a vocabulary; the environment tells where."""
+    """Runs the storage emulator with a dump, and a vocabulary; the environment tells where."""
     directory = tmp_path / "storage"
     directory.mkdir()
     with cloud.storage(directory, BUCKET) as variables, cloud.set_environment(variables):
-        content = commands.DUMP.read_bytes()
-        cloud.upload(variables, BUCKET, f"dumps/enwiki/{DUMP}", content)
-        sums = f"{hashlib.sha256(content).hexdigest()}  {DUMP}\n"
-        cloud.upload(variables, BUCKET, "dumps/enwiki/SHA256SUMS", sums.encode())
+        for name, content in MIRROR.items():
+            files.write_bytes(f"gs://{BUCKET}/dumps/{name}", content)
         cloud.upload(variables, BUCKET, "vocab.txt", commands.VOCAB.read_bytes())
         yield variables
 
@@ -78,7 +79,7 @@ def launch(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Laun
 def run_job(environment: Mapping[str, str], tmp_path: Path, directory: str) -> None:
     """Does what the described job does: the stages, below the release's directory."""
     path = tmp_path / "job.yaml"
-    sections: dict[str, list[str]] = {"extract": [f"input: gs://{BUCKET}/dumps/enwiki/{DUMP}"]}
+    sections: dict[str, list[str]] = {"extract": [f"input: gs://{BUCKET}/dumps/{DUMP}"]}
     for name, value in BUILD.items():
         section, _, option = name.partition("_")
         sections.setdefault(section, []).append(f"{option}: {value}")
@@ -125,7 +126,7 @@ def test_a_watch_takes_two_launches_and_then_finds_nothing_new(
 def test_a_parameter_of_the_section_release_builds_one_of_a_named_input(
     environment: dict[str, str], launch: Launch
 ) -> None:
-    named = {"output": ROOT, "extract_input": f"gs://{BUCKET}/dumps/enwiki/{DUMP}", "release_keep": "1"}
+    named = {"output": ROOT, "extract_input": f"gs://{BUCKET}/dumps/{DUMP}", "release_keep": "1"}
     assert "Extract/AssembleTextShards/Assemble" in launch(named | BUILD)
     assert released(environment).startswith("enwiki-2026-11-01-")
     assert "releases-of/enwiki/latest.json" not in cloud.objects(environment, BUCKET)

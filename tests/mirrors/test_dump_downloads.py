@@ -2,7 +2,6 @@
 
 import contextlib
 import hashlib
-import json
 import os
 import random
 import resource
@@ -20,15 +19,15 @@ import pytest
 from command_runs.commands import DUMP
 from conftest import ROOT
 from servers import mirror_server
-from servers.mirror_looks import Looks
-from servers.mirror_server import LONG_AGO, Fault, Mirror, classic_files, content_files, cut, damage
+from servers.mirror_server import Fault, Looks, Mirror, classic_files, content_files, cut, damage
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.mirrors import download
 from maskmill.mirrors.client import MirrorClient
 from maskmill.mirrors.dumps import Dump, DumpChangedError
+from maskmill.storage import files
 
-pytest_plugins = ("servers.mirror_fixtures",)
+pytest_plugins = ("servers.mirror_fixtures", "release_runs.fixtures")
 
 DATE = "2026-03-01"
 SAMPLE = DUMP.read_bytes()
@@ -40,17 +39,16 @@ NAMES = FIRST, SECOND, THIRD = tuple(
 EXPECTED = dict(zip(NAMES, PARTS, strict=True))
 
 
-def publish(mirror: Mirror, contents: Sequence[bytes] = PARTS, modified: float = LONG_AGO) -> dict[str, bytes]:
+def publish(mirror: Mirror, contents: Sequence[bytes] = PARTS) -> dict[str, bytes]:
     """Puts a dump on a mirror; returns the files of its pages."""
     found = classic_files("enwiki", DATE, contents)
     mirror.publish_classic("enwiki", DATE, found)
-    mirror.modified.update(dict.fromkeys(mirror.modified, modified))
     return {name: content for name, content in found.items() if "index" not in name}
 
 
-def look(mirror: Mirror, client: MirrorClient, layout: str = "auto", source: str = "") -> Dump:
+def look(mirror: Mirror, client: MirrorClient, layout: str = "classic") -> Dump:
     """The newest dump of a mirror."""
-    return Looks(source or mirror.url, client, layout).newest
+    return Looks(mirror.url, client, layout).newest
 
 
 class Place:
@@ -101,11 +99,11 @@ def place(mirror: Mirror, client: MirrorClient, tmp_path: Path) -> Place:
 
 def test_a_dump_is_downloaded_once(place: Place) -> None:
     """The files of pages with their names, whole; no index, and nothing else."""
-    dump, seen = look(place.mirror, place.client), dict[str, tuple[int, int | None]]()
-    paths = place.download(dump, progress=lambda name, done, size: seen.update({name: (done, size)}))
+    dump, seen = look(place.mirror, place.client), dict[str, int]()
+    paths = place.download(dump, progress=lambda name, done: seen.update({name: done}))
     assert place.files == EXPECTED
     assert paths == [str(place.folder / name) for name in NAMES]
-    assert seen == {name: (len(content), len(content)) for name, content in EXPECTED.items()}
+    assert seen == {name: len(content) for name, content in EXPECTED.items()}
     assert download.downloaded_dumps(str(place.path)) == [(str(place.folder), dump)]
     before = len(place.mirror.requests)
     assert place.download(dump) == paths
@@ -150,65 +148,58 @@ def test_there_are_three_connections_at_most(place: Place) -> None:
 
 
 @pytest.mark.parametrize(
-    ("faults", "attributes", "asked"),
+    ("faults", "takes_ranges", "asked"),
     [
-        ([cut(0.5), cut(0.25)], {}, ["", "60000-", "75000-"]),
-        ([cut(0.5)], {"etags": "weak"}, ["", "60000-"]),
-        ([cut(0.5)], {"etags": "none"}, ["", "60000-"]),
-        ([cut(0.9)], {"takes_ranges": False}, ["", "108000-"]),
-        ([cut(0.5), mirror_server.wrong_part], {}, ["", "60000-", ""]),
-        ([damage], {}, ["", ""]),
-        ([mirror_server.stall(2)], {}, ["", "60000-"]),
+        ([cut(0.5), cut(0.25)], True, ["", "60000-", "75000-"]),
+        ([cut(0.9)], False, ["", "108000-"]),
+        ([cut(0.5), mirror_server.wrong_part], True, ["", "60000-", ""]),
+        ([damage], True, ["", ""]),
+        ([mirror_server.stall(2)], True, ["", "60000-"]),
     ],
-    ids=["cut", "weak-tags", "no-tags", "no-ranges", "wrong-part", "damaged", "silent"],
+    ids=["cut", "no-ranges", "wrong-part", "damaged", "silent"],
 )
 def test_a_file_comes_whole_whatever_happens(
-    place: Place, faults: list[Fault], attributes: dict[str, Any], asked: list[str]
+    place: Place, faults: list[Fault], takes_ranges: bool, asked: list[str]
 ) -> None:
-    for name, value in attributes.items():
-        setattr(place.mirror, name, value)
+    place.mirror.takes_ranges = takes_ranges
     place.mirror.fail(SECOND, *faults)
     place.download(client=MirrorClient("data@example.org", "1.2.3", patience=10, silence=1))
     assert place.files == EXPECTED
     assert place.asked(SECOND) == asked
-    conditions = {request.headers.get("If-Range") for request in place.mirror.asked(SECOND)[1:] if request.part}
-    if place.mirror.etags == "strong" and conditions:
-        assert conditions == {f'"{int(LONG_AGO):x}-{len(PARTS[1]):x}"'}
-
-
-def _record(change: Callable[[bytes], bytes | None]) -> Callable[[Path, Path], None]:
-    def act(part: Path, record: Path) -> None:
-        content = change(record.read_bytes())
-        record.unlink() if content is None else record.write_bytes(content)
-
-    return act
 
 
 @pytest.mark.parametrize(
-    ("change", "asked"),
+    ("layout", "there", "asked"),
     [
-        (lambda part, record: None, ["60000-"]),
-        (lambda part, record: part.write_bytes(PARTS[1]), []),  # killed before it had its name
-        (lambda part, record: part.write_bytes(b"x" * 130_000), ["130000-", ""]),
-        (lambda part, record: part.write_bytes(bytes(60_000)), ["60000-", ""]),  # a power cut leaves zeros
-        *[(_record(lambda _, new=new: new), [""]) for new in (b"", b"{", b"[]", b'{"url": 1}', None)],
-        (_record(lambda old: json.dumps(json.loads(old) | {"checksum": "0" * 40}).encode()), [""]),
+        ("classic", PARTS[1][:60_000], ["60000-"]),
+        ("classic", PARTS[1], []),  # killed before it had its name
+        ("content", PARTS[1], ["120000-"]),  # whose list has no sizes
+        ("classic", bytes(60_000), ["60000-", ""]),  # a power cut leaves zeros; another dump leaves its own
+        ("classic", b"x" * 130_000, ["130000-", ""]),
     ],
-)  # fmt: skip
-def test_an_interrupted_download_goes_on(place: Place, change: Callable[[Path, Path], None], asked: list[str]) -> None:
-    place.interrupt()
+    ids=["half", "whole", "whole-without-size", "zeros", "longer"],
+)
+def test_an_interrupted_download_goes_on(place: Place, layout: str, there: bytes, asked: list[str]) -> None:
+    contents = content_files("enwiki", DATE, PARTS)
+    place.mirror.publish_content("enwiki", DATE, contents)
+    second = SECOND if layout == "classic" else list(contents)[1]
+    place.mirror.fail(second, *[mirror_server.status(404)] * 2)
+    dump = look(place.mirror, place.client, layout)
+    with pytest.raises(RunFailedError, match="not on the mirror any more"):
+        place.download(dump)
     assert place.complete == []
-    change(place.folder / f"{SECOND}.part", place.folder / f"{SECOND}.part.json")
-    place.download()
-    assert place.files == EXPECTED
-    assert place.asked(SECOND) == asked
-    assert not place.mirror.asked(FIRST)
+    place.mirror.clear()
+    place.mirror.requests.clear()
+    (place.folder / f"{second}.part").write_bytes(there)
+    place.download(dump)
+    assert place.files == {file.name: part for file, part in zip(dump.files, PARTS, strict=True)}
+    assert place.asked(second) == asked
+    assert not place.mirror.asked(dump.files[0].name)
 
 
 @pytest.mark.builds
-@pytest.mark.parametrize(("status", "as_date"), [(429, False), (429, True), (503, False)])
-def test_a_mirror_that_wants_to_be_left_alone_is(place: Place, status: int, as_date: bool) -> None:
-    place.mirror.fail(FIRST, place.mirror.throttle(0.6, status, as_date=as_date))
+def test_a_mirror_that_wants_to_be_left_alone_is(place: Place) -> None:
+    place.mirror.fail(FIRST, place.mirror.throttle(1))
     place.download()
     assert place.files == EXPECTED
     assert len(place.asked(FIRST)) == 2
@@ -294,19 +285,12 @@ def test_a_file_that_cannot_come_is_one_sentence(
     assert place.complete == []
 
 
-@pytest.mark.parametrize("layout", ["classic", "listing"])
-def test_sums_that_disagree_are_refused(place: Place, layout: str) -> None:
-    mirror, folder = place.mirror, "enwiki/20260301"
-    if layout == "classic":
-        status = mirror.files[f"{folder}/dumpstatus.json"]
-        right = hashlib.md5(PARTS[0]).hexdigest().encode()
-        assert right in status
-        mirror.files[f"{folder}/dumpstatus.json"] = status.replace(right, b"0" * 32)
-    else:
-        mirror.publish(folder, {"enwiki-20260301-md5sums.txt": b"0" * 32 + f"  {FIRST}\n".encode()})
-    dump = look(mirror, place.client, layout, "" if layout == "classic" else f"{mirror.url}/{folder}")
+def test_all_checksums_count(place: Place) -> None:
+    status, right = "enwiki/20260301/dumpstatus.json", hashlib.md5(PARTS[0]).hexdigest().encode()
+    assert right in place.mirror.files[status]
+    place.mirror.files[status] = place.mirror.files[status].replace(right, b"0" * 32)
     with pytest.raises(DumpChangedError, match=f"{FIRST}: its md5 is [0-9a-f]+, and the mirror says 0{{32}}"):
-        place.download(dump)
+        place.download()
     assert place.complete == []
 
 
@@ -322,7 +306,7 @@ def test_a_file_that_fails_leaves_the_parts_of_the_others(place: Place) -> None:
 
     place.mirror.fail(THIRD, wait_then_fail)
 
-    def note(name: str, done: int, size: int | None) -> None:
+    def note(name: str, done: int) -> None:
         if name == FIRST and done >= 16_000:
             begun.set()
 
@@ -362,8 +346,12 @@ NEW = [SAMPLE[500_000:600_000], SAMPLE[600_000:720_000], SAMPLE[720_000:860_000]
 
 def test_nothing_of_a_dump_that_is_replaced_gets_into_the_new_one(place: Place) -> None:
     dump = look(place.mirror, place.client)
-    replaced = mirror_server.then(lambda: publish(place.mirror, NEW, LONG_AGO + 86_400), cut())
-    place.mirror.fail(SECOND, replaced)
+
+    def replace(handler: Any, content: bytes, headers: dict[str, str]) -> bool:
+        publish(place.mirror, NEW)
+        return cut()(handler, content, headers)
+
+    place.mirror.fail(SECOND, replace)
     with pytest.raises(DumpChangedError):
         place.download(dump)
     assert look(place.mirror, place.client) != dump
@@ -380,32 +368,13 @@ def test_a_republished_dump_replaces_the_one_that_is_here(place: Place) -> None:
     assert place.files == expected
 
 
-@pytest.mark.builds
-@pytest.mark.parametrize("etags", ["strong", "weak", "none"])
-def test_files_without_checksums_are_never_mixed_of_two(place: Place, etags: str) -> None:
-    """A listing need not have checksums: only what the server says tells that a file was replaced."""
-    name, mirror = "enwiki-20260301-pages-articles.xml.bz2", place.mirror
-    mirror.etags = etags
-    mirror.publish("dumps", {name: PARTS[1]})
-    dump = look(mirror, place.client, "listing", f"{mirror.url}/dumps")
-    new = bytes(reversed(PARTS[1]))
-    mirror.fail(name, mirror_server.then(lambda: mirror.publish("dumps", {name: new}, LONG_AGO + 86_400), cut()))
-    with contextlib.suppress(DumpChangedError):
-        place.download(dump)
-    place.download(look(mirror, place.client, "listing", f"{mirror.url}/dumps"))
-    assert place.files == {name: new}
-
-
 # ---- disks
 
 
-@pytest.mark.parametrize("layout", ["classic", "content"])
 def test_a_disk_without_room_is_said_before_anything_is_downloaded(
-    place: Place, monkeypatch: pytest.MonkeyPatch, layout: str
+    place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where the mirror does not list how large its files are."""
-    place.mirror.publish_content("enwiki", DATE, content_files("enwiki", DATE, PARTS))
-    dump = look(place.mirror, place.client, layout)
+    dump = look(place.mirror, place.client)
     usage = shutil.disk_usage(place.path)._replace(free=200_000)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
     with pytest.raises(RunFailedError, match=r"needs 0\.4 MB, and 0\.2 MB are free; make room"):
@@ -456,26 +425,66 @@ def test_a_deletion_leaves_only_the_files_of_others(place: Place, complete: bool
         assert list(place.path.iterdir()) == []
 
 
-def test_files_of_a_directory_are_used_where_they_are(client: MirrorClient, tmp_path: Path) -> None:
-    source, downloads = tmp_path / "source", tmp_path / "downloads"
-    source.mkdir()
-    for name, content in content_files("enwiki", DATE, PARTS).items():
-        (source / name).write_bytes(content)
-        os.utime(source / name, (LONG_AGO, LONG_AGO))
-    found = Looks(str(source), client, wiki=None).newest
-    paths = download.download(found, str(downloads), client=client)
-    assert [Path(path).read_bytes() for path in paths] == PARTS
-    assert not [path for path in downloads.rglob("*") if ".xml" in path.name]
-    assert paths == download.paths_of(download.directory_of(str(downloads), found), found)
+# ---- directories and buckets
+
+
+def test_files_of_a_directory_or_bucket_are_used_where_they_are_if_they_fit_their_checksums(
+    mirror: Mirror, client: MirrorClient, root: str
+) -> None:
+    contents = content_files("enwiki", DATE, PARTS)
+    folder = f"{root}/{mirror.publish_content('enwiki', DATE, contents)}"
+    name = next(iter(contents))
+    for path, content in mirror.files.items():
+        files.write_bytes(f"{root}/{path}", content)
+    files.write_bytes(f"{folder}/{name}", PARTS[0][:-1])
+    dump, downloads = Looks(root, client).newest, f"{root}/downloads"
+    with pytest.raises(DumpChangedError, match=rf"^{folder}/{name}: its sha256 is \w+, .*; this copy is damaged"):
+        download.download(dump, downloads, client=client)
+    assert not download.is_downloaded(dump, downloads)
+    files.write_bytes(f"{folder}/{name}", PARTS[0])
+    paths = download.download(dump, downloads, client=client)
+    assert paths == [f"{folder}/{name}" for name in contents]
+    assert files.list_below(downloads) == [f"{downloads}/enwiki-{DATE}/dump.json"]
+    files.delete([paths[1]])
+    assert not download.is_downloaded(dump, downloads)
+
+
+@pytest.mark.builds
+def test_a_dump_is_downloaded_into_a_bucket(mirror: Mirror, client: MirrorClient, emulator: str) -> None:
+    """An object appears when it is whole; a file that cannot come leaves the others."""
+    downloads = f"{emulator}/dumps"
+    folder = f"{downloads}/enwiki-{DATE}"
+    expected, dump = publish(mirror), look(mirror, client)
+
+    def there() -> dict[str, bytes]:
+        found = {files.base_name(path): files.read_bytes(path) for path in files.list_below(downloads)}
+        return {name: content for name, content in found.items() if not name.startswith("dump.")}
+
+    mirror.fail(SECOND, cut(0.5), mirror_server.status(404))
+    with pytest.raises(RunFailedError, match=SECOND):
+        download.download(dump, downloads, client=client, connections=1)
+    assert list(there()) == [FIRST]
+    assert download.downloaded_dumps(downloads) == []
+    assert download.unfinished_downloads(downloads, "enwiki") == [(folder, DATE)]
+    mirror.clear()
+    paths = download.download(dump, downloads, client=client)
+    assert (there(), paths) == (expected, [f"{folder}/{name}" for name in expected])
+    assert len(mirror.asked(FIRST)) == 1
+    assert download.downloaded_dumps(downloads) == [(folder, dump)]
+    republished = publish(mirror, [SAMPLE[:90_000]])
+    download.download(look(mirror, client), downloads, client=client)
+    assert there() == republished
+    download.delete_downloaded(folder)
+    assert files.list_below(downloads) == []
 
 
 _PROGRAM = """
 import sys
-from maskmill.mirrors import download, newest
+from maskmill.mirrors import download, wikimedia
 from maskmill.mirrors.client import MirrorClient
 
 client = MirrorClient("data@example.org", "1.2.3")
-dump = next(newest.dumps(sys.argv[1], wiki="enwiki", layout="auto", pattern="*.xml*", client=client), None)
+dump = next(wikimedia.find_dumps(sys.argv[1], wiki="enwiki", client=client))
 print("begins", flush=True)
 download.download(dump, sys.argv[2], client=client)
 print("complete", flush=True)

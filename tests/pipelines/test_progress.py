@@ -328,13 +328,16 @@ def test_a_download_is_a_step(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    files = [DumpFile(name=f"part{n}.xml.bz2", url=f"http://mirror/part{n}", size=size) for n, size in enumerate(sizes)]
+    files = [
+        DumpFile(name=f"part{n}.xml.bz2", url=f"http://mirror/part{n}", size=size, sums={})
+        for n, size in enumerate(sizes)
+    ]
     for name in there:
         (tmp_path / name).write_bytes(b"")
     dump = Dump(wiki="enwiki", date="2026-03-01", layout="classic", files=files)
     with following_download(dump, str(tmp_path)) as show:
         for name, done in (("part1", 50_000_000), ("part2", 90_000_000), ("part1", 120_000_000)):
-            show(name, done, None)
+            show(name, done)
     heading, *rest = capsys.readouterr().err.splitlines()
     assert heading == f"download: enwiki-2026-03-01, {lines[0]}, into {tmp_path}"
     assert [line.split(", ", 2)[:2] for line in rest] == [line.split(", ") for line in lines[1:]]

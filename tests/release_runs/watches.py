@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 from command_runs.commands import DUMP, VOCAB
-from servers.mirror_server import Mirror, classic_files
+from servers.mirror_server import Mirror, classic_files, content_files
 
 WIKI = "enwiki"
 FIRST, SECOND = "2026-02-01", "2026-03-01"
@@ -67,6 +67,13 @@ def publish(mirror: Mirror, date: str, dump: bytes) -> str:
     """Puts a complete dump of one file on a mirror; returns the path of that file there."""
     files = classic_files(WIKI, date, [dump])
     return f"{mirror.publish_classic(WIKI, date, files)}/{next(iter(files))}"
+
+
+def mirrored(date: str) -> dict[str, bytes]:
+    """The sample dump as a mirror's new layout has it, by path."""
+    mirror = Mirror("")
+    mirror.publish_content(WIKI, date, content_files(WIKI, date, [first_dump()]))
+    return mirror.files
 
 
 def unpublish(mirror: Mirror, date: str) -> None:

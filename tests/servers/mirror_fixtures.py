@@ -1,4 +1,4 @@
-"""What the tests of mirrors share: a mirror, a client of it that is less patient than the command's."""
+"""What the tests of mirrors share: a mirror, and a client of it that is less patient than the command's."""
 
 from collections.abc import Iterator
 

@@ -7,12 +7,10 @@ import bz2
 import collections
 import contextlib
 import dataclasses
-import email.utils
 import hashlib
 import html
 import http.server
 import json
-import math
 import re
 import socket
 import threading
@@ -20,13 +18,15 @@ import time
 import urllib.parse
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from maskmill.mirrors import wikimedia
+from maskmill.mirrors.client import MirrorClient
+from maskmill.mirrors.dumps import Dump
 from servers.serving import QuietServer, served
 
 Handler = http.server.BaseHTTPRequestHandler
 # Told what a GET would be answered with; answers itself and returns True, or returns False.
 Fault = Callable[[Handler, bytes, dict[str, str]], bool]
 
-LONG_AGO = 1_772_400_000.0  # 2026-03-01: when files of a mirror were last changed
 # The parts of enwiki of March 2026, by the pages in them; their names differ only in date and kind.
 ENWIKI_PARTS = ("1.xml-p1p41242", "2.xml-p41243p151573", "3.xml-p151574p311329", "11.xml-p311330p7054859")
 ENWIKI_RANGES = ("p10p1147431", "p1147435p20110389", "p20110420p21500133")
@@ -34,19 +34,10 @@ ENWIKI_RANGES = ("p10p1147431", "p1147435p20110389", "p20110420p21500133")
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """What a client asked for.
+    """What a client asked for: a path, without a slash at the beginning; headers as they were sent."""
 
-    Attributes:
-      method: GET or HEAD.
-      path: without a slash at the beginning.
-      headers: as they were sent.
-      status: of the answer; None where a fault answered.
-    """
-
-    method: str
     path: str
     headers: Mapping[str, str]
-    status: int | None
 
     @property
     def part(self) -> str:
@@ -60,13 +51,11 @@ class Mirror:
     Attributes:
       url: where it is.
       files: content by path, without a slash at the beginning.
-      modified: when a file was last changed, in seconds since 1970; LONG_AGO where it is not here.
       requests: those that came, in their order.
       takes_ranges: whether parts of files can be asked for.
-      etags: strong, weak, or none.
       style: of the pages that list a folder: nginx, apache.
       pace: seconds between two blocks of 8 KiB.
-      always: a fault that each GET meets first.
+      always: a fault that each request meets first.
       early: how many requests came while `throttle` wanted none.
       most_at_once: how many files of dumps were sent at the same time, at most.
     """
@@ -74,10 +63,8 @@ class Mirror:
     def __init__(self, url: str) -> None:
         self.url = url
         self.files: dict[str, bytes] = {}
-        self.modified: dict[str, float] = {}
         self.requests: list[Request] = []
         self.takes_ranges = True
-        self.etags = "strong"
         self.style = "nginx"
         self.pace = 0.0
         self.most_at_once = self._sending = 0
@@ -87,7 +74,7 @@ class Mirror:
         self._lock = threading.Lock()
 
     def fail(self, name: str, *faults: Fault) -> None:
-        """The next GET requests of a file, by its base name, meet these faults, one each."""
+        """The next requests of a file, by its base name, meet these faults, one each."""
         self._faults[name].extend(faults)
 
     def clear(self) -> None:
@@ -101,8 +88,8 @@ class Mirror:
             return waiting.popleft() if waiting else None
 
     def asked(self, name: str) -> list[Request]:
-        """The GET requests of a file, by its base name."""
-        return [r for r in self.requests if r.method == "GET" and r.path.rsplit("/", 1)[-1] == name]
+        """The requests of a file, by its base name."""
+        return [request for request in self.requests if request.path.rsplit("/", 1)[-1] == name]
 
     @contextlib.contextmanager
     def sending(self, path: str) -> Iterator[None]:
@@ -117,28 +104,21 @@ class Mirror:
             with self._lock:
                 self._sending -= counts
 
-    def throttle(self, seconds: float, status: int = 429, *, as_date: bool = False) -> Fault:
-        """Wants to be left alone for so long; requests that come earlier count, and are refused again."""
+    def throttle(self, seconds: int) -> Fault:
+        """Wants to be left alone for so long; requests that come earlier count."""
         until = 0.0
 
         def fault(handler: Handler, content: bytes, headers: dict[str, str]) -> bool:
             nonlocal until
-            now = time.time()
-            self.early += now < until
-            # A date has whole seconds: rounded up, so that nobody may come before.
-            until = float(int(now + seconds) + 1) if as_date else now + seconds
-            wait = email.utils.formatdate(until, usegmt=True) if as_date else f"{math.ceil(seconds)}"
-            _send(handler, status, b"", {"Retry-After": wait, "Content-Length": "0"})
-            return True
+            self.early += time.time() < until
+            until = time.time() + seconds
+            return status(429, Retry_After=str(seconds))(handler, content, headers)
 
         return fault
 
-    def publish(self, folder: str, contents: Mapping[str, bytes], modified: float = LONG_AGO) -> None:
+    def publish(self, folder: str, contents: Mapping[str, bytes]) -> None:
         """Puts files into a folder."""
-        for name, content in contents.items():
-            path = f"{folder}/{name}".lstrip("/")
-            self.files[path] = content
-            self.modified[path] = modified
+        self.files |= {f"{folder}/{name}": content for name, content in contents.items()}
 
     def publish_classic(
         self,
@@ -285,16 +265,6 @@ def wrong_part(handler: Handler, content: bytes, headers: dict[str, str]) -> boo
     return True
 
 
-def then(do: Callable[[], object], fault: Fault) -> Fault:
-    """Meets a fault, and does something behind it: replaces a file, say."""
-
-    def both(handler: Handler, content: bytes, headers: dict[str, str]) -> bool:
-        do()
-        return fault(handler, content, headers)
-
-    return both
-
-
 @contextlib.contextmanager
 def serve() -> Iterator[Mirror]:
     """Runs a mirror on loopback."""
@@ -303,52 +273,29 @@ def serve() -> Iterator[Mirror]:
         protocol_version = "HTTP/1.1"
         disable_nagle_algorithm = True  # a body would wait for the client's word that it has the headers
 
-        def do_HEAD(self) -> None:
-            self.do_GET()
-
         def do_GET(self) -> None:
             path = urllib.parse.unquote(urllib.parse.urlsplit(self.path).path).lstrip("/")
+            mirror.requests.append(Request(path, dict(self.headers)))
             content = mirror.files.get(path)
             if content is None and (path.endswith("/") or not path):
                 content = mirror.page_of(path)
             if content is None:
-                self._note(path, 404)
                 self.send_error(404)
                 return
-            headers = self._headers(path, content)
+            headers: dict[str, str] = {}
             content = self._part(content, headers)
-            code = _status_of(headers)
             headers.setdefault("Content-Length", str(len(content)))
-            fault = mirror.fault(path) if self.command == "GET" else None
-            if self.command == "GET" and mirror.always is not None and mirror.always(self, content, headers):
-                self._note(path, None)
+            fault = mirror.fault(path)
+            if mirror.always is not None and mirror.always(self, content, headers):
                 return
-            self._note(path, code if fault is None else None)
             with mirror.sending(path):
                 if fault is None or not fault(self, content, headers):
-                    _send(self, code, content if self.command == "GET" else b"", headers, mirror.pace)
-
-        def _headers(self, path: str, content: bytes) -> dict[str, str]:
-            modified = mirror.modified.get(path, LONG_AGO)
-            headers = {"Last-Modified": email.utils.formatdate(modified, usegmt=True)}
-            if mirror.etags != "none" and path in mirror.files:
-                weak = "W/" if mirror.etags == "weak" else ""
-                # As nginx does it: of time and size, whatever the content.
-                headers["ETag"] = f'{weak}"{int(modified):x}-{len(content):x}"'
-            return headers
+                    _send(self, _status_of(headers), content, headers, mirror.pace)
 
         def _part(self, content: bytes, headers: dict[str, str]) -> bytes:
-            """The part that was asked for: the whole where a condition on it is not met."""
+            """The part that was asked for."""
             asked = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
             if asked is None or not mirror.takes_ranges:
-                return content
-            condition = self.headers.get("If-Range")
-            tag = headers.get("ETag", "")
-            # A weak tag never meets the condition (RFC 9110, section 13.1.5).
-            if condition is not None and condition not in (
-                tag if not tag.startswith("W/") else "",
-                headers["Last-Modified"],
-            ):
                 return content
             first, last = int(asked[1]), min(int(asked[2] or len(content)), len(content) - 1)
             if first >= len(content):
@@ -356,9 +303,6 @@ def serve() -> Iterator[Mirror]:
                 return b""
             headers["Content-Range"] = f"bytes {first}-{last}/{len(content)}"
             return content[first : last + 1]
-
-        def _note(self, path: str, code: int | None) -> None:
-            mirror.requests.append(Request(self.command, path, dict(self.headers), code))
 
         def log_message(self, *_: object) -> None:
             pass
@@ -385,3 +329,31 @@ def _send(handler: Handler, code: int, content: bytes, headers: Mapping[str, str
     for start in range(0, len(content), block):
         handler.wfile.write(content[start : start + block])
         time.sleep(pace)
+
+
+class Looks:
+    """What is found on a mirror.
+
+    Attributes:
+      dumps: newest first.
+      said: the lines about those that do not count.
+    """
+
+    def __init__(self, source: str, client: MirrorClient, layout: str = "auto", wiki: str | None = "enwiki") -> None:
+        self.said: list[str] = []
+        self.dumps = list(wikimedia.find_dumps(source, wiki=wiki, layout=layout, client=client, say=self.said.append))
+
+    @property
+    def dates(self) -> list[str]:
+        """The dates of the dumps."""
+        return [dump.date for dump in self.dumps]
+
+    @property
+    def names(self) -> list[list[str]]:
+        """The names of the dumps' files."""
+        return [[file.name for file in dump.files] for dump in self.dumps]
+
+    @property
+    def newest(self) -> Dump:
+        """The newest dump; there must be one."""
+        return self.dumps[0]

@@ -1,22 +1,27 @@
 """Which dumps a mirror has, in both of Wikimedia's layouts: only complete ones, newest first, each page once."""
 
 import bz2
+import errno
 import json
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from servers import mirror_server
-from servers.mirror_looks import Looks
-from servers.mirror_server import Mirror, classic_files, content_files, sha256_sums
+from servers.mirror_server import Looks, Mirror, classic_files, content_files
 
-from maskmill.errors import RunFailedError, UnusableInputError
-from maskmill.mirrors import newest
+from maskmill.errors import UnusableInputError
+from maskmill.mirrors import wikimedia
 from maskmill.mirrors.client import MirrorClient
+from maskmill.mirrors.dumps import choose_pages_files
+from maskmill.storage import files
 
-pytest_plugins = ("servers.mirror_fixtures",)
+pytest_plugins = ("servers.mirror_fixtures", "release_runs.fixtures")
 
 PAGES = [bz2.compress(f"<mediawiki>{part}</mediawiki>".encode()) for part in range(3)]
 OLDER, NEWER = "2026-02-01", "2026-03-01"
@@ -41,8 +46,10 @@ def publish(mirror: Mirror, layout: str, date: str, files: Files | None = None, 
     return mirror.publish_classic("enwiki", date, files or classic_files("enwiki", date, PAGES), **how)
 
 
-def test_the_newest_complete_dump_comes_first(mirror: Mirror, client: MirrorClient) -> None:
+@pytest.mark.parametrize("style", ["nginx", "apache"])
+def test_the_newest_complete_dump_comes_first(mirror: Mirror, client: MirrorClient, style: str) -> None:
     """Files are in the order of their pages and have the date of their folder, whatever ranges of pages look like."""
+    mirror.style = style
     for date in (OLDER, NEWER):
         publish(mirror, "classic", date)
         publish(mirror, "content", date)
@@ -56,14 +63,9 @@ def test_the_newest_complete_dump_comes_first(mirror: Mirror, client: MirrorClie
         assert [file.url for file in found.newest.files] == [f"{mirror.url}/{folder}/{name}" for name in names]
         assert [file.size for file in found.newest.files] == sizes
         assert all(sorted(file.sums) == algorithms for file in found.newest.files)
+    assert {request.headers["User-Agent"] for request in mirror.requests} == {"maskmill/1.2.3 (data@example.org)"}
     both = [("content", NEWER), ("classic", NEWER), ("content", OLDER), ("classic", OLDER)]
     assert [(dump.layout, dump.date) for dump in Looks(mirror.url, client).dumps] == both
-
-
-def test_each_request_says_who_asks(mirror: Mirror, client: MirrorClient) -> None:
-    publish(mirror, "classic", NEWER)
-    assert Looks(mirror.url, client).dates == [NEWER]
-    assert {request.headers["User-Agent"] for request in mirror.requests} == {"maskmill/1.2.3 (data@example.org)"}
 
 
 @pytest.mark.parametrize("contact", [None, "", "a@b\r\nX-Evil: 1", "Jānis <data@example.org>"])
@@ -161,7 +163,7 @@ NOT_COMPLETE: list[tuple[str, Callable[[Files], Files] | None, dict[str, Any], C
     ("content", with_file("dewiki-2026-03-01-p92p93.xml.bz2"), {}, None, "is not of enwiki"),
     ("content", of_names(*[f"enwiki-2026-03-01-{p}.xml.bz2" for p in ("p1p100", "p201p9000")]), {}, None, "is missing"),
     ("content", of_names("enwiki-2026-03-01-p900p1000.xml.bz2"), {}, None, "pages 1 to 899 is missing"),
-    ("content", of_names(*[f"enwiki-2026-03-01-{p}.xml" for p in ("p1p100", "p90p200")]), {}, None, "pages in common"),
+    ("content", of_names(*[f"enwiki-2026-03-01-{p}.xml.bz2" for p in ("p1p9", "p9p20")]), {}, None, "pages in common"),
     ("content", None, {"success": False}, None, "_SUCCESS is not there yet"),
     ("content", None, {}, rewritten("SHA256SUMS", to(None)), "SHA256SUMS is not there yet"),
     # The list is cut off after its first line, so no gap shows between the parts that it lists.
@@ -230,25 +232,54 @@ def test_a_small_wiki_has_one_file(mirror: Mirror, client: MirrorClient) -> None
     assert found.names == [["lvwiki-20260301-pages-articles-multistream.xml.bz2"]]
 
 
+def test_files_that_are_there_twice_or_packed_otherwise_are_not_taken(mirror: Mirror, client: MirrorClient) -> None:
+    """The whole beside its parts, as the job that joins them lists it; histories and stubs in the list of sums."""
+    folder, sums = publish(mirror, "classic", NEWER), b""
+    for name in ("multistream.xml.bz2", "multistream-index.txt.bz2", "multistream.xml.7z"):
+        sums += b"0" * 40 + f"  enwiki-20260301-pages-articles-{name}\n".encode()
+    mirror.files[f"{folder}/{SUMS}"] += sums + b"0" * 40 + b"  enwiki-20260301-stub-articles.xml.gz\n"
+    assert Looks(mirror.url, client).names == [PARTS]
+
+
+@given(st.permutations(["1.xml-p1p41242", "2.xml-p41243p151573", "10.xml-p4045403p5399366", "11.xml-p6899367p7054859"]))
+def test_parts_are_in_the_order_of_their_pages(parts: list[str]) -> None:
+    """Names sort 10 before 2, and p10 before p9."""
+    start = "enwiki-20260301-pages-articles-multistream"
+    listed = [f"{start}{part}.bz2" for part in parts] + [f"{start}-index{parts[0].replace('.xml', '.txt')}.bz2"]
+    chosen = choose_pages_files([*listed, f"{start}.xml.bz2"])
+    assert [name.partition("multistream")[2].partition(".")[0] for name in chosen[:4]] == ["1", "2", "10", "11"]
+    assert chosen[4:] == listed[4:]
+
+
 def test_a_mirror_may_lie_in_a_folder_of_its_server(mirror: Mirror, client: MirrorClient) -> None:
     """As mirror.accum.se/mirror/wikimedia.org/dumps/ does: the addresses in dumpstatus.json are Wikimedia's own."""
     publish(mirror, "classic", NEWER)
-    mirror.files = {f"mirror/wikimedia.org/dumps/{path}": content for path, content in mirror.files.items()}
-    dump = Looks(f"{mirror.url}/mirror/wikimedia.org/dumps/", client).newest
-    assert dump.files[0].url.startswith(f"{mirror.url}/mirror/wikimedia.org/dumps/enwiki/20260301/enwiki-")
+    mirror.files = {f"my dumps/of/{path}": content for path, content in mirror.files.items()}
+    dump = Looks(f"{mirror.url}/my%20dumps/of/", client).newest
+    assert dump.files[0].url.startswith(f"{mirror.url}/my%20dumps/of/enwiki/20260301/enwiki-")
 
 
-def test_both_layouts_are_found_in_a_directory(mirror: Mirror, client: MirrorClient, tmp_path: Path) -> None:
+def test_both_layouts_are_found_in_a_directory_and_in_a_bucket(mirror: Mirror, client: MirrorClient, root: str) -> None:
     """As on machines that have Wikimedia's public dumps mounted; the newer dump of either layout comes first."""
     publish(mirror, "classic", NEWER)
     publish(mirror, "content", OLDER)
     for path, content in mirror.files.items():
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_bytes(content)
-    found = Looks(str(tmp_path), client)
+        files.write_bytes(f"{root}/{path}", content)
+    found = Looks(f"{root}/", client)
     assert [(dump.layout, dump.date) for dump in found.dumps] == [("classic", NEWER), ("content", OLDER)]
-    assert all(Path(file.url).is_file() for dump in found.dumps for file in dump.files)
+    assert all(files.exists(file.url) for dump in found.dumps for file in dump.files)
     assert not mirror.requests
+
+
+def test_an_index_that_leads_elsewhere_is_not_followed(mirror: Mirror, client: MirrorClient) -> None:
+    """Neither to another server, nor to another folder, nor to what a query gives."""
+    folder = publish(mirror, "classic", NEWER).rpartition("/")[0]
+    links = ["20260301/", f"/{folder}/20260302/", "20260303/?x=1", "../20260304/", "a/20260305/", "http://["]
+    links.append("http://example.org/enwiki/20260306/")
+    mirror.files[f"{folder}/"] = "".join(f'<a href="{link}">x</a>' for link in links).encode() + b'<a name="here">x</a>'
+    found = Looks(mirror.url, client)
+    assert (found.dates, len(found.said)) == ([NEWER], 1)
+    assert "20260302: this dump does not count" in found.said[0]
 
 
 # ---- which mirror, which wiki
@@ -272,7 +303,7 @@ def test_a_wiki_that_is_no_name_is_refused(mirror: Mirror, client: MirrorClient,
 def test_dumps_are_looked_at_only_when_they_are_asked_for(mirror: Mirror, client: MirrorClient) -> None:
     for date in ("2026-01-01", OLDER, NEWER):
         publish(mirror, "classic", date)
-    found = next(newest.dumps(mirror.url, wiki="enwiki", layout="classic", pattern="*.xml*", client=client), None)
+    found = next(wikimedia.find_dumps(mirror.url, wiki="enwiki", layout="classic", client=client), None)
     assert found is not None
     assert found.date == NEWER
     assert len(mirror.asked(STATUS)) == 1
@@ -295,9 +326,34 @@ def test_a_redirect_is_followed_and_one_without_end_is_not(mirror: Mirror, clien
         Looks(mirror.url, client, "classic")
 
 
-def test_a_mirror_that_is_not_there_is_one_sentence() -> None:
-    with pytest.raises(RunFailedError, match=r"127\.0\.0\.1 does not deliver this file \(Connection refused\)"):
-        Looks("http://127.0.0.1:9/", MirrorClient("data@example.org", "1.2.3", patience=0.1))
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        ("/nowhere", "there are no dumps of enwiki here"),
+        ("nowhere/at/all", "there are no dumps of enwiki here"),
+        ("http://127.0.0.1:9/x", r"127\.0\.0\.1 does not deliver this file \(Connection refused\)"),
+        ("hdfs://host/dumps", r"watch\.source is .*; it must be a directory, gs://"),
+        ("http://", r"watch\.source is .* must be the address of a folder"),
+        ("http://example.org/?x=1", r"watch\.source is .* must be the address of a folder"),
+        ("https:///dumps", r"watch\.source is .* must be the address of a folder"),
+    ],
+)
+def test_a_source_that_is_none_is_one_sentence(source: str, told: str) -> None:
+    with pytest.raises(Exception, match=rf"^[^\n]*{told}[^\n]*\.$") as error:
+        Looks(source, MirrorClient("data@example.org", "1.2.3", patience=0.1))
+    assert type(error.value).__module__ == "maskmill.errors"
+
+
+def test_a_directory_that_may_not_be_read_is_one_sentence(
+    client: MirrorClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: str) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+
+    (tmp_path / "enwiki").mkdir()
+    monkeypatch.setattr(os, "scandir", refuse)  # who may do all, as in a container, is refused nothing
+    with pytest.raises(UnusableInputError, match=f"{tmp_path}/enwiki: this directory cannot be read \\(Permission"):
+        Looks(str(tmp_path), client)
 
 
 def test_a_mirror_that_denies_access_is_one_sentence(mirror: Mirror, client: MirrorClient) -> None:
@@ -306,11 +362,3 @@ def test_a_mirror_that_denies_access_is_one_sentence(mirror: Mirror, client: Mir
     mirror.fail(STATUS, mirror_server.status(403))
     with pytest.raises(UnusableInputError, match=r"access is refused \(403 Forbidden\).*watch\.contact"):
         Looks(mirror.url, client, "classic")
-
-
-def test_a_listing_with_a_part_twice_does_not_count(mirror: Mirror, client: MirrorClient) -> None:
-    files = twice(content_files("enwiki", NEWER, PAGES))
-    mirror.publish("", {**files, "SHA256SUMS": sha256_sums(files)})
-    found = Looks(mirror.url, client, "listing")
-    assert found.dates == []
-    assert f"does not count: {CONTENT_PARTS[1]} has the same checksum as {CONTENT_PARTS[0]}" in found.said[0]
