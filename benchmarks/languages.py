@@ -18,6 +18,7 @@ from benchmarks.measure import describe_machine
 from benchmarks.wikipedias import Dump, all_texts, dumps_by_language
 
 MARKUP = ("[[", "]]", "{{", "}}", "<ref", "|}", "&nbsp;", "()", " ,")
+MANY_CALLS, MANY_ARTICLES = 100, 20  # a language with fewer has no row of its own
 _WIDTH = 118
 _IDENTITIES = Path(transforms.extraction.__file__).parent / "data" / "identities.tsv"
 # What the measured templates mean, by their English names; those of other wikis are in the data file of identities.
@@ -150,22 +151,28 @@ def markup_left(dumps: list[Dump]) -> tuple[dict[str, Markup], int]:
 
 
 def templates_section(languages: dict[str, list[Dump]]) -> str:
-    """The table of lost calls; prints them to standard error."""
-    lines = ["| language | calls | lost |", "|---|---|---|"]
+    """The table of lost calls, languages with few in one row; prints the lost calls to standard error."""
+    rows: dict[str, tuple[int, int]] = {}
+    few: list[tuple[int, int]] = []
     for language, dumps in languages.items():
         names = re.compile(template_names(language), re.IGNORECASE)
         found = [lost_text(dump, names) for dump in dumps]
         calls, lost = sum(one for one, _ in found), [sample for _, some in found for sample in some]
-        if calls:
-            lines.append(f"| {language} | {calls} | {len(lost)} ({100 * len(lost) / calls:.1f} %) |")
+        if calls >= MANY_CALLS:
+            rows[language] = calls, len(lost)
+        elif calls:
+            few.append((calls, len(lost)))
         for sample in lost:
             print(f"lost, {language}: {sample}", file=sys.stderr)
-    return TEMPLATES + "\n".join(lines) + "\n\n"
+    if few:
+        rows[f"{len(few)} others"] = sum(calls for calls, _ in few), sum(lost for _, lost in few)
+    lines = [f"| {name} | {calls} | {lost} ({100 * lost / calls:.1f} %) |" for name, (calls, lost) in rows.items()]
+    return TEMPLATES + "\n".join(["| language | calls | lost |", "|---|---|---|", *lines]) + "\n\n"
 
 
 def markup_section(languages: dict[str, list[Dump]]) -> str:
-    """The table of left-over markup."""
-    rows, names = [], []
+    """The table of left-over markup; of the languages with few articles only those where ours has some."""
+    rows, names, clean = [], [], []
     for language, dumps in languages.items():
         counts, articles = markup_left(dumps)
         if not counts or not counts["maskmill"].characters:
@@ -174,12 +181,16 @@ def markup_section(languages: dict[str, list[Dump]]) -> str:
         cells = [
             f"{count.rate:.0f}" + (f" ({count.failed} failed)" if count.failed else "") for count in counts.values()
         ]
+        if articles < MANY_ARTICLES and cells[names.index("maskmill")] == "0":
+            clean.append(articles)
+            continue
         rows.append(
             f"| {language} | {articles} | {counts['maskmill'].characters / 1e6:.2f} | " + " | ".join(cells) + " |"
         )
     heading = "| language | articles | Mchars | " + " | ".join(names) + " |\n|---|---|---|" + "---|" * len(names)
     markup = ", ".join(f"`{mark}`" for mark in MARKUP).replace("|", "\\|")
-    return MARKUP_LEFT.format(markup=markup) + heading + "\n" + "\n".join(rows) + "\n"
+    others = f"\nThe {len(clean)} other languages, with {sum(clean)} articles, have 0 in maskmill's text.\n"
+    return MARKUP_LEFT.format(markup=markup) + heading + "\n" + "\n".join(rows) + "\n" + others
 
 
 def document(folder: str, source: str) -> str:

@@ -123,8 +123,12 @@ RUNNING = [
     row("direct-workers-negative", f"{EXTRACT} --direct_num_workers -3", "--direct_num_workers must be 1 or more"),
     row("direct-workers-text", f"{EXTRACT} --direct_num_workers two", "--direct_num_workers must be a whole number"),
     row("running-mode-unknown", f"{EXTRACT} --direct_running_mode fast", "--direct_running_mode must be one of"),
-    row("flink-version-unknown", f"{EXTRACT} --flink_version 7.7", "Beam refuses a flag: argument --flink_version"),
-    row("audit-entries-no-json", f"{EXTRACT} --gcs_custom_audit_entries x", "Beam refuses a flag"),
+    row(
+        "flink-version-unknown",
+        f"{EXTRACT} --runner FlinkRunner --flink_version 7.7",
+        "Beam refuses a flag: argument --flink_version",
+    ),
+    row("audit-entries-no-json", f"{EXTRACT} --runner FlinkRunner --gcs_custom_audit_entries x", "Beam refuses a flag"),
 ]
 
 PRINTING = [

@@ -91,7 +91,6 @@ VOCABULARIES = [
     vocabulary("empty", b"", r"\[MASK\] and \[CLS\].* are missing"),
     vocabulary("without-mask", SPECIAL.replace(b"[MASK]\n", b"the\n"), r"\[MASK\] is missing.*line of its own"),
     vocabulary("without-unk-drop-in", SPECIAL.replace(b"[UNK]\n", b"the\n"), r"\[UNK\] is missing", CREATE),
-    vocabulary("of-blank-lines", SPECIAL + b"\n" * 2_100_000 + b"a\n", "only 7 tokens", f"{EXAMPLES} --compat=google"),
     vocabulary("in-latin-1", SPECIAL + "café\n".encode("latin-1"), "line 6: this vocabulary is not UTF-8"),
     vocabulary("in-utf-16", (SPECIAL + b"the\n").decode().encode("utf-16"), "line 1: this vocabulary is not UTF-8"),
     vocabulary("tokenizer-json", json.dumps({"[MASK]": 0, "the": 1}).encode(), "is JSON.*--tokenizer_file"),

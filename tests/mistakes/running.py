@@ -71,7 +71,7 @@ MISTAKES = [
             "STORAGE_EMULATOR_HOST=http://store.invalid http_proxy=http://localhost:1 no_proxy= "
             "maskmill extract --input gs://bucket/x --output out"
         ),
-        r"cannot be reached through the proxy http://localhost:1 \(Connection refused\)",
+        r"cannot be reached through its proxy \(Connection refused\)",
         shell=True,
     ),
     # ---- clusters
