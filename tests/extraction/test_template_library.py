@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_runs.commands import IN_MEMORY, TWO_PROCESSES, digests, leftovers, maskmill
+from command_runs.commands import IN_MEMORY, digests
 from made_up import dump_files
 
 from pipelines.commands import cli
@@ -102,32 +102,6 @@ def test_without_it_nothing_is_collected(folder: Path, tmp_path: Path) -> None:
     templates = {"definitions": 8, "unknown_calls": 62, "kept_arguments": 1, "known_calls": 1}
     assert counts(tmp_path / "text")["templates"] == templates
     assert not (tmp_path / "text" / ".maskmill" / "templates").exists()
-
-
-@pytest.mark.builds
-def test_every_cut_into_units_gives_the_same_bytes(
-    folder: Path, expected: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(units, "_SMALLEST_UNIT", 300)
-    output = tmp_path / "text"
-    assert extract(folder, output, "--expand_templates") == 0
-    assert digests(output, manifests=False) == expected
-    assert counts(output)["templates"] == COUNTS
-    assert len(list((output / ".maskmill" / "templates").glob("*.json"))) > 5
-
-
-@pytest.mark.builds
-def test_two_processes_give_the_same_bytes(expected: dict[str, str], tmp_path: Path) -> None:
-    for i in range(0, len(PAGES), 10):
-        (tmp_path / f"part{i:02}.xml").write_bytes(dump_files.dump(PAGES[i : i + 10]))
-    output = tmp_path / "text"
-    done = maskmill(
-        "extract", f"--input={tmp_path}/part*.xml", f"--output={output}", "--eval_fraction=0", "--expand_templates",
-        "--dump_date=2010-01-02", *TWO_PROCESSES,
-    )  # fmt: skip
-    assert (done.returncode, done.stderr.count("Traceback")) == (0, 0), done.stderr
-    assert digests(output, manifests=False) == expected
-    assert leftovers(output) == []
 
 
 @pytest.mark.builds

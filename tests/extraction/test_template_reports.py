@@ -17,7 +17,6 @@ from transforms.extraction.unknown_templates import (
     read_table,
     table_text,
 )
-from transforms.inputs import units
 
 PAGES = [
     dump_files.page(1, "One", "He calls it {{xen|a word}} or {{xtwo|a|b}} there. It is {{xtwo|c|d}} so."),
@@ -93,14 +92,6 @@ def test_the_report(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
     assert text(output).startswith("He calls it a word or there.")
     counts = json.loads((output / "manifest.json").read_text())["counts"]["templates"]
     assert counts == {"definitions": 1, "unknown_calls": 5, "kept_arguments": 2, "known_calls": 1}
-
-
-@pytest.mark.builds
-def test_every_cut_into_units_gives_the_same_report(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert extract(folder, folder / "one", "--report_templates") == 0
-    monkeypatch.setattr(units, "_SMALLEST_UNIT", 300)
-    assert extract(folder, folder / "many", "--report_templates") == 0
-    assert (folder / "one" / REPORT).read_bytes() == (folder / "many" / REPORT).read_bytes()
 
 
 @pytest.mark.builds

@@ -8,55 +8,13 @@ import zlib
 from pathlib import Path
 
 import pytest
-from made_up.dump_files import CONTAINERS, dump, page
-from made_up.input_files import READING, SMALL, read_units, write_file
+from made_up.dump_files import CONTAINERS
+from made_up.input_files import SMALL, read_units, write_file
 from oracles import dump as oracle_dump
 
 from maskmill.errors import UnusableInputError
 from maskmill.text.file_kinds import container_of
 from transforms.inputs.sources import Source, is_splittable
-from transforms.inputs.units import Unit, read_unit
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (gzip.compress(SMALL[:-40], mtime=0), "the XML is cut off"),
-        (gzip.compress(SMALL, mtime=0)[:-8], "it ends at byte .* in the middle of its gzip data"),
-        (gzip.compress(SMALL, mtime=0) + b"garbage", "something else follows its last member"),
-        (gzip.compress(SMALL, mtime=0)[:-8] + b"\0" * 8, "the gzip data is damaged"),
-        (lzma.compress(SMALL)[:-8], "in the middle of its xz data"),
-        (lzma.compress(SMALL) + b"garbage", "the xz data is damaged"),
-        (lzma.compress(SMALL)[:-60] + b"\0" * 60, "the xz data is damaged"),
-    ],
-)
-def test_what_is_wrong_behind_the_head_of_gz_and_xz_is_unusable(content: bytes, message: str, tmp_path: Path) -> None:
-    path = write_file(tmp_path, content)
-    unit = Unit(
-        path=path, start=0, end=len(content), format="mediawiki", container="gz" if content[:1] == b"\x1f" else "xz"
-    )
-    with pytest.raises(UnusableInputError, match=message) as caught:
-        list(read_unit(unit, READING))
-    assert str(caught.value).startswith(f"{path}: ")
-
-
-def test_one_damaged_block_is_unusable(tmp_path: Path) -> None:
-    xml = dump([page(k, f"Page {k}", "some text " * 20) for k in range(1, 60)])
-    packed = bytearray(CONTAINERS["many streams"](xml))
-    middle = len(packed) // 2
-    packed[middle] ^= 4
-    path = write_file(tmp_path, bytes(packed))
-    failed = []
-    bounds = [*range(0, len(packed), 1000), len(packed)]
-    for start, end in itertools.pairwise(bounds):
-        try:
-            list(read_unit(Unit(path=path, start=start, end=end, format="mediawiki", container="bz2"), READING))
-        except UnusableInputError as error:
-            failed.append((start, end, str(error)))
-    assert failed
-    start, end, message = failed[0]
-    assert start <= middle
-    assert f"{path}: the bzip2 data at byte " in message
 
 
 def test_zeros_may_follow_gzip_and_xz_data(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 import bz2
 import gzip
 import lzma
-import random
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -123,13 +122,3 @@ def test_a_plain_file_whose_last_record_is_cut(tmp_path: Path) -> None:
         [],
         [CutOff(title="a.txt.gz")],
     )
-
-
-def test_an_xz_file_is_refused_by_its_last_bytes(tmp_path: Path) -> None:
-    packed = lzma.compress(random.Random(0).randbytes(100_000).hex().encode())  # its head tells nothing of its end
-    assert plan_units(files.match(write_file(tmp_path, packed + bytes(8))))
-    for size in (len(packed) - 1, len(packed) // 2):
-        with pytest.raises(
-            UnusableInputError, match=r"the file is cut off, or something else follows.*--keep_truncated"
-        ):
-            plan_units(files.match(write_file(tmp_path, packed[:size])))

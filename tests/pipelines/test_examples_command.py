@@ -7,12 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from command_runs.commands import IN_MEMORY, VOCAB, digests
+from command_runs.commands import IN_MEMORY, VOCAB
 from conftest import ROOT
 from oracles.pretraining import digest, read_examples, split_tfrecord
 
 import maskmill
-from maskmill.masking.seeds import shard_seed
 from pipelines.commands import cli
 
 pytestmark = pytest.mark.long
@@ -195,14 +194,6 @@ def examples(input_path: object, output: Path, *flags: str) -> int:
 SMALL = ("--max_seq_length=128", "--dupe_factor=1")
 
 
-def test_each_shard_has_a_seed_of_its_own(texts: Path, tmp_path: Path) -> None:
-    assert examples(f"{texts}/part-*,{texts}/eval.txt", tmp_path / "out", *SMALL) == 0
-    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
-    seeds = [shard_seed(12345, "train", 0), shard_seed(12345, "train", 1), shard_seed(12345, "eval", 0)]
-    assert [s["random_seed"] for s in manifest["shards"]] == seeds
-    assert seeds[0] == 0x5E243F18009E2644  # the first 8 bytes of sha256 of "12345:train:0"
-
-
 @pytest.mark.parametrize("compat", ["mlperf", "google"])
 def test_the_compatible_modes_use_the_seed_itself(compat: str, texts: Path, tmp_path: Path) -> None:
     assert examples(f"{texts}/part-00001*", tmp_path / "out", *SMALL, f"--compat={compat}") == 0
@@ -210,23 +201,3 @@ def test_the_compatible_modes_use_the_seed_itself(compat: str, texts: Path, tmp_
     flags = [f"--input_file={texts}/part-00001-of-00500", f"--output_file={single}", f"--vocab_file={VOCAB}"]
     assert cli.main(["create-pretraining-data", *flags, *SMALL, f"--compat={compat}"]) == 0
     assert (tmp_path / "out" / "part-00001-of-00500.tfrecord").read_bytes() == single.read_bytes()
-
-
-@pytest.mark.builds
-def test_packed_shards_hold_the_same_records(texts: Path, tmp_path: Path) -> None:
-    assert examples(f"{texts}/part-00001*", tmp_path / "plain", *SMALL) == 0
-    assert examples(f"{texts}/part-00001*", tmp_path / "packed", *SMALL, "--packed") == 0
-    packed = tmp_path / "packed" / "part-00001-of-00500.tfrecord.gz"
-    plain = tmp_path / "plain" / "part-00001-of-00500.tfrecord"
-    assert gzip.decompress(packed.read_bytes()) == plain.read_bytes()
-
-
-@pytest.mark.builds
-def test_a_directory_of_extract_can_be_the_input(texts: Path, tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("One sentence here. And a second one.\n\nAnother document. It goes on.\n")
-    extract = ["extract", f"--input={tmp_path}/a.txt", f"--output={tmp_path}/text", "--eval_fraction=0", *IN_MEMORY]
-    assert cli.main(extract) == 0
-    assert examples(tmp_path / "text", tmp_path / "out", *SMALL) == 0
-    assert set(digests(tmp_path / "out")) == {
-        "manifest.json", "part-00000-of-00001.tfrecord", "part-00000-of-00001.tfrecord.idx", "vocab.txt",
-    }  # fmt: skip

@@ -106,14 +106,6 @@ def test_every_container_gives_the_same_bytes(
     assert digests(output, manifests=False) == expected
 
 
-@pytest.mark.builds
-def test_a_dump_without_its_index_gives_the_same_bytes(expected: dict[str, str], tmp_path: Path) -> None:
-    (tmp_path / "no-index.xml.bz2").write_bytes(DUMP.read_bytes())
-    output = tmp_path / "text"
-    assert extract(tmp_path / "no-index.xml.bz2", output, "--num_eval_articles=7", "--shard_size_mb=0.5") == 0
-    assert digests(output, manifests=False) == expected
-
-
 def test_two_processes_give_the_same_bytes(expected: dict[str, str], tmp_path: Path) -> None:
     output = tmp_path / "text"
     done = maskmill(
@@ -143,26 +135,6 @@ def test_eval_articles_are_not_in_the_training_text(tmp_path: Path) -> None:
 
 
 @pytest.mark.builds
-def test_the_eval_text_is_cut_into_shards_too(tmp_path: Path) -> None:
-    output = tmp_path / "text"
-    assert extract(DUMP, output, "--num_eval_articles=20", "--shard_size_mb=0.2") == 0
-    shards = sorted(p.name for p in output.glob("eval-*"))
-    assert shards[0].endswith(f"-of-{len(shards):05d}.txt")
-    assert len(shards) > 1
-    assert not (output / "eval.txt").exists()
-    assert len((output / "eval.md5").read_text().split()) == 20
-
-
-@pytest.mark.builds
-def test_a_trial_takes_the_first_documents(tmp_path: Path) -> None:
-    assert extract(DUMP, tmp_path / "trial", "--max_documents=5", "--eval_fraction=0") == 0
-    assert extract(DUMP, tmp_path / "all", "--eval_fraction=0") == 0
-    trial = (tmp_path / "trial" / "part-00000-of-00001").read_bytes()
-    assert trial.count(b"\n\n") == 5
-    assert (tmp_path / "all" / "part-00000-of-00001").read_bytes().startswith(trial)
-
-
-@pytest.mark.builds
 def test_a_trial_takes_the_first_documents_of_several_inputs(tmp_path: Path) -> None:
     text = tmp_path / "a.txt"
     text.write_text("The first of two.\n\nThe second of two.\n")
@@ -175,12 +147,6 @@ def test_a_trial_takes_the_first_documents_of_several_inputs(tmp_path: Path) -> 
     assert (counts["extract"]["over_max_documents"], counts["train"]["documents"]) == (2, 3)
     assert extract(f"{text},{DUMP}", tmp_path / "unique", "--drop_duplicates", *flags) == 0
     assert (tmp_path / "unique" / "part-00000-of-00001").read_text() == trial
-
-
-@pytest.mark.builds
-def test_kept_titles_are_the_first_sentences(tmp_path: Path) -> None:
-    assert extract(DUMP, tmp_path / "text", "--max_documents=1", "--eval_fraction=0", "--keep_titles") == 0
-    assert (tmp_path / "text" / "part-00000-of-00001").read_bytes().startswith(b"Anarchism\n")
 
 
 # ---- other corpora
@@ -197,15 +163,6 @@ SENTENCES = "One sentence here.\nAnd a second one.\n\nAnother document.\n\n"
 def test_plain_text_is_cut_into_documents_at_blank_lines(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("One sentence here. And a second one.\n\n\nAnother document.\n")
     assert extract(tmp_path / "a.txt", tmp_path / "text", "--eval_fraction=0") == 0
-    assert text_of(tmp_path / "text") == SENTENCES
-
-
-@pytest.mark.builds
-def test_each_plain_text_file_can_be_a_document(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("One sentence here.\n\nAnd a second one.")
-    (tmp_path / "b.txt").write_text("Another document.\n")
-    flags = ("--eval_fraction=0", "--text_documents=file", "--input_format=text")
-    assert extract(tmp_path / "?.txt", tmp_path / "text", *flags) == 0
     assert text_of(tmp_path / "text") == SENTENCES
 
 
@@ -241,16 +198,6 @@ def test_empty_files_alone_are_refused(tmp_path: Path, capsys: pytest.CaptureFix
         (tmp_path / name).touch()
     assert extract(tmp_path / "?.txt", tmp_path / "text") == 2
     assert "0.txt: this input is empty, and so are all others." in capsys.readouterr().err
-
-
-def test_a_column_of_parquet_is_extracted(tmp_path: Path) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    table = pa.table({"body": ["One sentence here. And a second one.", "Another document."]})
-    pq.write_table(table, tmp_path / "a.parquet")
-    assert extract(tmp_path / "a.parquet", tmp_path / "text", "--eval_fraction=0", "--text_column=body") == 0
-    assert text_of(tmp_path / "text") == SENTENCES
 
 
 @pytest.mark.builds

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_runs.commands import IN_MEMORY, TWO_PROCESSES, digests, leftovers, maskmill
+from command_runs.commands import IN_MEMORY
 from command_runs.extract_runs import read_manifest
 from made_up import dump_files
 from made_up.languages import articles, dump_of
@@ -62,21 +62,6 @@ def test_a_dump_is_split_by_its_language(language: str, tmp_path: Path, capsys: 
     assert warnings == []
 
 
-@pytest.mark.builds
-@pytest.mark.parametrize("language", ["zh", "ja", "hi", "hy", "am"])
-@pytest.mark.parametrize("suffix", ["txt", "jsonl"])
-def test_another_input_is_split_by_its_script(
-    language: str, suffix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    paragraph, count = PARAGRAPHS[language]
-    path = tmp_path / f"book.{suffix}"
-    path.write_text(paragraph if suffix == "txt" else json.dumps({"text": paragraph}))
-    printed, warnings = run(capsys, path, tmp_path / "out")
-    assert len(text_of(tmp_path / "out").split("\n")) == count + 2
-    assert "(by the text's beginning)" in printed
-    assert warnings == []
-
-
 @pytest.fixture(scope="module")
 def ukrainian(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("uk")
@@ -122,24 +107,6 @@ def test_trained_parameters_serve_other_builds(
     assert "the data behind language" in capsys.readouterr().err
 
 
-@pytest.mark.builds
-def test_workers_and_containers_change_no_byte(
-    ukrainian: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run(capsys, ukrainian / "dump.xml", tmp_path / "one")
-    done = maskmill(
-        "extract",
-        f"--input={ukrainian}/dump.xml.bz2",
-        f"--output={tmp_path}/two",
-        "--num_eval_articles=0",
-        *TWO_PROCESSES,
-    )
-    assert done.returncode == 0, done.stderr
-    assert leftovers(tmp_path / "two") == []
-    assert digests(tmp_path / "one", manifests=False) == digests(tmp_path / "two", manifests=False)
-    assert read_manifest(tmp_path / "one")["decided"] == read_manifest(tmp_path / "two")["decided"]
-
-
 def test_little_text_is_said_to_be_too_little(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "dump.xml"
     path.write_bytes(dump_of("hu", articles("hu", 2)))
@@ -166,15 +133,6 @@ def test_a_wrong_language_makes_a_warning(
     _, warnings = run(capsys, path, tmp_path / "out", f"--language={flag}")
     assert any(warning in line for line in warnings), warnings
     assert sentences(tmp_path / "out")["doubts"][-1] == "other_script"
-
-
-@pytest.mark.builds
-def test_long_lines_make_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "dump.xml"
-    path.write_bytes(dump_of("zh", [dump_files.page(1, "A", "河流入海，它很长，" * 100)]))
-    _, (warning,) = run(capsys, path, tmp_path / "out")
-    assert "half of the lines of the text that was split as Chinese have 900 characters or more" in warning
-    assert warning.endswith("give --language the code of the text's language, or a folder of Punkt parameters.")
 
 
 WORDS = Path(__file__).parents[1] / "sentences" / "paragraphs.tsv"
@@ -251,37 +209,6 @@ def test_text_in_a_language_is_named_with_how_sure_it_is(tmp_path: Path, capsys:
     assert "% sure), Punkt's Finnish parameters" in printed
     assert warnings == []
     assert sentences(tmp_path / "out")["language"] == "fi"
-
-
-PAGE_KINDS = {
-    "uk": ("{{Неоднозначність}}", "Список річок", "{{Географія-stub}}"),
-    "ja": ("{{Aimai}}", "川の一覧", "{{地理-stub}}"),
-    "zh": ("{{消歧义}}", "河流列表", "{{地理-stub}}"),
-    "de": ("{{Begriffsklärung}}", "Liste der Flüsse", "{{Stub}}"),
-}
-
-
-@pytest.mark.builds
-@pytest.mark.parametrize("language", PAGE_KINDS)
-def test_pages_are_told_apart_by_the_words_of_the_language(
-    language: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    disambiguation, list_title, stub = PAGE_KINDS[language]
-    text = "Abc defg hij klmno. " * 5
-    pages = [
-        dump_files.page(1, "A", text),
-        dump_files.page(2, "B", f"* [[A]]\n* [[C]]\n{disambiguation}"),
-        dump_files.page(3, list_title, text),
-        dump_files.page(4, "D", f"{text}\n\n{stub}"),
-    ]
-    path = tmp_path / "dump.xml"
-    path.write_bytes(dump_of(language, pages))
-    run(capsys, path, tmp_path / "out", "--drop_stubs", "--max_list_share=1")
-    counts = read_manifest(tmp_path / "out")["counts"]["extract"]
-    assert {name: number for name, number in counts.items() if name not in ("read", "documents")} == {
-        "disambiguation_pages": 1, "list_pages": 1, "stub_pages": 1
-    }  # fmt: skip
-    assert counts["documents"] == 1
 
 
 @pytest.mark.builds

@@ -4,7 +4,6 @@ The bounds are five standard deviations, so a right program fails one of these t
 thousand runs; and the seeds are fixed.
 """
 
-import json
 import math
 from pathlib import Path
 from typing import Any
@@ -117,18 +116,3 @@ def test_half_of_the_pairs_that_have_a_choice_are_random(text: Path, tmp_path: P
     # A stretch of one sentence has no next one, so its pair is random: those add to the half.
     labels = examples(text, tmp_path / "out", "--strict_labels", "--dupe_factor=4")["next_sentence_labels"]
     assert 0.5 <= labels.mean() <= 0.6
-
-
-def test_packed_rows_have_little_padding_and_lose_nothing(text: Path, tmp_path: Path) -> None:
-    flags = ("--objective=nsp", "--mask_unit=word", "--dupe_factor=1", "--max_seq_length=512")
-    arguments = [f"--input={text}", f"--vocab_file={VOCAB}", "--format=parquet", "--quiet", *flags]
-    counts = {}
-    for name, pack in (("packed", "--pack"), ("plain", "--nopack")):
-        assert cli.main(["examples", *arguments, f"--output={tmp_path / name}", pack]) == cli.DONE
-        counts[name] = json.loads((tmp_path / name / "manifest.json").read_text())["counts"]["train"]
-    packed, plain = counts["packed"], counts["plain"]
-    places = packed["example_tokens"] + packed["special_tokens"] + packed["padding_tokens"]
-    assert packed["padding_tokens"] / places < 0.02
-    assert packed["unpacked_padding_tokens"] == plain["padding_tokens"] > 0.2 * places
-    assert (packed["sequences"], packed["example_tokens"]) == (plain["examples"], plain["example_tokens"])
-    assert packed["examples"] < 0.8 * plain["examples"]

@@ -1,18 +1,15 @@
 """`extract` with the quality filters: counts, the same bytes in every kind of run, re-runs and bad flags."""
 
 import bz2
-import hashlib
 import random
 import sys
 from pathlib import Path
 
 import pytest
-import yaml
-from command_runs.commands import DUMP, IN_MEMORY, VOCAB, digests
-from command_runs.extract_runs import extract, extract_with_two_processes, read_manifest
+from command_runs.commands import DUMP, digests
+from command_runs.extract_runs import extract, read_manifest
 from made_up import dump_files
 
-from pipelines.commands import cli
 from transforms.inputs import units
 
 pytestmark = pytest.mark.long
@@ -104,15 +101,6 @@ def test_dropped_text_is_gone_and_the_first_duplicate_is_kept(folder: Path, tmp_
 
 
 @pytest.mark.builds
-def test_the_hashes_of_eval_articles_are_of_the_text_that_is_kept(folder: Path, tmp_path: Path) -> None:
-    assert extract(folder, tmp_path / "text", "--num_eval_articles=30", *ALL) == 0
-    held_out = [a for a in (tmp_path / "text" / "eval.txt").read_bytes().split(b"\n\n") if a]
-    assert len(held_out) == 30 == read_manifest(tmp_path / "text")["counts"]["eval"]["documents"]
-    hashes = [hashlib.md5(a).hexdigest() for a in held_out]
-    assert (tmp_path / "text" / "eval.md5").read_text().split() == hashes
-
-
-@pytest.mark.builds
 @pytest.mark.parametrize("unit_bytes", [500, 3000])
 def test_every_cut_into_units_gives_the_same_bytes(
     unit_bytes: int, folder: Path, expected: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -123,31 +111,6 @@ def test_every_cut_into_units_gives_the_same_bytes(
     assert digests(output, manifests=False) == expected
     assert filter_counts(output) == COUNTS
     assert len(list((output / ".maskmill" / "extract").glob("*.json"))) > 5
-
-
-@pytest.mark.builds
-def test_two_processes_give_the_same_bytes(expected: dict[str, str], tmp_path: Path) -> None:
-    # Five files make five units, which the two processes take in any order.
-    output = tmp_path / "text"
-    extract_with_two_processes(PAGES, 14, tmp_path, output, "--num_eval_articles=6", "--shard_size_mb=0.02", *ALL)
-    assert digests(output, manifests=False) == expected
-    assert filter_counts(output) == COUNTS
-
-
-@pytest.mark.builds
-def test_the_file_of_a_build_has_the_same_options(folder: Path, expected: dict[str, str], tmp_path: Path) -> None:
-    flags = ("num_eval_articles=6", "shard_size_mb=0.02", *(f.removeprefix("--") for f in ALL))
-    section = {name: yaml.safe_load(value or "true") for name, _, value in (f.partition("=") for f in flags)}
-    build = {
-        "output": str(tmp_path / "out"),
-        "report": "off",
-        "extract": {"input": f"{folder}/*.xml", **section},
-        "examples": {"vocab_file": str(VOCAB), "dupe_factor": 1},
-    }
-    (tmp_path / "build.yaml").write_text(yaml.safe_dump(build))
-    assert cli.main(["build", str(tmp_path / "build.yaml"), *IN_MEMORY]) == 0
-    assert digests(tmp_path / "out" / "text", manifests=False) == expected
-    assert read_manifest(tmp_path / "out" / "text")["parameters"]["near_duplicate_threshold"] == 0.8
 
 
 @pytest.mark.builds
@@ -176,17 +139,6 @@ def test_a_lost_shard_is_made_again_from_the_old_decisions(
     assert not list((output / ".maskmill").rglob("*.paragraphs"))
     (output / "part-00001-of-00004").unlink()
     monkeypatch.setattr("transforms.shards.duplicate_search.hash_paragraphs", None)
-    assert extract(folder, output, *flags) == 0
-    assert digests(output, manifests=False) == expected
-
-
-@pytest.mark.builds
-def test_lost_decisions_are_made_again(folder: Path, expected: dict[str, str], tmp_path: Path) -> None:
-    output = tmp_path / "text"
-    flags = ("--num_eval_articles=6", "--shard_size_mb=0.02", *ALL)
-    assert extract(folder, output, *flags) == 0
-    for path in (output / ".maskmill" / "duplicates").iterdir():
-        path.unlink()
     assert extract(folder, output, *flags) == 0
     assert digests(output, manifests=False) == expected
 

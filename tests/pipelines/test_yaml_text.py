@@ -83,32 +83,6 @@ def test_a_list_reads_back_as_itself(values: list[object]) -> None:
     assert parse(f"k: {yaml_text.write(tuple(values))}")["k"] == values
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "null",
-        "true",
-        "No",
-        "1",
-        "1.5",
-        "5e-05",
-        "0x1",
-        "2024-05-01",
-        "12:30",
-        "~",
-        "a: b",
-        "- a",
-        "#",
-        "'",
-        "\x85",
-        "😀",
-    ],
-)
-def test_a_text_that_looks_like_something_else_stays_a_text(text: str) -> None:
-    assert parse(f"k: {yaml_text.write(text)}")["k"] == text
-
-
 def test_an_ordinary_name_is_written_plainly() -> None:
     assert [yaml_text.write(text) for text in ("english", "a/b-c.txt", "none")] == ["english", "a/b-c.txt", "none"]
 

@@ -247,6 +247,8 @@ def test_older_hugging_face_names_are_read():
         ("nothing", "there is no such checkpoint"),
         ("file/below", "there is no such checkpoint"),
         ("loop", r"cannot be read \(Too many levels"),
+        ("empty", "there is no checkpoint in this directory"),
+        ("text", "this file is no checkpoint; name a TensorFlow checkpoint's prefix"),
         ("several", "there are several checkpoints in this directory; name one of them"),
         ("model.ckpt-3.data-00000-of-00001", r"model\.ckpt-3\.index is missing, so this TensorFlow checkpoint is not"),
         ("missing.safetensors", "there is no such checkpoint"),
@@ -258,6 +260,8 @@ def test_a_path_that_is_no_checkpoint_is_one_sentence(tmp_path, name, message):
     """The mistakes table has further ones."""
     (tmp_path / "file").write_bytes(b"")
     (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "text").write_text("Anarchism is a political philosophy.\n")
+    (tmp_path / "empty").mkdir()
     (tmp_path / "several").mkdir()
     for one in ("a", "b"):
         safetensors.numpy.save_file({}, tmp_path / f"several/{one}.safetensors")
