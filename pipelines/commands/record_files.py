@@ -47,9 +47,7 @@ def create(options: CreatePretrainingDataOptions) -> None:
     made = counts.by_name
     print(f"  {', '.join(summary.shares(made))}")
     name = inputs[0] if len(inputs) == 1 else f"the {len(inputs)} inputs"
-    warnings = data_warnings.warnings_of_examples(
-        {name: made}, max_seq_length=masking.max_seq_length, do_lower_case=lower
-    )
+    warnings = data_warnings.warnings_of_texts({name: made}, max_seq_length=masking.max_seq_length, do_lower_case=lower)
     data_warnings.warn(_NAME, warnings)
 
 

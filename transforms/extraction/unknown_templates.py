@@ -5,7 +5,7 @@ A user who sees what is missing writes a file of rules (`--template_rules`) in m
 
 import dataclasses
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 REPORT = "unknown_templates.tsv"
 # What is counted of a text's calls (WikitextExtractor.take_template_counts), in the order of the report's columns.
@@ -15,7 +15,6 @@ COUNTS = (
 )  # fmt: skip
 GIVEN_UP = "given_up_modules"  # counted as those are, once a unit of the input
 MOST_LISTED = 50
-MOST_PRINTED = 10
 
 _LONGEST_NAME = 100  # characters
 _LONGEST_CALL = 160
@@ -92,9 +91,3 @@ def table_text(templates: Iterable[UnknownTemplate]) -> str:
         names.remove("gives")
     rows = [[re.sub(r"\s+", " ", str(getattr(template, name))) for name in names] for template in templates]
     return "".join("\t".join(row) + "\n" for row in [["template", *names[1:]], *rows])
-
-
-def read_table(text: str) -> list[Mapping[str, str]]:
-    """The rows of a report, each by the names of its columns."""
-    header, *rows = (line.split("\t") for line in text.splitlines())
-    return [dict(zip(header, row, strict=True)) for row in rows]
