@@ -55,9 +55,9 @@ def open_ranges(
             "there."
         )
     paths.check_scheme(path)
-    from maskmill.storage import remembered, stores
+    from maskmill.storage import stores
 
-    return RemoteRanges(cache, remembered.find_remembered(path) or stores.new_store(path.partition("://")[0]))
+    return RemoteRanges(cache, stores.store_of(path))
 
 
 class RemoteRanges(ByteRanges):

@@ -9,7 +9,7 @@ from apache_beam.io.filesystems import FileSystems
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.storage.files import FileInfo
-from maskmill.storage.stores import ObjectStore, PartedUpload, Stored, missing
+from maskmill.storage.stores import ObjectStore, missing
 
 _MICROSECONDS = 1_000_000
 
@@ -19,13 +19,13 @@ class BeamStore(ObjectStore):
 
     scheme = ""
 
-    def find(self, path: str, *, fresh: bool = False) -> FileInfo | None:
+    def look(self, path: str) -> FileInfo | None:
         with _explained(path):
             found = FileSystems.get_filesystem(path).metadata(path) if FileSystems.exists(path) else None
         return None if found is None else _described(found)
 
-    def get(self, path: str, start: int = 0, end: int | None = None, version: str = "") -> tuple[bytes, str]:
-        if self.find(path) is None:
+    def fetch(self, path: str, start: int = 0, end: int | None = None, version: str = "") -> tuple[bytes, str]:
+        if self.look(path) is None:
             missing(path)
         with _explained(path), FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as file:
             file.seek(start)
@@ -40,39 +40,34 @@ class BeamStore(ObjectStore):
         folders = {f"{prefix}{name.partition('/')[0]}/" for _, name in below if "/" in name}
         yield (found, []) if deep else ([file for file, name in below if "/" not in name], sorted(folders))
 
-    def put(self, path: str, content: bytes | bytearray, expected: str | None = None) -> Stored:
+    def write(self, path: str, content: bytes, expected: str | None = None) -> FileInfo:
         if expected is not None:
             _incomparable(path)
-        return self.begin(path).finish(bytes(content))
+        return self.send(path, iter([content]))
 
-    def begin(self, path: str) -> PartedUpload:
+    def send(self, path: str, parts: Iterator[bytes]) -> FileInfo:
+        size = 0
         with _explained(path):
-            return _Writing(path, FileSystems.create(path, compression_type=CompressionTypes.UNCOMPRESSED))
+            file = FileSystems.create(path, compression_type=CompressionTypes.UNCOMPRESSED)
+            try:
+                for part in parts:
+                    file.write(part)
+                    size += len(part)
+            except BaseException:
+                # Closing makes the file visible, and the garbage collector would close the writer.
+                file.close = lambda: None
+                raise
+            file.close()
+        return FileInfo(path=path, size=size)
 
-    def delete_one(self, path: str, version: str | None = None) -> None:
+    def remove(self, path: str, version: str | None = None) -> None:
         if version is not None:
             _incomparable(path)
         with _explained(path):
             FileSystems.delete([path])
 
-
-class _Writing(PartedUpload):
-    def __init__(self, path: str, raw: Any) -> None:
-        self._path, self._raw = path, raw
-
-    def send(self, part: bytes) -> None:
-        with _explained(self._path):
-            self._raw.write(part)
-
-    def finish(self, part: bytes) -> Stored:
-        self.send(part)
-        with _explained(self._path):
-            self._raw.close()
-        return Stored()
-
-    def abandon(self) -> None:
-        # Closing makes the file visible, and the garbage collector would close the writer.
-        self._raw.close = lambda: None
+    def ask_for_bucket(self, name: str, bucket: str) -> None:
+        """Ask nothing: the use itself will tell."""
 
 
 def _described(metadata: Any) -> FileInfo:

@@ -10,8 +10,8 @@ import contextlib
 import http
 import os
 import threading
-import types
-from collections.abc import Callable, Iterator, Sequence
+import urllib.parse
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import google.auth
@@ -19,7 +19,6 @@ import google_crc32c
 import requests.adapters
 import requests.exceptions
 from google.api_core import exceptions
-from google.api_core.retry import Retry
 from google.auth import exceptions as account_exceptions
 from google.auth.credentials import AnonymousCredentials
 from google.auth.transport.requests import AuthorizedSession
@@ -28,20 +27,11 @@ from google.cloud.storage.exceptions import DataCorruption, InvalidResponse
 from google.cloud.storage.retry import DEFAULT_RETRY
 
 from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
-from maskmill.storage import files
+from maskmill.storage import files, stores
 from maskmill.storage.files import ChangedError, FileInfo
 from maskmill.storage.network import plain
 from maskmill.storage.read_ahead import RangeFile
-from maskmill.storage.stores import (
-    UPLOAD_BYTES,
-    ObjectStore,
-    PartedUpload,
-    Stored,
-    denied,
-    failing,
-    microseconds,
-    missing,
-)
+from maskmill.storage.stores import ObjectStore, denied, failing, microseconds, missing
 
 T = TypeVar("T")
 
@@ -76,12 +66,12 @@ class CloudStore(ObjectStore):
         # Google's library asks in the background what bucket it is, for traces that nobody collects.
         os.environ.setdefault("DISABLE_GCS_PYTHON_CLIENT_OTEL_BUCKET_METADATA", "true")
         self._credentials: Any = _new(AnonymousCredentials)
-        self._clients: dict[tuple[int, bool], storage.Client] = {}
+        self._clients: dict[tuple[int, bool], tuple[storage.Client, requests.Session]] = {}
         self._looking = threading.Lock()
         self._retry = DEFAULT_RETRY.with_delay(initial=0.1, maximum=15).with_timeout(_PATIENCE)
 
-    def _client(self) -> storage.Client:
-        """Return this process's client; a fork must not use its parent's connections."""
+    def _client(self) -> tuple[storage.Client, requests.Session]:
+        """Return this process's client and its session; a fork must not use its parent's connections."""
         key = os.getpid(), self._is_anonymous
         if key not in self._clients:
             session = _new(AuthorizedSession, self._credentials)
@@ -92,16 +82,16 @@ class CloudStore(ObjectStore):
             # requests would look for proxies, certificates and ~/.netrc at each request, which takes a quarter of it.
             settings = session.merge_environment_settings(client.api_endpoint, {}, None, None, None)
             session.proxies, session.verify, session.trust_env = settings["proxies"], settings["verify"], False
-            self._clients[key] = client
+            self._clients[key] = client, session
         return self._clients[key]
 
     @property
     def _is_anonymous(self) -> bool:
         return isinstance(self._credentials, AnonymousCredentials)
 
-    def _blob(self, path: str) -> storage.Blob:
+    def _blob(self, path: str, chunk_size: int | None = None) -> storage.Blob:
         bucket, name = self.split(path)
-        return self._client().bucket(bucket).blob(name)
+        return self._client()[0].bucket(bucket).blob(name, chunk_size=chunk_size)
 
     def _ask(self, path: str, call: Callable[[], T]) -> T:
         """Return what a call of the library gives; look for an account where access without is refused."""
@@ -153,93 +143,76 @@ class CloudStore(ObjectStore):
 
     def ask_for_bucket(self, name: str, bucket: str) -> None:
         """Ask for one object of the bucket."""
-        endpoint = os.environ.get("STORAGE_EMULATOR_HOST", "")
-        if endpoint and not endpoint.startswith(("http://", "https://")):
-            raise UnusableInputError(
-                f"{name}: {endpoint!r} is no address of a storage service; STORAGE_EMULATOR_HOST should be like "
-                "http://localhost:9000."
-            )
         quick = self._retry.with_timeout(_FIRST_PATIENCE)
+
+        def ask() -> object:
+            client, _ = self._client()
+            return list(client.list_blobs(bucket, fields="items(name)", max_results=1, retry=quick, timeout=_TIMEOUT))
+
         try:
-            self._ask(name, lambda: list(self._listed(bucket, "", "items(name)", quick, max_results=1)))
+            self._ask(name, ask)
         except RunFailedError as error:
-            cause = getattr(error.__cause__, "cause", error.__cause__) or error
-            if isinstance(cause, requests.exceptions.ConnectionError):
-                via = " through its proxy" if isinstance(cause, requests.exceptions.ProxyError) else ""
-                raise UnusableInputError(
-                    f"{name}: {self._client().api_endpoint} cannot be reached{via} ({_reason(cause)}); check the "
-                    "network."
-                ) from error
+            endpoint, why = self._client()[0].api_endpoint, _reason(error.__cause__ or error)
             raise RunFailedError(
-                f"{name}: Cloud Storage does not answer as it should ({_reason(cause)}); run the same command again "
-                "later."
+                f"{name}: {endpoint} does not answer as it should ({why}); check the network and "
+                "STORAGE_EMULATOR_HOST, or run the same command again later."
             ) from error
 
-    def _listed(self, bucket: str, prefix: str, fields: str, retry: Retry, **options: Any) -> Any:
-        return self._client().list_blobs(bucket, prefix=prefix, fields=fields, retry=retry, timeout=_TIMEOUT, **options)
-
-    def find(self, path: str, *, fresh: bool = False) -> FileInfo | None:
+    def look(self, path: str) -> FileInfo | None:
         bucket, name = self.split(path)
-
-        def ask() -> storage.Blob | None:
-            return self._client().bucket(bucket).get_blob(name, retry=self._retry, timeout=_TIMEOUT)
-
-        blob = self._ask(path, ask)
+        blob = self._ask(
+            path, lambda: self._client()[0].bucket(bucket).get_blob(name, retry=self._retry, timeout=_TIMEOUT)
+        )
         return None if blob is None else _described(path, blob)
 
-    def get(self, path: str, start: int = 0, end: int | None = None, version: str = "") -> tuple[bytes, str]:
+    def fetch(self, path: str, start: int = 0, end: int | None = None, version: str = "") -> tuple[bytes, str]:
+        """Return bytes of an object; the library's own download takes longer than the request."""
         if end is not None and end <= start:
             return b"", version
-        is_whole = start == 0 and end is None
+        bucket, name = self.split(path)
+        query = "alt=media" + (f"&ifGenerationMatch={version}" if version else "")
+        place = f"/download/storage/v1/b/{bucket}/o/{urllib.parse.quote(name, safe='')}?{query}"
+        headers = {"Accept-Encoding": "gzip"}  # objects come as they are stored
+        if (start, end) != (0, None):
+            headers["Range"] = f"bytes={start}-{'' if end is None else end - 1}"
 
-        def ask() -> tuple[bytes, str]:
-            blob, blocks = self._blob(path), list[bytes]()
-            try:
-                blob.download_to_file(
-                    types.SimpleNamespace(write=blocks.append),  # which copies nothing
-                    start=None if is_whole else start,
-                    end=None if end is None else end - 1,
-                    raw_download=True,
-                    checksum="crc32c" if is_whole else None,
-                    if_generation_match=int(version) if version else None,
-                    single_shot_download=True,
-                    retry=self._retry,
-                    timeout=_TIMEOUT,
-                )
-            except exceptions.RequestRangeNotSatisfiable:
-                return b"", version
-            return b"".join(blocks), str(blob.generation or "")
+        def ask() -> tuple[bytes, Any]:
+            client, session = self._client()
+            with session.get(f"{client.api_endpoint}{place}", headers=headers, timeout=_TIMEOUT, stream=True) as answer:
+                if not answer.ok:
+                    raise _new(exceptions.from_http_response, answer)
+                return answer.raw.read(decode_content=False), answer.headers
 
         for _ in range(_TRIES):
             try:
-                content, found = self._ask(path, ask)
-            except DataCorruption:
-                continue
+                content, told = self._ask(path, self._retry(ask))
             except ChangedError:
-                if self.find(path) is None:
+                if self.look(path) is None:
                     missing(path)
                 raise
+            except UnusableInputError as error:
+                if isinstance(error.__cause__, exceptions.RequestRangeNotSatisfiable):
+                    return b"", version
+                raise
+            found = told.get("x-goog-generation", "")
             if version and found != version:
                 raise ChangedError(path)
-            if end is None or len(content) == end - start or self._ends_there(path, start, end, len(content)):
+            if _is_right(content, start, end, told) if "Range" in headers else _fits(content, told):
                 return content, found
         raise _damaged(path, f"{_TRIES} times")
-
-    def _ends_there(self, path: str, start: int, end: int, count: int) -> bool:
-        """Return whether an object has just `count` of the bytes [start, end)."""
-        file = self.find(path)
-        return file is not None and count == max(0, min(end, file.size) - start)
 
     def file_over(self, file: FileInfo, read: Callable[[int, int], Any]) -> RangeFile:
         return _CheckedFile(file, read)
 
     def pages(self, prefix: str, *, deep: bool) -> Iterator[tuple[list[FileInfo], list[str]]]:
         bucket, name = self.split(prefix)
-        fields = f"items({_FIELDS}),prefixes,nextPageToken"
         root = f"{self.scheme}{bucket}/"
 
         def ask() -> list[tuple[list[FileInfo], list[str]]]:
-            listed = self._listed(bucket, name, fields, self._retry, delimiter=None if deep else "/")
+            listed = self._client()[0].list_blobs(
+                bucket, prefix=name, fields=f"items({_FIELDS}),prefixes,nextPageToken", delimiter=None if deep else "/",
+                retry=self._retry, timeout=_TIMEOUT,
+            )  # fmt: skip
             return [
                 ([_described(root + blob.name, blob) for blob in page], [root + one for one in sorted(page.prefixes)])
                 for page in listed.pages
@@ -247,27 +220,32 @@ class CloudStore(ObjectStore):
 
         yield from self._ask(prefix, ask)
 
-    def put(self, path: str, content: bytes | bytearray, expected: str | None = None) -> Stored:
-        def ask() -> Stored:
+    def write(self, path: str, content: bytes, expected: str | None = None) -> FileInfo:
+        def ask() -> FileInfo:
             blob = self._blob(path)
             if expected is not None:
                 # An object that everybody may read is served from caches otherwise, for an hour.
                 blob.cache_control = "no-store"
             blob.upload_from_string(
-                data,
+                content,
                 content_type="application/octet-stream" if expected is None else "application/json",
                 if_generation_match=None if expected is None else int(expected or 0),
                 checksum="crc32c",
                 retry=self._retry,
                 timeout=_TIMEOUT,
             )
-            if blob.crc32c != _checksum(data):
+            if blob.crc32c != _encoded(google_crc32c.value(content)):
                 raise DataCorruption(None, "the answer has another checksum")
-            return Stored(str(blob.generation), blob.crc32c)
+            return _described(path, blob)
 
-        data = bytes(content)
         with self._received(path):
             return self._ask(path, ask)
+
+    def send(self, path: str, parts: Iterator[bytes]) -> FileInfo:
+        blob = self._blob(path, stores.UPLOAD_BYTES)
+        with self._received(path), self._explained(path):
+            blob.upload_from_file(_Parts(parts), checksum="crc32c", retry=self._retry, timeout=_TIMEOUT)
+        return _described(path, blob)
 
     @contextlib.contextmanager
     def _received(self, path: str) -> Iterator[None]:
@@ -275,15 +253,12 @@ class CloudStore(ObjectStore):
         try:
             yield
         except DataCorruption as error:
-            self.delete_one(path)
+            self.remove(path)
             raise RunFailedError(
                 f"{path}: the object store received other bytes than were sent; the object was deleted, run again."
             ) from error
 
-    def begin(self, path: str) -> PartedUpload:
-        return _ResumableUpload(self, path)
-
-    def delete_one(self, path: str, version: str | None = None) -> None:
+    def remove(self, path: str, version: str | None = None) -> None:
         condition = None if version is None else int(version)
         with contextlib.suppress(MissingFileError):
             self._ask(
@@ -291,24 +266,39 @@ class CloudStore(ObjectStore):
                 lambda: self._blob(path).delete(if_generation_match=condition, retry=self._retry, timeout=_TIMEOUT),
             )
 
-    def delete(self, paths: Sequence[str]) -> None:
+    def remove_all(self, paths: Sequence[str]) -> None:
         """Delete a hundred objects with one request (https://cloud.google.com/storage/docs/batch)."""
         batches = [paths[at : at + _BATCH] for at in range(0, len(paths), _BATCH)]
-        files.each(self.scheme, self._delete_batch, batches)
+        files.each(self.scheme, self._remove_batch, batches)
 
-    def _delete_batch(self, paths: Sequence[str]) -> None:
+    def _remove_batch(self, paths: Sequence[str]) -> None:
         if len(paths) > 1:
             # ValueError: a server that knows no batches has answered something else.
             with contextlib.suppress(UnusableInputError, RunFailedError, ValueError):
                 self._ask(paths[0], lambda: self._retry(self._batch)(paths))
                 return
         for path in paths:  # which explains what is wrong with one
-            self.delete_one(path)
+            self.remove(path)
 
     def _batch(self, paths: Sequence[str]) -> None:
-        with self._client().batch():
+        with self._client()[0].batch():
             for path in paths:
                 self._blob(path).delete(timeout=_TIMEOUT)
+
+
+class _Parts:
+    """Parts as the library reads them: as a file, of which each is read at once."""
+
+    def __init__(self, parts: Iterator[bytes]) -> None:
+        self._parts, self._at = parts, 0
+
+    def tell(self) -> int:
+        return self._at
+
+    def read(self, size: int) -> bytes:
+        part = next(self._parts, b"")
+        self._at += len(part)
+        return part
 
 
 class _CheckedFile(RangeFile):
@@ -331,12 +321,21 @@ class _CheckedFile(RangeFile):
         return count
 
 
-def _checksum(content: bytes) -> str:
-    """Return the checksum that Cloud Storage keeps of an object with this content."""
-    return _encoded(google_crc32c.value(content))
+def _is_right(content: bytes, start: int, end: int | None, told: Mapping[str, str]) -> bool:
+    """Return whether an answer is the part [start, end) of an object, as far as there is one."""
+    first, _, size = told.get("Content-Range", "").removeprefix("bytes ").partition("/")
+    return first.startswith(f"{start}-") and len(content) == min(end or files.TO_THE_END, int(size)) - start
+
+
+def _fits(content: bytes, told: Mapping[str, str]) -> bool:
+    """Return whether a whole object fits the crc32c that came with it, if one did."""
+    sums = [one.strip() for one in told.get("x-goog-hash", "").split(",")]
+    known = [one.removeprefix("crc32c=") for one in sums if one.startswith("crc32c=")]
+    return not known or known == [_encoded(google_crc32c.value(content))]
 
 
 def _encoded(crc32c: int) -> str:
+    """Return a checksum as Cloud Storage tells it."""
     return base64.b64encode(crc32c.to_bytes(4, "big")).decode()
 
 
@@ -350,43 +349,6 @@ def _damaged(path: str, how: str) -> RunFailedError:
         f"{path}: this object arrived {how} with other bytes than its checksum says; check the network, and run the "
         "same command again."
     )
-
-
-class _ResumableUpload(PartedUpload):
-    """https://cloud.google.com/storage/docs/performing-resumable-uploads"""
-
-    def __init__(self, store: CloudStore, path: str) -> None:
-        self._store, self._path = store, path
-        self._blob: storage.Blob | None = None
-        self._writer: Any = None
-
-    def _begin(self, part: bytes) -> None:
-        self._blob = self._store._blob(self._path)
-        self._writer = self._blob.open(
-            "wb", chunk_size=UPLOAD_BYTES, retry=self._store._retry, timeout=_TIMEOUT, checksum="crc32c"
-        )
-        self._writer.write(part)
-
-    def send(self, part: bytes) -> None:
-        if self._writer is None:
-            self._store._ask(self._path, lambda: self._begin(part))
-        else:
-            with self._store._explained(self._path):
-                self._writer.write(part)
-
-    def finish(self, part: bytes) -> Stored:
-        with self._store._received(self._path), self._store._explained(self._path):
-            self._writer.write(part)
-            self._writer.close()
-        found = self._store.find(self._path)
-        if found is None:
-            missing(self._path)
-        return Stored(found.version, found.checksum)
-
-    def abandon(self) -> None:
-        if self._writer is not None:
-            with self._store._explained(self._path):
-                self._writer.terminate()
 
 
 def _described(path: str, blob: storage.Blob) -> FileInfo:

@@ -16,14 +16,13 @@ import hashlib
 import io
 import json
 import os
-import threading
 import time
 import types
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from maskmill.errors import RunFailedError
-from maskmill.storage import files
+from maskmill.storage import files, turns
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -44,10 +43,6 @@ REMADE = "remade"  # the kind of the notes of pieces that were made again
 RUN = "run"  # the kind of what a run keeps of itself
 _STORED = "stored"  # in a record: the store's own checksums of the piece's files
 TITLES = "titles"  # of the first documents that are left out, by the name under which they are counted
-
-_slot = threading.Lock()
-_copying = threading.BoundedSemaphore(3)  # as many as a local worker has pieces; some runners have a dozen threads
-_thread = threading.local()  # `holds_slot`: whether this thread has a turn
 
 
 def fingerprint(*parts: Any) -> str:
@@ -257,41 +252,6 @@ class PieceFiles:
     has_table: bool = False
 
 
-def refuse_nesting() -> None:
-    """Raises RuntimeError where this thread works on a shard already: it would wait for itself for ever."""
-    if getattr(_thread, "holds_slot", False):
-        raise RuntimeError(
-            "This thread already makes a piece of work and starts another inside it; it would wait for itself for "
-            "ever. Finish one piece before the next: call completions.once from no function that completions.once "
-            "calls."
-        )
-
-
-@contextlib.contextmanager
-def one_shard_at_a_time() -> Iterator[None]:
-    """Waits until no other thread of this process works on a shard: they would share the memory of one.
-
-    Harness threads on Dataflow and task slots on Flink are threads of one process.
-
-    Raises:
-      RuntimeError: this thread is inside it already; it is not re-entrant.
-    """
-    with _in_turn(_slot):
-        yield
-
-
-@contextlib.contextmanager
-def _in_turn(turns: contextlib.AbstractContextManager[object]) -> Iterator[None]:
-    """Takes one of some turns; raises RuntimeError if this thread has one."""
-    refuse_nesting()
-    with turns:
-        _thread.holds_slot = True
-        try:
-            yield
-        finally:
-            _thread.holds_slot = False
-
-
 def once(
     output: str,
     kind: str,
@@ -300,11 +260,10 @@ def once(
     files_of: Callable[[dict[str, Any]], PieceFiles] = lambda record: PieceFiles(),
     *,
     name: str = "",
-    computes: bool = True,
 ) -> dict[str, Any]:
     """Return the record of a piece that is finished, or that is made now.
 
-    One piece that computes is made at a time in this process.
+    One piece computes at a time in this process (turns.py).
 
     A record counts only while it is intact itself and so are all files of its piece. Pieces do not nest: `make` may
     not call `once`.
@@ -314,12 +273,11 @@ def once(
       make: makes the piece's files and returns its record.
       files_of: gives, for a record, the files that the piece consists of.
       name: what a user calls the piece, for the note if it is made again.
-      computes: whether it waits for its turn; one that only copies, and needs little memory, goes beside others.
 
     Raises:
       RuntimeError: it is called inside the `make` of another piece, which holds the process's only slot.
     """
-    refuse_nesting()
+    turns.refuse_nesting()
     path = work_path(output, kind, f"{key}.json")
     content = _read(path)
     if content is not None:
@@ -332,7 +290,7 @@ def once(
             return cast(dict[str, Any], record)
         # Before it is made, so that no run which fails meanwhile loses the note.
         note_remade(output, kind, key, name or key, reason)
-    with _in_turn(_slot if computes else _copying):
+    with turns.taken():
         record = make()
     if not files.is_local(output):
         piece, written = files_of(record), files.store_of(output).written

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
-from maskmill.storage import paths
+from maskmill.storage import paths, turns
 
 if TYPE_CHECKING:
     import gzip
@@ -442,9 +442,7 @@ def remembering(*directories: str) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         for directory in directories:
             if not is_local(directory):
-                from maskmill.storage import remembered
-
-                stack.enter_context(remembered.remembering(directory, store_of(directory)))
+                stack.enter_context(store_of(directory).remembering(directory))
         yield
 
 
@@ -458,7 +456,7 @@ def each(place: str, function: Callable[..., T], *arguments: Iterable[Any]) -> l
         return [function(*call) for call in calls]
     from concurrent.futures import ThreadPoolExecutor
 
-    with ThreadPoolExecutor(min(MOST_AT_ONCE, len(calls))) as threads:
+    with turns.waiting(), ThreadPoolExecutor(min(MOST_AT_ONCE, len(calls))) as threads:
         return list(threads.map(lambda call: function(*call), calls))
 
 
@@ -565,15 +563,12 @@ def new_file(path: str, *, checksum: bool = True, packed: bool = False) -> Itera
         return
     from maskmill.storage.stores import ObjectWriter
 
-    store = store_of(path)
-    raw = ObjectWriter(store, path)
+    raw = ObjectWriter(store_of(path), path)
     output = OutputFile(path, raw, checksum=checksum, packed=packed)
     try:
         yield output
         output.finish()
-        stored = raw.finish()
-        store.wrote(path, output.size, stored)
-        output.stored = stored.checksum
+        output.stored = raw.finish().checksum
     except BaseException:
         raw.abandon()
         raise

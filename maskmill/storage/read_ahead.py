@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent import futures
 from typing import Any, Generic, TypeVar
 
-from maskmill.storage import files
+from maskmill.storage import files, turns
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -74,7 +74,8 @@ class Ahead(Generic[K, V]):
     def _result(self, future: futures.Future[V]) -> V:
         start = time.monotonic()
         try:
-            return future.result()
+            with turns.waiting():
+                return future.result()
         finally:
             self.waited += time.monotonic() - start
 

@@ -7,6 +7,7 @@ If-None-Match and If-Match: https://docs.aws.amazon.com/AmazonS3/latest/userguid
 
 import contextlib
 import os
+import re
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
@@ -17,7 +18,7 @@ from botocore.config import Config
 from maskmill.errors import MissingFileError, UnusableInputError
 from maskmill.storage.files import ChangedError, FileInfo
 from maskmill.storage.network import plain
-from maskmill.storage.stores import ObjectStore, PartedUpload, Stored, denied, failing, microseconds
+from maskmill.storage.stores import ObjectStore, denied, failing, microseconds
 
 T = TypeVar("T")
 
@@ -84,13 +85,13 @@ class S3Store(ObjectStore):
         bucket, name = self.split(path)
         return {"Bucket": bucket, "Key": name}
 
-    def find(self, path: str, *, fresh: bool = False) -> FileInfo | None:
+    def look(self, path: str) -> FileInfo | None:
         with contextlib.suppress(MissingFileError):
             found = self._ask(path, lambda s3: s3.head_object(**self._place(path)))
             return _described(path, found, found["ContentLength"])
         return None
 
-    def get(self, path: str, start: int = 0, end: int | None = None, version: str = "") -> tuple[bytes, str]:
+    def fetch(self, path: str, start: int = 0, end: int | None = None, version: str = "") -> tuple[bytes, str]:
         if end is not None and end <= start:
             return b"", version
         condition = {"IfMatch": version} if version else {}
@@ -124,48 +125,40 @@ class S3Store(ObjectStore):
                 [root + one["Prefix"] for one in page.get("CommonPrefixes", ())],
             )
 
-    def put(self, path: str, content: bytes | bytearray, expected: str | None = None) -> Stored:
+    def write(self, path: str, content: bytes, expected: str | None = None) -> FileInfo:
         """Write an object; the store compares a checksum of what it gets."""
         condition = {} if expected is None else {"IfMatch": expected} if expected else {"IfNoneMatch": "*"}
-        made = self._ask(path, lambda s3: s3.put_object(**self._place(path), Body=bytes(content), **condition))
-        return Stored(made["ETag"], made["ETag"])
+        made = self._ask(path, lambda s3: s3.put_object(**self._place(path), Body=content, **condition))
+        return _written(path, made, len(content))
 
-    def begin(self, path: str) -> PartedUpload:
-        return _MultipartUpload(self, path)
+    def send(self, path: str, parts: Iterator[bytes]) -> FileInfo:
+        def upload(s3: Any) -> FileInfo:
+            sent, size = list[dict[str, Any]](), 0
+            made = s3.create_multipart_upload(**self._place(path))
+            place = {**self._place(path), "UploadId": made["UploadId"]}
+            try:
+                for number, part in enumerate(parts, 1):
+                    made = s3.upload_part(**place, PartNumber=number, Body=part)
+                    sums = {name: value for name, value in made.items() if re.fullmatch("Checksum(?!Type).*", name)}
+                    sent.append({"PartNumber": number, "ETag": made["ETag"], **sums})
+                    size += len(part)
+                return _written(path, s3.complete_multipart_upload(**place, MultipartUpload={"Parts": sent}), size)
+            except BaseException:
+                with contextlib.suppress(exceptions.ClientError, exceptions.BotoCoreError):
+                    s3.abort_multipart_upload(**place)
+                raise
 
-    def delete_one(self, path: str, version: str | None = None) -> None:
+        return self._ask(path, upload)
+
+    def remove(self, path: str, version: str | None = None) -> None:
         if version is not None:
             # Some stores do not know the condition: they are asked before.
-            found = self.find(path)
+            found = self.look(path)
             if found is not None and found.version != version:
                 raise ChangedError(path)
         with contextlib.suppress(MissingFileError):
             condition = {} if version is None else {"IfMatch": version}
             self._ask(path, lambda s3: s3.delete_object(**self._place(path), **condition))
-
-
-class _MultipartUpload(PartedUpload):
-    def __init__(self, store: S3Store, path: str) -> None:
-        self._store, self._path, self._tags = store, path, list[dict[str, Any]]()
-        made = store._ask(path, lambda s3: s3.create_multipart_upload(**store._place(path)))
-        self._place = {**store._place(path), "UploadId": made["UploadId"]}
-
-    def send(self, part: bytes) -> None:
-        number = len(self._tags) + 1
-        made = self._store._ask(self._path, lambda s3: s3.upload_part(**self._place, PartNumber=number, Body=part))
-        sums = {name: value for name, value in made.items() if name.startswith("Checksum") and name != "ChecksumType"}
-        self._tags.append({"PartNumber": number, "ETag": made["ETag"], **sums})
-
-    def finish(self, part: bytes) -> Stored:
-        self.send(part)
-        parts = {"Parts": self._tags}
-        made = self._store._ask(
-            self._path, lambda s3: s3.complete_multipart_upload(**self._place, MultipartUpload=parts)
-        )
-        return Stored(made["ETag"], made["ETag"])
-
-    def abandon(self) -> None:
-        self._store._ask(self._path, lambda s3: s3.abort_multipart_upload(**self._place))
 
 
 def _codes(error: exceptions.ClientError) -> set[str]:
@@ -192,3 +185,7 @@ def _meant(path: str, error: exceptions.ClientError) -> Exception:
 def _described(path: str, found: Any, size: int) -> FileInfo:
     changed = microseconds(found["LastModified"])
     return FileInfo(path=path, size=size, changed=changed, version=found["ETag"], checksum=found["ETag"])
+
+
+def _written(path: str, made: Any, size: int) -> FileInfo:
+    return FileInfo(path=path, size=size, version=made["ETag"], checksum=made["ETag"])

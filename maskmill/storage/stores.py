@@ -10,17 +10,20 @@ import datetime
 import functools
 import io
 import os
+import queue
 import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, NoReturn
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, NoReturn
 
 from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
-from maskmill.storage import files
+from maskmill.storage import files, turns
 from maskmill.storage.files import ChangedError, DeniedError, FileInfo
 from maskmill.storage.read_ahead import LOOK_BYTES, RangeFile, ReadAhead
 
 UPLOAD_BYTES = 40 << 20  # of a large upload, that are sent at a time; smaller ones are one part
+_SMALL = 1 << 20  # bytes of an object whose content is remembered
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _WILDCARD = re.compile(r"[*?[]")
 _PATTERN_PARTS = re.compile(r"\*\*|\*|\?|\[!?\]?[^\]]*\]|.", re.DOTALL)
@@ -39,13 +42,6 @@ def matcher(pattern: str) -> re.Pattern[str]:
     )
 
 
-class Stored(NamedTuple):
-    """What a store says of an object that it has just taken, as in FileInfo."""
-
-    version: str = ""
-    checksum: str = ""
-
-
 class Store(abc.ABC):
     """Reads files of a scheme. For any number of threads; a forked process gets connections of its own.
 
@@ -55,7 +51,7 @@ class Store(abc.ABC):
 
     @abc.abstractmethod
     def find(self, path: str, *, fresh: bool = False) -> FileInfo | None:
-        """Return what is known of a file; None where there is none. fresh: take no proxy's copy."""
+        """Return what is known of a file; None where there is none. fresh: take no copy, of a proxy or remembered."""
 
     @abc.abstractmethod
     def read(self, file: FileInfo, start: int, end: int, *, fresh: bool = False) -> bytes | bytearray:
@@ -75,11 +71,14 @@ class Store(abc.ABC):
         return f"{file.path} {file.version} {file.size}"
 
     def close(self) -> None:  # noqa: B027 - most have nothing to close
-        """Close connections, and end waits."""
+        """Close connections."""
 
 
 class ObjectStore(Store):
     """Objects in buckets, which appear whole. `version` is the store's own: it changes when an object is replaced.
+
+    A store has seven methods of its own, from `look` to `remove`; the others are the same for all. It remembers what
+    lies below a directory while a block of `remembering` lasts.
 
     Attributes:
       scheme: with its slashes.
@@ -94,9 +93,16 @@ class ObjectStore(Store):
         self.checked: set[str] = set()
         self.written: dict[str, str] = {}
         self._checking = threading.Lock()
+        self._listing = threading.Lock()
+        self._remembered: dict[tuple[int, str], dict[str, FileInfo] | None] = {}  # by process and directory
+        self._contents: dict[str, tuple[bytes, str]] = {}
 
     @abc.abstractmethod
-    def get(self, path: str, start: int = 0, end: int | None = None, version: str = "") -> tuple[bytes, str]:
+    def look(self, path: str) -> FileInfo | None:
+        """Return what is known of an object; None where there is none."""
+
+    @abc.abstractmethod
+    def fetch(self, path: str, start: int = 0, end: int | None = None, version: str = "") -> tuple[bytes, str]:
         """Return bytes [start, end) of an object, as far as there are, and its version, with one request.
 
         end: None: the object's end. version: that it must have; "": any.
@@ -111,7 +117,7 @@ class ObjectStore(Store):
         """Yield the objects whose paths begin so, and unless it is deep, the folders (with a slash), page by page."""
 
     @abc.abstractmethod
-    def put(self, path: str, content: bytes | bytearray, expected: str | None = None) -> Stored:
+    def write(self, path: str, content: bytes, expected: str | None = None) -> FileInfo:
         """Write an object with one request.
 
         expected: the version that it must have; "": it must not be there; None: any.
@@ -121,11 +127,11 @@ class ObjectStore(Store):
         """
 
     @abc.abstractmethod
-    def begin(self, path: str) -> "PartedUpload":
-        """Begin an upload in parts."""
+    def send(self, path: str, parts: Iterator[bytes]) -> FileInfo:
+        """Write a large object, of parts that are UPLOAD_BYTES long but the last; drop it where the iterator raises."""
 
     @abc.abstractmethod
-    def delete_one(self, path: str, version: str | None = None) -> None:
+    def remove(self, path: str, version: str | None = None) -> None:
         """Delete an object; one that is not there is no error.
 
         version: that it must have; None: any.
@@ -134,23 +140,115 @@ class ObjectStore(Store):
           ChangedError: it has another version.
         """
 
-    def wrote(self, path: str, size: int, stored: Stored) -> None:
-        """Take note of an object that this process has written."""
-        self.written[path] = stored.checksum
+    def remove_all(self, paths: Sequence[str]) -> None:
+        """Delete objects."""
+        files.each(self.scheme, self.remove, paths)
 
+    @abc.abstractmethod
     def ask_for_bucket(self, name: str, bucket: str) -> None:
         """Make a request that raises MissingFileError where there is no such bucket."""
 
+    def file_over(self, file: FileInfo, read: Callable[[int, int], Any]) -> RangeFile:
+        """Return the raw file that `read` reads; a store may compare what was read with its checksum."""
+        return RangeFile(file.size, read)
+
+    @contextlib.contextmanager
+    def remembering(self, directory: str) -> Iterator[None]:
+        """Within the block, ask only once what lies below a directory; see files.remembering."""
+        key = os.getpid(), files.join(directory, "")
+        if self._memory_of(key[1]) is not None:
+            yield
+            return
+        self._remembered[key] = None
+        try:
+            yield
+        finally:
+            del self._remembered[key]
+            self._contents.clear()
+
+    def _memory_of(self, path: str) -> tuple[int, str] | None:
+        """Return the process and the directory of which is remembered what lies below it, and where a path is."""
+        here = os.getpid()  # a fork remembers nothing
+        return next((key for key in tuple(self._remembered) if key[0] == here and path.startswith(key[1])), None)
+
+    def _known(self, path: str) -> dict[str, FileInfo] | None:
+        """Return the objects of the remembered directory that a path is in, by path; None where it is in none."""
+        key = self._memory_of(path)
+        if key is None:
+            return None
+        with self._listing:
+            known = self._remembered.get(key)
+            if known is None:
+                found = [file for page, _ in self.pages(key[1], deep=True) for file in page]
+                known = self._remembered[key] = {file.path: file for file in found}
+            return known
+
+    def find(self, path: str, *, fresh: bool = False) -> FileInfo | None:
+        known = None if fresh else self._known(path)
+        return self.look(path) if known is None else known.get(path)
+
+    def get(self, path: str, start: int = 0, end: int | None = None, version: str = "") -> tuple[bytes, str]:
+        """Return bytes of an object and its version, as `fetch`."""
+        known = self._known(path)
+        if known is None:
+            return self.fetch(path, start, end, version)
+        file = known.get(path)
+        if file is None:
+            missing(path)
+        if (start, end) != (0, None) or file.size > _SMALL:
+            return self.fetch(path, start, end, version)
+        if path not in self._contents:
+            self._contents[path] = self.fetch(path, version=version)
+        return self._contents[path]
+
+    def entries(self, prefix: str, *, deep: bool = True) -> tuple[list[FileInfo], list[str]]:
+        """Return the objects whose paths begin so, sorted, and the folders as in `pages`."""
+        known, objects, folders = self._known(prefix), list[FileInfo](), set[str]()
+        if known is None:
+            for page, prefixes in self.pages(prefix, deep=deep):
+                objects += page
+                folders.update(prefixes)
+        else:
+            objects = [file for path, file in known.items() if path.startswith(prefix)]
+        if known is not None and not deep:
+            names = {file: file.path.removeprefix(prefix) for file in objects}
+            folders = {f"{prefix}{name.partition('/')[0]}/" for name in names.values() if "/" in name}
+            objects = [file for file, name in names.items() if "/" not in name]
+        return sorted(file for file in objects if not file.path.endswith("/")), sorted(folders)
+
+    def put(self, path: str, content: bytes, expected: str | None = None) -> FileInfo:
+        """Write a small object, as `write`, and take note of it."""
+        return self.wrote(self.write(path, content, expected))
+
+    def wrote(self, file: FileInfo) -> FileInfo:
+        """Take note of an object that this process has written."""
+        self.written[file.path] = file.checksum
+        if (known := self._known(file.path)) is not None:
+            known[file.path] = file
+        self._contents.pop(file.path, None)
+        return file
+
     def delete(self, paths: Sequence[str]) -> None:
-        """Delete objects."""
-        files.each(self.scheme, self.delete_one, paths)
+        """Delete objects; those that are not there are no error."""
+        self.remove_all(paths)
+        self._forget(paths)
+
+    def delete_one(self, path: str, version: str) -> None:
+        """Delete an object that has a version, as `remove`."""
+        self.remove(path, version)
+        self._forget([path])
+
+    def _forget(self, paths: Sequence[str]) -> None:
+        for path in paths:
+            (self._known(path) or {}).pop(path, None)
+            self._contents.pop(path, None)
 
     def check(self, path: str) -> None:
         """Look, once for each bucket, whether the bucket of a path can be used.
 
         Raises:
-          UnusableInputError: there is no such bucket, there are no credentials, or the service cannot be reached.
-          RunFailedError: the service fails.
+          UnusableInputError: there is no such bucket, or there are no credentials.
+          RunFailedError: the service fails, or cannot be reached.
         """
         bucket, _ = self.split(path)
         with self._checking:
@@ -191,18 +289,6 @@ class ObjectStore(Store):
         ahead = ReadAhead(file.size, functools.partial(self.read, file), start, end)
         return io.BufferedReader(self.file_over(file, ahead.read), LOOK_BYTES)
 
-    def file_over(self, file: FileInfo, read: Callable[[int, int], Any]) -> RangeFile:
-        """Return the raw file that `read` reads; a store may compare what was read with its checksum."""
-        return RangeFile(file.size, read)
-
-    def entries(self, prefix: str, *, deep: bool = True) -> tuple[list[FileInfo], list[str]]:
-        """Return the objects whose paths begin so, sorted, and the folders as in `pages`."""
-        objects, folders = [], []
-        for page, prefixes in self.pages(prefix, deep=deep):
-            objects += [file for file in page if not file.path.endswith("/")]
-            folders += prefixes
-        return sorted(objects), sorted(folders)
-
     def glob(self, pattern: str) -> list[FileInfo]:
         found = _WILDCARD.search(pattern)
         if found is None:
@@ -218,50 +304,70 @@ class ObjectStore(Store):
         return named or [file for file in objects if wanted.fullmatch(file.path)]
 
 
-class PartedUpload(abc.ABC):
-    """An upload in parts, each UPLOAD_BYTES long but the last."""
-
-    @abc.abstractmethod
-    def send(self, part: bytes) -> None:
-        """Send a part that is not the last one."""
-
-    @abc.abstractmethod
-    def finish(self, part: bytes) -> Stored:
-        """Send the last part, which makes the object visible."""
-
-    @abc.abstractmethod
-    def abandon(self) -> None:
-        """Drop what was sent."""
-
-
 class ObjectWriter:
-    """Writes an object: a small one with one request, a large one in parts. It appears with `finish`."""
+    """Writes an object, which appears with `finish`: a small one with one request, a large one in parts.
+
+    A thread sends a part while the next one is written, so up to two are in memory.
+    """
 
     def __init__(self, store: ObjectStore, path: str) -> None:
         """Send nothing yet."""
         self._store, self._path = store, path
-        self._gathered = bytearray()
-        self._parts: PartedUpload | None = None
+        self._part = io.BytesIO()
+        self._parts: queue.Queue[bytes | None] = queue.Queue(1)  # empty: the end; None: nobody wants it any more
+        self._sent: Future[FileInfo] | None = None
 
     def write(self, block: bytes | bytearray | memoryview) -> None:
         """Append a block of any size."""
-        self._gathered += block
-        while len(self._gathered) > UPLOAD_BYTES:  # so that the last part is not empty
-            self._parts = self._parts or self._store.begin(self._path)
-            self._parts.send(bytes(self._gathered[:UPLOAD_BYTES]))
-            del self._gathered[:UPLOAD_BYTES]
+        rest = memoryview(block).cast("B")
+        while len(rest):
+            if self._part.tell() == UPLOAD_BYTES:  # there is more, so the last part is not empty
+                self._give(self._part.getvalue())
+                self._part = io.BytesIO()
+            count = UPLOAD_BYTES - self._part.tell()
+            self._part.write(rest[:count])
+            rest = rest[count:]
 
-    def finish(self) -> Stored:
+    def _give(self, part: bytes | None) -> None:
+        """Hand a part to the thread that sends, if that has not failed."""
+        if self._sent is None:
+            thread = ThreadPoolExecutor(1, "upload")
+            self._sent = thread.submit(lambda: self._store.send(self._path, self._given()))
+            thread.shutdown(wait=False)
+        with turns.waiting():
+            while not self._sent.done():
+                with contextlib.suppress(queue.Full):
+                    self._parts.put(part, timeout=1)
+                    return
+        self._sent.result()
+
+    def _given(self) -> Iterator[bytes]:
+        while part := self._parts.get():
+            yield part
+        if part is None:
+            raise _GivenUpError
+
+    def finish(self) -> FileInfo:
         """Make the object visible."""
-        if self._parts is None:
-            return self._store.put(self._path, self._gathered)
-        return self._parts.finish(bytes(self._gathered))
+        part = self._part.getvalue()
+        if self._sent is None:
+            with turns.waiting():
+                return self._store.put(self._path, part)
+        self._give(part)
+        self._give(b"")
+        with turns.waiting():
+            return self._store.wrote(self._sent.result())
 
     def abandon(self) -> None:
         """Drop what was sent; if that fails, the store drops it by itself later."""
-        if self._parts is not None:
-            with contextlib.suppress(UnusableInputError, RunFailedError):
-                self._parts.abandon()
+        if self._sent is not None:
+            with contextlib.suppress(_GivenUpError, UnusableInputError, RunFailedError):
+                self._give(None)
+                self._sent.result()
+
+
+class _GivenUpError(Exception):
+    """Nobody wants what is being written."""
 
 
 def missing(path: str) -> NoReturn:
@@ -292,10 +398,6 @@ def store_of(path: str) -> ObjectStore:
     Raises:
       UnusableInputError: an extra is missing.
     """
-    from maskmill.storage.remembered import find_remembered
-
-    if (remembered := find_remembered(path)) is not None:
-        return remembered
     # Emulators of stores are named by the environment.
     named = os.environ.get("STORAGE_EMULATOR_HOST", "") + os.environ.get("AWS_ENDPOINT_URL", "")
     with _making:
@@ -308,7 +410,14 @@ files.free_after_fork(_making)
 
 @functools.cache
 def _store(scheme: str, process: int, endpoint: str) -> ObjectStore:
-    store = new_store(scheme)
+    make: Callable[[], ObjectStore]
+    if scheme == "gs":
+        from maskmill.storage.cloud_store import CloudStore as make
+    elif scheme == "s3":
+        from maskmill.storage.s3_store import S3Store as make
+    else:
+        from maskmill.storage.beam_store import BeamStore as make
+    store = make()
     store.checked = _checked(scheme, endpoint)
     return store
 
@@ -317,15 +426,3 @@ def _store(scheme: str, process: int, endpoint: str) -> ObjectStore:
 def _checked(scheme: str, endpoint: str) -> set[str]:
     """Return the buckets that this process has looked at, or the one of which it is a fork."""
     return set()
-
-
-def new_store(scheme: str) -> ObjectStore:
-    """Return a store of its own, that can be closed."""
-    make: Callable[[], ObjectStore]
-    if scheme == "gs":
-        from maskmill.storage.cloud_store import CloudStore as make
-    elif scheme == "s3":
-        from maskmill.storage.s3_store import S3Store as make
-    else:
-        from maskmill.storage.beam_store import BeamStore as make
-    return make()

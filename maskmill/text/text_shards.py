@@ -77,7 +77,6 @@ def write_once(
         lambda: write(files.join(output, name)),
         lambda record: completions.PieceFiles(written=[(name, record["size"], record["sha256"])]),
         name=name,
-        computes=False,
     )
     return key, record
 

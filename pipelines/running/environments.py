@@ -1,6 +1,6 @@
 """What a command sets for Flink and Dataflow, and what it checks before it hands a job to them.
 
-On every runner a process works on one shard at a time, so that a worker needs the memory of one shard and CPU-bound
+On every runner a process computes one shard at a time, so that a worker needs the memory of one shard and CPU-bound
 steps do not take turns. `maskmill.storage.completions` enforces this inside a process. This module tells the runner to
 start as many processes as it has slots, and to give each of them one piece of work.
 

@@ -1,7 +1,7 @@
 """Worker processes of the local runner: forks of the command, which do one piece of work after the other.
 
-If pieces wait for a store, a worker has several of them, each in a thread: one is made (completions.once) while the
-others look for their records, or send the ends of what they have made.
+If pieces wait for a store, a worker has several of them, each in a thread: one computes while the others wait
+(maskmill/storage/turns.py).
 
 A fork has what the command has imported and loaded, so a worker costs little. It must be made before the run starts
 threads: what another thread has locked at that moment stays locked in the fork for ever (`files.free_after_fork`).

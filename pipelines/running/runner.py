@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # Below this much input a second process, which costs 0.1 s, saves next to nothing.
 _WORTH_PROCESSES = 4 << 20
 
-# A worker that writes into a store makes a piece while others wait for the store.
+# Of a worker that writes into a store: two are begun (storage/turns.py), one looks for its record or writes it.
 _PIECES_IN_STORE = 3
 
 # Where worker processes print to, in the directory of a run.

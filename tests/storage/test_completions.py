@@ -5,7 +5,6 @@ import dataclasses
 import hashlib
 import json
 import os
-import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -152,22 +151,6 @@ def test_a_process_makes_one_piece_at_a_time_whatever_threads_it_has(tmp_path: P
         made = [threads.submit(completions.once, str(tmp_path), "text", f"k{n}", make) for n in range(8)]
     assert [m.result() for m in made] == [{}] * 8
     assert most == 1
-
-
-def test_pieces_that_only_copy_go_beside_one_that_computes(tmp_path: Path) -> None:
-    together = threading.Barrier(4)
-
-    def meet() -> dict[str, Any]:
-        together.wait(60)
-        return {}
-
-    def copy(number: int) -> dict[str, Any]:
-        return completions.once(str(tmp_path), "copy", str(number), meet, computes=False)
-
-    with concurrent.futures.ThreadPoolExecutor(4) as threads:
-        copied = [threads.submit(copy, number) for number in range(3)]
-        computed = threads.submit(completions.once, str(tmp_path), "compute", "a", meet)
-    assert [made.result() for made in (*copied, computed)] == [{}] * 4
 
 
 def test_a_piece_is_made_again_while_one_of_its_files_does_not_fit(tmp_path: Path) -> None:

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from maskmill.storage import completions
-from maskmill.storage.completions import one_shard_at_a_time
+from maskmill.storage import completions, turns
 
 
 def outcome(work: Callable[[], Any]) -> Any:
@@ -28,9 +27,8 @@ def outcome(work: Callable[[], Any]) -> Any:
     return results[0]
 
 
-@pytest.mark.parametrize("computes", [False, True])
 @pytest.mark.parametrize("inner_is_finished", [False, True])
-def test_a_piece_inside_another_is_refused_at_once(inner_is_finished: bool, computes: bool, tmp_path: Path) -> None:
+def test_a_piece_inside_another_is_refused_at_once(inner_is_finished: bool, tmp_path: Path) -> None:
     output = str(tmp_path)
 
     def inner() -> dict[str, Any]:
@@ -38,7 +36,7 @@ def test_a_piece_inside_another_is_refused_at_once(inner_is_finished: bool, comp
 
     if inner_is_finished:
         assert outcome(inner) == {"size": 1}
-    error = outcome(lambda: completions.once(output, "text", "outer", inner, computes=computes))
+    error = outcome(lambda: completions.once(output, "text", "outer", inner))
     assert isinstance(error, RuntimeError)
     assert "starts another inside it" in str(error)
     # Nothing is written for the outer piece, and the slot is free again.
@@ -48,13 +46,13 @@ def test_a_piece_inside_another_is_refused_at_once(inner_is_finished: bool, comp
 
 def test_the_slot_is_free_after_a_failure() -> None:
     def fail() -> None:
-        with one_shard_at_a_time():
+        with turns.taken():
             raise RuntimeError("the disk is full")
 
     assert str(outcome(fail)) == "the disk is full"
 
     def work() -> str:
-        with one_shard_at_a_time():
+        with turns.taken():
             return "done"
 
     assert outcome(work) == "done"
@@ -66,12 +64,12 @@ def test_another_thread_waits_for_its_turn() -> None:
 
     def second() -> None:
         waits.set()
-        with one_shard_at_a_time():
+        with turns.taken():
             order.append("second")
 
     def first() -> None:
         thread = threading.Thread(target=second, daemon=True)
-        with one_shard_at_a_time():
+        with turns.taken():
             thread.start()
             assert waits.wait(timeout=300)
             order.append("first")
@@ -79,3 +77,29 @@ def test_another_thread_waits_for_its_turn() -> None:
 
     outcome(first)
     assert order == ["first", "second"]
+
+
+def test_while_one_piece_waits_for_a_store_another_computes_and_no_third_begins() -> None:
+    waits, third, done = threading.Event(), threading.Event(), threading.Event()
+
+    def second() -> None:
+        with turns.taken(), turns.waiting():
+            waits.set()
+            done.wait(300)
+
+    def begin_third() -> None:
+        with turns.taken():
+            third.set()
+
+    def first() -> bool:
+        with turns.taken():
+            threading.Thread(target=second, daemon=True).start()
+            assert not waits.wait(0.1)
+            with turns.waiting():
+                assert waits.wait(300)
+                threading.Thread(target=begin_third, daemon=True).start()
+                has_begun = third.wait(0.2)
+        done.set()
+        return not has_begun and third.wait(300)
+
+    assert outcome(first) is True

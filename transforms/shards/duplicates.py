@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from maskmill.storage import completions, files, read_ahead
+from maskmill.storage import completions, files, read_ahead, turns
 from transforms.collection import Collection
 from transforms.shards import duplicate_search
 from transforms.shards.duplicate_search import DROPPED, KIND, Part, Search, Share
@@ -138,7 +138,7 @@ def _conclude(
 
 def _alone(element: Any, work: Callable[[Any], Any]) -> Any:
     """Does a piece of work of the search while no other is done in this process."""
-    with completions.one_shard_at_a_time():
+    with turns.taken():
         return work(element)
 
 
