@@ -1,7 +1,7 @@
 """What a command sets for Flink and Dataflow, and what it checks before it hands a job to them.
 
 On every runner a process computes one shard at a time, so that a worker needs the memory of one shard and CPU-bound
-steps do not take turns. `maskmill.storage.completions` enforces this inside a process. This module tells the runner to
+steps do not take turns. `maskmill.storage.turns` enforces this inside a process. This module tells the runner to
 start as many processes as it has slots, and to give each of them one piece of work.
 
 Runners do not promise everything, so every step follows these rules. Elements come in any order and from any attempt:
