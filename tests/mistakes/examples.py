@@ -12,16 +12,7 @@ CREATE = f"create-pretraining-data --input_file={TEXT} --output_file=new.tfrecor
 EXTRACT = "extract --input=dump.xml --output=out"
 MASK = "--vocab_file=vocab.txt"
 
-ONE_LINE_A_DOCUMENT = (
-    "The apple grows on trees and is eaten raw or cooked, as the pear is, " * 40 + "\n\n"
-).encode() * 9
 JSON_LINES = (json.dumps({"id": 1, "text": "The apple grows on trees. It is eaten raw. " * 40}) + "\n").encode() * 9
-CHINESE = (
-    "苹果是一种常见的水果,生长在世界各地的温带地区。人们可以生吃苹果,也可以把它做成果汁或者果酱。"
-    "梨的味道很甜,形状比苹果长一些。李子是一种核果,晒干以后可以保存很长时间。\n"
-).encode() * 3
-GREEK = "\n".join(f"{letter}\n##{letter}" for letter in "αβγδεζηθικλμνξοπρστυφχψω").encode()
-CAPITALS = b"The Apple And The Pear Grow On Trees In Many Countries.\nPeople Eat Them.\n\nThe Plum Has A Stone.\n"
 
 
 def vocabulary(name: str, content: bytes, says: str, command: str = EXAMPLES) -> Mistake:
@@ -89,7 +80,6 @@ VOCABULARIES = [
     vocabulary("of-special-pieces", SPECIAL, "special pieces only.*would become.*name a vocabulary"),
     vocabulary("of-special-pieces-drop-in", SPECIAL, "special pieces only", CREATE),
     vocabulary("empty", b"", r"\[MASK\] and \[CLS\].* are missing"),
-    vocabulary("without-mask", SPECIAL.replace(b"[MASK]\n", b"the\n"), r"\[MASK\] is missing.*line of its own"),
     vocabulary("without-unk-drop-in", SPECIAL.replace(b"[UNK]\n", b"the\n"), r"\[UNK\] is missing", CREATE),
     vocabulary("in-latin-1", SPECIAL + "café\n".encode("latin-1"), "line 6: this vocabulary is not UTF-8"),
     vocabulary("in-utf-16", (SPECIAL + b"the\n").decode().encode("utf-16"), "line 1: this vocabulary is not UTF-8"),
@@ -112,15 +102,7 @@ TOKENIZERS = [
         f"{EXAMPLES} --vocab_file=vocab.txt --tokenizer_file=t.json",
         "--vocab_file does not go with --tokenizer_file.*leave one out",
     ),
-    tokenizer("that-is-a-vocabulary", SPECIAL, "t.json: this is not JSON.*--vocab_file"),
-    tokenizer("that-is-no-tokenizer", b'{"[MASK]": 0}', "t.json: .*cannot read this as a tokenizer.json"),
-    tokenizer(
-        "that-draws-pieces",
-        b'{"model": {"type": "BPE", "dropout": 0.1, "vocab": {}, "merges": []}}',
-        r't.json: the model has dropout 0.1, .* write "dropout": null',
-    ),
     tokenizer("without-mask", tokenizer_json("[PAD] [UNK] [CLS] [SEP]"), r"no mask_token \(\[MASK\] or <mask>\)"),
-    tokenizer("without-padding", tokenizer_json("<s> </s> <mask>"), r"no pad_token \(\[PAD\] or <pad>\).*name a token"),
     tokenizer(
         "with-a-huge-id", tokenizer_json(NAMES, x=300_000_000), "'x' has the id 300,000,000, but .* only 7 tokens"
     ),
@@ -132,18 +114,6 @@ TOKENIZERS = [
     tokenizer("with-an-added-token-of-a-taken-id", tokenizer_json(NAMES, {"x": 5}), "'x' has the id 5 .* gives it 6"),
     tokenizer("lower-cased", tokenizer_json(NAMES), "--do_lower_case belongs to --vocab_file", "--do_lower_case=False"),
     tokenizer("of-the-reference", tokenizer_json(NAMES), "--tokenizer_file does not go with", "--compat=google"),
-    tokenizer(
-        "with-an-unknown-mask",
-        tokenizer_json(NAMES),
-        r"tokenizer_config\.json: its mask_token is '<m>', which t\.json does not have",
-        files={"tokenizer_config.json": b'{"mask_token": "<m>"}'},
-    ),
-    tokenizer(
-        "beside-a-broken-file",
-        tokenizer_json(NAMES),
-        r"special_tokens_map\.json: this is no JSON object",
-        files={"special_tokens_map.json": b"["},
-    ),
 ]
 
 MASKING = [
@@ -279,55 +249,11 @@ WARNED = [
         leaves=("out",),
     ),
     warned(
-        "one-line-a-document",
-        f"examples --input=t.txt --output=out {MASK}",
-        r"only [\d.]+ % of the text of t.txt is in examples, because its lines have [\d,]+ tokens .*put one sentence",
-        t=ONE_LINE_A_DOCUMENT,
-    ),
-    warned(
         "json-lines-drop-in",
         f"create-pretraining-data --input_file=t.txt --output_file=new.tfrecord {MASK}",
         "only .* of the text of t.txt is in examples.*maskmill extract",
         leaves=("new.tfrecord", "new.tfrecord.idx"),
         t=JSON_LINES,
-    ),
-    warned(
-        "chinese-without-sentence-splitting",
-        f"examples --input=t.txt --output=out {MASK} --max_seq_length=32",
-        "only .* of the text of t.txt is in examples",
-        t=CHINESE,
-    ),
-    warned(
-        "capitals-and-an-uncased-vocabulary",
-        f"examples --input=t.txt --output=out {MASK} --do_lower_case=False",
-        r"% of the words of t.txt are not in the vocabulary .*give --do_lower_case True",
-        t=CAPITALS,
-    ),
-    warned(
-        "capitals-and-an-uncased-vocabulary-drop-in",
-        f"create-pretraining-data --input_file=t.txt --output_file=new.tfrecord {MASK} --do_lower_case=False",
-        r"% of the words of t.txt are not in the vocabulary .*give --do_lower_case True",
-        leaves=("new.tfrecord", "new.tfrecord.idx"),
-        t=CAPITALS,
-    ),
-    warned(
-        "vocabulary-of-another-language",
-        f"{EXAMPLES} --vocab_file=v.txt",
-        rf"100 % of the words of {TEXT} are not in the vocabulary .*for the text's language",
-        v=SPECIAL + GREEK,
-    ),
-    warned(
-        "cased-vocabulary-and-lower-cased-text",
-        f"{EXAMPLES} --vocab_file=v.txt",
-        "% of the pieces of v.txt have capital letters.*give --do_lower_case False for a cased vocabulary",
-        v=SPECIAL + b"the\nThe\nApple\napple\n",
-    ),
-    warned(
-        "cased-vocabulary-and-lower-cased-text-drop-in",
-        f"{CREATE} --vocab_file=v.txt",
-        "% of the pieces of v.txt have capital letters.*give --do_lower_case False for a cased vocabulary",
-        leaves=("new.tfrecord", "new.tfrecord.idx"),
-        v=SPECIAL + b"the\nThe\nApple\napple\n",
     ),
     warned(
         "default-eval-share-of-four-articles",

@@ -21,10 +21,6 @@ def program(code: int) -> Callable[[Path], None]:
     return make
 
 
-def folder(path: Path) -> None:
-    path.mkdir()
-
-
 def refused(name: str, flags: str, says: str, **files: bytes | Callable[[Path], object]) -> Mistake:
     """A training that is refused; a file's name has `__` for a dot."""
     given = {name.replace("__", "."): content for name, content in files.items()}
@@ -52,40 +48,11 @@ MISTAKES = [
         f"--launcher=slurm {LOCAL} --coordinator=auto --process_id=0",
         "--process_id: --launcher slurm",
     ),
-    refused(
-        "launcher-process-gke",
-        f"--launcher=gke {REMOTE} --coordinator=auto --process_id=1",
-        "--launcher gke numbers its processes",
-    ),
-    refused(
-        "launcher-processes-vertex",
-        f"--launcher=vertex {REMOTE} --coordinator=auto --num_processes=2",
-        "numbers its processes",
-    ),
-    refused(
-        "launcher-tensorflow-slurm", f"--launcher=slurm {LOCAL} --backend=tensorflow", "slurm starts trainings on JAX"
-    ),
-    refused("launcher-tensorflow-gke", f"--launcher=gke {REMOTE} --backend=tensorflow", "gke starts trainings on JAX"),
-    refused("launcher-tensorflow-vertex", f"--launcher=vertex {REMOTE} --backend=tensorflow", "trainings on JAX"),
-    refused(
-        "launcher-several-on-vertex", f"--launcher=vertex {REMOTE} --coordinator=auto", "vertex starts one machine"
-    ),
     # Paths of this machine on a service's machines.
-    refused("launcher-gke-local-output", f"--launcher=gke {REMOTE} --output_dir=run", "--output_dir run: the machines"),
-    refused("launcher-vertex-local-output", f"--launcher=vertex --dry_run {LOCAL}", r"name one in a bucket \(gs://"),
-    refused(
-        "launcher-gke-local-input", f"--launcher=gke {REMOTE} --input_file=examples.tfrecord", "--input_file examples"
-    ),
     refused(
         "launcher-one-input-is-local",
         f"--launcher=vertex {REMOTE} --input_file=gs://bucket/a,/data/b",
         "--input_file /data/b: the machines of --launcher vertex do not have this path",
-    ),
-    refused(
-        "launcher-vertex-local-vocabulary", f"--launcher=vertex {REMOTE} --vocab_file=vocab.txt", "--vocab_file vocab"
-    ),
-    refused(
-        "launcher-gke-local-weights", f"--launcher=gke {REMOTE} --init_checkpoint=/w/model.ckpt", "--init_checkpoint /w"
     ),
     refused(
         "launcher-vertex-s3", f"--launcher=vertex {REMOTE} --output_dir=s3://bucket/run", "--output_dir s3://bucket"
@@ -94,65 +61,6 @@ MISTAKES = [
         "launcher-vertex-home", f"--launcher=vertex {REMOTE} --output_dir='~/run'", "--output_dir .*/run: the machines"
     ),
     # Files of the user's own.
-    refused(
-        "launcher-file-missing",
-        f"--launcher=gke {REMOTE} --launcher_file=mine.yaml",
-        "mine.yaml: this file does not exist",
-    ),
-    refused(
-        "launcher-file-folder", f"--launcher=slurm {LOCAL} --launcher_file=mine", "mine: this is no file", mine=folder
-    ),
-    refused(
-        "launcher-file-latin-1",
-        f"--launcher=gke {REMOTE} --launcher_file=my.yaml",
-        "it is not UTF-8",
-        my__yaml=b"a: \xe4\n",
-    ),
-    refused(
-        "launcher-file-empty", f"--launcher=gke {REMOTE} --launcher_file=my.yaml", r"has no \$ARGUMENTS", my__yaml=b""
-    ),
-    refused(
-        "launcher-file-without-a-place",
-        f"--launcher=gke {REMOTE} --launcher_file=my.yaml",
-        r"my.yaml: this file has no \$ARGUMENTS",
-        my__yaml=b"kind: JobSet\n",
-    ),
-    refused(
-        "launcher-file-place-in-a-comment",
-        f"--launcher=vertex --dry_run {REMOTE} --launcher_file=my.yaml",
-        r"has no \$ARGUMENTS",
-        my__yaml=b"# args: $ARGUMENTS\nworkerPoolSpecs: []\n",
-    ),
-    refused(
-        "launcher-file-no-yaml",
-        f"--launcher=gke {REMOTE} --launcher_file=my.yaml",
-        "no YAML in line 3",
-        my__yaml=b"kind: JobSet\nspec: {args: $ARGUMENTS\n",
-    ),
-    refused(
-        "launcher-file-tabs",
-        f"--launcher=vertex {REMOTE} --launcher_file=my.yaml",
-        "no YAML in line 2",
-        my__yaml=b"workerPoolSpecs:\n\t- args: $ARGUMENTS\n",
-    ),
-    refused(
-        "launcher-vertex-file-of-gke",
-        f"--launcher=vertex {REMOTE} --launcher_file=my.yaml",
-        "this file has no list workerPoolSpecs",
-        my__yaml=b"kind: JobSet\nspec: $ARGUMENTS\n",
-    ),
-    refused(
-        "launcher-vertex-two-machines",
-        f"--launcher=vertex {REMOTE} --launcher_file=my.yaml",
-        "--launcher vertex takes one machine",
-        my__yaml=b"workerPoolSpecs: [{replicaCount: 2, containerSpec: {args: $ARGUMENTS}}]\n",
-    ),
-    refused(
-        "launcher-vertex-two-pools",
-        f"--launcher=vertex {REMOTE} --launcher_file=my.yaml",
-        "--launcher vertex takes one machine",
-        my__yaml=b"workerPoolSpecs: [{args: $ARGUMENTS}, {replicaCount: 3}]\n",
-    ),
     refused(
         "launcher-vertex-misspelt-region",
         f"--launcher=vertex {REMOTE} --launcher_file=my.yaml",

@@ -306,20 +306,10 @@ REPAIRED = [
         _again(f"text-whose-{name}", EXTRACT, says, text=made(damage))
         for name, says, damage in [
             ("unit-record-is-empty", r"unit 0 \(dump.xml\): its record was damaged", write(_TEXT_RECORD, b"")),
-            ("unit-record-is-cut", r"unit 0 \(dump.xml\): its record was damaged", change(_TEXT_RECORD, cut)),
-            ("unit-record-is-flipped", r"unit 0 \(dump.xml\): its record was damaged", change(_TEXT_RECORD, flip)),
-            (
-                "counts-are-edited",
-                r"unit 0 \(dump.xml\): its record was damaged",
-                change(_TEXT_RECORD, lambda content: content.replace(b'"read": 4', b'"read": 5')),
-            ),
             ("table-is-empty", r"unit 0 \(dump.xml\): its table was damaged", write(_TEXT_TABLE, b"")),
-            ("table-is-cut", r"unit 0 \(dump.xml\): its table was damaged", change(_TEXT_TABLE, cut)),
-            ("table-is-flipped", r"unit 0 \(dump.xml\): its table was damaged", change(_TEXT_TABLE, flip)),
             ("table-is-lost", r"unit 0 \(dump.xml\): its table was gone", lose(_TEXT_TABLE)),
             ("records-are-swapped", r"its record was damaged", swap(".maskmill/text/*.json")),
             ("shard-is-edited", r"part-00000-of-00001: its content had changed", change("part-*", flip)),
-            ("shard-is-cut", r"part-00000-of-00001: its content had changed", change("part-*", cut)),
             ("shard-is-lost", r"part-00000-of-00001: it was gone", lose("part-*")),
             ("eval-set-is-edited", r"eval.txt: its content had changed", change("eval.txt", flip)),
             ("state-is-lost", r"parameters.json: it was gone and was made from", lose_folder(".maskmill")),

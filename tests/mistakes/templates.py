@@ -24,7 +24,7 @@ OPTIONS = [
         says,
         files={"my.rules": b"[rules]\na = {1}\n"},
     )
-    for flag in ("template_rules=my.rules", "report_templates")
+    for flag in ("expand_templates", "template_rules=my.rules", "report_templates")
     for name, other, says in (
         ("mlperf", "--compat=mlperf", "does not go with WikiExtractor's text, which has no rules"),
         ("of-text", "--input_format=text", "needs the templates of a dump; leave it out for this input"),

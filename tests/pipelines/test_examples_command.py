@@ -156,6 +156,19 @@ def test_create_pretraining_data_imports_no_beam_and_runs_in_any_folder(texts: P
     assert sorted(p.name for p in tmp_path.iterdir()) == ["out.tfrecord", "out.tfrecord.idx"]
 
 
+def test_a_link_keeps_its_place(texts: Path, tmp_path: Path) -> None:
+    """tests/mistakes/overwriting.py has what is not written over."""
+    target, link = tmp_path / "elsewhere" / "records", tmp_path / "records"
+    target.parent.mkdir()
+    target.write_text("old")
+    link.symlink_to(target)
+    arguments = [f"--input_file={texts}/eval.txt", f"--output_file={link}", f"--vocab_file={VOCAB}", "--dupe_factor=1"]
+    assert cli.main(["create-pretraining-data", *arguments]) == 0
+    assert link.is_symlink()
+    assert target.stat().st_size > 1000
+    assert [p.name for p in target.parent.iterdir()] == ["records"]
+
+
 # ---- pick-eval and index
 
 
