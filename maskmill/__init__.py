@@ -15,10 +15,7 @@ if TYPE_CHECKING:
     from maskmill.inspection.decoding import DecodedExample, DecodedPiece
     from maskmill.inspection.opened_examples import OpenedExamples, open_examples
     from maskmill.inspection.opened_texts import OpenedTexts, TextDocument, open_texts
-    from maskmill.inspection.searching import search_examples, search_texts
-    from maskmill.inspection.sources_of_rows import documents_of
-    from maskmill.inspection.summaries import Summary
-    from maskmill.inspection.summarizing import summarize
+    from maskmill.inspection.summaries import Summary, summarize
     from maskmill.inspection.vocabularies import VocabularyFile, open_vocabulary
     from maskmill.lineage.origins import HoldingDataSet, Lineage, data_sets_with, lineage_of
     from maskmill.loading.loader import Loader
@@ -53,7 +50,6 @@ __all__ = [
     "VocabularyFile",
     "__version__",
     "data_sets_with",
-    "documents_of",
     "lineage_of",
     "mix",
     "open",
@@ -61,8 +57,6 @@ __all__ = [
     "open_texts",
     "open_vocabulary",
     "read_checkpoint_header",
-    "search_examples",
-    "search_texts",
     "summarize",
     "verify",
 ]
@@ -73,10 +67,7 @@ _HOMES = {
     "inspection.checkpoint_headers": "CheckpointHeader read_checkpoint_header",
     "inspection.decoding": "DecodedExample DecodedPiece",
     "inspection.opened_examples": "OpenedExamples open_examples",
-    "inspection.searching": "search_examples search_texts",
-    "inspection.sources_of_rows": "documents_of",
-    "inspection.summaries": "Summary",
-    "inspection.summarizing": "summarize",
+    "inspection.summaries": "Summary summarize",
     "inspection.opened_texts": "OpenedTexts TextDocument open_texts",
     "inspection.vocabularies": "VocabularyFile open_vocabulary",
     "lineage.origins": "HoldingDataSet Lineage data_sets_with lineage_of",

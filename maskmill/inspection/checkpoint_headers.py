@@ -11,7 +11,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from maskmill.arguments import checked
@@ -21,35 +21,35 @@ from maskmill.reading.byte_ranges import ByteRanges
 from maskmill.reading.remote import open_ranges
 from maskmill.storage import files
 
-_SAFETENSORS_INDEX = ".safetensors.index.json"
+_INDEX = ".safetensors.index.json"
 _LENGTH = 8  # bytes of the length of a safetensors header
-_MOST_HEADER = 100 << 20
+_MOST_HEADER = 100 << 20  # the library's own limit
 _TENSORFLOW_FILE = re.compile(r"\.(index|meta|data-\d+-of-\d+)$")
-_STEP = re.compile(r"step-(\d{10})\.safetensors$")
-_BESIDE = ("config.json", "bert_config.json")
-# What optimizers keep beside each weight: ours, TensorFlow's Adam and LAMB.
-_MOMENT = re.compile(r"(/m|/v|/adam_m|/adam_v|/lamb_m|/lamb_v)$|OPTIMIZER_SLOT")
+_IN_DIRECTORY = ("step-??????????.safetensors", f"*{_INDEX}", "*.safetensors", "*.index")
+# What optimizers keep beside each weight (ours, TensorFlow's Adam and LAMB), and counters.
 _NOT_WEIGHTS = re.compile(
-    r"_CHECKPOINTABLE_OBJECT_GRAPH|(^|/)(global_step|save_counter|iterations?|learning_rate)($|/)"
+    r"/(m|v|adam_m|adam_v|lamb_m|lamb_v)$|OPTIMIZER_SLOT|_CHECKPOINTABLE_OBJECT_GRAPH"
+    r"|(^|/)(global_step|save_counter|iterations?|learning_rate)($|/)"
 )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class StoredArray:
-    """An array of a checkpoint: its name, its type as its format calls it (F32, float32), its shape, and what it is.
-
-    is_weight: whether it is one of the model; not of its optimizer, and not a counter.
-    """
+    """An array of a checkpoint: its name, its type as its format calls it (F32, float32), and its shape."""
 
     name: str
     dtype: str
     shape: tuple[int, ...]
-    is_weight: bool
 
     @property
     def size(self) -> int:
         """How many numbers it has."""
         return math.prod(self.shape)
+
+    @property
+    def is_weight(self) -> bool:
+        """Whether it is one of the model; not of its optimizer, and not a counter."""
+        return not _NOT_WEIGHTS.search(self.name)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -63,7 +63,6 @@ class CheckpointHeader:
       arrays: in the order of their names.
       metadata: of safetensors: text by name.
       config: the model's configuration: in the metadata, or config.json or bert_config.json beside it; empty: none.
-      others: other checkpoints in the directory that was named.
     """
 
     path: str
@@ -72,7 +71,11 @@ class CheckpointHeader:
     arrays: Sequence[StoredArray]
     metadata: Mapping[str, str]
     config: Mapping[str, Any]
-    others: Sequence[str]
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings of the run that wrote it, its model aside; empty if it says none."""
+        return {name: value for name, value in _json_object(self.metadata.get("run")).items() if name != "model"}
 
 
 @checked
@@ -88,71 +91,47 @@ def read_checkpoint_header(path: str | os.PathLike[str]) -> CheckpointHeader:
       RunFailedError: it cannot be read.
     """
     with contextlib.closing(open_ranges(os.fspath(path))) as ranges:
-        return _header(plain(path), ranges)
+        path = _found(plain(path), ranges)
+        metadata: dict[str, str] = {}
+        is_tensorflow = ranges.exists(f"{path}.index")
+        if is_tensorflow:
+            parts = [f"{path}.index", *ranges.glob(f"{path}.data-?????-of-?????")]
+            arrays = _of_tensorflow(path)
+        else:
+            parts = _listed(path, ranges) if path.endswith(_INDEX) else [path]
+            arrays = [array for part in parts for array in _of_safetensors(part, ranges, metadata)]
+        return CheckpointHeader(
+            path=path,
+            format="TensorFlow" if is_tensorflow else "safetensors",
+            size=sum(ranges.sizes(parts)),
+            arrays=sorted(arrays, key=lambda array: array.name),
+            metadata=metadata,
+            config=next(filter(None, _configs(path, metadata, ranges)), {}),
+        )
 
 
-def _header(path: str, ranges: ByteRanges) -> CheckpointHeader:
-    path, others = _find(path, ranges)
-    metadata: dict[str, str] = {}
-    is_tensorflow = ranges.exists(f"{path}.index")
-    if is_tensorflow:
-        arrays = _of_tensorflow(path)
-        parts = [f"{path}.index", *ranges.glob(f"{path}.data-?????-of-?????")]
-    elif path.endswith(_SAFETENSORS_INDEX):
-        parts = _files_of(path, ranges)
-        arrays = [array for part in parts for array in _of_safetensors(part, ranges)[0]]
-    else:
-        parts = [path]
-        arrays, metadata = _of_safetensors(path, ranges)
-    return CheckpointHeader(
-        path=path,
-        format="TensorFlow" if is_tensorflow else "safetensors",
-        size=sum(ranges.sizes(parts)),
-        arrays=sorted(arrays, key=lambda array: array.name),
-        metadata=metadata,
-        config=_config(path, metadata, ranges),
-        others=others,
-    )
-
-
-def settings_of(header: CheckpointHeader) -> dict[str, Any]:
-    """The settings of the run that wrote a checkpoint, its model aside; empty if it says none."""
-    try:
-        run = json.loads(header.metadata.get("run", "{}"))
-    except (ValueError, RecursionError):
-        return {}
-    return {name: value for name, value in run.items() if name != "model"} if isinstance(run, dict) else {}
-
-
-def _find(path: str, ranges: ByteRanges) -> tuple[str, list[str]]:
-    """The checkpoint that a path means, and the others beside it."""
+def _found(path: str, ranges: ByteRanges) -> str:
+    """The checkpoint that a path means: of a directory its newest."""
     prefix = _TENSORFLOW_FILE.sub("", path)
     if ranges.exists(f"{prefix}.index"):
-        return prefix, []
+        return prefix
+    if path.endswith((".bin", ".pt", ".pth", ".ckpt")):
+        raise UnusableInputError(
+            f"{path}: checkpoints of PyTorch are not inspected; make a copy that is "
+            "(maskmill convert-checkpoint --format huggingface)."
+        )
     if not (files.is_local(path) and os.path.isdir(path)):
-        if path.endswith((".bin", ".pt", ".pth", ".ckpt")):
-            raise UnusableInputError(
-                f"{path}: checkpoints of PyTorch are not inspected; make a copy that is "
-                "(maskmill convert-checkpoint --format huggingface)."
-            )
-        return path, []
-    steps = [name for name in ranges.glob(files.join(path, "step-*.safetensors")) if _STEP.search(name)]
-    indexes = ranges.glob(files.join(path, "*.index"))
-    for found in (
-        sorted(steps, reverse=True),
-        ranges.glob(files.join(path, f"*{_SAFETENSORS_INDEX}")),
-        ranges.glob(files.join(path, "*.safetensors")),
-        [_TENSORFLOW_FILE.sub("", name) for name in sorted(indexes, key=_number, reverse=True)],
-    ):
-        if found:
-            return found[0], found[1:]
+        return path
+    for pattern in _IN_DIRECTORY:
+        if found := ranges.glob(files.join(path, pattern)):
+            return _TENSORFLOW_FILE.sub("", max(found, key=_step))
     raise UnusableInputError(
         f"{path}: there is no checkpoint in this directory that can be inspected (safetensors, TensorFlow); name "
         "another one."
     )
 
 
-def _number(name: str) -> tuple[int, str]:
+def _step(name: str) -> tuple[int, str]:
     digits = re.findall(r"\d+", files.base_name(name))
     return (int(digits[-1]) if digits else -1, name)
 
@@ -161,30 +140,26 @@ def _damaged(path: str) -> UnusableInputError:
     return UnusableInputError(f"{path}: this checkpoint is damaged, or is not one; copy or make it again.")
 
 
-def _array(name: str, dtype: str, shape: Sequence[int]) -> StoredArray:
-    is_weight = dtype != "STRING" and not _MOMENT.search(name) and not _NOT_WEIGHTS.search(name)
-    return StoredArray(name=name, dtype=dtype, shape=tuple(shape), is_weight=is_weight)
-
-
-def _of_safetensors(path: str, ranges: ByteRanges) -> tuple[list[StoredArray], dict[str, str]]:
-    """The arrays and the metadata of a safetensors file."""
+def _of_safetensors(path: str, ranges: ByteRanges, metadata: dict[str, str]) -> list[StoredArray]:
+    """The arrays of a safetensors file; adds its metadata."""
     size = ranges.size(path)
     try:
         length = int.from_bytes(ranges.read(path, 0, min(size, _LENGTH)).tobytes(), "little")
-        if length > min(size - _LENGTH, _MOST_HEADER):
-            raise _damaged(path)
-        header = json.loads(ranges.read(path, _LENGTH, _LENGTH + length).tobytes())
-        metadata = {str(name): str(value) for name, value in header.pop("__metadata__", {}).items()}
-        arrays = [_array(name, str(entry["dtype"]), [int(n) for n in entry["shape"]]) for name, entry in header.items()]
+        header = json.loads(ranges.read(path, _LENGTH, min(size, _LENGTH + length, _MOST_HEADER)).tobytes())
+        metadata |= {str(name): str(value) for name, value in header.pop("__metadata__", {}).items()}
+        arrays = [
+            StoredArray(name=name, dtype=str(entry["dtype"]), shape=tuple(map(int, entry["shape"])))
+            for name, entry in header.items()
+        ]
         end = _LENGTH + length + max((int(entry["data_offsets"][1]) for entry in header.values()), default=0)
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError):
         raise _damaged(path) from None
     if end != size:
         raise UnusableInputError(f"{path}: this checkpoint has {size:,} bytes instead of {end:,}; copy it again.")
-    return arrays, metadata
+    return arrays
 
 
-def _files_of(index: str, ranges: ByteRanges) -> list[str]:
+def _listed(index: str, ranges: ByteRanges) -> list[str]:
     """The safetensors files that an index lists."""
     try:
         names = sorted(set(json.loads(ranges.read_all(index))["weight_map"].values()))
@@ -207,21 +182,23 @@ def _of_tensorflow(prefix: str) -> list[StoredArray]:
         shapes, types = reader.get_variable_to_shape_map(), reader.get_variable_to_dtype_map()
     except (errors.OpError, ValueError, RuntimeError):
         raise _damaged(prefix) from None
-    return [_array(name, types[name].name, shape) for name, shape in shapes.items()]
+    return [StoredArray(name=name, dtype=types[name].name, shape=tuple(shape)) for name, shape in shapes.items()]
 
 
-def _config(path: str, metadata: Mapping[str, str], ranges: ByteRanges) -> dict[str, Any]:
-    """The configuration of a checkpoint's model; empty if there is none that can be read."""
-    texts = [metadata[name] for name in ("run", "config") if name in metadata]
-    for name in _BESIDE:
+def _configs(path: str, metadata: Mapping[str, str], ranges: ByteRanges) -> Iterator[dict[str, Any]]:
+    """The configurations of a checkpoint's model: in it, and beside it."""
+    for text in (metadata.get("run"), metadata.get("config")):
+        saved = _json_object(text)
+        yield saved["model"] if isinstance(saved.get("model"), dict) else saved
+    for name in ("config.json", "bert_config.json"):
         with contextlib.suppress(MissingFileError):
-            texts.append(ranges.read_all(files.join(files.parent(path), name)).decode(errors="replace"))
-    for text in texts:
-        try:
-            config = json.loads(text)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(config, dict):
-            model = config.get("model", config)
-            return dict(model) if isinstance(model, dict) else config
-    return {}
+            yield _json_object(ranges.read_all(files.join(files.parent(path), name)))
+
+
+def _json_object(text: str | bytes | None) -> dict[str, Any]:
+    """A JSON object; an empty one if the text is none."""
+    try:
+        value = json.loads(text or "{}")
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}

@@ -1,7 +1,6 @@
 """Ids to words: rows of examples as a person reads them, whatever their format, objective and vocabulary."""
 
 import codecs
-import collections
 import dataclasses
 import functools
 import html
@@ -20,14 +19,11 @@ from maskmill.reading.data_set import DataSet
 from maskmill.tokenization.byte_level import byte_characters
 from maskmill.tokenization.vocabulary import Vocabulary
 
-_WORDPIECE_MARK = "##"
-_SENTENCEPIECE_MARK = "▁"
+_WORDPIECE_MARK, _BYTES_MARK, _SENTENCEPIECE_MARK = "##", "Ġ", "▁"
 _LABELS: Mapping[str, tuple[str, str]] = {
     "nsp": ("next sentence", "random sentence"),
     "sop": ("in order", "swapped"),
 }
-_SPECIAL = ("cls_id", "sep_id", "mask_id")
-_FEWEST_MASKS = 2  # from which on the most frequent piece that stands for others is taken for [MASK]
 
 # What a piece is in a row. masked: predicted, and [MASK] stands there; kept: predicted, and unchanged; random:
 # predicted, and another piece stands there.
@@ -131,45 +127,47 @@ def running_text(pieces: Iterable[DecodedPiece], *, special: bool = False) -> st
 
 
 class Words:
-    """The pieces of a vocabulary by their ids.
+    """The pieces of a vocabulary by their ids; without a vocabulary, every piece is called "id 17".
 
-    Without a vocabulary, every piece is called "id 17".
+    Attributes:
+      mark: how pieces say whether they go on a word: "##", "Ġ" (byte-level BPE), "▁" (SentencePiece).
     """
 
-    def __init__(self, vocabulary: Vocabulary | None) -> None:
-        self._pieces: dict[int, str] = {}
-        self._bytes: dict[str, int] | None = None
-        self._mark = ""
-        self._joints: _Joints | None = None
-        if vocabulary is None:
-            return
-        self._pieces = dict(zip(vocabulary.ids.tolist(), vocabulary.pieces, strict=True))
-        if vocabulary.marks_words:
-            self._mark = _WORDPIECE_MARK
-            return
-        # A tokenizer.json: what its pieces look like tells how they mark words.
-        known = set(vocabulary.pieces)
-        characters = byte_characters()
-        if known.issuperset(characters):
-            self._bytes = {character: byte for byte, character in enumerate(characters)}
-        elif any(piece.startswith(_SENTENCEPIECE_MARK) for piece in known):
-            self._mark = _SENTENCEPIECE_MARK
-        else:
-            self._mark = _WORDPIECE_MARK
+    def __init__(self, pieces: Mapping[int, str], *, marks_words: bool) -> None:
+        """pieces: by their ids. marks_words: they are of a vocab.txt; of a tokenizer.json they tell how they do so."""
+        byte_of = {character: byte for byte, character in enumerate(byte_characters())}
+        self.mark = _WORDPIECE_MARK
+        if not marks_words and byte_of.keys() <= set(pieces.values()):
+            self.mark = _BYTES_MARK
+        elif not marks_words and any(piece.startswith(_SENTENCEPIECE_MARK) for piece in pieces.values()):
+            self.mark = _SENTENCEPIECE_MARK
+        self._pieces = pieces
+        self._byte_of = byte_of
+        self._added: dict[int, bytes] = {}
 
     def piece(self, id: int) -> str:
         """The piece of an id, as the vocabulary has it."""
         return self._pieces.get(id, f"id {id}")
 
+    def added(self, id: int) -> bytes:
+        """What a piece adds to a text, with the blank before it if it starts a word."""
+        if id not in self._added:
+            self._added[id] = self._of_piece(self.piece(id), is_known=id in self._pieces)
+        return self._added[id]
+
+    def _of_piece(self, piece: str, *, is_known: bool) -> bytes:
+        if is_known and self.mark == _BYTES_MARK:  # an added token stands for itself
+            is_bytes = all(character in self._byte_of for character in piece)
+            return bytes(map(self._byte_of.__getitem__, piece)) if is_bytes else piece.encode(errors="surrogatepass")
+        if is_known and self.mark == _SENTENCEPIECE_MARK:
+            return piece.replace(_SENTENCEPIECE_MARK, " ").encode(errors="surrogatepass")
+        if is_known and piece.startswith(_WORDPIECE_MARK):
+            return (piece.removeprefix(_WORDPIECE_MARK) or piece).encode(errors="surrogatepass")
+        return f" {piece}".encode(errors="surrogatepass")
+
     def goes_on(self, id: int) -> bool:
         """Whether no blank stands before a piece within a sentence."""
-        piece = self._pieces.get(id)
-        if piece is None:
-            return False
-        if self._bytes is not None:
-            return not self._raw(piece, self._bytes).startswith(b" ")
-        starts = piece.startswith(self._mark)
-        return starts if self._mark == _WORDPIECE_MARK else not starts
+        return not self.added(id).startswith(b" ")
 
     def surfaces(self, ids: Sequence[int], special: Sequence[bool]) -> list[str]:
         """What each piece of a row adds to its text; a character that is cut across pieces is added by the last one.
@@ -179,51 +177,19 @@ class Words:
         surfaces = []
         decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
         for id, is_special in zip(ids, special, strict=True):
-            piece = self.piece(id)
-            if self._bytes is None or is_special or id not in self._pieces:
-                surfaces.append(decoder.decode(b"", True) + (piece if is_special else self._without_mark(piece)))
+            if is_special or id not in self._pieces:
+                surfaces.append(decoder.decode(b"", True) + self.piece(id))
             else:
-                raw = self._raw(piece, self._bytes)
-                surfaces.append(decoder.decode(raw).removeprefix(" " if raw.startswith(b" ") else ""))
+                added = self.added(id)
+                surfaces.append(decoder.decode(added).removeprefix(" " if added.startswith(b" ") else ""))
         if surfaces:
             surfaces[-1] += decoder.decode(b"", True)
         return surfaces
 
-    def joined(self, ids: Sequence[int], special_ids: Set[int]) -> str:
-        """The text of pieces, with a blank for special ones, which are the same at each call."""
-        if self._joints is None:
-            self._joints = _Joints(self, special_ids)
-        return b"".join(map(self._joints.__getitem__, ids)).decode(errors="backslashreplace").strip()
-
-    def joint(self, id: int) -> bytes:
-        """What a piece adds to a text, with the blank before it."""
-        if self._bytes is not None:
-            return self._raw(self.piece(id), self._bytes)
-        text = ("" if self.goes_on(id) else " ") + self._without_mark(self.piece(id))
-        return text.encode(errors="surrogatepass")
-
-    def _raw(self, piece: str, byte_of: Mapping[str, int]) -> bytes:
-        """The bytes of a piece of byte-level BPE; an added token stands for itself."""
-        if all(character in byte_of for character in piece):
-            return bytes(byte_of[character] for character in piece)
-        return piece.encode(errors="surrogatepass")
-
-    def _without_mark(self, piece: str) -> str:
-        if self._mark == _SENTENCEPIECE_MARK:
-            return piece.removeprefix(self._mark).replace(self._mark, " ")
-        return piece.removeprefix(self._mark) if len(piece) > len(self._mark) else piece
-
-
-class _Joints(dict[int, bytes]):
-    """What each piece adds to a text: made when it is first met, because texts have the same pieces again."""
-
-    def __init__(self, words: Words, special_ids: Set[int]) -> None:
-        super().__init__(dict.fromkeys(special_ids, b" "))
-        self._words = words
-
-    def __missing__(self, id: int) -> bytes:
-        joint = self[id] = self._words.joint(id)
-        return joint
+    def joined(self, ids: Iterable[int], special_ids: Set[int]) -> str:
+        """The text of pieces, with a blank for special ones."""
+        added = (b" " if id in special_ids else self.added(id) for id in ids)
+        return b"".join(added).decode(errors="backslashreplace").strip()
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -247,7 +213,10 @@ class RowDecoder:
     @functools.cached_property
     def words(self) -> Words:
         """The pieces of the vocabulary."""
-        return Words(self.vocabulary)
+        if self.vocabulary is None:
+            return Words({}, marks_words=True)
+        pieces = dict(zip(self.vocabulary.ids.tolist(), self.vocabulary.pieces, strict=True))
+        return Words(pieces, marks_words=self.vocabulary.marks_words)
 
     @functools.cached_property
     def special_ids(self) -> dict[str, int | None]:
@@ -265,75 +234,90 @@ class RowDecoder:
           sample: its number in the data set, from 0.
         """
         file, record = place_of(self.data_set, sample)
-        values = _RowValues(self.data_set, rows, row, self.special_ids.get("pad_id") or 0)
-        ids, masks = values.ids[: values.length].tolist(), values.masks
+        arrays = {feature: array[row] for feature, array in rows.arrays.items()}
+        counts = {feature: int(array[row]) for feature, array in rows.counts.items()}
+        ids = arrays[_feature_of_ids(arrays)].astype(np.int32)
+        is_piece = self._is_piece(ids, arrays, counts)
+        length = int(np.flatnonzero(is_piece)[-1]) + 1 if is_piece.any() else 0
+        masks = _stored_masks(arrays, length)
         if self.data_set.mask_rules is not None:
-            ids, masks = self._drawn(self.data_set.mask_rules, values, sample)
+            ids, masks = self._drawn(self.data_set.mask_rules, ids, length, arrays.get("continuation_mask"), sample)
+        segments = _of_width(arrays.get("segment_ids", ids[:0]), len(ids))
+        sequences = _of_width(arrays["sequence_ids"], len(ids)) - 1 if "sequence_ids" in arrays else np.zeros_like(ids)
+        labels = arrays.get("next_sentence_labels", ids[:0])
         return DecodedExample(
             file=self.data_set.files[file].path,
             record=record,
             sample=sample,
-            pieces=tuple(self._pieces(ids, masks, values)),
+            pieces=tuple(self._pieces(ids[:length].tolist(), masks, is_piece, segments, sequences)),
             width=self.data_set.files[file].width,
-            label=self._label(values),
+            label=self._label(labels[: counts.get("next_sentence_labels", len(labels))].tolist()),
             epoch=None if self.data_set.mask_rules is None else self.epoch,
         )
 
-    def lengths(self, rows: Rows) -> npt.NDArray[np.int64]:
-        """int64[rows]: how many pieces each row has, without padding."""
-        arrays = rows.arrays
-        if "input_mask" not in arrays and "input_ids" in rows.counts:
-            return rows.counts["input_ids"].astype(np.int64)
-        is_piece = (
-            np.not_equal(arrays["input_mask"], 0)
-            if "input_mask" in arrays
-            else np.not_equal(arrays[_feature_of_ids(arrays)], self.special_ids.get("pad_id") or 0)
-        )
-        lengths: npt.NDArray[np.int64] = is_piece.sum(axis=1)
-        return lengths
-
-    def texts(self, rows: Rows, places: npt.NDArray[np.int64]) -> list[str]:
-        """The texts of rows, masks undone and without special pieces: faster than `decode`.
-
-        places: int64[n], which rows.
-        """
-        ids = rows.original_pieces(places, _feature_of_ids(rows.arrays))
-        special = (*(self.special_ids.get(name) for name in _SPECIAL), self.special_ids.get("pad_id") or 0)
-        special_ids = {id for id in special if id is not None}
+    def texts(self, rows: Rows) -> list[str]:
+        """The texts of rows, masks undone and without special pieces: faster than `decode`."""
+        ids = rows.original_pieces(slice(None), _feature_of_ids(rows.arrays))
+        special_ids = {*self._named_ids, self.special_ids.get("pad_id") or 0}
         return [self.words.joined(line, special_ids) for line in ids.tolist()]
 
-    def _drawn(self, rules: RowMaskRules, values: "_RowValues", sample: int) -> tuple[list[int], dict[int, int]]:
+    @functools.cached_property
+    def _named_ids(self) -> set[int]:
+        """The ids of the special pieces that stand in rows."""
+        named = map(self.special_ids.get, ("cls_id", "sep_id", "mask_id"))
+        return {id for id in named if id is not None}
+
+    def _is_piece(
+        self, ids: npt.NDArray[np.int32], arrays: Mapping[str, npt.NDArray[np.generic]], counts: Mapping[str, int]
+    ) -> npt.NDArray[np.bool_]:
+        """bool[width]: whether a piece stands there, and not padding."""
+        if "input_mask" in arrays:
+            return np.not_equal(_of_width(arrays["input_mask"], len(ids)), 0)
+        if "input_ids" in counts:
+            return np.less(np.arange(len(ids)), counts["input_ids"])
+        return np.not_equal(ids, self.special_ids.get("pad_id") or 0)
+
+    def _drawn(
+        self,
+        rules: RowMaskRules,
+        ids: npt.NDArray[np.int32],
+        length: int,
+        continues: npt.NDArray[np.generic] | None,
+        sample: int,
+    ) -> tuple[npt.NDArray[np.int32], dict[int, int]]:
         """The ids of a row and the pieces to predict by position, as a reader draws them."""
         room = max(1, self.data_set.predictions)
         drawn = MaskedRows(
-            input_ids=np.array(values.ids[None], np.int32),
-            lengths=np.array([values.length], np.int32),
+            input_ids=ids[None].copy(),
+            lengths=np.array([length], np.int32),
             positions=np.zeros((1, room), np.int32),
             labels=np.zeros((1, room), np.int32),
             masked=np.zeros(1, np.int32),
-            continues=values.continues,
+            continues=np.zeros((0, 0), np.uint8) if continues is None else np.array(continues[None], np.uint8),
         )
-        keys = (np.full(1, self.epoch, np.int64), np.full(1, sample, np.int64))
-        draw_masks(rules, self.seed, drawn, *keys)
+        draw_masks(rules, self.seed, drawn, np.full(1, self.epoch, np.int64), np.full(1, sample, np.int64))
         count = int(drawn.masked[0])
         masks = dict(zip(drawn.positions[0, :count].tolist(), drawn.labels[0, :count].tolist(), strict=True))
-        return drawn.input_ids[0, : values.length].tolist(), masks
+        return drawn.input_ids[0], masks
 
-    def _pieces(self, ids: Sequence[int], masks: Mapping[int, int], values: "_RowValues") -> Iterator[DecodedPiece]:
+    def _pieces(
+        self,
+        ids: Sequence[int],
+        masks: Mapping[int, int],
+        is_piece: npt.NDArray[np.bool_],
+        segments: npt.NDArray[np.int32],
+        sequences: npt.NDArray[np.int32],
+    ) -> Iterator[DecodedPiece]:
         originals = [masks.get(position, id) for position, id in enumerate(ids)]
-        special_ids = {self.special_ids[name] for name in _SPECIAL if self.special_ids.get(name) is not None}
-        special = [id in special_ids for id in originals]
-        mask_id = self.special_ids.get("mask_id")
-        if mask_id is None:
-            mask_id = _most_frequent([ids[position] for position, label in masks.items() if ids[position] != label])
+        special = [id in self._named_ids for id in originals]
         surfaces = self.words.surfaces(originals, special)
         for position, (id, original) in enumerate(zip(ids, originals, strict=True)):
             role: PieceRole = "text"
             if position in masks:
-                role = "kept" if id == original else "masked" if id == mask_id else "random"
+                role = "kept" if id == original else "masked" if id == self.special_ids.get("mask_id") else "random"
             elif special[position]:
                 role = "special"
-            elif not values.is_piece[position]:
+            elif not is_piece[position]:
                 role = "padding"
             yield DecodedPiece(
                 position=position,
@@ -341,18 +325,18 @@ class RowDecoder:
                 text=self.words.piece(id),
                 role=role,
                 label=self.words.piece(original) if position in masks else None,
-                segment=int(values.segments[position]),
-                sequence=int(values.sequences[position]),
+                segment=int(segments[position]),
+                sequence=int(sequences[position]),
                 # A row may begin within a word.
                 goes_on=self.words.goes_on(original) and not (special[position] or special[max(0, position - 1)]),
                 surface=surfaces[position],
             )
 
-    def _label(self, values: "_RowValues") -> str | None:
+    def _label(self, labels: Sequence[int]) -> str | None:
         names = _LABELS.get(self.objective or "nsp")
-        if names is None or not values.labels:
+        if names is None or not labels:
             return None
-        return " / ".join(names[label] if label in (0, 1) else f"label {label}" for label in values.labels)
+        return " / ".join(names[label] if label in (0, 1) else f"label {label}" for label in labels)
 
 
 def place_of(data_set: DataSet, sample: int) -> tuple[int, int]:
@@ -369,57 +353,14 @@ def place_of(data_set: DataSet, sample: int) -> tuple[int, int]:
     raise IndexError(f"sample {sample} of {data_set.samples}")
 
 
-class _RowValues:
-    """The values of one row.
-
-    Attributes:
-      ids: int32[width], as the file has them.
-      length: where the last piece ends that is not padding.
-      is_piece: bool[width], whether a piece stands there, and not padding.
-      segments, sequences: int[width].
-      masks: the stored masks: position to the piece that belongs there.
-      labels: of the row's pairs.
-      continues: uint8[1, width] or [0, 0], for the drawing of masks.
-    """
-
-    def __init__(self, data_set: DataSet, rows: Rows, row: int, pad_id: int) -> None:
-        arrays = {feature: array[row] for feature, array in rows.arrays.items()}
-        counts = {feature: int(array[row]) for feature, array in rows.counts.items()}
-        self.ids: npt.NDArray[np.int32] = arrays[_feature_of_ids(arrays)].astype(np.int32)
-        width = len(self.ids)
-        self.is_piece = self._pieces(arrays, counts, pad_id)
-        self.length = int(np.flatnonzero(self.is_piece)[-1]) + 1 if self.is_piece.any() else 0
-        nothing = np.zeros(width, np.int32)
-        self.segments = _of_width(arrays.get("segment_ids", nothing), width)
-        self.sequences = _of_width(arrays.get("sequence_ids", nothing + 1), width) - 1
-        self.masks = self._masks(arrays)
-        labels = arrays.get("next_sentence_labels", nothing[:0])
-        self.labels: list[int] = labels[: counts.get("next_sentence_labels", len(labels))].tolist()
-        self.continues = np.zeros((0, 0), np.uint8)
-        if "continuation_mask" in arrays:
-            self.continues = np.array(arrays["continuation_mask"][None], np.uint8)
-
-    def _pieces(
-        self, arrays: Mapping[str, npt.NDArray[np.generic]], counts: Mapping[str, int], pad_id: int
-    ) -> npt.NDArray[np.bool_]:
-        width = len(self.ids)
-        if "input_mask" in arrays:
-            return np.not_equal(_of_width(arrays["input_mask"], width), 0)
-        if "input_ids" in counts:
-            return np.less(np.arange(width), counts["input_ids"])
-        return np.not_equal(self.ids, pad_id)
-
-    def _masks(self, arrays: Mapping[str, npt.NDArray[np.generic]]) -> dict[int, int]:
-        """Damaged rows may name a place that no row has: it is left out."""
-        if "masked_lm_positions" not in arrays or "masked_lm_ids" not in arrays:
-            return {}
-        positions, labels = arrays["masked_lm_positions"].tolist(), arrays["masked_lm_ids"].tolist()
-        weights = arrays.get("masked_lm_weights", np.ones(len(positions))).tolist()
-        return {
-            position: label
-            for position, label, weight in zip(positions, labels, weights, strict=False)
-            if weight and position < self.length
-        }
+def _stored_masks(arrays: Mapping[str, npt.NDArray[np.generic]], length: int) -> dict[int, int]:
+    """The piece that belongs at each predicted position; a place that the row lacks is left out."""
+    if "masked_lm_positions" not in arrays or "masked_lm_ids" not in arrays:
+        return {}
+    positions, labels = arrays["masked_lm_positions"].tolist(), arrays["masked_lm_ids"].tolist()
+    weights = arrays.get("masked_lm_weights", np.ones(len(positions))).tolist()
+    both = zip(positions, labels, weights, strict=False)
+    return {position: label for position, label, weight in both if weight and position < length}
 
 
 def _feature_of_ids(arrays: Mapping[str, npt.NDArray[np.generic]]) -> str:
@@ -430,15 +371,7 @@ def _feature_of_ids(arrays: Mapping[str, npt.NDArray[np.generic]]) -> str:
 
 
 def _of_width(values: npt.NDArray[np.generic], width: int) -> npt.NDArray[np.int32]:
-    """int32[width]: the values, with zeros behind them if there are fewer."""
+    """int32[width]: the values, and zeros after them if there are fewer."""
     filled = np.zeros(width, np.int32)
     filled[: len(values)] = values[:width]
     return filled
-
-
-def _most_frequent(ids: Sequence[int]) -> int | None:
-    """The id that stands at most of the predicted places, if it stands at more than one, or there is only one."""
-    if not ids:
-        return None
-    id, count = collections.Counter(ids).most_common(1)[0]
-    return id if count >= _FEWEST_MASKS or len(ids) < _FEWEST_MASKS else None

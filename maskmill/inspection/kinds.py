@@ -1,8 +1,8 @@
 """What a path is: a build, one stage of it, examples, text shards, a manifest, a vocabulary or a checkpoint."""
 
 import os
-import re
-import struct
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
 from typing import Literal
 
 from maskmill.errors import UnusableInputError
@@ -14,34 +14,21 @@ from maskmill.storage import files
 PathKind = Literal["build", "text", "vocabulary", "examples", "checkpoint", "manifest"]
 
 STAGE_FOLDERS = ("text", "vocabulary", "examples", "eval")  # of a build
-_OF_STAGE: dict[str, PathKind] = {
+_OF_STAGE: Mapping[str, PathKind] = {
     "extract": "text", "vocabulary": "vocabulary", "examples": "examples", "eval": "examples",
 }  # fmt: skip
-_BY_NAME: tuple[tuple[re.Pattern[str], PathKind], ...] = (
-    (re.compile(r"manifest\.json"), "manifest"),
-    (re.compile(r".*\.(safetensors|safetensors\.index\.json|ckpt|bin|pt|pth)"), "checkpoint"),
-    (re.compile(r".*\.ckpt-\d+(\.index|\.meta|\.data-\d+-of-\d+)?"), "checkpoint"),
-    (re.compile(r".*\.(tfrecord|tfrecords|tfrecord\.gz|parquet|mds)"), "examples"),
-    (re.compile(r"(.*[-_.])?vocab\.txt|(.*[-_.])?tokenizer\.json"), "vocabulary"),
-)
-# What a directory without a manifest is, by the first of these that matches one of its files.
-_IN_DIRECTORY: tuple[tuple[str, PathKind], ...] = (
-    ("step-*.safetensors", "checkpoint"),
-    ("*.safetensors", "checkpoint"),
-    ("pytorch_model*.bin", "checkpoint"),
-    ("*.index", "checkpoint"),
-    ("tokenizer.json", "vocabulary"),
-    ("vocab.txt", "vocabulary"),
-    ("*.tfrecord*", "examples"),
-    ("*.parquet", "examples"),
-    ("*.mds", "examples"),
-    ("part-*", "text"),
-    ("eval.txt", "text"),
-)
+# What a file is by its name, and a directory without a manifest by the first pattern that one of its files has.
+_BY_NAME: Mapping[str, PathKind] = {
+    "manifest.json": "manifest",
+    **dict.fromkeys(("*.safetensors", "*.safetensors.index.json", "*.bin", "*.pt", "*.pth", "*.ckpt"), "checkpoint"),
+    **dict.fromkeys(("*.index", "*.data-?????-of-?????", "*.meta"), "checkpoint"),
+    **dict.fromkeys(("*.tfrecord", "*.tfrecords", "*.tfrecord.gz", "*.parquet", "*.mds", "*.spans"), "examples"),
+    **dict.fromkeys(("*vocab.txt", "*tokenizer.json"), "vocabulary"),
+}
+_TEXTS = ("part-*", "eval*.txt")
 _MAGIC_OF_EXAMPLES = (b"PAR1", b"\x1f\x8b\x08", b"spans-")  # Parquet, gzip, spans
 _SNIFFED = 1 << 16
-_SAFETENSORS_HEAD = 8
-_MOST_HEADER = 100 << 20  # bytes of a safetensors header; the library's own limit
+_WHAT_ELSE = "a build, a stage, text shards, examples, a manifest, a vocabulary or a checkpoint; name another path"
 
 
 def plain(path: str | os.PathLike[str]) -> str:
@@ -67,17 +54,12 @@ def kind_of(path: str, ranges: ByteRanges) -> PathKind:
         return "build"
     if files.is_local(path) and os.path.isdir(path):
         return _kind_of_directory(path, ranges)
-    if _exists(f"{path}.index", ranges):
+    if ranges.exists(f"{path}.index"):
         return "checkpoint"
-    first = path if _exists(path, ranges) else _first_match(path, ranges)
-    if first.endswith(".idx"):
-        raise UnusableInputError(f"{first}: this is the index of {first[:-4]}; name that file.")
-    for pattern, kind in _BY_NAME:
-        if pattern.fullmatch(files.base_name(first)):
-            return kind
-    if _exists(f"{first.removesuffix('.index')}.index", ranges):
-        return "checkpoint"
-    return _sniffed(first, ranges)
+    found = [path] if ranges.exists(path) else [name for part in path.split(",") for name in ranges.glob(part.strip())]
+    if not found:
+        raise UnusableInputError(f"{path}: there is no such file or directory; check the path.")
+    return _kind_of_file(found[0], ranges)
 
 
 def _stage_of(directory: str, ranges: ByteRanges) -> str | None:
@@ -86,56 +68,36 @@ def _stage_of(directory: str, ranges: ByteRanges) -> str | None:
     return None if made is None else str(made["stage"])
 
 
-def _exists(path: str, ranges: ByteRanges) -> bool:
-    try:
-        return ranges.exists(path)
-    except UnusableInputError:
-        return False
-
-
-def _first_match(path: str, ranges: ByteRanges) -> str:
-    for pattern in (part.strip() for part in path.split(",")):
-        if pattern and (found := ranges.glob(pattern)):
-            return found[0]
-    raise UnusableInputError(f"{path}: there is no such file or directory; check the path.")
-
-
 def _kind_of_directory(path: str, ranges: ByteRanges) -> PathKind:
     """What a directory without a manifest of ours is, by what is in it."""
-    for pattern, kind in _IN_DIRECTORY:
+    for pattern, kind in _BY_NAME.items():
         if ranges.glob(files.join(path, pattern)):
             return kind
+    for pattern in _TEXTS:
+        if found := ranges.glob(files.join(path, pattern)):
+            return _kind_of_file(found[0], ranges)
     if _stage_of(files.parent(path), ranges) is not None:
         return "examples"  # a folder of one: MDS has one for each split
-    raise UnusableInputError(
-        f"{path}: there is nothing in this directory that maskmill knows (a manifest, shards, a vocabulary, a "
-        "checkpoint); name the directory of a build or of a stage, or a file."
-    )
+    raise UnusableInputError(f"{path}: this directory is none that maskmill knows ({_WHAT_ELSE}).")
 
 
-def _sniffed(path: str, ranges: ByteRanges) -> PathKind:
-    """What a file is by its first bytes."""
+def _kind_of_file(path: str, ranges: ByteRanges) -> PathKind:
+    """What a file is by its name, or by its first bytes."""
+    if path.endswith(".idx"):
+        raise UnusableInputError(f"{path}: this is the index of {path[:-4]}; name that file.")
+    for pattern, kind in _BY_NAME.items():
+        if fnmatchcase(files.base_name(path), pattern):
+            return kind
     size = ranges.size(path)
     head = ranges.read(path, 0, min(size, _SNIFFED)).tobytes()
     if head.startswith(_MAGIC_OF_EXAMPLES) or begins_record(head):
         return "examples"
-    if _is_safetensors(head, size) or head.startswith(b"PK\x03\x04"):
+    is_safetensors = head[8:9] == b"{" and int.from_bytes(head[:8], "little") < size
+    if head.startswith(b"PK\x03\x04") or is_safetensors:
         return "checkpoint"
-    if head.lstrip()[:1] == b"{" and b'"model"' in head:
-        return "vocabulary"
-    lines = head.split(b"\n")
-    if any(line.strip() == b"[MASK]" for line in lines) and any(line.strip() == b"[SEP]" for line in lines):
+    lines = {line.strip() for line in head.split(b"\n")}
+    if (head.lstrip()[:1] == b"{" and b'"model"' in head) or lines >= {b"[MASK]", b"[SEP]"}:
         return "vocabulary"
     if b"\0" in head:
-        raise UnusableInputError(
-            f"{path}: this is not a file that maskmill knows (a text shard, examples, a manifest, a vocabulary, a "
-            "checkpoint); name another one."
-        )
+        raise UnusableInputError(f"{path}: this file is none that maskmill knows ({_WHAT_ELSE}).")
     return "text"
-
-
-def _is_safetensors(head: bytes, size: int) -> bool:
-    if len(head) <= _SAFETENSORS_HEAD:
-        return False
-    (length,) = struct.unpack_from("<Q", head)
-    return length <= min(size, _MOST_HEADER) and head[_SAFETENSORS_HEAD : _SAFETENSORS_HEAD + 1] == b"{"

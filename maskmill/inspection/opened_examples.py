@@ -2,10 +2,9 @@
 
 import contextlib
 import dataclasses
-import hashlib
 import os
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from maskmill.arguments import checked
 from maskmill.errors import MissingFileError, UnusableInputError
 from maskmill.inspection.decoding import DecodedExample, RowDecoder, place_of
 from maskmill.inspection.kinds import plain
+from maskmill.inspection.searching import Wanted
 from maskmill.reading.block_reader import Block, BlockReader, Rows
 from maskmill.reading.byte_ranges import ByteRanges, forward
 from maskmill.reading.data_set import DataSet
@@ -27,7 +27,6 @@ from maskmill.tokenization.vocabulary import Vocabulary
 Split = Literal["train", "eval"]
 
 _DEPTH = 3  # folders in which a file of a data set is: MDS has train/bin-0/X
-_ROWS = 256  # decoded at a time, and kept
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,8 +35,7 @@ class OpenedExamples:
 
     Attributes:
       path: as it was named: of a data set, of a folder or a file of one, or of TFRecords.
-      directory: of the data set; None: TFRecords without a manifest.
-      made: its manifest; None: there is none.
+      made: the manifest of the data set; None: TFRecords without a manifest.
       split: "train" or "eval".
       first, count: which samples of the data set `path` names, from 0.
       decoder: decodes its rows.
@@ -46,7 +44,6 @@ class OpenedExamples:
     """
 
     path: str
-    directory: str | None
     made: Mapping[str, Any] | None
     split: Split
     first: int
@@ -66,47 +63,66 @@ class OpenedExamples:
         """What the examples were made with; None: not known."""
         return self.decoder.vocabulary
 
-    def rows(self, first: int, count: int) -> Rows:
-        """Neighbouring samples of the data set, which has so many.
+    def rows(self, first: int, most: int) -> Rows:
+        """Neighbouring samples of the data set: at most so many, all of one block.
 
         Raises:
           DamagedBlockError: a record is damaged.
         """
-        data_set, rows = self.data_set, Rows(self.data_set.columns, count)
-        fetcher = BlockFetcher(data_set, self.reader, 0)
-        done = 0
-        while done < count:
-            number, record = place_of(data_set, first + done)
-            start = record - 1
-            block_samples = self.reader.block_samples
-            begin = start // block_samples * block_samples
-            block = Block(number, begin, min(block_samples, data_set.files[number].samples - begin))
-            taken = min(begin + block.count - start, count - done)
-            fetcher.ask([block])
-            places = np.arange(taken, dtype=np.int64)
-            fetcher.decode(places + start - begin, places + done, rows)
-            done += taken
+        number, record = place_of(self.data_set, first)
+        size = self.reader.block_samples
+        begin = (record - 1) // size * size
+        block = Block(number, begin, min(size, self.data_set.files[number].samples - begin))
+        places = np.arange(record - 1 - begin, min(block.count, record - 1 - begin + most), dtype=np.int64)
+        rows = Rows(self.data_set.columns, len(places))
+        fetcher = BlockFetcher(self.data_set, self.reader, 0)
+        fetcher.ask([block])
+        fetcher.decode(places, np.arange(len(places), dtype=np.int64), rows)
         return rows
 
     def decoded(self, sample: int) -> DecodedExample:
         """A sample of the data set, counted from 0."""
         return self.decoder.decode(self.rows(sample, 1), 0, sample)
 
-    def all_decoded(self, first: int | None = None, count: int | None = None) -> Iterator[DecodedExample]:
-        """Samples from a first one on; by default those that `path` names."""
-        at = self.first if first is None else first
-        end = self.first + self.count if count is None else min(at + count, self.first + self.count)
+    def all(self, first: int = 0) -> Iterator[DecodedExample]:
+        """The samples that `path` names. first: how many of them are left out before."""
+        for start, rows in self._blocks(self.first + first):
+            for row in range(rows.room):
+                yield self.decoder.decode(rows, row, start + row)
+
+    def search(self, words: str) -> Iterator[DecodedExample]:
+        """The samples in whose text the words stand, masks undone.
+
+        Args:
+          words: one or several, found in capitals or not, where they begin a word.
+
+        Raises:
+          UnusableInputError: there is no word, or a record is damaged.
+        """
+        wanted = Wanted(words)
+        for start, rows in self._blocks(self.first):
+            for row, text in enumerate(self.decoder.texts(rows)):
+                if wanted.stands_in(text):
+                    yield self.decoder.decode(rows, row, start + row)
+
+    def _blocks(self, at: int) -> Iterator[tuple[int, Rows]]:
+        """The samples from one on: the number of the first, and some rows."""
+        end = self.first + self.count
         while at < end:
-            taken = min(_ROWS, end - at)
-            rows = self.rows(at, taken)
-            for row in range(taken):
-                yield self.decoder.decode(rows, row, at + row)
-            at += taken
+            rows = self.rows(at, end - at)
+            yield at, rows
+            at += rows.room
 
     def close(self) -> None:
         """Closes files and connections."""
         self.reader.close()
         self.ranges.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 @checked
@@ -124,49 +140,37 @@ def open_examples(
       path: the directory of examples, of picked ones or of a build; a folder or a file in one of them; or TFRecords
         without a manifest (a file, a glob or a comma list).
       split: "train" or "eval"; None: the one that `path` is in, and "train" of a whole data set, if it has it.
-      vocab_file: the vocabulary; None: the copy beside the examples, or the file that they were made with, if it is
-        still there.
+      vocab_file: the vocabulary; None: the copy beside the examples.
       seed, epoch: of masks that the reader draws.
 
     Raises:
       UnusableInputError: there are no examples under this path, or they cannot be read.
     """
-    return examples_in(plain(path), split=split, vocab_file=vocab_file, seed=seed, epoch=epoch)
-
-
-def examples_in(
-    path: str,
-    *,
-    split: Split | None = None,
-    vocab_file: str | None = None,
-    seed: int = 0,
-    epoch: int = 0,
-) -> OpenedExamples:
-    """As `open_examples`, of a path as maskmill writes it."""
+    path = plain(path)
     with contextlib.ExitStack() as stack:
         ranges = open_ranges(path)
         stack.callback(ranges.close)
-        found = _find_manifest(path, ranges)
-        if found is None:
+        made, directory = _manifest_of(path, ranges)
+        known, span, objective = UNKNOWN, None, None
+        if made is None:
             data_set = open_data_set(_records_of(path), ranges=ranges, vocab_file=vocab_file)
-            vocabulary, why = vocabulary_of(UNKNOWN, path, vocab_file, ranges)
-            span, chosen, objective = range(data_set.samples), split or "train", None
         else:
-            made, directory = found
-            chosen = split or _chosen_split(path, made, directory)
+            is_eval = _named(path, made, directory, "eval") and not _named(path, made, directory, "train")
+            split = split or ("eval" if is_eval else "train")
             # A damaged data set can be looked at, too.
-            data_set = open_data_set(directory, split=chosen, ranges=ranges, vocab_file=vocab_file, sizes=False)
-            examples = parse_examples(made, chosen, directory)
-            vocabulary, why = vocabulary_of(examples.vocabulary, directory, vocab_file, ranges)
-            span, objective = _span(path, data_set), examples.options.get("objective", "nsp")
+            data_set = open_data_set(directory, split=split, ranges=ranges, vocab_file=vocab_file, sizes=False)
+            examples = parse_examples(made, split, directory)
+            known, span = examples.vocabulary, _named(path, made, directory, split)
+            objective = examples.options.get("objective", "nsp")
         if not any(column.dtype.kind in "iu" for column in data_set.columns):
             raise UnusableInputError(f"{path}: these records have no column of integers, so no pieces; name examples.")
+        vocabulary, why = _vocabulary_of(known, NamedVocabulary(path, vocab_file, ranges))
+        span = span or range(data_set.samples)
         stack.pop_all()
         return OpenedExamples(
             path=path,
-            directory=None if found is None else found[1],
-            made=None if found is None else found[0],
-            split=chosen,
+            made=made,
+            split=split or "train",
             first=span.start,
             count=len(span),
             decoder=RowDecoder(data_set=data_set, vocabulary=vocabulary, objective=objective, seed=seed, epoch=epoch),
@@ -176,21 +180,16 @@ def examples_in(
         )
 
 
-def _find_manifest(path: str, ranges: ByteRanges) -> tuple[dict[str, Any], str] | None:
+def _manifest_of(path: str, ranges: ByteRanges) -> tuple[dict[str, Any] | None, str]:
     """The manifest of a directory of examples or of a build, or of the data set that a folder or a file is in."""
-    found = find_manifest(path, ranges)
-    if found is not None:
-        return found
     directory = path
-    for _ in range(_DEPTH):
-        directory = files.parent(directory)
-        try:
+    for depth in range(_DEPTH + 1):
+        with contextlib.suppress(*([UnusableInputError] if depth else [])):  # of something else, which lies above
             found = find_manifest(directory, ranges)
-        except UnusableInputError:  # of something else, which happens to lie there
-            continue
-        if found is not None and any(_files_in(path, *found, split) for split in ("train", "eval")):
-            return found
-    return None
+            if found is not None and (not depth or any(_named(path, *found, split) for split in ("train", "eval"))):
+                return found
+        directory = files.parent(directory)
+    return None, ""
 
 
 def _records_of(path: str) -> str:
@@ -201,54 +200,31 @@ def _records_of(path: str) -> str:
     return ",".join(pattern for pattern in patterns if paths.expand(pattern)) or path
 
 
-def _files_in(path: str, made: Mapping[str, Any], directory: str, split: str) -> list[str]:
-    """The files of a split that a path names: the file, or those below the folder."""
-    return [file.path for file in parse_examples(made, split, directory).files if _is_in(file.path, path)]
-
-
-def _is_in(file: str, path: str) -> bool:
-    named = files.join(files.parent(path), files.base_name(path))
-    return file.removeprefix("./") == named.removeprefix("./") or file.startswith((f"{path}/", f"{named}/"))
-
-
-def _chosen_split(path: str, made: Mapping[str, Any], directory: str) -> Split:
-    """The split that a path is in; of a whole data set, the first that has samples."""
-    in_train = _files_in(path, made, directory, "train")
-    return "train" if in_train or not _files_in(path, made, directory, "eval") else "eval"
-
-
-def _span(path: str, data_set: DataSet) -> range:
-    """The samples of the files that a path names."""
-    first = last = 0
-    at, found = 0, False
-    for file in data_set.files:
-        if _is_in(file.path, path):
-            first, last, found = (first if found else at), at + file.samples, True
+def _named(path: str, made: Mapping[str, Any], directory: str, split: str) -> range | None:
+    """Which samples of a split a path names: those of a file or a folder, or all; None if it names none of them."""
+    named = "" if _normal(path) == "." else f"{_normal(path)}/"
+    samples: list[range] = []
+    at = 0
+    for file in parse_examples(made, split, directory).files:
+        if f"{_normal(file.path)}/".startswith(named):
+            samples.append(range(at, at + file.samples))
         at += file.samples
-    return range(first, last) if found else range(data_set.samples)
+    return range(samples[0].start, samples[-1].stop) if samples else None
 
 
-def vocabulary_of(
-    known: KnownVocabulary, path: str, vocab_file: str | None, ranges: ByteRanges
-) -> tuple[Vocabulary | None, str | None]:
+def _normal(path: str) -> str:
+    return os.path.normpath(path) if files.is_local(path) else path
+
+
+def _vocabulary_of(known: KnownVocabulary, named: NamedVocabulary) -> tuple[Vocabulary | None, str | None]:
     """The vocabulary of examples, or why there is none."""
-    named = NamedVocabulary(path, vocab_file, ranges)
-    if vocab_file is not None:
-        return load_known(known, named, is_needed=False), None
-    if known.copy is not None:
-        try:
-            return load_known(known, named, is_needed=True), None
-        except MissingFileError:
-            return None, f"{known.copy}: the copy of the vocabulary is missing; name the vocabulary (--vocab_file)."
-        except UnusableInputError as error:
-            return None, str(error)
-    if known.name is None:
+    if named.vocab_file is None and known.copy is None:
         return None, "The vocabulary is not known; name it (--vocab_file)."
-    if files.is_local(known.name) and known.sha256 is not None and os.path.isfile(known.name):
-        content = files.read_bytes(known.name)
-        if hashlib.sha256(content).hexdigest() == known.sha256:
-            return load_known(known, NamedVocabulary(path, known.name, ranges), is_needed=False), None
-    return None, (
-        f"{known.name}: the vocabulary that these examples were made with is not there any more; name a copy of it "
-        "(--vocab_file)."
-    )
+    try:
+        return load_known(known, named, is_needed=named.vocab_file is None), None
+    except MissingFileError:
+        return None, f"{known.copy}: the copy of the vocabulary is missing; name the vocabulary (--vocab_file)."
+    except UnusableInputError as error:
+        if named.vocab_file is not None:
+            raise
+        return None, str(error)

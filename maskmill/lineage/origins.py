@@ -189,7 +189,7 @@ def trained_on(path: str) -> TrainedOn:
         manifests=tuple(data.get("manifests", ())),
         release=data.get("release"),
         release_fingerprint=data.get("release_fingerprint"),
-        init_checkpoint=checkpoint_headers.settings_of(header).get("init_checkpoint"),
+        init_checkpoint=header.settings.get("init_checkpoint"),
     )
 
 

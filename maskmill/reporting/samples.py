@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
-from maskmill.inspection.decoding import DecodedExample, Words
-from maskmill.inspection.opened_examples import OpenedExamples, examples_in
+from maskmill.inspection.decoding import DecodedExample
+from maskmill.inspection.opened_examples import OpenedExamples, open_examples
 from maskmill.reporting import shown
 from maskmill.reporting.made_stages import MadeStage
 from maskmill.reporting.measured import RowFacts
@@ -65,13 +65,13 @@ def frequent_pieces(rows: Mapping[str, RowFacts], directory: str) -> Iterator[Fr
     """The most frequent pieces of the first split, by their names in the vocabulary of a directory's examples."""
     for split, facts in list(rows.items())[:1]:
         with contextlib.closing(_opened(directory, split)) as opened:
-            words = Words(opened.vocabulary)
+            words = opened.decoder.words
         for id, count in facts.frequent:
             yield FrequentPiece(id, words.piece(id), count)
 
 
 def _opened(directory: str, split: str) -> OpenedExamples:
-    return examples_in(directory, split="eval" if split == "eval" else "train")
+    return open_examples(directory, split="eval" if split == "eval" else "train")
 
 
 @contextlib.contextmanager
@@ -164,7 +164,7 @@ def _word_pieces(stage: MadeStage, opened_of: Callable[[str], OpenedExamples]) -
     opened = opened_of("train")
     if opened.vocabulary is None:
         return []
-    examples = list(opened.all_decoded(0, min(_COUNTED_EXAMPLES, opened.count)))
+    examples = list(itertools.islice(opened.all(), _COUNTED_EXAMPLES))
     sizes: list[int] = []
     for example in examples:
         in_word = False

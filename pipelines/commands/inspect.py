@@ -1,19 +1,18 @@
 """inspect: what is in a data set, a text shard, a vocabulary or a checkpoint. Without Beam."""
 
 import contextlib
-import dataclasses
 import itertools
 import os
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from maskmill.errors import RunFailedError, UnusableInputError
-from maskmill.inspection import kinds, searching
-from maskmill.inspection.decoding import DecodedExample
+from maskmill.inspection import kinds
 from maskmill.inspection.opened_examples import OpenedExamples, open_examples
-from maskmill.inspection.opened_texts import OpenedTexts, TextDocument, open_texts
+from maskmill.inspection.opened_texts import OpenedTexts, open_texts
+from maskmill.inspection.searching import Wanted
 from maskmill.inspection.shown_text import as_json
-from maskmill.inspection.summarizing import summarize
+from maskmill.inspection.summaries import summarize
 from maskmill.inspection.vocabularies import VocabularyFile, open_vocabulary
 from maskmill.reading.remote import open_ranges
 from maskmill.storage import files, paths
@@ -81,128 +80,55 @@ def _write_page(path: str, html: str, options: InspectOptions) -> None:
 
 
 def _show_some(path: str, words: str, options: InspectOptions) -> None:
-    """Prints examples, documents or pieces."""
+    """Prints examples, documents or pieces, each as soon as it is found."""
+    with _opened(path, options) as opened:
+        if isinstance(opened, OpenedExamples) and opened.why_no_words is not None:
+            inspect_text.warn(opened.why_no_words)
+        found = Wanted(words).pattern if words else None
+        shown = 0
+        for shown, item in enumerate(_chosen(opened, words, options), 1):
+            if options.format == "json":
+                print(as_json(inspect_text.as_values(item)))
+            else:
+                inspect_text.print_item(item, is_first=shown == 1, found=found)
+            if console.reader_is_gone():
+                return
+    if not shown and words:
+        raise RunFailedError(f"{path}: nothing in it has these words; search for others.")
+    if not shown:
+        raise UnusableInputError(f"{path}: there is nothing in it.")
+
+
+_Opened = OpenedExamples | OpenedTexts | VocabularyFile
+
+
+def _opened(path: str, options: InspectOptions) -> _Opened:
+    """What has examples, documents or pieces."""
     path = kinds.plain(path)
     with contextlib.closing(open_ranges(path)) as ranges:
         kind = kinds.kind_of(path, ranges)
-        if kind == "vocabulary":
-            _show_pieces(open_vocabulary(path), words, options)
-            return
+    if kind == "vocabulary":
+        return open_vocabulary(path)
     if kind == "text":
-        with open_texts(path) as texts:
-            _print_all(_documents(texts, words, options), words, options, texts.path)
-        return
+        return open_texts(path)
     if kind in ("manifest", "checkpoint"):
         what = "--example" if options.example is not None else "--head"
         raise UnusableInputError(f"{path}: a {kind} has no examples; leave out {what}.")
-    one = options.example not in (None, SEARCH)
-    if one:
-        kernels.prepare((*kernels.OF_READING, "tokenization.kernels"))  # it looks for the example's text
-    opened = open_examples(
+    return open_examples(
         path, split=options.split, vocab_file=options.vocab_file, seed=options.seed, epoch=options.epoch
     )
-    with contextlib.closing(opened):
-        _print_all(_examples(opened, words, options), words, options, opened.path, opened if one else None)
 
 
-def _print_all(
-    found: Iterable[DecodedExample | TextDocument],
-    words: str,
-    options: InspectOptions,
-    path: str,
-    examples: OpenedExamples | None = None,
-) -> None:
-    """Prints what was found, each as soon as it is; `examples`: in which to find the documents of an example."""
-    none, pattern = True, searching.pattern_of(words) if words else None
-    for one in found:
-        source = _source_of(examples, one) if examples is not None and isinstance(one, DecodedExample) else None
-        if options.format == "json":
-            values = inspect_text.example_dict(one) if isinstance(one, DecodedExample) else dataclasses.asdict(one)
-            if source is not None:
-                values["documents"] = [dataclasses.asdict(document) for document in source[0]]
-            print(as_json(values))
-        elif isinstance(one, DecodedExample):
-            inspect_text.print_example(one, is_first=none, found=pattern)
-            if source is not None:
-                inspect_text.print_source(*source)
-        else:
-            inspect_text.print_text(one, is_first=none, found=pattern)
-        none = False
-        if console.reader_is_gone():
-            return
-    if none:
-        raise RunFailedError(f"{path}: nothing in it has these words; search for others.")
-
-
-def _source_of(opened: OpenedExamples, example: DecodedExample) -> tuple[Sequence[TextDocument], str]:
-    """The documents that an example was made of; if there are none, why not."""
-    from maskmill.inspection.sources_of_rows import documents_of
-
-    try:
-        return documents_of(opened, example), "no document of its text has its pieces"
-    except UnusableInputError as error:
-        return (), str(error)
-
-
-def _examples(opened: OpenedExamples, words: str, options: InspectOptions) -> Iterator[DecodedExample]:
-    """The examples that were asked for."""
-    if not opened.count:
-        raise UnusableInputError(f"{opened.path}: there are no examples in it.")
-    if opened.why_no_words is not None:
-        inspect_text.warn(opened.why_no_words)
+def _chosen(opened: _Opened, words: str, options: InspectOptions) -> Iterator[inspect_text.Item]:
+    """The examples, documents or pieces that were asked for."""
     if options.example == SEARCH:
-        for sample in itertools.islice(searching.search_examples(opened, words), options.head or 1):
-            yield opened.decoded(sample)
-    elif options.example is None:
-        yield from opened.all_decoded(count=options.head)
-    else:
-        yield opened.decoded(opened.first + _chosen(options.example, opened.count, opened.path, "example") - 1)
-
-
-def _documents(opened: OpenedTexts, words: str, options: InspectOptions) -> Iterator[TextDocument]:
-    """The documents that were asked for."""
-    if options.example == SEARCH:
-        yield from itertools.islice(searching.search_texts(opened, words), options.head or 1)
-        return
+        return itertools.islice(opened.search(words), options.head or 1)
     if options.example is None:
-        yield from itertools.islice(opened.all(), options.head)
-        return
-    count = opened.documents
-    if count is None:
-        count = sum(1 for _ in opened.all())
-    document = opened.numbered(_chosen(options.example, count, opened.path, "document"))
-    if document is None:
-        raise RunFailedError(f"{opened.path}: the shards have fewer documents than their manifest says.")
-    yield document
-
-
-def _show_pieces(vocabulary: VocabularyFile, words: str, options: InspectOptions) -> None:
-    """Prints pieces of a vocabulary with their ids."""
-    pieces = list(vocabulary.pieces)
-    if options.example == SEARCH:
-        pieces = [(id, piece) for id, piece in pieces if words.casefold() in piece.casefold()]
-        if options.head is not None:
-            pieces = pieces[: options.head]
-        if not pieces:
-            raise RunFailedError(f"{vocabulary.path}: no piece has {words!r} in it.")
-    elif options.example is None:
-        pieces = pieces[: options.head]
-    else:
-        number = _chosen(options.example, len(pieces), vocabulary.path, "piece")
-        pieces = pieces[number - 1 : number]
-    if options.format == "json":
-        for id, piece in pieces:
-            print(as_json({"id": id, "piece": piece}))
-    else:
-        inspect_text.print_pieces(pieces)
-
-
-def _chosen(example: str, count: int, path: str, what: str) -> int:
-    """The number of an example, from 1."""
-    if not count:
-        raise UnusableInputError(f"{path}: there is no {what} in it.")
-    # Which one is printed, so that it can be looked at again.
-    number = random.randrange(count) + 1 if example == RANDOM else int(example)
+        return itertools.islice(opened.all(), options.head)
+    count = opened.count
+    number = random.randrange(max(1, count)) + 1 if options.example == RANDOM else int(options.example)
     if number > count:
-        raise UnusableInputError(f"{path}: there is no {what} {number:,}, only 1 to {count:,}; choose one of them.")
-    return number
+        raise UnusableInputError(
+            f"{opened.path}: there is no number {number:,}, only 1 to {count:,}; choose one of them."
+        )
+    return itertools.islice(opened.all(number - 1), 1)

@@ -21,7 +21,6 @@ from tokenizers import decoders, models, pre_tokenizers, trainers
 import maskmill
 from maskmill.inspection.decoding import DecodedExample, DecodedPiece, running_text
 from maskmill.inspection.opened_examples import open_examples
-from maskmill.inspection.sources_of_rows import documents_of
 from maskmill.masking.options import MaskingOptions
 from maskmill.records.tokenizing import tokenization_in
 from maskmill.verification.options import VerifyOptions
@@ -90,7 +89,7 @@ def parts_of(example: DecodedExample) -> Iterator[list[DecodedPiece]]:
 def decoded(path: str) -> Iterator[str]:
     """The text of each part of all rows."""
     opened = open_examples(path)
-    for example in opened.all_decoded():
+    for example in opened.all():
         yield from filter(None, (_CUT.sub("", running_text(part)).strip() for part in parts_of(example)))
     opened.close()
 
@@ -116,32 +115,6 @@ def test_a_row_decoded_is_text_of_a_document(
         sizes = [len("".join(text.split())) for text in ("".join(found), "".join(texts))]
         # A character that is cut between two rows is in none of them.
         assert sizes[0] <= sizes[1] <= sizes[0] + len(found)
-
-
-@pytest.mark.parametrize("is_old", [True, False])
-def test_the_documents_of_rows_are_found_in_data_of_any_version(is_old: bool, tmp_path: Path) -> None:
-    folder = Path(shutil.copytree(OLD_SPANS, tmp_path / "old"))
-    path = folder / "examples"
-    content = (folder / "text" / SHARD).read_text()
-    if not is_old:
-        setup = setup_of(
-            f"{path}/tokenizer.json", objective="mlm", cross_documents=False, max_seq_length=48, dupe_factor=1
-        )
-        path = Path(write_set(tmp_path, setup, texts={SHARD: content}))
-    opened = open_examples(path)
-    examples = list(opened.all_decoded())
-    for example in examples:
-        (document,) = documents_of(opened, example)
-        first = running_text(example.pieces)[:4]
-        assert first in joined(document.lines)
-    assert len(examples) == 6
-    made = json.loads((path / "manifest.json").read_text())
-    made["versions"]["formats"]["examples"] = 3 if is_old else 2
-    (path / "manifest.json").write_text(json.dumps(made))
-    opened.close()
-    opened = open_examples(path)
-    assert not all(documents_of(opened, example) for example in examples)
-    opened.close()
 
 
 def test_a_data_set_of_an_older_version_gives_its_rows(tmp_path: Path) -> None:

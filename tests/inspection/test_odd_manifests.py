@@ -11,7 +11,7 @@ from hypothesis import given
 from properties import SEEDED, tries
 
 from maskmill.errors import UnusableInputError
-from maskmill.inspection.summarizing import summarize
+from maskmill.inspection.summaries import summarize
 from pipelines.commands import inspect_text
 
 VALUES = st.none() | st.booleans() | st.integers(-5, 5) | st.floats(allow_nan=False) | st.text(max_size=3)

@@ -10,7 +10,7 @@ from made_up.trained_tokenizers import trained
 from maskmill.inspection.decoding import running_text
 from maskmill.inspection.opened_examples import open_examples
 from maskmill.inspection.opened_texts import open_texts
-from maskmill.inspection.searching import pattern_of, search_examples, search_texts
+from maskmill.inspection.searching import Wanted
 from maskmill.masking.objective_options import ObjectiveOptions
 
 
@@ -19,10 +19,10 @@ def test_examples_with_a_word(objective: str, tmp_path: Path) -> None:
     is_dynamic = objective == "dynamic"
     options = ObjectiveOptions(objective="mlm" if is_dynamic else objective, dynamic_masking=is_dynamic)  # type: ignore[arg-type]
     opened = open_examples(build_data_set(tmp_path, objective=options))
-    texts = [f" {running_text(example.pieces, special=True)}".replace("[SEP]", "|") for example in opened.all_decoded()]
+    texts = [f" {running_text(example.pieces, special=True)}".replace("[SEP]", "|") for example in opened.all()]
     for words in ("river", "the river", "Season Town", "of 17 .", "nowhere"):
         expected = [sample for sample, text in enumerate(texts) if f" {words.lower()}" in text]
-        assert list(search_examples(opened, words)) == expected
+        assert [row.sample for row in opened.search(words)] == expected
         assert bool(expected) == (words != "nowhere")
     opened.close()
 
@@ -32,9 +32,9 @@ def test_search_in_one_file_gives_samples_of_the_data_set(tmp_path: Path) -> Non
     whole = open_examples(path)
     file = whole.data_set.files[1]
     one = open_examples(file.path)
-    found = list(search_examples(one, "river"))
+    found = list(one.search("river"))
     assert found
-    assert found == [sample for sample in search_examples(whole, "river") if whole.decoded(sample).file == file.path]
+    assert found == [row for row in whole.search("river") if row.file == file.path]
     whole.close()
     one.close()
 
@@ -44,8 +44,8 @@ def test_bytes_of_a_tokenizer_are_searched_as_text(tmp_path: Path) -> None:
     texts = {"part-00000-of-00001": "Ābols aug kokā.\n苹果是一种常见的水果。\n\n" * 3}
     setup = setup_of(str(tmp_path / "tokenizer.json"), objective="mlm", max_seq_length=64)
     opened = open_examples(write_set(tmp_path, setup, texts=texts))
-    assert list(search_examples(opened, "kokā")) == list(range(opened.count))
-    assert list(search_examples(opened, "苹果")) == list(range(opened.count))
+    assert len(list(opened.search("kokā"))) == opened.count
+    assert len(list(opened.search("苹果"))) == opened.count
     opened.close()
 
 
@@ -63,17 +63,14 @@ def test_bytes_of_a_tokenizer_are_searched_as_text(tmp_path: Path) -> None:
     ids=["pieces", "capitals", "begins-a-word", "within-a-word", "marks", "sign", "no-pattern"],
 )
 def test_patterns(words: str, text: str, is_found: bool) -> None:
-    assert bool(pattern_of(words).search(text)) == is_found
+    assert Wanted(words).stands_in(text) == is_found
 
 
 def test_documents_with_a_word(tmp_path: Path) -> None:
     (tmp_path / "part-00000-of-00002").write_text("\n\nOne fox.\nTwo.\n\n\nThree.\nA Fox again.\n")
     (tmp_path / "part-00001-of-00002").write_text("No such animal.\n\nfoxes")
     with open_texts(str(tmp_path)) as opened:
-        found = [(Path(d.file).name[-14:-9], d.document, d.line, len(d.lines)) for d in search_texts(opened, "fox")]
+        found = [(Path(d.file).name[-14:-9], d.document, d.line, len(d.lines)) for d in opened.search("fox")]
         assert found == [("00000", 1, 3, 2), ("00000", 2, 7, 2), ("00001", 2, 3, 1)]
         assert [d.lines[0] for d in opened.all()] == ["One fox.", "Three.", "No such animal.", "foxes"]
-        third = opened.numbered(3)
-        assert third is not None
-        assert third.lines == ("No such animal.",)
-        assert opened.numbered(5) is None
+        assert [d.lines for d in opened.all(2)] == [("No such animal.",), ("foxes",)]

@@ -23,7 +23,6 @@ STABILITY = (ROOT / "docs" / "stability.md").read_text()
 PUBLIC = [name for name in maskmill.__all__ if name != "__version__"]
 FUNCTIONS = [name for name in PUBLIC if inspect.isfunction(getattr(maskmill, name))]
 
-ANYTHING: Any = "data"  # of any type, for mypy
 WRONG: list[tuple[Callable[[], object], str]] = [
     (lambda: maskmill.open(_any(5), batch_size=4), "maskmill.open: path is 5, an int; give a str or a PathLike."),
     (lambda: maskmill.open("data", batch_size=_any("4")), "maskmill.open: batch_size is '4', a str; give an int."),
@@ -70,12 +69,6 @@ WRONG: list[tuple[Callable[[], object], str]] = [
      "maskmill.open_vocabulary: path is 3, an int; give a str or a PathLike."),
     (lambda: maskmill.read_checkpoint_header(_any(3)),
      "maskmill.read_checkpoint_header: path is 3, an int; give a str or a PathLike."),
-    (lambda: maskmill.search_examples(ANYTHING, "word"),
-     "maskmill.search_examples: opened is 'data', a str; give an OpenedExamples."),
-    (lambda: maskmill.search_texts(ANYTHING, "word"),
-     "maskmill.search_texts: opened is 'data', a str; give an OpenedTexts."),
-    (lambda: maskmill.documents_of(ANYTHING, ANYTHING),
-     "maskmill.documents_of: opened is 'data', a str; give an OpenedExamples."),
     (lambda: maskmill.lineage_of(_any(3)), "maskmill.lineage_of: path is 3, an int; give a str or a PathLike."),
     (lambda: maskmill.data_sets_with("data", _any("3")), "maskmill.data_sets_with: page is '3', a str; give an int."),
 ]  # fmt: skip
@@ -161,9 +154,9 @@ except UnusableInputError as error:
     print(error)
 print(maskmill.summarize("data").as_dict())
 examples = maskmill.open_examples("data", split="eval")
-rows: list[maskmill.DecodedExample] = [examples.decoded(n) for n in maskmill.search_examples(examples, "word")]
+rows: list[maskmill.DecodedExample] = list(examples.search("word"))
 with maskmill.open_texts("data") as texts:
-    lines: list[tuple[str, ...]] = [document.lines for document in maskmill.search_texts(texts, "word")]
+    lines: list[tuple[str, ...]] = [document.lines for document in texts.search("word")]
 lineage: maskmill.Lineage | None = maskmill.lineage_of("data")
 holding: list[maskmill.HoldingDataSet] = maskmill.data_sets_with("builds", 12)
 print(maskmill.open_vocabulary("vocab.txt").pieces, maskmill.read_checkpoint_header("step.safetensors").arrays)

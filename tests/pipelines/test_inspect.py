@@ -127,37 +127,10 @@ def test_example_is_shown_as_words(run: Run, data: Path) -> None:
     opened = open_examples(file)
     example = opened.decoded(opened.first + 1)
     opened.close()
-    body = " ".join(text[text.index("[CLS]") : text.index("\nfrom document")].split())
+    body = " ".join(text[text.index("[CLS]") :].split())
     undone = re.sub(r"\[[^\s\]=]*=([^\s\]]*)\]", r"\1", body).replace("part B", "")
     assert undone.split() == running_text(example.pieces, special=True).split()
     assert sum(piece.label is not None for piece in example.pieces) == len(re.findall(r"\[[^\s\]=]*=", body))
-
-
-def test_example_names_the_documents_that_it_was_made_of(run: Run, data: Path) -> None:
-    file = data / "examples" / "part-00001-of-00002.tfrecord"
-    (told,) = map(json.loads, run(file, "--example", 2, "--format=json").splitlines())
-    assert 1 <= len(told["documents"]) <= 2
-    letters = re.sub(r"\W", "", "".join(line for document in told["documents"] for line in document["lines"])).lower()
-    assert re.sub(r"\W", "", told["text"])[:20] in letters
-    for document in told["documents"]:
-        lines = Path(document["file"]).read_text(encoding="utf-8").splitlines()
-        assert lines[document["line"] - 1] == document["lines"][0]
-    flat = " ".join(run(file, "--example", 2).split())
-    for document in told["documents"]:
-        assert f"from document {document['document']} of {document['file']}, line {document['line']}: " in flat
-
-
-def test_example_of_a_text_that_is_gone_or_changed_names_none(run: Run, tmp_path: Path) -> None:
-    write_set(tmp_path, setup_of())
-    made = json.loads((tmp_path / "examples" / "manifest.json").read_text())
-    for entry in made["inputs"]:
-        if not entry["path"].endswith("vocab.txt"):
-            Path(entry["path"]).write_text("Another text.\n\n")
-    text = " ".join(run(tmp_path, "--example", 1).split())
-    assert "from which document is not known: " in text
-    assert text.endswith("is not there any more, or has other content")
-    (told,) = map(json.loads, run(tmp_path, "--example", 1, "--format=json").splitlines())
-    assert told["documents"] == []
 
 
 def test_random_example_can_be_shown_again(run: Run, data: Path) -> None:
@@ -183,7 +156,7 @@ def test_documents_and_pieces(run: Run, data: Path) -> None:
     )
     found = [json.loads(line) for line in run(data / "text", "--head=2", "--format=json").splitlines()]
     assert [(document["document"], len(document["lines"])) for document in found] == [(1, 20), (2, 20)]
-    assert run(VOCABULARY, "--example", "search", "[mask]") == "103  [MASK]\n"
+    assert run(VOCABULARY, "--example", "search", "[mask]") == "     103  [MASK]\n"
     assert run(VOCABULARY, "--head=1", "--format=json") == '{"id": 0, "piece": "[PAD]"}\n'
 
 
@@ -194,8 +167,8 @@ def test_documents_and_pieces(run: Run, data: Path) -> None:
         (["{data}", "{data}"], 2, "this is a second path"),
         ([], 2, "PATH is missing"),
         (["{data}", "--example", "0"], 2, "--example must be a number from 1 on"),
-        (["{data}", "--example", "999"], 2, "there is no example 999, only 1 to "),
-        (["{data}/text", "--example", "10"], 2, "there is no document 10, only 1 to 9"),
+        (["{data}", "--example", "999"], 2, "there is no number 999, only 1 to "),
+        (["{data}/text", "--example", "10"], 2, "there is no number 10, only 1 to 9"),
         (["{data}", "--example", "search"], 2, "The word to search for is missing"),
         (["{data}", "--example", "search", "zebra"], 1, "nothing in it has these words"),
         (["{data}", "--example", "1", "--diff", "{data}"], 2, "--example and --diff exclude each other"),
@@ -203,7 +176,7 @@ def test_documents_and_pieces(run: Run, data: Path) -> None:
         (["{data}/eval/manifest.json", "--head", "1"], 2, "a manifest has no examples"),
         (["{data}/examples/eval.txt.tfrecord.idx"], 2, "this is the index of {data}/examples/eval.txt.tfrecord"),
         (["{data}", "--diff", "{data}/text"], 2, "needs --html FILE"),
-        (["{data}", "--split", "eval", "--example", "99999"], 2, "there is no example 99,999"),
+        (["{data}", "--split", "eval", "--example", "99999"], 2, "there is no number 99,999"),
     ],
 )
 def test_what_cannot_be_shown_is_one_sentence(arguments: list[str], code: int, said: str, run: Run, data: Path) -> None:
@@ -277,9 +250,7 @@ def test_data_on_a_web_server(run: Run, data: Path, tmp_path: Path, monkeypatch:
                 server.files[str(path.relative_to(data))] = path.read_bytes()
         local = run(data / "examples", "--example", 2).splitlines()
         remote = run(f"{server.url}/examples", "--example", 2).splitlines()
-        rows = slice(1, next(number for number, line in enumerate(local) if line.startswith("from document")))
-        assert remote[rows] == local[rows]
-        assert " ".join(remote[rows.stop :]).startswith("from which document is not known: ")
+        assert remote[1:] == local[1:]
         assert json.loads(run(f"{server.url}/examples", "--format=json"))["kind"] == "examples"
         assert json.loads(run(server.url, "--format=json"))["kind"] == "build"
         assert (

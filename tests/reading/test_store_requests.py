@@ -69,10 +69,10 @@ def examples_of(path: str) -> str:
 def found_in(path: str) -> tuple[object, ...]:
     """What a search through all text and all rows gives."""
     with maskmill.open_texts(f"{path}/text/{SHARD}") as texts:
-        places = [document.document for document in maskmill.search_texts(texts, "Sentence 650 of 7")]
+        places = [document.document for document in texts.search("Sentence 650 of 7")]
         documents = sum(1 for _ in texts.all())
-    with contextlib.closing(maskmill.open_examples(f"{path}/examples")) as opened:
-        return places, documents, list(maskmill.search_examples(opened, "geese 650"))
+    with maskmill.open_examples(f"{path}/examples") as opened:
+        return places, documents, [row.sample for row in opened.search("geese 650")]
 
 
 def test_verify_asks_for_few_large_parts(built: str, emulator: Mapping[str, str], tmp_path: Path) -> None:
