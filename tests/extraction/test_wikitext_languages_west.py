@@ -1,4 +1,4 @@
-"""Templates and page kinds of the Wikipedias in Germanic, Romance, Baltic, Celtic and Finnic languages and in Basque.
+"""Templates of the Wikipedias in Germanic, Romance, Baltic, Celtic and Finnic languages and in Basque.
 
 The wikitext is written for these tests.
 """
@@ -10,7 +10,6 @@ import pytest
 from transforms.extraction.options import WikitextOptions
 from transforms.extraction.wikitext import WikitextExtractor
 from transforms.inputs.site import Site
-from transforms.shards.quality import QualityFilter, QualityOptions
 
 GARBAGE = ("[[", "]]", "{{", "}}", "()", " ,", " .", "  ")
 
@@ -243,125 +242,3 @@ def test_templates(language: str, wikitext: str, text: str) -> None:
     found = extractor(language).extract(b"T", wikitext.encode()).decode().replace("\xa0", " ")
     assert found == text
     assert not [piece for piece in GARBAGE if piece in found]
-
-
-DISAMBIGUATION = [
-    ("de", "{{Begriffsklärung}}"),
-    ("fr", "{{Homonymie de personnes}}"),
-    ("fr", "{{Toponymie}}"),
-    ("it", "{{Disambigua}}"),
-    ("es", "{{desambiguación}}"),
-    ("ca", "{{Desambiguació}}"),
-    ("ro", "{{Dezambiguizare}}"),
-    ("gl", "{{homónimos}}"),
-    ("sv", "{{Robotskapad förgrening}}"),
-    ("nb", "{{Peker}}"),
-    ("nn", "{{Fleirtyding}}"),
-    ("da", "{{Flertydig}}"),
-    ("fi", "{{Täsmennyssivu}}"),
-    ("et", "{{Täpsustuslehekülg}}"),
-    ("lt", "{{Nuorodinis}}"),
-    ("lv", "{{Nozīmju atdalīšana}}"),
-    ("eu", "{{Argipen}}"),
-    ("cy", "{{Gwahaniaethu}}"),
-    ("ga", "{{Idirdhealú}}"),
-    ("is", "{{Aðgreining}}"),
-]
-
-
-@pytest.mark.parametrize(("language", "page"), DISAMBIGUATION)
-def test_disambiguation(language: str, page: str) -> None:
-    assert extractor(language).is_disambiguation(b"A", f"'''A''':\n* [[B]]\n{page}".encode())
-
-
-LISTS = [
-    ("de", "Liste der Berge"),
-    ("fr", "Liste de rois"),
-    ("es", "Anexo:Ciudades de Chile"),
-    ("it", "Lista dei re"),
-    ("pt", "Lista de reis"),
-    ("nl", "Lijst van koningen"),
-    ("ca", "Llista d'alcaldes"),
-    ("ro", "Lista regilor"),
-    ("gl", "Lista de reis"),
-    ("sv", "Lista över kungar"),
-    ("nb", "Liste over konger"),
-    ("nn", "Liste over kongar"),
-    ("da", "Liste over konger"),
-    ("fi", "Luettelo kuninkaista"),
-    ("et", "Eesti linnade loend"),
-    ("lt", "Miestų sąrašas"),
-    ("lv", "Pilsētu saraksts"),
-    ("eu", "Herrien zerrenda"),
-    ("cy", "Rhestr brenhinoedd"),
-    ("ga", "Liosta ríthe"),
-    ("is", "Listi yfir konunga"),
-]
-
-
-@pytest.mark.parametrize(("language", "title"), LISTS)
-def test_lists(language: str, title: str) -> None:
-    reject = QualityFilter(QualityOptions(max_list_share=0.9), language).reject
-    assert reject(title.encode(), b"One sentence.") == "list_pages"
-    assert reject(b"Berlin", b"One sentence.") is None
-
-
-STUBS = [
-    ("fr", "{{Ébauche|ville|France}}"),
-    ("fr", "{{ébauche}}"),
-    ("es", "{{esbozo de|geografía}}"),
-    ("es", "{{Miniesbozo}}"),
-    ("it", "{{S|città}}"),
-    ("pt", "{{esboço-geografia}}"),
-    ("nl", "{{Beginnetje|stad}}"),
-    ("ca", "{{Esborrany de geografia}}"),
-    ("ro", "{{Ciot-oraș}}"),
-    ("sv", "{{stub}}"),
-    ("nb", "{{Stubb}}"),
-    ("nn", "{{geospire}} {{Spire}}"),
-    ("da", "{{by-stub}}"),
-    ("fi", "{{Tynkä/Kaupunki}}"),
-    ("lt", "{{Geo-stub}}"),
-    ("lv", "{{ģeo-aizmetnis}}"),
-    ("cy", "{{Eginyn Cymru}}"),
-    ("ga", "{{Síol}}"),
-    ("is", "{{Stubbur|borg}}"),
-]
-
-
-@pytest.mark.parametrize(("language", "page"), STUBS)
-def test_stubs(language: str, page: str) -> None:
-    reject = QualityFilter(QualityOptions(drop_stubs=True), language).reject
-    assert reject(b"A", b"One sentence.", page.encode()) == "stub_pages"
-    assert reject(b"A", b"One sentence.", b"{{Sentence|stubborn}} {{infobox}}") is None
-
-
-APPENDICES = [
-    ("de", "Quellen und Einzelnachweise"),
-    ("fr", "Pour approfondir"),
-    ("es", "Enlaces relacionados"),
-    ("it", "Link esterni"),
-    ("pt", "Veja também"),
-    ("nl", "Noten en referenties"),
-    ("ca", "Referències i notes"),
-    ("ro", "Lecturi suplimentare"),
-    ("gl", "Fontes"),
-    ("sv", "Källor och noter"),
-    ("nb", "Kilder og litteratur"),
-    ("nn", "Kjelder og referansar"),
-    ("da", "Videre læsning"),
-    ("fi", "Lähteet ja viitteet"),
-    ("et", "Välisviited"),
-    ("lt", "Išorinės nuorodos"),
-    ("lv", "Atsauces un avoti"),
-    ("eu", "Iturriak"),
-    ("cy", "Darllen pellach"),
-    ("ga", "Nótaí"),
-    ("is", "Ítarefni"),
-]
-
-
-@pytest.mark.parametrize(("language", "title"), APPENDICES)
-def test_appendices(language: str, title: str) -> None:
-    page = f"One sentence.\n== {title} ==\nA book of somebody.\n"
-    assert extractor(language).extract(b"T", page.encode()) == b"One sentence."
