@@ -9,14 +9,12 @@ from maskmill.reporting.facts import Facts
 from maskmill.reporting.measured import Bin
 from maskmill.reporting.svg import Chart, Named
 
-_MOST_BARS = 60
-
 
 def charts_of(facts: Facts, other: Facts | None = None) -> dict[str, Chart]:
     """Return the charts that there is data for, by name."""
     names = (facts.name,) if other is None else (facts.name, other.name)
     both = (facts,) if other is None else (facts, other)
-    made = [chart for draw in (_documents, _places, _rows, _text, _shards, _timings) for chart in draw(both, names)]
+    made = [chart for draw in (_documents, _places, _rows, _text, _timings) for chart in draw(both, names)]
     return {chart.name: chart for chart in made}
 
 
@@ -38,14 +36,9 @@ def _documents(both: _Both, names: _Names) -> Iterator[Chart]:
 
 def _places(both: _Both, names: _Names) -> Iterator[Chart]:
     """What the places of training rows hold."""
-    shares = []
-    for facts in both:
-        for places in facts.places[:1]:
-            kinds = {"pieces of text": places.text, "pieces to predict": places.predicted}
-            kinds |= {"[CLS], [SEP] and the like": places.special, "padding": places.padding}
-            shares.append({name: count / max(1, places.all) for name, count in kinds.items()})
     if both[0].places:
-        summary = f"Of {shown.count(both[0].places[0].all)} places of the {both[0].places[0].split} examples."
+        shares = [{kind: n / sum(one.places.values()) for kind, n in one.places.items()} for one in both]
+        summary = f"Of {shown.count(sum(both[0].places.values()))} places of the training examples."
         yield _bars(("places", "What the places hold", summary), ("places", "share"), shares, shown.percent, names)
 
 
@@ -99,37 +92,10 @@ def _text(both: _Both, names: _Names) -> Iterator[Chart]:
         ]
         named = ("document-lengths", "Sentences a document", summary)
         yield _bars(named, ("sentences", "documents"), lengths, shown.percent, names)
-    words = [dict(facts.samples.word_pieces) for facts in both if facts.samples.word_pieces]
-    if both[0].samples.word_pieces:
-        total = sum(words[0].values())
-        mean = sum(pieces * number for pieces, number in words[0].items()) / total
-        summary = f"{shown.count(total)} words of some examples have {shown.number(mean)} pieces on average."
-        shares = [{str(pieces): n / sum(one.values()) for pieces, n in one.items()} for one in words]
-        yield _bars(("word-pieces", "Pieces a word", summary), ("pieces", "words"), shares, shown.percent, names)
-
-
-def _shards(both: _Both, names: _Names) -> Iterator[Chart]:
-    """How much each training shard has; of many, neighbours on average."""
-    for stage, count in (("Text", "documents"), ("Examples", "examples")):
-        shards = [shard for shard in both[0].shards if (shard.stage, shard.split) == (stage, "train")]
-        values = [shard.counts[count] for shard in shards if count in shard.counts]
-        if values:
-            step = -(-len(values) // _MOST_BARS)
-            bins = [
-                Bin(start, min(len(values), start + step) - 1, sum(some) / len(some))
-                for start in range(0, len(values), step)
-                for some in [values[start : start + step]]
-            ]
-            summary = (
-                f"{shown.plural(len(values), 'training shard')}, each of {shown.number(sum(values) / len(values))} "
-                f"{count} on average, from {shown.count(min(values))} to {shown.count(max(values))}."
-            )
-            named = (f"shards-{count}", f"{count.capitalize()} a shard", summary)
-            yield _curve(named, ("shard", count), [bins], shown.number, names[:1])
 
 
 def _timings(both: _Both, names: _Names) -> Iterator[Chart]:
-    steps = {step.label: step.seconds for stage in both[0].timings for step in stage.steps}
+    steps = {step.label: step.seconds for step in both[0].timings}
     if steps:
         summary = f"The steps took {shown.duration(sum(steps.values()))} together."
         yield _bars(("timings", "Time by step", summary), ("step", "time"), [steps], shown.duration, names[:1])

@@ -1,90 +1,43 @@
 """What is different between two data sets, figure by figure and option by option."""
 
-from collections.abc import Hashable, Mapping
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from maskmill.reporting.facts import Facts
-from maskmill.reporting.figures import Figure
+from maskmill.reporting.made_from import Figure
 
-_T = TypeVar("_T", bound=Hashable)
 _NONE = "–"
 
 
 class Change(NamedTuple):
-    """A figure or an option of both data sets, as text.
+    """What two data sets do not have in common: what it belongs to and what it is, what both have, and the change.
 
     Attributes:
       group, name: what it is.
-      this, other: what both have; "–": it has none.
-      change: from the other to this one; empty if nothing changed, or it is not a number.
-      differs: whether both are different.
+      other, this: what both have; "–": it has none.
+      change: from the other to this one; empty: it is not a figure of both.
     """
 
     group: str
     name: str
-    this: str
     other: str
+    this: str
     change: str = ""
-    differs: bool = True
 
 
-class Comparison(NamedTuple):
-    """What is different between two data sets.
-
-    Attributes:
-      figures: all of both, and how many documents were left out for which reason.
-      options, versions, inputs: only those that differ.
-    """
-
-    figures: tuple[Change, ...]
-    options: tuple[Change, ...]
-    versions: tuple[Change, ...]
-    inputs: tuple[Change, ...]
-
-    @property
-    def is_same(self) -> bool:
-        """Whether no figure, option, version or input differs."""
-        return not any(change.differs for changes in self for change in changes)
+def compare(facts: Facts, other: Facts) -> tuple[Change, ...]:
+    """What differs between a data set and another one, which counts as the earlier."""
+    ours, theirs = _texts(facts), _texts(other)
+    texts = [Change(*key, theirs.get(key, _NONE), ours.get(key, _NONE)) for key in dict.fromkeys([*ours, *theirs])]
+    figures, before = _figures(facts), _figures(other)
+    changes = [_of_figures(*key, figures.get(key), before.get(key)) for key in dict.fromkeys([*figures, *before])]
+    return tuple(change for change in (*texts, *changes) if change.this != change.other or change.change)
 
 
-def compare(facts: Facts, other: Facts) -> Comparison:
-    """Compares a data set with another one, which counts as the earlier."""
-    ours, theirs = _figures(facts), _figures(other)
-    both = (facts, other)
-    return Comparison(
-        figures=tuple(_of_figures(*key, ours.get(key), theirs.get(key)) for key in _keys(ours, theirs)),
-        options=_differing(*({(o.stage, o.name): o.value for o in one.options} for one in both)),
-        versions=_differing(*({("", name): version for name, version in one.versions.items()} for one in both)),
-        inputs=_differing(*({("", file.path): file.sha256 for file in one.inputs} for one in both)),
-    )
-
-
-def _keys(ours: Mapping[_T, object], theirs: Mapping[_T, object]) -> list[_T]:
-    """The keys of both, each once: those of ours first."""
-    return list(dict.fromkeys([*ours, *theirs]))
-
-
-def _of_figures(group: str, name: str, ours: Figure | None, theirs: Figure | None) -> Change:
-    this, other = (_NONE if figure is None else figure.text for figure in (ours, theirs))
-    if ours is None or theirs is None:
-        return Change(group, name, this, other)
-    return Change(group, name, this, other, _change(ours, theirs), ours.value != theirs.value)
-
-
-def _change(ours: Figure, theirs: Figure) -> str:
-    """The change from theirs to ours: of a share in percentage points, of anything else in percent of theirs."""
-    if ours.value == theirs.value:
-        return ""
-    if ours.unit == "share":
-        return _signed(f"{100 * (ours.value - theirs.value):+.2g} points")
-    if not theirs.value:
-        return "new"
-    return _signed(f"{100 * (ours.value / theirs.value - 1):+.3g} %")
-
-
-def _signed(text: str) -> str:
-    """A number with a sign, with the minus that is as wide as the plus."""
-    return text.replace("-", "\u2212")
+def _texts(facts: Facts) -> dict[tuple[str, str], str]:
+    """Inputs, options and versions."""
+    inputs = {("Input", one.path): one.sha256 for one in facts.inputs}
+    options = {(f"Option of {one.stage}", one.name): one.value for one in facts.options}
+    return inputs | options | {("Version", name): version for name, version in facts.versions.items()}
 
 
 def _figures(facts: Facts) -> dict[tuple[str, str], Figure]:
@@ -93,9 +46,11 @@ def _figures(facts: Facts) -> dict[tuple[str, str], Figure]:
     return {(figure.group, figure.name): figure for figure in (*facts.figures, *reasons)}
 
 
-def _differing(ours: Mapping[tuple[str, str], str], theirs: Mapping[tuple[str, str], str]) -> tuple[Change, ...]:
-    return tuple(
-        Change(*key, ours.get(key, _NONE), theirs.get(key, _NONE))
-        for key in _keys(ours, theirs)
-        if ours.get(key) != theirs.get(key)
-    )
+def _of_figures(group: str, name: str, ours: Figure | None, theirs: Figure | None) -> Change:
+    """A figure of both: of a share the change is in percentage points, of anything else in percent of theirs."""
+    other, this = (_NONE if figure is None else figure.text for figure in (theirs, ours))
+    change = ""
+    if ours is not None and theirs is not None and ours.value != theirs.value:
+        points, ratio = 100 * (ours.value - theirs.value), ours.value / theirs.value - 1 if theirs.value else 0
+        change = f"{points:+.2g} points" if ours.unit == "share" else f"{100 * ratio:+.3g} %" if ratio else "new"
+    return Change(group, name, other, this, change.replace("-", "\u2212"))

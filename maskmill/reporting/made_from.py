@@ -1,9 +1,8 @@
-"""What a data set was made from and how: in one line, and as a table of options."""
+"""What a data set was made from and how, and its figures, as its manifests tell them."""
 
-import datetime
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from maskmill.reporting import shown
 from maskmill.reporting.made_stages import MadeStage
@@ -11,13 +10,37 @@ from maskmill.storage import files
 
 _MOST_VALUE = 200
 _VOCABULARIES = ("vocab_file", "tokenizer_file")
+Unit = Literal["count", "bytes", "share", "number"]
+_SHOWN = {"count": shown.count, "bytes": shown.size, "share": shown.percent, "number": shown.number}
+
+# The counts of shards that are figures, with their names.
+_SHARD_COUNTS: Mapping[str, str] = {
+    "shards": "shards",
+    "documents": "documents",
+    "sentences": "sentences",
+    "tokens": "pieces of the text",
+    "examples": "examples",
+    "sequences": "sequences",
+    "picked": "examples picked",
+}
+SPLITS: Mapping[str, str] = {"train": "training", "eval": "eval"}
 
 
-class Step(NamedTuple):
-    """A step on the way: what came out, and how in a few words."""
+class Figure(NamedTuple):
+    """A number of a data set: what it belongs to ("Text, training"), what it is ("sentences"), and its unit.
 
-    what: str
-    how: str = ""
+    value: the number; a share is 0 to 1.
+    """
+
+    group: str
+    name: str
+    value: float
+    unit: Unit = "count"
+
+    @property
+    def text(self) -> str:
+        """The number as it is shown."""
+        return _SHOWN[self.unit](self.value)
 
 
 class Input(NamedTuple):
@@ -85,26 +108,12 @@ def dump_date(stages: Sequence[MadeStage]) -> str:
     for stage in stages:
         date = stage.made.get("decided", {}).get("dump_date") or stage.parameters.get("dump_date")
         if isinstance(date, str):
-            return day(date)
+            return shown.day(date)
     return ""
 
 
-def day(date: str) -> str:
-    """A date such as 2016-05-01 as `1 May 2016`; any other text as it is."""
-    try:
-        parsed = datetime.date.fromisoformat(date)
-    except ValueError:
-        return date
-    return f"{parsed.day} {parsed:%B %Y}"
-
-
-def steps_of(stages: Sequence[MadeStage]) -> tuple[Step, ...]:
-    """How the data set was made, a step for each thing that came to be."""
-    return tuple(Step(*step) for stage in stages for step in _steps(stage, stages))
-
-
-def _steps(stage: MadeStage, stages: Sequence[MadeStage]) -> Iterator[tuple[str, str]]:
-    """What came out of a stage, and how."""
+def steps_of(stage: MadeStage, stages: Sequence[MadeStage]) -> Iterator[tuple[str, str]]:
+    """What came out of a stage, and how in a few words."""
     if stage.name == "extract":
         inputs, date = stage.made["inputs"], dump_date(stages)
         named = files.base_name(inputs[0]["path"]) if inputs else "nothing"
@@ -121,12 +130,12 @@ def _steps(stage: MadeStage, stages: Sequence[MadeStage]) -> Iterator[tuple[str,
         pieces = shown.count(stage.counted("vocabulary", "pieces"))
         yield f"vocabulary of {pieces}", f"{stage.parameter('kind')}, learnt from this text"
     elif stage.name == "examples":
-        yield f"{shown.count(stage.in_splits('examples'))} examples", ", ".join(_of_examples(stage, stages))
+        yield f"{shown.count(stage.in_splits('examples'))} examples", ", ".join(_how_examples(stage, stages))
     elif stage.name == "eval":
         yield f"{shown.count(stage.counted('eval', 'picked'))} picked for eval", "at even distance"
 
 
-def _of_examples(stage: MadeStage, stages: Sequence[MadeStage]) -> Iterator[str]:
+def _how_examples(stage: MadeStage, stages: Sequence[MadeStage]) -> Iterator[str]:
     yield str(stage.parameter("objective") or "nsp")
     yield f"{stage.parameter('max_seq_length')} pieces"
     if stage.parameter("dupe_factor"):
@@ -137,3 +146,59 @@ def _of_examples(stage: MadeStage, stages: Sequence[MadeStage]) -> Iterator[str]
         if named:
             yield files.base_name(named)
     yield str(stage.made.get("format", "tfrecord"))
+
+
+def share(part: float, whole: float) -> float:
+    """A part of a whole, 0 to 1; 0 of nothing."""
+    return part / whole if whole else 0.0
+
+
+def figures_of(stage: MadeStage) -> Iterator[Figure]:
+    """The figures of a stage."""
+    if stage.name == "extract":
+        yield Figure("Input", "bytes", stage.input_bytes, "bytes")
+        yield Figure("Input", "pages or documents read", stage.counted("extract", "read"))
+    if stage.name == "vocabulary":
+        yield Figure(stage.title, "pieces", stage.counted("vocabulary", "pieces"))
+    for split, title in SPLITS.items():
+        group = f"{stage.title}, {title}" if stage.name != "eval" else stage.title
+        for name, label in _SHARD_COUNTS.items():
+            if name in stage.counts.get(split, {}):
+                yield Figure(group, label, stage.counted(split, name))
+        if split in stage.counts:
+            yield Figure(group, "bytes", stage.bytes_of(split), "bytes")
+        if stage.name == "examples" and split in stage.counts:
+            yield from _of_examples(stage, split, group)
+
+
+def places_of(stage: MadeStage) -> dict[str, int]:
+    """What the places of all training rows hold; if the reader draws the masks, no piece is predicted."""
+    counts = stage.counts.get("train", {})
+    if not counts.get("examples") or counts.get("padding_tokens") is None:
+        return {}
+    predicted = counts.get("masked_positions") or 0
+    return {
+        "pieces of text": counts["example_tokens"] - predicted,
+        "pieces to predict": predicted,
+        "[CLS], [SEP] and the like": counts["special_tokens"],
+        "padding": counts["padding_tokens"],
+    }
+
+
+def _of_examples(stage: MadeStage, split: str, group: str) -> Iterator[Figure]:
+    counts = stage.counts[split]
+    places = sum(stage.counted(split, name) for name in ("example_tokens", "special_tokens", "padding_tokens"))
+    if counts.get("tokens"):
+        yield Figure(group, "text used", 1 - share(counts.get("unused_tokens") or 0, counts["tokens"]), "share")
+        words = counts.get("words") or 0
+        yield Figure(group, "pieces a word", share(counts["tokens"], words), "number")
+        yield Figure(group, "unknown words", share(counts.get("unknown_words") or 0, words), "share")
+    if counts.get("padding_tokens") is not None and places:
+        yield Figure(group, "padding", share(counts["padding_tokens"], places), "share")
+    if counts.get("masked_positions") is not None and counts.get("example_tokens"):
+        masked = share(counts["masked_positions"], counts["example_tokens"] + counts["special_tokens"])
+        yield Figure(group, "predicted pieces", masked, "share")
+    pairs = counts.get("sequences") or counts["examples"]
+    for name, label in (("random_next", "random pairs"), ("swapped", "swapped pairs")):
+        if counts.get(name) is not None:
+            yield Figure(group, label, share(counts[name], pairs), "share")

@@ -10,7 +10,6 @@ from maskmill.reporting import shown
 from maskmill.verification.pieces import PieceResult, RowStatistics, TextStatistics, add_statistics
 
 _BINS = 64  # of lengths and positions: as many as a chart of a phone's width can show
-_MOST_FREQUENT = 12
 _MOST_REPEATED = 15
 _MOST_CHARACTERS = 240
 _RANKS = 48  # of pieces by frequency, evenly on a logarithmic scale
@@ -41,7 +40,6 @@ class RowFacts:
       masks: rows by their number of masks: the number, and rows.
       vocabulary: how many ids there are; used: how many of them occur.
       ranks: the most frequent pieces first: ranks from 1, and how often one of them occurs on average.
-      frequent: the most frequent ids, and how often they occur.
     """
 
     rows: int
@@ -58,7 +56,6 @@ class RowFacts:
     vocabulary: int
     used: int
     ranks: tuple[Bin, ...]
-    frequent: tuple[tuple[int, int], ...]
 
 
 def row_facts_of(results: Iterable[Any], *, directory: str | None) -> dict[str, RowFacts]:
@@ -91,9 +88,6 @@ def _row_facts(statistics: Sequence[RowStatistics]) -> RowFacts:
         vocabulary=len(counts),
         used=len(sorted_counts),
         ranks=_of_ranks(sorted_counts),
-        frequent=tuple(
-            (int(i), int(counts[i])) for i in np.argsort(-counts, kind="stable")[:_MOST_FREQUENT] if counts[i]
-        ),
     )
 
 
@@ -144,6 +138,11 @@ class TextFacts:
     markup: int
     document_lines: tuple[tuple[int, int, int], ...]
     repeated: tuple[tuple[int, str], ...]
+
+    @property
+    def often(self) -> int:
+        """How often the line is there that is there most often."""
+        return self.repeated[0][0] if self.repeated else 1
 
 
 def text_facts_of(results: Iterable[Any]) -> dict[str, TextFacts]:

@@ -9,11 +9,12 @@ import jinja2
 from markupsafe import Markup
 
 from maskmill.inspection.decoding import DecodedExample, DecodedPiece, marked
+from maskmill.inspection.shown_text import shown as harmless
 from maskmill.reporting import shown
-from maskmill.reporting.answers import answers_of
 from maskmill.reporting.charts import charts_of
 from maskmill.reporting.comparison import compare
 from maskmill.reporting.facts import Facts
+from maskmill.storage import files
 
 _FIRST_PIECES = 120  # of a part of an example; the others are behind a click
 
@@ -41,7 +42,6 @@ def render(facts: Facts, other: Facts | None = None) -> str:
         other=other,
         comparison=None if other is None else compare(facts, other),
         charts=charts,
-        answers=answers_of(facts),
         parts_of=parts_of,
     )
 
@@ -62,8 +62,9 @@ def _environment() -> jinja2.Environment:
         "percent": shown.percent,
         "number": shown.number,
         "duration": shown.duration,
-        "marked": lambda pieces: Markup(marked(pieces, shown.text)),
-        "beginning": shown.beginning,
+        "marked": lambda pieces: Markup(marked(pieces)),
+        "plural": shown.plural,
+        "base_name": files.base_name,
     }
     return environment
 
@@ -72,7 +73,7 @@ def _shown(value: Any) -> Any:
     """What an expression of the template gives, with all foreign text made harmless."""
     if value is None:
         return ""
-    return shown.text(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    return harmless(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def parts_of(example: DecodedExample) -> list[Part]:

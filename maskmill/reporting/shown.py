@@ -1,14 +1,10 @@
-"""Figures and foreign text as a page shows them."""
+"""Figures as a page shows them."""
 
+import datetime
 import math
-import unicodedata
 
 _SIZES = (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3))
 _DURATIONS = (("days", 86_400), ("h", 3_600), ("min", 60))
-# Characters that change the order or the place of what stands around them.
-_DIRECTIONS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-_KEPT_CONTROLS = frozenset("\n\t")
-_NOT_CHARACTERS = frozenset(("Cc", "Cs", "Cn", "Zl", "Zp"))
 
 
 def count(value: float) -> str:
@@ -51,17 +47,13 @@ def duration(seconds: float) -> str:
     return f"{seconds:.1f} s"
 
 
-def text(value: str) -> str:
-    """Foreign text with everything made visible that could hide or move other text: `⟨U+202E⟩`."""
-    if value.isascii() and value.isprintable():
-        return value
-    return "".join(character if _is_harmless(character) else f"⟨U+{ord(character):04X}⟩" for character in value)
-
-
-def _is_harmless(character: str) -> bool:
-    if character in _KEPT_CONTROLS:
-        return True
-    return character not in _DIRECTIONS and unicodedata.category(character) not in _NOT_CHARACTERS
+def day(date: str) -> str:
+    """A date such as 2016-05-01 as `1 May 2016`; any other text as it is."""
+    try:
+        parsed = datetime.date.fromisoformat(date)
+    except ValueError:
+        return date
+    return f"{parsed.day} {parsed:%B %Y}"
 
 
 def beginning(value: str, most: int) -> str:

@@ -17,6 +17,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
+from maskmill.inspection.shown_text import shown as harmless
 from maskmill.reporting import shown
 
 # Each is replaced by the variable of this name in the style sheet.
@@ -87,7 +88,7 @@ def bars(
             places = [place + 0.08 + thickness * (number + 0.5) for place in range(len(labels))]
             plane.barh(places, [value and max(value, most / 200) for value in one], thickness, color=colour)
         for place, label in enumerate(labels):
-            text = shown.text(label)
+            text = harmless(label)
             text = text if len(text) <= _MOST_LABEL else f"{text[:_MOST_LABEL]}…"
             plane.text(0, place - 0.16, text, color=INK, va="center", in_layout=False)
             value = show(values[0][place])
@@ -159,7 +160,7 @@ def drawn(named: Named, onto: Callable[[Axes], object], *, height: int) -> Marku
         r'style="aspect-ratio: \1 / \2" viewBox="0 0 \1 \2"'
     )
     svg = _SIZE.sub(head, svg, count=1)
-    described = (("title", "title", title), ("desc", "summary", shown.text(summary)))
+    described = (("title", "title", title), ("desc", "summary", harmless(summary)))
     told = "".join(f'<{tag} id="{name}-{what}">{escape(text)}</{tag}>' for tag, what, text in described)
     svg = svg.replace(">", f">{told}", 1)
     for colour, variable in zip(_COLOURS, _VARIABLES, strict=True):

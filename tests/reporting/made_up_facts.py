@@ -4,12 +4,11 @@ import dataclasses
 from typing import Any
 
 from maskmill.inspection.decoding import DecodedExample, DecodedPiece
-from maskmill.reporting import samples
 from maskmill.reporting.facts import Facts
-from maskmill.reporting.input_documents import Documents, Rejected, SetAside
-from maskmill.reporting.made_from import Input, Option, Step
+from maskmill.reporting.input_documents import Documents, SetAside
+from maskmill.reporting.made_from import Input, Option
 from maskmill.reporting.measured import TextFacts
-from maskmill.reporting.samples import FrequentPiece, Samples, SampleText
+from maskmill.reporting.samples import Samples, SampleText
 
 
 def made_up_facts(text: str = "text", **others: Any) -> Facts:
@@ -18,41 +17,24 @@ def made_up_facts(text: str = "text", **others: Any) -> Facts:
     kinds = ("text", "special", "masked", "kept")
     pieces = tuple(dataclasses.replace(piece, role=role) for role in kinds)
     example = DecodedExample(file=text, record=1, sample=0, pieces=(piece, *pieces), width=8, label=text)
+    texts = TextFacts(documents=1, lines=1, characters=4, markup=0, document_lines=((1, 1, 1),), repeated=((2, text),))
     facts = Facts(
         name=text,
         path=text,
-        steps=(Step(what=text, how=text),),
+        steps=((text, text),),
         figures=(),
         inputs=(Input(path=text, bytes=3, sha256="0" * 64),),
         options=(Option(stage="Text", name=text, value=text),),
         versions={"maskmill": "0", text: text},
         dump_date=text,
-        documents=Documents(
-            read=3,
-            set_aside=(SetAside(name="rejected", reason=text, count=1, titles=(text,)),),
-            train=1,
-            eval=1,
-            rejected=(Rejected(input=text, title=text, reason=text),),
-        ),
-        shards=(),
-        places=(),
+        documents=Documents(read=3, set_aside=(SetAside(text, 1, (text,)),), train=1, eval=1, languages=(text,)),
+        places={},
         rows={},
-        frequent=(FrequentPiece(id=7, text=text, count=2),),
-        texts={
-            "train": TextFacts(
-                documents=1,
-                lines=1,
-                characters=4,
-                markup=0,
-                document_lines=((1, 1, 1),),
-                repeated=((2, text),),
-            )
-        },
+        texts={"train": texts},
         timings=(),
-        checked=None,
-        samples=Samples(
-            texts=(SampleText(file=text, lines=samples._first((text,)), more=None),),
-            examples=(example,),
-        ),
+        verification=None,
+        checks={},
+        shards="",
+        samples=Samples(texts=(SampleText(file=text, lines=(text[:400],), more=None),), examples=(example,)),
     )
     return dataclasses.replace(facts, **others)

@@ -7,7 +7,7 @@ import pytest
 from properties import tries
 
 from maskmill.reporting import shown
-from maskmill.reporting.figures import figures_of
+from maskmill.reporting.made_from import figures_of
 from maskmill.reporting.made_stages import MadeStage
 from maskmill.reporting.measured import row_facts_of
 from maskmill.verification.listed_shards import ListedFile
@@ -29,9 +29,8 @@ from maskmill.verification.pieces import Piece, PieceResult, RowStatistics
         (shown.number, 1234.5, "1,234"),
         (shown.duration, 3.44, "3.4 s"),
         (shown.duration, 5400, "90.0 min"),
-        (shown.text, "a\u202eb\n", "a⟨U+202E⟩b\n"),
-        (shown.text, "\ud83d", "⟨U+D83D⟩"),
-        (shown.text, "día, الويكيبيديا", "día, الويكيبيديا"),
+        (shown.day, "2016-05-01", "1 May 2016"),
+        (shown.day, "yesterday", "yesterday"),
     ],
 )
 def test_values_are_shown_so(function: object, value: object, text: str) -> None:
@@ -42,14 +41,6 @@ def test_values_are_shown_so(function: object, value: object, text: str) -> None
 def test_long_text_is_cut_and_says_so() -> None:
     assert shown.beginning("abc", 3) == "abc"
     assert shown.beginning("x" * 1_000_000, 4) == "xxxx … (1,000,000 characters)"
-
-
-@tries(100)
-@hypothesis.given(st.text(st.characters(exclude_categories=())))
-def test_text_can_be_written_and_moves_nothing(text: str) -> None:
-    made = shown.text(text)
-    made.encode()
-    assert not set(made) & set("\0\x1b\r\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 def test_predicted_pieces_are_a_share_of_all_pieces() -> None:

@@ -72,8 +72,7 @@ def test_it_is_told_of(text: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert told["counts"]["warning"] == 2
     expected = {"check": "tabs", "title": "no line has a tab", "looked_at": 6, "findings": 2, "skipped": None}
     assert told["checks"][-1] == expected
-    line = facts._checked(verify([str(text)])).line("tabs")
-    assert line is not None
+    line = facts.check_lines(verify([str(text)]))["tabs"]
     assert (line.title, line.mark, line.findings) == ("no line has a tab", "warning", 2)
 
 
