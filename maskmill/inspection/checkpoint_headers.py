@@ -1,7 +1,7 @@
 """What a checkpoint has in it: of safetensors by its header alone, of TensorFlow's by TensorFlow.
 
-safetensors files (training's own and Hugging Face's; several with an index, too) begin with their arrays' names, types
-and shapes as JSON, which is read here: it is one call, works on remote files, and the base install has no such library.
+safetensors files (training's own and Hugging Face's) begin with their arrays' names, types and shapes as JSON, which is
+read here: it is one call, works on remote files, and the base install has no such library.
 Source: https://huggingface.co/docs/safetensors.
 """
 
@@ -21,11 +21,9 @@ from maskmill.reading.byte_ranges import ByteRanges
 from maskmill.reading.remote import open_ranges
 from maskmill.storage import files
 
-_INDEX = ".safetensors.index.json"
 _LENGTH = 8  # bytes of the length of a safetensors header
 _MOST_HEADER = 100 << 20  # the library's own limit
 _TENSORFLOW_FILE = re.compile(r"\.(index|meta|data-\d+-of-\d+)$")
-_IN_DIRECTORY = ("step-??????????.safetensors", f"*{_INDEX}", "*.safetensors", "*.index")
 # What optimizers keep beside each weight (ours, TensorFlow's Adam and LAMB), and counters.
 _NOT_WEIGHTS = re.compile(
     r"/(m|v|adam_m|adam_v|lamb_m|lamb_v)$|OPTIMIZER_SLOT|_CHECKPOINTABLE_OBJECT_GRAPH"
@@ -80,26 +78,22 @@ class CheckpointHeader:
 
 @checked
 def read_checkpoint_header(path: str | os.PathLike[str]) -> CheckpointHeader:
-    """What a checkpoint has in it: safetensors, also several files with an index, or TensorFlow's.
+    """What a checkpoint has in it: safetensors, or TensorFlow's.
 
     Args:
       path: of a file, the prefix of a TensorFlow checkpoint, or a directory: its newest counts. Local, gs:// or
         http(s)://.
 
     Raises:
-      UnusableInputError: there is none, it is damaged, or is PyTorch's.
+      UnusableInputError: there is none, or it is damaged.
       RunFailedError: it cannot be read.
     """
     with contextlib.closing(open_ranges(os.fspath(path))) as ranges:
         path = _found(plain(path), ranges)
         metadata: dict[str, str] = {}
         is_tensorflow = ranges.exists(f"{path}.index")
-        if is_tensorflow:
-            parts = [f"{path}.index", *ranges.glob(f"{path}.data-?????-of-?????")]
-            arrays = _of_tensorflow(path)
-        else:
-            parts = _listed(path, ranges) if path.endswith(_INDEX) else [path]
-            arrays = [array for part in parts for array in _of_safetensors(part, ranges, metadata)]
+        arrays = _of_tensorflow(path) if is_tensorflow else _of_safetensors(path, ranges, metadata)
+        parts = [f"{path}.index", *ranges.glob(f"{path}.data-?????-of-?????")] if is_tensorflow else [path]
         return CheckpointHeader(
             path=path,
             format="TensorFlow" if is_tensorflow else "safetensors",
@@ -115,14 +109,9 @@ def _found(path: str, ranges: ByteRanges) -> str:
     prefix = _TENSORFLOW_FILE.sub("", path)
     if ranges.exists(f"{prefix}.index"):
         return prefix
-    if path.endswith((".bin", ".pt", ".pth", ".ckpt")):
-        raise UnusableInputError(
-            f"{path}: checkpoints of PyTorch are not inspected; make a copy that is "
-            "(maskmill convert-checkpoint --format huggingface)."
-        )
     if not (files.is_local(path) and os.path.isdir(path)):
         return path
-    for pattern in _IN_DIRECTORY:
+    for pattern in ("step-??????????.safetensors", "*.safetensors", "*.index"):
         if found := ranges.glob(files.join(path, pattern)):
             return _TENSORFLOW_FILE.sub("", max(found, key=_step))
     raise UnusableInputError(
@@ -157,15 +146,6 @@ def _of_safetensors(path: str, ranges: ByteRanges, metadata: dict[str, str]) -> 
     if end != size:
         raise UnusableInputError(f"{path}: this checkpoint has {size:,} bytes instead of {end:,}; copy it again.")
     return arrays
-
-
-def _listed(index: str, ranges: ByteRanges) -> list[str]:
-    """The safetensors files that an index lists."""
-    try:
-        names = sorted(set(json.loads(ranges.read_all(index))["weight_map"].values()))
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise _damaged(index) from None
-    return [files.join(files.parent(index), str(name)) for name in names]
 
 
 def _of_tensorflow(prefix: str) -> list[StoredArray]:

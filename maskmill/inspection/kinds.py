@@ -20,8 +20,7 @@ _OF_STAGE: Mapping[str, PathKind] = {
 # What a file is by its name, and a directory without a manifest by the first pattern that one of its files has.
 _BY_NAME: Mapping[str, PathKind] = {
     "manifest.json": "manifest",
-    **dict.fromkeys(("*.safetensors", "*.safetensors.index.json", "*.bin", "*.pt", "*.pth", "*.ckpt"), "checkpoint"),
-    **dict.fromkeys(("*.index", "*.data-?????-of-?????", "*.meta"), "checkpoint"),
+    **dict.fromkeys(("*.safetensors", "*.index", "*.data-?????-of-?????", "*.meta"), "checkpoint"),
     **dict.fromkeys(("*.tfrecord", "*.tfrecords", "*.tfrecord.gz", "*.parquet", "*.mds", "*.spans"), "examples"),
     **dict.fromkeys(("*vocab.txt", "*tokenizer.json"), "vocabulary"),
 }
@@ -92,8 +91,7 @@ def _kind_of_file(path: str, ranges: ByteRanges) -> PathKind:
     head = ranges.read(path, 0, min(size, _SNIFFED)).tobytes()
     if head.startswith(_MAGIC_OF_EXAMPLES) or begins_record(head):
         return "examples"
-    is_safetensors = head[8:9] == b"{" and int.from_bytes(head[:8], "little") < size
-    if head.startswith(b"PK\x03\x04") or is_safetensors:
+    if head[8:9] == b"{" and int.from_bytes(head[:8], "little") < size:  # safetensors
         return "checkpoint"
     lines = {line.strip() for line in head.split(b"\n")}
     if (head.lstrip()[:1] == b"{" and b'"model"' in head) or lines >= {b"[MASK]", b"[SEP]"}:

@@ -14,7 +14,7 @@ def charts_of(facts: Facts, other: Facts | None = None) -> dict[str, Chart]:
     """Return the charts that there is data for, by name."""
     names = (facts.name,) if other is None else (facts.name, other.name)
     both = (facts,) if other is None else (facts, other)
-    made = [chart for draw in (_documents, _places, _rows, _text, _timings) for chart in draw(both, names)]
+    made = [chart for draw in (_documents, _places, _rows, _timings) for chart in draw(both, names)]
     return {chart.name: chart for chart in made}
 
 
@@ -55,8 +55,8 @@ def _rows(both: _Both, names: _Names) -> Iterator[Chart]:
 
     full = shown.percent(first.full_rows / max(1, first.rows))
     summary = (
-        f"{shown.count(first.rows)} {title} rows have {shown.number(first.mean_length)} pieces on average. {full} are "
-        f"full, with all {shown.count(first.width)}; the chart shows the others."
+        f"{shown.count(first.rows)} {title} rows have {shown.number(first.pieces / max(1, first.rows))} pieces on "
+        f"average. {full} are full, with all {shown.count(first.width)}; the chart shows the others."
     )
     named = ("row-lengths", "Length of rows", summary)
     yield _curve(named, ("pieces", "rows"), shares("lengths"), shown.percent, names)
@@ -79,19 +79,6 @@ def _rows(both: _Both, names: _Names) -> Iterator[Chart]:
         )
         named = ("zipf", "Frequency of pieces", summary)
         yield _curve(named, ("rank", "occurrences"), [one.ranks for one in rows], shown.number, names, log=True)
-
-
-def _text(both: _Both, names: _Names) -> Iterator[Chart]:
-    """The lengths of documents, and how many pieces words have."""
-    texts = [next(iter(facts.texts.values())) for facts in both if facts.texts]
-    if both[0].texts:
-        summary = f"A document has {shown.number(texts[0].lines / max(1, texts[0].documents))} sentences on average."
-        lengths = [
-            {_range(low, high): number / max(1, one.documents) for low, high, number in one.document_lines}
-            for one in texts
-        ]
-        named = ("document-lengths", "Sentences a document", summary)
-        yield _bars(named, ("sentences", "documents"), lengths, shown.percent, names)
 
 
 def _timings(both: _Both, names: _Names) -> Iterator[Chart]:

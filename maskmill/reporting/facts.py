@@ -82,7 +82,6 @@ def collect(
     *,
     verification: Verification | None = None,
     shards: str = "",
-    with_samples: bool = True,
     stages: Sequence[MadeStage] | None = None,
 ) -> Facts:
     """Collects what there is to tell of a data set.
@@ -91,7 +90,6 @@ def collect(
       path: the directory of a build, or of one of its stages.
       verification: what `verify` found of it; None: the page is made of the manifests alone.
       shards: the numbers of the shards that were verified, as --shards takes them; empty: all.
-      with_samples: whether to show how the data looks, for which the beginning of some files is read.
       stages: those at the path, if they were just read.
 
     Raises:
@@ -106,7 +104,7 @@ def collect(
     return Facts(
         name=files.base_name(directory) if directory not in (".", "/") else directory,
         path=directory,
-        steps=tuple(step for stage in stages for step in made_from.steps_of(stage, stages)),
+        steps=tuple(step for stage in stages for step in made_from.steps_of(stage)),
         figures=tuple(figure for stage in stages for figure in made_from.figures_of(stage)),
         inputs=made_from.inputs_of(stages),
         options=made_from.options_of(stages),
@@ -120,7 +118,7 @@ def collect(
         verification=verification,
         checks={} if verification is None else check_lines(verification),
         shards=shards,
-        samples=samples_of(stages, directory) if with_samples else Samples(),
+        samples=samples_of(stages, directory),
     )
 
 

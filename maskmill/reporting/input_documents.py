@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from maskmill.inspection.shown_text import shown as harmless
 from maskmill.reporting import shown
 from maskmill.reporting.made_stages import MadeStage
 from maskmill.storage import completions
@@ -92,4 +93,4 @@ def documents_of(stage: MadeStage) -> Documents:
 
 
 def _shown(titles: list[str]) -> tuple[str, ...]:
-    return tuple(shown.beginning(title, _MOST_TITLE) for title in dict.fromkeys(titles))[:MOST_EXAMPLES]
+    return tuple(harmless(title, _MOST_TITLE) for title in dict.fromkeys(titles))[:MOST_EXAMPLES]

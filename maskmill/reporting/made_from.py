@@ -4,23 +4,24 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
+from maskmill.inspection.shown_text import shown as harmless
 from maskmill.reporting import shown
 from maskmill.reporting.made_stages import MadeStage
 from maskmill.storage import files
 
 _MOST_VALUE = 200
-_VOCABULARIES = ("vocab_file", "tokenizer_file")
+# The options that tell how examples were made.
+_HOW = {
+    "objective": "{}", "max_seq_length": "{} pieces", "dupe_factor": "dupe_factor {}", "random_seed": "seed {}",
+    "vocab_file": "{}", "tokenizer_file": "{}",
+}  # fmt: skip
 Unit = Literal["count", "bytes", "share", "number"]
 _SHOWN = {"count": shown.count, "bytes": shown.size, "share": shown.percent, "number": shown.number}
 
 # The counts of shards that are figures, with their names.
 _SHARD_COUNTS: Mapping[str, str] = {
-    "shards": "shards",
-    "documents": "documents",
-    "sentences": "sentences",
+    **{name: name for name in ("shards", "documents", "sentences", "examples", "sequences")},
     "tokens": "pieces of the text",
-    "examples": "examples",
-    "sequences": "sequences",
     "picked": "examples picked",
 }
 SPLITS: Mapping[str, str] = {"train": "training", "eval": "eval"}
@@ -73,24 +74,19 @@ def inputs_of(stages: Sequence[MadeStage]) -> tuple[Input, ...]:
 
 
 def options_of(stages: Sequence[MadeStage]) -> tuple[Option, ...]:
-    """The options of all stages; what was decided if one was left open stands behind it."""
+    """The options of all stages; what was decided if one was left open stands after it."""
     return tuple(
-        Option(stage.title, name, _value(value, decided.get(name)))
+        Option(stage.title, name, _text(value, stage.parameter(name)))
         for stage in stages
-        for decided in [stage.made.get("decided", {})]
         for name, value in sorted(stage.parameters.items())
     )
 
 
-def _value(value: Any, decided: Any) -> str:
-    text = _json(value)
-    if value is None and decided is not None and not isinstance(decided, (list, dict)):
-        text = f"{text} ({_json(decided)})"
-    return shown.beginning(text, _MOST_VALUE)
-
-
-def _json(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+def _text(value: Any, decided: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if value is None and isinstance(decided, (str, int, float)):
+        text = f"{text} ({_text(decided, None)})"
+    return harmless(text, _MOST_VALUE)
 
 
 def versions_of(stages: Sequence[MadeStage]) -> Mapping[str, str]:
@@ -105,47 +101,33 @@ def versions_of(stages: Sequence[MadeStage]) -> Mapping[str, str]:
 
 def dump_date(stages: Sequence[MadeStage]) -> str:
     """The day of the dump, as `1 May 2016`; empty if the input has none."""
-    for stage in stages:
-        date = stage.made.get("decided", {}).get("dump_date") or stage.parameters.get("dump_date")
-        if isinstance(date, str):
-            return shown.day(date)
-    return ""
+    dates = (stage.parameter("dump_date") for stage in stages)
+    return next((shown.day(date) for date in dates if isinstance(date, str)), "")
 
 
-def steps_of(stage: MadeStage, stages: Sequence[MadeStage]) -> Iterator[tuple[str, str]]:
+def steps_of(stage: MadeStage) -> Iterator[tuple[str, str]]:
     """What came out of a stage, and how in a few words."""
     if stage.name == "extract":
-        inputs, date = stage.made["inputs"], dump_date(stages)
-        named = files.base_name(inputs[0]["path"]) if inputs else "nothing"
+        inputs, date = stage.made["inputs"], dump_date([stage])
         more = f" and {shown.count(len(inputs) - 1)} more" if len(inputs) > 1 else ""
-        yield f"{named}{more}", f"{f'dump of {date}, ' if date else ''}{shown.size(stage.input_bytes)}"
-        eval_documents = stage.counted("eval", "documents")
-        held = f", {shown.count(eval_documents)} held out" if eval_documents else ""
-        shards = shown.plural(stage.counted("train", "shards"), "shard")
         yield (
-            f"{shown.count(stage.in_splits('documents'))} documents",
-            f"{shown.size(stage.bytes_of())} of text in {shards}{held}",
+            f"{files.base_name(inputs[0]['path'])}{more}" if inputs else "nothing",
+            f"{f'dump of {date}, ' if date else ''}{shown.size(stage.input_bytes)}",
         )
+        held = f", {shown.count(stage.counted('eval', 'documents'))} held out" if "eval" in stage.counts else ""
+        shards = shown.plural(stage.counted("train", "shards"), "shard")
+        documents = stage.counted("train", "documents") + stage.counted("eval", "documents")
+        yield f"{shown.count(documents)} documents", f"{shown.size(stage.bytes_of())} of text in {shards}{held}"
     elif stage.name == "vocabulary":
         pieces = shown.count(stage.counted("vocabulary", "pieces"))
         yield f"vocabulary of {pieces}", f"{stage.parameter('kind')}, learnt from this text"
     elif stage.name == "examples":
-        yield f"{shown.count(stage.in_splits('examples'))} examples", ", ".join(_how_examples(stage, stages))
+        examples = stage.counted("train", "examples") + stage.counted("eval", "examples")
+        chosen = ((form, stage.parameter(name)) for name, form in _HOW.items())
+        how = [form.format(files.base_name(str(value))) for form, value in chosen if value is not None]
+        yield f"{shown.count(examples)} examples", ", ".join([*how, str(stage.made.get("format", "tfrecord"))])
     elif stage.name == "eval":
         yield f"{shown.count(stage.counted('eval', 'picked'))} picked for eval", "at even distance"
-
-
-def _how_examples(stage: MadeStage, stages: Sequence[MadeStage]) -> Iterator[str]:
-    yield str(stage.parameter("objective") or "nsp")
-    yield f"{stage.parameter('max_seq_length')} pieces"
-    if stage.parameter("dupe_factor"):
-        yield f"dupe_factor {stage.parameter('dupe_factor')}"
-    yield f"seed {stage.parameter('random_seed')}"
-    if not any(other.name == "vocabulary" for other in stages):
-        named = next((stage.parameters[name] for name in _VOCABULARIES if stage.parameters.get(name)), None)
-        if named:
-            yield files.base_name(named)
-    yield str(stage.made.get("format", "tfrecord"))
 
 
 def share(part: float, whole: float) -> float:

@@ -68,18 +68,10 @@ class MadeStage:
         """How large its inputs were, as far as the manifest says."""
         return sum(int(entry.get("bytes") or 0) for entry in self.made["inputs"])
 
-    def in_splits(self, name: str) -> int:
-        """A count of both splits together."""
-        return self.counted("train", name) + self.counted("eval", name)
-
     def bytes_of(self, kind: str | None = None) -> int:
         """How large its shards are; those of one kind, or all."""
-        return sum(bytes_of_shard(shard) for shard in self.shards if kind is None or shard.get("kind") == kind)
-
-
-def bytes_of_shard(shard: Mapping[str, Any]) -> int:
-    """How large the files of a shard are together."""
-    return sum(int(file.get("bytes") or 0) for file in manifest.files_of_shard(shard))
+        chosen = [shard for shard in self.shards if kind is None or shard.get("kind") == kind]
+        return sum(int(file.get("bytes") or 0) for shard in chosen for file in manifest.files_of_shard(shard))
 
 
 def find_stages(path: str) -> tuple[MadeStage, ...]:
@@ -99,13 +91,9 @@ def find_stages(path: str) -> tuple[MadeStage, ...]:
 
 def stages_of(path: str) -> tuple[MadeStage, ...]:
     """As `find_stages`; none if there is nothing to report on: a build may be of other stages alone."""
-    found = {}
     directories = [path, *(files.join(path, folder) for folder in FOLDERS)]
     manifests = files.each(path, lambda directory: manifest.find_manifest(directory), directories)
-    for directory, made in zip(directories, manifests, strict=True):
-        if made is not None:
-            found[made["stage"]] = MadeStage(name=made["stage"], directory=directory, made=made)
-        if made is not None and directory == path:
-            break
-    order = list(TITLES)
-    return tuple(sorted(found.values(), key=lambda stage: order.index(stage.name) if stage.name in order else 9))
+    found = [(made, place) for made, place in zip(manifests, directories, strict=True) if made is not None]
+    found = [one for one in found if one[1] == path] or found
+    stages = [MadeStage(name=made["stage"], directory=directory, made=made) for made, directory in found]
+    return tuple(sorted(stages, key=lambda stage: [*TITLES, stage.name].index(stage.name)))

@@ -1,12 +1,13 @@
 """What the rows of examples and the text of text shards look like, summed over the files that were read."""
 
 import dataclasses
+import itertools
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from maskmill.reporting import shown
+from maskmill.inspection.shown_text import shown as harmless
 from maskmill.verification.pieces import PieceResult, RowStatistics, TextStatistics, add_statistics
 
 _BINS = 64  # of lengths and positions: as many as a chart of a phone's width can show
@@ -33,7 +34,6 @@ class RowFacts:
       pieces: all pieces of the rows, special ones too.
       lengths: rows that are not full by their number of pieces; value: rows.
       full_rows: how many have no padding.
-      mean_length: pieces of a row on average.
       masks_at: by position, the share of pieces there that are predicted.
       masked, masked_kept, masked_random: places that are predicted; of these, those that keep their piece, and those
         with another than [MASK].
@@ -47,7 +47,6 @@ class RowFacts:
     pieces: int
     lengths: tuple[Bin, ...]
     full_rows: int
-    mean_length: float
     masks_at: tuple[Bin, ...]
     masked: int
     masked_kept: int
@@ -79,7 +78,6 @@ def _row_facts(statistics: Sequence[RowStatistics]) -> RowFacts:
         pieces=pieces,
         lengths=_sums(lengths, _edges(0, min(width, len(lengths)) - 1)),
         full_rows=int(lengths[width]) if len(lengths) > width else 0,
-        mean_length=pieces / rows if rows else 0.0,
         masks_at=_ratios(whole.masks_at, pieces_at, _edges(0, width - 1)),
         masked=whole.masked,
         masked_kept=whole.masked_kept,
@@ -93,9 +91,7 @@ def _row_facts(statistics: Sequence[RowStatistics]) -> RowFacts:
 
 def _edges(first: int, last: int) -> list[tuple[int, int]]:
     """Neighbouring ranges [a, b] of the same size that cover [first, last]: at most _BINS."""
-    if last < first:
-        return []
-    step = -(-(last - first + 1) // _BINS)
+    step = max(1, -(-(last - first + 1) // _BINS))
     return [(start, min(last, start + step - 1)) for start in range(first, last + 1, step)]
 
 
@@ -107,19 +103,10 @@ def _ratios(parts: Any, wholes: Any, edges: Sequence[tuple[int, int]]) -> tuple[
     return tuple(Bin(a, b, float(parts[a : b + 1].sum() / max(1, wholes[a : b + 1].sum()))) for a, b in edges)
 
 
-def _rank_ends(count: int) -> list[int]:
-    """Ranks from 1 to `count`, evenly on a logarithmic scale."""
-    if not count:
-        return []
-    return sorted({round(count ** (step / (_RANKS - 1))) for step in range(_RANKS)})
-
-
 def _of_ranks(counts: Any) -> tuple[Bin, ...]:
-    bins, before = [], 0
-    for end in _rank_ends(len(counts)):
-        bins.append(Bin(before + 1, end, float(counts[before:end].mean())))
-        before = end
-    return tuple(bins)
+    """The mean counts of ranks from 1 on, evenly on a logarithmic scale."""
+    ends = sorted({round(len(counts) ** (step / (_RANKS - 1))) for step in range(_RANKS)}) if len(counts) else []
+    return tuple(Bin(a + 1, b, float(counts[a:b].mean())) for a, b in itertools.pairwise([0, *ends]))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,16 +114,12 @@ class TextFacts:
     """What the text of a split looks like.
 
     Attributes:
-      documents, lines, characters, markup: counts; markup in marks of wikitext and HTML.
-      document_lines: (fewest lines, most lines, documents), in powers of 2.
+      characters, markup: counts; markup in marks of wikitext and HTML.
       repeated: the lines of ten words and more that are there most often: how often, and the line's beginning.
     """
 
-    documents: int
-    lines: int
     characters: int
     markup: int
-    document_lines: tuple[tuple[int, int, int], ...]
     repeated: tuple[tuple[int, str], ...]
 
     @property
@@ -155,19 +138,14 @@ def text_facts_of(results: Iterable[Any]) -> dict[str, TextFacts]:
 
 
 def _text_facts(statistics: Sequence[TextStatistics]) -> TextFacts:
-    lines = np.sum([one.document_lines for one in statistics], axis=0)
-    last = int(np.flatnonzero(lines)[-1]) if lines.any() else -1
     repeated: dict[str, int] = {}
     for one in statistics:
         for count, line in one.repeated_lines:
             repeated[line] = repeated.get(line, 0) + count
     often = sorted(((count, line) for line, count in repeated.items() if count > 1), key=lambda e: (-e[0], e[1]))
-    shown_lines = tuple((count, shown.beginning(line, _MOST_CHARACTERS)) for count, line in often[:_MOST_REPEATED])
+    shown_lines = tuple((count, harmless(line, _MOST_CHARACTERS)) for count, line in often[:_MOST_REPEATED])
     return TextFacts(
-        documents=sum(one.documents for one in statistics),
-        lines=sum(one.lines for one in statistics),
         characters=sum(one.characters for one in statistics),
         markup=sum(one.markup for one in statistics),
-        document_lines=tuple((1 << bit, (2 << bit) - 1, int(lines[bit])) for bit in range(last + 1)),
         repeated=shown_lines,
     )

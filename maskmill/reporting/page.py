@@ -1,6 +1,5 @@
 """Makes the page of a data set: one file of HTML that needs nothing else, no script and no network."""
 
-import dataclasses
 import functools
 import itertools
 from typing import Any
@@ -15,17 +14,6 @@ from maskmill.reporting.charts import charts_of
 from maskmill.reporting.comparison import compare
 from maskmill.reporting.facts import Facts
 from maskmill.storage import files
-
-_FIRST_PIECES = 120  # of a part of an example; the others are behind a click
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Part:
-    """A part of an example: neighbouring pieces of one sequence and segment, and those that are behind a click."""
-
-    title: str
-    first: tuple[DecodedPiece, ...]
-    others: tuple[DecodedPiece, ...]
 
 
 def render(facts: Facts, other: Facts | None = None) -> str:
@@ -76,16 +64,12 @@ def _shown(value: Any) -> Any:
     return harmless(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def parts_of(example: DecodedExample) -> list[Part]:
-    """The parts of an example."""
-    groups = [list(group) for _, group in itertools.groupby(example.pieces, key=lambda p: (p.sequence, p.segment))]
+def parts_of(example: DecodedExample) -> list[tuple[str, list[DecodedPiece]]]:
+    """The parts of an example with their titles: neighbouring pieces of one sequence and segment."""
     several = len({piece.sequence for piece in example.pieces}) > 1
     with_segments = any(piece.segment for piece in example.pieces)
     parts = []
-    for group in groups:
-        named = [f"Sequence {group[0].sequence + 1}"] if several else []
-        named += [f"Segment {'AB'[group[0].segment]}" if group[0].segment < 2 else "Segment"] if with_segments else []
-        cut = len(group) if len(group) <= _FIRST_PIECES * 3 // 2 else _FIRST_PIECES
-        title = ", ".join(named)
-        parts.append(Part(title=title, first=tuple(group[:cut]), others=tuple(group[cut:])))
+    for (sequence, segment), group in itertools.groupby(example.pieces, key=lambda p: (p.sequence, p.segment)):
+        named = [f"Sequence {sequence + 1}"] * several + [f"Segment {'AB'[segment != 0]}"] * with_segments
+        parts.append((", ".join(named), list(group)))
     return parts

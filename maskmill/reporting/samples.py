@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
 from maskmill.inspection.decoding import DecodedExample
 from maskmill.inspection.opened_examples import Split, open_examples
-from maskmill.reporting import shown
+from maskmill.inspection.shown_text import shown as harmless
 from maskmill.reporting.made_stages import MadeStage
 from maskmill.storage import files
 
@@ -85,7 +85,7 @@ def _texts(stage: MadeStage) -> Iterator[SampleText]:
             continue
         document, end, _ = content.lstrip(b"\n").partition(b"\n\n")
         lines = document.decode("utf-8", "replace").split("\n")
-        beginning = tuple(shown.beginning(line, _MOST_CHARACTERS) for line in lines[:_MOST_LINES])
+        beginning = tuple(harmless(line, _MOST_CHARACTERS) for line in lines[:_MOST_LINES])
         yield SampleText(path, beginning, max(0, len(lines) - _MOST_LINES) if end else None)
 
 

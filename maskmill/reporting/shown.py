@@ -54,10 +54,3 @@ def day(date: str) -> str:
     except ValueError:
         return date
     return f"{parsed.day} {parsed:%B %Y}"
-
-
-def beginning(value: str, most: int) -> str:
-    """The first `most` characters of a text, and how many there are if it has more."""
-    if len(value) <= most:
-        return value
-    return f"{value[:most].rstrip()} … ({count(len(value))} characters)"

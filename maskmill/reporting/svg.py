@@ -15,7 +15,7 @@ from markupsafe import Markup, escape
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullFormatter, PercentFormatter
 
 from maskmill.inspection.shown_text import shown as harmless
 from maskmill.reporting import shown
@@ -118,28 +118,16 @@ def curve(
             values = [value for *_, value in one]
             if one:
                 plane.stairs(values, edges, color=colour, fill=not number, linewidth=2, baseline=0 if not log else 1e-9)
-        axes = (plane.xaxis, plane.yaxis)
-        if log:
-            plane.set(xscale="log", yscale="log", ylim=(0.8, None))
-        for axis, form in zip(axes, (_short, _percent if show is shown.percent else _short), strict=True):
+        scale = "log" if log else "linear"
+        plane.set(xscale=scale, yscale=scale)
+        for axis in (plane.xaxis, plane.yaxis):
+            is_share = axis is plane.yaxis and show is shown.percent
             axis.set_major_locator(LogLocator(numticks=6) if log else MaxNLocator(5, integer=axis is plane.xaxis))
-            axis.set_major_formatter(FuncFormatter(lambda value, _, form=form: form(value)))
+            axis.set_major_formatter(PercentFormatter(1, symbol=" %") if is_share else EngFormatter(sep=""))
             axis.set_minor_formatter(NullFormatter())
-        plane.set(xlabel=x, **({} if log else {"ylim": (0, None)}))
+        plane.set(xlabel=x, ylim=(0.8 if log else 0, None))
 
     return drawn(named, onto, height=_HEIGHT)
-
-
-def _percent(value: float) -> str:
-    return f"{100 * value:.3g} %"
-
-
-def _short(value: float) -> str:
-    """Return a number in few characters: `1.5M`."""
-    for sign, factor in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
-        if abs(value) >= factor:
-            return f"{value / factor:.3g}{sign}"
-    return f"{value:.3g}"
 
 
 def drawn(named: Named, onto: Callable[[Axes], object], *, height: int) -> Markup:

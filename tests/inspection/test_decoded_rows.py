@@ -5,16 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import tokenizers
 from data_sets.example_rows import read_tfrecord
 from data_sets.example_sets import setup_of, write_set
 from data_sets.gold_examples import VOCABULARY
-from made_up.trained_tokenizers import trained
 
 import maskmill
-from maskmill.inspection.decoding import DecodedExample, RowDecoder, running_text
-from maskmill.inspection.opened_examples import OpenedExamples, open_examples
-from maskmill.tokenization.vocabulary import load_vocabulary
+from maskmill.inspection.decoding import DecodedExample, running_text
+from maskmill.inspection.opened_examples import open_examples
 
 KINDS: dict[str, dict[str, Any]] = {
     "nsp": {},
@@ -32,11 +29,8 @@ LABELS = {"nsp": ("next sentence", "random sentence"), "sop": ("in order", "swap
 
 
 def decoded(path: str | Path, **options: Any) -> list[DecodedExample]:
-    opened = open_examples(path, **options)
-    try:
+    with open_examples(path, **options) as opened:
         return list(opened.all())
-    finally:
-        opened.close()
 
 
 def written(tmp_path: Path, **options: Any) -> str:
@@ -73,10 +67,9 @@ def assert_is_row(example: DecodedExample, row: dict[str, list[Any]], objective:
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if "dynamic" not in kind])
 def test_examples_are_the_records(kind: str, tmp_path: Path) -> None:
     path = written(tmp_path, **KINDS[kind])
-    opened = open_examples(path)
-    examples = list(opened.all())
-    rows = [row for file in opened.data_set.files for row in read_tfrecord(file.path)]
-    opened.close()
+    with open_examples(path) as opened:
+        examples = list(opened.all())
+        rows = [row for file in opened.data_set.files for row in read_tfrecord(file.path)]
     assert [example.sample for example in examples] == list(range(len(rows)))
     for example, row in zip(examples, rows, strict=True):
         assert_is_row(example, row, KINDS[kind].get("objective", "nsp"))
@@ -113,26 +106,6 @@ def test_drawn_masks_are_those_of_the_loader(kind: str, tmp_path: Path) -> None:
             assert labels == [PIECES[id] for id in batch["masked_lm_ids"][0, :count].tolist()]
 
 
-@pytest.mark.parametrize("kind", ["bpe", "unigram"])
-def test_pieces_of_a_tokenizer_are_its_text(kind: str, tmp_path: Path) -> None:
-    vocabulary = tmp_path / "tokenizer.json"
-    vocabulary.write_text(trained(kind))
-    lines = ["The apple's tree", "Ābols aug kokā.", "苹果是一种常见的水果。", "Nobody's undertaken it.", ""]
-    texts = {"part-00000-of-00001": "\n".join(lines * 5)}
-    options = {"objective": "mlm", "max_predictions_per_seq": 8, "max_seq_length": 64}
-    path = write_set(tmp_path, setup_of(str(vocabulary), **options), texts=texts)
-    saved = tokenizers.Tokenizer.from_str(trained(kind))
-    examples = decoded(path)
-    assert len(examples) > 1
-    for example in examples:
-        ids = [saved.token_to_id(piece.label or piece.text) for piece in example.pieces]
-        inner = [id for id in ids if id not in (saved.token_to_id("<s>"), saved.token_to_id("</s>"))]
-        wanted = saved.decode(inner) if kind == "bpe" else "".join(map(saved.id_to_token, inner)).replace("▁", " ")
-        # There is no blank behind a </s> in the row.
-        assert "".join(running_text(example.pieces).split()) == "".join(wanted.split())
-        assert running_text(example.pieces[:8]) in f"{wanted} ..."
-
-
 def test_sample_is_counted_in_the_data_set_whatever_is_named(tmp_path: Path) -> None:
     path = Path(written(tmp_path, format="mds", bins=2))
     whole = decoded(path)
@@ -158,34 +131,23 @@ def test_without_manifest_the_records_tell(tmp_path: Path) -> None:
     ]
 
 
-def test_picked_examples_say_their_words(tmp_path: Path) -> None:
-    written_set = write_set(tmp_path, setup_of(), picked=3)
-    opened = open_examples(tmp_path / "eval")
-    assert (opened.split, opened.count, opened.why_no_words) == ("eval", 3, None)
-    texts = {running_text(example.pieces) for example in decoded(written_set, split="eval")}
-    assert {running_text(example.pieces) for example in opened.all()} <= texts
-    opened.close()
-
-
-def test_missing_vocabulary_is_said(tmp_path: Path) -> None:
-    path = Path(written(tmp_path))
+def test_picked_examples_say_their_words_and_a_missing_vocabulary_is_said(tmp_path: Path) -> None:
+    path = Path(write_set(tmp_path, setup_of(), picked=3))
+    of_eval = {running_text(example.pieces) for example in decoded(path, split="eval")}
+    assert {running_text(example.pieces) for example in decoded(tmp_path / "eval")} <= of_eval
     (path / "vocab.txt").unlink()
-    opened = open_examples(path)
-    assert opened.vocabulary is None
-    assert opened.why_no_words is not None
-    assert str(path / "vocab.txt") in opened.why_no_words
-    opened.close()
+    with open_examples(path) as opened:
+        assert opened.vocabulary is None
+        assert str(path / "vocab.txt") in (opened.why_no_words or "")
 
 
 def test_damaged_rows_are_decoded_as_far_as_they_go(tmp_path: Path) -> None:
     """Padding in the middle and masks behind the row's end are shown, not refused: verify names them."""
-    opened: OpenedExamples = open_examples(written(tmp_path))
-    rows = opened.rows(0, 1)
-    opened.close()
+    with open_examples(written(tmp_path)) as opened:
+        rows = opened.rows(0, 1)
     rows.arrays["input_mask"][0, 3] = 0
     rows.arrays["input_ids"][0, 4] = 0
     rows.arrays["masked_lm_positions"][0, 0] = 31
-    decoder = RowDecoder(data_set=opened.data_set, vocabulary=load_vocabulary(VOCABULARY), objective="nsp")
-    example = decoder.decode(rows, 0, 0)
+    example = opened.decoder.decode(rows, 0, 0)
     assert example.pieces[3].role in ("padding", "masked", "random", "kept")
     assert example.pieces[4].text == "[PAD]"

@@ -1,9 +1,8 @@
 """Rows of tokenizers that lose nothing are the text of their documents, whatever the objective."""
 
 import functools
-import json
+import itertools
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,20 +10,14 @@ from typing import Any
 import pytest
 import tokenizers
 from data_sets.example_sets import setup_of, write_set
-from data_sets.gold_examples import VOCABULARY
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from oracles.line_joints import joined
 from properties import tries
 from tokenizers import decoders, models, pre_tokenizers, trainers
 
-import maskmill
-from maskmill.inspection.decoding import DecodedExample, DecodedPiece, running_text
+from maskmill.inspection.decoding import running_text
 from maskmill.inspection.opened_examples import open_examples
-from maskmill.masking.options import MaskingOptions
-from maskmill.records.tokenizing import tokenization_in
-from maskmill.verification.options import VerifyOptions
-from maskmill.verification.verifying import verify
 
 ROBERTA = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
 OBJECTIVES: dict[str, dict[str, Any]] = {
@@ -47,7 +40,6 @@ SENTENCES = (
 )  # fmt: skip
 DOCUMENTS = st.lists(st.lists(st.sampled_from(SENTENCES), min_size=1, max_size=9), min_size=2, max_size=6)
 SHARD = "part-00000-of-00001"
-OLD_SPANS = Path(__file__).parents[1] / "data" / "spans-1"
 _CUT = re.compile(r"^(?:\\x[0-9a-f]{2})+|(?:\\x[0-9a-f]{2})+$")  # the bytes of a character that a row has in part
 
 
@@ -74,24 +66,13 @@ def tokenizer_of(kind: str) -> str:
     return str(made.to_str())
 
 
-def parts_of(example: DecodedExample) -> Iterator[list[DecodedPiece]]:
-    """The pieces of a row between special ones."""
-    part: list[DecodedPiece] = []
-    for piece in example.pieces:
-        if piece.role == "special":
-            yield part
-            part = []
-        else:
-            part.append(piece)
-    yield part
-
-
 def decoded(path: str) -> Iterator[str]:
-    """The text of each part of all rows."""
-    opened = open_examples(path)
-    for example in opened.all():
-        yield from filter(None, (_CUT.sub("", running_text(part)).strip() for part in parts_of(example)))
-    opened.close()
+    """The text of each part of all rows, between special pieces."""
+    with open_examples(path) as opened:
+        for example in opened.all():
+            for is_special, part in itertools.groupby(example.pieces, key=lambda piece: piece.role == "special"):
+                if not is_special and (text := _CUT.sub("", running_text(part)).strip()):
+                    yield text
 
 
 @pytest.mark.parametrize("kind", ["bpe", "prefixed bpe", "unigram"])
@@ -115,38 +96,3 @@ def test_a_row_decoded_is_text_of_a_document(
         sizes = [len("".join(text.split())) for text in ("".join(found), "".join(texts))]
         # A character that is cut between two rows is in none of them.
         assert sizes[0] <= sizes[1] <= sizes[0] + len(found)
-
-
-def test_a_data_set_of_an_older_version_gives_its_rows(tmp_path: Path) -> None:
-    folder = Path(shutil.copytree(OLD_SPANS, tmp_path / "old"))
-    expected = json.loads((folder / "rows.json").read_text())
-    index = folder / "examples" / f"{SHARD}.spans"
-    assert index.read_bytes().startswith(b"spans-1\n")
-    with maskmill.open(folder / "examples", batch_size=1, shuffle=False, tail="pad", seed=3) as loader:
-        rows = [{name: array[0].tolist() for name, array in batch.items()} for batch in loader]
-    assert rows == expected
-    assert verify([str(folder / "examples")], VerifyOptions(remake=0)).is_right
-    made_again = setup_of(
-        f"{folder}/examples/tokenizer.json", format="spans", objective="mlm", dynamic_masking=True,
-        dupe_factor=1, max_seq_length=48, max_predictions_per_seq=8, cross_documents=False,
-    )  # fmt: skip
-    text = (folder / "text" / SHARD).read_text()
-    path = Path(write_set(tmp_path, made_again, texts={SHARD: text}))
-    assert (path / index.name).read_bytes().startswith(b"spans-2\n")
-    with maskmill.open(path, batch_size=1, shuffle=False, tail="pad", seed=3) as loader:
-        again = [{name: array[0].tolist() for name, array in batch.items()} for batch in loader]
-    assert again != expected
-
-
-@pytest.mark.parametrize("vocabulary", ["vocab.txt", "tokenizer.json"])
-def test_carriage_returns_of_older_data_are_dropped(vocabulary: str, tmp_path: Path) -> None:
-    content = Path(VOCABULARY).read_bytes() if vocabulary == "vocab.txt" else tokenizer_of("bpe").encode()
-    special_ids = {name: number for number, name in enumerate(("cls_id", "pad_id", "sep_id", "unknown_id", "mask_id"))}
-    pieces = []
-    for text in (b"the sun\rset on it\r\n", b"the sunset on it\n", b"the sun set on it\n"):
-        for by_version_2 in (True, False):
-            masking = MaskingOptions(unicode="15.1.0")
-            loaded = tokenization_in(vocabulary, content, masking, special_ids, by_version_2=by_version_2)
-            pieces.append(loaded.tokenizer().tokenize_bytes(text).ids.tolist())
-    assert pieces[0] == pieces[2] == pieces[3] != pieces[4]
-    assert pieces[1] == pieces[4] == pieces[5]

@@ -28,25 +28,18 @@ def test_examples_with_a_word(objective: str, tmp_path: Path) -> None:
 
 
 def test_search_in_one_file_gives_samples_of_the_data_set(tmp_path: Path) -> None:
-    path = build_data_set(tmp_path)
-    whole = open_examples(path)
-    file = whole.data_set.files[1]
-    one = open_examples(file.path)
-    found = list(one.search("river"))
-    assert found
-    assert found == [row for row in whole.search("river") if row.file == file.path]
-    whole.close()
-    one.close()
+    with open_examples(build_data_set(tmp_path)) as whole, open_examples(whole.data_set.files[1].path) as one:
+        found = list(one.search("river"))
+        assert found
+        assert found == [row for row in whole.search("river") if row.file == whole.data_set.files[1].path]
 
 
 def test_bytes_of_a_tokenizer_are_searched_as_text(tmp_path: Path) -> None:
     (tmp_path / "tokenizer.json").write_text(trained("bpe"))
     texts = {"part-00000-of-00001": "Ābols aug kokā.\n苹果是一种常见的水果。\n\n" * 3}
     setup = setup_of(str(tmp_path / "tokenizer.json"), objective="mlm", max_seq_length=64)
-    opened = open_examples(write_set(tmp_path, setup, texts=texts))
-    assert len(list(opened.search("kokā"))) == opened.count
-    assert len(list(opened.search("苹果"))) == opened.count
-    opened.close()
+    with open_examples(write_set(tmp_path, setup, texts=texts)) as opened:
+        assert len(list(opened.search("kokā"))) == len(list(opened.search("苹果"))) == opened.count
 
 
 @pytest.mark.parametrize(

@@ -64,10 +64,7 @@ def test_what_becomes_of(text: str, expected: str) -> None:
     assert shown(text) == expected
 
 
-def test_long_texts_are_cut() -> None:
+def test_long_texts_are_cut_and_columns_counted() -> None:
     assert shown("x" * 1_000_000, 5) == "xxxxx… (999,995 more characters)"
     assert shown("12345", 5) == "12345"
-
-
-def test_columns() -> None:
     assert [columns_of(text) for text in ("abc", "日本", "é", "e\u0301")] == [3, 4, 1, 1]

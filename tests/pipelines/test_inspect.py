@@ -98,25 +98,21 @@ def test_text_without_manifest_is_counted(run: Run, tmp_path: Path) -> None:
     facts = json.loads(run(tmp_path, "--format=json"))["text"]
     assert (facts["documents"], facts["sentences (lines)"], facts["words"]) == (2, 3, 6)
     assert facts["longest sentence, characters"] == 14
-    assert "no text shard" not in run(tmp_path)
-
-
-def test_text_without_documents_is_called_no_text_shard(run: Run) -> None:
+    assert "not a text shard" not in run(tmp_path)
     assert "No blank line ends a document, so this is not a text shard" in run("/etc/passwd")
 
 
 def test_head_as_json_is_the_examples(run: Run, data: Path) -> None:
     lines = run(data, "--head", 3, "--format", "json").splitlines()
-    opened = open_examples(data / "examples")
-    for number, line in enumerate(lines):
-        shown, example = json.loads(line), opened.decoded(number)
+    with open_examples(data / "examples") as opened:
+        examples = [opened.decoded(number) for number in range(3)]
+    for number, (line, example) in enumerate(zip(lines, examples, strict=True)):
+        shown = json.loads(line)
         assert (shown["record"], shown["sample"], shown["label"]) == (number + 1, number, example.label)
         assert shown["text"] == running_text(example.pieces)
         assert [(piece["id"], piece["role"], piece["label"]) for piece in shown["pieces"]] == [
             (piece.id, piece.role, piece.label) for piece in example.pieces
         ]
-    assert len(lines) == 3
-    opened.close()
 
 
 def test_example_is_shown_as_words(run: Run, data: Path) -> None:
@@ -124,9 +120,8 @@ def test_example_is_shown_as_words(run: Run, data: Path) -> None:
     text = run(file, "--example", 2)
     assert text.startswith(f"example 2 of {file}\n")
     assert "\npart A\n[CLS] " in text
-    opened = open_examples(file)
-    example = opened.decoded(opened.first + 1)
-    opened.close()
+    with open_examples(file) as opened:
+        example = opened.decoded(opened.first + 1)
     body = " ".join(text[text.index("[CLS]") :].split())
     undone = re.sub(r"\[[^\s\]=]*=([^\s\]]*)\]", r"\1", body).replace("part B", "")
     assert undone.split() == running_text(example.pieces, special=True).split()

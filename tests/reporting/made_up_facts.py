@@ -17,7 +17,7 @@ def made_up_facts(text: str = "text", **others: Any) -> Facts:
     kinds = ("text", "special", "masked", "kept")
     pieces = tuple(dataclasses.replace(piece, role=role) for role in kinds)
     example = DecodedExample(file=text, record=1, sample=0, pieces=(piece, *pieces), width=8, label=text)
-    texts = TextFacts(documents=1, lines=1, characters=4, markup=0, document_lines=((1, 1, 1),), repeated=((2, text),))
+    texts = TextFacts(characters=4, markup=0, repeated=((2, text),))
     facts = Facts(
         name=text,
         path=text,

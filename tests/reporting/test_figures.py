@@ -38,11 +38,6 @@ def test_values_are_shown_so(function: object, value: object, text: str) -> None
     assert function(value) == text
 
 
-def test_long_text_is_cut_and_says_so() -> None:
-    assert shown.beginning("abc", 3) == "abc"
-    assert shown.beginning("x" * 1_000_000, 4) == "xxxx … (1,000,000 characters)"
-
-
 def test_predicted_pieces_are_a_share_of_all_pieces() -> None:
     counts = {"shards": 1, "examples": 2, "example_tokens": 70, "special_tokens": 10, "masked_positions": 12}
     made = {"counts": {"train": counts}, "shards": []}
