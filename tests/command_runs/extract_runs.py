@@ -1,13 +1,10 @@
 """Runs `maskmill extract` on folders of dumps for the tests."""
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from made_up import dump_files
-
-from command_runs.commands import IN_MEMORY, TWO_PROCESSES, leftovers, maskmill
+from command_runs.commands import IN_MEMORY
 from pipelines.commands import cli
 
 
@@ -16,17 +13,9 @@ def extract(folder: Path, output: Path, *flags: str) -> int:
     return cli.main(["extract", f"--input={folder}/*.xml", f"--output={output}", *IN_MEMORY, *flags])
 
 
-def extract_with_two_processes(
-    pages: Sequence[str], pages_a_file: int, folder: Path, output: Path, *flags: str
-) -> None:
-    """Extracts pages that are cut into several dumps, units which two processes take in any order; it must succeed."""
-    for first in range(0, len(pages), pages_a_file):
-        (folder / f"part{first:02}.xml").write_bytes(dump_files.dump(pages[first : first + pages_a_file]))
-    done = maskmill(
-        "extract", f"--input={folder}/part*.xml", f"--output={output}", "--dump_date=2010-01-02", *flags, *TWO_PROCESSES
-    )
-    assert (done.returncode, done.stderr.count("Traceback")) == (0, 0), done.stderr
-    assert leftovers(output) == []
+def extract_all(folder: Path, output: Path, *flags: str) -> int:
+    """As `extract`, with nothing held out."""
+    return extract(folder, output, "--eval_fraction=0", *flags)
 
 
 def read_manifest(output: Path) -> dict[str, Any]:

@@ -1,11 +1,11 @@
 """maskmill extract --expand_templates: templates collected first, the same bytes however it runs, counts, going on."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from command_runs.commands import IN_MEMORY, digests
+from command_runs.commands import digests
+from command_runs.extract_runs import extract_all, read_manifest
 from made_up import dump_files
 
 from pipelines.commands import cli
@@ -57,17 +57,6 @@ COUNTS = {
 }  # fmt: skip
 
 
-def extract(folder: Path, output: Path, *flags: str) -> int:
-    return cli.main(
-        ["extract", f"--input={folder}/*.xml", f"--output={output}", "--eval_fraction=0", *IN_MEMORY, *flags]
-    )
-
-
-def counts(output: Path) -> dict[str, dict[str, int]]:
-    found: dict[str, dict[str, int]] = json.loads((output / "manifest.json").read_text())["counts"]
-    return found
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return dump_files.dump_folder(tmp_path_factory, PAGES)
@@ -76,13 +65,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def expected(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     output = tmp_path_factory.mktemp("expected") / "text"
-    assert extract(folder, output, "--expand_templates") == 0
+    assert extract_all(folder, output, "--expand_templates") == 0
     return digests(output, manifests=False)
 
 
 def test_pages_are_expanded(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = tmp_path / "text"
-    assert extract(folder, output, "--expand_templates") == 0
+    assert extract_all(folder, output, "--expand_templates") == 0
     documents = (output / "part-00000-of-00001").read_text().split("\n\n")
     assert documents[0] == "Town 1 has 1 people and the river 1."
     assert documents[28] == "Town 29 has many people and RIVER 29."
@@ -90,17 +79,17 @@ def test_pages_are_expanded(folder: Path, tmp_path: Path, capsys: pytest.Capture
     assert documents[29] == "It is 3 miles long, says x."
     assert documents[30].startswith("It is endless: on on on")
     assert documents[31] == "It has no style."
-    assert counts(output)["templates"] == COUNTS
-    read = counts(output)["extract"]
+    assert read_manifest(output)["counts"]["templates"] == COUNTS
+    read = read_manifest(output)["counts"]["extract"]
     assert read.pop("read") == sum(read.values()) == len(PAGES)
     assert "templates 6 definitions, 59 expanded calls" in capsys.readouterr().out
 
 
 def test_without_it_nothing_is_collected(folder: Path, tmp_path: Path) -> None:
-    assert extract(folder, tmp_path / "text", "--holes=keep") == 0
+    assert extract_all(folder, tmp_path / "text", "--holes=keep") == 0
     assert (tmp_path / "text" / "part-00000-of-00001").read_text().startswith("Town 1 has and.")
     templates = {"definitions": 8, "unknown_calls": 62, "kept_arguments": 1, "known_calls": 1}
-    assert counts(tmp_path / "text")["templates"] == templates
+    assert read_manifest(tmp_path / "text")["counts"]["templates"] == templates
     assert not (tmp_path / "text" / ".maskmill" / "templates").exists()
 
 
@@ -124,7 +113,7 @@ def test_a_module_is_given_up_the_same_on_any_number_of_workers(
         output = tmp_path / f"text{workers}"
         flags = ("--eval_fraction=0", "--expand_templates", f"--workers={workers}")
         assert cli.main(["extract", f"--input={tmp_path}/*.xml", f"--output={output}", *flags]) == 0
-        found.append((digests(output, manifests=False), counts(output)["templates"]))
+        found.append((digests(output, manifests=False), read_manifest(output)["counts"]["templates"]))
     assert found[0] == found[1] == found[2]
     assert found[0][1]["given_up_modules"] == 3
     assert "given up modules" in capsys.readouterr().out
@@ -140,14 +129,14 @@ def test_each_wiki_has_templates_of_its_own(tmp_path: Path) -> None:
         pages = [article(1, "The wiki has word {{own word}}."), template(2, "Own word", meaning)]
         xml = dump_files.dump(pages).replace(b"//test.wikipedia", f"//{name}.wikipedia".encode())
         (tmp_path / f"{name}.xml").write_bytes(xml)
-    assert extract(tmp_path, tmp_path / "text", "--expand_templates") == 0
+    assert extract_all(tmp_path, tmp_path / "text", "--expand_templates") == 0
     text = (tmp_path / "text" / "part-00000-of-00001").read_text()
     assert text == "The wiki has word one.\n\nThe wiki has word two.\n\n"
 
 
 @pytest.mark.builds
 def test_a_trial_finds_templates_behind_its_pages(folder: Path, tmp_path: Path) -> None:
-    assert extract(folder, tmp_path / "text", "--expand_templates", "--max_documents=2") == 0
+    assert extract_all(folder, tmp_path / "text", "--expand_templates", "--max_documents=2") == 0
     text = (tmp_path / "text" / "part-00000-of-00001").read_text()
     assert text.splitlines()[::2] == ["Town 1 has 1 people and the river 1.", "Town 2 has 2 people and the river 2."]
 
@@ -156,12 +145,12 @@ def test_a_trial_finds_templates_behind_its_pages(folder: Path, tmp_path: Path) 
 @pytest.mark.parametrize("lost", ["part-00000-of-00001", ".maskmill/templates", ".maskmill/template-library"])
 def test_what_is_lost_is_made_again(lost: str, folder: Path, expected: dict[str, str], tmp_path: Path) -> None:
     output = tmp_path / "text"
-    assert extract(folder, output, "--expand_templates") == 0
+    assert extract_all(folder, output, "--expand_templates") == 0
     (output / "part-00000-of-00001").unlink()
     if lost.startswith("."):
         for path in (output / lost).iterdir():
             path.unlink()
-    assert extract(folder, output, "--expand_templates") == 0
+    assert extract_all(folder, output, "--expand_templates") == 0
     assert digests(output, manifests=False) == expected
 
 
@@ -170,8 +159,8 @@ def test_the_latgalian_wikipedias_own_templates(shared: Path, tmp_path: Path) ->
     (tmp_path / "dumps").mkdir()
     name = "ltgwiki-pages-articles-multistream.xml.bz2"
     (tmp_path / "dumps" / f"{name}.xml").symlink_to(shared / "data" / "dumps" / name)
-    assert extract(tmp_path / "dumps", tmp_path / "text", "--expand_templates") == 0
-    templates = counts(tmp_path / "text")["templates"]
+    assert extract_all(tmp_path / "dumps", tmp_path / "text", "--expand_templates") == 0
+    templates = read_manifest(tmp_path / "text")["counts"]["templates"]
     assert (templates["definitions"], templates["partly_expanded_pages"]) == (347, 0)
     text = (tmp_path / "text" / "part-00000-of-00001").read_text()
     assert "\nJaponeja (japāņu: 日本) — solu vaļsteiba Azejā.\n" in text

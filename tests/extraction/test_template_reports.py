@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
-from command_runs.commands import IN_MEMORY, digests
+from command_runs.commands import digests
+from command_runs.extract_runs import extract_all
 from made_up import dump_files
 
-from pipelines.commands import cli
 from transforms.extraction.unknown_templates import (
     REPORT,
     UnknownTemplate,
@@ -34,12 +34,6 @@ def unknown(name: str, calls: int, kept: int, title: str = "T") -> UnknownTempla
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "dump.xml").write_bytes(dump_files.dump(PAGES))
     return tmp_path
-
-
-def extract(folder: Path, output: Path, *flags: str) -> int:
-    return cli.main(
-        ["extract", f"--input={folder}/*.xml", f"--output={output}", "--eval_fraction=0", *IN_MEMORY, *flags]
-    )
 
 
 def text(output: Path) -> str:
@@ -80,7 +74,7 @@ def test_a_table_has_a_line_for_each_template() -> None:
 
 def test_the_report(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = tmp_path / "text"
-    assert extract(folder, output, "--report_templates", "--holes=keep") == 0
+    assert extract_all(folder, output, "--report_templates", "--holes=keep") == 0
     assert (output / REPORT).read_text().splitlines() == [
         "template\tcalls\tkept\tholes\ttitle\tsample",
         "Xtwo\t3\t0\t3\tOne\tHe calls it {{xen|a word}} or {{xtwo|a|b}} there. It is {{xtwo|c|d}} so.",
@@ -96,7 +90,7 @@ def test_the_report(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
 def test_rules_of_the_user_replace_ours(folder: Path, tmp_path: Path) -> None:
     output, rules = tmp_path / "text", tmp_path / "my.rules"
     rules.write_text("[rules]\nxtwo = {1}+{2}\nxen = “{1}”\n")
-    assert extract(folder, output, f"--template_rules={rules}") == 0
+    assert extract_all(folder, output, f"--template_rules={rules}") == 0
     assert text(output).startswith("He calls it “a word” or a+b there.")
     parameters = json.loads((output / "manifest.json").read_text())["parameters"]
     assert parameters["template_rules"] == str(rules)
@@ -104,7 +98,7 @@ def test_rules_of_the_user_replace_ours(folder: Path, tmp_path: Path) -> None:
     # Other rules under the same name give another text.
     rules.write_text("[rules]\nxtwo = {2}\n")
     again = tmp_path / "again"
-    assert extract(folder, again, f"--template_rules={rules}") == 0
+    assert extract_all(folder, again, f"--template_rules={rules}") == 0
     assert digests(again) != digests(output)
     assert text(again).startswith("He calls it a word or b there.")
 
@@ -116,8 +110,8 @@ def test_expansion_is_proposed_for_a_language_without_rules(
 ) -> None:
     xml = dump_files.dump(PAGES).replace(b'xml:lang="en"', f'xml:lang="{language}"'.encode())
     (folder / "dump.xml").write_bytes(xml)
-    assert extract(folder, tmp_path / "text") == 0
+    assert extract_all(folder, tmp_path / "text") == 0
     line = "maskmill has no rules for the templates of tpi; --expand_templates takes the dump's own definitions."
     assert (line in capsys.readouterr().out) == proposed
-    assert extract(folder, tmp_path / "expanded", "--expand_templates") == 0
+    assert extract_all(folder, tmp_path / "expanded", "--expand_templates") == 0
     assert line not in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""Asian Wikipedias: the templates that carry text in their sentences, and the kinds of their pages."""
+"""Asian Wikipedias: the templates that carry text in their sentences."""
 
 import functools
 

@@ -1,4 +1,4 @@
-"""Templates and kinds of pages of the Wikipedias of eastern Europe, the Caucasus and central Asia.
+"""Templates of the Wikipedias of eastern Europe, the Caucasus and central Asia.
 
 The wikitext is written for the test, in the shape that the wikis' articles have.
 """

@@ -26,7 +26,7 @@ OPTIONS = [
     )
     for flag in ("expand_templates", "template_rules=my.rules", "report_templates")
     for name, other, says in (
-        ("mlperf", "--compat=mlperf", "does not go with WikiExtractor's text, which has no rules"),
+        ("mlperf", "--compat=mlperf", "does not go with WikiExtractor's text"),
         ("of-text", "--input_format=text", "needs the templates of a dump; leave it out for this input"),
     )
 ]
