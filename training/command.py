@@ -64,7 +64,7 @@ def run(options: TrainOptions) -> int:
 
     if not files.is_local(options.output_dir):
         # That it cannot be reached is found out before the model is built.
-        files.store_of(options.output_dir)
+        files.list_folders(options.output_dir)
     with _out_of_memory_explained(_LESS_MEMORY_TO_EVALUATE if options.eval_only else _LESS_MEMORY_TO_TRAIN):
         # Examples of another release are found out before the model is built, too.
         data = {} if options.eval_only else provenance.provenance(options, files.read_if_there)

@@ -66,9 +66,6 @@ class BeamStore(ObjectStore):
         with _explained(path):
             FileSystems.delete([path])
 
-    def ask_for_bucket(self, name: str, bucket: str) -> None:
-        """Ask nothing: the use itself will tell."""
-
 
 def _described(metadata: Any) -> FileInfo:
     changed = int(metadata.last_updated_in_seconds * _MICROSECONDS)

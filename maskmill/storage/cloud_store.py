@@ -19,6 +19,7 @@ import google_crc32c
 import requests.adapters
 import requests.exceptions
 from google.api_core import exceptions
+from google.api_core.retry import Retry
 from google.auth import exceptions as account_exceptions
 from google.auth.credentials import AnonymousCredentials
 from google.auth.transport.requests import AuthorizedSession
@@ -31,7 +32,7 @@ from maskmill.storage import files, stores
 from maskmill.storage.files import ChangedError, FileInfo
 from maskmill.storage.network import plain
 from maskmill.storage.read_ahead import RangeFile
-from maskmill.storage.stores import ObjectStore, denied, failing, microseconds, missing
+from maskmill.storage.stores import ObjectStore, denied, failing, microseconds, missing, no_bucket
 
 T = TypeVar("T")
 
@@ -42,6 +43,8 @@ _PATIENCE, _FIRST_PATIENCE = 120.0, 5.0  # seconds for which a service may fail;
 _FIELDS = "name,size,updated,generation,crc32c"
 _TRIES = 2  # of a download that does not fit its checksum
 _BATCH = 100  # the most requests that the service takes at once
+_RETRY = DEFAULT_RETRY.with_delay(initial=0.1, maximum=15)
+_answered: set[str] = set()  # endpoints that have answered; a fork knows them, too
 _FAILURES = (
     exceptions.ServerError,
     exceptions.TooManyRequests,
@@ -68,7 +71,6 @@ class CloudStore(ObjectStore):
         self._credentials: Any = _new(AnonymousCredentials)
         self._clients: dict[tuple[int, bool], tuple[storage.Client, requests.Session]] = {}
         self._looking = threading.Lock()
-        self._retry = DEFAULT_RETRY.with_delay(initial=0.1, maximum=15).with_timeout(_PATIENCE)
 
     def _client(self) -> tuple[storage.Client, requests.Session]:
         """Return this process's client and its session; a fork must not use its parent's connections."""
@@ -104,6 +106,13 @@ class CloudStore(ObjectStore):
             self._look_for_account(path)
             return call()
 
+    def _of_bucket(self, path: str, call: Callable[[], T]) -> T:
+        """Return what a call gives that finds nothing only where the bucket is missing."""
+        try:
+            return self._ask(path, call)
+        except MissingFileError as error:
+            raise no_bucket(path) from error
+
     def _look_for_account(self, path: str) -> None:
         with self._looking:
             if not self._is_anonymous:
@@ -120,43 +129,46 @@ class CloudStore(ObjectStore):
     @contextlib.contextmanager
     def _explained(self, path: str) -> Iterator[None]:
         """Turn the library's errors into those of all stores."""
+        endpoint = self._client()[0].api_endpoint
         try:
-            try:
-                yield
-            except InvalidResponse as error:
-                raise _new(exceptions.from_http_response, error.response) from error
-        except exceptions.NotFound:
-            missing(path)
-        except exceptions.PreconditionFailed as error:
-            raise ChangedError(path) from error
-        except (exceptions.Unauthorized, exceptions.Forbidden) as error:
-            raise denied(path, _reason(error)) from error
-        except _FAILURES as error:
-            raise failing(path, _reason(error)) from error
-        except account_exceptions.GoogleAuthError as error:
-            raise UnusableInputError(
-                f"{path}: Google refuses the credentials ({plain(error)}); renew them, for example with `gcloud auth "
+            yield
+            _answered.add(endpoint)
+        except InvalidResponse as error:
+            raise self._meant(path, _new(exceptions.from_http_response, error.response)) from error
+        except (exceptions.GoogleAPIError, account_exceptions.GoogleAuthError, requests.RequestException) as error:
+            raise self._meant(path, error) from error
+
+    def _meant(self, path: str, error: Exception) -> Exception:
+        """Return what an error of the library means."""
+        endpoint, cause, why = self._client()[0].api_endpoint, getattr(error, "cause", None) or error, _reason(error)
+        if isinstance(error, _FAILURES):
+            if endpoint in _answered or isinstance(cause, exceptions.GoogleAPICallError):
+                return failing(path, why)
+            via = " through its proxy" if isinstance(cause, requests.exceptions.ProxyError) else ""
+            bucket, _ = self.split(path)
+            return UnusableInputError(
+                f"{self.scheme}{bucket}: {endpoint} cannot be reached{via} ({why}); check the network, and "
+                "STORAGE_EMULATOR_HOST, which should be like http://localhost:9000 or not be set."
+            )
+        if isinstance(error, account_exceptions.GoogleAuthError):
+            return UnusableInputError(
+                f"{path}: Google refuses the credentials ({why}); renew them, for example with `gcloud auth "
                 "application-default login`."
-            ) from error
-        except exceptions.GoogleAPICallError as error:
-            raise UnusableInputError(f"{path}: the object store refuses this ({_reason(error)}).") from error
+            )
+        _answered.add(endpoint)
+        if isinstance(error, exceptions.NotFound):
+            return MissingFileError(f"{path}: there is no such object.")
+        if isinstance(error, exceptions.PreconditionFailed):
+            return ChangedError(path)
+        if isinstance(error, exceptions.Unauthorized | exceptions.Forbidden):
+            return denied(path, why)
+        return UnusableInputError(f"{path}: the object store refuses this ({why}).")
 
-    def ask_for_bucket(self, name: str, bucket: str) -> None:
-        """Ask for one object of the bucket."""
-        quick = self._retry.with_timeout(_FIRST_PATIENCE)
-
-        def ask() -> object:
-            client, _ = self._client()
-            return list(client.list_blobs(bucket, fields="items(name)", max_results=1, retry=quick, timeout=_TIMEOUT))
-
-        try:
-            self._ask(name, ask)
-        except RunFailedError as error:
-            endpoint, why = self._client()[0].api_endpoint, _reason(error.__cause__ or error)
-            raise RunFailedError(
-                f"{name}: {endpoint} does not answer as it should ({why}); check the network and "
-                "STORAGE_EMULATOR_HOST, or run the same command again later."
-            ) from error
+    @property
+    def _retry(self) -> Retry:
+        is_known = self._client()[0].api_endpoint in _answered
+        retry: Retry = _RETRY.with_timeout(_PATIENCE if is_known else _FIRST_PATIENCE)
+        return retry
 
     def look(self, path: str) -> FileInfo | None:
         bucket, name = self.split(path)
@@ -218,7 +230,7 @@ class CloudStore(ObjectStore):
                 for page in listed.pages
             ]
 
-        yield from self._ask(prefix, ask)
+        yield from self._of_bucket(prefix, ask)
 
     def write(self, path: str, content: bytes, expected: str | None = None) -> FileInfo:
         def ask() -> FileInfo:
@@ -239,7 +251,7 @@ class CloudStore(ObjectStore):
             return _described(path, blob)
 
         with self._received(path):
-            return self._ask(path, ask)
+            return self._of_bucket(path, ask)
 
     def send(self, path: str, parts: Iterator[bytes]) -> FileInfo:
         blob = self._blob(path, stores.UPLOAD_BYTES)

@@ -116,18 +116,15 @@ def is_local(path: str) -> bool:
 
 
 def store_of(path: str) -> "ObjectStore":
-    """The store that a path which is not local is in, once it is known that its bucket can be used.
+    """The store that a path which is not local is in.
 
     Raises:
-      UnusableInputError: the path has no scheme that works here, or its bucket cannot be used.
-      RunFailedError: the store fails.
+      UnusableInputError: the path has no scheme that works here, or names no bucket.
     """
     paths.check_scheme(path)
     from maskmill.storage import stores
 
-    store = stores.store_of(path)
-    store.check(path)
-    return store
+    return stores.store_of(path)
 
 
 def join(directory: str, name: str) -> str:

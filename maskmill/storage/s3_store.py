@@ -18,15 +18,16 @@ from botocore.config import Config
 from maskmill.errors import MissingFileError, UnusableInputError
 from maskmill.storage.files import ChangedError, FileInfo
 from maskmill.storage.network import plain
-from maskmill.storage.stores import ObjectStore, denied, failing, microseconds
+from maskmill.storage.stores import ObjectStore, denied, failing, microseconds, no_bucket
 
 T = TypeVar("T")
 
 _CONNECT_SECONDS, _SILENCE = 5.0, 20.0
 _ATTEMPTS, _FIRST_ATTEMPTS = 10, 3  # at a request, by botocore; of a service that has never answered
+_answered: set[str] = set()  # whether the service has answered; a fork knows it, too
 _READS = 5  # of a body that is cut or damaged
 _MOST_CONNECTIONS = 64
-_MISSING = {"404", "NoSuchKey", "NoSuchBucket", "NotFound"}
+_MISSING = {"404", "NoSuchKey", "NotFound"}
 _DENIED = {"401", "403", "AccessDenied"}
 _CHANGED = {"412", "PreconditionFailed", "ConditionalRequestConflict"}
 _NOTHING_THERE = {"416", "InvalidRange"}
@@ -50,8 +51,9 @@ class S3Store(ObjectStore):
         self._session = botocore.session.get_session()
         self._clients: dict[tuple[int, int], Any] = {}
 
-    def _client(self, attempts: int = _ATTEMPTS) -> Any:
+    def _client(self) -> Any:
         """Return this process's client; a fork must not use its parent's connections."""
+        attempts = _ATTEMPTS if _answered else _FIRST_ATTEMPTS
         key = os.getpid(), attempts
         if key not in self._clients:
             settings = Config(
@@ -69,16 +71,16 @@ class S3Store(ObjectStore):
     def _ask(self, path: str, call: Callable[[Any], T]) -> T:
         """Return what a call of botocore gives; its errors become those of all stores."""
         try:
-            return call(self._client())
+            given = call(self._client())
+            _answered.add(self.scheme)
+            return given
         except exceptions.ClientError as error:
+            _answered.add(self.scheme)
             raise _meant(path, error) from error
         except _PASSING as error:
             raise failing(path, plain(error)) from error
         except exceptions.BotoCoreError as error:
             raise UnusableInputError(f"{path}: AWS's settings do not fit ({plain(error)}); correct them.") from error
-
-    def ask_for_bucket(self, name: str, bucket: str) -> None:
-        self._ask(name, lambda _: self._client(_FIRST_ATTEMPTS).head_bucket(Bucket=bucket))
 
     def _place(self, path: str) -> dict[str, str]:
         """Return the bucket and the name of an object, as arguments of botocore."""
@@ -171,6 +173,8 @@ def _meant(path: str, error: exceptions.ClientError) -> Exception:
     said, codes = error.response.get("Error", {}), _codes(error)
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     text = f"{said.get('Code') or status}: {' '.join(str(said.get('Message', '')).split())}".rstrip(": .")
+    if said.get("Code") == "NoSuchBucket":
+        return no_bucket(path)
     if codes & _MISSING:
         return MissingFileError(f"{path}: there is no such object.")
     if codes & _CHANGED:

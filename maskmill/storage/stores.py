@@ -77,12 +77,11 @@ class Store(abc.ABC):
 class ObjectStore(Store):
     """Objects in buckets, which appear whole. `version` is the store's own: it changes when an object is replaced.
 
-    A store has seven methods of its own, from `look` to `remove`; the others are the same for all. It remembers what
+    A store has six methods of its own, from `look` to `remove`; the others are the same for all. It remembers what
     lies below a directory while a block of `remembering` lasts.
 
     Attributes:
       scheme: with its slashes.
-      checked: the buckets that were looked at.
       written: the store's checksums of the objects that this process has written, by path; "" where it gives none.
     """
 
@@ -90,11 +89,9 @@ class ObjectStore(Store):
 
     def __init__(self) -> None:
         """Ask nothing yet."""
-        self.checked: set[str] = set()
         self.written: dict[str, str] = {}
-        self._checking = threading.Lock()
         self._listing = threading.Lock()
-        self._remembered: dict[tuple[int, str], dict[str, FileInfo] | None] = {}  # by process and directory
+        self._remembered: dict[str, dict[str, FileInfo] | None] = {}  # by directory; None: not yet asked for
         self._contents: dict[str, tuple[bytes, str]] = {}
 
     @abc.abstractmethod
@@ -144,10 +141,6 @@ class ObjectStore(Store):
         """Delete objects."""
         files.each(self.scheme, self.remove, paths)
 
-    @abc.abstractmethod
-    def ask_for_bucket(self, name: str, bucket: str) -> None:
-        """Make a request that raises MissingFileError where there is no such bucket."""
-
     def file_over(self, file: FileInfo, read: Callable[[int, int], Any]) -> RangeFile:
         """Return the raw file that `read` reads; a store may compare what was read with its checksum."""
         return RangeFile(file.size, read)
@@ -155,32 +148,31 @@ class ObjectStore(Store):
     @contextlib.contextmanager
     def remembering(self, directory: str) -> Iterator[None]:
         """Within the block, ask only once what lies below a directory; see files.remembering."""
-        key = os.getpid(), files.join(directory, "")
-        if self._memory_of(key[1]) is not None:
+        below = files.join(directory, "")
+        if self._directory_of(below) is not None:
             yield
             return
-        self._remembered[key] = None
+        self._remembered[below] = None
         try:
             yield
         finally:
-            del self._remembered[key]
+            del self._remembered[below]
             self._contents.clear()
 
-    def _memory_of(self, path: str) -> tuple[int, str] | None:
-        """Return the process and the directory of which is remembered what lies below it, and where a path is."""
-        here = os.getpid()  # a fork remembers nothing
-        return next((key for key in tuple(self._remembered) if key[0] == here and path.startswith(key[1])), None)
+    def _directory_of(self, path: str) -> str | None:
+        """Return the remembered directory that a path is in; None where it is in none."""
+        return next((below for below in tuple(self._remembered) if path.startswith(below)), None)
 
     def _known(self, path: str) -> dict[str, FileInfo] | None:
         """Return the objects of the remembered directory that a path is in, by path; None where it is in none."""
-        key = self._memory_of(path)
-        if key is None:
+        below = self._directory_of(path)
+        if below is None:
             return None
         with self._listing:
-            known = self._remembered.get(key)
+            known = self._remembered.get(below)
             if known is None:
-                found = [file for page, _ in self.pages(key[1], deep=True) for file in page]
-                known = self._remembered[key] = {file.path: file for file in found}
+                found = [file for page, _ in self.pages(below, deep=True) for file in page]
+                known = self._remembered[below] = {file.path: file for file in found}
             return known
 
     def find(self, path: str, *, fresh: bool = False) -> FileInfo | None:
@@ -243,26 +235,6 @@ class ObjectStore(Store):
             (self._known(path) or {}).pop(path, None)
             self._contents.pop(path, None)
 
-    def check(self, path: str) -> None:
-        """Look, once for each bucket, whether the bucket of a path can be used.
-
-        Raises:
-          UnusableInputError: there is no such bucket, or there are no credentials.
-          RunFailedError: the service fails, or cannot be reached.
-        """
-        bucket, _ = self.split(path)
-        with self._checking:
-            if bucket in self.checked:
-                return
-            name = f"{self.scheme}{bucket}"
-            try:
-                self.ask_for_bucket(name, bucket)
-            except DeniedError:
-                pass  # an account that may not look at a bucket may still read or write in it: the use itself will tell
-            except MissingFileError:
-                raise UnusableInputError(f"{name}: there is no such bucket; correct its name, or create it.") from None
-            self.checked.add(bucket)
-
     def split(self, path: str) -> tuple[str, str]:
         """Return the bucket and the name of an object."""
         bucket, _, name = path.removeprefix(self.scheme).partition("/")
@@ -295,13 +267,10 @@ class ObjectStore(Store):
             file = self.find(pattern)
             return [] if file is None else [file]
         objects, _ = self.entries(pattern[: found.start()])
-        named = [file for file in objects if file.path == pattern]
-        # As with local files, folders that have a part of the pattern for their name come before those that it matches.
-        ends = [slash.end() for slash in re.finditer("/", pattern) if slash.start() > found.start()]
-        there = (end for end in reversed(ends) if any(file.path.startswith(pattern[:end]) for file in objects))
-        literal = next(there, 0)
-        wanted = re.compile(re.escape(pattern[:literal]) + matcher(pattern[literal:]).pattern, re.DOTALL)
-        return named or [file for file in objects if wanted.fullmatch(file.path)]
+        wanted = matcher(pattern)
+        return [file for file in objects if file.path == pattern] or [
+            file for file in objects if wanted.fullmatch(file.path)
+        ]
 
 
 class ObjectWriter:
@@ -375,6 +344,12 @@ def missing(path: str) -> NoReturn:
     raise MissingFileError(f"{path}: there is no such object.")
 
 
+def no_bucket(path: str) -> UnusableInputError:
+    """Return the error for a path in a bucket that does not exist."""
+    bucket = "/".join(path.split("/", 3)[:3])
+    return UnusableInputError(f"{bucket}: there is no such bucket; correct its name, or create it.")
+
+
 def denied(path: str, error: str) -> DeniedError:
     """Return the error for an object to which access is refused."""
     return DeniedError(f"{path}: access is refused; check the credentials ({error}).", error)
@@ -417,12 +392,4 @@ def _store(scheme: str, process: int, endpoint: str) -> ObjectStore:
         from maskmill.storage.s3_store import S3Store as make
     else:
         from maskmill.storage.beam_store import BeamStore as make
-    store = make()
-    store.checked = _checked(scheme, endpoint)
-    return store
-
-
-@functools.cache
-def _checked(scheme: str, endpoint: str) -> set[str]:
-    """Return the buckets that this process has looked at, or the one of which it is a fork."""
-    return set()
+    return make()

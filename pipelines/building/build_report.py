@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from maskmill.errors import RunFailedError
 from maskmill.releases import fingerprints
-from maskmill.storage import completions, files, finished, manifest
+from maskmill.storage import completions, files, manifest, outcomes
 
 if TYPE_CHECKING:
     from maskmill.reporting.facts import Facts
@@ -59,7 +59,7 @@ def _write(output: str, verified: Verified, beam_arguments: Sequence[str]) -> "V
     path = files.join(output, REPORT)
     place = files.join(output, fingerprints.DATA_STAGES["extract"])
     key = completions.fingerprint(verified, manifest.versions())
-    if verified != "all" and finished.is_so(place, _FINISHED, lambda: key, [output]):
+    if verified != "all" and outcomes.is_finished(place, _FINISHED, lambda: key, [output]):
         print(f"report:  {path} ({_became(None)})")
         return None
     stages = made_stages.stages_of(output)
@@ -72,7 +72,7 @@ def _write(output: str, verified: Verified, beam_arguments: Sequence[str]) -> "V
     verification: Verification | None = found
     files.write_bytes(path, page.render(facts).encode())
     if verification is None:
-        finished.store(place, _FINISHED, key, [output])
+        outcomes.store_finished(place, _FINISHED, key, [output])
     print(f"report:  {path} ({_became(verification)})")
     return verification
 

@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from maskmill.storage import completions, files, finished, manifest, outcomes
+from maskmill.storage import completions, files, manifest, outcomes
 from pipelines.running import runner
 from pipelines.stages import kernels
 from pipelines.stages.stage import GraphStage
@@ -53,10 +53,10 @@ def run_stages(
         _run(stages, chosen, later_kernels, meanwhile)
         return {}
     with files.remembering(*outputs):
-        if chosen.is_local and _are_finished(stages):
-            found = files.each(first.output, _found_finished, outputs)
-            return dict(zip(names, found, strict=True))
         before = files.each(first.output, outcomes.look, outputs)
+        if chosen.is_local and _are_finished(stages):
+            made = files.each(first.output, manifest.read_manifest, outputs)
+            return _results(names, made, [one.found() for one in before])
         # Where one directory is refused, none is claimed.
         claims = files.each(first.output, lambda stage: stage.claim(), stages)
     with contextlib.ExitStack() as held:
@@ -68,14 +68,15 @@ def run_stages(
             became = files.each(first.output, outcomes.conclude, outputs, before)
             if not any(map(files.is_local, outputs)):
                 read = {entry["path"]: entry["sha256"] for entry in made[0]["inputs"]}
-                finished.store(first.output, _FINISHED, _key_of(stages, read), outputs)
+                outcomes.store_finished(first.output, _FINISHED, _key_of(stages, read), outputs)
+    return _results(names, made, became)
+
+
+def _results(
+    names: Sequence[str], made: Sequence[Mapping[str, Any]], became: Sequence[outcomes.Outcome | None]
+) -> dict[str, outcomes.Result]:
     results = [outcomes.Result(made=one, outcome=outcome) for one, outcome in zip(made, became, strict=True)]
     return dict(zip(names, results, strict=True))
-
-
-def _found_finished(output: str) -> outcomes.Result:
-    """What became of a stage that was found finished."""
-    return outcomes.Result(made=manifest.read_manifest(output), outcome=outcomes.find_all_made(output))
 
 
 def _are_finished(stages: Sequence[GraphStage[Any]]) -> bool:
@@ -83,7 +84,7 @@ def _are_finished(stages: Sequence[GraphStage[Any]]) -> bool:
     outputs = [stage.output for stage in stages]
     if not stages[0].read_files or any(map(files.is_local, outputs)):
         return False
-    return finished.is_so(outputs[0], _FINISHED, lambda: _key_of(stages, {}), outputs)
+    return outcomes.is_finished(outputs[0], _FINISHED, lambda: _key_of(stages, {}), outputs)
 
 
 def _key_of(stages: Sequence[GraphStage[Any]], digests: Mapping[str, str]) -> str:

@@ -202,9 +202,6 @@ def _outcome_lines(outcome: Outcome | None) -> Iterator[str]:
     """What the run found finished, made, and made again, and why; nothing after a first run."""
     if outcome is None:
         return
-    is_again = outcome.remade or outcome.changed_inputs
-    if not is_again and (outcome.is_first or not (outcome.reused or outcome.made)):
-        return
     for label, numbers in (("reused", outcome.reused), ("made", outcome.made)):
         pieces = [f"{n:,} {name}{'' if n == 1 else 's'}" for kind, name in _PIECES.items() if (n := numbers.get(kind))]
         yield f"{label:<10} {', '.join(pieces) or 'nothing'}"

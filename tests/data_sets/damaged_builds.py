@@ -62,8 +62,11 @@ def extract_options(dump: Path, output: Path) -> ExtractOptions:
     )
 
 
-def build(dump: Path, output: Path) -> None:
-    """Makes text shards and example shards below `output`, from what is there already where that fits."""
+def build(dump: Path, output: Path) -> list[str]:
+    """Makes text shards and example shards below `output`, from what is there already where that fits.
+
+    Returns what was made again, and why.
+    """
     options = extract_options(dump, output / "text")
     stage = ExtractStage.check(options, is_first=True)
     before = outcomes.look(stage.output)
@@ -71,7 +74,7 @@ def build(dump: Path, output: Path) -> None:
     batches = cut_batches(dump, UNIT_BYTES)
     fragments, shards = _make_text(batches, options)
     stage.close([*fragments, *shards])
-    outcomes.conclude(stage.output, before)
+    of_text = outcomes.conclude(stage.output, before)
 
     examples_options = ExamplesOptions(
         input=(stage.output,),
@@ -83,7 +86,8 @@ def build(dump: Path, output: Path) -> None:
     before = outcomes.look(examples.output)
     examples.claim().write()
     examples.close([write_example_shard(shard, examples.setup, examples.output) for shard in shards])
-    outcomes.conclude(examples.output, before)
+    of_examples = outcomes.conclude(examples.output, before)
+    return [line for outcome in (of_text, of_examples) if outcome is not None for line in outcome.remade]
 
 
 def _make_text(batches: Sequence[UnitBatch], options: ExtractOptions):  # type: ignore[no-untyped-def]
@@ -111,7 +115,6 @@ def build_mlperf(dump: Path, output: Path) -> None:
         input=(str(dump),), output=str(output), compat="mlperf", split=SplitOptions(num_eval_articles=2)
     )
     stage = ExtractStage.check(options, is_first=True)
-    before = outcomes.look(stage.output)
     stage.claim().write()
     extraction, mlperf = options.decided_extraction, options.decided.split
     fragments = [extract_batch(batch, extraction, stage.output) for batch in cut_batches(dump, UNIT_BYTES)]
@@ -119,7 +122,6 @@ def build_mlperf(dump: Path, output: Path) -> None:
     cleaned = [clean_batch((raw,), mlperf, extraction, stage.output) for raw in raw_files]
     shards = [gather_part(plan, mlperf, extraction, stage.output) for plan in plan_parts(cleaned, mlperf, stage.output)]
     stage.close([*fragments, *cleaned, *shards])
-    outcomes.conclude(stage.output, before)
 
 
 def content(directory: Path) -> dict[str, bytes]:

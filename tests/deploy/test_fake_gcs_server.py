@@ -141,7 +141,7 @@ def test_what_is_missing_is_one_sentence() -> None:
     with pytest.raises(UnusableInputError, match=r"/none: there is no such object\.$"):
         files.open_input(f"{ROOT}/none")
     with pytest.raises(UnusableInputError, match=r"^gs://no-such-bucket: there is no such bucket; correct its name"):
-        files.read_bytes("gs://no-such-bucket/x")
+        files.list_below("gs://no-such-bucket/x")
 
 
 def test_a_build_from_and_to_it_gives_the_local_bytes(tmp_path: Path) -> None:

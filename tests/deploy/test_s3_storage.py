@@ -81,7 +81,7 @@ def test_what_is_missing_is_one_sentence(service: s3.Service) -> None:
     with pytest.raises(UnusableInputError, match=r"/none: there is no such object\.$"):
         files.open_input(f"{ROOT}/none")
     with pytest.raises(UnusableInputError, match=r"^s3://no-such-bucket: there is no such bucket; correct its name"):
-        files.read_bytes("s3://no-such-bucket/x")
+        files.list_below("s3://no-such-bucket/x")
 
 
 def test_an_object_that_is_replaced_while_it_is_read_is_noticed(service: s3.Service) -> None:

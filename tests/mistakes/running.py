@@ -62,7 +62,7 @@ MISTAKES = [
     Mistake(
         "store-without-a-scheme",
         "STORAGE_EMULATOR_HOST=localhost:9000 maskmill extract --input gs://bucket/x --output out",
-        r"'localhost:9000' is no address of a storage service; STORAGE_EMULATOR_HOST should be like http://",
+        r"localhost:9000 cannot be reached \(.*; check the network, and STORAGE_EMULATOR_HOST, which should be like http://",
         shell=True,
     ),
     Mistake(

@@ -99,7 +99,7 @@ def test_a_write_whose_answer_got_lost_is_no_conflict(emulator: str) -> None:
 @pytest.mark.builds
 def test_a_bucket_that_is_not_there_is_one_sentence(emulator: str) -> None:
     with pytest.raises(UnusableInputError, match="there is no such bucket"):
-        conditional.read("gs://maskmill-no-such-bucket/a.json")
+        conditional.write("gs://maskmill-no-such-bucket/a.json", b"1", expected=None)
 
 
 @pytest.mark.builds
