@@ -37,7 +37,7 @@ class BuildWithMachineCode(build_py):
         folder = lib / "maskmill" / "kernels" / "machine_code"
         shutil.rmtree(folder, ignore_errors=True)  # of an older build in the same place
         folder.mkdir()
-        variables = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA_") and k != "MASKMILL_CPU"}
+        variables = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA_")}
         variables["PYTHONPATH"] = os.pathsep.join([str(lib), *filter(None, sys.path)])
         # What this machine has compiled already is taken.
         subprocess.run([sys.executable, "-c", EXPORT, folder], cwd=lib, env=variables, check=True)

@@ -47,7 +47,6 @@ _READY = ".ready"
 _TEMPORARY = ".incomplete"
 _HASH_DIGITS = 16
 _DIGEST = hashlib.sha256().digest_size
-_DAY = 24 * 60 * 60.0  # seconds
 
 _log = logging.getLogger(__name__)
 
@@ -106,11 +105,8 @@ _ready_soon: set[str] = set()
 
 def is_ready(module: str) -> bool:
     """Whether the machine code of all kernels of a module is there."""
-    path = _path_of(f"{module}-{_stamp(module)}{_READY}")
-    if path is None:
-        return False
-    _note_use(path, path.stat().st_mtime)
-    return all(_path_of(name) is not None for name in ready_files(module))
+    is_noted = _path_of(f"{module}-{_stamp(module)}{_READY}") is not None
+    return is_noted and all(_path_of(name) is not None for name in ready_files(module))
 
 
 def ready_files(module: str) -> list[str]:
@@ -190,9 +186,9 @@ def can_be_written() -> bool:
     return True
 
 
-def remove_unused(before: float) -> int:
-    """Removes the files that no process has used since a time (seconds, as of time.time()); returns their number."""
-    removed = 0
+def remove_old() -> int:
+    """Remove the files that are older than KEPT_DAYS, of whatever version; returns their number."""
+    before, removed = time.time() - KEPT_DAYS * 24 * 60 * 60, 0
     for suffix in (_SUFFIX, _READY, _TEMPORARY):
         for path in user_directory().glob(f"*{suffix}"):
             # Another process may remove it, or a cache be read-only.
@@ -222,7 +218,6 @@ def _read(path: Path) -> Any:
     try:
         with open(path, "rb") as file:
             content = file.read()
-            last_use = os.fstat(file.fileno()).st_mtime
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -233,19 +228,11 @@ def _read(path: Path) -> Any:
         _log.info("%s is damaged; it is made anew", path)
         return None
     try:
-        payload = pickle.loads(memoryview(content)[_DIGEST:])
+        return pickle.loads(memoryview(content)[_DIGEST:])
     except (ImportError, AttributeError) as error:
         # It names modules and classes that numba needs with it, and that another version had elsewhere.
         _log.info("%s is of another version (%s); it is made anew", path, error)
         return None
-    _note_use(path, last_use)
-    return payload
-
-
-def _note_use(path: Path, last_use: float) -> None:
-    if last_use < time.time() - _DAY:
-        with contextlib.suppress(OSError):  # a cache that can only be read
-            os.utime(path)
 
 
 def _write(name: str, content: bytes) -> bool:

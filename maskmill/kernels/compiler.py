@@ -28,14 +28,6 @@ _OPTIONS: Mapping[str, Any] = {
     "nopython": True, "boundscheck": None, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True,
 }  # fmt: skip
 
-# CPU seconds that the longest modules take to compile, and about what each of the others takes.
-_SECONDS = {
-    "transforms.extraction.kernels.wikitext": 20.0,
-    "transforms.sentences.kernels.boundaries": 10.0,
-    "transforms.inputs.kernels.bzip2": 6.0,
-    "transforms.vocabularies.kernels.merges": 4.0,
-}
-_OTHER_SECONDS = 1.2
 _SECONDS_BETWEEN_LOOKS = 0.1
 _MOST_PROCESSES = 8  # each takes up to 400 MB, and more are of no use: one module takes a quarter of the time
 # The garbage collector would take a fifth of the time: numba makes millions of objects that live long.
@@ -128,10 +120,9 @@ def prepare(only: Sequence[str] | None = None, progress: Progress | None = None)
     if not cold or not cache.can_be_written():
         return 0  # if anything is cold, then each process compiles what it calls, and says so
     parts = _parts(cold)
-    seconds = max(sum(map(_seconds, part)) for part in parts)
     sys.stderr.write(
-        f"maskmill: compiling {len(cold)} of {len(chosen_modules())} modules for this kind of processor, once; "
-        f"it takes about {seconds:.0f} s and is kept in {cache.user_directory()}\n"
+        f"maskmill: compiling {len(cold)} of {len(chosen_modules())} modules for this kind of processor, once, "
+        f"to be kept in {cache.user_directory()}\n"
     )
     sys.stderr.flush()
     _compile_in_processes(parts, lambda: progress and progress(sum(map(cache.is_ready, cold)), len(cold)))
@@ -153,15 +144,16 @@ def compile_in_this_process(names: Sequence[str]) -> None:
 compile_in_this_process.__code__ = compile_in_this_process.__code__.replace(co_stacksize=(1 << 20) + 1)
 
 
-def _seconds(name: str) -> float:
-    return _SECONDS.get(name, _OTHER_SECONDS)
+def _work(name: str) -> int:
+    """How much work a module is to compile: the bytes of all that is compiled into its kernels."""
+    return sum(len(sources.source(module)) for module in sources.reached(name))
 
 
 def _parts(names: Sequence[str]) -> list[list[str]]:
-    """Deals modules to processes, the longest first, each to the one that has least to do."""
+    """Deals modules to processes, the most work first, each to the one that has least to do."""
     parts: list[list[str]] = [[] for _ in range(min(os.cpu_count() or 1, _MOST_PROCESSES, len(names)))]
-    for name in sorted(names, key=_seconds, reverse=True):
-        min(parts, key=lambda part: sum(map(_seconds, part))).append(name)
+    for name in sorted(names, key=_work, reverse=True):
+        min(parts, key=lambda part: sum(map(_work, part))).append(name)
     return parts
 
 

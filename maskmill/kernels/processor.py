@@ -1,23 +1,17 @@
 """Which processor machine code is made for: one for all machines of an architecture.
 
 Code that was made on one machine then runs on the next one, in an image, a wheel or a shared directory. Instructions
-that only newer processors have would save 2 % of a build's CPU time. `MASKMILL_CPU=native` asks for them, and
-NUMBA_CPU_NAME names any other processor. An x86 processor without all that x86-64-v3 has gets code of its own.
+that only newer processors have would save 2 % of a build's CPU time; NUMBA_CPU_NAME names another processor. An x86
+processor without all that x86-64-v3 has gets code of its own.
 
 Sources: the levels of the x86-64 psABI; LLVM's names of processors.
 """
 
-import os
 import platform
 from typing import Any
 
 import numba
 from llvmlite import binding as llvm
-
-from maskmill.errors import UnusableInputError
-
-PORTABLE = "portable"
-NATIVE = "native"
 
 # LLVM's name for the processor, and what a processor must have to run its code, in LLVM's names.
 _TARGETS = {
@@ -31,19 +25,13 @@ _TARGETS = {
 
 
 def choose() -> None:
-    """Has numba compile for the architecture's fixed processor in this process, unless the user chose another one.
+    """Have numba compile for the architecture's fixed processor in this process, unless the user names another one.
 
     It has no effect where the process has compiled something already.
-
-    Raises:
-      UnusableInputError: MASKMILL_CPU is neither `portable` nor `native`.
     """
-    chosen = os.environ.get("MASKMILL_CPU") or PORTABLE
-    if chosen not in (PORTABLE, NATIVE):
-        raise UnusableInputError(f"MASKMILL_CPU={chosen}: it is neither {PORTABLE} nor {NATIVE}; give one of them.")
     target = _TARGETS.get(platform.machine())
     config: Any = numba.config
-    if chosen == NATIVE or config.CPU_NAME is not None or target is None:
+    if config.CPU_NAME is not None or target is None:
         return
     name, needed = target
     features = llvm.get_host_cpu_features()

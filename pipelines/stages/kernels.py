@@ -29,13 +29,13 @@ def expect(names: Callable[[], Sequence[str]]) -> None:
 
 
 def warm_up(only: Sequence[str] | None = None) -> None:
-    """Compiles, removes what nobody has used for long, and says where machine code is. only: as to `prepare`."""
+    """Removes old machine code, compiles what is missing, and says where it is kept. only: as to `prepare`."""
     from maskmill.kernels import cache, compiler
 
     start = time.monotonic()
+    if removed := cache.remove_old():
+        print(f"removed {removed} files that were older than {cache.KEPT_DAYS} days")
     count = prepare(only)
-    if removed := cache.remove_unused(time.time() - cache.KEPT_DAYS * 24 * 60 * 60):
-        print(f"removed {removed} files that were not used for {cache.KEPT_DAYS} days")
     where = ", ".join(map(str, cache.cache_directories()))
     missing = [name for name in compiler.chosen_modules(only) if not cache.is_ready(name)]
     if missing:
