@@ -32,16 +32,10 @@ LIFETIME = 120.0  # seconds
 _RENEWALS = 4  # in a lifetime
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0  # seconds between two looks at a lock
 _START_FIELD = 19  # of /proc/PID/stat after the name in parentheses: when the process started, in clock ticks
-_PARTS = 3  # of Holder.process
 
 
 class LockedError(RunFailedError):
-    """Somebody else holds the lock. owner: who; empty where the lock's file does not say."""
-
-    def __init__(self, message: str, owner: str) -> None:
-        """Take the sentence for the user, and the owner."""
-        super().__init__(message)
-        self.owner = owner
+    """Somebody else holds the lock."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -50,8 +44,7 @@ class Holder:
 
     Attributes:
       owner: who it is, for people, and for the steps of one scheduler's run.
-      process: its machine (the boot and the process namespace), its number and when it started, in the system's own
-        count; empty where the system does not tell.
+      process: which process of which machine (`_process_of`); empty where the system does not tell.
       token: another one for each hold.
       started, expires: seconds since 1970, by the holder's clock.
     """
@@ -62,17 +55,27 @@ class Holder:
     started: float
     expires: float
 
-    def is_live(self) -> bool:
-        """Say whether the hold still counts."""
-        return time.time() < self.expires and not self.is_dead()
+    def __str__(self) -> str:
+        started = datetime.datetime.fromtimestamp(self.started, datetime.UTC)
+        return f"{self.owner} since {started:%Y-%m-%d %H:%M:%S} UTC"
 
+    @property
+    def is_live(self) -> bool:
+        """Whether the hold still counts."""
+        return time.time() < self.expires and not self.is_dead
+
+    @property
     def is_dead(self) -> bool:
-        """Say whether this machine knows that the process has ended."""
-        parts = self.process.rsplit(" ", _PARTS - 1)
-        if len(parts) != _PARTS or parts[0] != _machine() or not parts[1].isdecimal():
+        """Whether this machine knows that the process has ended."""
+        *machine, pid, _ = self.process.split() if self.process else ("", "0", "")
+        if machine != _process_of(os.getpid()).split()[:2]:
             return False
-        started = _start_of(int(parts[1]))
-        return started != parts[2] if started is not None else not _is_there(int(parts[1]))
+        try:
+            with contextlib.suppress(PermissionError):
+                os.kill(int(pid), 0)
+        except ProcessLookupError:
+            return True
+        return _process_of(int(pid)) not in (self.process, "")  # the machine may hide processes of other users
 
     def encode(self) -> bytes:
         """Return the content of the lock's file."""
@@ -81,10 +84,10 @@ class Holder:
 
 def new_holder(owner: str, lifetime: float) -> Holder:
     """Return this process as a holder from now on. owner: empty: `default_owner`. lifetime: in seconds."""
-    now, machine, pid = time.time(), _machine(), os.getpid()
+    now = time.time()
     return Holder(
         owner=owner or default_owner(),
-        process=f"{machine} {pid} {_start_of(pid)}" if machine else "",
+        process=_process_of(os.getpid()),
         token=secrets.token_hex(8),
         started=now,
         expires=now + lifetime,
@@ -100,38 +103,18 @@ def default_owner() -> str:
     return f"{user}@{socket.gethostname()}:{os.getpid()}"
 
 
-def show_time(seconds: float) -> str:
-    """Return a time for people, in UTC."""
-    return datetime.datetime.fromtimestamp(seconds, datetime.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+def _process_of(pid: int) -> str:
+    """Return the boot of this machine, the namespace of processes, the number, and when the process started.
 
-
-def _machine() -> str:
+    The last is `ended` of one that awaits its parent. Empty where the system does not tell.
+    """
     try:
-        with open("/proc/sys/kernel/random/boot_id") as file:
-            boot = file.read().strip()
-        return f"{boot} {os.readlink('/proc/self/ns/pid')}"
+        with open("/proc/sys/kernel/random/boot_id") as boot, open(f"/proc/{pid}/stat") as stat:
+            fields = stat.read().rpartition(")")[2].split()
+            started = "ended" if fields[0] in "ZX" else fields[_START_FIELD]
+            return f"{boot.read().strip()} {os.readlink('/proc/self/ns/pid')} {pid} {started}"
     except OSError:
         return ""
-
-
-def _start_of(pid: int) -> str | None:
-    """Return when a process started: empty if it has ended and awaits its parent, None if the machine does not tell."""
-    try:
-        with open(f"/proc/{pid}/stat") as file:
-            fields = file.read().rpartition(")")[2].split()
-    except OSError:
-        return None
-    return "" if fields[0] in "ZX" else fields[_START_FIELD]
-
-
-def _is_there(pid: int) -> bool:
-    """Say whether there is a process; the machine may hide those of other users."""
-    try:
-        with contextlib.suppress(PermissionError):
-            os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 def read_holder(path: str) -> tuple[Holder | None, conditional.Version | None]:
@@ -141,35 +124,29 @@ def read_holder(path: str) -> tuple[Holder | None, conditional.Version | None]:
         return None, None
     try:
         holder = Holder(**json.loads(found[0]))
+        kinds = {field.name: str if field.type is str else float | int for field in dataclasses.fields(Holder)}
+        is_whole = all(isinstance(getattr(holder, name), kind) for name, kind in kinds.items())
     except (ValueError, TypeError):
         return None, found[1]
-    is_whole = all(isinstance(text, str) for text in (holder.owner, holder.process, holder.token))
-    is_whole = is_whole and all(isinstance(moment, int | float) for moment in (holder.started, holder.expires))
     return holder if is_whole else None, found[1]
 
 
 def holder_of(root: str, name: ReleaseName) -> Holder | None:
     """Return the process that holds the lock of a release now; None if none does."""
     holder, _ = read_holder(state_path(root, name, "lock"))
-    return holder if holder is not None and holder.is_live() else None
+    return holder if holder is not None and holder.is_live else None
 
 
 class Lock:
-    """A lock that this process holds.
-
-    Attributes:
-      path: of its file.
-      holder: what the file says.
-      lifetime: seconds after which it expires if it is not renewed.
-    """
+    """A lock that this process holds, and renews in a thread of its own; `holder` is what its file says."""
 
     def __init__(self, path: str, holder: Holder, version: conditional.Version, what: str) -> None:
         """Describe a lock whose file is written. what: what is locked, as the beginning of a sentence."""
-        self.path = path
         self.holder = holder
-        self.lifetime = holder.expires - holder.started
+        self._path = path
         self._what = what
         self._version = version
+        self._lifetime = holder.expires - holder.started
         self._lost = ""
         self._mutex = threading.Lock()
 
@@ -187,28 +164,21 @@ class Lock:
                 raise RunFailedError(f"{self._lost}; run the same command again.")
 
     def _renew(self) -> None:
-        holder = dataclasses.replace(self.holder, expires=time.time() + self.lifetime)
+        holder = dataclasses.replace(self.holder, expires=time.time() + self._lifetime)
         try:
-            self._version = conditional.write(self.path, holder.encode(), expected=self._version)
+            self._version = conditional.write(self._path, holder.encode(), expected=self._version)
             self.holder = holder
         except files.ChangedError:
             me = self.holder.owner
-            self._lost = f"{self._what} was taken over from this process ({me}), or deleted ({self.path})"
+            self._lost = f"{self._what} was taken over from this process ({me}), or deleted ({self._path})"
         except Exception as error:
             if time.time() < self.holder.expires:
                 raise
-            self._lost = f"{self._what} could not be kept: {self.path} cannot be written ({error})"
-
-    def release(self) -> None:
-        """Delete the lock's file, unless it is somebody else's by now."""
-        with self._mutex:
-            if not self._lost:
-                with contextlib.suppress(files.ChangedError):
-                    conditional.delete(self.path, expected=self._version)
+            self._lost = f"{self._what} could not be kept: {self._path} cannot be written ({error})"
 
     @contextlib.contextmanager
     def renewed(self) -> Iterator[None]:
-        """Renew the lock while the block runs, and release it then."""
+        """Renew the lock while the block runs; then delete its file, unless it is somebody else's by now."""
         stop = threading.Event()
         thread = threading.Thread(target=self._keep_renewing, args=(stop,), name="maskmill-renewal", daemon=True)
         thread.start()
@@ -217,10 +187,12 @@ class Lock:
         finally:
             stop.set()
             thread.join()
-            self.release()
+            if not self._lost:
+                with contextlib.suppress(files.ChangedError):
+                    conditional.delete(self._path, expected=self._version)
 
     def _keep_renewing(self, stop: threading.Event) -> None:
-        while not stop.wait(self.lifetime / _RENEWALS):
+        while not stop.wait(self._lifetime / _RENEWALS):
             # The store may fail for a while. What is lost stays lost, and `check` raises it in the caller's thread.
             with contextlib.suppress(Exception):
                 self.check()
@@ -259,37 +231,25 @@ def hold_file(
       LockedError: somebody else holds it still.
       UnusableInputError: it cannot be written, or the store has no conditional writes.
     """
-    until, pause, is_told = time.monotonic() + wait, _FIRST_PAUSE, False
+    until, pause = time.monotonic() + wait, _FIRST_PAUSE
     while not isinstance(lock := _try(path, what, new_holder(owner, lifetime)), Lock):
         if time.monotonic() + pause > until:
-            raise LockedError(
-                f"{_held(what, path, lock)}; wait for it, or give --release.wait=MINUTES.", lock.owner if lock else ""
-            )
-        if not is_told:
-            say(f"{_held(what, path, lock)}; waiting up to {wait:g} s")
-            is_told = True
+            raise LockedError(f"{what} is held by {lock} ({path}); wait for it, or give --release.wait=MINUTES.")
+        if pause == _FIRST_PAUSE:
+            say(f"{what} is held by {lock} ({path}); waiting up to {wait:g} s")
         time.sleep(pause * random.uniform(0.75, 1.0))  # two that wait do not look at the same moments
         pause = min(2 * pause, _LONGEST_PAUSE)
     with lock.renewed():
         yield lock
 
 
-def _held(what: str, path: str, other: Holder | None) -> str:
-    if other is None:
-        return f"{what} was just taken by another process ({path})"
-    return (
-        f"{what} is held by {other.owner} since {show_time(other.started)}, and until {show_time(other.expires)} "
-        f"unless renewed ({path})"
-    )
-
-
-def _try(path: str, what: str, holder: Holder) -> Lock | Holder | None:
-    """Return the lock, if it can be taken now, or else who holds it; None where nobody says who."""
+def _try(path: str, what: str, holder: Holder) -> Lock | Holder | str:
+    """Return the lock, if it can be taken now, or else who holds it."""
     other, version = read_holder(path)
-    is_same_owner = other is not None and other.owner == holder.owner and holder.owner != default_owner()
-    if other is not None and other.is_live() and not is_same_owner:
+    is_same_owner = other is not None and other.owner == holder.owner != default_owner()
+    if other is not None and other.is_live and not is_same_owner:
         return other
     try:
         return Lock(path, holder, conditional.write(path, holder.encode(), expected=version), what)
-    except files.ChangedError:
-        return read_holder(path)[0]  # another was faster; the sentence names it
+    except files.ChangedError:  # another was faster
+        return read_holder(path)[0] or "another process"

@@ -50,27 +50,20 @@ def read_latest(root: str) -> Latest | None:
     """
     path = files.join(root, LATEST)
     found = conditional.read(path)
-    if found is None:
-        return None
-    return _parse(path, found[0])
+    return None if found is None else _parse(path, found[0])
 
 
 def _parse(path: str, content: bytes) -> Latest:
-    latest = _decode(content)
-    if latest is None:
+    try:
+        fields = json.loads(content)
+        name, fingerprint = ReleaseName.parse(fields["release"]), str(fields["fingerprint"])
+    except (ValueError, KeyError, TypeError):
+        name, fingerprint = None, ""
+    if name is None:
         raise UnusableInputError(
             f"{path}: this file is damaged; delete it and run maskmill build --release again, which writes it anew."
         )
-    return latest
-
-
-def _decode(content: bytes) -> Latest | None:
-    try:
-        fields = json.loads(content)
-        name = ReleaseName.parse(fields["release"])
-        return None if name is None else Latest(name=name, fingerprint=str(fields["fingerprint"]))
-    except (ValueError, KeyError, TypeError):
-        return None
+    return Latest(name=name, fingerprint=fingerprint)
 
 
 def switch_latest(root: str, name: ReleaseName) -> bool:

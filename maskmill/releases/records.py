@@ -3,7 +3,6 @@
 import dataclasses
 import datetime
 import hashlib
-import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -144,25 +143,22 @@ def check_inputs(
     if stage is None:
         return
     directory = files.join(release_directory, fingerprints.DATA_STAGES[stage])
-    left: dict[str, list[Mapping[str, Any]]] = {}
-    for entry in (manifest.find_manifest(directory) or {"inputs": []})["inputs"]:
-        left.setdefault(files.base_name(str(entry["path"])), []).append(entry)
+    left = list((manifest.find_manifest(directory) or {"inputs": []})["inputs"])
     for file in inputs:
-        of_name = left.get(files.base_name(str(file.get("path", ""))), [])
-        same = next((entry for entry in of_name if _is_same(file, entry)), None)
+        same = next((entry for entry in left if _is_same(file, entry)), None)
         if same is None:
             yield f"{file.get('path')}: the release names this input, but {directory} was not made of it"
         else:
-            of_name.remove(same)
-    # Examples list their vocabulary, too.
-    for entry in itertools.chain.from_iterable(left.values()) if stage == "extract" else ():
+            left.remove(same)
+    for entry in left if stage == "extract" else ():  # examples list their vocabulary, too
         yield f"{entry['path']}: {directory} was made of this input, but the release does not name it"
 
 
 def _is_same(file: Mapping[str, Any], entry: Mapping[str, Any]) -> bool:
     """Say whether an input of a record is one of a manifest; each may lack what the other has."""
+    names = [files.base_name(str(one.get("path", ""))) for one in (file, entry)]
     both = file.keys() & entry.keys() & {"bytes", "sha256", "source"}
-    return all(file[name] == entry[name] for name in both)
+    return names[0] == names[1] and all(file[name] == entry[name] for name in both)
 
 
 def all_names(root: str) -> list[ReleaseName]:
@@ -174,18 +170,14 @@ def all_names(root: str) -> list[ReleaseName]:
 
 
 def complete_releases(root: str) -> list[ReleaseRecord]:
-    """Return the records of all complete releases below a directory, as `in_order` sorts them.
+    """Return the records of all complete releases: oldest dump first, of one dump the first made first.
 
     Raises:
       UnusableInputError: a record is damaged, or cannot be read.
     """
     found = [read_record(release_path(root, name)) for name in all_names(root)]
-    return in_order([record for record in found if record is not None])
-
-
-def in_order(records: Sequence[ReleaseRecord]) -> list[ReleaseRecord]:
-    """Sort records: oldest dump first, of one dump the first made first."""
-    return sorted(records, key=lambda record: (record.name.date, record.finished, str(record.name)))
+    complete = [record for record in found if record is not None]
+    return sorted(complete, key=lambda record: (record.name.date, record.finished, str(record.name)))
 
 
 def unfinished_releases(root: str) -> list[ReleaseName]:

@@ -15,40 +15,26 @@ from maskmill.errors import RunFailedError
 from maskmill.releases import locks
 from maskmill.releases.names import RECORD, RELEASES, STATE, ReleaseName, release_path
 from maskmill.releases.pointer import read_latest
-from maskmill.releases.records import ReleaseRecord, complete_releases, in_order, unfinished_releases
+from maskmill.releases.records import ReleaseRecord, complete_releases, unfinished_releases
 from maskmill.storage import conditional, files
 
 KEEP = "keep"  # a file in a release, of any content, that keeps it
 _ATTEMPTS = 100  # to delete a directory to which files are added meanwhile
 
 
-def removable(root: str, keep: int, keep_days: float, new: ReleaseName | None = None) -> list[ReleaseName]:
-    """Return the releases that `remove_old` would remove if nobody builds them; change nothing.
-
-    Args:
-      root: the directory above all releases.
-      keep: how many complete releases stay, the newest ones.
-      keep_days: for how many days after it was completed a release stays.
-      new: a release that counts as complete already, and as the latest, unless that has a newer dump.
-    """
-    if keep < 1:
-        raise ValueError(f"keep={keep}")
-    pointer, complete, unfinished = read_latest(root), complete_releases(root), unfinished_releases(root)
-    latest = None if pointer is None else pointer.name
-    if new is not None and new not in [record.name for record in complete]:
-        now = datetime.datetime.now(datetime.UTC).isoformat()
-        complete = in_order([*complete, ReleaseRecord(name=new, config={}, inputs=(), stages={}, finished=now)])
-        latest = new if latest is None or latest.date <= new.date else latest
+def _old_releases(root: str, keep: int, keep_days: float) -> list[ReleaseName]:
+    """Return the releases that go if nobody builds them: old complete ones, and unfinished ones of older dumps."""
+    latest = read_latest(root)
+    name = None if latest is None else latest.name
     old = [
         record.name
-        for record in complete[:-keep]
-        if record.name not in (latest, new) and not is_kept(root, record, keep_days)
+        for record in complete_releases(root)[:-keep]
+        if record.name != name and not _is_kept(root, record, keep_days)
     ]
-    abandoned = [name for name in unfinished if latest is not None and name != new and name.date < latest.date]
-    return old + abandoned
+    return old + [left for left in unfinished_releases(root) if name is not None and left.date < name.date]
 
 
-def is_kept(root: str, record: ReleaseRecord, keep_days: float) -> bool:
+def _is_kept(root: str, record: ReleaseRecord, keep_days: float) -> bool:
     """Say whether a complete release stays because of its age, or of a file `keep` in it."""
     age = datetime.datetime.now(datetime.UTC) - datetime.datetime.fromisoformat(record.finished)
     is_young = age < datetime.timedelta(days=keep_days)
@@ -58,9 +44,7 @@ def is_kept(root: str, record: ReleaseRecord, keep_days: float) -> bool:
 def remove_old(
     root: str, keep: int, keep_days: float, *, say: Callable[[str], None] = lambda line: None
 ) -> list[ReleaseName]:
-    """Remove old releases: of the complete ones those that `removable` names, and abandoned ones.
-
-    A release that is not complete is abandoned when the latest one has a newer dump and nobody builds it.
+    """Remove old releases, and unfinished ones that nobody builds while the latest has a newer dump.
 
     Args:
       root: the directory above all releases.
@@ -75,8 +59,10 @@ def remove_old(
       UnusableInputError: latest.json or a record is damaged, or something cannot be deleted.
       RunFailedError: something cannot be deleted.
     """
+    if keep < 1:
+        raise ValueError(f"keep={keep}")
     removed = []
-    for name in removable(root, keep, keep_days):
+    for name in _old_releases(root, keep, keep_days):
         directory = release_path(root, name)
         try:
             with locks.hold(root, name) as lock:
@@ -87,7 +73,7 @@ def remove_old(
                 files.delete([files.join(directory, RECORD)])
                 _delete_tree(directory)
         except locks.LockedError as error:
-            say(f"{directory}: not removed, it is locked by {error.owner or 'another process'}")
+            say(f"{directory}: not removed. {error}")
         else:
             removed.append(name)
             say(f"{directory}: removed")
@@ -106,14 +92,14 @@ def _delete_tree(directory: str) -> None:
     if not files.is_local(directory):
         files.delete(files.list_below(directory))
         return
-    for attempt in range(1, _ATTEMPTS + 1):
-        if not os.path.lexists(directory):
-            return
+    for attempt in range(_ATTEMPTS):
         try:
-            shutil.rmtree(directory)
+            if os.path.lexists(directory):
+                shutil.rmtree(directory)
+            return
         except OSError as error:
             # A worker of a killed build may add a file to a directory that was just emptied, or delete one, too.
-            if error.errno not in (errno.ENOTEMPTY, errno.ENOENT) or attempt == _ATTEMPTS:
+            if error.errno not in (errno.ENOTEMPTY, errno.ENOENT) or attempt + 1 == _ATTEMPTS:
                 raise RunFailedError(
                     f"{error.filename or directory}: this cannot be deleted ({error.strerror}); check its permissions, "
                     "and run the same command again."

@@ -7,7 +7,7 @@ from typing import Any
 
 from maskmill.errors import UnusableInputError
 from maskmill.mirrors.dumps import Dump, best_checksum
-from maskmill.releases import pointer, records
+from maskmill.releases import records
 from maskmill.releases.names import DIGEST_DIGITS, ReleaseName, release_path
 from maskmill.releases.records import ReleaseRecord
 from maskmill.storage import completions, conditional, files
@@ -31,24 +31,26 @@ class ReleasePlan:
 
     Attributes:
       root: the directory above all releases, the build file's `output`.
-      name: of the release. directory: its path.
+      name: of the release.
       options: the build, whose stages lie in the release's directory.
       inputs: what it is built of; empty for a complete release whose dump is not downloaded any more.
       dump: the downloaded dump that is its input; None if the build's file names the input.
       options_sha256: the digest of all that decides the data, apart from the inputs.
       record: of the release, if it is complete.
-      latest: the name of the latest release; None before the first.
     """
 
     root: str
     name: ReleaseName
-    directory: str
     options: BuildOptions
     inputs: Sequence[InputFile]
     dump: Dump | None
     options_sha256: str
     record: ReleaseRecord | None
-    latest: ReleaseName | None
+
+    @property
+    def directory(self) -> str:
+        """The directory of the release."""
+        return release_path(self.root, self.name)
 
 
 def make_plan(options: BuildOptions, date: str | None = None) -> ReleasePlan:
@@ -63,33 +65,23 @@ def make_plan(options: BuildOptions, date: str | None = None) -> ReleasePlan:
     root = options.output
     conditional.check_store(root)
     _check_places(options)
-    digest = options_digest(options)
-    done = _complete_without_download(options, date, digest)
-    if done is not None:
-        return _plan_of(options, done.name, (), None, digest)
-    options, dump = release_inputs.with_input(options, date)
-    wiki, day = release_inputs.wiki_and_date(options, dump)
-    inputs = release_inputs.find_inputs(options, dump)
-    name = ReleaseName(wiki=wiki, date=day, digest=name_digest(digest, inputs))
-    return _plan_of(options, name, inputs, dump, digest)
-
-
-def _plan_of(
-    options: BuildOptions, name: ReleaseName, inputs: Sequence[InputFile], dump: Dump | None, digest: str
-) -> ReleasePlan:
-    root = options.output
+    digest, dump, inputs = options_digest(options), None, list[InputFile]()
+    if (made := _complete_without_download(options, date)) is not None:
+        name = made.name
+    else:
+        options, dump = release_inputs.with_input(options, date)
+        wiki, day = release_inputs.wiki_and_date(options, dump)
+        inputs = release_inputs.find_inputs(options, dump)
+        name = ReleaseName(wiki=wiki, date=day, digest=name_digest(digest, inputs))
     directory = release_path(root, name)
-    latest = pointer.read_latest(root)
     return ReleasePlan(
         root=root,
         name=name,
-        directory=directory,
         options=build_options.rebased(options, directory),
         inputs=inputs,
         dump=dump,
         options_sha256=digest,
         record=records.read_record(directory),
-        latest=None if latest is None else latest.name,
     )
 
 
@@ -145,14 +137,17 @@ def built_from(options: BuildOptions, dump: Dump) -> ReleaseRecord | None:
 
     Nothing is downloaded, and no input is read: the record tells of the dump's files as the mirror lists them.
 
-    dump: as a mirror lists it. One that was published again, with other checksums or sizes, is another dump.
+    dump: as a mirror lists it. One that was published again, with other checksums, is another dump.
     """
-    digest = options_digest(options)
     wanted = _identity_of(release_inputs.described(dump) or {})
-    for record in reversed(records.complete_releases(options.output)):
-        if record.dump is not None and record.options_sha256 == digest and _identity_of(record.dump) == wanted:
-            return record
-    return None
+    return next((record for record, made_of in _made_of_dumps(options) if _identity_of(made_of) == wanted), None)
+
+
+def _made_of_dumps(options: BuildOptions) -> list[tuple[ReleaseRecord, Mapping[str, Any]]]:
+    """Return the complete releases that a build has made of downloaded dumps, each with its dump, newest first."""
+    digest = options_digest(options)
+    made = [record for record in records.complete_releases(options.output) if record.options_sha256 == digest]
+    return [(record, record.dump) for record in reversed(made) if record.dump is not None]
 
 
 def _identity_of(dump: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -160,16 +155,12 @@ def _identity_of(dump: Mapping[str, Any]) -> tuple[Any, ...]:
     return dump["wiki"], dump["date"], sorted((file["name"], best_checksum(file["sums"])) for file in dump["files"])
 
 
-def _complete_without_download(options: BuildOptions, date: str | None, digest: str) -> ReleaseRecord | None:
+def _complete_without_download(options: BuildOptions, date: str | None) -> ReleaseRecord | None:
     """Return the complete release of a dump whose files are gone, as `watch` deletes them; None if there is none."""
     if not release_inputs.takes_downloads(options):
         return None
     there = {dump.date for _, dump in release_inputs.dumps_there(options)}
-    if date in there:
-        return None
-    for record in reversed(records.complete_releases(options.output)):
-        if record.dump is not None and record.options_sha256 == digest:
-            day: str = record.dump["date"]
-            if day == date or (date is None and day > max(there, default="")):
-                return record
+    for record, dump in _made_of_dumps(options) if date not in there else ():
+        if dump["date"] == date or (date is None and dump["date"] > max(there, default="")):
+            return record
     return None

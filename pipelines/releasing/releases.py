@@ -56,60 +56,47 @@ def run(
     if choices.dry_run:
         dry_run.report(options, choices)
         return DONE
-    work = _release if choices.release else _plain
-    return work(options, choices, beam_arguments, config, given)
-
-
-def _plain(
-    options: BuildOptions, choices: BuildChoices, beam_arguments: Sequence[str], config: str, given: Sequence[str]
-) -> int:
-    with unplanned(options, config).sending_failures(UnusableInputError, RunFailedError):
-        options, dump = release_inputs.with_input(options, choices.dump)
-    names = stage_states.selected(options, choices.from_, choices.until)
-    run = _run_of(options, names, config, dump=release_inputs.described(dump))
+    run = unplanned(options, config)
+    with run.sending_failures(UnusableInputError, RunFailedError):
+        plan = make_plan(options, choices.dump) if choices.release else None
+        build, dump = (plan.options, plan.dump) if plan else release_inputs.with_input(options, choices.dump)
+    names = stage_states.selected(build, choices.from_, choices.until)
+    run = dataclasses.replace(
+        run,
+        directory=build.output,
+        release=str(plan.name) if plan else "",
+        stages=tuple(names),
+        reaches_end=names[-1] == build.names[-1],
+        dump=release_inputs.described(dump),
+    )
+    work = _Work(build, run, beam_arguments, given)
     with run.sending_failures(BaseException):
-        run.send("started")
-        return _ended(_Work(options, run, beam_arguments, given).do(), run)
+        code = work.do(lambda: None) if plan is None else _release(plan, work, choices)
+    return code or DONE
 
 
-def _release(
-    options: BuildOptions, choices: BuildChoices, beam_arguments: Sequence[str], config: str, given: Sequence[str]
-) -> int:
-    with unplanned(options, config).sending_failures(UnusableInputError, RunFailedError):
-        plan = make_plan(options, choices.dump)
-    keep = choices.keep if choices.keep is not None else options.release.keep
-    names = stage_states.selected(plan.options, choices.from_, choices.until)
-    dump = release_inputs.described(plan.dump)
-    run = _run_of(plan.options, names, config, root=plan.root, release=str(plan.name), dump=dump)
-    wait = options.release.wait * _SECONDS_A_MINUTE
-    with run.sending_failures(BaseException):
-        with locks.hold(plan.root, plan.name, owner=choices.owner or "", wait=wait, say=console.tell) as lock:
-            if records.read_record(plan.directory) is None:  # whoever held the lock before may have completed it
-                run.send("started")
-                work = _Work(plan.options, run, beam_arguments, given)
-                code = work.do(complete=lambda: _complete(plan, lock))
-                is_complete = code == DONE and run.reaches_end
-                code = _ended(code, run)
-            else:
-                code, is_complete = DONE, True
-                print(f"release: {plan.directory} is complete; nothing to do")
-                files.delete_abandoned(plan.directory)  # a killed writer of the record has left its temporary file
-                _switch(plan)
-                run.send("finished", is_new=False)
-        # After its own lock: a removal takes the lock of what it removes, and old runs may wait for this one.
-        if is_complete and keep is not None:
-            removing.remove_old(plan.root, keep, options.release.keep_days, say=lambda line: print(f"clean-up: {line}"))
-    return code
+def unplanned(options: BuildOptions, config: str) -> Run:
+    """Return the run of a build of which it is not known yet what is to be built; config: the path of its file."""
+    return Run(command=options.on_event, output=options.output, directory=options.output, config=config)
 
 
-def _ended(code: int | None, run: Run) -> int:
-    """Send how a run ended, unless Beam has only described it (None); return its exit code."""
-    if code is None:
-        return DONE
-    if code == DONE:
-        run.send("finished")
-    else:
-        run.send("failed", error=RunFailedError(f"the training ended with exit code {code}"))
+def _release(plan: ReleasePlan, work: "_Work", choices: BuildChoices) -> int | None:
+    settings = plan.options.release
+    wait = settings.wait * _SECONDS_A_MINUTE
+    with locks.hold(plan.root, plan.name, owner=choices.owner or "", wait=wait, say=console.tell) as lock:
+        if records.read_record(plan.directory) is None:  # whoever held the lock before may have completed it
+            code = work.do(lambda: _complete(plan, lock))
+            is_complete = code == DONE and work.run.reaches_end
+        else:
+            code, is_complete = DONE, True
+            print(f"release: {plan.directory} is complete; nothing to do")
+            files.delete_abandoned(plan.directory)  # a killed writer of the record has left its temporary file
+            _switch(plan)
+            work.run.send("finished", is_new=False)
+    # After its own lock: a removal takes the lock of what it removes, and old runs may wait for this one.
+    keep = choices.keep or settings.keep
+    if is_complete and keep is not None:
+        removing.remove_old(plan.root, keep, settings.keep_days, say=lambda line: print(f"clean-up: {line}"))
     return code
 
 
@@ -177,57 +164,56 @@ class _Work:
     beam_arguments: Sequence[str]
     given: Sequence[str]
 
-    def do(self, complete: Callable[[], None] | None = None) -> int | None:
-        """Run the stages, make the report, train; then complete what is built.
+    def do(self, complete: Callable[[], None]) -> int | None:
+        """Run the stages, and send events; call `complete` after the build's last stage. Returns as `_stages`."""
+        self.run.send("started")
+        code = self._stages()
+        if code == DONE:
+            if self.run.reaches_end:
+                complete()
+            self.run.send("finished")
+        elif code is not None:
+            self.run.send("failed", error=RunFailedError(f"the training ended with exit code {code}"))
+        return code
+
+    def _stages(self) -> int | None:
+        """Run the stages, make the report, train.
 
         Returns:
           An exit code; None if Beam's flags ask only for a description of the job.
         """
-        everything = self.options.names
+        of_graph = stage_states.graph_names(self.options)
+        in_graph = [name for name in self.run.stages if name in of_graph]
         stage_states.check_finished(self.options, self.run.stages)
         if self.run.release:
             print(f"release: {self.run.directory}", flush=True)
-        of_graph = stage_states.graph_names(self.options)
-        in_graph = [name for name in self.run.stages if name in of_graph]
-        manifests: dict[str, Mapping[str, Any]] = {}
+        made: dict[str, Mapping[str, Any]] = {}
         if not in_graph:
             TrainStage.check(self.options[TrainStage], is_first=True)
-        elif not (manifests := self._run_graph()):
-            return None
-        if in_graph and in_graph[-1] == of_graph[-1]:
+        else:
+            from pipelines.building import build
+
+            results = build.run(self.options, self.beam_arguments, self.run.stages)
+            if not results:
+                summary.report(self.options.output, None)
+                return None
+            for name, result in results.items():
+                directory = stage_states.directory_of(self.options, name)
+                made[directory] = result.made
+                summary.report(directory, result)
+        if in_graph[-1:] == of_graph[-1:]:
             build_report.of_build(self.options.output, self.options.report, self.beam_arguments)
-        self._say_next(in_graph, everything, manifests)
-        if "train" in self.run.stages:
-            code = self._train()
-            if code != DONE:
-                return code
-        if complete is not None and self.run.stages[-1] == everything[-1]:
-            complete()
-        return DONE
+        self._say_next([stage_states.directory_of(self.options, name) for name in in_graph], made)
+        return self._train() if "train" in self.run.stages else DONE
 
-    def _run_graph(self) -> dict[str, Mapping[str, Any]]:
-        """Run the stages of the graph; return their manifests by directory, none if they were only described."""
-        from pipelines.building import build
-
-        results = build.run(self.options, self.beam_arguments, self.run.stages)
-        if not results:
-            summary.report(self.options.output, None)
-            return {}
-        manifests = {stage_states.directory_of(self.options, name): result.made for name, result in results.items()}
-        for directory, result in zip(manifests, results.values(), strict=True):
-            summary.report(directory, result)
-        return manifests
-
-    def _say_next(
-        self, in_graph: Sequence[str], everything: Sequence[str], manifests: Mapping[str, Mapping[str, Any]]
-    ) -> None:
-        outputs = [stage_states.directory_of(self.options, name) for name in in_graph]
-        last = everything.index(self.run.stages[-1])
-        if last + 1 < len(everything):
-            words = ["maskmill", "build", self.run.config, *self.given, "--from", everything[last + 1]]
+    def _say_next(self, outputs: Sequence[str], made: Mapping[str, Mapping[str, Any]]) -> None:
+        """Say what to do next with what lies in `outputs`. made: manifests by directory."""
+        if not self.run.reaches_end:
+            after = self.options.names[self.options.names.index(self.run.stages[-1]) + 1]
+            words = ["maskmill", "build", self.run.config, *self.given, "--from", after]
             next_step.report(outputs, shlex.join(words))
         elif outputs:
-            next_step.report(outputs, next_step.of(self.options.stages, manifests))
+            next_step.report(outputs, next_step.of(self.options.stages, made))
 
     def _train(self) -> int:
         from training import command
@@ -239,29 +225,3 @@ class _Work:
                 options, release=self.run.directory, release_fingerprint=fingerprints.fingerprint_of(digests)
             )
         return command.run(options)
-
-
-def _run_of(
-    options: BuildOptions,
-    names: Sequence[str],
-    config: str,
-    *,
-    root: str = "",
-    release: str = "",
-    dump: Mapping[str, Any] | None = None,
-) -> Run:
-    return Run(
-        command=options.on_event,
-        output=root or options.output,
-        directory=options.output,
-        release=release,
-        config=config,
-        stages=tuple(names),
-        reaches_end=names[-1] == options.names[-1],
-        dump=dump,
-    )
-
-
-def unplanned(options: BuildOptions, config: str) -> Run:
-    """Return the run of a build of which it is not known yet what is to be built; config: the path of its file."""
-    return Run(command=options.on_event, output=options.output, directory=options.output, config=config)

@@ -10,7 +10,7 @@ moment goes on when the next one starts.
 import contextlib
 import dataclasses
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from maskmill.errors import RunFailedError, UnusableInputError
@@ -19,10 +19,11 @@ from maskmill.mirrors.client import MirrorClient
 from maskmill.mirrors.dumps import Dump
 from maskmill.releases import locks, pointer, removing
 from maskmill.releases.names import RELEASES, STATE, ReleaseName
-from maskmill.releases.records import ReleaseRecord
 from maskmill.storage import files, manifest
 from pipelines.building.build_options import BuildChoices, BuildOptions
 from pipelines.releasing import release_inputs, release_plan, releases
+from pipelines.releasing.events import Run
+from pipelines.releasing.release_inputs import described
 from pipelines.settings.command_options import WatchFlags
 from pipelines.settings.release_options import WatchOptions
 from pipelines.terminal import console
@@ -44,7 +45,7 @@ class Sight:
     """
 
     dump: Dump | None = None
-    release: ReleaseRecord | None = None
+    release: ReleaseName | None = None
     superseded_by: ReleaseName | None = None
     is_downloaded: bool = False
 
@@ -57,21 +58,11 @@ class Sight:
         """Return what `--check` prints. Equal sights give equal values: there are no times in them."""
         return {
             "new": self.is_new,
-            "dump": None if self.dump is None else _describe(self.dump),
-            "release": None if self.release is None else str(self.release.name),
+            "dump": None if self.dump is None else {**(described(self.dump) or {}), "bytes": self.dump.size},
+            "release": None if self.release is None else str(self.release),
             "superseded_by": None if self.superseded_by is None else str(self.superseded_by),
             "downloaded": self.is_downloaded,
         }
-
-
-def _describe(dump: Dump) -> dict[str, Any]:
-    return {
-        "wiki": dump.wiki,
-        "date": dump.date,
-        "layout": dump.layout,
-        "bytes": dump.size,
-        "files": [{"name": file.name, "size": file.size, "sums": dict(file.sums)} for file in dump.files],
-    }
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -79,25 +70,20 @@ class Watch:
     """A watch of a mirror.
 
     Attributes:
-      options: the build's, with a section watch.
+      options: the build's.
+      mirror: its section watch.
       client: makes the requests.
       date: ISO; only a dump of this date is looked for. None: the newest one.
       owner: who holds the lock of the downloads; empty: this process.
       keep: how many complete releases stay; None: all.
-      config: the path of the build's file, for what is told.
     """
 
     options: BuildOptions
+    mirror: WatchOptions
     client: MirrorClient
     date: str | None = None
     owner: str = ""
     keep: int | None = None
-    config: str = ""
-
-    @property
-    def mirror(self) -> WatchOptions:
-        """The section watch."""
-        return self.options.watch or WatchOptions()
 
     @property
     def downloads(self) -> str:
@@ -118,39 +104,37 @@ class Watch:
         is_older = self.date is None and made is None and latest is not None and dump.date < latest.name.date
         return Sight(
             dump=dump,
-            release=made,
+            release=None if made is None else made.name,
             superseded_by=latest.name if latest is not None and is_older else None,
             is_downloaded=download.is_downloaded(dump, self.downloads),
         )
 
     def fetch(self, dump: Dump) -> None:
         """Download a dump, or check it where it lies; the caller holds the lock of the downloads."""
-        how: dict[str, Any] = {"client": self.client, "connections": self.mirror.connections}
-        if not download.is_remote(dump):
+        with contextlib.ExitStack() as stack:
+            how: dict[str, Any] = {"client": self.client, "connections": self.mirror.connections}
+            if download.is_remote(dump):
+                directory = download.directory_of(self.downloads, dump)
+                how["progress"] = stack.enter_context(following_download(dump, directory))
             download.download(dump, self.downloads, **how)
-            return
-        with following_download(dump, download.directory_of(self.downloads, dump)) as show:
-            download.download(dump, self.downloads, progress=show, **how)
 
-    @contextlib.contextmanager
-    def lock(self, wait: float = 0.0) -> Iterator[None]:
+    def lock(self, wait: float = 0.0) -> contextlib.AbstractContextManager[locks.Lock]:
         """Hold the lock of the downloads: one watch at a time downloads, builds and deletes what it has downloaded.
 
         wait: seconds to wait for another watch.
         """
         path = files.join(self.options.output, f"{RELEASES}/{STATE}/{_LOCK}")
-        with locks.hold_file(path, "The lock of this watch", owner=self.owner, wait=wait, say=console.tell):
-            yield
+        return locks.hold_file(path, "The lock of this watch", owner=self.owner, wait=wait, say=console.tell)
 
-    def settle(self, made: ReleaseRecord | None) -> None:
+    def settle(self, made: ReleaseName | None) -> None:
         """Do what a watch that was killed after its build has left: `latest`, old releases and downloads.
 
         made: the release that is complete; None if there is none. Whoever holds a lock does the same at its end.
         """
         root = self.options.output
         if made is not None:
-            with contextlib.suppress(locks.LockedError), locks.hold(root, made.name):
-                pointer.switch_latest(root, made.name)
+            with contextlib.suppress(locks.LockedError), locks.hold(root, made):
+                pointer.switch_latest(root, made)
         if self.keep is not None:
             removing.remove_old(root, self.keep, self.options.release.keep_days, say=console.tell)
         with contextlib.suppress(locks.LockedError), self.lock():
@@ -172,6 +156,17 @@ class Watch:
                 if date <= latest.name.date:
                     download.delete_downloaded(directory)
 
+    def nothing_new(self, sight: Sight) -> str:
+        """Return why there is nothing to build."""
+        source = self.mirror.source
+        if sight.dump is None:
+            of_date = "" if self.date is None else f" of {self.date}"
+            return f"{source} has no complete dump of {self.mirror.wiki}{of_date}"
+        name = f"{sight.dump.wiki}-{sight.dump.date}"
+        if sight.release is not None:
+            return f"release {sight.release} is made of {name}, the newest complete dump of {source}"
+        return f"{name}, the newest complete dump of {source}, is older than the latest release {sight.superseded_by}"
+
 
 def watch(
     options: BuildOptions,
@@ -183,15 +178,16 @@ def watch(
     given: Sequence[str] = (),
     build: Callable[[Dump], int] | None = None,
 ) -> int:
-    """Run `maskmill watch`.
+    """Look for a new dump, and build a release of it.
 
-    choices: how the release is built. config, given: as `releases.run` takes them. build: builds the release of a dump;
-    None: `maskmill build --release` does.
+    choices: how the release is built. config, given: as `releases.run` takes them. build: builds the release of a dump
+    that is downloaded, and returns the command's exit code, as this does; None: `maskmill build --release` does.
 
-    Returns, and raises, as `run`; also UnusableInputError if the build has no section watch.
+    Raises:
+      UnusableInputError: the build has no section watch, or the mirror has no such wiki, or is not a mirror.
+      RunFailedError: the mirror does not answer, a download is damaged, or another watch is at work.
     """
-    mirror = options.watch
-    if mirror is None:
+    if options.watch is None:
         raise UnusableInputError(
             "This build has no section watch, which says where new dumps come from; maskmill build --print_config "
             "shows one."
@@ -207,35 +203,22 @@ def watch(
         words = [*given, "--release", f"--dump={dump.date}"]
         return releases.run(options, chosen, beam_arguments, config=config, given=words)
 
-    client = MirrorClient(mirror.contact, manifest.versions()["maskmill"])
-    with contextlib.closing(client):
-        return run(
-            Watch(
-                options=options,
-                client=client,
-                date=choices.dump,
-                owner=choices.owner or "",
-                keep=choices.keep or options.release.keep,
-                config=config,
-            ),
-            flags,
-            build or build_here,
+    with contextlib.closing(MirrorClient(options.watch.contact, manifest.versions()["maskmill"])) as client:
+        watched = Watch(
+            options=options,
+            mirror=options.watch,
+            client=client,
+            date=choices.dump,
+            owner=choices.owner or "",
+            keep=choices.keep or options.release.keep,
         )
+        return _run(watched, flags, build or build_here, releases.unplanned(options, config))
 
 
-def run(watch: Watch, flags: WatchFlags, build: Callable[[Dump], int]) -> int:
-    """Look for a new dump, and build a release of it.
-
-    build: builds the release of a dump that is downloaded, and returns the command's exit code, as this does.
-
-    Raises:
-      UnusableInputError: the mirror has no such wiki, or is not a mirror.
-      RunFailedError: the mirror does not answer, a download is damaged, or another watch is at work.
-    """
+def _run(watch: Watch, flags: WatchFlags, build: Callable[[Dump], int], unplanned: Run) -> int:
     if flags.check:
         print(json.dumps(watch.look().describe(), ensure_ascii=False))
         return 0
-    unplanned = releases.unplanned(watch.options, watch.config)
     with unplanned.sending_failures(UnusableInputError, RunFailedError):
         sight = watch.look()
     if sight.is_new:
@@ -254,19 +237,5 @@ def run(watch: Watch, flags: WatchFlags, build: Callable[[Dump], int]) -> int:
                 return code
     watch.settle(sight.release)
     unplanned.send("finished", is_new=False)
-    print(f"nothing new: {_reason(watch, sight)}")
+    print(f"nothing new: {watch.nothing_new(sight)}")
     return 0
-
-
-def _reason(watch: Watch, sight: Sight) -> str:
-    """Return why there is nothing to build."""
-    mirror = watch.mirror
-    if sight.dump is None:
-        of_date = "" if watch.date is None else f" of {watch.date}"
-        return f"{mirror.source} has no complete dump of {mirror.wiki}{of_date}"
-    name = f"{sight.dump.wiki}-{sight.dump.date}"
-    if sight.release is not None:
-        return f"release {sight.release.name} is made of {name}, the newest complete dump of {mirror.source}"
-    return (
-        f"{name}, the newest complete dump of {mirror.source}, is older than the latest release {sight.superseded_by}"
-    )

@@ -11,7 +11,6 @@ from release_runs.watches import CONTACT, FIRST, SECOND, publish, unpublish, wri
 from servers.mirror_server import Mirror, serve, status
 
 from maskmill.errors import RunFailedError, UnusableInputError
-from maskmill.mirrors.client import MirrorClient
 from maskmill.mirrors.dumps import Dump
 from maskmill.releases import locks, pointer, records
 from maskmill.releases.names import ReleaseName, release_path
@@ -82,12 +81,20 @@ class Scene:
         """The build's options."""
         return build_options.read_build(str(self.config), flags)
 
-    def watch(self, *, code: int = 0, check: bool = False, download_only: bool = False, **how: Any) -> str:
+    def watch(
+        self,
+        *,
+        code: int = 0,
+        check: bool = False,
+        download_only: bool = False,
+        options: build_options.BuildOptions | None = None,
+        date: str | None = None,
+    ) -> str:
         """Watches once; returns what was printed."""
         self._capsys.readouterr()
-        options = how.pop("options", self.build.options)
-        watched = watch.Watch(options=options, client=MirrorClient(CONTACT, "0"), **how)
-        assert watch.run(watched, WatchFlags(check=check, download_only=download_only), self.build) == code
+        options = options or self.build.options
+        flags, choices = WatchFlags(check=check, download_only=download_only), build_options.BuildChoices(dump=date)
+        assert watch.watch(options, flags, choices, build=self.build) == code
         return self._capsys.readouterr().out
 
     def check(self) -> dict[str, Any]:

@@ -1,82 +1,64 @@
-"""A process that reads the latest release over and over while others build.
-
-python latest_reader.py ROOT     until its standard input ends; prints what it found, as JSON
-"""
+"""Reads the latest release over and over while others build."""
 
 import contextlib
+import dataclasses
 import hashlib
 import json
 import os
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
+from maskmill.errors import RunFailedError, UnusableInputError
+from maskmill.releases.names import release_path
+from maskmill.releases.pointer import Latest, read_latest
+from maskmill.releases.records import fingerprint, read_record
+from maskmill.storage import files
+
 _PAUSE = 0.02  # seconds between two looks
 
 
-@contextlib.contextmanager
-def polling(root: str) -> Iterator[dict[str, Any]]:
-    """Polls the latest release while the block runs; afterwards the mapping has `looks`, `names` and `problems`."""
-    found: dict[str, Any] = {}
-    process = _start(root)
-    try:
-        yield found
-    finally:
-        printed = process.communicate()[0]
-    assert process.returncode == 0, printed
-    found.update(json.loads(printed))
+@dataclasses.dataclass
+class Polled:
+    """What was found: how many looks, the names of the latest releases, and what was wrong with them."""
 
+    looks: int = 0
+    names: set[str] = dataclasses.field(default_factory=set)
+    problems: list[str] = dataclasses.field(default_factory=list)
 
-def _start(*arguments: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, __file__, *arguments],
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-
-
-def _until_input_ends() -> threading.Event:
-    ended = threading.Event()
-
-    def wait() -> None:
-        sys.stdin.read()
-        ended.set()
-
-    threading.Thread(target=wait, daemon=True).start()
-    return ended
-
-
-def _poll(root: str) -> None:
-    from maskmill.releases.pointer import read_latest
-
-    ended, looks, names, problems = _until_input_ends(), 0, set(), []
-    while not ended.wait(_PAUSE):
+    def look(self, root: str) -> None:
+        """Looks once."""
         latest = read_latest(root)
-        looks += 1
+        self.looks += 1
         if latest is None:
-            problems.append("latest.json is not there")
-            continue
-        names.add(str(latest.name))
+            self.problems.append("latest.json is not there")
+            return
+        self.names.add(str(latest.name))
         problem = _problem_of(root, latest)
         # A release may be removed once another one is the latest.
         if problem and read_latest(root) == latest:
-            problems.append(f"{latest.name}: {problem}")
-    print(json.dumps({"looks": looks, "names": sorted(names), "problems": problems}))
+            self.problems.append(f"{latest.name}: {problem}")
 
 
-def _problem_of(root: str, latest: Any) -> str:
+@contextlib.contextmanager
+def polling(root: str) -> Iterator[Polled]:
+    """Polls the latest release, in a thread, while the block runs."""
+    polled, ended = Polled(), threading.Event()
+
+    def poll() -> None:
+        while not ended.wait(_PAUSE):
+            polled.look(root)
+
+    thread = threading.Thread(target=poll)
+    thread.start()
+    try:
+        yield polled
+    finally:
+        ended.set()
+        thread.join()
+
+
+def _problem_of(root: str, latest: Latest) -> str:
     """What is wrong with the latest release; empty where it is whole."""
-    from maskmill.errors import RunFailedError, UnusableInputError
-    from maskmill.releases.names import release_path
-    from maskmill.releases.records import fingerprint, read_record
-    from maskmill.storage import files
-
     directory = release_path(root, latest.name)
     try:
         record = read_record(directory)
@@ -97,7 +79,3 @@ def _problem_of(root: str, latest: Any) -> str:
     if files.is_local(root) and not os.path.exists(os.path.join(root, "latest", "release.json")):
         return "the link names no complete release"
     return ""
-
-
-if __name__ == "__main__":
-    _poll(sys.argv[1])

@@ -2,9 +2,6 @@
 
 import hashlib
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -80,23 +77,3 @@ def test_releases_in_a_bucket(environment: Mapping[str, str], tmp_path: Path) ->
     done = commands.maskmill(*build, "--eval.num_examples_to_pick=5", *keeps_one, **environment)
     assert done.returncode == 0, done.stderr
     assert names(environment) == {latest(environment)["release"]} != {first}
-
-
-def test_two_builds_in_a_bucket_at_once(environment: Mapping[str, str], tmp_path: Path) -> None:
-    root = f"gs://{BUCKET}/two"
-    path = config(tmp_path, root, extract={"input": f"gs://{BUCKET}/{NAME}", "max_documents": 5})
-    command = [sys.executable, "-m", "maskmill", "build", str(path), "--release", "--release.wait=5"]
-    processes = [
-        subprocess.Popen(
-            command,
-            cwd=commands.ROOT,
-            env=os.environ | environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for _ in range(2)
-    ]
-    outputs = [process.communicate() for process in processes]
-    assert [process.returncode for process in processes] == [0, 0], outputs
-    assert sum("nothing to do" in out for out, _ in outputs) == 1, outputs

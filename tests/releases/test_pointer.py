@@ -158,33 +158,3 @@ def test_the_link_is_that_of_the_last_switch(
     switch_latest(root, older)
     threads[0].join()
     assert link_of(root) == f"releases/{newer}"
-
-
-SWITCH = """
-import sys
-from maskmill.releases.names import ReleaseName
-from maskmill.releases.pointer import switch_latest
-root, names = sys.argv[1], [ReleaseName.parse(name) for name in sys.argv[2:]]
-print("ready", flush=True)
-sys.stdin.readline()
-for name in names:
-    switch_latest(root, name)
-"""
-
-
-@pytest.mark.builds
-def test_whoever_reads_meanwhile_finds_a_whole_pointer(root: str) -> None:
-    names = [make_release(root, f"2026-{month:02}-01") for month in range(1, 13)]
-    switch_latest(root, names[0])
-
-    def look() -> None:
-        before = "2026-01-01"
-        while before != names[-1].date:
-            latest = read_latest(root)
-            assert latest is not None
-            assert latest.name.date >= before
-            assert link_of(root).startswith("releases/enwiki-2026-")
-            before = latest.name.date
-
-    release_roots.race([(SWITCH, root, *map(str, names[share::3])) for share in range(3)], look)
-    assert link_of(root) == f"releases/{names[-1]}"

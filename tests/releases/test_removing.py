@@ -3,6 +3,7 @@
 import dataclasses
 import datetime
 import os
+from pathlib import Path
 
 import pytest
 from release_runs import roots as release_roots
@@ -29,28 +30,22 @@ def present(root: str) -> list[ReleaseName]:
     return [record.name for record in records.complete_releases(root)]
 
 
-def test_the_newest_stay(root: str) -> None:
+def test_the_newest_stay_and_what_is_pinned_or_locked(root: str) -> None:
     names = make_some(root)
-    assert removing.removable(root, 2, 0) == names[:3]
+    files.write_bytes(files.join(release_path(root, names[0]), removing.KEEP), b"")
     said: list[str] = []
-    assert removing.remove_old(root, 2, 0, say=said.append) == names[:3]
-    assert said == [f"{release_path(root, name)}: removed" for name in names[:3]]
-    assert present(root) == records.all_names(root) == names[3:]
+    with locks.hold(root, names[1], owner="build"):
+        assert removing.remove_old(root, 2, 0, say=said.append) == [names[2]]
+    assert said[0].startswith(f"{release_path(root, names[1])}: not removed. The lock of release {names[1]} is held by")
+    assert said[1] == f"{release_path(root, names[2])}: removed"
+    assert present(root) == records.all_names(root) == [*names[:2], *names[3:]]
+    files.delete([files.join(release_path(root, names[0]), removing.KEEP)])
+    removing.remove_old(root, 1, 0)
+    assert present(root) == names[4:]
     assert not [path for path in release_roots.below(root) if path.startswith("releases/.state/")]
-    assert removing.remove_old(root, 2, 0) == removing.removable(root, 2, 0) == []
-
-
-@pytest.mark.parametrize(
-    ("new", "removed"), [("2026-06-01", 5), ("2026-05-01", 5), ("2026-04-15", 4), ("2025-01-01", 4)]
-)
-def test_a_look_counts_the_release_that_would_be_built(root: str, new: str, removed: int) -> None:
-    """It would be complete, and the latest unless that has a newer dump; a clean-up after it leaves it."""
-    names, name = make_some(root), name_of(new, "f" * 8)
-    release_roots.make_files(root, name)
-    assert removing.removable(root, 1, 0, new=name) == names[:removed]
-    records.write_record(root, record_of(name))
-    switch_latest(root, name)
-    assert [old for old in removing.remove_old(root, 1, 0) if old != name] == names[:removed]
+    assert removing.remove_old(root, 1, 0) == []
+    with pytest.raises(ValueError, match="keep=0"):
+        removing.remove_old(root, 0, 0)
 
 
 def test_the_latest_stays_whatever_its_date(root: str) -> None:
@@ -58,27 +53,6 @@ def test_the_latest_stays_whatever_its_date(root: str) -> None:
     newer = [make_release(root, f"2027-{month:02}-01") for month in (1, 2)]  # complete, but not switched to
     assert removing.remove_old(root, 1, 0) == [names[0], newer[0]]
     assert present(root) == [names[1], newer[1]]
-
-
-def test_without_a_latest_one(root: str) -> None:
-    names = [make_release(root, f"2026-{month:02}-01") for month in (1, 2)]
-    begun = name_of("2025-01-01")
-    release_roots.make_files(root, begun)
-    assert removing.remove_old(root, 1, 0) == names[:1]
-    assert records.unfinished_releases(root) == [begun]
-
-
-def test_what_is_pinned_or_locked_stays(root: str) -> None:
-    names = make_some(root)
-    files.write_bytes(files.join(release_path(root, names[0]), removing.KEEP), b"")
-    said: list[str] = []
-    with locks.hold(root, names[1], owner="build"):
-        assert removing.remove_old(root, 1, 0, say=said.append) == names[2:4]
-    assert present(root) == [names[0], names[1], names[4]]
-    assert said[0] == f"{release_path(root, names[1])}: not removed, it is locked by build"
-    files.delete([files.join(release_path(root, names[0]), removing.KEEP)])
-    removing.remove_old(root, 1, 0)
-    assert present(root) == names[4:]
 
 
 def test_young_releases_stay(root: str) -> None:
@@ -90,19 +64,19 @@ def test_young_releases_stay(root: str) -> None:
         finished = (now - datetime.timedelta(days=days)).isoformat()
         records.write_record(root, dataclasses.replace(record_of(names[-1]), finished=finished))
     switch_latest(root, names[-1])
-    assert removing.removable(root, 1, 60) == names[:2]
-    assert removing.removable(root, 4, 60) == names[:1]
-    assert removing.remove_old(root, 1, 60) == names[:2]
+    assert removing.remove_old(root, 4, 60) == names[:1]
+    assert removing.remove_old(root, 1, 60) == names[1:2]
     assert present(root) == names[2:]
 
 
-def test_abandoned_builds_go(root: str) -> None:
-    names = make_some(root, 2)
-    old, built, same, new = (
+def test_abandoned_builds_go_once_there_is_a_newer_latest(root: str) -> None:
+    old, built, same, new = begun = [
         name_of("2026-01-15"), name_of("2025-12-01"), name_of("2026-02-01", "f" * 8), name_of("2026-03-01")
-    )  # fmt: skip
-    for name in (old, built, same, new):
+    ]  # fmt: skip
+    for name in begun:
         release_roots.make_files(root, name)
+    assert removing.remove_old(root, 1, 0) == []
+    names = make_some(root, 2)
     with locks.hold(root, built, owner="build"):
         assert removing.remove_old(root, 2, 0) == [old]
     assert records.unfinished_releases(root) == [built, same, new]
@@ -136,11 +110,6 @@ def test_what_becomes_the_latest_at_any_moment_stays(root: str) -> None:
     assert {True, False, locks.LockedError} <= outcomes
 
 
-def test_at_least_one_stays(root: str) -> None:
-    with pytest.raises(ValueError, match="keep=0"):
-        removing.remove_old(root, 0, 0)
-
-
 @pytest.mark.builds
 @pytest.mark.exhaustive_but("disk")
 def test_a_removal_that_was_killed_at_any_moment_is_finished(root: str) -> None:
@@ -165,31 +134,22 @@ def test_a_removal_that_was_killed_at_any_moment_is_finished(root: str) -> None:
     assert begun > 1
 
 
-def test_links_in_a_release_are_not_followed(tmp_path_factory: pytest.TempPathFactory) -> None:
-    directory = tmp_path_factory.mktemp("root")
-    (directory / "mine").mkdir()
-    (directory / "mine" / "file").write_text("")
-    root = str(directory / "root")
-    names = make_some(root, 2)
-    os.symlink(directory / "mine", f"{release_path(root, names[0])}/link")
-    removing.remove_old(root, 1, 0)
-    assert present(root) == names[1:]
-    assert (directory / "mine" / "file").exists()
-
-
-def test_what_cannot_be_deleted_is_one_sentence(
-    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+def test_what_cannot_be_deleted_is_one_sentence_and_links_are_not_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    root = str(tmp_path_factory.mktemp("root"))
+    mine, root = tmp_path / "mine", str(tmp_path / "root")
+    mine.mkdir()
     names = make_some(root, 2)
+    os.symlink(mine, f"{release_path(root, names[0])}/link")
 
     def refuse(directory: str) -> None:
         raise PermissionError(13, "Permission denied", f"{directory}/text")
 
-    monkeypatch.setattr("shutil.rmtree", refuse)
-    with pytest.raises(RunFailedError, match=r"/text: this cannot be deleted \(Permission denied\)"):
-        removing.remove_old(root, 1, 0)
-    monkeypatch.undo()
+    with monkeypatch.context() as patches:
+        patches.setattr("shutil.rmtree", refuse)
+        with pytest.raises(RunFailedError, match=r"/text: this cannot be deleted \(Permission denied\)"):
+            removing.remove_old(root, 1, 0)
     assert present(root) == names[1:]
     removing.remove_old(root, 1, 0)
     assert records.all_names(root) == names[1:]
+    assert mine.exists()
