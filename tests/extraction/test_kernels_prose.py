@@ -1,5 +1,7 @@
 """Whether items of lists and indented lines read as sentences, in scripts of all kinds."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from made_up.extractors import tables_of
@@ -16,10 +18,8 @@ from transforms.extraction.kernels.prose import (
 # Compiled by themselves, as no page calls them, they take half a minute.
 pytestmark = pytest.mark.in_python
 
-
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
+LINES = {
+    ends_as_sentence: [
         ("This is a full sentence.", True),
         ("This is a sentence.”)", True),
         ("«This is a sentence!»", True),
@@ -42,15 +42,7 @@ pytestmark = pytest.mark.in_python
         ("Too short.", False),
         ("''''''''''''''''''''''''", False),
     ],
-)
-def test_sentences_among_the_items_of_lists(line: str, expected: bool) -> None:
-    text = np.frombuffer(line.encode(), np.uint8).copy()
-    assert ends_as_sentence(text, 0, len(text)) is expected
-
-
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
+    holds_sentences: [
         ("The bridge was built within two years. It was the longest one of the country", True),
         ("Il ponte fu costruito in due anni. Per molto tempo rimase il più lungo di tutto il paese;", True),
         ("Міст збудували лише за два роки. Довгий час він був найдовшим у всій країні", True),
@@ -72,15 +64,7 @@ def test_sentences_among_the_items_of_lists(line: str, expected: bool) -> None:
         ("भगवान दास यांचे समग्र साहित्य. लेखक : रामदास जोशी", False),
         ("", False),
     ],
-)
-def test_items_of_several_sentences(line: str, expected: bool) -> None:
-    text = np.frombuffer(line.encode() + bytes(8), np.uint8).copy()
-    assert holds_sentences(text, 0, len(line.encode()), tables_of()) is expected
-
-
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
+    reads_as_prose: [
         ("Somebody has put a space before this paragraph and has not noticed it", True),
         ("Somebody has put a space before this", False),
         ("name    value, drawn in columns that are aligned with more spaces than one", False),
@@ -89,57 +73,44 @@ def test_items_of_several_sentences(line: str, expected: bool) -> None:
         ("# A comment in a program.  It may have two spaces, but its author ends each line.", False),
         ("one column    another column   a third column     a fourth column      a fifth " * 2, False),
     ],
-)
-def test_indented_lines_that_are_prose(line: str, expected: bool) -> None:
-    text = np.frombuffer(line.encode(), np.uint8).copy()
-    assert reads_as_prose(text, 0, len(text)) is expected
-
-
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
+    is_row_of_names: [
         ("3 Φεβρουαρίου | 4 Φεβρουαρίου | 5 Φεβρουαρίου", True),
         ("Київська Русь · Реконкіста · Високе Середньовіччя", True),
         ("Rome • Paris • Berlin", True),
         ("Rome | Paris", False),
         ("x · y · z = 0", False),
         (
-            "One of the marks | and · and • divides names, as all the readers of calendars and of encyclopedias know",
+            "One of the marks | and · and • divides names, as all readers of calendars and encyclopedias know",
             False,
         ),
         ("The marks | and | and · divide names in a row of names.", False),
     ],
-)
-def test_rows_of_names_are_no_sentences(line: str, expected: bool) -> None:
-    text = np.frombuffer(line.encode(), np.uint8).copy()
-    assert is_row_of_names(text, 0, len(text)) is expected
-
-
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
+    is_unstopped_sentence: [
         ("Il re muore nel 1990 e la regina prende il potere nel regno di Napoli", True),
         ("The legacy of communist rule makes the reform of the economy very hard to do", True),
         ("the legacy of communist rule makes the reform of the economy very hard to do;", False),
         ("Mario Rossi, politico italiano", False),
         ("Alice in Wonderland, by Lewis Carroll, with pictures by John Tenniel, London, 1865", False),
     ],
-)
-def test_items_without_a_stop(line: str, *, expected: bool) -> None:
-    text = np.frombuffer(line.encode() + bytes(8), np.uint8).copy()
-    assert is_unstopped_sentence(text, 0, len(line.encode()), tables_of()) is expected
-
-
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
+    has_small_words: [
         ("493.", False),
         ("Peach", False),
         ("Tiger, tiger, burning bright", True),
         ("いろはにほへと", True),
         ("E = mc²", False),
     ],
+}
+WITH_TABLES = {holds_sentences, is_unstopped_sentence, has_small_words}
+
+
+@pytest.mark.parametrize(
+    ("kernel", "line", "expected"),
+    [
+        pytest.param(kernel, *row, id=f"{kernel.__name__}-{number}")
+        for kernel, rows in LINES.items()
+        for number, row in enumerate(rows)
+    ],
 )
-def test_lines_with_more_than_names(line: str, *, expected: bool) -> None:
+def test_how_lines_read(kernel: Callable[..., bool], line: str, expected: bool) -> None:
     text = np.frombuffer(line.encode() + bytes(8), np.uint8).copy()
-    assert has_small_words(text, 0, len(line.encode()), tables_of()) is expected
+    assert kernel(text, 0, len(line.encode()), *((tables_of(),) if kernel in WITH_TABLES else ())) is expected

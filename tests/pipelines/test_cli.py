@@ -2,30 +2,10 @@
 
 import errno
 import re
-import subprocess
-import sys
 
 import pytest
-from conftest import ROOT
 
 from pipelines.commands import cli
-
-
-@pytest.mark.builds
-@pytest.mark.parametrize(
-    "arguments", [["--help"], ["extract", "--help"], ["build", "--help"], ["build", "--print_config"]]
-)
-def test_help_imports_no_beam(arguments: list[str]) -> None:
-    program = (
-        "import sys; from pipelines.commands import cli\n"
-        "try:\n    code = cli.main(sys.argv[1:])\nexcept SystemExit as ended:\n    code = ended.code\n"
-        "assert code == 0, code\n"
-        "loaded = {'apache_beam', 'tensorflow', 'numba'} & set(sys.modules)\n"
-        "assert not loaded, loaded"
-    )
-    done = subprocess.run([sys.executable, "-c", program, *arguments], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout
 
 
 def test_an_unknown_command_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,8 +2,6 @@
 
 import gzip
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -135,25 +133,6 @@ def test_the_flags_of_the_reference_give_its_records(name: str, data: Path, text
     gold = [json.loads(line) for line in (data / "gold/pretraining/digests.jsonl").read_text().splitlines()]
     expected = {entry["file"]: entry["sha256"] for entry in gold}
     assert {o: digest(read_examples(tmp_path / o)) for o in outputs} == {o: expected[o] for o in outputs}
-
-
-def test_create_pretraining_data_imports_no_beam_and_runs_in_any_folder(texts: Path, tmp_path: Path) -> None:
-    program = (
-        "import sys; from pipelines.commands import cli\n"
-        "code = cli.main(sys.argv[1:])\n"
-        "assert 'apache_beam' not in sys.modules and 'tensorflow' not in sys.modules\n"
-        "sys.exit(code)"
-    )
-    arguments = ["--input_file", texts / "eval.txt", "--output_file", "out.tfrecord", "--vocab_file", VOCAB]
-    done = subprocess.run(
-        [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r})\n{program}", "create-pretraining-data"]
-        + [str(a) for a in arguments],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["out.tfrecord", "out.tfrecord.idx"]
 
 
 def test_a_link_keeps_its_place(texts: Path, tmp_path: Path) -> None:

@@ -10,7 +10,10 @@ from command_runs.commands import ROOT
 from pipelines.commands import cli
 
 # Packages of which each takes longer to import than all of a help.
-LARGE = {"apache_beam", "asyncio", "jinja2", "matplotlib", "numba", "numpy", "pandas", "pyarrow", "rich", "scipy"}
+LARGE = {
+    "apache_beam", "asyncio", "jax", "jinja2", "keras", "matplotlib", "numba", "numpy", "pandas", "pyarrow", "rich",
+    "scipy", "tensorflow",
+}  # fmt: skip
 # What a help and most mistakes can do without.
 SMALL = {"concurrent.futures", "gzip", "hmac", "importlib.metadata", "socket", "tempfile", "tomllib._types", "yaml"}
 
@@ -52,6 +55,12 @@ def test_the_help_of_a_command_imports_nothing_that_takes_long(name: str) -> Non
     assert not modules & (LARGE | SMALL - {"tomllib._types"})
 
 
+def test_a_build_is_printed_without_beam_and_numba() -> None:
+    code, modules = after_command("build", "--print_config")
+    assert code == cli.DONE
+    assert not modules & {"apache_beam", "numba", "tensorflow"}
+
+
 @pytest.mark.parametrize(
     "line",
     [
@@ -83,6 +92,7 @@ def test_a_mistake_is_told_before_anything_large_is_imported(line: str, tmp_path
     [
         "extract --input OUT.txt --output OUT",
         "examples --input OUT.txt --output OUT --vocab_file DATA/vocab.txt --dupe_factor 1",
+        "create-pretraining-data --input_file OUT.txt --output_file OUT --vocab_file DATA/vocab.txt --dupe_factor 1",
         "vocabulary --input OUT.txt --output OUT --size 200",
         "verify OUT.txt --workers 2",
     ],

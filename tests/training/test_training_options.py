@@ -1,8 +1,5 @@
 """Options that do not go together, and their flags."""
 
-import subprocess
-import sys
-
 import pytest
 
 from maskmill.errors import UnusableInputError
@@ -104,21 +101,6 @@ def test_options_that_do_not_go_together(changes, message):
 def test_conversions_that_do_not_go_together(changes, message):
     with pytest.raises(UnusableInputError, match=message):
         ConvertOptions(**({"input": "in", "output": "out", "format": "tf1"} | changes))
-
-
-@pytest.mark.parametrize("arguments", [["train", "--help"], ["convert-checkpoint", "--help"]])
-def test_help_imports_no_tensorflow(arguments):
-    code = f"""
-import contextlib, sys
-from pipelines.commands import cli
-with contextlib.suppress(SystemExit):
-    cli.main({arguments})
-heavy = [m for m in ("tensorflow", "keras", "jax", "apache_beam") if m in sys.modules]
-sys.exit(f"imported: {{heavy}}" if heavy else 0)
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "--bert_config_file" in done.stdout
 
 
 def test_flags_give_the_same_options_again():
