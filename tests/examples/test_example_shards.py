@@ -188,13 +188,6 @@ def test_packed_shards_have_no_index(shards: list[TextShard], tmp_path: Path) ->
     assert gzip.decompress(Path(the_file(packed).path).read_bytes()) == Path(the_file(plain).path).read_bytes()
 
 
-def test_a_text_without_a_sentence_leaves_nothing(tmp_path: Path) -> None:
-    (tmp_path / "empty.txt").write_text("\n \n")
-    with pytest.raises(UnusableInputError, match=r"empty\.txt: there is no sentence in this text"):
-        write([describe_text_shard((0, str(tmp_path / "empty.txt")))], tmp_path / "out")
-    assert [p for p in (tmp_path / "out").rglob("*") if p.is_file()] == []
-
-
 # ---- other objectives and formats
 
 SHORT = dataclasses.replace(MASKING, short_seq_prob=1.0)

@@ -31,13 +31,6 @@ def sample(data: Path) -> bytes:
     return bz2.decompress((data / "dump" / "enwiki-sample-multistream.xml.bz2").read_bytes())
 
 
-@pytest.mark.parametrize("unit_bytes", [1, 7, 100, 1000, 1 << 20])
-@pytest.mark.parametrize("container", CONTAINERS)
-def test_the_same_pages_from_every_container(container: str, unit_bytes: int, tmp_path: Path) -> None:
-    path = write_file(tmp_path, CONTAINERS[container](SMALL))
-    assert read_units(path, unit_bytes) == oracle_dump.read_pages(SMALL)
-
-
 @pytest.mark.parametrize("schema", ["0.3", "0.4", "0.5", "0.6", "0.7", "0.8", "0.9", "0.10", "0.11"])
 def test_every_schema(schema: str, tmp_path: Path) -> None:
     pages = [

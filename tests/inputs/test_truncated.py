@@ -83,19 +83,6 @@ def test_a_whole_dump_has_no_cut(tmp_path: Path) -> None:
             assert (found, cuts) == (oracle_dump.read_pages(SMALL), []), (container, unit_bytes)
 
 
-@pytest.mark.builds
-def test_the_sample_dump_cut_in_every_container(data: Path, tmp_path: Path) -> None:
-    multistream = (data / "dump" / "enwiki-sample-multistream.xml.bz2").read_bytes()
-    xml = bz2.decompress(multistream)
-    pages = oracle_dump.read_pages(xml)
-    one_stream = bz2.compress(xml)
-    for packed in (one_stream, gzip.compress(xml, mtime=0), lzma.compress(xml), multistream, xml):
-        found, cuts = read(write_file(tmp_path, packed[: len(packed) * 4 // 5]))
-        assert found == pages[: len(found)]
-        assert len(found) > 1 or packed is one_stream  # its only block is cut
-        assert len(cuts) == 1
-
-
 LINES = b"".join(b'{"text": "line %d"}\n' % k for k in range(500))
 BLOCKS = b"\n\n".join(b"Block %d." % k for k in range(500))
 DOCS = b"".join(b'<doc id="%d" url="" title="T%d">\nT%d\n\nText.\n</doc>\n' % (k, k, k) for k in range(500))

@@ -168,15 +168,6 @@ def test_options_are_checked(folder: Path) -> None:
         maskmill.open(path, batch_size=4, vocabulary_size=7)
 
 
-@pytest.mark.parametrize("format", ["tfrecord", "parquet", "mds"])
-def test_a_loader_of_files_can_be_pickled(format: str, folder: Path) -> None:
-    data = maskmill.open(data_set(folder, "pairs", format=format), batch_size=4, prefetch=1)
-    batches = iter(data)
-    next(batches)
-    again = pickle.loads(pickle.dumps(data))
-    check_equal(next(iter(again)), next(batches))
-
-
 @pytest.mark.builds
 def test_a_loader_goes_to_another_process_that_imports_no_beam_and_no_framework(folder: Path, tmp_path: Path) -> None:
     data = maskmill.open(data_set(folder, "drawn", format="tfrecord"), batch_size=4, prefetch=1)

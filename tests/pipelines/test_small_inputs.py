@@ -65,8 +65,3 @@ def test_small_inputs_give_the_same_data_set_together_and_alone(
     shards = counts["together"]["shards"]
     assert len(shards) > 2
     assert all(0 < len(shard["inputs"]) < len(counts["together"]["inputs"]) for shard in shards)
-
-
-def test_one_batch_is_extracted_for_many_small_inputs(folder: Path, tmp_path: Path) -> None:
-    assert cli.main(["extract", f"--input={folder}/*", f"--output={tmp_path / 'out'}", "--num_eval_articles=5"]) == 0
-    assert len(list((tmp_path / "out" / ".maskmill" / "extract").glob("*.json"))) == 1

@@ -10,7 +10,7 @@ import pytest
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.options import option
-from maskmill.storage import files, manifest, progress
+from maskmill.storage import files, manifest
 from pipelines.building import build_options
 from pipelines.settings.options import options_of
 from pipelines.stages.examples_stage import ExamplesStage
@@ -110,12 +110,6 @@ def test_no_stage_runs_if_one_of_them_may_not_use_its_directory(tmp_path: Path) 
     assert not list((tmp_path / "a").glob("number-*"))
 
 
-def test_a_directory_made_with_other_options_is_refused(tmp_path: Path) -> None:
-    run_stages([numbers(tmp_path / "a")], IN_MEMORY)
-    with pytest.raises(UnusableInputError, match=r"made with other parameters \(count=3, now 4\)"):
-        run_stages([numbers(tmp_path / "a", 4)], IN_MEMORY)
-
-
 def test_a_stage_that_reads_another_s_output_cannot_be_the_first(tmp_path: Path) -> None:
     with pytest.raises(RunFailedError, match="TypeError: doubles reads what another stage makes"):
         run_stages([doubles(tmp_path / "b")], IN_MEMORY)
@@ -183,9 +177,3 @@ def test_the_checks_of_every_step_run_when_a_build_is_read(
     content[section] = content.get(section, {}) | values
     with pytest.raises(UnusableInputError, match=sentence):
         build_options.make_build(content, where="x")
-
-
-def test_the_display_reads_the_work_that_a_step_announces(tmp_path: Path) -> None:
-    assert progress.announced(str(tmp_path), KIND) is None
-    progress.announce(str(tmp_path), KIND, pieces=3, size=70)
-    assert progress.announced(str(tmp_path), KIND) == progress.Announced(pieces=3, bytes=70)

@@ -127,17 +127,6 @@ def test_the_worst_of_several_shards_is_named() -> None:
     assert "--block_remainder drop leaves out what does not fill a row of 128" in warning
 
 
-def test_create_pretraining_data_warns_too(
-    capsys: pytest.CaptureFixture[str], inputs: dict[str, Path], tmp_path: Path
-) -> None:
-    arguments = [f"--input_file={inputs['lines']}", f"--output_file={tmp_path}/x.tfrecord", f"--vocab_file={VOCAB}"]
-    assert cli.main(["create-pretraining-data", *arguments]) == 0
-    printed, errors = capsys.readouterr()
-    assert "  text used " in printed
-    assert errors.startswith("maskmill create-pretraining-data: warning: only ")
-    assert errors.count("\n") == 1
-
-
 # ---- the eval set, and what was decided
 
 

@@ -55,12 +55,6 @@ def test_list_pages() -> None:
     assert quality.list_share("これは文です。".encode()) == 0.0
 
 
-def test_list_titles_of_another_language() -> None:
-    options = QualityOptions(max_list_share=0.5)
-    assert QualityFilter(options, "ru").reject("Список рек".encode(), PROSE.encode()) == "list_pages"
-    assert QualityFilter(options).reject("Список рек".encode(), PROSE.encode()) is None
-
-
 @pytest.mark.parametrize("call", ["{{stub}}", "{{ Geo-stub }}", "{{Sect-stub|date=x}}", "{{Albania stub}}"])
 def test_stubs(call: str) -> None:
     quality_filter = QualityFilter(QualityOptions(drop_stubs=True))
@@ -71,13 +65,6 @@ def test_what_is_no_stub() -> None:
     quality_filter = QualityFilter(QualityOptions(drop_stubs=True))
     for wikitext in (b"a stub", b"{{stubborn}}", b"{{quote|a stub}}", b"[[stub]]"):
         assert quality_filter.reject(b"", PROSE.encode(), wikitext) is None
-
-
-def test_stubs_of_another_language() -> None:
-    assert (
-        QualityFilter(QualityOptions(drop_stubs=True), "ltg").reject(b"", b"x", "{{nadabeigts rakstīņs}}".encode())
-        == "stub_pages"
-    )
 
 
 @tries(100)
