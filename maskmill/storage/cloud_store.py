@@ -1,8 +1,8 @@
 """gs:// in Google Cloud Storage, or in the emulator that $STORAGE_EMULATOR_HOST names, by google-cloud-storage.
 
 `version` is an object's generation, `checksum` its crc32c. An upload counts as finished only when the store has the
-crc32c of the bytes that were sent. A download of a whole object is compared with its crc32c, and made once more if it
-does not fit; the store has no checksum of a part.
+crc32c of the bytes that were sent. A download of a whole object is compared with its crc32c, and made again if it does
+not fit; the store has no checksum of a part.
 """
 
 import base64
@@ -11,7 +11,7 @@ import http
 import os
 import threading
 import urllib.parse
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import google.auth
@@ -41,8 +41,7 @@ _MOST_CONNECTIONS = 64
 _TIMEOUT = (5.0, 60.0)  # seconds to connect, and without a byte
 _PATIENCE, _FIRST_PATIENCE = 120.0, 5.0  # seconds for which a service may fail; one that has never answered may be none
 _FIELDS = "name,size,updated,generation,crc32c"
-_TRIES = 2  # of a download that does not fit its checksum
-_BATCH = 100  # the most requests that the service takes at once
+_DAMAGED = "it arrives with other bytes than its checksum says"
 _RETRY = DEFAULT_RETRY.with_delay(initial=0.1, maximum=15)
 _answered: set[str] = set()  # endpoints that have answered; a fork knows them, too
 _FAILURES = (
@@ -188,30 +187,32 @@ class CloudStore(ObjectStore):
         if (start, end) != (0, None):
             headers["Range"] = f"bytes={start}-{'' if end is None else end - 1}"
 
-        def ask() -> tuple[bytes, Any]:
+        def ask() -> tuple[bytes, str]:
             client, session = self._client()
             with session.get(f"{client.api_endpoint}{place}", headers=headers, timeout=_TIMEOUT, stream=True) as answer:
+                _answered.add(client.api_endpoint)
+                if answer.status_code == http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+                    return b"", version
                 if not answer.ok:
                     raise _new(exceptions.from_http_response, answer)
-                return answer.raw.read(decode_content=False), answer.headers
+                content = answer.raw.read(decode_content=False)
+                if not (
+                    _is_part(content, start, end, answer.headers)
+                    if "Range" in headers
+                    else _fits(content, answer.headers)
+                ):
+                    raise ConnectionError(_DAMAGED)  # which is tried again
+                return content, answer.headers.get("x-goog-generation", "")
 
-        for _ in range(_TRIES):
-            try:
-                content, told = self._ask(path, self._retry(ask))
-            except ChangedError:
-                if self.look(path) is None:
-                    missing(path)
-                raise
-            except UnusableInputError as error:
-                if isinstance(error.__cause__, exceptions.RequestRangeNotSatisfiable):
-                    return b"", version
-                raise
-            found = told.get("x-goog-generation", "")
-            if version and found != version:
-                raise ChangedError(path)
-            if _is_right(content, start, end, told) if "Range" in headers else _fits(content, told):
-                return content, found
-        raise _damaged(path, f"{_TRIES} times")
+        try:
+            content, found = self._ask(path, self._retry(ask))
+        except ChangedError:
+            if self.look(path) is None:
+                missing(path)
+            raise
+        if version and found != version:
+            raise ChangedError(path)
+        return content, found
 
     def file_over(self, file: FileInfo, read: Callable[[int, int], Any]) -> RangeFile:
         return _CheckedFile(file, read)
@@ -278,25 +279,6 @@ class CloudStore(ObjectStore):
                 lambda: self._blob(path).delete(if_generation_match=condition, retry=self._retry, timeout=_TIMEOUT),
             )
 
-    def remove_all(self, paths: Sequence[str]) -> None:
-        """Delete a hundred objects with one request (https://cloud.google.com/storage/docs/batch)."""
-        batches = [paths[at : at + _BATCH] for at in range(0, len(paths), _BATCH)]
-        files.each(self.scheme, self._remove_batch, batches)
-
-    def _remove_batch(self, paths: Sequence[str]) -> None:
-        if len(paths) > 1:
-            # ValueError: a server that knows no batches has answered something else.
-            with contextlib.suppress(UnusableInputError, RunFailedError, ValueError):
-                self._ask(paths[0], lambda: self._retry(self._batch)(paths))
-                return
-        for path in paths:  # which explains what is wrong with one
-            self.remove(path)
-
-    def _batch(self, paths: Sequence[str]) -> None:
-        with self._client()[0].batch():
-            for path in paths:
-                self._blob(path).delete(timeout=_TIMEOUT)
-
 
 class _Parts:
     """Parts as the library reads them: as a file, of which each is read at once."""
@@ -329,11 +311,11 @@ class _CheckedFile(RangeFile):
             self._checked += count
             is_whole = self._checked == self._file.size and self._file.checksum
             if is_whole and _encoded(self._value) != self._file.checksum:
-                raise _damaged(self._file.path, "in parts")
+                raise failing(self._file.path, _DAMAGED)
         return count
 
 
-def _is_right(content: bytes, start: int, end: int | None, told: Mapping[str, str]) -> bool:
+def _is_part(content: bytes, start: int, end: int | None, told: Mapping[str, str]) -> bool:
     """Return whether an answer is the part [start, end) of an object, as far as there is one."""
     first, _, size = told.get("Content-Range", "").removeprefix("bytes ").partition("/")
     return first.startswith(f"{start}-") and len(content) == min(end or files.TO_THE_END, int(size)) - start
@@ -354,13 +336,6 @@ def _encoded(crc32c: int) -> str:
 def _new(untyped: Any, *arguments: Any) -> Any:
     """Return what one of Google's functions without types makes."""
     return untyped(*arguments)
-
-
-def _damaged(path: str, how: str) -> RunFailedError:
-    return RunFailedError(
-        f"{path}: this object arrived {how} with other bytes than its checksum says; check the network, and run the "
-        "same command again."
-    )
 
 
 def _described(path: str, blob: storage.Blob) -> FileInfo:

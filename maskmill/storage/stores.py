@@ -137,10 +137,6 @@ class ObjectStore(Store):
           ChangedError: it has another version.
         """
 
-    def remove_all(self, paths: Sequence[str]) -> None:
-        """Delete objects."""
-        files.each(self.scheme, self.remove, paths)
-
     def file_over(self, file: FileInfo, read: Callable[[int, int], Any]) -> RangeFile:
         """Return the raw file that `read` reads; a store may compare what was read with its checksum."""
         return RangeFile(file.size, read)
@@ -222,7 +218,7 @@ class ObjectStore(Store):
 
     def delete(self, paths: Sequence[str]) -> None:
         """Delete objects; those that are not there are no error."""
-        self.remove_all(paths)
+        files.each(self.scheme, self.remove, paths)
         self._forget(paths)
 
     def delete_one(self, path: str, version: str) -> None:

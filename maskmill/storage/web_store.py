@@ -19,6 +19,7 @@ from maskmill.storage.stores import Store
 
 _SILENCE = 20.0  # seconds without a byte after which a request is made again
 _MOST_CONNECTIONS = 64  # to a server
+_MOST_UNWANTED = 4096  # bytes of an answer that are read though nobody wants them
 _READS = 5  # of a part whose answer is cut or wrong, one after another, that bring nothing
 # Together the pauses are some two minutes. A server that has never answered may be none.
 _RETRIES = urllib3.Retry(
@@ -27,10 +28,6 @@ _RETRIES = urllib3.Retry(
 )  # fmt: skip
 _FIRST_RETRIES = _RETRIES.new(total=5)
 _CONTENT_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)")
-
-
-class _RefusedError(UnusableInputError):
-    """The server does not take such a request."""
 
 
 class WebStore(Store):
@@ -48,17 +45,10 @@ class WebStore(Store):
             pool.clear()
 
     def find(self, path: str, *, fresh: bool = False) -> FileInfo | None:
-        # An address may be signed for GET alone, and a server may not know HEAD, or not say the size.
-        with (
-            contextlib.suppress(DeniedError, MissingFileError, _RefusedError),
-            self._answer(path, "HEAD", fresh=fresh) as response,
-        ):
-            size = response.headers.get("Content-Length", "")
-            if response.status == HTTPStatus.OK and size.isdecimal():
-                return FileInfo(path=path, size=int(size), version=_version(response))
-        with contextlib.suppress(MissingFileError), self._answer(path, "GET", "bytes=0-0", fresh=fresh) as response:
-            total = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
-            size = total[3] if total else response.headers.get("Content-Length", "")
+        # A GET of one byte: an address may be signed for GET alone, and a server may not know HEAD.
+        with contextlib.suppress(MissingFileError), self._answer(path, "bytes=0-0", fresh=fresh) as response:
+            total = response.headers.get("Content-Range", "").rpartition("/")[2]
+            size = total or response.headers.get("Content-Length", "")
             if not size.isdecimal():
                 raise UnusableInputError(f"{path}: the server does not say how large this file is; copy it from there.")
             return FileInfo(path=path, size=int(size), version=_version(response))
@@ -71,7 +61,7 @@ class WebStore(Store):
             if not left:
                 raise _failing(file.path, urllib.parse.urlsplit(file.path).hostname, why)
             before = len(content)
-            with self._answer(file.path, "GET", f"bytes={start + before}-{end - 1}", fresh=fresh) as response:
+            with self._answer(file.path, f"bytes={start + before}-{end - 1}", fresh=fresh) as response:
                 if _is_part(file, response, start + before, end):
                     if _version(response) != file.version:
                         raise ChangedError(file.path)
@@ -90,12 +80,10 @@ class WebStore(Store):
         return [FileInfo(path=pattern, size=0)]
 
     @contextlib.contextmanager
-    def _answer(
-        self, path: str, method: str, part: str = "", *, fresh: bool = False
-    ) -> Iterator[urllib3.BaseHTTPResponse]:
-        """Make a request and give a successful answer.
+    def _answer(self, path: str, part: str, *, fresh: bool) -> Iterator[urllib3.BaseHTTPResponse]:
+        """Ask for a part of a file and give a successful answer.
 
-        part: of the file, as the header Range has it; "": all of it. fresh: no proxy's copy, which may be damaged.
+        part: as the header Range has it. fresh: no proxy's copy, which may be damaged.
 
         Raises:
           RunFailedError: the server fails, or does not answer.
@@ -103,11 +91,11 @@ class WebStore(Store):
         """
         url = urllib.parse.quote(path, safe="%/:=&?~+!$,;'@()*[]")
         server = urllib.parse.urlsplit(url)
-        headers = {"User-Agent": "maskmill", "Accept-Encoding": "identity"}
-        headers |= ({"Range": part} if part else {}) | ({"Cache-Control": "no-cache"} if fresh else {})
+        headers = {"User-Agent": "maskmill", "Accept-Encoding": "identity", "Range": part}
+        headers |= {"Cache-Control": "no-cache"} if fresh else {}
         try:
             response = self._pool(server).request(
-                method, url, headers=headers, timeout=_SILENCE, preload_content=False, decode_content=False,
+                "GET", url, headers=headers, timeout=_SILENCE, preload_content=False, decode_content=False,
                 retries=_RETRIES if server.netloc in self._answered else _FIRST_RETRIES,
             )  # fmt: skip
         except urllib3.exceptions.HTTPError as error:
@@ -116,7 +104,7 @@ class WebStore(Store):
         try:
             _check_status(path, response)
             yield response
-            if response.length_remaining == 0:
+            if response.length_remaining is not None and response.length_remaining <= _MOST_UNWANTED:
                 response.drain_conn()  # so that the connection can be used again
         finally:
             response.close()
@@ -185,7 +173,10 @@ def _check_status(path: str, response: urllib3.BaseHTTPResponse) -> None:
     """Raise what a status means that is no success."""
     status, text = response.status, f"{response.status} {response.reason}".rstrip()
     server = urllib.parse.urlsplit(response.url or path).hostname or urllib.parse.urlsplit(path).hostname
-    if status < HTTPStatus.MULTIPLE_CHOICES:
+    is_empty = (
+        status == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE and response.headers.get("Content-Range") == "bytes */0"
+    )
+    if status < HTTPStatus.MULTIPLE_CHOICES or is_empty:
         return
     if status in (401, 403):
         raise DeniedError(
@@ -197,7 +188,7 @@ def _check_status(path: str, response: urllib3.BaseHTTPResponse) -> None:
         raise MissingFileError(f"{path}: there is no such file; check the address.")
     if status in _RETRIES.status_forcelist:
         raise _failing(path, server, text)
-    raise _RefusedError(f"{path}: {server} refuses to deliver this file ({text}); check the address.")
+    raise UnusableInputError(f"{path}: {server} refuses to deliver this file ({text}); check the address.")
 
 
 def _meant(path: str, error: urllib3.exceptions.HTTPError) -> Exception:

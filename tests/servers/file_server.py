@@ -17,6 +17,7 @@ from pathlib import Path
 from servers.serving import QuietServer, served
 
 Handler = http.server.BaseHTTPRequestHandler
+_LOOK = "0-0"  # the part by which a client asks how large a file is
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,9 +36,9 @@ class FileServer:
     Attributes:
       files: content by name, without a slash at the beginning.
       requests: those that came, in their order.
-      faults: each of the next GET requests takes one: it answers itself and returns True, or returns False.
-      always: as a fault, for each GET request.
-      knows_head, knows_ranges, has_etags: what the server can do.
+      faults: each of the next requests but looks takes one: it answers itself and returns True, or returns False.
+      always: as a fault, for each such request.
+      knows_ranges, has_etags: what the server can do.
       delay: seconds before each answer.
       connections: how many were made.
       most_at_once: how many requests were answered at the same time, at most.
@@ -50,15 +51,15 @@ class FileServer:
         self.requests: list[Request] = []
         self.faults: collections.deque[Fault] = collections.deque()
         self.always: Fault | None = None
-        self.knows_head = self.knows_ranges = self.has_etags = True
+        self.knows_ranges = self.has_etags = True
         self.delay = 0.0
         self.connections = 0
         self.answering = self.most_at_once = 0
         self.lock = threading.Lock()
 
     def parts(self, name: str) -> list[str]:
-        """The parts of a file that were asked for by GET."""
-        return [request.part for request in self.requests if (request.method, request.name) == ("GET", name)]
+        """The parts of a file that were asked for, but for looks at its first byte."""
+        return [request.part for request in self.requests if request.name == name and request.part != _LOOK]
 
 
 Fault = Callable[[Handler, bytes, dict[str, str]], bool]
@@ -149,13 +150,6 @@ def serve(certificate: Path | None = None) -> Iterator[FileServer]:
             super().setup()
             files.connections += 1
 
-        def do_HEAD(self) -> None:
-            if not files.knows_head:
-                self._note()
-                self.send_error(501)
-                return
-            self.do_GET()
-
         def do_GET(self) -> None:
             name = self._note()
             with files.lock:
@@ -175,12 +169,11 @@ def serve(certificate: Path | None = None) -> Iterator[FileServer]:
                 headers["Content-Range"] = f"bytes {first}-{last}/{len(content)}"
                 content = content[first : last + 1]
             headers["Content-Length"] = str(len(content))
-            if self.command == "GET":
-                faults = [files.faults.popleft()] if files.faults else []
-                faults += [files.always] if files.always else []
-                if any(fault(self, content, headers) for fault in faults):
-                    return
-            _send(self, content if self.command == "GET" else b"", headers)
+            is_look = self.headers.get("Range") == f"bytes={_LOOK}"
+            faults = [files.faults.popleft()] if files.faults and not is_look else []
+            faults += [files.always] if files.always and not is_look else []
+            if not any(fault(self, content, headers) for fault in faults):
+                _send(self, content, headers)
 
         def _note(self) -> str:
             name = urllib.parse.unquote(self.path).removeprefix(files.url).lstrip("/")
