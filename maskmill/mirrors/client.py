@@ -62,6 +62,7 @@ class MirrorClient:
         self._patience = patience
         self._silence = silence
         self._has_answered = False
+        self.stopped = threading.Event()  # ends what other threads wait for or receive
         self._session = requests.Session()
         self._session.max_redirects = 5
         self._session.headers.update({"User-Agent": f"maskmill/{version} ({contact})", "Accept-Encoding": "identity"})
@@ -70,16 +71,15 @@ class MirrorClient:
         """Close connections."""
         self._session.close()
 
-    def patiently(
-        self,
-        url: str,
-        attempt: Callable[[], T],
-        progress: Callable[[], int] = lambda: 0,
-        stop: threading.Event | None = None,
-    ) -> T:
+    def check_stopped(self, url: str) -> None:
+        """Raise RunFailedError if downloads are to end."""
+        if self.stopped.is_set():
+            raise RunFailedError(f"{url}: this download was ended, because another file has failed.")
+
+    def patiently(self, url: str, attempt: Callable[[], T], progress: Callable[[], int] = lambda: 0) -> T:
         """Call `attempt` until its connection does not fail, with pauses in between that grow.
 
-        progress: a number that grows with what was reached; when it does, patience begins anew. stop: ends a pause.
+        progress: a number that grows with what was reached; when it does, patience begins anew.
 
         Raises:
           RunFailedError: the server has failed for too long, or wants to be left alone for longer.
@@ -104,8 +104,8 @@ class MirrorClient:
                     ) from error
                 if wait > _UNTOLD:
                     _log.warning("%s: this file does not come (%s); it is asked for again in %.0f s.", url, error, wait)
-                if (stop or threading.Event()).wait(wait):
-                    raise RunFailedError(f"{url}: this download was ended while it waited ({error}).") from error
+                self.stopped.wait(wait)
+                self.check_stopped(url)
 
     @contextlib.contextmanager
     def answer(self, url: str, headers: Mapping[str, str] | None = None) -> Iterator[urllib3.BaseHTTPResponse]:

@@ -13,7 +13,6 @@ import os
 import re
 import shutil
 import tempfile
-import threading
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any
@@ -33,10 +32,6 @@ _BLOCK = 1 << 20
 
 # Is told of a file's name, and how many bytes of it are there.
 Progress = Callable[[str, int], None]
-
-
-class StoppedError(Exception):
-    """The download of a file ends because that of another has failed; its part stays."""
 
 
 def is_remote(dump: Dump) -> bool:
@@ -72,7 +67,7 @@ def download(
       progress: is told of a file's name, and how many bytes of it are there; from any thread.
 
     Returns:
-      The paths of the files. `read_downloaded` of their directory gives the dump from now on.
+      The paths of the files.
 
     Raises:
       DumpChangedError: a file was replaced while it was read, or has the wrong checksum.
@@ -87,7 +82,7 @@ def download(
             _check_in_place(file, progress)
         _write_record(directory, COMPLETE, dump)  # which dump it is, and where its files lie
         return paths_of(directory, dump)
-    if dump not in (_read_record(directory, _UNDER_WAY), read_downloaded(directory)):
+    if dump not in (_read_record(directory, _UNDER_WAY), _read_record(directory)):
         delete_downloaded(directory)  # of another publication of it
     _write_record(directory, _UNDER_WAY, dump)
     files.delete([files.join(directory, COMPLETE)])
@@ -98,55 +93,32 @@ def download(
     return paths_of(directory, dump)
 
 
-@dataclasses.dataclass(frozen=True)
-class _Fetching:
-    """What the downloads of a dump's files share: who makes requests, who is told of progress, and what ends all."""
-
-    client: MirrorClient
-    progress: Progress
-    stop: threading.Event = dataclasses.field(default_factory=threading.Event)
-
-    def tell(self, name: str, done: int) -> None:
-        """Tell of progress; raises StoppedError where the downloads are to end."""
-        if self.stop.is_set():
-            raise StoppedError
-        self.progress(name, done)
-
-
 def _fetch_all(dump: Dump, directory: str, client: MirrorClient, connections: int, progress: Progress) -> None:
     """Download files side by side; the first that fails ends all, and what came of the others stays."""
-    fetching = _Fetching(client, progress)
+    client.stopped.clear()
     with concurrent.futures.ThreadPoolExecutor(connections) as threads:
-        tasks = [threads.submit(_fetch, file, files.join(directory, file.name), fetching) for file in dump.files]
+        paths = [files.join(directory, file.name) for file in dump.files]
+        tasks = [threads.submit(_fetch, *of, client, progress) for of in zip(dump.files, paths, strict=True)]
         try:
             for task in concurrent.futures.as_completed(tasks):
                 task.result()
         except BaseException:
-            fetching.stop.set()
+            client.stopped.set()
             threads.shutdown(wait=False, cancel_futures=True)
             raise
 
 
 def is_downloaded(dump: Dump, downloads: str) -> bool:
-    """Say whether the download of a dump is complete, and its files are still there; raises as `read_downloaded`."""
+    """Say whether the download of a dump is complete, and its files are still there."""
     directory = directory_of(downloads, dump)
-    return read_downloaded(directory) == dump and all(map(files.exists, paths_of(directory, dump)))
-
-
-def read_downloaded(directory: str) -> Dump | None:
-    """Return the dump whose download into a directory is complete; None where there is none.
-
-    Raises:
-      UnusableInputError, RunFailedError: the directory cannot be read.
-    """
-    return _read_record(directory, COMPLETE)
+    return _read_record(directory) == dump and all(map(files.exists, paths_of(directory, dump)))
 
 
 def _write_record(directory: str, name: str, dump: Dump) -> None:
     files.write_bytes(files.join(directory, name), completions.sealed_json(_KIND, _KEY, dataclasses.asdict(dump)))
 
 
-def _read_record(directory: str, name: str) -> Dump | None:
+def _read_record(directory: str, name: str = COMPLETE) -> Dump | None:
     """Return the dump that a record names; None where there is none, or a damaged one."""
     content = files.read_if_there(files.join(directory, name))
     record: Mapping[str, Any] | None = completions.unsealed_json(_KIND, _KEY, content or b"")
@@ -160,7 +132,7 @@ def downloaded_dumps(downloads: str) -> list[tuple[str, Dump]]:
       UnusableInputError, RunFailedError: the directory cannot be read.
     """
     folders = [files.join(downloads, name) for name in files.list_folders(downloads)]
-    found = [(folder, dump) for folder in folders if (dump := read_downloaded(folder)) is not None]
+    found = [(folder, dump) for folder in folders if (dump := _read_record(folder)) is not None]
     return sorted(found, key=lambda pair: (pair[1].date, pair[1].wiki), reverse=True)
 
 
@@ -236,10 +208,10 @@ def _check_in_place(file: DumpFile, progress: Progress) -> None:
         )
 
 
-def _fetch(file: DumpFile, path: str, fetching: _Fetching) -> None:
+def _fetch(file: DumpFile, path: str, client: MirrorClient, progress: Progress) -> None:
     """Download a file, unless it is there, and check it; it gets its name when it is whole and right.
 
-    Raises as `download`, and StoppedError where the downloads are to end.
+    Raises as `download`.
     """
     if files.exists(path):
         return
@@ -248,7 +220,7 @@ def _fetch(file: DumpFile, path: str, fetching: _Fetching) -> None:
         if not files.is_local(path):  # an object cannot grow: its file comes to this machine first
             local = os.path.join(stack.enter_context(tempfile.TemporaryDirectory()), file.name)
         try:
-            wrong = _receive(file, local, fetching) and _receive(file, local, fetching)
+            wrong = _receive(file, local, client, progress) and _receive(file, local, client, progress)
         except MissingFileError as error:
             raise RunFailedError(
                 f"{file.url}: this file is not on the mirror any more; run the same command again later."
@@ -264,7 +236,7 @@ def _fetch(file: DumpFile, path: str, fetching: _Fetching) -> None:
                     output.write(block)
 
 
-def _receive(file: DumpFile, path: str, fetching: _Fetching) -> str:
+def _receive(file: DumpFile, path: str, client: MirrorClient, progress: Progress) -> str:
     """Download a file to a local disk, from where it stopped.
 
     Returns:
@@ -276,7 +248,7 @@ def _receive(file: DumpFile, path: str, fetching: _Fetching) -> str:
     try:
         # Nothing is buffered in this process: a kill loses nothing that came.
         with open(path + _PART, "ab", buffering=0) as part:
-            fetching.client.patiently(file.url, lambda: _request_rest(file, part, fetching), part.tell, fetching.stop)
+            client.patiently(file.url, lambda: _request_rest(file, part, client, progress), part.tell)
             wrong = _wrong_checksum(file, part.name)
             os.fsync(part.fileno())
             os.unlink(part.name) if wrong else os.replace(part.name, path)
@@ -288,7 +260,7 @@ def _receive(file: DumpFile, path: str, fetching: _Fetching) -> str:
         ) from error
 
 
-def _request_rest(file: DumpFile, part: io.FileIO, fetching: _Fetching) -> None:
+def _request_rest(file: DumpFile, part: io.FileIO, client: MirrorClient, progress: Progress) -> None:
     """Make one request for what is missing of a file, and append what comes. The checksums tell whether it fits.
 
     Raises:
@@ -298,7 +270,7 @@ def _request_rest(file: DumpFile, part: io.FileIO, fetching: _Fetching) -> None:
     done = part.tell()
     if done and done == file.size:
         return
-    with fetching.client.answer(file.url, {"Range": f"bytes={done}-"} if done else {}) as answer:
+    with client.answer(file.url, {"Range": f"bytes={done}-"} if done else {}) as answer:
         if answer.status == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:  # all is there
             return
         is_rest = answer.headers.get("Content-Range", "").startswith(f"bytes {done}-")
@@ -316,4 +288,5 @@ def _request_rest(file: DumpFile, part: io.FileIO, fetching: _Fetching) -> None:
         while rest := memoryview(answer.read1(_BLOCK)):
             while rest:
                 rest = rest[part.write(rest) :]
-            fetching.tell(file.name, part.tell())
+            progress(file.name, part.tell())
+            client.check_stopped(file.url)
