@@ -35,12 +35,6 @@ def held_by(root: str) -> locks.Holder:
     return holder
 
 
-def write_lock(root: str, **changed: object) -> None:
-    """Writes a lock as another process would."""
-    holder = dataclasses.replace(locks.new_holder("someone", 100), **changed)  # type: ignore[arg-type]
-    conditional.write(PATH_OF(root), holder.encode(), expected=None)
-
-
 def dead_process() -> str:
     """A process of this machine that has ended: its number has gone to another one."""
     return locks.new_holder("", 1).process.rpartition(" ")[0] + " 1"
@@ -133,35 +127,29 @@ def test_without_a_name_an_owner_takes_over_nothing(root: str) -> None:
             pass
 
 
-def test_a_lock_of_another_machine_counts_until_it_expires(root: str) -> None:
-    write_lock(root, process=ELSEWHERE)
-    with pytest.raises(locks.LockedError, match="someone"), locks.hold(root, NAME):
-        pass
-    with locks.hold(root, NAME, owner="someone"):  # a step of the same run
-        pass
-    write_lock(root, process=ELSEWHERE, expires=time.time() - 1)
-    assert locks.holder_of(root, NAME) is None
-    with locks.hold(root, NAME):
-        pass
-
-
-def test_another_process_with_the_number_of_a_dead_one_is_not_the_holder(root: str) -> None:
-    write_lock(root, process=dead_process())
-    with locks.hold(root, NAME):
-        pass
-
-
 WHOLE = json.loads(locks.new_holder("me", 100).encode())
 
 
 @pytest.mark.parametrize(
-    "content",
-    [b"", b"{}", b"[1]", b"\xff", b'{"owner": "me"}', json.dumps(WHOLE | {"expires": "never"}).encode()],
-    ids=["empty", "no-fields", "list", "no-json", "one-field", "text-as-time"],
+    ("content", "is_free"),
+    [
+        ({"process": ELSEWHERE}, False),
+        ({"process": ""}, False),
+        ({"process": ELSEWHERE, "expires": time.time() - 1}, True),
+        ({"process": dead_process()}, True),
+        *[(damaged, True) for damaged in (b"", b"{}", b"[1]", b"\xff", b'{"owner": "me"}', {"expires": "never"})],
+    ],
 )
-def test_a_damaged_lock_is_nobodys(root: str, content: bytes) -> None:
-    conditional.write(PATH_OF(root), content, expected=None)
-    with locks.hold(root, NAME) as lock:
+def test_a_lock_of_another_counts_while_it_may_live(
+    root: str, content: dict[str, object] | bytes, is_free: bool
+) -> None:
+    written = content if isinstance(content, bytes) else json.dumps(WHOLE | content).encode()
+    conditional.write(PATH_OF(root), written, expected=None)
+    assert (locks.holder_of(root, NAME) is None) == is_free
+    if not is_free:
+        with pytest.raises(locks.LockedError, match="is held by me since"), locks.hold(root, NAME):
+            pass
+    with locks.hold(root, NAME, owner="" if is_free else "me") as lock:  # or a step of the same run
         lock.check()
 
 
@@ -279,7 +267,7 @@ def test_two_that_come_at_any_moment_never_both_have_it(root: str, dead: bool) -
             refused.append(number)
 
     if dead:
-        write_lock(root, process=dead_process())
+        conditional.write(PATH_OF(root), json.dumps(WHOLE | {"process": dead_process()}).encode(), expected=None)
     with release_roots.before_operations(come), locks.hold(root, NAME) as lock:
         inside[0] = True
         lock.check()
