@@ -125,8 +125,9 @@ test-exhaustive: $(VENV)/dev $(TRAINING)/ready docs ## all cases of what other t
 # Airflow has an environment of its own too: its constraints name a version for everything it imports.
 AIRFLOW := .venv-airflow
 
-$(AIRFLOW)/ready: $(wildcard deploy/airflow/*.txt deploy/airflow/install*.sh deploy/airflow/pyproject.toml)
-	PYTHON=$(PYTHON) deploy/airflow/install.sh $(AIRFLOW)
+$(AIRFLOW)/ready: $(wildcard deploy/airflow/*.txt)
+	$(PYTHON) -m venv $(AIRFLOW)
+	$(AIRFLOW)/bin/pip install -q -r deploy/airflow/requirements.txt -c deploy/airflow/constraints.txt
 	touch $@
 
 test-airflow: $(VENV)/dev $(TRAINING)/ready $(AIRFLOW)/ready ## a real Airflow from a new dump to a checkpoint
