@@ -144,7 +144,7 @@ $(MASKMILL_TOOLS)/fake-gcs-server:
 	GOBIN=$(MASKMILL_TOOLS) go install github.com/fsouza/fake-gcs-server@v1.56.1
 
 test-gcs: $(VENV)/dev $(MASKMILL_TOOLS)/fake-gcs-server ## gs:// on a server that nobody here wrote (needs Go, which builds it in minutes)
-	MASKMILL_TOOLS=$(MASKMILL_TOOLS) $(BIN)/python -m pytest -q -m elsewhere tests/deploy/test_fake_gcs_server.py
+	MASKMILL_TOOLS=$(MASKMILL_TOOLS) $(BIN)/python -m pytest -q -m elsewhere tests/deploy/test_stores.py
 
 lint: $(VENV)/dev ## ruff, mypy, the order of imports, licences, and the linters of what deploy/ and .github/ hold
 	$(BIN)/ruff check .

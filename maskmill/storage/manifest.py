@@ -180,7 +180,7 @@ def _find_claim(
     """
     made = find_manifest(output)
     if content is not None:
-        claim = completions.unsealed_json("", _CLAIM, content) or _read_older_claim(content)
+        claim = completions.unsealed_json("", _CLAIM, content)
         # A claim of another stage than the manifest's was copied here.
         if claim is not None and (made is None or made["stage"] == claim["stage"]):
             return claim, None
@@ -216,17 +216,6 @@ def _is_free(output: str, claim: str) -> bool:
     except OSError:
         return False
     return True
-
-
-def _read_older_claim(content: bytes) -> dict[str, Any] | None:
-    """A claim as older versions wrote it, without a checksum; None if a byte of it is not as they wrote it."""
-    try:
-        claim = json.loads(content)
-        is_one = set(claim) == {"stage", "parameters"} and isinstance(claim["parameters"], dict)
-        is_one = is_one and content == completions.canonical_json(claim, indent=1).encode()
-    except (ValueError, TypeError, RecursionError):
-        return None
-    return claim | {"defaults": {}} if is_one else None
 
 
 def _compare_claims(output: str, claimed: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:

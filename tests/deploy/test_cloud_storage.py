@@ -3,7 +3,6 @@
 import collections
 import contextlib
 import dataclasses
-import gc
 import hashlib
 import http.server
 import json
@@ -53,19 +52,6 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, 
 @pytest.fixture(autouse=True)
 def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stores, "UPLOAD_BYTES", PART)
-
-
-def test_an_object_appears_when_it_is_complete(environment: Mapping[str, str]) -> None:
-    for name, data in {"small": b"one", "empty": b"", "large": os.urandom(LARGE)}.items():
-        path = f"gs://{BUCKET}/complete/{name}"
-        with files.new_file(path) as file:
-            for start in range(0, len(data), 3 << 20):
-                file.write(memoryview(data)[start : start + (3 << 20)])
-            assert not files.exists(path)
-        assert file.stored == files.stored_checksum(path) != ""
-        assert (file.size, file.sha256) == (len(data), hashlib.sha256(data).hexdigest())
-        assert files.read_bytes(path) == data
-        assert files.size(path) == len(data)
 
 
 def test_an_object_is_known_by_its_store_s_checksum_until_the_run_has_read_it(environment: Mapping[str, str]) -> None:
@@ -144,32 +130,6 @@ def test_inputs_are_read_for_the_key_of_finished_work_only(environment: Mapping[
     assert not outcomes.is_finished(place, "stages", key, [place])
 
 
-def fail(path: str, data: bytes, error: Exception) -> None:
-    """Writes a part of an object and then fails."""
-    with files.new_file(path) as file:
-        file.write(data)
-        raise error
-
-
-@pytest.mark.builds
-@pytest.mark.parametrize("size", [0, 100, LARGE])
-def test_a_failed_write_leaves_nothing(environment: Mapping[str, str], size: int) -> None:
-    path = f"gs://{BUCKET}/failed/{size}"
-    with pytest.raises(ValueError, match="404 is no status here"):
-        fail(path, bytes(size), ValueError("404 is no status here"))
-    gc.collect()  # a collected writer must not finish its upload
-    assert not files.exists(path)
-
-
-def test_a_failed_write_keeps_the_object_of_before(environment: Mapping[str, str]) -> None:
-    path = f"gs://{BUCKET}/kept"
-    files.write_bytes(path, b"old")
-    with pytest.raises(ZeroDivisionError):
-        fail(path, b"half", ZeroDivisionError())
-    gc.collect()
-    assert files.read_bytes(path) == b"old"
-
-
 @pytest.mark.builds
 def test_a_killed_writer_leaves_nothing(environment: Mapping[str, str]) -> None:
     code = (
@@ -193,21 +153,6 @@ def test_reading_by_ranges_and_seeking(environment: Mapping[str, str]) -> None:
         assert file.read() == data[-10:]
         file.seek(7)
         assert (file.read(3), file.tell()) == (data[7:10], 10)
-
-
-def test_patterns_directories_and_deleting(environment: Mapping[str, str]) -> None:
-    root = f"gs://{BUCKET}/tree"
-    for name in ("b1", "b0", "a0", "below/b2"):
-        files.write_bytes(f"{root}/{name}", name.encode())
-    matched = files.match(f"{root}/b*,{root}/a0,{root}/b0")
-    assert [(files.base_name(file.path), file.size) for file in matched] == [("b0", 2), ("b1", 2), ("a0", 2)]
-    assert files.list_directory(root) == [f"{root}/a0", f"{root}/b0", f"{root}/b1"]
-    assert files.list_directory(root, "b*") == [f"{root}/b0", f"{root}/b1"]
-    files.delete([f"{root}/a0", f"{root}/never-there"])
-    assert not files.exists(f"{root}/a0")
-    files.delete([f"{root}/b0", f"{root}/b1"])
-    assert files.list_directory(root) == []
-    assert files.exists(f"{root}/below/b2")
 
 
 def test_a_directory_is_remembered_with_what_this_process_changes(
@@ -261,19 +206,6 @@ def test_a_directory_that_cannot_be_listed_is_not_taken_for_empty(environment: M
         pytest.raises(UnusableInputError, match="access is refused"),
     ):
         files.list_below(f"gs://{BUCKET}/refused")
-
-
-def test_a_missing_object_or_bucket_is_reported_in_one_sentence(environment: Mapping[str, str]) -> None:
-    with pytest.raises(UnusableInputError, match="does not exist"):
-        files.match(f"gs://{BUCKET}/none")
-    with pytest.raises(UnusableInputError, match="matches no file"):
-        files.match(f"gs://{BUCKET}/none-*")
-    with pytest.raises(UnusableInputError, match=r"/none: there is no such object\.$"):
-        files.open_input(f"gs://{BUCKET}/none")
-    for attempt in (lambda p: files.match(f"{p}*"), lambda p: files.write_bytes(p, b"1")):
-        sentence = r"^gs://no-such-bucket: there is no such bucket; correct its name, or create it\.$"
-        with pytest.raises(UnusableInputError, match=sentence):
-            attempt("gs://no-such-bucket/x")
 
 
 def test_an_object_that_is_deleted_while_it_is_read_is_reported_in_one_sentence(environment: Mapping[str, str]) -> None:

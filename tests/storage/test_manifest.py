@@ -1,6 +1,5 @@
 """Output directories: claims, manifests, sweeps."""
 
-import json
 import os
 import platform
 from collections.abc import Mapping
@@ -213,19 +212,6 @@ def test_an_option_that_is_gone_and_was_in_use_refuses(tmp_path: Path) -> None:
     claim_output(str(tmp_path), "extract", CLAIM | {"older": "drop"}, DEFAULTS | {"older": "keep"})
     with pytest.raises(UnusableInputError, match=r"other parameters \(older='drop', now 'keep'\)"):
         claim_output(str(tmp_path), "extract", CLAIM, DEFAULTS)
-
-
-def test_the_claim_of_an_older_version_is_read_and_sealed(tmp_path: Path) -> None:
-    output = str(tmp_path)
-    older = completions.canonical_json({"stage": "extract", "parameters": CLAIM}, indent=1)
-    files.write_bytes(str(claim_path(output)), older.encode())
-    (tmp_path / "part-00000-of-00001").touch()
-    with pytest.raises(UnusableInputError, match=r"\(seed=1, now 2\)"):
-        claim_output(output, "extract", {"seed": 2}, DEFAULTS)
-    assert claim_path(output).read_text() == older
-    claim_output(output, "extract", CLAIM | {"newer": False}, DEFAULTS | {"newer": False})
-    assert json.loads(claim_path(output).read_bytes())["record"]["parameters"] == CLAIM | {"newer": False}
-    assert completions.keys(output, completions.REMADE) == []
 
 
 def test_what_an_option_names_counts_by_its_content(tmp_path: Path) -> None:
