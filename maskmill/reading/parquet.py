@@ -11,7 +11,7 @@ from maskmill.reading.block_reader import Block, BlockReader, DamagedBlockError,
 from maskmill.reading.byte_ranges import ByteRanges
 from maskmill.reading.column_tables import is_float, limits, wrong_count, wrong_value
 from maskmill.reading.data_set import DataSet, ReadColumn
-from maskmill.reading.parquet_files import ForeignFile, Part, SealedFile, open_file
+from maskmill.reading.parquet_files import ParquetFile, Part, open_file
 
 
 class ParquetReader(BlockReader):
@@ -31,7 +31,7 @@ class ParquetReader(BlockReader):
         self._data_files = data_set.files
         self._columns = data_set.columns
         self._ranges = ranges
-        self._files: dict[int, SealedFile | ForeignFile] = {}
+        self._files: dict[int, ParquetFile] = {}
         # The largest file of each width: a smaller one may end within its first group.
         by_size = sorted(range(len(data_set.files)), key=lambda number: data_set.files[number].samples)
         largest_of_width = {data_set.files[number].width: number for number in by_size}
@@ -65,7 +65,7 @@ class ParquetReader(BlockReader):
 
     @staticmethod
     def why_unchecked(path: str, ranges: ByteRanges) -> str | None:
-        if isinstance(open_file(path, ranges, []), ForeignFile):
+        if open_file(path, ranges, []).is_copy:
             return "another program wrote this Parquet file again; its pages need no checksums"
         return None
 
@@ -78,14 +78,14 @@ class ParquetReader(BlockReader):
                 raise
             return self._file(number).block_rows
 
-    def _file(self, number: int) -> SealedFile | ForeignFile:
+    def _file(self, number: int) -> ParquetFile:
         """An open file. Threads that ask at the same time may open it twice."""
         file = self._files.get(number)
         if file is None:
             file = self._files[number] = self._open(number)
         return file
 
-    def _open(self, number: int) -> SealedFile | ForeignFile:
+    def _open(self, number: int) -> ParquetFile:
         file = self._data_files[number]
         found = open_file(file.path, self._ranges, [column.name for column in self._columns], file.size)
         if found.rows != file.samples:
@@ -103,8 +103,7 @@ class ParquetReader(BlockReader):
 
 def _check_kind(path: str, column: ReadColumn, kind: pyarrow.DataType) -> None:
     """Raises OtherColumnsError if a column does not have lists of numbers of its kind."""
-    is_list = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
-    if not is_list or not (types.is_floating(kind.value_type) or types.is_integer(kind.value_type)):
+    if not types.is_list(kind) or not (types.is_floating(kind.value_type) or types.is_integer(kind.value_type)):
         raise OtherColumnsError(f"{path}: the column {column.name} has {kind}, but it must have lists of numbers.")
     if types.is_floating(kind.value_type) != is_float(column):
         has, must = ("integers", "floats") if is_float(column) else ("floats", "integers")
@@ -125,8 +124,7 @@ def _put(
     if array.null_count or flat.null_count:
         raise DamagedBlockError(f"{path}: values of the column {column.name} are missing (null); make it again.")
     values: npt.NDArray[Any] = np.from_dlpack(flat)  # to_numpy imports pandas where it is installed
-    is_fixed = types.is_fixed_size_list(array.type)
-    lengths = np.full(len(array), array.type.list_size) if is_fixed else np.diff(np.from_dlpack(array.offsets))
+    lengths = np.diff(np.from_dlpack(array.offsets))
     is_wrong = lengths > column.width if column.varies else lengths != column.width
     if is_wrong.any():
         place = int(np.argmax(is_wrong))

@@ -1,14 +1,16 @@
-"""Gives rows of Parquet files as Arrow's tables: of maskmill's own files, and of those that another program wrote.
+"""Gives rows of Parquet files as Arrow's tables.
 
-A damaged file may make pyarrow abort its process. Of our own files it gets no byte that does not fit the file's seal
-(records/parquet.py); other files are read in a process of their own, at several times the CPU time.
+A damaged file may make pyarrow abort its process, so here it gets no byte that does not fit a seal
+(records/parquet.py). Of a file without a seal, which another program wrote, or maskmill before version 3 of its format,
+a process of its own makes a sealed copy (parquet_process.py), which is read instead.
 """
 
 import functools
 import io
-import threading
+import os
+import tempfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,7 @@ import numpy.typing as npt
 import pyarrow
 import pyarrow.parquet
 
-from maskmill.errors import UnusableInputError
+from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.reading import parquet_process
 from maskmill.reading.block_reader import DamagedBlockError, WrongChecksumError
 from maskmill.reading.byte_ranges import ByteRanges, open_bytes, open_range_file
@@ -24,25 +26,62 @@ from maskmill.records.parquet import SEAL_END, SEAL_ENTRY, SEAL_MARK
 
 _END_BYTES = 1 << 16  # read at first; most seals and metadata are smaller
 _SIZE_BYTES = 8  # of the size of the metadata, and the magic number
-_TASK = "maskmill.reading.parquet_reader:tables"
-
-Part = tuple[int, Callable[[], pyarrow.Table]]  # rows in one run: the number of the first, and what gives them
+_COPY = "maskmill.reading.parquet_copy:sealed_copy"
 
 
-class SealedFile:
-    """A file of maskmill's.
+class _NoSealError(Exception):
+    """The file has no seal."""
+
+
+# Rows in one run: the number of the first, and what gives them.
+Part = tuple[int, Callable[[], pyarrow.Table]]
+# Gives bytes [start, end) of a file.
+Read = Callable[[int, int], npt.NDArray[np.uint8]]
+
+
+class ParquetFile:
+    """A file with a seal.
 
     Attributes:
       rows: how many there are.
       block_rows: those of the first row group.
       schema: of the columns that are read and that there are.
+      is_copy: whether the rows are a copy of those of a file without a seal.
     """
 
-    def __init__(
-        self, path: str, ranges: ByteRanges, columns: Sequence[str], entries: npt.NDArray[np.int64], metadata: bytes
-    ) -> None:
-        """entries: int64[groups, 3], those of the seal. metadata: the end of the file."""
-        self._path, self._ranges = path, ranges
+    def __init__(self, path: str, size: int, read: Read, columns: Sequence[str], *, is_copy: bool = False) -> None:
+        """Reads the seal and the metadata.
+
+        Args:
+          path: what the file is called in messages.
+          size: of the file, in bytes.
+          read: reads it.
+          columns: the names of those that are read; those that the file lacks are left out.
+
+        Raises:
+          _NoSealError: it has none.
+          DamagedBlockError: the seal is damaged, or the metadata are.
+        """
+        self._path, self._read, self.is_copy = path, read, is_copy
+        end = b""
+
+        def last(count: int) -> bytes:
+            nonlocal end
+            if count > len(end):
+                end = read(max(0, size - max(count, _END_BYTES)), size).tobytes()
+            return end[-count:]
+
+        metadata_size = int.from_bytes(last(_SIZE_BYTES)[:4], "little") + _SIZE_BYTES
+        if metadata_size + SEAL_END.size > size:
+            raise _NoSealError
+        mark, groups, checksum, other = SEAL_END.unpack_from(last(metadata_size + SEAL_END.size))
+        if SEAL_MARK not in (mark, other):
+            raise _NoSealError
+        content = last(metadata_size + SEAL_END.size + groups * SEAL_ENTRY.size)
+        seal, metadata = content[: groups * SEAL_ENTRY.size], content[-metadata_size:]
+        if mark != other or zlib.crc32(seal + metadata) != checksum:
+            raise DamagedBlockError(f"{path}: the end of this Parquet file is damaged; make or fetch it again.")
+        entries = np.frombuffer(seal, np.int64).reshape(groups, 3)
         # int64[groups + 1]: the rows before each row group, where its bytes start, and what is behind the last.
         self._rows, self._ends = np.append(0, np.cumsum(entries[:, 0])), np.append(0, entries[:, 1])
         self._checksums = entries[:, 2]
@@ -58,7 +97,7 @@ class SealedFile:
         stop = int(np.searchsorted(self._rows, first + count, "left"))
         parts = list[Part]()
         for number in range(start, stop):
-            content = self._ranges.read(self._path, *self._ends[number : number + 2].tolist())
+            content = self._read(*self._ends[number : number + 2].tolist())
             parts.append((int(self._rows[number]), functools.cache(functools.partial(self._unpack, number, content))))
         return parts
 
@@ -73,90 +112,35 @@ class SealedFile:
         return parquet.read_row_group(number, columns=self.schema.names, use_threads=False)
 
 
-def _open_sealed(path: str, size: int, ranges: ByteRanges, columns: Sequence[str]) -> SealedFile | None:
-    """Opens a file of `size` bytes; None: it has no seal.
-
-    Raises:
-      DamagedBlockError: the seal is damaged, or the metadata are.
-    """
-    end = b""
-
-    def last(count: int) -> bytes:
-        nonlocal end
-        if count > len(end):
-            end = ranges.read(path, max(0, size - max(count, _END_BYTES)), size).tobytes()
-        return end[-count:]
-
-    metadata_size = int.from_bytes(last(_SIZE_BYTES)[:4], "little") + _SIZE_BYTES
-    if metadata_size + SEAL_END.size > size:
-        return None
-    mark, groups, checksum, other = SEAL_END.unpack_from(last(metadata_size + SEAL_END.size))
-    if SEAL_MARK not in (mark, other):
-        return None
-    content = last(metadata_size + SEAL_END.size + groups * SEAL_ENTRY.size)
-    entries, metadata = content[: groups * SEAL_ENTRY.size], content[-metadata_size:]
-    if mark != other or zlib.crc32(entries + metadata) != checksum:
-        raise DamagedBlockError(f"{path}: the end of this Parquet file is damaged; make or fetch it again.")
-    return SealedFile(path, ranges, columns, np.frombuffer(entries, np.int64).reshape(groups, 3), metadata)
-
-
-class ForeignFile:
-    """The rows of a file, read forward; whoever asks for others than the next ones lets the file be opened once more.
-
-    The attributes are those of SealedFile.
-    """
-
-    def __init__(self, path: str, ranges: ByteRanges, columns: Sequence[str]) -> None:
-        self._path, self._ranges, self._columns = path, ranges, list(columns)
-        self._lock = threading.Lock()
-        self._open(0, 0)
-        list(self._answers)
-
-    def _open(self, first: int, count: int) -> None:
-        file = open_range_file(self._path, self._ranges)
-        self._answers: Iterator[Any] = parquet_process.answers(
-            _TASK, self._path, self._columns, first, count, file=file
-        )
-        self._next, self._count = first, count
-        self.rows, self.block_rows, self.schema = next(self._answers)
-
-    def parts(self, first: int, count: int) -> list[Part]:
-        """Reads rows [first, first + count)."""
-        try:
-            with self._lock:
-                table = self._read(first, count)
-        except UnusableInputError as error:
-            raise DamagedBlockError(str(error)) from error
-        return [(first, lambda: table)]
-
-    def _read(self, first: int, count: int) -> pyarrow.Table:
-        if (first, count) != (self._next, self._count):
-            self._answers.close()  # type: ignore[attr-defined]
-            self._open(first, count)
-        stream = next(self._answers, b"")
-        table = pyarrow.ipc.open_stream(stream).read_all() if stream else self.schema.empty_table()
-        if table.num_rows != count:
-            raise UnusableInputError(f"{self._path}: this file has fewer rows than it says; make it again.")
-        self._next += count
-        self._count = min(count, self.rows - self._next)
-        if not self._count:
-            list(self._answers)  # which lets the process go back to those that wait for a task
-        return table
-
-
-def open_file(
-    path: str, ranges: ByteRanges, columns: Sequence[str], size: int | None = None
-) -> SealedFile | ForeignFile:
-    """Opens a file to read columns; those that it lacks are left out.
+def open_file(path: str, ranges: ByteRanges, columns: Sequence[str], size: int | None = None) -> ParquetFile:
+    """Opens a file, or a copy of it, to read columns; see ParquetFile.
 
     Raises:
       DamagedBlockError: it is damaged, or no Parquet.
-      RunFailedError: it cannot be read.
+      RunFailedError: it cannot be read, or there is no room for a copy.
     """
-    sealed = _open_sealed(path, size or ranges.size(path), ranges, columns)
-    if sealed is not None:
-        return sealed
     try:
-        return ForeignFile(path, ranges, columns)
+        return ParquetFile(path, size or ranges.size(path), functools.partial(ranges.read, path), columns)
+    except _NoSealError:
+        return _copy(path, ranges, columns)
+
+
+def _copy(path: str, ranges: ByteRanges, columns: Sequence[str]) -> ParquetFile:
+    """A copy of the columns of a file, in a temporary file without a name, which goes with what is given."""
+    copy: Any = tempfile.TemporaryFile()  # noqa: SIM115 - it is read as long as the ParquetFile lives
+    try:
+        for content in parquet_process.answers(_COPY, path, list(columns), file=open_range_file(path, ranges)):
+            copy.write(content)
+        copy.flush()
     except UnusableInputError as error:
         raise DamagedBlockError(str(error)) from error
+    except OSError as error:
+        raise RunFailedError(
+            f"{path}: this file has no checksums, and there is no room for a copy of its rows ({error.strerror}); make "
+            "room, or name another directory for temporary files in TMPDIR."
+        ) from error
+
+    def read(start: int, end: int) -> npt.NDArray[np.uint8]:
+        return np.frombuffer(bytearray(os.pread(copy.fileno(), end - start, start)), np.uint8)
+
+    return ParquetFile(path, copy.tell(), read, columns, is_copy=True)

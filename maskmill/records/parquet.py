@@ -5,12 +5,10 @@ row group and of the metadata. pyarrow may abort its process on damaged bytes, s
 bytes that fit the seal.
 """
 
-import contextlib
 import io
 import struct
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pyarrow
@@ -30,6 +28,7 @@ SEAL_MARK = b"maskmill"  # two of them, so that no flipped bit makes a file look
 # more room than groups of 10,000.
 _GROUP_ROWS = 4096
 _GROUP_BYTES = 8 << 20
+_IDS = pyarrow.list_(pyarrow.field("element", pyarrow.uint16(), nullable=False))
 _LEVEL = 1  # level 2 takes 1.6 times the time to save 8 % of the ids
 
 
@@ -54,16 +53,17 @@ def write_parquet(
     """
     schema = schema_of(columns)
     group_rows = _group_rows(columns, width)
-    with files.new_file(path, checksum=checksum) as file, sealed_writer(file, schema) as writer:
-        pending = schema.empty_table()
+    with files.new_file(path, checksum=checksum) as file:
+        writer, pending = SealedWriter(schema), schema.empty_table()
         for rows, count in blocks:
             block = [_lists(column_values(column, rows, count, special_ids, width)) for column in columns]
             pending = pyarrow.concat_tables([pending, pyarrow.table(block, schema)])
             while pending.num_rows >= group_rows:
-                writer.write(pending.slice(0, group_rows))
+                file.write(writer.group(pending.slice(0, group_rows)))
                 pending = pending.slice(group_rows)
         if pending.num_rows:
-            writer.write(pending)
+            file.write(writer.group(pending))
+        file.write(writer.end())
     return [written_file(file, checksum)]
 
 
@@ -93,13 +93,12 @@ def _lists(of_block: ColumnValues) -> pyarrow.ListArray:
     return pyarrow.ListArray.from_arrays(of_block.offsets.astype(np.int32), values, type=pyarrow.list_(field))
 
 
-class _SealedWriter:
-    """Writes row groups, and notes what the seal says of them."""
+class SealedWriter:
+    """Makes the bytes of a file with a seal, a row group at a time."""
 
-    def __init__(self, file: Any, schema: pyarrow.Schema) -> None:
-        self._file, self._sink = file, _Sink()
-        self._seal = b""
-        self._groups = 0
+    def __init__(self, schema: pyarrow.Schema) -> None:
+        """schema: of the columns."""
+        self._sink, self._seal = _Sink(), b""
         self._writer = pyarrow.parquet.ParquetWriter(
             self._sink,
             schema,
@@ -107,34 +106,25 @@ class _SealedWriter:
             compression_level=_LEVEL,
             write_statistics=False,
             # Ids take less room with a dictionary; for smaller numbers it takes more time than it saves room.
-            use_dictionary=[f"{f.name}.list.element" for f in schema if f.type.value_type.bit_width == 16],
+            use_dictionary=[f"{f.name}.list.element" for f in schema if f.type == _IDS],
             store_schema=False,
             write_page_checksum=True,  # for readers of other programs
         )
 
-    def write(self, group: pyarrow.Table) -> None:
-        """Writes the rows of a group."""
-        self._writer.write_table(group.combine_chunks(), row_group_size=group.num_rows)
+    def group(self, rows: pyarrow.Table) -> bytes:
+        """The bytes of the next row group, which has these rows."""
+        self._writer.write_table(rows.combine_chunks(), row_group_size=rows.num_rows)
         content = self._sink.take()
-        self._file.write(content)
-        self._seal += SEAL_ENTRY.pack(group.num_rows, self._sink.tell(), zlib.crc32(content))
-        self._groups += 1
+        self._seal += SEAL_ENTRY.pack(rows.num_rows, self._sink.tell(), zlib.crc32(content))
+        return content
 
-    def close(self) -> None:
-        """Writes the seal and the metadata."""
-        self._file.write(self._sink.take())  # what starts a file without row groups
+    def end(self) -> bytes:
+        """The bytes after the last row group: the seal and the metadata."""
+        start = self._sink.take()  # of a file without row groups
         self._writer.close()
         metadata = self._sink.take()
-        checksum = zlib.crc32(self._seal + metadata)
-        self._file.write(self._seal + SEAL_END.pack(SEAL_MARK, self._groups, checksum, SEAL_MARK) + metadata)
-
-
-@contextlib.contextmanager
-def sealed_writer(file: Any, schema: pyarrow.Schema) -> Iterator[_SealedWriter]:
-    """Gives what writes row groups of a schema to a file; when this is left without an error, the file is whole."""
-    writer = _SealedWriter(file, schema)
-    yield writer
-    writer.close()
+        groups, checksum = len(self._seal) // SEAL_ENTRY.size, zlib.crc32(self._seal + metadata)
+        return start + self._seal + SEAL_END.pack(SEAL_MARK, groups, checksum, SEAL_MARK) + metadata
 
 
 class _Sink(io.BytesIO):

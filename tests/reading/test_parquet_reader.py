@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow
 import pyarrow.parquet
 import pytest
+from data_sets.full_disk import full_disk
 from data_sets.read_blocks import assert_any_part, assert_row, data_set_of, empty_rows, read_all, read_columns
 from data_sets.row_blocks import SPECIAL_IDS, arrays_of, blocks_of, columns_for
 from hypothesis import given
@@ -20,6 +21,7 @@ from made_up.rows import made_up_rows
 from properties import SEEDED, tries
 
 import maskmill
+from maskmill.errors import RunFailedError
 from maskmill.reading import parquet_files
 from maskmill.reading.block_reader import Block, DamagedBlockError
 from maskmill.reading.byte_ranges import LocalRanges
@@ -27,7 +29,7 @@ from maskmill.reading.data_set import DataSet, ReadColumn
 from maskmill.reading.parquet import ParquetReader
 from maskmill.records import parquet
 from maskmill.records.columns import Column
-from maskmill.records.parquet import schema_of, sealed_writer, write_parquet
+from maskmill.records.parquet import SealedWriter, schema_of, write_parquet
 
 VERSION_2 = Path(__file__).parents[1] / "data" / "parquet-2"
 
@@ -60,9 +62,9 @@ def test_any_rows_of_any_block_are_those_that_were_written(seed: int, tmp_path_f
 def one_column(path: Path, rows: list[Any], largest: int | None = 99) -> dict[str, int]:
     """A file with the column `ids`, of as many values a row as there are, in row groups of 4; its number of rows."""
     schema = schema_of([Column(name="ids", feature="ids", length=None, largest=largest)])
-    with path.open("wb") as file, sealed_writer(file, schema) as writer:
-        for first in range(0, len(rows), 4):
-            writer.write(pyarrow.table({"ids": rows[first : first + 4]}, schema))
+    writer = SealedWriter(schema)
+    groups = [pyarrow.table({"ids": rows[first : first + 4]}, schema) for first in range(0, len(rows), 4)]
+    path.write_bytes(b"".join(map(writer.group, groups)) + writer.end())
     return {str(path): len(rows)}
 
 
@@ -164,9 +166,22 @@ def test_a_file_with_other_rows_than_the_manifest_says_is_named(tmp_path: Path) 
         read_ids(file)
 
 
-def test_a_file_of_another_writer_is_read(tmp_path: Path) -> None:
-    pyarrow.parquet.write_table(pyarrow.table({"ids": [[1], [2, 3]]}), tmp_path / "a", compression="zstd")
-    assert [row[:2] for row in read_ids({str(tmp_path / "a"): 2})] == [[1, 0], [2, 3]]
+@pytest.mark.parametrize("kind", [pyarrow.list_, pyarrow.large_list, lambda values: pyarrow.list_(values, 2)])
+@pytest.mark.parametrize("values", [pyarrow.int64(), pyarrow.uint8()])
+def test_a_file_of_another_writer_is_read(kind: Any, values: pyarrow.DataType, tmp_path: Path) -> None:
+    rows = [[n % 99, n % 98] for n in range(1030)]  # of two blocks
+    table = pyarrow.table({"others": rows, "ids": pyarrow.array(rows, kind(values))})
+    pyarrow.parquet.write_table(table, tmp_path / "a", compression="zstd", row_group_size=700)
+    assert [row[:2] for row in read_ids({str(tmp_path / "a"): 1030})] == rows
+
+
+def test_a_copy_without_room_is_one_sentence(tmp_path: Path) -> None:
+    pyarrow.parquet.write_table(pyarrow.table({"ids": [[1], [2, 3]]}), tmp_path / "a")
+    with (
+        full_disk(100),
+        pytest.raises(RunFailedError, match=r"a: this file has no checksums, and there is no room for"),
+    ):
+        read_ids({str(tmp_path / "a"): 2})
 
 
 @pytest.mark.parametrize(

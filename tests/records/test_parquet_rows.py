@@ -1,17 +1,14 @@
 """Parquet files of rows, read by pyarrow. tests/records/test_readers.py reads them with other libraries."""
 
-import gc
 import hashlib
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet
 import pytest
-from data_sets.full_disk import full_disk
 from data_sets.row_blocks import SPECIAL_IDS, arrays_of, assert_same, blocks_of, columns_for
 from made_up.rows import MadeUpRows, made_up_rows
 
-from maskmill.errors import RunFailedError
 from maskmill.records import parquet
 from maskmill.records.columns import Column
 from maskmill.records.parquet import write_parquet
@@ -82,29 +79,3 @@ def test_a_file_is_described_as_it_is(tmp_path: Path) -> None:
     written = write(made, columns_for(made, padded=True), path)
     content = path.read_bytes()
     assert written == [WrittenFile(path=str(path), size=len(content), sha256=hashlib.sha256(content).hexdigest())]
-
-
-@pytest.mark.builds
-@pytest.mark.parametrize("limit", [10, 4000])
-def test_a_full_disk_is_one_sentence_and_leaves_nothing(
-    limit: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    made = made_up_rows(3, count=500)
-    with full_disk(limit), pytest.raises(RunFailedError, match="cannot be written"):
-        write(made, columns_for(made, padded=True), tmp_path / "rows")
-    gc.collect()
-    assert list(tmp_path.iterdir()) == []
-    assert capfd.readouterr().err == ""
-
-
-def test_rows_that_fail_leave_no_file(tmp_path: Path) -> None:
-    made = made_up_rows(3, count=20)
-    columns, width = columns_for(made, padded=True), made.masking.max_seq_length
-
-    def failing() -> Any:
-        yield from blocks_of(made.rows, 10)
-        raise KeyError("the text is damaged")
-
-    with pytest.raises(KeyError, match="the text is damaged"):
-        write_parquet(str(tmp_path / "rows"), failing(), columns, SPECIAL_IDS, width, checksum=True)
-    assert list(tmp_path.iterdir()) == []

@@ -4,7 +4,6 @@ A row is a dict of one-dimensional arrays by column.
 """
 
 import gzip
-import io
 import json
 import struct
 from collections.abc import Mapping, Sequence
@@ -18,7 +17,7 @@ import pyarrow.parquet as pq
 from data_sets.mds_reader import read_shard
 
 from maskmill.records.example_proto import Feature, encode_example, parse_example
-from maskmill.records.parquet import sealed_writer
+from maskmill.records.parquet import SealedWriter
 from maskmill.records.tfrecord import frame
 
 Row = dict[str, npt.NDArray[Any]]
@@ -101,11 +100,9 @@ def _encoded(row: Row) -> bytes:
 def _parquet(rows: Sequence[Row], types: Mapping[str, np.dtype[Any]]) -> bytes:
     """A Parquet file of one row group, sealed as maskmill's are."""
     columns = {name: pa.array([row[name].astype(kind) for row in rows]) for name, kind in types.items()}
-    content = io.BytesIO()
     table = pa.table(columns)
-    with sealed_writer(content, table.schema) as writer:
-        writer.write(table)
-    return content.getvalue()
+    writer = SealedWriter(table.schema)
+    return writer.group(table) + writer.end()
 
 
 def _mds(rows: Sequence[Row], config: dict[str, Any]) -> bytes:

@@ -11,7 +11,7 @@ import pyarrow
 from pyarrow import types
 
 from maskmill.errors import UnusableInputError
-from maskmill.reading.parquet_reader import batches, damaged, explained, open_parquet
+from maskmill.reading.parquet_copy import batches, damaged, explained, open_parquet
 from transforms.inputs.html_texts import refuse_html
 from transforms.inputs.items import NOT_UTF8, Document, RejectedPage, document_of_record, rejected, too_large
 from transforms.inputs.options import ReadOptions

@@ -1,4 +1,4 @@
-"""What the process that reads other programs' Parquet (parquet_process.py) does with pyarrow.
+"""What the process that reads Parquet without seals (parquet_process.py) does with pyarrow.
 
 Only that process imports this module.
 """
@@ -11,6 +11,7 @@ import pyarrow
 import pyarrow.parquet
 
 from maskmill.errors import UnusableInputError
+from maskmill.records.parquet import SealedWriter
 
 _ROWS_AT_ONCE = 64
 _BUFFER_BYTES = 1 << 20  # of each column, where row groups may be large
@@ -18,12 +19,13 @@ _BLOCK_ROWS = 1024
 _MAKER = "maskmill "  # how `created_by` begins in files of maskmill's up to version 2 of its format
 
 
-def tables(file: BinaryIO, path: str, columns: Sequence[str], first: int, count: int) -> Iterator[Any]:
-    """Yields the number of rows, the rows of a block, and the schema; then rows as streams of Arrow, `count` at a time.
+def sealed_copy(file: BinaryIO, path: str, columns: Sequence[str]) -> Iterator[bytes]:
+    """Yields the bytes of a file with a seal that has the same rows, in blocks.
+
+    A file of maskmill's keeps its row groups, by whose rows loaders shuffle.
 
     Args:
-      columns: the names of those that are read; those that the file lacks are left out.
-      first, count: which rows are read; with a count of 0 none.
+      columns: the names of those that are copied; those that the file lacks are left out.
 
     Raises:
       UnusableInputError: the file is damaged.
@@ -35,35 +37,21 @@ def tables(file: BinaryIO, path: str, columns: Sequence[str], first: int, count:
     names = [name for name in columns if schema.get_field_index(name) >= 0]
     is_of_maskmill = metadata.num_row_groups and (metadata.created_by or "").startswith(_MAKER)
     most = metadata.row_group(0).num_rows if is_of_maskmill else _BLOCK_ROWS
-    yield (
-        metadata.num_rows,
-        max(1, min(most, metadata.num_rows)),
-        pyarrow.schema([schema.field(name) for name in names]),
-    )
-    pending: list[Any] = []
-    for number in range(metadata.num_row_groups if count else 0):
-        rows = metadata.row_group(number).num_rows
-        if first >= rows:
-            first -= rows
-            continue
+    writer = SealedWriter(pyarrow.schema([schema.field(name) for name in names]))
+    pending, rows = list[Any](), 0
+    for number in range(metadata.num_row_groups):
         for batch in batches(parquet, path, number, names):
-            pending.append(batch.slice(first))
-            first = max(0, first - batch.num_rows)
-            while sum(one.num_rows for one in pending) >= count:
+            rows += batch.num_rows
+            pending.append(batch)
+            while sum(one.num_rows for one in pending) >= most:
                 table = pyarrow.Table.from_batches(pending)
-                pending = table.slice(count).to_batches()
-                yield _stream(table.slice(0, count))
+                pending = table.slice(most).to_batches()
+                yield writer.group(table.slice(0, most))
     if pending:
-        yield _stream(pyarrow.Table.from_batches(pending))
-
-
-def _stream(table: Any) -> bytes:
-    """A table as a stream of Arrow, which has no more than its rows."""
-    sink = pyarrow.BufferOutputStream()
-    with pyarrow.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    content: bytes = sink.getvalue().to_pybytes()
-    return content
+        yield writer.group(pyarrow.Table.from_batches(pending))
+    if rows != metadata.num_rows:
+        raise damaged(path, f"it has {rows:,} rows, and says {metadata.num_rows:,}")
+    yield writer.end()
 
 
 def open_parquet(file: BinaryIO, path: str, *, buffer_size: int = 0) -> Any:
