@@ -70,7 +70,7 @@ class RemoteRanges(ByteRanges):
 
         Args:
           cache: takes what was read; None: there is none.
-          store: is asked; closed with this object.
+          store: is asked.
         """
         self._cache = cache
         self._store = store
@@ -90,7 +90,7 @@ class RemoteRanges(ByteRanges):
         if self._cache is None or not file.version:
             data = self._fetch(file, start, end)
         else:
-            piece = Piece(file=self._store.identity(file), start=start, end=end)
+            piece = Piece(file=_identity(file), start=start, end=end)
             data = self._cache.get(piece, functools.partial(self._fetch, file, start, end))
         with self._lock:
             self._bytes_read += end - start
@@ -127,15 +127,12 @@ class RemoteRanges(ByteRanges):
             file = self._files.pop(path, None)
             self._fresh.add(path)
         if file is not None and self._cache is not None:
-            self._cache.drop(self._store.identity(file))
+            self._cache.drop(_identity(file))
         return True
 
     def stats(self) -> dict[str, int]:
         counts = {"bytes_read": self._bytes_read, "bytes_fetched": self._bytes_fetched}
         return counts | (self._cache.stats() if self._cache is not None else {})
-
-    def close(self) -> None:
-        self._store.close()
 
     def _file(self, path: str) -> FileInfo:
         """A file as it was when it was first asked for. Two threads may both ask the server."""
@@ -155,6 +152,11 @@ class RemoteRanges(ByteRanges):
         with self._lock:
             self._bytes_fetched += end - start
         return np.frombuffer(bytearray(content), np.uint8)
+
+
+def _identity(file: FileInfo) -> str:
+    """What tells a file from others, and from itself with other content."""
+    return f"{file.path} {file.version} {file.size}"
 
 
 def _missing(path: str) -> NoReturn:

@@ -9,7 +9,6 @@ import base64
 import contextlib
 import http
 import os
-import threading
 import urllib.parse
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
@@ -69,7 +68,6 @@ class CloudStore(ObjectStore):
         os.environ.setdefault("DISABLE_GCS_PYTHON_CLIENT_OTEL_BUCKET_METADATA", "true")
         self._credentials: Any = _new(AnonymousCredentials)
         self._clients: dict[tuple[int, bool], tuple[storage.Client, requests.Session]] = {}
-        self._looking = threading.Lock()
 
     def _client(self) -> tuple[storage.Client, requests.Session]:
         """Return this process's client and its session; a fork must not use its parent's connections."""
@@ -97,12 +95,14 @@ class CloudStore(ObjectStore):
     def _ask(self, path: str, call: Callable[[], T]) -> T:
         """Return what a call of the library gives; look for an account where access without is refused."""
         with self._explained(path):
+            was_anonymous = self._is_anonymous
             try:
                 return call()
             except (exceptions.Unauthorized, exceptions.Forbidden, account_exceptions.InvalidOperation):
-                if not self._is_anonymous:
+                if not was_anonymous:
                     raise
-            self._look_for_account(path)
+            if self._is_anonymous:  # another thread may have found one
+                self._look_for_account(path)
             return call()
 
     def _of_bucket(self, path: str, call: Callable[[], T]) -> T:
@@ -113,17 +113,14 @@ class CloudStore(ObjectStore):
             raise no_bucket(path) from error
 
     def _look_for_account(self, path: str) -> None:
-        with self._looking:
-            if not self._is_anonymous:
-                return
-            try:
-                self._credentials = google.auth.default(scopes=[_SCOPE])[0]
-            except account_exceptions.DefaultCredentialsError as error:
-                raise UnusableInputError(
-                    f"{path}: access needs credentials, and there are no usable Google credentials ({plain(error)}); "
-                    "run `gcloud auth application-default login`, or name a service account's file in "
-                    "GOOGLE_APPLICATION_CREDENTIALS."
-                ) from error
+        try:
+            self._credentials = google.auth.default(scopes=[_SCOPE])[0]
+        except account_exceptions.DefaultCredentialsError as error:
+            raise UnusableInputError(
+                f"{path}: access needs credentials, and there are no usable Google credentials ({plain(error)}); "
+                "run `gcloud auth application-default login`, or name a service account's file in "
+                "GOOGLE_APPLICATION_CREDENTIALS."
+            ) from error
 
     @contextlib.contextmanager
     def _explained(self, path: str) -> Iterator[None]:
@@ -195,14 +192,11 @@ class CloudStore(ObjectStore):
                     return b"", version
                 if not answer.ok:
                     raise _new(exceptions.from_http_response, answer)
-                content = answer.raw.read(decode_content=False)
-                if not (
-                    _is_part(content, start, end, answer.headers)
-                    if "Range" in headers
-                    else _fits(content, answer.headers)
-                ):
+                content, told = answer.raw.read(decode_content=False), answer.headers
+                is_right = _is_part(content, start, end, told) if "Range" in headers else _fits(content, told)
+                if not is_right:
                     raise ConnectionError(_DAMAGED)  # which is tried again
-                return content, answer.headers.get("x-goog-generation", "")
+                return content, told.get("x-goog-generation", "")
 
         try:
             content, found = self._ask(path, self._retry(ask))

@@ -66,13 +66,6 @@ class Store(abc.ABC):
     def glob(self, pattern: str) -> list[FileInfo]:
         """Return the files that a pattern matches, sorted; a path of a file matches itself."""
 
-    def identity(self, file: FileInfo) -> str:
-        """Return what tells a file from others, and from itself with other content."""
-        return f"{file.path} {file.version} {file.size}"
-
-    def close(self) -> None:  # noqa: B027 - most have nothing to close
-        """Close connections."""
-
 
 class ObjectStore(Store):
     """Objects in buckets, which appear whole. `version` is the store's own: it changes when an object is replaced.

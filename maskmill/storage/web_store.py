@@ -40,10 +40,6 @@ class WebStore(Store):
         self._answered: set[str] = set()  # servers that have answered
         self._proxies = urllib.request.getproxies()
 
-    def close(self) -> None:
-        for pool in self._pools.values():
-            pool.clear()
-
     def find(self, path: str, *, fresh: bool = False) -> FileInfo | None:
         # A GET of one byte: an address may be signed for GET alone, and a server may not know HEAD.
         with contextlib.suppress(MissingFileError), self._answer(path, "bytes=0-0", fresh=fresh) as response:
