@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from maskmill.inspection.opened_examples import OpenedExamples, open_examples
     from maskmill.inspection.opened_texts import OpenedTexts, TextDocument, open_texts
     from maskmill.inspection.summaries import Summary, summarize
-    from maskmill.inspection.vocabularies import VocabularyFile, open_vocabulary
     from maskmill.lineage.origins import HoldingDataSet, Lineage, data_sets_with, lineage_of
     from maskmill.loading.loader import Loader
     from maskmill.loading.mixing import Given
@@ -47,7 +46,6 @@ __all__ = [
     "UnusableInputError",
     "Verification",
     "VerifyOptions",
-    "VocabularyFile",
     "__version__",
     "data_sets_with",
     "lineage_of",
@@ -55,7 +53,6 @@ __all__ = [
     "open",
     "open_examples",
     "open_texts",
-    "open_vocabulary",
     "read_checkpoint_header",
     "summarize",
     "verify",
@@ -69,7 +66,6 @@ _HOMES = {
     "inspection.opened_examples": "OpenedExamples open_examples",
     "inspection.summaries": "Summary summarize",
     "inspection.opened_texts": "OpenedTexts TextDocument open_texts",
-    "inspection.vocabularies": "VocabularyFile open_vocabulary",
     "lineage.origins": "HoldingDataSet Lineage data_sets_with lineage_of",
     "loading.loader": "Loader",
     "loading.mixing": "Given",

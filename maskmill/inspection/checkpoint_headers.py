@@ -11,11 +11,11 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from maskmill.arguments import checked
-from maskmill.errors import MissingFileError, UnusableInputError
+from maskmill.errors import UnusableInputError
 from maskmill.inspection.kinds import plain
 from maskmill.reading.byte_ranges import ByteRanges
 from maskmill.reading.remote import open_ranges
@@ -31,8 +31,7 @@ _NOT_WEIGHTS = re.compile(
 )
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class StoredArray:
+class StoredArray(NamedTuple):
     """An array of a checkpoint: its name, its type as its format calls it (F32, float32), and its shape."""
 
     name: str
@@ -60,7 +59,6 @@ class CheckpointHeader:
       size: bytes of its files.
       arrays: in the order of their names.
       metadata: of safetensors: text by name.
-      config: the model's configuration: in the metadata, or config.json or bert_config.json beside it; empty: none.
     """
 
     path: str
@@ -68,12 +66,24 @@ class CheckpointHeader:
     size: int
     arrays: Sequence[StoredArray]
     metadata: Mapping[str, str]
-    config: Mapping[str, Any]
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The configuration of the model; empty if the checkpoint says none."""
+        model = self._run().get("model")
+        return model if isinstance(model, dict) else {}
 
     @property
     def settings(self) -> dict[str, Any]:
         """The settings of the run that wrote it, its model aside; empty if it says none."""
-        return {name: value for name, value in _json_object(self.metadata.get("run")).items() if name != "model"}
+        return {name: value for name, value in self._run().items() if name != "model"}
+
+    def _run(self) -> dict[str, Any]:
+        try:
+            value = json.loads(self.metadata.get("run", "{}"))
+        except (ValueError, RecursionError):
+            return {}
+        return value if isinstance(value, dict) else {}
 
 
 @checked
@@ -100,7 +110,6 @@ def read_checkpoint_header(path: str | os.PathLike[str]) -> CheckpointHeader:
             size=sum(ranges.sizes(parts)),
             arrays=sorted(arrays, key=lambda array: array.name),
             metadata=metadata,
-            config=next(filter(None, _configs(path, metadata, ranges)), {}),
         )
 
 
@@ -137,8 +146,7 @@ def _of_safetensors(path: str, ranges: ByteRanges, metadata: dict[str, str]) -> 
         header = json.loads(ranges.read(path, _LENGTH, min(size, _LENGTH + length, _MOST_HEADER)).tobytes())
         metadata |= {str(name): str(value) for name, value in header.pop("__metadata__", {}).items()}
         arrays = [
-            StoredArray(name=name, dtype=str(entry["dtype"]), shape=tuple(map(int, entry["shape"])))
-            for name, entry in header.items()
+            StoredArray(name, str(entry["dtype"]), tuple(map(int, entry["shape"]))) for name, entry in header.items()
         ]
         end = _LENGTH + length + max((int(entry["data_offsets"][1]) for entry in header.values()), default=0)
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError):
@@ -162,23 +170,4 @@ def _of_tensorflow(prefix: str) -> list[StoredArray]:
         shapes, types = reader.get_variable_to_shape_map(), reader.get_variable_to_dtype_map()
     except (errors.OpError, ValueError, RuntimeError):
         raise _damaged(prefix) from None
-    return [StoredArray(name=name, dtype=types[name].name, shape=tuple(shape)) for name, shape in shapes.items()]
-
-
-def _configs(path: str, metadata: Mapping[str, str], ranges: ByteRanges) -> Iterator[dict[str, Any]]:
-    """The configurations of a checkpoint's model: in it, and beside it."""
-    for text in (metadata.get("run"), metadata.get("config")):
-        saved = _json_object(text)
-        yield saved["model"] if isinstance(saved.get("model"), dict) else saved
-    for name in ("config.json", "bert_config.json"):
-        with contextlib.suppress(MissingFileError):
-            yield _json_object(ranges.read_all(files.join(files.parent(path), name)))
-
-
-def _json_object(text: str | bytes | None) -> dict[str, Any]:
-    """A JSON object; an empty one if the text is none."""
-    try:
-        value = json.loads(text or "{}")
-    except (ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
+    return [StoredArray(name, types[name].name, tuple(shape)) for name, shape in shapes.items()]

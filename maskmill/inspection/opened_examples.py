@@ -58,11 +58,6 @@ class OpenedExamples:
         """All of the split, also if one file of it was named."""
         return self.decoder.data_set
 
-    @property
-    def vocabulary(self) -> Vocabulary | None:
-        """What the examples were made with; None: not known."""
-        return self.decoder.vocabulary
-
     def rows(self, first: int, most: int) -> Rows:
         """Neighbouring samples of the data set: at most so many, all of one block.
 

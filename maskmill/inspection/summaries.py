@@ -2,10 +2,11 @@
 
 import contextlib
 import dataclasses
+import hashlib
 import itertools
+import json
 import os
-import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from maskmill.arguments import checked
@@ -13,16 +14,18 @@ from maskmill.errors import UnusableInputError
 from maskmill.inspection import kinds
 from maskmill.inspection.checkpoint_headers import read_checkpoint_header
 from maskmill.inspection.decoding import Words
-from maskmill.inspection.manifest_summaries import Bytes, Facts, Rows, known, of_build, of_stage, plain, share
+from maskmill.inspection.manifest_summaries import Bytes, Facts, Parts, Rows, known, of_stage
 from maskmill.inspection.opened_examples import OpenedExamples, Split, open_examples
 from maskmill.inspection.opened_texts import OpenedTexts, open_texts
-from maskmill.inspection.vocabularies import VocabularyFile, open_vocabulary
 from maskmill.reading.byte_ranges import ByteRanges
+from maskmill.reading.made_examples import manifest_in
 from maskmill.reading.remote import open_ranges
 from maskmill.storage import files, manifest
 from maskmill.tokenization.special_tokens import roles_of
+from maskmill.tokenization.tokenizer_json import token_ids
+from maskmill.tokenization.vocabulary import is_tokenizer, vocabulary_lines
 
-_MEASURED = 256  # rows
+_VOCABULARIES = ("tokenizer.json", "vocab.txt")
 _COUNTED_BYTES = 1 << 30  # of text shards without a manifest
 
 
@@ -40,7 +43,7 @@ class Summary:
 
     path: str
     kind: str
-    parts: Mapping[str, Facts | Rows]
+    parts: Parts
     notes: Sequence[str] = ()
 
     def as_dict(self) -> dict[str, Any]:
@@ -67,13 +70,15 @@ def summarize(path: str | os.PathLike[str], *, split: Split | None = None, vocab
         with contextlib.closing(open_ranges(path)) as ranges:
             kind = kinds.kind_of(path, ranges)
             if kind == "build":
-                return Summary(path, kind, of_build(path, ranges))
+                return Summary(path, kind, _of_build(path, ranges))
+            if kind == "vocabulary":
+                return Summary(path, kind, _of_vocabulary(path, ranges))
             if kind == "manifest":
-                return _of_manifest(path, ranges)
+                file = path if files.base_name(path) == manifest.MANIFEST else files.join(path, manifest.MANIFEST)
+                made = manifest.parse_manifest(file, ranges.read_all(file))
+                return Summary(path, f"manifest of {made['stage']}", of_stage(made))
         if kind == "checkpoint":
             return Summary(path, kind, _of_checkpoint(path))
-        if kind == "vocabulary":
-            return Summary(path, kind, _of_vocabulary(open_vocabulary(path)))
         if kind == "text":
             with open_texts(path) as texts:
                 return _of_texts(texts)
@@ -86,19 +91,18 @@ def summarize(path: str | os.PathLike[str], *, split: Split | None = None, vocab
         ) from None
 
 
-def _of_manifest(path: str, ranges: ByteRanges) -> Summary:
-    """What a manifest says; the files that it lists are not looked at."""
-    file = path if files.base_name(path) == manifest.MANIFEST else files.join(path, manifest.MANIFEST)
-    made = manifest.parse_manifest(file, ranges.read_all(file))
-    parameters = {name: plain(value) for name, value in made["parameters"].items()}
-    return Summary(path, f"manifest of {made['stage']}", {**of_stage(made), "parameters": parameters})
+def _of_build(path: str, ranges: ByteRanges) -> Parts:
+    """A build: each of its stages."""
+    found = {folder: manifest_in(files.join(path, folder), ranges) for folder in kinds.STAGE_FOLDERS}
+    stages = {folder: of_stage(made) for folder, made in found.items() if made is not None}
+    return {f"{folder}: {title}": part for folder, parts in stages.items() for title, part in parts.items()}
 
 
 def _of_examples(opened: OpenedExamples) -> Summary:
     """Examples, by their manifest or by their records."""
     data_set, made = opened.data_set, opened.made
     notes = [] if opened.why_no_words is None else [opened.why_no_words]
-    parts: dict[str, Facts | Rows] = {}
+    parts: Parts = {}
     if made is None:
         kind = "examples without a manifest"
         parts["records"] = {
@@ -118,28 +122,7 @@ def _of_examples(opened: OpenedExamples) -> Summary:
         if opened.count != data_set.samples:
             parts["of these"] = {"path": opened.path, "examples": opened.count}
         parts |= of_stage(made)
-    try:
-        parts["first rows"] = _measured(opened)
-    except UnusableInputError as error:  # they are damaged, which does not keep the rest from being told
-        notes.append(str(error))
     return Summary(opened.path, kind, parts, notes)
-
-
-def _measured(opened: OpenedExamples) -> Facts:
-    """What the first rows look like."""
-    rows = list(itertools.islice(opened.all(), _MEASURED))
-    lengths = [len(row.pieces) for row in rows]
-    masks = [sum(piece.label is not None for piece in row.pieces) for row in rows]
-    facts: Facts = {
-        "rows looked at": len(rows),
-        "pieces of a row, mean": round(statistics.fmean(lengths), 1),
-        "shortest": min(lengths),
-        "longest": max(lengths),
-    }
-    if any(masks):
-        facts |= {"masks of a row, mean": round(statistics.fmean(masks), 1)}
-        facts |= {"share to predict": share(sum(masks), sum(lengths))}
-    return facts
 
 
 def _of_texts(opened: OpenedTexts) -> Summary:
@@ -166,11 +149,6 @@ def _of_texts(opened: OpenedTexts) -> Summary:
         "longest sentence, characters": longest,
     }
     notes = [f"Counted in the first {len(counted):,} files."] if len(counted) < len(sizes) else []
-    if documents == len(counted) and not any(_ends_document(opened.ranges, file) for file in counted):
-        notes.append(
-            "No blank line ends a document, so this is not a text shard (a sentence a line, and a blank line after "
-            "each document); make shards of it with `maskmill extract`."
-        )
     rows: Rows = [
         {"file": files.base_name(f), "bytes": Bytes(size)} for f, size in zip(opened.files, sizes, strict=True)
     ]
@@ -178,64 +156,62 @@ def _of_texts(opened: OpenedTexts) -> Summary:
     return Summary(opened.path, kind, {"text": facts, "files": rows}, notes)
 
 
-def _ends_document(ranges: ByteRanges, file: str) -> bool:
-    """Whether a blank line stands at the end of a file."""
-    size = ranges.size(file)
-    return ranges.read(file, max(0, size - 2), size).tobytes() == b"\n\n"
-
-
-def _of_vocabulary(vocabulary: VocabularyFile) -> dict[str, Facts | Rows]:
-    """A vocabulary: its pieces by kind."""
-    ids = {piece: id for id, piece in vocabulary.pieces}
-    pieces = dict(vocabulary.pieces)
-    words = Words(pieces, marks_words=vocabulary.kind.startswith("WordPiece"))
-    special = {piece for piece in ids if (piece[:1], piece[-1:]) in (("[", "]"), ("<", ">"))}
-    text = [piece for piece in pieces.values() if piece not in special]
-    starts = sum(not words.goes_on(id) for id, piece in pieces.items() if piece not in special)
-    bare = [piece.removeprefix(words.mark) or piece for piece in text]
+def _of_vocabulary(path: str, ranges: ByteRanges) -> Parts:
+    """A vocabulary, or the one in a directory: its pieces by kind."""
+    is_directory = files.is_local(path) and os.path.isdir(path)
+    names = [files.join(path, name) for name in _VOCABULARIES] if is_directory else [path]
+    file = next(filter(ranges.exists, names), names[-1])
+    content = ranges.read_all(file)
+    if is_tokenizer(content):
+        try:
+            saved = json.loads(content)
+            kind = f"{saved['model'].get('type') or 'a model'} (tokenizer.json)"
+            pieces = {int(id): str(piece) for piece, id in token_ids(saved).items()}
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            raise UnusableInputError(f"{file}: this is no tokenizer.json, or it is damaged; save it again.") from None
+    else:
+        kind, pieces = "WordPiece (vocab.txt)", dict(enumerate(vocabulary_lines(file, content)))
+    ids = {piece: id for id, piece in pieces.items()}
+    words = Words(pieces, marks_words=not is_tokenizer(content))
+    text = [id for id, piece in pieces.items() if (piece[:1], piece[-1:]) not in (("[", "]"), ("<", ">"))]
+    starts = sum(not words.goes_on(id) for id in text)
     facts: Facts = {
-        "file": vocabulary.path,
-        "kind": vocabulary.kind,
-        "size": Bytes(vocabulary.size),
-        "sha256": vocabulary.sha256,
+        "file": file,
+        "kind": kind,
+        "size": Bytes(len(content)),
+        "sha256": hashlib.sha256(content).hexdigest(),
         "pieces": len(pieces),
         "ids": max(pieces, default=-1) + 1,
         "special or reserved": len(pieces) - len(text),
         "that start a word": starts,
         "that go on a word": len(text) - starts,
-        "of one character": sum(len(piece) == 1 for piece in bare),
         "that stand there twice": len(pieces) - len(ids),
-        "longest, in characters": max(map(len, bare), default=0),
     }
     roles: Rows = [{"role": role, "piece": piece, "id": ids[piece]} for role, piece in roles_of(ids).items()]
     return {"pieces": facts, "special pieces": roles}
 
 
-def _of_checkpoint(path: str) -> dict[str, Facts | Rows]:
+def _of_checkpoint(path: str) -> Parts:
     """A checkpoint, by its header."""
     header = read_checkpoint_header(path)
     weights = [array for array in header.arrays if array.is_weight]
-    facts = known(
-        {
-            "file": header.path,
-            "format": header.format,
-            "step": header.metadata.get("step"),
-            "size": Bytes(header.size),
-            "weights": len(weights),
-            "parameters": sum(array.size for array in weights),
-            "type": ", ".join(dict.fromkeys(array.dtype for array in weights)),
-            "other arrays (of the optimizer)": len(header.arrays) - len(weights) or None,
-        }
-    )
+    facts: Facts = {
+        "file": header.path,
+        "format": header.format,
+        "step": header.metadata.get("step"),
+        "size": Bytes(header.size),
+        "weights": len(weights),
+        "parameters": sum(array.size for array in weights),
+        "type": ", ".join(dict.fromkeys(array.dtype for array in weights)),
+        "other arrays (of the optimizer)": len(header.arrays) - len(weights),
+    }
     largest: Rows = [
-        {
-            "weight": one.name,
-            "type": one.dtype,
-            "shape": " × ".join(map(str, one.shape)) or "1",
-            "parameters": one.size,
-        }
+        {"weight": one.name, "type": one.dtype, "shape": " × ".join(map(str, one.shape)) or "1", "parameters": one.size}
         for one in sorted(weights, key=lambda array: (-array.size, array.name))
     ]
-    told = {"model": header.config, "run": header.settings}
-    parts = {title: {name: plain(value) for name, value in some.items()} for title, some in told.items() if some}
-    return {"checkpoint": facts, **parts, "largest weights": largest}
+    return {
+        "checkpoint": known(facts),
+        "model": known(header.config),
+        "run": known(header.settings),
+        "largest weights": largest,
+    }

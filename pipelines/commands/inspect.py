@@ -2,7 +2,6 @@
 
 import contextlib
 import itertools
-import os
 import random
 from collections.abc import Iterator, Sequence
 
@@ -13,7 +12,6 @@ from maskmill.inspection.opened_texts import OpenedTexts, open_texts
 from maskmill.inspection.searching import Wanted
 from maskmill.inspection.shown_text import as_json
 from maskmill.inspection.summaries import summarize
-from maskmill.inspection.vocabularies import VocabularyFile, open_vocabulary
 from maskmill.reading.remote import open_ranges
 from maskmill.storage import files, paths
 from pipelines.commands import inspect_text
@@ -50,18 +48,12 @@ def run(names: Sequence[str], options: InspectOptions) -> None:
 
 
 def _named(names: Sequence[str], options: InspectOptions) -> tuple[str, str]:
-    """The path, and the words to search for: they may stand before or behind it."""
+    """The path, and the words to search for, which stand after it."""
     if options.example != SEARCH:
         return only_path(names, _TAKES_ONE), ""
     if len(names) < 2:
         raise UnusableInputError("The word to search for is missing; give PATH --example search WORD.")
-    if not _is_there(names[0]) and _is_there(names[-1]):
-        return names[-1], " ".join(names[:-1])
     return names[0], " ".join(names[1:])
-
-
-def _is_there(path: str) -> bool:
-    return not files.is_local(path) or os.path.exists(os.path.expanduser(path))
 
 
 def _write_page(path: str, html: str, options: InspectOptions) -> None:
@@ -80,7 +72,7 @@ def _write_page(path: str, html: str, options: InspectOptions) -> None:
 
 
 def _show_some(path: str, words: str, options: InspectOptions) -> None:
-    """Prints examples, documents or pieces, each as soon as it is found."""
+    """Prints examples or documents, each as soon as it is found."""
     with _opened(path, options) as opened:
         if isinstance(opened, OpenedExamples) and opened.why_no_words is not None:
             inspect_text.warn(opened.why_no_words)
@@ -99,28 +91,23 @@ def _show_some(path: str, words: str, options: InspectOptions) -> None:
         raise UnusableInputError(f"{path}: there is nothing in it.")
 
 
-_Opened = OpenedExamples | OpenedTexts | VocabularyFile
-
-
-def _opened(path: str, options: InspectOptions) -> _Opened:
-    """What has examples, documents or pieces."""
+def _opened(path: str, options: InspectOptions) -> OpenedExamples | OpenedTexts:
+    """What has examples or documents."""
     path = kinds.plain(path)
     with contextlib.closing(open_ranges(path)) as ranges:
         kind = kinds.kind_of(path, ranges)
-    if kind == "vocabulary":
-        return open_vocabulary(path)
     if kind == "text":
         return open_texts(path)
-    if kind in ("manifest", "checkpoint"):
-        what = "--example" if options.example is not None else "--head"
-        raise UnusableInputError(f"{path}: a {kind} has no examples; leave out {what}.")
-    return open_examples(
-        path, split=options.split, vocab_file=options.vocab_file, seed=options.seed, epoch=options.epoch
-    )
+    if kind in ("examples", "build"):
+        return open_examples(
+            path, split=options.split, vocab_file=options.vocab_file, seed=options.seed, epoch=options.epoch
+        )
+    what = "--example" if options.example is not None else "--head"
+    raise UnusableInputError(f"{path}: a {kind} has no examples; leave out {what}.")
 
 
-def _chosen(opened: _Opened, words: str, options: InspectOptions) -> Iterator[inspect_text.Item]:
-    """The examples, documents or pieces that were asked for."""
+def _chosen(opened: OpenedExamples | OpenedTexts, words: str, options: InspectOptions) -> Iterator[inspect_text.Item]:
+    """The examples or documents that were asked for."""
     if options.example == SEARCH:
         return itertools.islice(opened.search(words), options.head or 1)
     if options.example is None:

@@ -13,11 +13,10 @@ from maskmill.inspection.manifest_summaries import Bytes, Rows, Share, Value
 from maskmill.inspection.opened_texts import TextDocument
 from maskmill.inspection.shown_text import columns_of, shown
 from maskmill.inspection.summaries import Summary
-from maskmill.inspection.vocabularies import Piece
 from pipelines.terminal.console import Coloured, bytes_text
 from pipelines.terminal.data_warnings import percent
 
-Item = DecodedExample | TextDocument | Piece
+Item = DecodedExample | TextDocument
 
 _COLUMNS = 80
 _MOST_ROWS = 12  # of a table
@@ -48,6 +47,8 @@ def print_summary(summary: Summary) -> None:
     """Prints a summary: its figures, its tables and its notes."""
     _print([(shown(f"{summary.kind}: {summary.path}"), "bold")])
     for title, part in summary.parts.items():
+        if not part:
+            continue
         print()
         _print([(title, "bold")])
         rows = [[name, _value(value)] for name, value in part.items()] if isinstance(part, dict) else _table(part)
@@ -60,18 +61,13 @@ def print_summary(summary: Summary) -> None:
 
 
 def as_values(item: Item) -> dict[str, Any]:
-    """An example, a document or a piece for programs."""
-    if isinstance(item, Piece):
-        return item._asdict()
+    """An example or a document for programs."""
     values = dataclasses.asdict(item)
     return {**values, "text": running_text(item.pieces)} if isinstance(item, DecodedExample) else values
 
 
 def print_item(item: Item, *, is_first: bool, found: re.Pattern[str] | None = None) -> None:
-    """Prints an example, a document or a piece. found: what is marked on a terminal, because it was searched for."""
-    if isinstance(item, Piece):
-        print(f"{item.id:>8,}  {shown(item.piece, _MOST_LINE)}")
-        return
+    """Prints an example or a document. found: what is marked on a terminal, because it was searched for."""
     if not is_first:
         print()
     if isinstance(item, TextDocument):

@@ -137,7 +137,7 @@ def test_picked_examples_say_their_words_and_a_missing_vocabulary_is_said(tmp_pa
     assert {running_text(example.pieces) for example in decoded(tmp_path / "eval")} <= of_eval
     (path / "vocab.txt").unlink()
     with open_examples(path) as opened:
-        assert opened.vocabulary is None
+        assert opened.decoder.vocabulary is None
         assert str(path / "vocab.txt") in (opened.why_no_words or "")
 
 

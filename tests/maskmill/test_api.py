@@ -65,8 +65,6 @@ WRONG: list[tuple[Callable[[], object], str]] = [
     (lambda: maskmill.open_examples("data", seed=_any("1")),
      "maskmill.open_examples: seed is '1', a str; give an int."),
     (lambda: maskmill.open_texts(_any(3)), "maskmill.open_texts: path is 3, an int; give a str or a PathLike."),
-    (lambda: maskmill.open_vocabulary(_any(3)),
-     "maskmill.open_vocabulary: path is 3, an int; give a str or a PathLike."),
     (lambda: maskmill.read_checkpoint_header(_any(3)),
      "maskmill.read_checkpoint_header: path is 3, an int; give a str or a PathLike."),
     (lambda: maskmill.lineage_of(_any(3)), "maskmill.lineage_of: path is 3, an int; give a str or a PathLike."),
@@ -159,7 +157,7 @@ with maskmill.open_texts("data") as texts:
     lines: list[tuple[str, ...]] = [document.lines for document in texts.search("word")]
 lineage: maskmill.Lineage | None = maskmill.lineage_of("data")
 holding: list[maskmill.HoldingDataSet] = maskmill.data_sets_with("builds", 12)
-print(maskmill.open_vocabulary("vocab.txt").pieces, maskmill.read_checkpoint_header("step.safetensors").arrays)
+print(maskmill.read_checkpoint_header("step.safetensors").arrays)
 """
 
 MISTAKES = """

@@ -54,8 +54,7 @@ def test_build_is_summarized_from_its_manifests(run: Run, data: Path) -> None:
     made = json.loads((data / "examples" / "manifest.json").read_text())
     summary = json.loads(run(data, "--format=json"))
     assert (summary["kind"], summary["path"]) == ("build", str(data))
-    assert [row["stage"] for row in summary["stages"]] == ["examples", "eval"]
-    splits = {row[""]: row for row in summary["splits"]}
+    splits = {row[""]: row for row in summary["examples: splits"]}
     for split in ("train", "eval"):
         assert splits["examples"][split] == made["counts"][split]["examples"]
         assert splits["size"][split] == made["counts"][split]["bytes"]
@@ -98,8 +97,6 @@ def test_text_without_manifest_is_counted(run: Run, tmp_path: Path) -> None:
     facts = json.loads(run(tmp_path, "--format=json"))["text"]
     assert (facts["documents"], facts["sentences (lines)"], facts["words"]) == (2, 3, 6)
     assert facts["longest sentence, characters"] == 14
-    assert "not a text shard" not in run(tmp_path)
-    assert "No blank line ends a document, so this is not a text shard" in run("/etc/passwd")
 
 
 def test_head_as_json_is_the_examples(run: Run, data: Path) -> None:
@@ -135,24 +132,18 @@ def test_random_example_can_be_shown_again(run: Run, data: Path) -> None:
     assert run(found[2], "--example", found[1]) == text
 
 
-@pytest.mark.parametrize("order", ["behind", "in-front"])
-def test_search_takes_its_words_from_behind_it(order: str, run: Run, data: Path) -> None:
-    arguments = [data, "--example", "search", "sentence", "5"]
-    if order == "in-front":
-        arguments = ["--example", "search", "sentence 5", data]
-    text = run(*arguments, "--head", 2, "--format", "json")
+def test_search_takes_its_words_from_after_it(run: Run, data: Path) -> None:
+    text = run(data, "--example", "search", "sentence", "5", "--head", 2, "--format", "json")
     assert all("sentence 5 of" in json.loads(line)["text"] for line in text.splitlines())
     assert len(text.splitlines()) == 2
 
 
-def test_documents_and_pieces(run: Run, data: Path) -> None:
+def test_documents_are_shown(run: Run, data: Path) -> None:
     assert run(data / "text", "--example", 4).splitlines()[0] == (
         f"document 1 of {data}/text/part-00001-of-00002, from line 1 on, 20 sentences"
     )
     found = [json.loads(line) for line in run(data / "text", "--head=2", "--format=json").splitlines()]
     assert [(document["document"], len(document["lines"])) for document in found] == [(1, 20), (2, 20)]
-    assert run(VOCABULARY, "--example", "search", "[mask]") == "     103  [MASK]\n"
-    assert run(VOCABULARY, "--head=1", "--format=json") == '{"id": 0, "piece": "[PAD]"}\n'
 
 
 @pytest.mark.parametrize(
@@ -169,6 +160,7 @@ def test_documents_and_pieces(run: Run, data: Path) -> None:
         (["{data}", "--example", "1", "--diff", "{data}"], 2, "--example and --diff exclude each other"),
         (["{data}", "--head", "0"], 2, "--head must be from 1"),
         (["{data}/eval/manifest.json", "--head", "1"], 2, "a manifest has no examples"),
+        (["{data}/examples/vocab.txt", "--head", "1"], 2, "a vocabulary has no examples"),
         (["{data}/examples/eval.txt.tfrecord.idx"], 2, "this is the index of {data}/examples/eval.txt.tfrecord"),
         (["{data}", "--diff", "{data}/text"], 2, "needs --html FILE"),
         (["{data}", "--split", "eval", "--example", "99999"], 2, "there is no number 99,999"),
@@ -198,7 +190,7 @@ def test_hostile_texts_reach_no_terminal(run: Run, tmp_path: Path, monkeypatch: 
         for arguments in (
             [examples],
             [examples, "--head", "3"],
-            [vocabulary, "--example", "search", "the"],
+            [vocabulary],
             [tmp_path / "text", "--head", "1"],
             [examples, "--head", "2", "--format", "json"],
         ):
@@ -227,7 +219,6 @@ def test_one_damaged_file_does_not_hide_the_others(run: Run, data: Path, tmp_pat
     (copy / "part-00000-of-00002.tfrecord").write_bytes(b"damaged")
     assert run(copy / "part-00001-of-00002.tfrecord", "--example", 1) == whole
     assert "part-00000-of-00002.tfrecord" in run(copy, "--example", 1, code=2)
-    assert "part-00000-of-00002.tfrecord: " in " ".join(run(copy).split())
 
 
 def test_drawn_masks_name_their_epoch(run: Run, tmp_path: Path) -> None:
