@@ -50,7 +50,7 @@ class DecodedPiece:
     Attributes:
       position: in the row, from 0.
       id: as the model reads it.
-      text: the piece of this id ("##ing"); "id 17" if no vocabulary is known.
+      text: the piece of this id ("##ing").
       role: what it is.
       label: the piece to predict; None: it is not predicted.
       segment: 0 or 1.
@@ -127,7 +127,7 @@ def running_text(pieces: Iterable[DecodedPiece], *, special: bool = False) -> st
 
 
 class Words:
-    """The pieces of a vocabulary by their ids; without a vocabulary, every piece is called "id 17".
+    """The pieces of a vocabulary by their ids; an id that it lacks, as in damaged rows, is called "id 17".
 
     Attributes:
       mark: how pieces say whether they go on a word: "##", "Ġ" (byte-level BPE), "▁" (SentencePiece).
@@ -198,14 +198,14 @@ class RowDecoder:
 
     Attributes:
       data_set: that the rows are of.
-      vocabulary: it was made with; None: not known, and pieces are called "id 17".
+      vocabulary: it was made with.
       objective: "nsp", "sop", "mlm" or "blocks"; None: not known, and labels are those of BERT's pairs.
       seed, epoch: of the masks that are drawn for rows without stored ones: those that `maskmill.open` with this seed
         gives in this epoch, from 0.
     """
 
     data_set: DataSet
-    vocabulary: Vocabulary | None = None
+    vocabulary: Vocabulary
     objective: str | None = None
     seed: int = 0
     epoch: int = 0
@@ -213,17 +213,13 @@ class RowDecoder:
     @functools.cached_property
     def words(self) -> Words:
         """The pieces of the vocabulary."""
-        if self.vocabulary is None:
-            return Words({}, marks_words=True)
         pieces = dict(zip(self.vocabulary.ids.tolist(), self.vocabulary.pieces, strict=True))
         return Words(pieces, marks_words=self.vocabulary.marks_words)
 
     @functools.cached_property
     def special_ids(self) -> dict[str, int | None]:
-        """The ids of the special pieces, by what they are; empty: not known."""
-        if self.data_set.special_ids or self.vocabulary is None:
-            return self.data_set.special_ids
-        return self.vocabulary.special_ids
+        """The ids of the special pieces, by what they are."""
+        return self.data_set.special_ids or self.vocabulary.special_ids
 
     def decode(self, rows: Rows, row: int, sample: int) -> DecodedExample:
         """A row.

@@ -40,8 +40,8 @@ def of_stage(made: Mapping[str, Any]) -> Parts:
     """What a manifest says of its stage."""
     decided = {name: value for name, value in made.get("decided", {}).items() if not isinstance(value, list)}
     options = known({**made.get("examples", {}), **made["parameters"], **decided})
-    # A seed is a name, not a quantity.
-    options |= {name: str(value) for name, value in options.items() if name.endswith("seed")}
+    if "random_seed" in options:  # a name, not a quantity
+        options["random_seed"] = str(options["random_seed"])
     counts = made["counts"]
     parts: Parts = {"made from": _made_from(made), "options": known({"format": made.get("format")}) | options}
     if splits := [split for split in ("train", "eval") if "examples" in counts.get(split, {})]:

@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from maskmill.arguments import checked
-from maskmill.errors import MissingFileError, UnusableInputError
+from maskmill.errors import UnusableInputError
 from maskmill.inspection.decoding import DecodedExample, RowDecoder, place_of
 from maskmill.inspection.kinds import plain
 from maskmill.inspection.searching import Wanted
@@ -19,10 +19,9 @@ from maskmill.reading.data_set import DataSet
 from maskmill.reading.fetching import BlockFetcher
 from maskmill.reading.made_examples import parse_examples
 from maskmill.reading.opening import find_manifest, open_data_set, reader_of
-from maskmill.reading.read_vocabulary import UNKNOWN, KnownVocabulary, NamedVocabulary, load_known
+from maskmill.reading.read_vocabulary import UNKNOWN, NamedVocabulary, load_known
 from maskmill.reading.remote import open_ranges
 from maskmill.storage import files, paths
-from maskmill.tokenization.vocabulary import Vocabulary
 
 Split = Literal["train", "eval"]
 
@@ -35,21 +34,15 @@ class OpenedExamples:
 
     Attributes:
       path: as it was named: of a data set, of a folder or a file of one, or of TFRecords.
-      made: the manifest of the data set; None: TFRecords without a manifest.
-      split: "train" or "eval".
       first, count: which samples of the data set `path` names, from 0.
       decoder: decodes its rows.
-      why_no_words: why the vocabulary is not known, as a sentence; None: it is.
       reader, ranges: read its files.
     """
 
     path: str
-    made: Mapping[str, Any] | None
-    split: Split
     first: int
     count: int
     decoder: RowDecoder
-    why_no_words: str | None
     reader: BlockReader
     ranges: ByteRanges
 
@@ -145,10 +138,10 @@ def open_examples(
     with contextlib.ExitStack() as stack:
         ranges = open_ranges(path)
         stack.callback(ranges.close)
-        made, directory = _manifest_of(path, ranges)
+        made, directory = manifest_of(path, ranges)
         known, span, objective = UNKNOWN, None, None
         if made is None:
-            data_set = open_data_set(_records_of(path), ranges=ranges, vocab_file=vocab_file)
+            data_set = open_records(path, ranges)
         else:
             is_eval = _named(path, made, directory, "eval") and not _named(path, made, directory, "train")
             split = split or ("eval" if is_eval else "train")
@@ -159,23 +152,19 @@ def open_examples(
             objective = examples.options.get("objective", "nsp")
         if not any(column.dtype.kind in "iu" for column in data_set.columns):
             raise UnusableInputError(f"{path}: these records have no column of integers, so no pieces; name examples.")
-        vocabulary, why = _vocabulary_of(known, NamedVocabulary(path, vocab_file, ranges))
+        is_there = vocab_file is not None or (known.copy is not None and ranges.exists(known.copy))
+        named = NamedVocabulary(path, vocab_file, ranges)
+        vocabulary = load_known(known, named, is_needed=True) if is_there else None
+        if vocabulary is None:
+            where = known.copy or path
+            raise UnusableInputError(f"{where}: the vocabulary of these examples is not here; name it (--vocab_file).")
         span = span or range(data_set.samples)
         stack.pop_all()
-        return OpenedExamples(
-            path=path,
-            made=made,
-            split=split or "train",
-            first=span.start,
-            count=len(span),
-            decoder=RowDecoder(data_set=data_set, vocabulary=vocabulary, objective=objective, seed=seed, epoch=epoch),
-            why_no_words=why,
-            reader=reader_of(data_set, forward(ranges)),
-            ranges=ranges,
-        )
+        decoder = RowDecoder(data_set=data_set, vocabulary=vocabulary, objective=objective, seed=seed, epoch=epoch)
+        return OpenedExamples(path, span.start, len(span), decoder, reader_of(data_set, forward(ranges)), ranges)
 
 
-def _manifest_of(path: str, ranges: ByteRanges) -> tuple[dict[str, Any] | None, str]:
+def manifest_of(path: str, ranges: ByteRanges) -> tuple[dict[str, Any] | None, str]:
     """The manifest of a directory of examples or of a build, or of the data set that a folder or a file is in."""
     directory = path
     for depth in range(_DEPTH + 1):
@@ -187,12 +176,12 @@ def _manifest_of(path: str, ranges: ByteRanges) -> tuple[dict[str, Any] | None, 
     return None, ""
 
 
-def _records_of(path: str) -> str:
-    """The TFRecords of a directory without a manifest; any other path is what it is."""
-    if not files.is_local(path) or not os.path.isdir(path):
-        return path
-    patterns = [files.join(path, name) for name in ("*.tfrecord", "*.tfrecord.gz")]
-    return ",".join(pattern for pattern in patterns if paths.expand(pattern)) or path
+def open_records(path: str, ranges: ByteRanges) -> DataSet:
+    """Opens TFRecords without a manifest, or those of a directory."""
+    if files.is_local(path) and os.path.isdir(path):
+        patterns = [files.join(path, name) for name in ("*.tfrecord", "*.tfrecord.gz")]
+        path = ",".join(pattern for pattern in patterns if paths.expand(pattern)) or path
+    return open_data_set(path, ranges=ranges)
 
 
 def _named(path: str, made: Mapping[str, Any], directory: str, split: str) -> range | None:
@@ -209,17 +198,3 @@ def _named(path: str, made: Mapping[str, Any], directory: str, split: str) -> ra
 
 def _normal(path: str) -> str:
     return os.path.normpath(path) if files.is_local(path) else path
-
-
-def _vocabulary_of(known: KnownVocabulary, named: NamedVocabulary) -> tuple[Vocabulary | None, str | None]:
-    """The vocabulary of examples, or why there is none."""
-    if named.vocab_file is None and known.copy is None:
-        return None, "The vocabulary is not known; name it (--vocab_file)."
-    try:
-        return load_known(known, named, is_needed=named.vocab_file is None), None
-    except MissingFileError:
-        return None, f"{known.copy}: the copy of the vocabulary is missing; name the vocabulary (--vocab_file)."
-    except UnusableInputError as error:
-        if named.vocab_file is not None:
-            raise
-        return None, str(error)

@@ -3,8 +3,8 @@
 import contextlib
 import dataclasses
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Self
+from collections.abc import Iterator, Sequence
+from typing import Self
 
 from maskmill.arguments import checked
 from maskmill.errors import UnusableInputError
@@ -45,13 +45,11 @@ class OpenedTexts:
 
     Attributes:
       path: as it was named: a directory of extract or of a build, a file, a glob or a comma list.
-      made: the manifest of the directory; None: there is none, or files were named.
       files: the paths of the shards, in their order.
       ranges: reads them.
     """
 
     path: str
-    made: Mapping[str, Any] | None
     files: Sequence[str]
     ranges: ByteRanges
 
@@ -133,9 +131,9 @@ def open_texts(path: str | os.PathLike[str]) -> OpenedTexts:
                 listed = [files.join(directory, str(shard["name"])) for shard in made["shards"]]
                 break
         else:
-            made, listed = None, _named_files(path, ranges)
+            listed = _named_files(path, ranges)
         stack.pop_all()
-        return OpenedTexts(path, made, listed, ranges)
+        return OpenedTexts(path, listed, ranges)
 
 
 def _named_files(path: str, ranges: ByteRanges) -> list[str]:

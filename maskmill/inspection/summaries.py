@@ -15,7 +15,7 @@ from maskmill.inspection import kinds
 from maskmill.inspection.checkpoint_headers import read_checkpoint_header
 from maskmill.inspection.decoding import Words
 from maskmill.inspection.manifest_summaries import Bytes, Facts, Parts, Rows, known, of_stage
-from maskmill.inspection.opened_examples import OpenedExamples, Split, open_examples
+from maskmill.inspection.opened_examples import manifest_of, open_records
 from maskmill.inspection.opened_texts import OpenedTexts, open_texts
 from maskmill.reading.byte_ranges import ByteRanges
 from maskmill.reading.made_examples import manifest_in
@@ -52,14 +52,12 @@ class Summary:
 
 
 @checked
-def summarize(path: str | os.PathLike[str], *, split: Split | None = None, vocab_file: str | None = None) -> Summary:
+def summarize(path: str | os.PathLike[str]) -> Summary:
     """What is known of a path, from its manifests and headers and, if there are none, from its content.
 
     Args:
       path: of a build, a stage, examples, text shards, a manifest, a vocabulary or a checkpoint. Local, gs:// or
         http(s)://.
-      split: of examples, for the rows that are looked at; None: the one that the path is in.
-      vocab_file: the vocabulary of examples without a copy of it.
 
     Raises:
       UnusableInputError: there is nothing that is known.
@@ -71,6 +69,10 @@ def summarize(path: str | os.PathLike[str], *, split: Split | None = None, vocab
             kind = kinds.kind_of(path, ranges)
             if kind == "build":
                 return Summary(path, kind, _of_build(path, ranges))
+            if kind == "text" and (made := manifest_in(path, ranges)) is not None:
+                return Summary(path, "text shards", of_stage(made))
+            if kind == "examples":
+                return _of_examples(path, ranges)
             if kind == "vocabulary":
                 return Summary(path, kind, _of_vocabulary(path, ranges))
             if kind == "manifest":
@@ -79,11 +81,8 @@ def summarize(path: str | os.PathLike[str], *, split: Split | None = None, vocab
                 return Summary(path, f"manifest of {made['stage']}", of_stage(made))
         if kind == "checkpoint":
             return Summary(path, kind, _of_checkpoint(path))
-        if kind == "text":
-            with open_texts(path) as texts:
-                return _of_texts(texts)
-        with open_examples(path, split=split, vocab_file=vocab_file) as examples:
-            return _of_examples(examples)
+        with open_texts(path) as texts:
+            return _of_texts(texts)
     except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
         raise UnusableInputError(
             f"{path}: an entry of its manifest is missing or not as maskmill writes it "
@@ -98,37 +97,29 @@ def _of_build(path: str, ranges: ByteRanges) -> Parts:
     return {f"{folder}: {title}": part for folder, parts in stages.items() for title, part in parts.items()}
 
 
-def _of_examples(opened: OpenedExamples) -> Summary:
-    """Examples, by their manifest or by their records."""
-    data_set, made = opened.data_set, opened.made
-    notes = [] if opened.why_no_words is None else [opened.why_no_words]
-    parts: Parts = {}
-    if made is None:
-        kind = "examples without a manifest"
-        parts["records"] = {
-            "format": data_set.format,
-            "files": len(data_set.files),
-            "examples": data_set.samples,
-            "size": Bytes(sum(file.size or 0 for file in data_set.files)),
-            "pieces of a row, at most": data_set.width,
-            "masks of a row, at most": data_set.predictions,
-        }
-        parts["columns"] = [
-            {"column": one.name, "type in memory": str(one.dtype), "values": "varies" if one.varies else one.width}
-            for one in data_set.columns
-        ]
-    else:
-        kind = "picked eval examples" if made["stage"] == "eval" else "examples"
-        if opened.count != data_set.samples:
-            parts["of these"] = {"path": opened.path, "examples": opened.count}
-        parts |= of_stage(made)
-    return Summary(opened.path, kind, parts, notes)
+def _of_examples(path: str, ranges: ByteRanges) -> Summary:
+    """Examples, by their manifest or by their columns."""
+    made, _ = manifest_of(path, ranges)
+    if made is not None:
+        return Summary(path, "picked eval examples" if made["stage"] == "eval" else "examples", of_stage(made))
+    data_set = open_records(path, ranges)
+    records: Facts = {
+        "format": data_set.format,
+        "files": len(data_set.files),
+        "examples": data_set.samples,
+        "size": Bytes(sum(file.size or 0 for file in data_set.files)),
+        "pieces of a row, at most": data_set.width,
+        "masks of a row, at most": data_set.predictions,
+    }
+    columns: Rows = [
+        {"column": one.name, "type in memory": str(one.dtype), "values": "varies" if one.varies else one.width}
+        for one in data_set.columns
+    ]
+    return Summary(path, "examples without a manifest", {"records": records, "columns": columns})
 
 
 def _of_texts(opened: OpenedTexts) -> Summary:
-    """Text shards, by their manifest or by their content: that of the first gigabyte is counted."""
-    if opened.made is not None:
-        return Summary(opened.path, "text shards", of_stage(opened.made))
+    """Text shards without a manifest, by their content: that of the first gigabyte is counted."""
     sizes = opened.ranges.sizes(opened.files)
     read = [sum(sizes[: place + 1]) for place in range(len(sizes))]
     counted = [file for place, file in enumerate(opened.files) if not place or read[place] <= _COUNTED_BYTES]

@@ -38,7 +38,7 @@ def run(names: Sequence[str], options: InspectOptions) -> None:
     if options.html is not None:
         _write_page(path, options.html, options)
     elif options.example is None and options.head is None:
-        summary = summarize(path, split=options.split, vocab_file=options.vocab_file)
+        summary = summarize(path)
         if options.format == "json":
             print(as_json(summary.as_dict(), indent=1))
         else:
@@ -74,8 +74,6 @@ def _write_page(path: str, html: str, options: InspectOptions) -> None:
 def _show_some(path: str, words: str, options: InspectOptions) -> None:
     """Prints examples or documents, each as soon as it is found."""
     with _opened(path, options) as opened:
-        if isinstance(opened, OpenedExamples) and opened.why_no_words is not None:
-            inspect_text.warn(opened.why_no_words)
         found = Wanted(words).pattern if words else None
         shown = 0
         for shown, item in enumerate(_chosen(opened, words, options), 1):

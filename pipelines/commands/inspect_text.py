@@ -38,11 +38,6 @@ def is_terminal() -> bool:
     return sys.stdout.isatty()
 
 
-def warn(sentence: str) -> None:
-    """Says a sentence on standard error."""
-    print(f"maskmill inspect: {shown(sentence)}", file=sys.stderr)
-
-
 def print_summary(summary: Summary) -> None:
     """Prints a summary: its figures, its tables and its notes."""
     _print([(shown(f"{summary.kind}: {summary.path}"), "bold")])

@@ -10,6 +10,7 @@ from data_sets.example_sets import setup_of, write_set
 from data_sets.gold_examples import VOCABULARY
 
 import maskmill
+from maskmill.errors import UnusableInputError
 from maskmill.inspection.decoding import DecodedExample, running_text
 from maskmill.inspection.opened_examples import open_examples
 
@@ -125,10 +126,8 @@ def test_without_manifest_the_records_tell(tmp_path: Path) -> None:
     by_place = {(example.file, example.record): example.pieces for example in named}
     assert made
     assert all(by_place[example.file, example.record] == example.pieces for example in made)
-    unknown = decoded(path)
-    assert [[piece.text for piece in example.pieces] for example in unknown] == [
-        [f"id {piece.id}" for piece in example.pieces] for example in named
-    ]
+    with pytest.raises(UnusableInputError, match="name it"):
+        decoded(path)
 
 
 def test_picked_examples_say_their_words_and_a_missing_vocabulary_is_said(tmp_path: Path) -> None:
@@ -136,9 +135,8 @@ def test_picked_examples_say_their_words_and_a_missing_vocabulary_is_said(tmp_pa
     of_eval = {running_text(example.pieces) for example in decoded(path, split="eval")}
     assert {running_text(example.pieces) for example in decoded(tmp_path / "eval")} <= of_eval
     (path / "vocab.txt").unlink()
-    with open_examples(path) as opened:
-        assert opened.decoder.vocabulary is None
-        assert str(path / "vocab.txt") in (opened.why_no_words or "")
+    with pytest.raises(UnusableInputError, match=r"vocab\.txt: the vocabulary of these examples is not here"):
+        decoded(path)
 
 
 def test_damaged_rows_are_decoded_as_far_as_they_go(tmp_path: Path) -> None:

@@ -125,8 +125,6 @@ class Reports:
     def _page(self, name: str) -> str:
         if name == "comparison":
             return page.render(_facts(self._build), _facts(self._other))
-        if name == "text":
-            return page.render(_facts(self._build / "text"))
         if name == "examples":
             return page.render(_facts(self._other / "examples"))
         if name == "not-verified":
