@@ -104,6 +104,7 @@ VALUES = [
         f"{EXTRACT} --compat mlperf --language uk",
         "--compat mlperf splits sentences by Punkt alone, and there are no parameters for --language=uk",
     ),
+    row("extractor-of-the-reference", f"{EXTRACT} --compat mlperf --extractor maskmill", "leave --extractor out"),
     row("pick-none", f"{PICK} --num_examples_to_pick 0", "--num_examples_to_pick must be 1 or more"),
     row("log-level-unknown", f"{EXTRACT} --log_level LOUD", "--log_level must be one of DEBUG, INFO"),
     row("log-format-unknown", f"{EXTRACT} --log_format xml", "--log_format must be one of text, json"),

@@ -9,7 +9,7 @@ import pytest
 
 from maskmill.errors import UnusableInputError
 from pipelines.building import build_options
-from pipelines.settings import yaml_text
+from pipelines.settings import flags, yaml_text
 from pipelines.settings.options import Kind, Option, options_of
 from pipelines.stages.examples_stage import ExamplesStage
 from pipelines.stages.registry import STAGES
@@ -151,12 +151,12 @@ def test_a_flag_can_give_what_the_file_leaves_out() -> None:
 
 
 def test_every_option_of_a_section_is_a_flag() -> None:
-    flags = build_options.flags()
-    assert {name for name in flags if "." not in name} == {"output", "preset", "compat", "report", "on_event"}
+    known = build_options.flags()
+    assert {name for name in known if "." not in name} == {"output", "preset", "compat", "report", "on_event"}
     for stage in STAGES:
         for name in options_of(stage.options_class):
-            assert (f"{stage.name}.{name}" in flags) != (name in stage.decides)
-    assert flags["extract.from"].kind.is_list
+            assert (f"{stage.name}.{name}" in known) != (name in stage.decides)
+    assert known["extract.from"].kind.is_list
 
 
 def test_messages_name_the_line_or_the_flag(tmp_path: Path) -> None:
@@ -166,6 +166,25 @@ def test_messages_name_the_line_or_the_flag(tmp_path: Path) -> None:
         build_options.read_build(str(path))
     with pytest.raises(UnusableInputError, match=r"--examples\.dupe_factor must be a whole number"):
         build_options.read_build(str(path), {"examples.dupe_factor": "y"})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "a build is a mapping of sections"),
+        ("output: o\nevall:\n", "line 2: there is no section 'evall'; did you mean eval"),
+    ],
+)
+def test_what_is_no_build_is_refused(text: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "b.yaml"
+    path.write_text(text)
+    with pytest.raises(UnusableInputError, match=message):
+        build_options.read_build(str(path))
+
+
+def test_a_misspelt_option_is_looked_for_in_every_section() -> None:
+    with pytest.raises(UnusableInputError, match=r"did you mean --examples\.dupe_factor\?"):
+        flags.parse(["--dupe_facter=1"], build_options.flags())
 
 
 def test_a_section_that_is_no_mapping_stays_refused_with_a_flag() -> None:

@@ -127,6 +127,25 @@ def test_embedded_flink_is_one_process(flink: str) -> None:
     assert made.view_as(FlinkRunnerOptions).parallelism == 1
 
 
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ("--flink_master=localhost:1", r"^http://localhost:1: Flink's REST service does not answer"),
+        ("--job_endpoint=localhost:1", r"^localhost:1: no job service answers there \(Connection refused\); start it"),
+        ("--flink_master=[local] --flink_job_server_jar=/no/such.jar", r"^/no/such\.jar: there is no such job server"),
+    ],
+    ids=["cluster", "job-service", "job-server"],
+)
+def test_what_is_not_there_is_refused_in_one_sentence(flags: str, message: str) -> None:
+    with pytest.raises(UnusableInputError, match=message):
+        options("--runner=FlinkRunner", *flags.split())
+
+
+def test_a_relative_path_is_refused_on_a_cluster(flink: str) -> None:
+    with pytest.raises(UnusableInputError, match=r"^out/text: on Flink's workers a relative path is another place"):
+        options("--runner=FlinkRunner", f"--flink_master={flink}", paths=("/data/in", "gs://b/in", "out/text"))
+
+
 def test_flink_needs_java(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: None)
     with pytest.raises(UnusableInputError, match=r"^java: --runner=FlinkRunner needs Java 11 or 17"):

@@ -68,6 +68,12 @@ def test_a_byte_order_mark_is_no_character() -> None:
     assert parse("\ufeffa: 1") == {"a": 1}
 
 
+@pytest.mark.parametrize("text", ["output: [\n", "a: 'b\n", "a:\n\tb: 1\n"])
+def test_what_is_not_yaml_is_refused_with_its_line(text: str) -> None:
+    with pytest.raises(UnusableInputError, match=r"^b\.yaml, line \d: this is not YAML \("):
+        parse(text)
+
+
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
 
 

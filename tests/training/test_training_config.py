@@ -31,6 +31,7 @@ THEIRS = '{"vocab_size": 9, "model_type": "modernbert", "transformers_version": 
             "num_hidden_layers is 1000000000: it must be at least 1",
         ),
         ('{"vocab_size": 9, "layer_norm_eps": "tiny"}', "layer_norm_eps is 'tiny': it must be a number"),
+        ('{"vocab_size": 9, "layer_norm_eps": -1}', "layer_norm_eps is -1: it must be above 0"),
         ('{"vocab_size": 9, "initializer_range": NaN}', "initializer_range is nan: it must be a number"),
         ('{"vocab_size": 9, "position_embedding_type": "relative_key"}', "only models with absolute positions"),
         ("[" * 100000, "this model configuration is not JSON"),
