@@ -18,7 +18,6 @@ LOOK_BYTES = 512 << 10  # of a file from which only a little may be wanted
 PART_BYTES = 8 << 20  # that are asked for at a time, once a file is read forward
 _FETCHED_BYTES = 64 << 20  # of many things that are fetched in order, at a time
 _PARTS = 4  # of a file, under way at a time
-_GROWTH = 4
 
 
 class Ahead(Generic[K, V]):
@@ -156,7 +155,7 @@ def _nothing(start: int, end: int) -> bytes:
 
 
 class ReadAhead:
-    """A file in a store, for one thread. A reader that goes forward gets larger and larger parts, ahead of use."""
+    """A file in a store, for one thread. A reader that goes forward gets large parts, ahead of use."""
 
     def __init__(self, size: int, fetch: Callable[[int, int], Any], start: int = 0, end: int | None = None) -> None:
         """Fetch nothing yet.
@@ -170,8 +169,8 @@ class ReadAhead:
         self._certain = range(0) if end is None else range(start, min(end, size))
         self._ahead: Ahead[tuple[int, int], Any] = Ahead(lambda part: fetch(*part), _PARTS, 1 << 62)
         self._at, self._data = 0, memoryview(b"")  # the part that is read
-        self._asked = self._stop = 0  # where the part ends that was asked for last, and where the last one will end
-        self._under_way, self._most, self._step = 0, 1, LOOK_BYTES
+        self._next = self._stop = 0  # where the part begins that is asked for next, and where the last one will end
+        self._under_way = 0
 
     def read(self, start: int, end: int) -> memoryview:
         """Return bytes of the file from `start` on: at least one, and at most those to `end`."""
@@ -183,36 +182,30 @@ class ReadAhead:
         """Wait for the part that begins at a place, of which bytes up to `end` are wanted."""
         goes_on = start == self._at + len(self._data)
         if not (goes_on and self._under_way):
-            self._begin(start, end - start, goes_on=goes_on and start > 0 and not self._certain)
+            self._drop()
+            self._next, self._stop = start, min(self._size, max(end, start + LOOK_BYTES), start + PART_BYTES)
+            if start in self._certain:
+                self._stop = self._certain.stop
+            elif goes_on and start > 0 and not self._certain:
+                self._stop = self._size
+            self._ask()
         try:
             (at, _), result = self._ahead.next()
             self._under_way -= 1
             data = memoryview(result())
         except BaseException:
-            self._ahead.drop()
-            self._under_way = 0
+            self._drop()
             raise
         self._at, self._data = at, data
-        if self._most > 1:
-            self._ask()
-
-    def _begin(self, start: int, wanted: int, *, goes_on: bool) -> None:
-        """Begin to ask for parts from a place on."""
-        self._ahead.drop()
-        self._under_way, self._asked = 0, start
-        is_certain = start in self._certain
-        self._stop = self._certain.stop if is_certain else self._size
-        self._most = _PARTS if is_certain or goes_on else 1
-        if is_certain:
-            self._step = PART_BYTES
-        else:
-            self._step = min(PART_BYTES, max(wanted, _GROWTH * self._step if goes_on else LOOK_BYTES))
         self._ask()
 
     def _ask(self) -> None:
         """Ask for parts, as many as may be under way."""
-        while self._under_way < self._most and self._asked < self._stop:
-            end = min(self._asked + self._step, self._stop)
-            self._ahead.ask([((self._asked, end), end - self._asked)])
-            self._asked, self._under_way = end, self._under_way + 1
-            self._step = min(PART_BYTES, _GROWTH * self._step)
+        while self._under_way < _PARTS and self._next < self._stop:
+            end = min(self._next + PART_BYTES, self._stop)
+            self._ahead.ask([((self._next, end), end - self._next)])
+            self._next, self._under_way = end, self._under_way + 1
+
+    def _drop(self) -> None:
+        self._ahead.drop()
+        self._under_way = 0
