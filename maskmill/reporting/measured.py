@@ -115,7 +115,7 @@ class TextFacts:
 
     Attributes:
       characters, markup: counts; markup in marks of wikitext and HTML.
-      repeated: the lines of ten words and more that are there most often: how often, and the line's beginning.
+      repeated: the longer lines that most documents have: how many, and the line's beginning.
     """
 
     characters: int
@@ -124,7 +124,7 @@ class TextFacts:
 
     @property
     def often(self) -> int:
-        """How often the line is there that is there most often."""
+        """How many documents have the line that most have."""
         return self.repeated[0][0] if self.repeated else 1
 
 
@@ -140,7 +140,7 @@ def text_facts_of(results: Iterable[Any]) -> dict[str, TextFacts]:
 def _text_facts(statistics: Sequence[TextStatistics]) -> TextFacts:
     repeated: dict[str, int] = {}
     for one in statistics:
-        for count, line in one.repeated_lines:
+        for count, line in one.shared_lines:
             repeated[line] = repeated.get(line, 0) + count
     often = sorted(((count, line) for line, count in repeated.items() if count > 1), key=lambda e: (-e[0], e[1]))
     shown_lines = tuple((count, harmless(line, _MOST_CHARACTERS)) for count, line in often[:_MOST_REPEATED])

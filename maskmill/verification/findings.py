@@ -26,17 +26,15 @@ class Check:
 
     Attributes:
       name: as findings and `--json` have it.
-      weight: findings are sorted by severity, then by this, the highest first: how much of the data is in doubt.
       title: what it makes sure of, as the report lists it: "checksums of records".
-      reads: what it looks at: names and manifests alone, the bytes of files, or the records in them.
       of: the kinds of files without which it cannot be made: "text", "examples", or both.
+      reads: what it looks at: names and manifests alone, the bytes of files, or the records in them.
     """
 
     name: str
-    weight: int
     title: str
-    reads: Literal["names", "bytes", "records"] = "records"
     of: str = ""
+    reads: Literal["names", "bytes", "records"] = "records"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,7 +46,6 @@ class Finding:
       severity: how bad it is.
       file: the path of the file or directory.
       record: number of the record, line or document in the file, from 1; None: it is about the whole file.
-      expected, found: short, for a table: "0 to 30,521" and "30,522".
       message: one sentence: what, where (file and record), what to do.
       count: how often the file has it; the finding describes the first place.
     """
@@ -57,8 +54,6 @@ class Finding:
     severity: Severity
     file: str
     record: int | None
-    expected: str
-    found: str
     message: str
     count: int = 1
 
@@ -66,39 +61,23 @@ class Finding:
 def finding(
     check: str,
     path: str,
-    expected: str,
-    found: str,
     what: str,
     severity: Severity = "error",
     *,
     at: tuple[str, int] | None = None,
     count: int = 1,
 ) -> Finding:
-    """A finding whose message is made of the path, the place and `what`.
+    """Return a finding whose message is made of the path, the place and `what`.
 
     Args:
-      check, path, expected, found, severity, count: as in Finding.
-      what: what is wrong, then what to do, as clauses.
-      at: what the place is called, and its number from 1: ("record", 7); "": the message does not name it.
+      check, path, severity, count: as in Finding.
+      what: what is wrong, then what to do, as clauses; or the message of an error, which begins with the path.
+      at: what the place is called, and its number from 1: ("record", 7).
     """
-    name, number = at or ("", None)
-    where = f"{path}, {name} {number:,}" if name else path
-    return told(check, path, expected, found, f"{where}: {what}.", severity, record=number, count=count)
-
-
-def told(
-    check: str,
-    path: str,
-    expected: str,
-    found: str,
-    message: str,
-    severity: Severity = "error",
-    *,
-    record: int | None = None,
-    count: int = 1,
-) -> Finding:
-    """A finding with a message of its own, as that of an error; its fields as in Finding."""
-    return Finding(check, severity, path, record, expected, found, message, count)
+    where = f"{path}, {at[0]} {at[1]:,}" if at else path
+    clause = what.removeprefix(f"{path}: ").rstrip(".")
+    message = f"{clause}." if clause.startswith(path) else f"{where}: {clause}."
+    return Finding(check, severity, path, at[1] if at else None, message, count)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -117,17 +96,17 @@ class Checked:
 
 
 def looked(check: str, *findings: Finding, count: int = 1) -> Checked:
-    """What one check gave that was made, on `count` things."""
+    """Return what one check gave that was made, on `count` things."""
     return Checked(findings=findings, looked_at={check: count})
 
 
 def skipped(why: str | Exception, *checks: str) -> Checked:
-    """Checks that were not made; why: as a clause, or the error that kept them from it."""
+    """Return checks that were not made; why: as a clause, or the error that kept them from it."""
     return Checked(skipped=dict.fromkeys(checks, str(why).rstrip(".")))
 
 
 def joined(parts: Iterable[Checked]) -> Checked:
-    """What several checks gave together; where several were skipped for other reasons, all are named."""
+    """Return what several checks gave together; where several were skipped for other reasons, all are named."""
     findings: list[Finding] = []
     looked_at: collections.Counter[str] = collections.Counter()
     reasons: dict[str, dict[str, None]] = {}
@@ -181,7 +160,7 @@ class Verification:
         return all(finding.severity == "note" for finding in self.findings)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: every finding, with how often a file has it."""
+        """Return what a notebook shows: every finding, with how often a file has it."""
         made = sum(outcome.skipped is None for outcome in self.outcomes.values())
         caption = f"{', '.join(self.paths)}: {'right' if self.is_right else 'wrong'}, {made} checks"
         if not self.findings:
@@ -189,38 +168,38 @@ class Verification:
         return table(caption, ((found.severity, found.check, found.message, found.count) for found in self.findings))
 
 
-# By name, in the order in which they are listed. A new check is added by what makes it, see makes_check.
+# By name, in the order in which findings are listed: the more of the data is in doubt, the earlier. A new check is
+# added by what makes it, see makes_check.
 CHECKS: dict[str, Check] = {
     check.name: check
     for check in (
-        Check("manifest", 100, "the manifest is whole, and agrees with itself", "names"),
-        Check("missing", 99, "every file of the manifest is there", "names"),
-        Check("size", 98, "files have the sizes of the manifest", "bytes", of="text examples"),
-        Check("sha256", 97, "files have the checksums of the manifest", "bytes", of="text examples"),
-        Check("framing", 96, "records follow each other without a gap, to the file's end", of="examples"),
-        Check("crc", 95, "checksums of records", of="examples"),
-        Check("schema", 90, "records have the columns of the schema", of="examples"),
-        Check("index", 85, "each index fits its file", "bytes"),
-        Check("counts", 84, "counts are those of the manifest, and of the stages before"),
-        Check("foreign", 40, "there is no file that belongs to something else", "names"),
-        Check("vocabulary", 83, "the vocabulary is the one of the manifest, each piece once"),
-        Check("seed", 88, "the seed, the text and the vocabulary give this shard again", of="examples"),
-        Check("shard_inputs", 87, "shards were made of the text shards that are there"),
-        Check("ids", 82, "ids are in the vocabulary", of="examples"),
-        Check("padding", 81, "padding stands only at the end", of="examples"),
-        Check("special_tokens", 80, "special tokens stand where they belong", of="examples"),
-        Check("segments", 79, "segment ids follow the separators", of="examples"),
-        Check("masks", 78, "masks, their positions, ids and weights agree", of="examples"),
-        Check("packing", 77, "packed rows name their sequences"),
-        Check("labels", 76, "labels of pairs are 0 or 1", of="examples"),
-        Check("mask_share", 75, "masks are in the places and shares that were asked for", of="examples"),
-        Check("pair_share", 74, "as many pairs are random or swapped as was asked for", of="examples"),
-        Check("repeated_records", 70, "no record is there twice", of="examples"),
-        Check("repeated_documents", 71, "no document is there twice, or has its own text twice", of="text"),
-        Check("documents", 86, "documents and lines are those of the manifest", of="text"),
-        Check("profile", 77, "the text reads as text, each shard as the others", of="text"),
-        Check("eval_list", 69, "eval.md5 lists the eval articles"),
-        Check("eval_leak", 89, "no eval article is in a training shard", of="text"),
+        Check("manifest", "the manifest is whole, and agrees with itself", reads="names"),
+        Check("missing", "every file of the manifest is there", reads="names"),
+        Check("size", "files have the sizes of the manifest", "text examples", "bytes"),
+        Check("sha256", "files have the checksums of the manifest", "text examples", "bytes"),
+        Check("framing", "records follow each other without a gap, to the file's end", "examples"),
+        Check("crc", "checksums of records", "examples"),
+        Check("schema", "records have the columns of the schema", "examples"),
+        Check("seed", "the seed, the text and the vocabulary give this shard again", "examples"),
+        Check("shard_inputs", "shards were made of the text shards that are there"),
+        Check("documents", "documents and lines are those of the manifest", "text"),
+        Check("eval_leak", "no eval article is in a training shard", "text"),
+        Check("index", "each index is the one of the manifest", reads="bytes"),
+        Check("counts", "counts are those of the manifest, and of the stages before"),
+        Check("vocabulary", "the vocabulary is the one of the manifest"),
+        Check("ids", "ids are in the vocabulary", "examples"),
+        Check("padding", "padding stands only at the end", "examples"),
+        Check("special_tokens", "special tokens stand where they belong", "examples"),
+        Check("segments", "segment ids follow the separators", "examples"),
+        Check("masks", "masks, their positions, ids and weights agree", "examples"),
+        Check("packing", "packed rows name their sequences"),
+        Check("labels", "labels of pairs are 0 or 1", "examples"),
+        Check("mask_share", "masks are in the places and shares that were asked for", "examples"),
+        Check("pair_share", "as many pairs are random or swapped as was asked for", "examples"),
+        Check("repeated_records", "no record is there twice", "examples"),
+        Check("repeated_documents", "no document is there twice, or has its own text twice", "text"),
+        Check("profile", "the text reads as text, each shard as the others", "text"),
+        Check("foreign", "there is no file that belongs to something else", reads="names"),
     )
 }
 
@@ -231,12 +210,12 @@ _made: list[tuple[Scope, tuple[str, ...], Callable[..., Checked]]] = []
 
 
 def makes_check(scope: Scope, *kinds: str, check: Check | None = None) -> Callable[[_Function], _Function]:
-    """Has a function called for what it looks at; check: declares a check that CHECKS does not have.
+    """Have a function called for what it looks at; check: declares a check that CHECKS does not have.
 
     A module of this folder whose name ends with `_checks` is imported before a verification starts. So a new check is
     one function in such a module; the report, `--json` and the table of docs/verify.md follow from CHECKS:
 
-        @makes_check("file", "text", check=Check("tabs", 10, "no line has a tab"))
+        @makes_check("file", "text", check=Check("tabs", "no line has a tab"))
         def check_tabs(piece: Piece, ranges: ByteRanges) -> Checked: ...
     """
 
@@ -250,7 +229,7 @@ def makes_check(scope: Scope, *kinds: str, check: Check | None = None) -> Callab
 
 
 def functions_of(scope: Scope, kind: str = "") -> Iterator[Callable[..., Checked]]:
-    """The functions that look at something, in the order of their modules."""
+    """Yield the functions that look at something, in the order of their modules."""
     import_checks()
     for made_of, kinds, function in sorted(_made, key=lambda made: made[2].__module__):
         if made_of == scope and kind in kinds:
@@ -259,14 +238,7 @@ def functions_of(scope: Scope, kind: str = "") -> Iterator[Callable[..., Checked
 
 @functools.cache
 def import_checks() -> None:
-    """Imports the modules that make checks, so that CHECKS has all of them."""
+    """Import the modules that make checks, so that CHECKS has all of them."""
     for module in pkgutil.iter_modules(verification.__path__, f"{verification.__name__}."):
         if module.name.endswith("_checks"):
             importlib.import_module(module.name)
-
-
-def checks_table() -> str:
-    """The checks as a table in Markdown, as docs/verify.md has it."""
-    import_checks()
-    rows = [f"| `{check.name}` | {check.title} |" for check in CHECKS.values()]
-    return "\n".join(["| check | what it makes sure of |", "|---|---|", *rows]) + "\n"

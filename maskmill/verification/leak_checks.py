@@ -1,4 +1,4 @@
-"""Articles of the eval text that are in the training text, and whether eval.md5 lists the eval text.
+"""Articles of the eval text that are in the training text.
 
 An article is looked for by its shingles (13 words in a row), so it is found in lower case, less a line, or in half.
 Articles have near copies by nature, as pages of bots do. So some training articles are looked for, too: as many of
@@ -14,18 +14,16 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
+from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.reading.byte_ranges import ByteRanges
 from maskmill.reading.remote import open_ranges
-from maskmill.storage import files
-from maskmill.text.text_shards import EVAL_MD5
 from maskmill.verification.bounds import is_too_many, upper_tail
 from maskmill.verification.findings import SEVERITIES, Checked, Finding, Severity, finding, looked, makes_check, skipped
 from maskmill.verification.pieces import Copy, Piece, PieceResult
 from maskmill.verification.scratch import runs_of
 from maskmill.verification.shingles import WORDS, Hashes, Numbers, hash_shingles
 from maskmill.verification.text_checks import read_articles
-from maskmill.verification.verify_targets import Target, VerifyPlan
+from maskmill.verification.verify_targets import VerifyPlan
 
 _CHECK = "eval_leak"
 _SHARES = (0.25, 0.5, 0.75, 0.95)  # of an article's shingles, in one document
@@ -40,7 +38,6 @@ _LEAST_BYTES = 1 << 22  # of training articles, where the eval text is smaller
 _MOST_FILES = 16  # that training articles are read of
 _BLOOM_BITS = 24
 _BLOOM_SHIFT = np.uint64(64 - _BLOOM_BITS)
-_EMPTY_MD5 = "d41d8cd98f00b204e9800998ecf8427e"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -206,41 +203,4 @@ def _leak(articles: Articles, of_file: Sequence[Copy], severity: Severity) -> Fi
         f"{share} of eval article {number:,} of {eval_path} is here, counted by {WORDS} words in a row without case "
         f"and punctuation{more}; take it out of the training text and make the examples again, or do not evaluate on it"
     )
-    found, at = f"{share} of document {number:,} of {files.base_name(eval_path)}", ("document", first.document)
-    expected, count = "no article of the eval set", len(of_file)
-    return finding(_CHECK, first.path, expected, found, what, severity, at=at, count=count)
-
-
-@makes_check("data_set", "text")
-def check_eval_list(target: Target, results: Sequence[PieceResult]) -> Checked:
-    """Compare eval.md5 with the articles of the eval text, in their order."""
-    held_out = sorted((r for r in results if r.piece.split == "eval"), key=lambda result: result.piece.shard)
-    if not held_out or not target.is_whole:
-        return skipped("not all of the eval text is among what is verified", "eval_list")
-    path = target.file(EVAL_MD5)
-    try:
-        with contextlib.closing(open_ranges(target.directory, cache_bytes=0)) as ranges:
-            listed = ranges.read_all(path).decode("ascii", "replace").split()
-    except MissingFileError:
-        if target.made is None:
-            return skipped(f"there is no {EVAL_MD5}", "eval_list")
-        what = "the list of the eval articles is missing; run the command that made the directory again"
-        return looked("eval_list", finding("eval_list", path, "a file", "nothing", what))
-    if any("md5" not in result.hashes for result in held_out):
-        return skipped("the eval text could not be read", "eval_list")
-    articles = [md5 for r in held_out for md5 in files.read_bytes(r.hashes["md5"]).decode().split()]
-    pairs = itertools.zip_longest(articles, listed, fillvalue="no line")
-    differs = next(((n, md5, other) for n, (md5, other) in enumerate(pairs, 1) if md5 != other), None)
-    findings = []
-    if differs is not None:
-        number, md5, other = differs
-        what = (
-            f"the list does not have the articles of the eval text ({md5} expected, {other} found); one of the two is "
-            "damaged or of another build, so make the text again"
-        )
-        findings.append(finding("eval_list", path, md5, other, what, at=("line", number)))
-    if _EMPTY_MD5 in listed:
-        what = "this is the hash of an empty article, as the reference's chain draws some; it gives no example"
-        expected, at, count = "articles with text", ("line", listed.index(_EMPTY_MD5) + 1), listed.count(_EMPTY_MD5)
-        findings.append(finding("eval_list", path, expected, "an empty one", what, "note", at=at, count=count))
-    return looked("eval_list", *findings, count=len(listed))
+    return finding(_CHECK, first.path, what, severity, at=("document", first.document), count=len(of_file))

@@ -1,20 +1,55 @@
-"""What a manifest lists, whatever somebody has done to it: entries that cannot be are findings, not exceptions."""
+"""What a manifest lists. If an entry of it cannot be, all of it is unusable: then the files speak for themselves."""
 
 import collections
 import dataclasses
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from maskmill.verification.findings import Checked, Finding, finding
+from maskmill.arguments import fits
+from maskmill.errors import UnusableInputError
+from maskmill.masking.objective_options import ObjectiveOptions
+from maskmill.masking.options import MaskingOptions
+from maskmill.options import hints_of
+from maskmill.records import shard_formats
+from maskmill.records.options import FormatOptions
 
 _NUMBER = re.compile(r"-(\d{1,9})-of-\d+")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-_KINDS = ("train", "eval")
-_MOST = 2**64 - 1
 _SHOWN = 60
 _NO_COUNTS = ("random_seed", "width", "bin")
-_DO = "make the directory again, or put back the manifest that was written with it"
+# What entries of a manifest have, by their types; others are not read.
+_TEXT, _NUMBER_IF_ANY = str | None, int | None
+_OF_OPTIONS: Mapping[str, Any] = {
+    **dict.fromkeys(("vocab_file", "tokenizer_file", "vocab_file_sha256", "tokenizer_file_sha256"), _TEXT),
+    "compat": str,
+    "num_examples_to_pick": int,
+    "one_seed": bool,
+    "packed": bool,
+    "input": list | str,
+    "sources": dict | None,
+    "duplicate_pieces": str,
+    "random_seed": int,
+}
+_OF_COUNTS: Mapping[str, tuple[str, ...]] = {
+    "train": ("documents",),
+    "eval": ("documents", "available", "picked", "bytes"),
+    "extract": ("documents", "over_max_documents"),
+    "paragraphs": ("emptied_documents",),
+}
+_OF_EXAMPLES = {"vocabulary_size": int, "special_ids": dict, "format": str, "schema": list}
+_OF_SHARD = {"name": str, "random_seed": _NUMBER_IF_ANY, "inputs": dict | None, "files": list | None}
+_OF_FILE: Mapping[str, Any] = {
+    "name": str,
+    "bytes": int,
+    "sha256": str,
+    "index": _TEXT,
+    "index_sha256": _TEXT,
+    "examples": _NUMBER_IF_ANY,
+    "width": _NUMBER_IF_ANY,
+}
+_DIGEST = "a sha256 in hexadecimal"
+_LARGEST = 2**31 - 1  # of sizes of vocabularies, and of widths
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -65,13 +100,67 @@ class ListedShard:
     inputs: Mapping[str, str]
 
 
-class _OtherEntryError(ValueError):
-    """An entry of a manifest is not as maskmill writes it: the place, what belongs there, what is there."""
+def options_of(made: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of examples in a manifest, and what was decided where they leave it open."""
+    return dict(made.get("examples", made["parameters"])) | dict(made.get("decided", {}))
 
-    def __init__(self, place: str, expected: str, found: Any) -> None:
+
+def read_listed(made: Mapping[str, Any]) -> tuple[ListedShard, ...]:
+    """Return the shards that a manifest lists, once all of it is as maskmill writes it; its outline is right already.
+
+    Raises:
+      UnusableInputError: something in it cannot be: a clause that says what.
+    """
+    stage = made["stage"]
+    hints = dict(_OF_OPTIONS) | hints_of(MaskingOptions) | hints_of(ObjectiveOptions) | hints_of(FormatOptions)
+    for name in ("parameters", "decided", "examples"):
+        given = made.get(name, {})
+        _check(given, {key: hint for key, hint in hints.items() if isinstance(given, dict) and key in given}, name)
+    for step, names in _OF_COUNTS.items():
+        _check(made["counts"].get(step, {}), dict.fromkeys(names, _NUMBER_IF_ANY), f"counts of {step}")
+    for source in (made.get("decided", {}).get("sources") or {}).values():
+        _check(source, {"documents": _NUMBER_IF_ANY, "epochs": _NUMBER_IF_ANY}, "a source")
+    for entry in made["inputs"]:
+        _check(entry, {"path": str, "sha256": str}, "an input")
+        _need(
+            is_digest(entry["sha256"]),
+            f"sha256 of the input {entry['path']}",
+            "a sha256 in hexadecimal",
+            entry["sha256"],
+        )
+    if stage == "eval":
+        _check(made, {name: hint for name, hint in _OF_EXAMPLES.items() if name in made}, "")
+    if stage == "examples":
+        _check(made, _OF_EXAMPLES, "")
+        _need(made["format"] in shard_formats.NAMES, "format", "one of maskmill's", made["format"])
+        _need(0 <= made["vocabulary_size"] <= _LARGEST, "vocabulary_size", "a whole number", made["vocabulary_size"])
+        ids = list(made["special_ids"].values())
+        _need(fits(ids, Sequence[int | None]), "special_ids", "whole numbers", ids)
+    if made.get("vocabulary") is not None:
+        _read_file(made["vocabulary"])
+    numbers: collections.Counter[str] = collections.Counter()
+    there: collections.Counter[str] = collections.Counter()
+    shards = []
+    for entry in made["shards"]:
+        shard = _read_shard(entry, numbers, stage)
+        there.update(file.name for file in shard.files)
+        _need(all(there[file.name] == 1 for file in shard.files), f"a file of {shard.name}", "listed once", "twice")
+        numbers[shard.kind] += 1
+        shards.append(shard)
+    return tuple(shards)
+
+
+def _need(is_right: bool, place: str, expected: str, found: Any) -> None:
+    if not is_right:
         shown = found if isinstance(found, str) else repr(found)
-        self.place, self.expected = place, expected
-        self.found = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
+        raise UnusableInputError(f"{place} must be {expected}, not {shown[:_SHOWN]}")
+
+
+def _check(entry: Any, hints: Mapping[str, Any], where: str) -> None:
+    """Compare the values of an entry with their types."""
+    _need(isinstance(entry, dict), where, "a mapping", entry)
+    for key, hint in hints.items():
+        _need(fits(entry.get(key), hint), f"{key} of {where}" if where else key, "another value", entry.get(key))
 
 
 def is_below(name: Any) -> bool:
@@ -81,160 +170,39 @@ def is_below(name: Any) -> bool:
     return name.isprintable()
 
 
-def read_listed(made: Mapping[str, Any], path: str) -> tuple[tuple[ListedShard, ...], Checked]:
-    """The shards that a manifest lists, and what is wrong with its entries and its sums.
-
-    Args:
-      made: the manifest; its outline is right (`manifest.parse_manifest`).
-      path: of its file, for messages.
-
-    Returns:
-      The shards whose entries can be used, in order; and the findings of "manifest" and "counts".
-    """
-    numbers: collections.Counter[str] = collections.Counter()
-    shards: list[ListedShard] = []
-    findings: list[Finding] = []
-    names: collections.Counter[str] = collections.Counter()
-    for place, entry in enumerate(made["shards"]):
-        try:
-            shard = _read_shard(entry, f"shard {place + 1:,}", numbers, made["stage"])
-            names.update(file.name for file in shard.files)
-            twice = next((file.name for file in shard.files if names[file.name] > 1), None)
-            if twice is not None:
-                raise _OtherEntryError(twice, "listed once", f"listed {names[twice]} times")
-        except _OtherEntryError as error:
-            findings.append(_other("manifest", path, error.place, error.expected, error.found))
-            continue
-        shards.append(shard)
-        numbers[shard.kind] += 1
-    findings += _compare_inputs(made, shards, path)
-    is_split = made["stage"] != "vocabulary"
-    if is_split:
-        findings += (
-            _compare_picked(made, shards, path) if made["stage"] == "eval" else _compare_sums(made, shards, path)
-        )
-    return tuple(shards), Checked(findings=findings, looked_at={"manifest": 1} | ({"counts": 1} if is_split else {}))
-
-
-def _get(entry: Mapping[str, Any], key: str, expected: str, is_right: Any, place: str, *, needed: bool = True) -> Any:
-    """A value of an entry; None if it is not there and need not be."""
-    if key not in entry and not needed:
-        return None
-    value = entry.get(key)
-    if not is_right(value):
-        raise _OtherEntryError(f"{key} of {place}", expected, value)
-    return value
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST
-
-
-def _is_digest(value: Any) -> bool:
+def is_digest(value: Any) -> bool:
+    """Whether something is a sha256 in hexadecimal."""
     return isinstance(value, str) and _SHA256.fullmatch(value) is not None
 
 
-def _is_mapping(value: Any) -> bool:
-    return isinstance(value, dict)
-
-
-_WHOLE, _DIGEST, _NAME = "a whole number", "a sha256 in 64 hexadecimal digits", "the name of a file below the directory"
-
-
-def _read_shard(entry: Mapping[str, Any], where: str, numbers: Mapping[str, int], stage: str) -> ListedShard:
-    name = _get(entry, "name", _NAME, is_below, where)
-    kind = ""
-    if stage != "vocabulary":
-        kind = _get(entry, "kind", "train or eval", lambda value: value in _KINDS, name)
-    files = [entry]
-    if "files" in entry:
-        files = _get(
-            entry, "files", "a list", lambda value: isinstance(value, list) and all(map(_is_mapping, value)), name
-        )
-    listed = [_read_file(file, name, needs_examples=stage in ("examples", "eval")) for file in files]
-    if len(listed) > 1 and any(file.examples == 0 for file in listed):
-        raise _OtherEntryError(f"examples of a file of {name}", "1 or more (no file without examples is written)", "0")
-    counts = {key: value for key, value in entry.items() if _is_number(value) and key not in _NO_COUNTS}
-    if len(listed) == 1:
-        listed = [dataclasses.replace(listed[0], counts=counts)]
-    inputs = _get(entry, "inputs", "a mapping", _is_mapping, name, needed=False) or {}
+def _read_shard(entry: Any, numbers: Mapping[str, int], stage: str) -> ListedShard:
+    _check(entry, _OF_SHARD, "a shard")
+    name, kind, inputs = entry["name"], entry.get("kind") if stage != "vocabulary" else "", entry.get("inputs") or {}
+    _need(kind in ("train", "eval", "") and (kind != "") == (stage != "vocabulary"), name, "of train or eval", kind)
+    _need(stage != "examples" or entry.get("random_seed") is not None, f"random_seed of {name}", "a number", None)
+    _need(all(map(is_digest, inputs.values())), f"inputs of {name}", "digests by path", inputs)
+    files = [_read_file(file) for file in entry.get("files") or [entry]]
+    counts = {key: count for key, count in entry.items() if fits(count, int) and key not in _NO_COUNTS}
+    if len(files) == 1:
+        files = [dataclasses.replace(files[0], counts=counts)]
     in_name = _NUMBER.search(name)
     return ListedShard(
         name=name,
         kind=kind,
         number=numbers[kind] if in_name is None else int(in_name[1]),
         has_number=in_name is not None,
-        files=tuple(listed),
+        files=tuple(files),
         counts=counts,
-        seed=_get(entry, "random_seed", _WHOLE, _is_number, name, needed=stage == "examples"),
-        inputs={path: _get(inputs, path, _DIGEST, _is_digest, f"inputs of {name}") for path in inputs},
+        seed=entry.get("random_seed"),
+        inputs=inputs,
     )
 
 
-def _read_file(entry: Mapping[str, Any], shard: str, *, needs_examples: bool) -> ListedFile:
-    name = _get(entry, "name", _NAME, is_below, f"a file of {shard}")
-    index = _get(entry, "index", _NAME, is_below, name, needed=False)
-    return ListedFile(
-        name=name,
-        size=_get(entry, "bytes", _WHOLE, _is_number, name),
-        sha256=_get(entry, "sha256", _DIGEST, _is_digest, name),
-        index=index,
-        index_sha256=_get(entry, "index_sha256", _DIGEST, _is_digest, name, needed=index is not None),
-        examples=_get(entry, "examples", _WHOLE, _is_number, name, needed=needs_examples),
-        width=_get(entry, "width", _WHOLE, _is_number, name, needed=False),
-    )
-
-
-def _compare_inputs(made: Mapping[str, Any], shards: Sequence[ListedShard], path: str) -> Iterator[Finding]:
-    """Compares the inputs of a stage with those of its shards: each is one of them, and each text was used."""
-    said = {str(entry.get("path")): entry.get("sha256") for entry in made["inputs"]}
-    for used, digest in dict.fromkeys((used, digest) for shard in shards for used, digest in shard.inputs.items()):
-        if said.get(used) != digest:
-            place, expected = f"the sha256 of {used} among the inputs", f"that of the shards made of it ({digest})"
-            yield _other("manifest", path, place, expected, str(said.get(used, "nothing"))[:_SHOWN])
-    options = made["parameters"]
-    used_paths = {path for shard in shards for path in shard.inputs} | {
-        str(options.get(name)) for name in ("vocab_file", "tokenizer_file")
-    }
-    for used, digest in said.items():
-        if made["stage"] == "examples" and used not in used_paths:
-            yield _other("manifest", path, f"the input {used}", "one that a shard was made of", "one of no shard")
-        if not _is_digest(digest):
-            yield _other("manifest", path, f"sha256 of the input {used}", _DIGEST, repr(digest)[:_SHOWN])
-
-
-def _compare_sums(made: Mapping[str, Any], shards: Sequence[ListedShard], path: str) -> Iterator[Finding]:
-    """Compares the counts of each split with the sums over its shards."""
-    for kind in _KINDS:
-        said = made["counts"].get(kind)
-        of_kind = [shard for shard in shards if shard.kind == kind]
-        if not isinstance(said, dict):
-            if of_kind or said is not None:
-                yield _other("counts", path, f"counts of {kind}", "a mapping", repr(said)[:_SHOWN])
-            continue
-        sums: collections.Counter[str] = collections.Counter({"shards": len(of_kind)})
-        for shard in of_kind:
-            sums.update(shard.counts)
-        for name in sorted(set(said) | set(sums)):
-            if said.get(name, 0) != sums.get(name, 0):
-                shown = f"{said[name]:,}" if isinstance(said.get(name), int) else repr(said.get(name))[:_SHOWN]
-                yield _other("counts", path, f"{name} of {kind}", f"{sums[name]:,}, the sum over the shards", shown)
-
-
-def _compare_picked(made: Mapping[str, Any], shards: Sequence[ListedShard], path: str) -> Iterator[Finding]:
-    counts = made["counts"].get("eval")
-    said = counts if isinstance(counts, dict) else {}
-    listed = [file for shard in shards for file in shard.files]
-    sums = {"picked": sum(file.examples or 0 for file in listed), "bytes": sum(file.size or 0 for file in listed)}
-    wanted, available = made["parameters"].get("num_examples_to_pick"), said.get("available")
-    if isinstance(wanted, int) and isinstance(available, int) and min(wanted, available) != sums["picked"]:
-        expected = f"{min(wanted, available):,} (of {available:,}, {wanted:,} wanted)"
-        yield _other("counts", path, "the examples that were picked", expected, f"{sums['picked']:,}")
-    for name, count in sums.items():
-        if said.get(name) != count:
-            expected = f"{count:,}, the sum over the files"
-            yield _other("counts", path, f"{name} of eval", expected, repr(said.get(name))[:_SHOWN])
-
-
-def _other(check: str, path: str, place: str, expected: str, found: str) -> Finding:
-    return finding(check, path, expected, found, f"{place} must be {expected}, not {found}; {_DO}")
+def _read_file(entry: Any) -> ListedFile:
+    _check(entry, _OF_FILE, "a file")
+    said = {name: entry.get(name) for name in _OF_FILE}
+    for below in (said["name"], said["index"] or said["name"]):
+        _need(is_below(below), "a name", "that of a file below the directory", below)
+    _need(is_digest(said["sha256"]), f"sha256 of {said['name']}", _DIGEST, said["sha256"])
+    _need(0 < (said["width"] or 1) <= _LARGEST, f"width of {said['name']}", "a width", said["width"])
+    return ListedFile(size=said.pop("bytes"), **said)

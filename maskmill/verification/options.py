@@ -34,7 +34,6 @@ class VerifyOptions:
         None, help="directory for temporary files, which all workers reach (default: a temporary one of this machine)"
     )
     json: bool = option(False, help="print what was found as one JSON object")
-    most_findings: int = option(100, help="most findings to print; the counts are of all")
     vocab_file: str | None = option(None, help="vocab.txt or tokenizer.json of data that has no copy of its vocabulary")
     split: Literal["train", "eval"] | None = option(
         None, help="split of the files (default: eval for names that begin with eval, train for others)"
@@ -42,7 +41,6 @@ class VerifyOptions:
     max_seq_length: int | None = option(None, help="pieces of a row (default: those of the first record)")
     max_predictions_per_seq: int | None = option(None, help="most masks of a row (default: those of the first record)")
     masked_lm_prob: float | None = option(None, help="share of the pieces to predict, as 0.15")
-    dupe_factor: int | None = option(None, help="how often each document was used")
 
     GROUPS: ClassVar[Mapping[str, str]] = {
         "shards": "what is looked at",
@@ -54,8 +52,8 @@ class VerifyOptions:
         check_fields(self)
         if self.shards is not None:
             shard_numbers(self.shards)
-        check_at_least(0, self, "remake", "most_findings")
-        check_at_least(1, self, "max_seq_length", "max_predictions_per_seq", "dupe_factor")
+        check_at_least(0, self, "remake")
+        check_at_least(1, self, "max_seq_length", "max_predictions_per_seq")
         if self.masked_lm_prob is not None and not 0 < self.masked_lm_prob <= 1:
             raise UnusableInputError(f"--masked_lm_prob must be above 0 and at most 1, not {self.masked_lm_prob}.")
 

@@ -10,10 +10,9 @@ import numpy.typing as npt
 from maskmill.verification.findings import Checked, joined
 from maskmill.verification.listed_shards import ListedFile
 
-# text: a text shard or eval.txt. examples: a file of examples, picked ones too. shard: the files of a shard, which is
-# made again and compared. picked: a file of picked eval examples, which are picked again and compared.
-PieceKind = Literal["text", "examples", "shard", "picked"]
-FILES = ("text", "examples")  # kinds of pieces that are files
+# text: a text shard or eval.txt. examples: a file of examples, picked ones too. other: a file of which only the bytes
+# are looked at. shard: the files of a shard, which is made again and compared.
+PieceKind = Literal["text", "examples", "other", "shard"]
 Counts = npt.NDArray[np.int64]
 
 
@@ -23,28 +22,25 @@ def _zeros(*shape: int) -> Any:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Remake:
-    """What files are made again of: those of a shard of its text shard, or picked eval examples of an eval shard.
+    """What the files of a shard are made again of.
 
     Attributes:
-      inputs: the paths that they are made of, as they were found.
-      sha256: of the inputs, as the manifest has them.
-      options: those that they were made with, and what was decided where they leave it open; not of picked examples.
-      vocabulary: the path of the vocabulary, as it was found; None: not needed. is_tokenizer: whether that is a
-        tokenizer.json.
+      text: the path of the text shard, as it was found.
+      options: those that they were made with, and what was decided where they leave it open.
+      vocabulary: the path of the vocabulary, as it was found. is_tokenizer: whether that is a tokenizer.json.
       format: of the files.
       seed: the shard's own.
-      files: the paths of the files, in the order of the manifest. digests: their sha256 there. Not of picked ones.
+      files: the paths of the files, in the order of the manifest. digests: their sha256 there.
     """
 
-    inputs: tuple[str, ...]
-    sha256: tuple[str, ...]
-    options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    vocabulary: str | None = None
-    is_tokenizer: bool = False
-    format: str = "tfrecord"
-    seed: int | None = None
-    files: tuple[str, ...] = ()
-    digests: tuple[str, ...] = ()
+    text: str
+    options: Mapping[str, Any]
+    vocabulary: str
+    is_tokenizer: bool
+    format: str
+    seed: int | None
+    files: tuple[str, ...]
+    digests: tuple[str, ...]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -58,10 +54,9 @@ class Piece:
       shard: its number in its split, from 0.
       directory: of the data set that it belongs to; of several files without a manifest, what the user named.
       expected: what its manifest says of it, but with the path of its index; nothing without a manifest.
-      format: of examples.
       rules: how its rows must look (row_rules.RowRules); None for text. The files of its data set are this one alone.
       unusable: why nothing of it can be looked at, as a clause; None: it may be.
-      remake: of the kinds "shard" and "picked", what it is made of.
+      remake: of the kind "shard", what it is made of.
       eval_texts, train_texts: of training text, all files of text of either split that are verified with it.
       scratch: a directory that all workers reach, for hashes.
     """
@@ -72,7 +67,6 @@ class Piece:
     shard: int
     directory: str
     expected: ListedFile
-    format: str | None = None
     rules: Any = None
     unusable: str | None = None
     remake: Remake | None = None
@@ -97,7 +91,6 @@ class RowStatistics:
       sequences: how many; more than rows where these are packed.
       halves: float64[2, 2], masks in the first half of their row, and in its second and third quarter; and as many as
         there are by chance.
-      redrawn: int64[16], random pieces at masked places, by their part of the vocabulary.
     """
 
     rows: int
@@ -112,7 +105,6 @@ class RowStatistics:
     piece_counts: Counts
     sequences: int = 0
     halves: npt.NDArray[np.float64] = dataclasses.field(default_factory=lambda: np.zeros((2, 2)))
-    redrawn: Counts = _zeros(16)
 
 
 def add_statistics(parts: Sequence[RowStatistics]) -> RowStatistics:
@@ -138,15 +130,13 @@ class TextStatistics:
       documents, lines, characters, words, size: counts; size in bytes.
       document_lines: int64[64], documents by the logarithm (base 2) of their lines.
       line_lengths: int64[64], lines by the logarithm of their characters, in quarters.
-      repeated_lines: the lines of ten words and more that are there most often: [(count, beginning of the line)].
       shared_lines: the longer lines that most documents have: [(documents, beginning of the line)].
       markup: marks of wikitext, HTML and TeX, and entities.
       marked: documents with a mark, by its kind (text_checks.MARKS).
       replaced: characters U+FFFD. garbled: what UTF-8 becomes if it is read as Latin-1.
-      cut: lines that are as long as the longest, and end within a sentence. longest: characters of that.
-      unbroken: long lines of ASCII without a space. doubled: lines that are the same as the one before.
-      own: bytes of text that a document has before. twofold: documents of which at least a third is such.
-        first_twofold: the number of the first of these, from 1; 0: there is none.
+      unbroken: long lines of ASCII without a space.
+      twofold: documents of which at least a third is there before in themselves. first_twofold: the number of the
+        first of these, from 1; 0: there is none.
       bytes: int64[256], how often each byte is there.
     """
 
@@ -157,17 +147,12 @@ class TextStatistics:
     size: int = 0
     document_lines: Counts = _zeros(64)
     line_lengths: Counts = _zeros(64)
-    repeated_lines: tuple[tuple[int, str], ...] = ()
     shared_lines: tuple[tuple[int, str], ...] = ()
     markup: int = 0
     marked: Mapping[str, int] = dataclasses.field(default_factory=dict)
     replaced: int = 0
     garbled: int = 0
-    cut: int = 0
-    longest: int = 0
     unbroken: int = 0
-    doubled: int = 0
-    own: int = 0
     twofold: int = 0
     first_twofold: int = 0
     bytes: Counts = _zeros(256)
@@ -199,11 +184,8 @@ class PieceResult(Checked):
       counts: what was counted, by the names of the manifest's counts of a shard (examples, documents, sentences …).
       size, sha256: of the file as it is; None if it cannot be read.
       rows: of examples. text: of text.
-      hashes: files in the scratch directory, by what they hold: "rows" and "documents", tables (scratch.py), and "md5",
-        a line for each article of eval text.
+      hashes: tables in the scratch directory (scratch.py), by what they hold: "rows" and "documents".
       copies: of training text: articles of the eval text that are there, at least in part, and some training ones.
-      starts: int64[records + 1], where each record of a TFRecord starts, unpacked, and where the last one ends; None of
-        other formats and damaged files, and once the piece is done.
       is_remade: of a shard, and of a file of one: whether it was made again, and is equal; None: it was not.
     """
 
@@ -215,7 +197,6 @@ class PieceResult(Checked):
     text: TextStatistics | None = None
     hashes: Mapping[str, str] = dataclasses.field(default_factory=dict)
     copies: tuple[Copy, ...] = ()
-    starts: Counts | None = None
     is_remade: bool | None = None
 
     def plus(self, part: Checked) -> "PieceResult":

@@ -4,10 +4,9 @@ import dataclasses
 from collections.abc import Mapping
 
 import numpy as np
-import numpy.typing as npt
 
 from maskmill.errors import UnusableInputError
-from maskmill.reading.byte_ranges import ByteRanges, LocalRanges
+from maskmill.reading.byte_ranges import ByteRanges
 from maskmill.reading.data_set import ReadColumn
 from maskmill.records.features import FEATURES, OF_MASKS
 from maskmill.verification.bounds import poisson_tail
@@ -27,7 +26,7 @@ _LEAST_BITS = 20  # rows that can be masked in fewer ways may well have the same
 
 @makes_check("file", "examples")
 def check_rows(piece: Piece, ranges: ByteRanges) -> Checked:
-    """Checks all rows of a file of examples; the data set of the piece's rules has this file as its only one.
+    """Check all rows of a file of examples; the data set of the piece's rules has this file as its only one.
 
     Returns:
       A PieceResult, if it is known what the rows look like. `counts` has, where they can be told: examples, sequences
@@ -44,11 +43,9 @@ def check_rows(piece: Piece, ranges: ByteRanges) -> Checked:
     faults = Faults(piece.path)
     wrong = _first_misfit({column.feature: column for column in rules.data_set.columns})
     if wrong is not None:
-        what = f"its columns do not fit together: {wrong}; make the examples again"
-        faults.add("schema", None, "columns that belong together", wrong, what)
-        return dataclasses.replace(
-            skipped("the columns do not fit together", "special_tokens"), findings=faults.findings()
-        )
+        faults.add("schema", None, f"its columns do not fit together: {wrong}; make the examples again")
+        unfit = skipped("the columns do not fit together", "special_tokens")
+        return dataclasses.replace(unfit, findings=faults.findings())
     try:
         reading = RowReading(rules.data_set, ranges, faults)
     except UnusableInputError as error:
@@ -77,30 +74,27 @@ def check_rows(piece: Piece, ranges: ByteRanges) -> Checked:
         counts={"examples": reading.records} | _counts(rules, checker),
         rows=statistics,
         hashes=write_table(piece, "rows", columns),
-        starts=reading.starts,
     )
 
 
 def _first_misfit(columns: Mapping[str, ReadColumn]) -> str | None:
-    """Why columns do not have the kinds and widths that they must have; None: they do."""
+    """Return why columns do not have the kinds and widths that they must have; None: they do."""
     if "input_ids" not in columns:
         return "input_ids is missing"
     pieces = columns["input_ids"]
     for feature, column in columns.items():
-        if column.dtype.kind == "f" and feature in FEATURES and feature != "masked_lm_weights":
-            return f"{column.name} has floats"
+        if feature in FEATURES and (column.dtype.kind == "f") != (feature == "masked_lm_weights"):
+            return f"{column.name} has {'floats' if column.dtype.kind == 'f' else 'integers'}"
         if feature in FEATURES and FEATURES[feature].per == "piece" and column.width != pieces.width:
             return f"{column.name} has another length than {pieces.name}"
     masks = [columns[feature] for feature in OF_MASKS if feature in columns]
     if masks and (len(masks) < len(OF_MASKS) or len({column.width for column in masks}) > 1):
         return f"{', '.join(OF_MASKS)} must all be there, with the same length"
-    if masks and columns["masked_lm_weights"].dtype.kind != "f":
-        return "masked_lm_weights has integers"
     return None
 
 
 def _check_positions(checker: RowChecker, faults: Faults) -> None:
-    """Looks for rows that have the same masked positions more often than chance allows, where each piece is drawn."""
+    """Look for rows that have the same masked positions more often than chance allows, where each piece is drawn."""
     rules = checker.rules
     if rules.mask_unit not in ("piece", None) or not checker.positions:
         return
@@ -112,13 +106,12 @@ def _check_positions(checker: RowChecker, faults: Faults) -> None:
     _, counts = np.unique(hashes, return_counts=True)
     pairs = int((counts * (counts - 1) // 2).sum())
     if pairs and poisson_tail(pairs, expected) < _FALSE_ALARM:
-        most = int(counts.max())
-        what = f"{most:,} rows have the same masked positions, which cannot be chance; make the examples again"
-        faults.add("masks", None, "masks drawn for each row", f"{most:,} rows", what)
+        what = f"{int(counts.max()):,} rows have the same masked positions, which cannot be chance"
+        faults.add("masks", None, f"{what}; make the examples again")
 
 
 def _made_checks(rules: RowRules, *, is_framed: bool) -> list[str]:
-    """The checks that the rows of a data set undergo."""
+    """Return the checks that the rows of a data set undergo."""
     features = {column.feature for column in rules.data_set.columns}
     made = dict.fromkeys(("framing", "schema", "padding", "crc"), True) | {
         "ids": rules.data_set.vocabulary_size is not None,
@@ -132,7 +125,7 @@ def _made_checks(rules: RowRules, *, is_framed: bool) -> list[str]:
 
 
 def _skipped(rules: RowRules, checker: RowChecker) -> dict[str, str]:
-    """Why checks were not made."""
+    """Return why checks were not made."""
     why = {}
     if rules.data_set.vocabulary_size is None:
         why["ids"] = "the size of the vocabulary is not known; name the vocabulary with --vocab_file"
@@ -144,7 +137,7 @@ def _skipped(rules: RowRules, checker: RowChecker) -> dict[str, str]:
 
 
 def _counts(rules: RowRules, checker: RowChecker) -> dict[str, int]:
-    """What was counted, by the names of the manifest."""
+    """Return what was counted, by the names of the manifest."""
     features, statistics = {column.feature for column in rules.data_set.columns}, checker.statistics()
     pieces, counts = int(statistics.pieces_at.sum()), {}
     if "cu_seqlens" in features:
@@ -159,23 +152,3 @@ def _counts(rules: RowRules, checker: RowChecker) -> dict[str, int]:
     if rules.objective in PAIRS and "next_sentence_labels" in features:
         counts["random_next" if rules.objective == "nsp" else "swapped"] = statistics.second_label
     return counts
-
-
-def hash_rows(
-    rules: RowRules, ranges: ByteRanges | None = None
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
-    """The numbers of the records of the rules' file that can be read, from 1, and uint64[rows, 2], their hashes.
-
-    Raises:
-      UnusableInputError: the file is missing, or cannot be read at all.
-      RunFailedError: the machine cannot read it on.
-    """
-    path = rules.data_set.files[0].path
-    reading = RowReading(rules.data_set, ranges or LocalRanges(), Faults(path))
-    checker = RowChecker(rules, reading.rows, Faults(path))
-    for numbers in reading.blocks():
-        checker.check(numbers)
-    if not checker.hashes:
-        return np.zeros(0, np.int64), np.zeros((0, 2), np.uint64)
-    of_text, of_row, records, *_ = (np.concatenate(parts) for parts in zip(*checker.hashes, strict=True))
-    return records, np.stack([of_text, of_row], axis=1)

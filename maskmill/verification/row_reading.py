@@ -3,7 +3,8 @@
 import collections
 import contextlib
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +32,7 @@ from maskmill.records.tfrecord import record_runs, unpacked
 from maskmill.verification.findings import Finding, finding
 
 _RECORDS = 256  # that are read at a time
+_FACTOR = 0xD6E8FEB86659FD93  # odd
 AGAIN = "make the examples again, or fetch the file again"
 
 
@@ -42,28 +44,26 @@ class Faults:
         self._first: dict[tuple[str, str], Finding] = {}
         self._counts: collections.Counter[tuple[str, str]] = collections.Counter()
 
-    def add(
-        self, check: str, record: int | None, expected: str, found: str, what: str, *, kind: str = "", count: int = 1
-    ) -> None:
-        """Keeps a fault that so many records have.
+    def add(self, check: str, record: int | None, what: str, *, kind: str = "", count: int = 1) -> None:
+        """Keep a fault that so many records have.
 
         Args:
-          check, expected, found: as in Finding.
+          check: as in Finding.
           record: number of the first record, from 1; None: it is about the file.
           what: what is wrong, as a clause without the place; what to do, if it is not to make the examples again.
-          kind: faults of one kind are one finding; without, `expected` tells them apart.
+          kind: faults of one kind are one finding; without, `what` tells them apart.
           count: how many records have it.
         """
-        key = check, kind or expected
+        key = check, kind or what
         first = self._first.get(key)
         if first is None or (record is not None and first.record is not None and record < first.record):
             at = None if record is None else ("record", record)
             what = what if "; " in what else f"{what}; {AGAIN}"
-            self._first[key] = finding(check, self._path, expected, found, what, at=at)
+            self._first[key] = finding(check, self._path, what, at=at)
         self._counts[key] += count
 
     def add_error(self, error: UnusableInputError, record: int | None = None) -> None:
-        """Keeps what a reader says of a record, or of the file."""
+        """Keep what a reader says of a record, or of the file."""
         what = str(error).removeprefix(f"{self._path}, record {record or 0:,}").removeprefix(self._path)
         what = what.lstrip(":, ").rstrip(".")
         feature = error.feature if isinstance(error, DamagedBlockError) else None
@@ -74,9 +74,7 @@ class Faults:
             check = "schema"
         elif feature is not None:
             check = FEATURES[feature].check
-        found, _, expected = what.partition(", but it must be ")
-        expected = expected.partition(":")[0] or "records that can be read"
-        self.add(check, record, expected, found, what, kind=feature or (what if record is None else "record"))
+        self.add(check, record, what, kind=feature or (what if record is None else "record"))
 
     def findings(self) -> tuple[Finding, ...]:
         """One for each kind."""
@@ -100,8 +98,6 @@ class RowReading:
     Attributes:
       columns: of the rows.
       records: how many were found so far, readable or not.
-      starts: int64[records + 1], where each record starts in a TFRecord, unpacked, and where the last one ends; None of
-        other formats, and before the end.
       checksums: why checksums were not looked at, as a clause; None: they were.
       rows: those of the block that was read last.
     """
@@ -121,7 +117,6 @@ class RowReading:
         file, kind = data_set.files[0], reader_of_format(data_set.format)
         self._path, self._ranges, self._faults, self._data_set = file.path, ranges, faults, data_set
         self.columns, self.records = checked_columns(data_set.columns), 0
-        self.starts: npt.NDArray[np.int64] | None = None
         self.checksums = kind.why_unchecked(file.path, ranges)
         self._reader: BlockReader | None = None
         room = _RECORDS
@@ -160,18 +155,15 @@ class RowReading:
 
     def _records(self) -> Iterator[npt.NDArray[np.int64]]:
         """The same of TFRecords, which are read from their start to their end, without their index."""
-        table, places, end = TargetTable(self.columns).of(self.rows), [np.zeros(0, np.int64)], 0
+        table = TargetTable(self.columns).of(self.rows)
         for run in record_runs(unpacked(open_range_file(self._path, self._ranges), self._path), self._path):
             for first in range(0, len(run.starts), _RECORDS):
                 starts, sizes = (part[first : first + _RECORDS].copy() for part in (run.starts, run.sizes))
                 starts -= HEAD
                 end = int(starts[-1] + sizes[-1]) + FRAME
                 right = self._read_examples(run.data[starts[0] : end].copy(), len(starts), table)
-                places.append(starts + run.offset)
-                end += run.offset
                 self.records += len(starts)
                 yield right + self.records - len(starts) + 1
-        self.starts = np.concatenate([*places, np.array([end])])
 
     def _read_examples(
         self, data: npt.NDArray[np.uint8], count: int, table: npt.NDArray[np.int64]
@@ -191,3 +183,28 @@ class RowReading:
                 feature = self.columns[column].feature if why == column_tables.OUT_OF_RANGE else None
                 self._faults.add_error(DamagedBlockError(reason, feature=feature), self.records + int(record) + 1)
         return np.concatenate(right)
+
+
+def hash_rows(data_set: DataSet, ranges: ByteRanges) -> npt.NDArray[np.uint64]:
+    """Return a hash of each row of a data set's only file, of those that can be read.
+
+    Raises:
+      UnusableInputError: the file is missing, or damaged.
+      RunFailedError: the machine cannot read it on.
+    """
+    reading, found = RowReading(data_set, ranges, Faults(data_set.files[0].path)), [np.zeros(0, np.uint64)]
+    for numbers in reading.blocks():
+        rows = reading.rows
+        arrays = [rows.arrays[name][: len(numbers)] for name in sorted(rows.arrays)]
+        counts = [rows.counts[name][: len(numbers), None] for name in sorted(rows.counts)]
+        found.append(hashed([array.view(np.int32) if array.dtype.kind == "f" else array for array in arrays] + counts))
+    return np.concatenate(found)
+
+
+def hashed(columns: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.uint64]:
+    """Return a hash of each row of some columns: rows that differ in one value never have the same."""
+    hashes = np.zeros(len(columns[0]), np.uint64)
+    for number, values in enumerate(columns):
+        factors = np.random.PCG64(number).random_raw(values.shape[1]) | np.uint64(1)
+        hashes += np.einsum("ij,j->i", values.astype(np.uint64), factors)
+    return (hashes ^ (hashes >> np.uint64(32))) * np.uint64(_FACTOR)

@@ -24,7 +24,7 @@ Table = npt.NDArray[np.uint64]
 
 
 def write_table(piece: Piece, what: str, columns: Sequence[npt.ArrayLike]) -> dict[str, str]:
-    """Writes a table of a piece to the scratch directory, in the order of the hashes in its first column.
+    """Write a table of a piece to the scratch directory, in the order of the hashes in its first column.
 
     Args:
       piece: of which the table is.
@@ -38,16 +38,11 @@ def write_table(piece: Piece, what: str, columns: Sequence[npt.ArrayLike]) -> di
         return {}
     name = hashlib.sha256(f"{piece.directory}\0{piece.path}".encode()).hexdigest()[:32]
     path = files.join(piece.scratch, f"{name}.{what}")
-    write_rows(path, np.stack([np.asarray(column).astype(np.uint64) for column in columns], axis=1))
+    table = np.stack([np.asarray(column).astype(_TYPE) for column in columns], axis=1)
+    table = table[np.argsort(table[:, 0], kind="stable")]
+    bounds = np.searchsorted(table[:, 0] >> _BUCKET_SHIFT, np.arange(_BUCKETS + 1, dtype=np.uint64))
+    files.write_bytes(path, np.concatenate([[table.shape[1]], bounds]).astype(_TYPE).tobytes() + table.tobytes())
     return {what: path}
-
-
-def write_rows(path: str, table: Table) -> None:
-    """Writes the rows of a table, uint64[rows, columns], to a file."""
-    ordered = table[np.argsort(table[:, 0], kind="stable")]
-    bounds = np.searchsorted(ordered[:, 0] >> _BUCKET_SHIFT, np.arange(_BUCKETS + 1, dtype=np.uint64))
-    head = np.concatenate([[table.shape[1]], bounds]).astype(_TYPE)
-    files.write_bytes(path, head.tobytes() + ordered.astype(_TYPE).tobytes())
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -64,48 +59,38 @@ class Merged:
     counts: npt.NDArray[np.int64]
 
     def column(self, number: int) -> npt.NDArray[np.int64]:
-        """A column of numbers."""
+        """Return a column of numbers."""
         return self.table[:, number].astype(np.int64)
 
 
-def merge(results: Sequence[PieceResult], what: str) -> Iterator[Merged]:
-    """Merges the tables of results, each of which has one."""
-    return merge_tables([result.hashes[what] for result in results])
-
-
-def merge_tables(paths: Sequence[str], most_rows: int = 1 << 22) -> Iterator[Merged]:
-    """Yields the rows of tables in the order of their hashes, about `most_rows` at a time."""
+def merge(results: Sequence[PieceResult], what: str, most_rows: int = 1 << 22) -> Iterator[Merged]:
+    """Yield the rows of the results' tables in the order of their hashes, about `most_rows` at a time."""
+    paths = [result.hashes[what] for result in results]
     heads = [np.frombuffer(files.read_range(path, 0, _HEAD * _WORD), _TYPE).astype(np.int64) for path in paths]
-    if not heads:
-        return
-    sizes = np.sum([np.diff(head[1:]) for head in heads], axis=0)
+    sizes = np.sum([np.diff(head[1:]) for head in heads], axis=0) if heads else np.zeros(_BUCKETS, np.int64)
     first = 0
-    while first < _BUCKETS:
+    while first < _BUCKETS and heads:
         last = first + 1
         while last < _BUCKETS and sizes[first : last + 1].sum() <= most_rows:
             last += 1
         parts = [_read_rows(path, head, first, last) for path, head in zip(paths, heads, strict=True)]
         first = last
         table = np.concatenate(parts)
+        owner = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+        order = np.argsort(table[:, 0], kind="stable")
+        starts, counts = runs_of(table[order, 0])
         if len(table):
-            owner = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
-            order = np.argsort(table[:, 0], kind="stable")
-            table = table[order]
-            starts, counts = runs_of(table[:, 0])
-            yield Merged(table=table, owner=owner[order], starts=starts, counts=counts)
+            yield Merged(table=table[order], owner=owner[order], starts=starts, counts=counts)
 
 
 def _read_rows(path: str, head: npt.NDArray[np.int64], first: int, last: int) -> Table:
-    """The rows of buckets [first, last) of a table's file."""
-    columns = int(head[0])
-    start, end = int(head[1 + first]), int(head[1 + last])
+    """Return the rows of buckets [first, last) of a table's file."""
+    columns, start, end = (int(head[place]) for place in (0, 1 + first, 1 + last))
     content = files.read_range(path, (_HEAD + start * columns) * _WORD, (_HEAD + end * columns) * _WORD)
-    return np.frombuffer(content, _TYPE).astype(np.uint64).reshape(end - start, columns)
+    return np.frombuffer(content, _TYPE).reshape(end - start, columns)
 
 
 def runs_of(hashes: Table) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Where runs of equal hashes start in an ascending array, and how many each has."""
-    if not len(hashes):
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    starts = np.flatnonzero(np.concatenate([[True], hashes[1:] != hashes[:-1]]))
-    return starts, np.diff(np.append(starts, len(hashes)))
+    """Return where runs of equal hashes start in an ascending array, and how many each has."""
+    _, starts, counts = np.unique(hashes, return_index=True, return_counts=True)
+    return starts, counts

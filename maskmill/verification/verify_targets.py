@@ -8,24 +8,24 @@ import typing
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
+from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.reading.byte_ranges import ByteRanges
 from maskmill.reading.remote import open_ranges
 from maskmill.records.file_names import INDEX_SUFFIX, lies_beside
 from maskmill.records.shard_formats import suffixes
 from maskmill.storage import completions, files, manifest
 from maskmill.storage.paths import is_web
-from maskmill.verification.findings import Checked, finding, looked, told
-from maskmill.verification.listed_shards import ListedShard
+from maskmill.verification.findings import Checked, finding, looked
+from maskmill.verification.listed_shards import ListedShard, read_listed
 from maskmill.verification.options import VerifyOptions
 from maskmill.verification.pieces import Piece
-from maskmill.verification.row_rules import KnownPieces
+from maskmill.verification.vocabulary_checks import KnownPieces
 
 TargetKind = Literal["text", "vocabulary", "examples", "eval"]
 
 # The folders of a build, in order, and the stages that write them.
-_FOLDERS: Mapping[str, TargetKind] = {name: name for name in typing.get_args(TargetKind)}
-_STAGES: Mapping[str, TargetKind] = {("extract" if name == "text" else name): name for name in _FOLDERS.values()}
+_FOLDERS: Sequence[TargetKind] = typing.get_args(TargetKind)
+_STAGES: Mapping[str, TargetKind] = {("extract" if name == "text" else name): name for name in _FOLDERS}
 _BESIDE_TEXT = ("eval.md5", "rejected.jsonl", "unknown_templates.tsv", "vocab.txt", "report.html", "README.md")
 
 
@@ -38,12 +38,12 @@ class Target:
       directory: of its files; of files without a manifest the one of the first.
       kind: what it holds.
       build: the directory of the build that it is part of; None: of none.
-      made: its manifest; None: there is none, or it is damaged.
-      named: the files that the user named of it, by their paths; empty: all.
-      pieces: what is to be looked at, once `verify_plan.plan` has seen it.
-      is_whole: whether these are all of the data set.
-      checked: what was found of its manifest and its directory.
+      made: its manifest; None: there is none, or it cannot be used.
       shards: what its manifest lists; empty without one.
+      named: the files that the user named of it, by their paths; empty: all.
+      is_whole: whether these are all of the data set.
+      pieces: what is to be looked at, once `verify_plan.plan` has seen it.
+      checked: what was found of its manifest and its directory.
       known: of its vocabulary, but for the vocabulary itself.
     """
 
@@ -52,11 +52,11 @@ class Target:
     kind: TargetKind
     build: str | None = None
     made: Mapping[str, Any] | None = None
-    named: tuple[str, ...] = ()
-    pieces: tuple[Piece, ...] = ()
-    is_whole: bool = True
-    checked: Checked = Checked()
     shards: tuple[ListedShard, ...] = ()
+    named: tuple[str, ...] = ()
+    is_whole: bool = True
+    pieces: tuple[Piece, ...] = ()
+    checked: Checked = Checked()
     known: KnownPieces = KnownPieces()
 
     @property
@@ -64,14 +64,8 @@ class Target:
         """Where its manifest is, or would be."""
         return files.join(self.directory, manifest.MANIFEST)
 
-    @property
-    def inputs(self) -> Mapping[str, str]:
-        """What its manifest says that it was made of: checksums (sha256) by path."""
-        entries = [(entry.get("path"), entry.get("sha256")) for entry in (self.made or {}).get("inputs", ())]
-        return {path: digest for path, digest in entries if isinstance(path, str) and isinstance(digest, str)}
-
     def file(self, name: str) -> str:
-        """The path of a file, of which the manifest has the name."""
+        """Return the path of a file, of which the manifest has the name."""
         return files.join(self.directory, name)
 
 
@@ -90,7 +84,7 @@ class VerifyPlan:
 
 
 def find_targets(paths: Sequence[str]) -> tuple[Target, ...]:
-    """The data sets that paths name, each once, in order.
+    """Return the data sets that paths name, each once, in order.
 
     Raises:
       UnusableInputError: there is nothing under a path, or nothing that can be verified.
@@ -116,55 +110,51 @@ def _targets_of(path: str) -> list[Target]:
         own = _of_directory(path, path, None, ranges)
         if own is not None:
             return [own]
-        folders = [
-            target
-            for folder in _FOLDERS
-            if (target := _of_directory(path, files.join(path, folder), path, ranges)) is not None
-        ]
-        if folders:
-            return folders + _unfinished_folders(path, folders)
-        return _of_files(path, ranges)
+        folders = {kind: _of_directory(path, files.join(path, kind), path, ranges) for kind in _FOLDERS}
+        if not any(folders.values()):
+            return _of_files(path, ranges)
+        return [found for kind, target in folders.items() if (found := target or _unfinished(path, kind)) is not None]
 
 
 def _of_directory(path: str, directory: str, build: str | None, ranges: ByteRanges) -> Target | None:
-    """The data set of a directory that has a manifest, whole or not; None if it has none."""
+    """Return the data set of a directory that has a manifest, whole or not; None if it has none."""
     file = files.join(directory, manifest.MANIFEST)
     try:
         content = ranges.read_all(file)
-    except (MissingFileError, UnusableInputError):
+    except UnusableInputError:
         return None
     try:
         made = manifest.parse_manifest(file, content)
-        if made["stage"] in _STAGES:
-            return Target(path=path, directory=directory, kind=_STAGES[made["stage"]], build=build, made=made)
-        problem = f"{file}: the stage {made['stage']!r} is none of maskmill's; put back the manifest of this directory."
+        if made["stage"] not in _STAGES:
+            raise UnusableInputError(f"the stage {made['stage']!r} is none of maskmill's")
+        kind, shards = _STAGES[made["stage"]], read_listed(made)
+        checked = looked("manifest")
+        return Target(path=path, directory=directory, kind=kind, build=build, made=made, shards=shards, checked=checked)
     except UnusableInputError as error:
-        problem = str(error)
-    checked = looked("manifest", told("manifest", file, "a manifest", "something else", problem))
-    kind = _FOLDERS.get(files.base_name(directory))
-    if kind is None:
-        data = _data_files(directory)
-        kind = _kind_of_file(data[0], ranges) if data else "examples"
+        problem = f"{str(error).rstrip('.')}; put back the manifest that was written with the data"
+    data, name = _data_files(directory), files.base_name(directory)
+    of_name = next((kind for kind in _FOLDERS if kind == name), None)
+    kind = of_name or (_kind_of_file(data[0], ranges) if data else "examples")
+    checked = looked("manifest", finding("manifest", file, problem))
     return Target(path=path, directory=directory, kind=kind, build=build, checked=checked)
 
 
-def _unfinished_folders(path: str, found: Sequence[Target]) -> list[Target]:
-    """The folders of a build that have files but no manifest."""
-    known = {target.directory for target in found}
-    targets = []
-    for folder, kind in _FOLDERS.items():
-        directory = files.join(path, folder)
-        if directory in known or is_web(path) or not _data_files(directory):
-            continue
-        targets.append(Target(path=path, directory=directory, kind=kind, build=path, checked=_unfinished(directory)))
-    return targets
+def _unfinished(path: str, kind: TargetKind) -> Target | None:
+    """Return the folder of a build that has files but no manifest."""
+    directory = files.join(path, kind)
+    if not _data_files(directory):
+        return None
+    return Target(path=path, directory=directory, kind=kind, build=path, checked=_no_manifest(directory))
+
+
+def _no_manifest(directory: str) -> Checked:
+    what = "there is no manifest; the build into this directory is not finished, so run it again"
+    return looked("manifest", finding("manifest", files.join(directory, manifest.MANIFEST), what))
 
 
 def _data_files(directory: str) -> list[str]:
-    """The files of a directory that may hold text or examples."""
-    if is_web(directory):
-        return []
-    return [path for path in files.list_directory(directory) if may_be_data(path)]
+    """Return the files of a directory that may hold text or examples."""
+    return [] if is_web(directory) else [path for path in files.list_directory(directory) if may_be_data(path)]
 
 
 def may_be_data(path: str) -> bool:
@@ -175,69 +165,56 @@ def may_be_data(path: str) -> bool:
 
 
 def _of_files(path: str, ranges: ByteRanges) -> list[Target]:
-    """Files without a manifest of their own: of a directory, of a glob, or one."""
+    """Return files without a manifest of their own: of a directory, of a glob, or one."""
+    is_directory = bool(named := _data_files(path))
     if is_web(path):
-        named, is_directory = [path], False
         ranges.size(path)
-    else:
-        named = _data_files(path)
-        is_directory = bool(named)
+        named = [path]
+    elif not named:
+        if files.is_local(path) and os.path.isdir(path):
+            raise UnusableInputError(
+                f"{path}: there is no data set in this directory (no manifest.json, no text shards, no examples); "
+                "name the directory of a build or a stage."
+            )
+        named = [file.path for file in files.match([path]) if may_be_data(file.path)]
         if not named:
-            if files.is_local(path) and os.path.isdir(path):
-                raise UnusableInputError(
-                    f"{path}: there is no data set in this directory (no manifest.json, no text shards, no examples); "
-                    "name the directory of a build or a stage."
-                )
-            named = [file.path for file in files.match([path]) if may_be_data(file.path)]
-            if not named:
-                raise UnusableInputError(f"{path}: this is no file of text or examples; name a data set.")
-    has_work = files.is_local(path) and is_directory and os.path.isdir(files.join(path, completions.WORK_DIRECTORY))
-    checked = _unfinished(path) if has_work else Checked()
-    targets = list(_by_manifest(path, named, ranges)) if not is_directory else []
+            raise UnusableInputError(f"{path}: this is no file of text or examples; name a data set.")
+    targets = [] if is_directory else list(_by_manifest(path, named, ranges))
     listed = {name for target in targets for name in target.named}
-    rest = [name for name in named if name not in listed]
-    kinds: tuple[TargetKind, ...] = ("text", "examples")
-    for kind in kinds:
-        named_so = tuple(name for name in rest if _kind_of_file(name, ranges) == kind)
-        if named_so:
-            directory, is_whole = (
-                path if is_directory else files.parent(named_so[0]),
-                is_directory or files.is_glob(path),
-            )
+    kinds: dict[TargetKind, list[str]] = {"text": [], "examples": []}
+    for name in named:
+        if name not in listed:
+            kinds[_kind_of_file(name, ranges)].append(name)
+    is_unfinished = is_directory and os.path.isdir(files.join(path, completions.WORK_DIRECTORY))
+    for kind, of_kind in kinds.items():
+        if of_kind:
             targets.append(
-                Target(path=path, directory=directory, kind=kind, named=named_so, is_whole=is_whole, checked=checked)
+                Target(
+                    path=path,
+                    directory=path if is_directory else files.parent(of_kind[0]),
+                    kind=kind,
+                    named=tuple(of_kind),
+                    is_whole=is_directory or files.is_glob(path),
+                    checked=_no_manifest(path) if is_unfinished else Checked(),
+                )
             )
-            checked = Checked()
     return targets
 
 
-def _unfinished(directory: str) -> Checked:
-    what = "there is no manifest; the build into this directory is not finished, so run it again"
-    return looked("manifest", finding("manifest", files.join(directory, manifest.MANIFEST), "a file", "nothing", what))
-
-
 def _by_manifest(path: str, named: Sequence[str], ranges: ByteRanges) -> Iterator[Target]:
-    """Of the files that a user names, those that a manifest beside them lists."""
-    folders: dict[str, list[str]] = {}
-    for name in named:
-        folders.setdefault(files.parent(name), []).append(name)
-    for folder, names in folders.items():
+    """Yield, of the files that a user names, those that a manifest beside them lists."""
+    for folder in dict.fromkeys(map(files.parent, named)):
         target = _of_directory(path, folder, None, ranges)
         if target is None or target.made is None or target.kind == "vocabulary":
             continue
-        listed = {
-            posixpath.normpath(files.join(folder, str(file.get("name", ""))))
-            for shard in target.made["shards"]
-            for file in (shard["files"] if isinstance(shard.get("files"), list) else [shard])
-            if isinstance(file, dict)
-        }
-        of_target = tuple(name for name in names if posixpath.normpath(name) in listed)
+        listed = {posixpath.normpath(target.file(file.name)) for shard in target.shards for file in shard.files}
+        of_target = tuple(name for name in named if posixpath.normpath(name) in listed)
         if of_target:
             yield dataclasses.replace(target, named=of_target, is_whole=False)
 
 
 def _kind_of_file(path: str, ranges: ByteRanges) -> Literal["text", "examples"]:
-    """Whether a file holds text or examples: by its first bytes, or its name where they tell nothing."""
+    """Return whether a file holds text or examples: by its first bytes, or its name where they tell nothing."""
     from maskmill.records.kernels.frames import HEAD
 
     if path.endswith((*suffixes(), ".tfrecord.gz", ".tfrecords")):

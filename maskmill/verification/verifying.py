@@ -7,7 +7,7 @@ import os
 import secrets
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from maskmill.arguments import checked
 from maskmill.errors import UnusableInputError
@@ -28,9 +28,9 @@ from maskmill.verification.findings import (
     skipped,
 )
 from maskmill.verification.options import VerifyOptions
-from maskmill.verification.pieces import FILES, Piece, PieceResult
+from maskmill.verification.pieces import Piece, PieceResult
 from maskmill.verification.verify_plan import plan
-from maskmill.verification.verify_targets import Target, VerifyPlan, find_targets
+from maskmill.verification.verify_targets import VerifyPlan, find_targets
 
 NOTHING_THERE = "there is nothing to look at"
 _TOKEN_BYTES = 8
@@ -38,12 +38,9 @@ _TOKEN_BYTES = 8
 
 @checked
 def verify(
-    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
-    options: VerifyOptions | None = None,
-    *,
-    done: Callable[[PieceResult], object] | None = None,
+    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], options: VerifyOptions | None = None
 ) -> Verification:
-    """Verifies data sets, one file after the other, in this process: whether they are right, and what is wrong.
+    """Verify data sets, one file after the other, in this process: whether they are right, and what is wrong.
 
         found = maskmill.verify("demo")
         for finding in found.findings:
@@ -52,7 +49,6 @@ def verify(
     Args:
       paths: directories of builds or stages, files, globs: one, or several. Local, gs:// or http(s)://.
       options: what is looked at, and what is known of files without a manifest; None: the defaults.
-      done: is called with what each piece of work gave, as soon as it is done.
 
     Returns:
       the findings, the worst first, and what became of each check; `is_right` if there is nothing but notes.
@@ -67,84 +63,75 @@ def verify(
     options = options or VerifyOptions()
     with scratch_directory(options) as scratch:
         planned = plan(find_targets(named), options, scratch)
-        found = conclude(planned, verify_pieces(planned, done))
+        found = conclude(planned, verify_pieces(planned))
     return dataclasses.replace(found, paths=tuple(named))
 
 
-def verify_pieces(plan: VerifyPlan, done: Callable[[PieceResult], object] | None = None) -> list[PieceResult]:
-    """Verifies the pieces of a plan."""
+def verify_pieces(plan: VerifyPlan, done: Callable[[PieceResult], object] = lambda result: None) -> list[PieceResult]:
+    """Verify the pieces of a plan; done: is called with what each of them gave."""
     results = []
     for piece in plan.pieces:
         results.append(verify_piece(piece))
-        if done is not None:
-            done(results[-1])
+        done(results[-1])
     return results
 
 
 @contextlib.contextmanager
 def scratch_directory(options: VerifyOptions) -> Iterator[str]:
     """A directory for temporary files that goes with the verification: below the one that a user names, or anywhere."""
-    if options.scratch is not None:
-        directory = files.join(options.scratch, f"verify-{secrets.token_hex(_TOKEN_BYTES)}")
-        files.make_directory(directory)
-        try:
+    if options.scratch is None:
+        with tempfile.TemporaryDirectory(prefix=files.scratch_prefix()) as directory:
             yield directory
-        finally:
-            files.delete(files.list_directory(directory))
-            if files.is_local(directory):
-                shutil.rmtree(directory)
         return
-    with tempfile.TemporaryDirectory(prefix=files.scratch_prefix()) as directory:
+    directory = files.join(options.scratch, f"verify-{secrets.token_hex(_TOKEN_BYTES)}")
+    files.make_directory(directory)
+    try:
         yield directory
-
-
-# ---- one piece
+    finally:
+        files.delete(files.list_directory(directory))
+        if files.is_local(directory):
+            shutil.rmtree(directory)
 
 
 def verify_piece(piece: Piece) -> PieceResult:
-    """What the checks of one piece give: a pure function of it, which any process can call.
+    """Return what the checks of one piece give: a pure function of it, which any process can call.
 
     A damaged file gives findings, not exceptions.
     """
     with contextlib.ExitStack() as opened:
         ranges: ByteRanges = opened.enter_context(contextlib.closing(open_ranges(piece.path, cache_bytes=0)))
-        if piece.kind not in FILES:
-            return _with_all_checks(PieceResult(piece=piece), ranges)
-        if not files.is_local(piece.path):
-            ranges = opened.enter_context(contextlib.closing(CopiedFile(piece.path, ranges)))
-        result = check_file(piece, ranges)
-        if result.size is None:
-            lost = [check.name for check in CHECKS.values() if piece.kind in check.of]
-            return result.plus(skipped("a file is not there", *lost))
-        result = _with_all_checks(result, ranges)
-        result = result.plus(check_index(piece, ranges, result.starts))
-        return dataclasses.replace(result.plus(_nothing_read_of(result)), starts=None)
-
-
-def _with_all_checks(result: PieceResult, ranges: ByteRanges) -> PieceResult:
-    for check in functions_of("file", result.piece.kind):
-        result = result.plus(check(result.piece, ranges))
-    return result
+        result = PieceResult(piece=piece)
+        if piece.kind != "shard":
+            if not files.is_local(piece.path):
+                ranges = opened.enter_context(contextlib.closing(CopiedFile(piece.path, ranges)))
+            result = check_file(piece, ranges)
+            if result.size is None:
+                lost = [check.name for check in CHECKS.values() if piece.kind in check.of]
+                return result.plus(skipped("a file is not there", *lost))
+        for check in functions_of("file", piece.kind):
+            result = result.plus(check(piece, ranges))
+        return result.plus(check_index(piece, ranges)).plus(_nothing_read_of(result))
 
 
 def _nothing_read_of(result: PieceResult) -> Checked:
-    """An error where nothing of a file can be looked at; with a manifest its counts tell what belongs there."""
-    piece, is_text = result.piece, result.piece.kind == "text"
-    seen = result.text.lines if result.text is not None else result.rows.rows if result.rows is not None else 0
+    """Return an error where nothing of a file can be looked at; with a manifest its counts tell what belongs there."""
+    piece, noun, check = result.piece, "example", "framing"
+    seen = result.rows.rows if result.rows is not None else 0
+    if piece.kind == "text":
+        noun, check, seen = "line of text", "documents", result.text.lines if result.text is not None else 0
     is_said = any(found.severity == "error" for found in result.findings)
-    if piece.expected.size is not None or is_said or (seen and piece.unusable is None):
+    is_looked_into = piece.kind in ("text", "examples") and piece.expected.size is None
+    if not is_looked_into or is_said or (seen and piece.unusable is None):
         return Checked()
-    what = piece.unusable or f"there is no {'line of text' if is_text else 'example'} in this file"
-    what = what if "; " in what else f"{what}; make or fetch it again"
-    check, expected = ("documents", "documents") if is_text else ("framing", "records that can be read")
-    return Checked(findings=[finding(check, piece.path, expected, "none", what)])
+    what = piece.unusable or f"there is no {noun} in this file"
+    return Checked(findings=[finding(check, piece.path, what if "; " in what else f"{what}; make or fetch it again")])
 
 
 # ---- all of them
 
 
 def conclude(plan: VerifyPlan, results: Sequence[PieceResult]) -> Verification:
-    """What was found of data sets, the worst first.
+    """Return what was found of data sets, the worst first.
 
     Args:
       plan: what was verified; its scratch directory has the tables of the results.
@@ -154,13 +141,15 @@ def conclude(plan: VerifyPlan, results: Sequence[PieceResult]) -> Verification:
     ordered = _with_remade(sorted(results, key=lambda result: places[result.piece.kind, result.piece.path]))
     parts = [*(target.checked for target in plan.targets), *ordered]
     for target in plan.targets:
-        of_target = results_of(target, ordered)
-        parts += [check(target, of_target) for check in functions_of("data_set", target.kind)]
+        of_target = {(piece.kind, piece.path) for piece in target.pieces if piece.kind != "shard"}
+        its = [result for result in ordered if (result.piece.kind, result.piece.path) in of_target]
+        parts += [check(target, its) for check in functions_of("data_set", target.kind)]
     parts += [check(plan, ordered) for check in functions_of("all")]
     everything = joined([*parts, _nothing_read(plan, parts)])
+    order = {name: place for place, name in enumerate(CHECKS)}
     findings = sorted(
-        _merged(everything.findings),
-        key=lambda found: (SEVERITIES.index(found.severity), -CHECKS[found.check].weight),
+        {(f.check, f.file, f.record, f.message): f for f in reversed(everything.findings)}.values(),
+        key=lambda found: (SEVERITIES.index(found.severity), order[found.check], found.file, found.record or 0),
     )
     return Verification(
         paths=tuple(dict.fromkeys(target.path for target in plan.targets)),
@@ -172,35 +161,20 @@ def conclude(plan: VerifyPlan, results: Sequence[PieceResult]) -> Verification:
 
 
 def _with_remade(results: Sequence[PieceResult]) -> list[PieceResult]:
-    """Results that say of each file whether its shard was made again, and is equal: nothing is left to guess of it."""
+    """Return results that say of each file whether its shard was made again, and is equal: nothing is left to guess."""
     remakes = [result.piece.remake for result in results if result.is_remade and result.piece.remake is not None]
     equal = {pair for remake in remakes for pair in zip(remake.files, remake.digests, strict=True)}
     return [dataclasses.replace(r, is_remade=True) if (r.piece.path, r.sha256) in equal else r for r in results]
 
 
-def results_of(target: Target, results: Sequence[PieceResult]) -> list[PieceResult]:
-    """What the files of a target gave."""
-    places = {(piece.kind, piece.path) for piece in target.pieces if piece.kind in FILES}
-    return [result for result in results if (result.piece.kind, result.piece.path) in places]
-
-
 def _nothing_read(plan: VerifyPlan, parts: Sequence[Checked]) -> Checked:
-    """An error where no check looked into any file, and none says why: nothing speaks for such a data set."""
+    """Return an error where no check looked into any file, and none says why: nothing speaks for such a data set."""
     made = {check for part in parts for check, count in part.looked_at.items() if count}
-    if any(CHECKS[check].reads != "names" for check in made):
-        return Checked()
-    if any(found.severity != "note" for part in parts for found in part.findings):
+    is_read = any(CHECKS[check].reads != "names" for check in made)
+    if is_read or any(found.severity != "note" for part in parts for found in part.findings):
         return Checked()
     what = "there is no data that could be looked at; name a data set that has some"
-    return Checked(findings=[finding("missing", plan.targets[0].directory, "text or examples", "nothing", what)])
-
-
-def _merged(findings: Iterable[Finding]) -> list[Finding]:
-    """The findings, those that are the same once."""
-    seen: dict[tuple[str, str, int | None, str], Finding] = {}
-    for found in findings:
-        seen.setdefault((found.check, found.file, found.record, found.message), found)
-    return list(seen.values())
+    return Checked(findings=[finding("missing", plan.targets[0].directory, what)])
 
 
 def _outcomes(everything: Checked, findings: Sequence[Finding]) -> dict[str, CheckOutcome]:

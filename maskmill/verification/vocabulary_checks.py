@@ -4,7 +4,7 @@ import contextlib
 import dataclasses
 import functools
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
@@ -12,22 +12,38 @@ from maskmill.reading.byte_ranges import ByteRanges
 from maskmill.reading.read_vocabulary import vocabulary_in
 from maskmill.reading.remote import open_ranges
 from maskmill.storage import files, manifest
-from maskmill.tokenization.vocabulary import Vocabulary, is_tokenizer, vocabulary_lines
-from maskmill.verification.findings import Checked, Finding, finding, joined, looked, skipped, told
-from maskmill.verification.listed_shards import is_below
-from maskmill.verification.row_rules import KnownPieces, parameters_of
+from maskmill.tokenization.vocabulary import Vocabulary, is_tokenizer
+from maskmill.verification.findings import Checked, Finding, finding, looked, skipped
+from maskmill.verification.listed_shards import options_of
 
 _CHECK = "vocabulary"
-_MOST_NAMED = 5  # of duplicate pieces
 _DO = "put back the vocabulary that the examples were made with, or make them again"
-_SHOWN = 200
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class KnownPieces:
+    """What is known of a vocabulary.
+
+    Attributes:
+      vocabulary: the vocabulary itself; None: it is not there.
+      size, special_ids: as it says, or as a manifest does; None and empty: not known.
+      is_tokenizer: whether it is a tokenizer.json, which finds its special tokens in a text, too.
+      path: of its file, as it was found; None: there is none.
+    """
+
+    vocabulary: Vocabulary | None = None
+    size: int | None = None
+    special_ids: Mapping[str, int | None] = dataclasses.field(default_factory=dict)
+    is_tokenizer: bool = False
+    path: str | None = None
 
 
 def find_vocabulary(
     made: Mapping[str, Any], directory: str, named: str | None, ranges: ByteRanges
 ) -> tuple[KnownPieces, Checked]:
-    """The vocabulary of examples with a manifest: the copy beside them, the file that the user names, or the one that
-    they were made with; and what is wrong with it.
+    """Return the vocabulary of examples with a manifest, and what is wrong with it.
+
+    It is the copy beside them, or the file that the user names.
 
     Args:
       made: the manifest.
@@ -38,80 +54,52 @@ def find_vocabulary(
     Raises:
       UnusableInputError: the file that the user names cannot be read, or is another one.
     """
-    options, path = parameters_of(made), files.join(directory, manifest.MANIFEST)
+    options = options_of(made)
     option = "tokenizer_file" if options.get("tokenizer_file") is not None else "vocab_file"
-    said, size, ids = options.get(f"{option}_sha256"), made.get("vocabulary_size"), made.get("special_ids")
-    known = KnownPieces(
-        size=size if _is_number(size) and size else None,
-        special_ids=ids if isinstance(ids, dict) and all(i is None or _is_number(i) for i in ids.values()) else {},
-        is_tokenizer=option == "tokenizer_file",
-    )
-    found, content, findings = _read_copy(made.get("vocabulary"), directory, ranges)
-    if None not in (content, said) and hashlib.sha256(content or b"").hexdigest() != said:
-        what = f"the examples were made with another vocabulary (parameters of the manifest); {_DO}"
-        findings.append(finding(_CHECK, found, str(said), "another sha256", what))
-    if content is None or findings:
-        found, content = _read_elsewhere(directory, named, options.get(option), said)
-    if content is None:
-        missing = skipped("the vocabulary is not there; name it with --vocab_file", _CHECK)
-        return known, Checked(findings=findings) if findings else missing
-    duplicates = "last" if options.get("duplicate_pieces") == "last" else "first"
-    vocabulary, more = _parsed(found, content, duplicates, tuple(known.special_ids.items()))
-    others = [] if vocabulary is None else [("vocabulary_size", size, vocabulary.size)]
-    others += [] if vocabulary is None else [("special_ids", ids, vocabulary.special_ids)]  # type: ignore[list-item]
-    for name, is_said, is_so in others:
-        if is_said != is_so:
-            what = f"{name} must be {is_so}, as the vocabulary has it, not {repr(is_said)[:_SHOWN]}; {_DO}"
-            findings.append(finding(_CHECK, path, str(is_so), repr(is_said)[:_SHOWN], what))
-    return _known(vocabulary, found, content, known), joined([looked(_CHECK, *findings), more])
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-
-
-def _read_copy(copied: Any, directory: str, ranges: ByteRanges) -> tuple[str, bytes | None, list[Finding]]:
-    """The path and the content of the copy of the vocabulary that a manifest lists, and what is wrong with it."""
-    name = copied.get("name") if isinstance(copied, dict) else None
-    if copied is None:
-        return "", None, []
-    if not is_below(name):
-        path, found = files.join(directory, manifest.MANIFEST), repr(copied)[:_SHOWN]
-        what = (
-            f"vocabulary must have the name, the bytes and the sha256 of a file, not {found}; make the examples again"
-        )
-        return "", None, [finding("manifest", path, "name, bytes and sha256 of a file", found, what)]
-    path = files.join(directory, str(name))
-    try:
-        content = ranges.read_all(path)
-    except MissingFileError:
-        what = f"this copy of the vocabulary is in the manifest, but not there; fetch it, or {_DO}"
-        return path, None, [finding("missing", path, "a file", "nothing", what)]
-    except (UnusableInputError, RunFailedError) as error:
-        return path, None, [told("missing", path, "a file that can be read", str(error), str(error))]
-    wanted, digest = (copied.get("bytes"), copied.get("sha256")), hashlib.sha256(content).hexdigest()
-    if wanted == (len(content), digest):
-        return path, content, []
-    what = f"this is not the vocabulary of the manifest (another size or sha256); {_DO}"
-    return path, content, [finding(_CHECK, path, f"{wanted[0]} bytes", f"{len(content):,} bytes", what)]
-
-
-def _read_elsewhere(directory: str, named: str | None, used: Any, said: Any) -> tuple[str, bytes | None]:
-    """The vocabulary that the user names, or the one that the examples were made with, if it is still there."""
-    if named is not None:
-        content = _read_named(named)
-        if hashlib.sha256(content).hexdigest() != (said or hashlib.sha256(content).hexdigest()):
+    said, size, ids = options.get(f"{option}_sha256"), made.get("vocabulary_size"), made.get("special_ids") or {}
+    known = KnownPieces(size=size or None, special_ids=ids, is_tokenizer=option == "tokenizer_file")
+    path, content, findings = _read_copy(made.get("vocabulary"), directory, ranges, said)
+    if content is None and named is not None:
+        path, content = named, _read_named(named)
+        if said not in (None, hashlib.sha256(content).hexdigest()):
             raise UnusableInputError(
                 f"{named}: the examples of {directory} were made with another vocabulary, whose sha256 is {said}; "
                 "name that one."
             )
-        return named, content
-    if isinstance(used, str):
-        with contextlib.suppress(UnusableInputError, RunFailedError, ValueError):
-            content = _read_named(used)
-            if hashlib.sha256(content).hexdigest() == said:
-                return used, content
-    return "", None
+    if content is None:
+        missing = skipped("the vocabulary is not there; name it with --vocab_file", _CHECK)
+        return known, Checked(findings=findings) if findings else missing
+    duplicates = "last" if options.get("duplicate_pieces") == "last" else "first"
+    try:
+        vocabulary = vocabulary_in(path, content, duplicates, ids)
+    except UnusableInputError as error:
+        findings.append(finding(_CHECK, path, str(error)))
+        return dataclasses.replace(known, path=path), looked(_CHECK, *findings)
+    pairs = ("vocabulary_size", size, vocabulary.size), ("special_ids", ids, dict(vocabulary.special_ids))
+    for name, is_said, is_so in pairs:
+        if name in made and is_said != is_so:
+            what = f"{name} must be {is_so}, as the vocabulary has it, not {is_said}; {_DO}"
+            findings.append(finding(_CHECK, files.join(directory, manifest.MANIFEST), what))
+    return _known(vocabulary, path, content), looked(_CHECK, *findings)
+
+
+def _read_copy(copied: Any, directory: str, ranges: ByteRanges, said: Any) -> tuple[str, bytes | None, list[Finding]]:
+    """Return the path and the content of the copy that a manifest lists, if that is right, or what is wrong with it."""
+    if copied is None:
+        return "", None, []
+    path = files.join(directory, str(copied["name"]))
+    try:
+        content = ranges.read_all(path)
+    except MissingFileError:
+        what = f"this copy of the vocabulary is in the manifest, but not there; fetch it, or {_DO}"
+        return path, None, [finding("missing", path, what)]
+    except (UnusableInputError, RunFailedError) as error:
+        return path, None, [finding("missing", path, str(error))]
+    digest = hashlib.sha256(content).hexdigest()
+    if digest == copied["sha256"] and said in (None, digest):
+        return path, content, []
+    where = "the manifest" if digest != copied["sha256"] else "its options"
+    return path, None, [finding(_CHECK, path, f"this is not the vocabulary of {where} (another sha256); {_DO}")]
 
 
 def _read_named(path: str) -> bytes:
@@ -119,61 +107,22 @@ def _read_named(path: str) -> bytes:
         return ranges.read_all(path)
 
 
-def _known(vocabulary: Vocabulary | None, path: str, content: bytes, said: KnownPieces) -> KnownPieces:
-    """What is known of a vocabulary: what a manifest says of it, if its file cannot be used."""
-    known = dataclasses.replace(said, path=path, sha256=hashlib.sha256(content).hexdigest())
-    if vocabulary is None:
-        return known
-    return dataclasses.replace(
-        known,
+def _known(vocabulary: Vocabulary, path: str, content: bytes) -> KnownPieces:
+    return KnownPieces(
         vocabulary=vocabulary,
         size=vocabulary.size,
         special_ids=vocabulary.special_ids,
         is_tokenizer=is_tokenizer(content),
+        path=path,
     )
 
 
-def load_named(path: str) -> tuple[KnownPieces, Checked]:
-    """The vocabulary that a user names for files without a manifest.
+@functools.lru_cache(maxsize=1)
+def load_named(path: str) -> KnownPieces:
+    """Return the vocabulary that a user names for files without a manifest.
 
     Raises:
       UnusableInputError: it cannot be read or used.
     """
     content = _read_named(path)
-    vocabulary, checked = _parsed(path, content, "last", ())
-    if vocabulary is None:
-        raise UnusableInputError(checked.findings[0].message)
-    return _known(vocabulary, path, content, KnownPieces()), looked(_CHECK, *checked.findings)
-
-
-@functools.lru_cache(maxsize=4)  # parts of a build have copies of one
-def _parsed(
-    path: str, content: bytes, duplicates: str, special_ids: tuple[tuple[str, int | None], ...]
-) -> tuple[Vocabulary | None, Checked]:
-    try:
-        return vocabulary_in(path, content, duplicates, dict(special_ids)), check_lines(path, content)
-    except UnusableInputError as error:
-        return None, Checked(findings=[told(_CHECK, path, "a vocabulary", "none", str(error))])
-
-
-def check_lines(path: str, content: bytes) -> Checked:
-    """Names the pieces that a vocab.txt has twice: the reference's tokenizers give them other ids."""
-    lines: dict[str, list[int]] = {}
-    for number, piece in enumerate(() if is_tokenizer(content) else vocabulary_lines(path, content)):
-        lines.setdefault(piece, []).append(number)
-    named = list(_twice(lines))
-    if not named:
-        return Checked()
-    more = f" and {len(named) - _MOST_NAMED:,} more" if len(named) > _MOST_NAMED else ""
-    pieces = ", ".join(named[:_MOST_NAMED]) + more
-    what = (
-        f"this vocabulary has pieces on more than one line, {pieces}; programs disagree on the ids of these and of the "
-        "pieces behind them, so use the one that made the examples"
-    )
-    return Checked(findings=[finding(_CHECK, path, "each piece once", pieces, what, "note", count=len(named))])
-
-
-def _twice(lines: Mapping[str, list[int]]) -> Iterator[str]:
-    for piece, numbers in lines.items():
-        if len(numbers) > 1:
-            yield f"{piece!r} (ids {', '.join(map(str, numbers))})"
+    return _known(vocabulary_in(path, content, "last", {}), path, content)

@@ -10,7 +10,7 @@ from typing import Any
 from maskmill.errors import UnusableInputError
 from maskmill.storage import files
 from maskmill.verification import verifying
-from maskmill.verification.findings import CHECKS, SEVERITIES, Finding, Verification
+from maskmill.verification.findings import CHECKS, SEVERITIES, Finding, Severity, Verification
 from maskmill.verification.options import VerifyOptions
 from maskmill.verification.pieces import PieceResult
 from maskmill.verification.remaking_checks import kernels_of_remaking
@@ -26,14 +26,14 @@ RIGHT, WRONG = 0, 1
 # Below this much data a second process costs more than it saves.
 _WORTH_PROCESSES = 1 << 30
 _COLUMNS = 80
-_PLURALS = {"error": "errors", "warning": "warnings", "note": "notes"}
+_MOST_FINDINGS = 100  # that are printed as lines
 
 
 @interruption.going_on(interruption.START_ANEW)
 def run(
     paths: Sequence[str], options: VerifyOptions, beam_arguments: Sequence[str] = (), *, quiet: bool = False
 ) -> int:
-    """Verifies data sets and prints what was found; returns the exit code: 0 where all is right, 1 where not.
+    """Verify data sets and print what was found; returns the exit code: 0 where all is right, 1 where not.
 
     Args:
       paths: what the user named.
@@ -54,24 +54,23 @@ def run(
         return RIGHT
     found = dataclasses.replace(found, paths=tuple(paths))
     if options.json:
-        print(json.dumps(as_json(found, options.most_findings), indent=2, ensure_ascii=False))
-    elif quiet:
-        print(*lines_of(found.findings, options.most_findings), sep="\n", end="\n" if found.findings else "")
+        print(json.dumps(as_json(found), indent=2, ensure_ascii=False))
     else:
-        print(described(found, options.most_findings))
+        lines = [*lines_of(found.findings), *([] if quiet else _summary(found))]
+        print(*lines, sep="\n", end="\n" if lines else "")
     return RIGHT if found.is_right else WRONG
 
 
 def verify(paths: Sequence[str], options: VerifyOptions, beam_arguments: Sequence[str] = ()) -> Verification | None:
-    """Verifies data sets; None where Beam's flags ask only for a description of the job. Raises as `run`."""
+    """Verify data sets; None where Beam's flags ask only for a description of the job. Raises as `run`."""
     is_local = all(argument.startswith("--direct_") for argument in beam_arguments)
     if not is_local and options.scratch is None:
         raise UnusableInputError("--scratch is missing: name a directory that all workers of this runner reach.")
     with verifying.scratch_directory(options) as scratch:
         planned = plan(find_targets(paths), options, scratch)
-        size = sum(_size_of(piece.path, piece.expected.size) for piece in planned.pieces)
+        size = sum(_size_of(piece.path, piece.expected.size) for piece in planned.pieces if piece.remake is None)
         remakes = [piece.remake for piece in planned.pieces if piece.remake is not None]
-        remade = [name for remake in remakes if remake.seed is not None for name in kernels_of_remaking(remake)]
+        remade = [name for remake in remakes for name in kernels_of_remaking(remake)]
         if is_local:
             kernels.prepare([*kernels.OF_VERIFY, *remade])
         is_little = len(planned.pieces) - len(remakes) <= 1 or (size < _WORTH_PROCESSES and not beam_arguments)
@@ -79,7 +78,7 @@ def verify(paths: Sequence[str], options: VerifyOptions, beam_arguments: Sequenc
             return verifying.conclude(planned, _in_this_process(planned))
         from pipelines.verifying import verify_graph
 
-        return verify_graph.run(planned, size, beam_arguments, remade)
+        return verify_graph.run(planned, size, beam_arguments, [*kernels.OF_VERIFY, *remade])
 
 
 def _size_of(path: str, expected: int | None) -> int:
@@ -94,25 +93,15 @@ def _in_this_process(plan: VerifyPlan) -> list[PieceResult]:
         return verifying.verify_pieces(plan, lambda result: counter.count(result.size or 0))
 
 
-def described(found: Verification, most_findings: int) -> str:
-    """A verification in words: the findings, the worst first, then what was looked at."""
-    lines = list(lines_of(found.findings, most_findings))
-    more = f" and {len(found.paths) - 1:,} more" if found.paths[1:] else ""
-    lines += [f"{_plain(found.paths[0])}{more}: {_verdict(found)}"]
-    lines += [f"  {title}" for title in _looked_at(found)]
-    return "\n".join(lines)
-
-
-def as_json(found: Verification, most_findings: int) -> dict[str, Any]:
-    """A verification as values of JSON."""
+def as_json(found: Verification) -> dict[str, Any]:
+    """Return a verification as values of JSON."""
     return {
         "paths": list(found.paths),
         "is_right": found.is_right,
         "counts": {severity: _count(found, severity) for severity in SEVERITIES},
         "read_bytes": found.read_bytes,
-        "files": sum(result.size is not None for result in found.results),  # type: ignore[attr-defined]
-        "findings": [dataclasses.asdict(finding) for finding in found.findings[:most_findings]],
-        "left_out_findings": max(0, len(found.findings) - most_findings),
+        "files": _files(found),
+        "findings": [dataclasses.asdict(finding) for finding in found.findings],
         "checks": [
             {"check": name, "title": CHECKS[name].title, **dataclasses.asdict(outcome)}
             for name, outcome in found.outcomes.items()
@@ -120,51 +109,50 @@ def as_json(found: Verification, most_findings: int) -> dict[str, Any]:
     }
 
 
-def lines_of(found: Sequence[Finding], most: int) -> Iterator[str]:
-    """A line for each finding, the worst first."""
-    for finding in found[:most]:
+def lines_of(found: Sequence[Finding]) -> Iterator[str]:
+    """Yield a line for each finding, the worst first."""
+    for finding in found[:_MOST_FINDINGS]:
         more = f" ({finding.count - 1:,} more of this kind in this file)" if finding.count > 1 else ""
         yield f"{finding.severity}: {_plain(finding.message)}{more}"
-    if len(found) > most:
-        yield f"… and {len(found) - most:,} more; --most_findings shows them."
+    if len(found) > _MOST_FINDINGS:
+        yield f"… and {len(found) - _MOST_FINDINGS:,} more; --json has all of them."
+
+
+def _summary(found: Verification) -> Iterator[str]:
+    """Yield what became of data sets, the checks that found nothing, then those that were not made, by reason."""
+    counts = [(severity, _count(found, severity)) for severity in SEVERITIES]
+    told = [f"{count:,} {severity}{'' if count == 1 else 's'}" for severity, count in counts if count]
+    count, more = _files(found), f" and {len(found.paths) - 1:,} more" if found.paths[1:] else ""
+    read = ", ".join([f"{count:,} file{'' if count == 1 else 's'}", f"{found.read_bytes:,} bytes"])
+    verdict = f"all is right ({', '.join([read, *told])})" if found.is_right else f"{', '.join(told)} ({read})"
+    yield f"{_plain(found.paths[0])}{more}: {verdict}"
+    passed = [o.check for o in found.outcomes.values() if o.looked_at and not o.findings and o.skipped is None]
+    if passed:
+        yield from _wrapped("  right:", ", ".join(passed))
+    reasons: dict[str, list[str]] = {}
+    for outcome in found.outcomes.values():
+        if outcome.skipped not in (None, NOTHING_THERE):
+            reasons.setdefault(str(outcome.skipped), []).append(outcome.check)
+    if reasons:
+        yield "  not looked at, or not at all of it:"
+    for reason, names in reasons.items():
+        yield from _wrapped(f"    {', '.join(names)}:", _plain(reason))
 
 
 def _plain(text: str) -> str:
-    """A text without characters that a terminal would obey."""
+    """Return a text without characters that a terminal would obey."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-
-
-def _verdict(found: Verification) -> str:
-    counts = {severity: _count(found, severity) for severity in SEVERITIES}
-    told = [f"{n:,} {_PLURALS[s] if n != 1 else s}" for s, n in counts.items() if n]
-    count = sum(result.size is not None for result in found.results)  # type: ignore[attr-defined]
-    read = f"{count:,} {'file' if count == 1 else 'files'}, {found.read_bytes:,} bytes"
-    if found.is_right:
-        return f"all is right ({read}{', ' + ', '.join(told) if told else ''})"
-    return f"{', '.join(told)} ({read})"
-
-
-def _looked_at(found: Verification) -> Iterator[str]:
-    """The checks that found nothing, then those that were not made, together where the reason is the same."""
-    passed = [o.check for o in found.outcomes.values() if o.looked_at and not o.findings and o.skipped is None]
-    if passed:
-        yield from _wrapped("right:", ", ".join(passed))
-    reasons: dict[str, list[str]] = {}
-    for outcome in found.outcomes.values():
-        if outcome.skipped is not None and outcome.skipped != NOTHING_THERE:
-            reasons.setdefault(outcome.skipped, []).append(outcome.check)
-    if reasons:
-        yield "not looked at, or not at all of it:"
-    for reason, names in reasons.items():
-        yield from _wrapped("  " + ", ".join(names) + ":", _plain(reason))
 
 
 def _wrapped(head: str, text: str) -> list[str]:
     indent = " " * (len(head) - len(head.lstrip()) + 2)
-    return textwrap.wrap(
-        f"{head} {text}", _COLUMNS - 2, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
-    )
+    shaped = textwrap.TextWrapper(_COLUMNS, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return shaped.wrap(f"{head} {text}")
 
 
-def _count(found: Verification, severity: str) -> int:
+def _files(found: Verification) -> int:
+    return sum(result.size is not None for result in found.results)  # type: ignore[attr-defined]
+
+
+def _count(found: Verification, severity: Severity) -> int:
     return sum(finding.count for finding in found.findings if finding.severity == severity)

@@ -1,4 +1,4 @@
-"""Verification of large data sets, and of those in object stores, as a graph: a step for each file, then one of all.
+"""Verification as a graph: a step for each file, then one of all.
 
 The graph moves numbers of pieces alone: runners limit how large a graph may be. The plan, what each piece gave, hashes
 and what was found of all are files in the scratch directory.
@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 from maskmill.storage import completions, files, progress
 from maskmill.verification.findings import Verification
-from maskmill.verification.pieces import PieceResult
 from maskmill.verification.verify_targets import VerifyPlan
 from maskmill.verification.verifying import conclude, verify_piece
 from pipelines.running import runner
@@ -22,7 +21,7 @@ KIND = "verify"  # of the notes
 _PLAN, _FOUND = "plan.pickle", "verification.pickle"
 
 
-def VerifyTargets(pieces: Collection, *, scratch: str, noted: str = "") -> Collection:
+def VerifyTargets(pieces: Collection, *, scratch: str, noted: str) -> Collection:
     """Verifies the plan in the scratch directory, and writes the Verification there. Input: the numbers of its pieces.
 
     scratch: the directory of the plan. noted: a directory where each piece that is done is noted for the progress;
@@ -49,28 +48,22 @@ def verify_and_note(number: int, scratch: str, noted: str) -> int:
 
 def conclude_all(numbers: Sequence[int], scratch: str) -> None:
     """Looks across files, and writes what was found."""
-    plan = _read_plan(scratch)
-    results: list[PieceResult] = [
-        pickle.loads(files.read_bytes(_result_path(scratch, number))) for number in sorted(set(numbers))
-    ]
-    found = conclude(plan, results)
-    files.write_bytes(files.join(scratch, _FOUND), pickle.dumps(found))
+    results = [pickle.loads(files.read_bytes(_result_path(scratch, number))) for number in sorted(set(numbers))]
+    files.write_bytes(files.join(scratch, _FOUND), pickle.dumps(conclude(_read_plan(scratch), results)))
 
 
 def _result_path(scratch: str, number: int) -> str:
     return files.join(scratch, f"result-{number}.pickle")
 
 
-def run(
-    plan: VerifyPlan, size: int, beam_arguments: Sequence[str], more_kernels: Sequence[str] = ()
-) -> Verification | None:
+def run(plan: VerifyPlan, size: int, beam_arguments: Sequence[str], names: Sequence[str]) -> Verification | None:
     """Verifies what is planned by a runner; None where Beam's flags ask only for a description of the job.
 
     Args:
       plan: what `verify_plan.plan` gives.
       size: bytes to read, as far as that is known.
       beam_arguments: flags for Beam.
-      more_kernels: which of them remake shards, if any are remade.
+      names: of the kernels that it runs.
 
     Raises:
       UnusableInputError, RunFailedError: as the runner says.
@@ -85,11 +78,10 @@ def run(
         graph.create("Pieces", range(pieces)).step(VerifyTargets, scratch=scratch, noted=noted)
 
     if isinstance(chosen, runner.LocalRunner) and chosen.processes:
-        kernels.load([*kernels.OF_VERIFY, *more_kernels])
-    lines = [ProgressLine(label=KIND, output=noted or scratch, kind=KIND)]
+        kernels.load(names)
     if noted:
         progress.announce(noted, KIND, pieces=pieces, size=size)
-    if not runner.run(build_graph, chosen, lines):
+    if not runner.run(build_graph, chosen, [ProgressLine(label=KIND, output=noted or scratch, kind=KIND)]):
         return None
     found: Verification = pickle.loads(files.read_bytes(files.join(scratch, _FOUND)))
     return found

@@ -21,14 +21,14 @@ from maskmill.verification.findings import Check, Checked, finding, looked, make
 from maskmill.verification.pieces import Piece
 
 
-@makes_check("file", "text", check=Check("tabs", 10, "no line has a tab"))
+@makes_check("file", "text", check=Check("tabs", "no line has a tab"))
 def check_tabs(piece: Piece, ranges: ByteRanges) -> Checked:
     lines = ranges.read_all(piece.path).split(b"\\n")
     wrong = [number for number, line in enumerate(lines, 1) if b"\\t" in line]
     found = []
     if wrong:
         what, at = "a tab stands in this line; make the file again", ("line", wrong[0])
-        found.append(finding("tabs", piece.path, "no tab", "one", what, "warning", at=at, count=len(wrong)))
+        found.append(finding("tabs", piece.path, what, "warning", at=at, count=len(wrong)))
     return looked("tabs", *found, count=len(lines) - 1)
 '''
 
@@ -74,7 +74,3 @@ def test_it_is_told_of(text: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert told["checks"][-1] == expected
     line = facts.check_lines(verify([str(text)]))["tabs"]
     assert (line.title, line.mark, line.findings) == ("no line has a tab", "warning", 2)
-
-
-def test_the_table_of_the_page_has_its_line() -> None:
-    assert findings.checks_table().endswith("\n| `tabs` | no line has a tab |\n")

@@ -204,9 +204,8 @@ def test_nothing_is_found_in_the_references_records(name: str, tmp_path: Path) -
     case = CASES[name]
     file = {"two_in_three_out": "two_in_three_out-0", "mlperf512": "mlperf512.pick300"}.get(name, name)
     path = unpacked(f"pretraining/{file}.tfrecord", tmp_path)
-    shares = {} if name in ("two_in_three_out", "mlperf512") else {"dupe_factor": case["dupe_factor"]}
     flags = {flag: case[flag] for flag in ("max_seq_length", "max_predictions_per_seq", "masked_lm_prob")}
-    verification = verify([path], VerifyOptions(vocab_file=VOCABULARY, **flags, **shares))
+    verification = verify([path], VerifyOptions(vocab_file=VOCABULARY, **flags))
     assert problems(verification) == []
     assert problems(verify([path])) == []
     assert not (Path(path).parent / MANIFEST).exists()

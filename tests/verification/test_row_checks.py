@@ -3,7 +3,6 @@
 import dataclasses
 import functools
 import gzip
-import struct
 from pathlib import Path
 from typing import Any
 
@@ -127,23 +126,6 @@ def test_examples_that_cannot_be_read_are_counted_and_the_others_are_read(pieces
     assert (result.rows.rows, result.counts["examples"]) == (len(frames) - 2, len(frames))
 
 
-@pytest.mark.parametrize("kept", [5, 14, -1], ids=["in its head", "in its data", "in its checksum"])
-def test_a_file_that_ends_within_a_record(pieces: Any, tmp_path: Path, kept: int) -> None:
-    piece = pieces(format="tfrecord")[0]
-    frames = frames_of(piece)
-    (finding,) = check(damaged(piece, tmp_path, b"".join(frames[:9]) + frames[9][:kept])).findings
-    assert (finding.check, "record 10 at byte" in finding.message) == ("framing", True)
-
-
-def test_a_file_that_is_no_tfrecord(pieces: Any, tmp_path: Path) -> None:
-    piece = pieces(format="tfrecord")[0]
-    for content in (b"BZh91AY&SY" + bytes(30), b"not a record at all, but long enough", gzip.compress(b"x" * 99)[:-9]):
-        result = check(damaged(piece, tmp_path, content))
-        assert {finding.check for finding in result.findings} <= {"framing", "crc"}
-        assert set(result.skipped) >= {"framing", "masks"}
-    assert found(check(damaged(piece, tmp_path, b""))) == []
-
-
 @pytest.mark.parametrize(
     ("feature", "high", "check_name"), [("masked_lm_ids", 20000, "ids"), ("masked_lm_positions", 12, "masks")]
 )
@@ -163,20 +145,7 @@ def test_values_that_are_not_allowed_are_told_by_their_column(
         rules = dataclasses.replace(piece.rules, data_set=dataclasses.replace(data_set, columns=columns))
         result = check(dataclasses.replace(piece, rules=rules, scratch=None))
         assert found(result) == [(check_name, wrong[0], len(wrong))], format
-        assert result.findings[0].expected == f"from 0 to {data_set.vocabulary_size - 1 if high > 100 else 31}"
+        largest = data_set.vocabulary_size - 1 if high > 100 else 31
+        assert f"must be from 0 to {largest}" in result.findings[0].message
         assert result.rows is not None
         assert result.rows.rows == len(rows) - len(wrong)
-
-
-# ---- Parquet and MDS
-
-
-def test_a_damaged_sample_of_a_shard_is_named_and_the_others_are_read(pieces: Any, tmp_path: Path) -> None:
-    piece = pieces(format="mds", objective="mlm")[0]
-    content = Path(piece.path).read_bytes()
-    (count,) = struct.unpack_from("<I", content)
-    offsets = struct.unpack_from(f"<{count + 1}I", content, 4)
-    result = check(damaged(piece, tmp_path, flipped(content, offsets[5] + 1, 2)))
-    assert ("schema", 6, 1) in found(result)
-    assert result.rows is not None
-    assert result.rows.rows == count - 1

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from properties import tries
 
 from maskmill.verification.listed_shards import ListedFile
-from maskmill.verification.pieces import Piece
-from maskmill.verification.scratch import merge_tables, runs_of, write_table
+from maskmill.verification.pieces import Piece, PieceResult
+from maskmill.verification.scratch import merge, runs_of, write_table
 
 
 def piece_of(name: str, scratch: Path | None) -> Piece:
@@ -33,12 +33,13 @@ HASHES = st.lists(st.one_of(st.integers(0, 2**64 - 1), st.integers(0, 3)), max_s
 def test_tables_are_merged_in_order_and_equal_hashes_together(
     tmp_path: Path, tables: list[list[int]], most_rows: int
 ) -> None:
-    paths = []
+    results = []
     for number, hashes in enumerate(tables):
         columns = [np.array(hashes, np.uint64), np.arange(len(hashes))]
-        paths.append(write_table(piece_of(f"file-{number}", tmp_path), "rows", columns)["rows"])
+        piece = piece_of(f"file-{number}", tmp_path)
+        results.append(PieceResult(piece=piece, hashes=write_table(piece, "rows", columns)))
     found, ends = [], []
-    for merged in merge_tables(paths, most_rows):
+    for merged in merge(results, "rows", most_rows):
         found += list(zip(merged.table[:, 0].tolist(), merged.owner.tolist(), merged.table[:, 1].tolist(), strict=True))
         ends.append(found[-1][0])
     wanted = [(value, n, place) for n, hashes in enumerate(tables) for place, value in enumerate(hashes)]
