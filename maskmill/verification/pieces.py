@@ -128,7 +128,7 @@ class TextStatistics:
 
     Attributes:
       documents, lines, characters, words, size: counts; size in bytes.
-      document_lines: int64[64], documents by the logarithm (base 2) of their lines.
+      one_line: documents of one line.
       line_lengths: int64[64], lines by the logarithm of their characters, in quarters.
       shared_lines: the longer lines that most documents have: [(documents, beginning of the line)].
       markup: marks of wikitext, HTML and TeX, and entities.
@@ -145,7 +145,7 @@ class TextStatistics:
     characters: int = 0
     words: int = 0
     size: int = 0
-    document_lines: Counts = _zeros(64)
+    one_line: int = 0
     line_lengths: Counts = _zeros(64)
     shared_lines: tuple[tuple[int, str], ...] = ()
     markup: int = 0

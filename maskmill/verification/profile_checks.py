@@ -140,7 +140,7 @@ def _beside_others(texts: _Texts) -> Iterator[tuple[str, str]]:
     shares, unlike = counts / sizes, _unlike_counts(counts, sizes, rules)
     letters = np.array([text.bytes[_LETTERS] + text.bytes[_LETTERS - 32] for _, text in texts])
     distances = [_distances(letters), _distances(np.array([text.line_lengths for _, text in texts]))]
-    one_line = [int(text.document_lines[0]) / max(1, text.documents) for _, text in texts]
+    one_line = [text.one_line / max(1, text.documents) for _, text in texts]
     usual_documents = statistics.median(text.documents for _, text in texts)
     usually_one, usual = statistics.median(one_line), np.median(shares, axis=0)
     for place, (path, text) in enumerate(texts):

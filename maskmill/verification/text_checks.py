@@ -168,7 +168,7 @@ class _Reading:
         """
         counted, lines = self.counted, article.split(b"\n")
         counted.documents += 1
-        counted.document_lines[min(63, (len(lines) - lines.count(b"")).bit_length() - 1)] += 1
+        counted.one_line += len(lines) - lines.count(b"") == 1
         long = [line for line in lines if len(line) >= _LONG]
         different = set(long)
         own = sum(map(len, long)) - sum(map(len, different)) if len(different) < len(long) else 0

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from command_runs.commands import VOCAB
 from data_sets.whole_builds import Made, extract_text, make_build
+from regenerating import regenerate
 
 from maskmill.records.tfrecord import frame, read_records
 from maskmill.verification.findings import Finding
@@ -56,6 +57,17 @@ def test_examples_of_the_eval_set_are_found_without_the_text(build: Made, tmp_pa
     held_out = list(read_records(str(folder / "eval.tfrecord")))
     findings = alone(build, folder, lambda records: [*records, *held_out[:30]])
     assert "repeated_records" in {finding.check for finding in findings}
+
+
+def test_the_first_record_that_differs_is_named(build: Made, tmp_path: Path) -> None:
+    copy = build.copy(tmp_path / "build").root
+    (path, *_) = shards(copy / "examples")
+    records = list(read_records(str(path)))
+    path.write_bytes(b"".join(frame(record) for record in [*records[:4], *records[5:]]))
+    regenerate(copy)
+    (finding,) = [finding for finding in verify([str(copy)]).findings if finding.severity != "note"]
+    assert (finding.check, finding.record) == ("seed", 5)
+    assert f"of the {len(records):,} records that they give {len(records) - 1:,} are here" in finding.message
 
 
 def test_a_seed_that_does_not_belong_is_found(build: Made, tmp_path: Path) -> None:
