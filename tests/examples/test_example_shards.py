@@ -16,13 +16,7 @@ from data_sets.steps import equal_to, run_step
 from oracles import pretraining as oracle
 
 from maskmill.errors import RunFailedError, UnusableInputError
-from maskmill.examples.example_shards import (
-    ExampleShard,
-    ExamplesSetup,
-    PickedExamples,
-    pick_eval,
-    write_example_shard,
-)
+from maskmill.examples.example_shards import ExampleShard, ExamplesSetup, PickedExamples, pick_eval, write_example_shard
 from maskmill.masking.objective_options import ObjectiveOptions
 from maskmill.masking.options import MaskingOptions
 from maskmill.masking.seeds import shard_seed

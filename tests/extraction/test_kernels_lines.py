@@ -113,14 +113,7 @@ def test_headings(line: str, level: int, content: str) -> None:
 
 @pytest.mark.parametrize(
     ("line", "expected"),
-    [
-        ("'''a'' b", 0),
-        ("a '''b'' c", 2),
-        ("of l'''a'' c", 4),
-        ("dell'''a'' b", 4),
-        ("'''a''' b", -1),
-        ("''a'' b", -1),
-    ],
+    [("'''a'' b", 0), ("a '''b'' c", 2), ("of l'''a'' c", 4), ("dell'''a'' b", 4), ("'''a''' b", -1), ("''a'' b", -1)],
 )
 def test_the_bold_mark_that_is_an_apostrophe(line: str, expected: int) -> None:
     text = np.frombuffer(line.encode() + bytes(PADDING), np.uint8).copy()

@@ -79,10 +79,7 @@ LINES = {
         ("Rome • Paris • Berlin", True),
         ("Rome | Paris", False),
         ("x · y · z = 0", False),
-        (
-            "One of the marks | and · and • divides names, as all readers of calendars and encyclopedias know",
-            False,
-        ),
+        ("One of the marks | and · and • divides names, as all readers of calendars and encyclopedias know", False),
         ("The marks | and | and · divide names in a row of names.", False),
     ],
     is_unstopped_sentence: [

@@ -159,10 +159,7 @@ def call(made: TemplateExpander, text: str, title: str = "Page") -> Expansion:
         ("{{#invoke:Good|args|a|x= b }}", "a,b,-,Page"),
         ("{{Args|c}}", "a,b,c,Taiss:Args"),
         ("{{ #invoke: Good | args }}", "-,-,-,Page"),
-        (
-            "{{#invoke:Good|libraries}}",
-            "ĀB x 1,234,567.5 there gone <b>bold</b> Taiss 5 German 11 September 2001",
-        ),
+        ("{{#invoke:Good|libraries}}", "ĀB x 1,234,567.5 there gone <b>bold</b> Taiss 5 German 11 September 2001"),
         ("{{#invoke:Good|expands|me}}", "Hello, me!Hello, you!abcyes<nowiki>z</nowiki>"),
         ("{{#invoke:Good|page}}", "Page"),
         ("{{#invoke:Good|date}}", "2020-02-03"),

@@ -194,7 +194,7 @@ TEMPLATES = {
         (
             "{{treng kjelde|Han var konge}}{{foto|Andreas Praefcke}} i Wien ({{lang-de|Wien}}).",
             "Han var konge i Wien (tysk: Wien).",
-        ),
+        )
     ],
     "da": [
         ("Wien ({{lang-de|Wien}}){{byline|Arne}}, {{dato|2000|4|3}}.", "Wien (tysk: Wien), 3. april 2000."),

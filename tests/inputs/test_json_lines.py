@@ -21,10 +21,7 @@ from transforms.inputs.units import plan_units
 
 records = st.lists(
     st.one_of(
-        st.fixed_dictionaries({"text": st.text(max_size=40)}),
-        st.just({"body": "x"}),
-        st.just([1]),
-        st.just(None),
+        st.fixed_dictionaries({"text": st.text(max_size=40)}), st.just({"body": "x"}), st.just([1]), st.just(None)
     ),
     min_size=1,
     max_size=12,
@@ -88,10 +85,7 @@ def lines(*records: object) -> bytes:
         (lines({"text": ["a"], "id": 1}, {"id": 2}), 'the column "text" holds lists, not text'),
         (lines({"text": {"en": "a"}, "id": 1}), 'the column "text" holds objects, not text'),
         (lines({"text": None, "id": 1}), r'the column "text" holds nothing \(null\), not text'),
-        (
-            lines({"text": "a", "key": 1}),
-            r'there is no column "id"; name one with --id_column; .* text, key',
-        ),
+        (lines({"text": "a", "key": 1}), r'there is no column "id"; name one with --id_column; .* text, key'),
         (lines({"text": "a", "id": 1.5}), 'the column "id" holds numbers, not text or whole numbers'),
         (lines({"text": "a", "id": True}), 'the column "id" holds true or false'),
         (lines({}), 'there is no column "text"; .* are none'),

@@ -53,8 +53,7 @@ def split_at_blank_lines(text: bytes) -> list[object]:
 BLANKS = [*"\x1c\x1f\x85\xa0\u1680\u2003\u2028\u202f\u205f", "\u3000\u3000", "\xa0 \u2009\t"]
 PARTS = ["", "", " ", "\t\f", *BLANKS, "\u3000word", "\u200b", "\u3001", "\xc2", "a", "b b", "  word", "é", "x" * 30]
 lines = st.lists(
-    st.tuples(st.sampled_from(PARTS), st.sampled_from(["\n", "\n", "\r", "\r\n", "\r\r\n"])).map("".join),
-    max_size=30,
+    st.tuples(st.sampled_from(PARTS), st.sampled_from(["\n", "\n", "\r", "\r\n", "\r\r\n"])).map("".join), max_size=30
 )
 
 

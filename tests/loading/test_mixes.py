@@ -181,11 +181,7 @@ def test_fingerprint_of_a_mix_tells_sources_shares_and_caps_but_no_scale_of_weig
         ([1, 0], None, "books: weight of this data set is 0, but it must be a number above 0."),
         ([float("nan"), 1], None, "wiki: weight of this data set is nan, but it must be a number above 0."),
         ([1, 1], -1, "wiki: max_repetitions of this data set is -1, but it must be a number above 0."),
-        (
-            [1, 1],
-            [1],
-            "max_repetitions has 1 numbers, but the mix has 2 data sets; give one for each, or one for all.",
-        ),
+        ([1, 1], [1], "max_repetitions has 1 numbers, but the mix has 2 data sets; give one for each, or one for all."),
     ],
     ids=["weight-0", "weight-nan", "repetitions", "too-few"],
 )

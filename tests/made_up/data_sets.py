@@ -71,13 +71,7 @@ def data_set(
             for n, (samples, width) in enumerate(zip(files, widths, strict=True))
         ),
         columns=tuple(
-            ReadColumn(
-                name=name,
-                feature=name,
-                width=max(widths),
-                varies=len(set(widths)) > 1,
-                dtype=np.dtype(kind),
-            )
+            ReadColumn(name=name, feature=name, width=max(widths), varies=len(set(widths)) > 1, dtype=np.dtype(kind))
             for name, kind in (("input_ids", np.uint16), ("input_mask", np.uint8))
         ),
         width=max(widths),

@@ -31,10 +31,7 @@ def make_expander(
     )
     options = WikitextOptions(date="2020-02-03", **{f"expansion_{name}": limit for name, limit in limits.items()})  # type: ignore[arg-type]
     definitions = Definitions(
-        pages.get,
-        site,
-        has_rule=lambda name: name.lower() in ("ruled", "known"),
-        rule_names=("Ruled", "known"),
+        pages.get, site, has_rule=lambda name: name.lower() in ("ruled", "known"), rule_names=("Ruled", "known")
     )
     run = None if modules is None else LuaModules(site_facts(site), seconds_of(datetime.date(2020, 2, 3)), modules)
     return TemplateExpander(definitions, site, options, run)

@@ -87,12 +87,7 @@ def test_the_pieces_that_are_in_no_instance_are_counted(seed: int) -> None:
 
 
 SMALL = oracle.Settings(
-    max_seq_length=16,
-    max_predictions_per_seq=3,
-    masked_lm_prob=0.15,
-    short_seq_prob=0.5,
-    dupe_factor=2,
-    random_seed=3,
+    max_seq_length=16, max_predictions_per_seq=3, masked_lm_prob=0.15, short_seq_prob=0.5, dupe_factor=2, random_seed=3
 )
 
 

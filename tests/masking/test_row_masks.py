@@ -353,8 +353,7 @@ def test_random_pieces_come_from_the_whole_vocabulary(drawn: Drawn) -> None:
 
 @pytest.mark.builds
 @pytest.mark.parametrize(
-    ("unit", "weights"),
-    [("ngram", [1, 1 / 2, 1 / 3, 1 / 4]), ("span", [0.2 * 0.8**n for n in range(10)])],
+    ("unit", "weights"), [("ngram", [1, 1 / 2, 1 / 3, 1 / 4]), ("span", [0.2 * 0.8**n for n in range(10)])]
 )
 def test_lengths_of_ngrams_and_spans(
     unit: MaskUnit, weights: list[float], vocabulary: Vocabulary, text_ids: Ints

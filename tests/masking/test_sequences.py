@@ -193,12 +193,7 @@ def test_blocks_of_any_documents(seed: int) -> None:
     documents, length, batch = random_documents(rng), random_length(rng), rng.choice([1, 2, 3, 1000])
     separators, remainder = rng.choice(BLOCKS)
     made = make(
-        documents,
-        length,
-        objective="blocks",
-        block_separators=separators,
-        block_remainder=remainder,
-        block_batch=batch,
+        documents, length, objective="blocks", block_separators=separators, block_remainder=remainder, block_batch=batch
     )
     blocks = pieces_of(made)
     rows = batch if remainder == "drop" else None
@@ -246,11 +241,7 @@ def test_pairs_of_any_documents(seed: int) -> None:
         dupe_factor=rng.choice([1, 2, 3]),
         seed=rng.randrange(2**64),
     )
-    masking = {
-        "short_seq_prob": rules.short_seq_prob,
-        "dupe_factor": rules.dupe_factor,
-        "random_seed": rules.seed,
-    }
+    masking = {"short_seq_prob": rules.short_seq_prob, "dupe_factor": rules.dupe_factor, "random_seed": rules.seed}
     strict = kind == "strict"
     made = make(documents, rules.length, masking, rules.continuing, objective=objective, strict_labels=strict)
     expected = oracle.pairs(documents, rules)

@@ -72,11 +72,7 @@ YAML = [
 ]
 
 VALUES = [
-    row(
-        "section-misspelt",
-        GOOD.replace("extract", "extrakt"),
-        r"line 2: there is no section 'extrakt'; did you mean",
-    ),
+    row("section-misspelt", GOOD.replace("extract", "extrakt"), r"line 2: there is no section 'extrakt'; did you mean"),
     row("number-as-section", f"{GOOD}1: x\n", r"line 7: there is no section 1"),
     row("option-at-the-top", f"{GOOD}dupe_factor: 3\n", r"line 7: there is no section 'dupe_factor'"),
     row("no-output", changed("output: build\n", ""), r"output is missing: directory of the build"),
@@ -91,11 +87,7 @@ VALUES = [
         r"examples must be a m",
     ),
     row("section-a-word", "output: build\nextract: dump.xml\n", r"extract must be a mapping"),
-    added(
-        "option-misspelt",
-        "dupe_facter: 3",
-        r"line 6: examples\.dupe_facter: there is no such option; did",
-    ),
+    added("option-misspelt", "dupe_facter: 3", r"line 6: examples\.dupe_facter: there is no such option; did"),
     added("number-as-text", "dupe_factor: '3'", r"line 6: examples\.dupe_factor must be a whole number, not '3'"),
     added("number-with-a-fraction", "dupe_factor: 2.5", r"examples\.dupe_factor must be a whole number, not 2\.5"),
     added("with-underscores", "random_seed: 1_000", r"examples\.random_seed must be a whole number, not '1_000'"),
@@ -114,20 +106,12 @@ VALUES = [
     added("date-in-words", "dump_date: today", r"extract: --dump_date is 'today'", section="extract"),
     added("date-as-a-number", "dump_date: 20200131", r"extract\.dump_date must be text, not 2020", section="extract"),
     added("mapping-as-input", "id_column: {a: b}", r"extract\.id_column must be text", section="extract"),
-    row(
-        "pick-negative",
-        f"{GOOD}eval:\n  num_examples_to_pick: -5\n",
-        r"--num_examples_to_pick must be 1 or more",
-    ),
+    row("pick-negative", f"{GOOD}eval:\n  num_examples_to_pick: -5\n", r"--num_examples_to_pick must be 1 or more"),
     row("compat-unknown", f"compat: bert\n{GOOD}", r"line 1: compat must be one of none, mlperf, google"),
     row("no-such-input", changed("dump.xml", "no.xml"), r"no\.xml: this input does not exist"),
     row("no-such-vocabulary", changed("vocab.txt", "no.txt"), r"no\.txt: this input does not exist"),
     row("dump-as-vocabulary", changed("vocab.txt", "dump.xml"), r"missing from this vocabulary"),
-    row(
-        "bomb-of-a-rate",
-        f"{GOOD}train:\n  preset: tiny\n  learning_rate: fast\n",
-        r"learning_rate must be a number",
-    ),
+    row("bomb-of-a-rate", f"{GOOD}train:\n  preset: tiny\n  learning_rate: fast\n", r"learning_rate must be a number"),
     row("no-model", f"{GOOD}train: {{}}\n", r"No model was named|Training needs"),
 ]
 

@@ -123,10 +123,7 @@ SHARDS = [
     no_shard("examples-of-an-error-page", "a.txt.gz", r"plain text under .*\(gz\)", {"a.txt.gz": b"Not found."}),
     no_shard("examples-of-an-index", "a.idx", "the index of a TFRecord file", {"a.idx": b"0 315\n315 315\n"}),
     no_shard(
-        "examples-of-any-directory",
-        "folder",
-        r"a directory; name its files, as in folder/\*",
-        {"folder/a": b"A"},
+        "examples-of-any-directory", "folder", r"a directory; name its files, as in folder/\*", {"folder/a": b"A"}
     ),
     no_shard(
         "examples-of-nothing-but-a-manifest",
@@ -155,12 +152,7 @@ SHARDS = [
 ]
 
 COLUMNS = [
-    refused(
-        "jsonl-without-text",
-        "a.jsonl",
-        json_lines({"body": "a", "id": 1}),
-        '"text"; .*its columns are body, id',
-    ),
+    refused("jsonl-without-text", "a.jsonl", json_lines({"body": "a", "id": 1}), '"text"; .*its columns are body, id'),
     refused("jsonl-of-numbers", "a.jsonl", json_lines({"text": 1}), 'column "text" holds whole numbers, not text'),
     refused("packed-jsonl-without-text", "a.jsonl.gz", gzip.compress(json_lines({"b": "a"})), 'no column "text"'),
     Mistake(

@@ -54,12 +54,7 @@ ROWS: list[tuple[str, str, str, Files]] = [
         ALSO_THE_INPUT,
         link("examples.tfrecord"),
     ),
-    (
-        "pick-over-its-records-by-a-glob",
-        f"{PICK}='*.tfrecord' --output_tfrecord=examples.tfrecord",
-        ALSO_THE_INPUT,
-        {},
-    ),
+    ("pick-over-its-records-by-a-glob", f"{PICK}='*.tfrecord' --output_tfrecord=examples.tfrecord", ALSO_THE_INPUT, {}),
     ("pick-into-a-pipe", f"{PICK}=examples.tfrecord --output_tfrecord=pipe", "FIFO", PIPE),
     ("index-over-its-records", "index examples.tfrecord --output=examples.tfrecord", ALSO_THE_INPUT, {}),
     ("index-into-a-pipe", "index examples.tfrecord --output=pipe", "FIFO", PIPE),

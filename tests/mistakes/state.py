@@ -206,16 +206,14 @@ CHANGED_VOCABULARIES = [
         r"examples: the data behind vocab_file \(vocab.txt\) has changed since this directory was made; name another",
         **{"vocab.txt": how},
     )
-    for name, how in [
-        ("with-another-word", with_another_word),
-    ]
+    for name, how in [("with-another-word", with_another_word)]
 ] + [
     Mistake(
         "build-of-a-changed-vocabulary",
         BUILD,
         r"build/examples: the data behind vocab_file \(vocab.txt\) has changed since this directory was made",
         files={"build": made(), "vocab.txt": with_another_word},
-    ),
+    )
 ]
 
 _DAMAGED_CLAIMS: dict[str, Damage] = {
@@ -264,12 +262,7 @@ DAMAGED_CLAIMS = [
         r"parameters.json: this input cannot be read \(it is a directory, where a file is meant\)",
         examples=made(folder_for_file(CLAIM)),
     ),
-    _refused(
-        "a-file-for-the-work-directory",
-        EXAMPLES,
-        r"\.maskmill",
-        examples=made(file_for_folder(".maskmill")),
-    ),
+    _refused("a-file-for-the-work-directory", EXAMPLES, r"\.maskmill", examples=made(file_for_folder(".maskmill"))),
 ]
 
 _NO_MANIFESTS: dict[str, Damage] = {
@@ -340,10 +333,4 @@ REPAIRED = [
     ),
 ]
 
-MISTAKES = [
-    *OTHER_OPTIONS,
-    *CHANGED_VOCABULARIES,
-    *DAMAGED_CLAIMS,
-    *DAMAGED_MANIFESTS,
-    *REPAIRED,
-]
+MISTAKES = [*OTHER_OPTIONS, *CHANGED_VOCABULARIES, *DAMAGED_CLAIMS, *DAMAGED_MANIFESTS, *REPAIRED]

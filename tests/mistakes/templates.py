@@ -36,10 +36,7 @@ HOLES = [
         f"{EXTRACT} --holes=drop {other}",
         "--holes drop drops what the reference and WikiExtractor keep; leave it out",
     )
-    for name, other in (
-        ("mlperf", "--compat=mlperf"),
-        ("wikiextractor", "--extractor=wikiextractor"),
-    )
+    for name, other in (("mlperf", "--compat=mlperf"), ("wikiextractor", "--extractor=wikiextractor"))
 ]
 
 MISTAKES = [*FILES, *OPTIONS, *HOLES]

@@ -98,8 +98,7 @@ def test_a_quiet_command_says_what_is_wrong(text: Path, capfd: pytest.CaptureFix
 
 
 @pytest.mark.parametrize(
-    ("quiet", "level", "seen"),
-    [(False, "INFO", "ours Beam's"), (False, "ERROR", ""), (True, None, "")],
+    ("quiet", "level", "seen"), [(False, "INFO", "ours Beam's"), (False, "ERROR", ""), (True, None, "")]
 )
 def test_the_level_decides_what_is_logged(quiet: bool, level: str | None, seen: str) -> None:
     errors = io.StringIO()

@@ -138,11 +138,7 @@ MOMENTS = {
 @pytest.mark.parametrize(
     ("flags", "moment"),
     [
-        pytest.param(
-            flags,
-            moment,
-            id=f"{name}-{moment.__name__}",
-        )
+        pytest.param(flags, moment, id=f"{name}-{moment.__name__}")
         for flags, (name, moments) in MOMENTS.items()
         for moment in moments
     ],
@@ -174,9 +170,7 @@ def test_ctrl_c_in_a_build(
 
 @pytest.mark.builds
 @pytest.mark.parametrize(
-    ("number", "whole_group"),
-    [(signal.SIGTERM, False), (signal.SIGHUP, True)],
-    ids=["SIGTERM", "SIGHUP-to-all"],
+    ("number", "whole_group"), [(signal.SIGTERM, False), (signal.SIGHUP, True)], ids=["SIGTERM", "SIGHUP-to-all"]
 )
 def test_other_signals_to_stop_a_build(number: signal.Signals, whole_group: bool, tmp_path: Path) -> None:
     terminal = Terminal(["build", str(build_file(tmp_path)), *TWO_PROCESSES], tmp_path / "scratch")

@@ -193,11 +193,7 @@ def terminal(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     made.close()
 
 
-STEPS = [
-    as_shown("templates", made=100),
-    as_shown("extract", made=7, found=30),
-    as_shown("text shards", pieces=20_000),
-]
+STEPS = [as_shown("templates", made=100), as_shown("extract", made=7, found=30), as_shown("text shards", pieces=20_000)]
 
 
 @pytest.mark.parametrize("terminal", [{"columns": n} for n in (10, 20, 60, 80, 200)], indirect=True)

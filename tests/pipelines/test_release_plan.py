@@ -135,10 +135,7 @@ def test_another_corpus_is_named_by_the_build(folder: Path) -> None:
         ({"extract": {"input": "*.xml"}}, "several: dewiki, enwiki"),
         ({"output": "hdfs://host/out"}, "local disk, gs:// or s3://"),
         (
-            {
-                "vocabulary": {"kind": "wordpiece", "size": 1000, "model_dir": "model"},
-                "examples": {"vocab_file": None},
-            },
+            {"vocabulary": {"kind": "wordpiece", "size": 1000, "model_dir": "model"}, "examples": {"vocab_file": None}},
             "outside of the release",
         ),
     ],

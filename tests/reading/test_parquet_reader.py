@@ -121,10 +121,7 @@ def test_a_column_that_is_missing_is_zeros_where_it_is_optional(tmp_path: Path) 
     ("changes", "message"),
     [
         ({"name": "other"}, "rows.parquet: the column other is missing; make the file again."),
-        (
-            {"dtype": np.dtype(np.float32)},
-            "rows.parquet: the column ids has integers, but it must have floats.",
-        ),
+        ({"dtype": np.dtype(np.float32)}, "rows.parquet: the column ids has integers, but it must have floats."),
         ({"width": 2}, "rows.parquet, record 6: ids has length 3, but it must be at most 2."),
         ({"varies": False}, "rows.parquet, record 1: ids has length 1, but it must be 3."),
         (

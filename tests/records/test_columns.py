@@ -16,14 +16,7 @@ from maskmill.records.columns import Column, ColumnRules, column_values, columns
 SPECIAL = (1, 2)
 LONG = MaskingOptions(max_seq_length=512)
 OWN = ("masking", "names", "padded", "special_tokens_mask", "vocabulary_size")
-OF_PIECES = (
-    "continuation_mask",
-    "input_ids",
-    "segment_ids",
-    "special_tokens_mask",
-    "sequence_ids",
-    "position_ids",
-)
+OF_PIECES = ("continuation_mask", "input_ids", "segment_ids", "special_tokens_mask", "sequence_ids", "position_ids")
 NSP = ColumnRules(
     masking=MaskingOptions(),
     objective=ObjectiveOptions(),

@@ -90,10 +90,7 @@ def test_an_index_has_a_line_for_each_record(tmp_path: Path) -> None:
     ("pack", "sentence"),
     [
         (lambda _: b"", r"x: this file is empty; it has no record to index\."),
-        (
-            gzip.compress,
-            r"x: this TFRecord is packed with gzip, and an index is of use only for one that is not; ",
-        ),
+        (gzip.compress, r"x: this TFRecord is packed with gzip, and an index is of use only for one that is not; "),
         (bz2.compress, r"x: this file is packed with bzip2; a TFRecord is read plain or gzipped, so unpack it first\."),
         (lzma.compress, r"x: this file is packed with xz; a TFRecord is read plain or gzipped, so unpack it first\."),
     ],

@@ -71,10 +71,7 @@ def test_marks_of_other_scripts_end_sentences(language: str, marked: str) -> Non
 @pytest.mark.parametrize(
     ("language", "marked"),
     [
-        (
-            "de",
-            "Im 13. Jahrhundert war es so. |Am 5. Mai kam er z. B. an. |Der 2. Weltkrieg. |Er starb 1990. |Dann.",
-        ),
+        ("de", "Im 13. Jahrhundert war es so. |Am 5. Mai kam er z. B. an. |Der 2. Weltkrieg. |Er starb 1990. |Dann."),
         (
             "de",
             "Er lebte bis 44 v. Chr. |Dann kam Rom (lat. Homo sapiens. Linn.). |Siehe Nr. 5. |Danach Karl V. Schmidt.",
@@ -100,10 +97,7 @@ def test_marks_of_other_scripts_end_sentences(language: str, marked: str) -> Non
             "ru",
             "А. С. Пушкин родился в мае месяце далёкого 1799 г. |Потом (лат. Foo) и т. д. |Ул. им. Ленина, т. е. Мира.",
         ),
-        (
-            "uk",
-            "Київ (лат. Kiovia. Kijów) і Т. Г. Шевченко та ін. |Він родом із села Моринці 1814 р. |Т.Г. у XIX ст.",
-        ),
+        ("uk", "Київ (лат. Kiovia. Kijów) і Т. Г. Шевченко та ін. |Він родом із села Моринці 1814 р. |Т.Г. у XIX ст."),
         ("uk", "Найбільша площа.|Найменша стоїть на вул.Лесі і м.Київ."),
         ("uk", "Назва походить від слова (дав.-гр. Foo), нім. Bar. |У 1990 р. Іванов прибув до м. Київ."),
         ("ru", "В V в. до н. э. Рим вырос. |Это было давно, в начале V в. до н. э. |Потом Рим вырос."),
@@ -122,20 +116,14 @@ def test_marks_of_other_scripts_end_sentences(language: str, marked: str) -> Non
             "Gezählt wurden 15. 20 davon. |Es waren 150. |20 davon gingen. "
             "|Zum 150. Todestag kam am 3. Okt. 1990 ein Chor. |Er sang Op. 3 von Hans Meier jun. |Er ging.",
         ),
-        (
-            "nl",
-            "De dichter J.M.A. Biesheuvel, vert. Jan Smit, won. |Hij won in de V.S. |De B.V. kwam, b.v. Philips.",
-        ),
+        ("nl", "De dichter J.M.A. Biesheuvel, vert. Jan Smit, won. |Hij won in de V.S. |De B.V. kwam, b.v. Philips."),
         (
             "fr",
             "La tour mesure 3 m. |Elle domine la ville, où vit Ph. Dupont (réimpr. Paris). |Il court 5 km. |Le but.",
         ),
         ("es", "El Excmo. Sr. Pérez y el Pbro. Juan, eds. Planeta, vinieron a la U.R.S.S. |La guerra siguió."),
         ("it", "Il D.Lgs. 3 e il rev. Rossi della S.S.C. Napoli nel lontano feb. 1990. |La fine."),
-        (
-            "pt",
-            "O exame de raio-X. |Depois veio o Pe. António em Gov. Valadares com a Profª. Silva. |O fim.",
-        ),
+        ("pt", "O exame de raio-X. |Depois veio o Pe. António em Gov. Valadares com a Profª. Silva. |O fim."),
         ("ro", "Gh. Lazăr și Șt. Popescu, coord. Ion Barbu, au venit pe bd. Unirii. |Apoi au plecat."),
         ("ca", "L'Excm. Sr. Puig i l'Arq. Gaudí, eds. Barcelona, van als EE. UU. |Després van tornar."),
         ("ro", "Dl. Popescu a venit pe la anul 50 î.Hr. |Apoi a plecat etc. |Sfârșit."),

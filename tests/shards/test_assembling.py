@@ -49,10 +49,7 @@ def test_a_shard_is_what_its_plan_says(extraction: ExtractionOptions, dump: Path
         assert (
             (len(content), hashlib.sha256(content).hexdigest())
             == (plan.size, shard.sha256)
-            == (
-                shard.size,
-                shard.sha256,
-            )
+            == (shard.size, shard.sha256)
         )
         assert (content.count(b"\n\n"), shard.documents) == (plan.documents, plan.documents)
         assert content.count(b"\n") == shard.sentences + shard.documents

@@ -11,15 +11,7 @@ import datasketch
 import numpy as np
 import numpy.typing as npt
 import pytest
-from data_sets.shard_builds import (
-    ONE_UNIT,
-    PLAIN,
-    article,
-    equal_sorted,
-    make_fragments,
-    shuffled,
-    write_dump,
-)
+from data_sets.shard_builds import ONE_UNIT, PLAIN, article, equal_sorted, make_fragments, shuffled, write_dump
 from data_sets.steps import run_step
 from hypothesis import given
 from hypothesis import strategies as st

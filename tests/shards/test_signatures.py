@@ -10,13 +10,7 @@ from hypothesis import strategies as st
 
 from maskmill.errors import UnusableInputError
 from transforms.shards.options import QualityOptions
-from transforms.shards.signatures import (
-    PARAGRAPHS,
-    PERMUTATIONS,
-    SIGNED_PARAGRAPHS,
-    ParagraphSigner,
-    paragraphs_type,
-)
+from transforms.shards.signatures import PARAGRAPHS, PERMUTATIONS, SIGNED_PARAGRAPHS, ParagraphSigner, paragraphs_type
 
 PROSE = "The quick brown fox jumps over the lazy dog near the old stone bridge every morning."
 EXACT_ONLY = QualityOptions(drop_duplicates=True)

@@ -57,10 +57,7 @@ def test_files_that_a_library_writes_are_put_where_they_belong(directory):
 
 
 def test_a_missing_remote_file_is_one_sentence(bucket):
-    with (
-        pytest.raises(UnusableInputError, match="gone: there is no such object"),
-        storage.local_copy(f"{bucket}/gone"),
-    ):
+    with pytest.raises(UnusableInputError, match="gone: there is no such object"), storage.local_copy(f"{bucket}/gone"):
         pass
 
 

@@ -20,14 +20,7 @@ from transforms.collection import Collection
 from transforms.vocabularies import merging
 from transforms.vocabularies.counting import CountWords, WordRules, count_shard, drop_runs
 from transforms.vocabularies.making import VocabularySetup, make_vocabulary
-from transforms.vocabularies.merging import (
-    CountedWords,
-    MergeCounts,
-    MergedWords,
-    merge_runs,
-    plan_merges,
-    read_words,
-)
+from transforms.vocabularies.merging import CountedWords, MergeCounts, MergedWords, merge_runs, plan_merges, read_words
 from transforms.vocabularies.options import VocabularyOptions
 
 
