@@ -95,7 +95,7 @@ def delete(path: str, *, expected: Version) -> None:
     if not files.is_local(path):
         store = files.store_of(path)
         try:
-            store.delete_one(path, expected)
+            store.delete([path], expected)
         except ChangedError:
             if store.find(path) is not None:
                 raise

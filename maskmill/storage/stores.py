@@ -145,8 +145,9 @@ class ObjectStore(Store):
         try:
             yield
         finally:
-            del self._remembered[below]
-            self._contents.clear()
+            with self._listing:
+                del self._remembered[below]
+                self._contents.clear()
 
     def _directory_of(self, path: str) -> str | None:
         """Return the remembered directory that a path is in; None where it is in none."""
@@ -158,7 +159,9 @@ class ObjectStore(Store):
         if below is None:
             return None
         with self._listing:
-            known = self._remembered.get(below)
+            if below not in self._remembered:
+                return None  # another thread's block has just ended
+            known = self._remembered[below]
             if known is None:
                 found = [file for page, _ in self.pages(below, deep=True) for file in page]
                 known = self._remembered[below] = {file.path: file for file in found}
@@ -209,17 +212,9 @@ class ObjectStore(Store):
         self._contents.pop(file.path, None)
         return file
 
-    def delete(self, paths: Sequence[str]) -> None:
-        """Delete objects; those that are not there are no error."""
-        files.each(self.scheme, self.remove, paths)
-        self._forget(paths)
-
-    def delete_one(self, path: str, version: str) -> None:
-        """Delete an object that has a version, as `remove`."""
-        self.remove(path, version)
-        self._forget([path])
-
-    def _forget(self, paths: Sequence[str]) -> None:
+    def delete(self, paths: Sequence[str], version: str | None = None) -> None:
+        """Delete objects, as `remove`."""
+        files.each(self.scheme, lambda path: self.remove(path, version), paths)
         for path in paths:
             (self._known(path) or {}).pop(path, None)
             self._contents.pop(path, None)
@@ -265,7 +260,7 @@ class ObjectStore(Store):
 class ObjectWriter:
     """Writes an object, which appears with `finish`: a small one with one request, a large one in parts.
 
-    A thread sends a part while the next one is written, so up to two are in memory.
+    A thread sends parts while further ones are written: one is sent, one waits, one is written.
     """
 
     def __init__(self, store: ObjectStore, path: str) -> None:
