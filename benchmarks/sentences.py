@@ -40,7 +40,7 @@ INTRODUCTION = """\
 Written by `python -m benchmarks.sentences DIR`. For each language `maskmill extract` wrote the sentences of its dumps.
 100 lines were drawn with a fixed seed; a reader judged how many hold two sentences or more (several), and how many
 start or end inside a sentence (cut). Lengths are in characters. The verdicts are in `benchmarks/sentence_verdicts/`,
-behind checksums, because the dumps are other people's. Languages without verdicts were not judged.
+behind checksums, because the dumps are other people's.
 
 """
 
@@ -115,11 +115,9 @@ def is_good(counts: Counter[str | None]) -> bool:
     return None not in counts and all(counts[bad] <= most * counts.total() for bad, most in MOST.items())
 
 
-def row(language: str, found: Report, counts: Counter[str | None] | None) -> str:
-    """A language's row of the table; counts: of its verdicts, None where it was not judged."""
-    judged = ["–"] * 3
-    if counts is not None:
-        judged = [str(counts.total() - counts[None]), str(counts["several"]), str(counts["cut"])]
+def row(language: str, found: Report, counts: Counter[str | None]) -> str:
+    """A language's row of the table; counts: of its verdicts."""
+    judged = [str(counts.total() - counts[None]), str(counts["several"]), str(counts["cut"])]
     cells = [language, f"{found.lines:,}", f"{found.median:.0f}", f"{found.longest:,}", *judged, found.how]
     return "| " + " | ".join(cells) + " |"
 
@@ -143,13 +141,10 @@ def main(arguments: list[str] | None = None) -> int:
     ]
     good = True
     for language, dumps in dumps_by_language(options.folder).items():
-        found = report(dumps)
-        counts = None
-        known = read_verdicts(_FOLDER / f"{language}.tsv", VERDICTS)
-        if known:
+        if known := read_verdicts(_FOLDER / f"{language}.tsv", VERDICTS):
+            found = report(dumps)
             counts = Counter(known.get(line.checksum, (None,))[0] for line in found.drawn)
             good &= is_good(counts)
-        if counts is not None or found.lines >= DRAWN_LINES:
             table.append(row(language, found, counts))
     print("\n".join(table))
     if options.output:
