@@ -118,6 +118,8 @@ def test_a_watch_takes_two_launches_and_then_finds_nothing_new(
     assert release.encode() in latest
     record = cloud.content(environment, BUCKET, f"releases-of/enwiki/releases/{release}/release.json")
 
+    assert list(json.loads(record)["inputs"][0]) == ["bytes", "crc32c", "path", "url"]
+
     assert is_nothing(launch(WATCH | BUILD))
     assert cloud.content(environment, BUCKET, "releases-of/enwiki/latest.json") == latest
     assert cloud.content(environment, BUCKET, f"releases-of/enwiki/releases/{release}/release.json") == record

@@ -202,15 +202,6 @@ def test_a_mirror_that_wants_to_be_left_alone_is(place: Place) -> None:
     assert place.mirror.early == 0
 
 
-@pytest.mark.builds
-def test_a_slow_mirror_is_waited_for(place: Place) -> None:
-    """Bytes that come slowly are no silence."""
-    place.mirror.pace = 0.05
-    place.download(client=MirrorClient("data@example.org", "1.2.3", silence=0.5), connections=3)
-    assert place.files == EXPECTED
-    assert [len(place.asked(name)) for name in NAMES] == [1, 1, 1]
-
-
 def test_a_file_gets_its_name_when_the_disk_has_its_content(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise a power cut leaves an empty file under the name of a complete one."""
     on_disk: set[int] = set()
@@ -290,33 +281,8 @@ def test_all_checksums_count(place: Place) -> None:
     assert place.complete == []
 
 
-@pytest.mark.builds
-def test_a_file_that_fails_leaves_the_parts_of_the_others(place: Place) -> None:
+def test_a_file_that_fails_ends_the_waits_of_the_others_and_leaves_their_parts(place: Place) -> None:
     """Hours of a download are not lost because another file is gone."""
-    begun = threading.Event()
-    place.mirror.pace = 0.05
-
-    def wait_then_fail(handler: Any, content: bytes, headers: dict[str, str]) -> bool:
-        assert begun.wait(30)
-        return mirror_server.status(404)(handler, content, headers)
-
-    place.mirror.fail(THIRD, wait_then_fail)
-
-    def note(name: str, done: int) -> None:
-        if name == FIRST and done >= 16_000:
-            begun.set()
-
-    with pytest.raises(RunFailedError, match="not on the mirror any more"):
-        place.download(connections=3, progress=note)
-    kept = place.files[f"{FIRST}.part"]
-    assert 16_000 <= len(kept) < len(PARTS[0])
-    assert PARTS[0].startswith(kept)
-    place.mirror.pace = 0.0
-    place.download()
-    assert place.asked(FIRST)[-1] == f"{len(kept)}-"
-
-
-def test_a_file_that_fails_ends_the_waits_of_the_others(place: Place) -> None:
     waits = threading.Event()
 
     def leave_alone(handler: Any, content: bytes, headers: dict[str, str]) -> bool:
@@ -327,12 +293,15 @@ def test_a_file_that_fails_ends_the_waits_of_the_others(place: Place) -> None:
         assert waits.wait(300)
         return mirror_server.status(404)(handler, content, headers)
 
-    place.mirror.fail(FIRST, leave_alone)
+    place.mirror.fail(FIRST, cut(0.5), leave_alone)
     place.mirror.fail(SECOND, wait_then_fail)
     began = time.monotonic()
     with pytest.raises(RunFailedError, match="not on the mirror any more"):
         place.download(client=MirrorClient("data@example.org", "1.2.3"), connections=2)
     assert time.monotonic() < began + 500
+    assert place.files[f"{FIRST}.part"] == PARTS[0][:50_000]
+    place.download()
+    assert place.asked(FIRST)[-1] == "50000-"
 
 
 # ---- dumps that are replaced

@@ -46,10 +46,8 @@ def publish(mirror: Mirror, layout: str, date: str, files: Files | None = None, 
     return mirror.publish_classic("enwiki", date, files or classic_files("enwiki", date, PAGES), **how)
 
 
-@pytest.mark.parametrize("style", ["nginx", "apache"])
-def test_the_newest_complete_dump_comes_first(mirror: Mirror, client: MirrorClient, style: str) -> None:
+def test_the_newest_complete_dump_comes_first(mirror: Mirror, client: MirrorClient) -> None:
     """Files are in the order of their pages and have the date of their folder, whatever ranges of pages look like."""
-    mirror.style = style
     for date in (OLDER, NEWER):
         publish(mirror, "classic", date)
         publish(mirror, "content", date)
@@ -205,40 +203,50 @@ def test_a_dump_that_is_not_complete_does_not_count(
 # ---- what counts
 
 
-@pytest.mark.parametrize("status", [None, "failed", "skipped"])
-def test_plain_files_count_where_there_will_be_no_multistream_files(
-    mirror: Mirror, client: MirrorClient, status: str | None
+def listed_too(*lines: str) -> Change:
+    """The list of sums has files of other jobs, too."""
+    return rewritten(SUMS, lambda content: content + "".join(f"{'0' * 40}  {line}\n" for line in lines).encode())
+
+
+START = "enwiki-20260301-pages-articles"
+# Ids without a page may lie between parts.
+SPARSE = [f"enwiki-2026-03-01-{pages}.xml.bz2" for pages in ("p20p9000", "p9400p20000", "p20040p20041")]
+
+
+@pytest.mark.parametrize(
+    ("layout", "files", "how", "then", "names"),
+    [
+        # Plain files count where there will be no multistream files.
+        *[
+            ("classic", {PLAIN: PAGES[0]}, {"job": "articlesdump", "statuses": statuses}, None, [PLAIN])
+            for statuses in ({}, {JOB: "failed"}, {JOB: "skipped"})
+        ],
+        # The whole beside its parts, as the job that joins them lists it; plain files, other containers, stubs.
+        (
+            "classic", None, {},
+            listed_too(
+                *[f"{START}-multistream{end}" for end in (".xml.bz2", "-index.txt.bz2", ".xml.7z")],
+                f"{START}1.xml.bz2", "enwiki-20260301-stub-articles.xml.gz",
+            ),
+            PARTS,
+        ),
+        ("classic", classic_files("enwiki", NEWER, PAGES[:1]), {}, None, [f"{START}-multistream.xml.bz2"]),
+        ("content", dict(zip(SPARSE, PAGES, strict=True)), {}, None, SPARSE),
+    ],
+)  # fmt: skip
+def test_each_page_counts_once(
+    mirror: Mirror,
+    client: MirrorClient,
+    layout: str,
+    files: Files | None,
+    how: dict[str, Any],
+    then: Change | None,
+    names: list[str],
 ) -> None:
-    statuses = {} if status is None else {JOB: status}
-    publish(mirror, "classic", NEWER, {PLAIN: PAGES[0]}, job="articlesdump", statuses=statuses)
-    assert Looks(mirror.url, client).names == [[PLAIN]]
-
-
-def test_other_jobs_are_in_the_list_of_sums_too(mirror: Mirror, client: MirrorClient) -> None:
-    folder = publish(mirror, "classic", NEWER)
-    mirror.files[f"{folder}/{SUMS}"] += b"0" * 40 + b"  enwiki-20260301-pages-articles1.xml.bz2\n"
-    assert Looks(mirror.url, client).names == [PARTS]
-
-
-def test_ids_without_a_page_may_lie_between_parts(mirror: Mirror, client: MirrorClient) -> None:
-    names = [f"lvwiki-2026-03-01-{pages}.xml.bz2" for pages in ("p20p9000", "p9400p20000", "p20040p20041")]
-    mirror.publish_content("lvwiki", NEWER, dict(zip(names, PAGES, strict=True)))
-    assert Looks(mirror.url, client, wiki="lvwiki").names == [names]
-
-
-def test_a_small_wiki_has_one_file(mirror: Mirror, client: MirrorClient) -> None:
-    mirror.publish_classic("lvwiki", NEWER, classic_files("lvwiki", NEWER, PAGES[:1]))
-    found = Looks(mirror.url, client, wiki="lvwiki")
-    assert found.names == [["lvwiki-20260301-pages-articles-multistream.xml.bz2"]]
-
-
-def test_files_that_are_there_twice_or_packed_otherwise_are_not_taken(mirror: Mirror, client: MirrorClient) -> None:
-    """The whole beside its parts, as the job that joins them lists it; histories and stubs in the list of sums."""
-    folder, sums = publish(mirror, "classic", NEWER), b""
-    for name in ("multistream.xml.bz2", "multistream-index.txt.bz2", "multistream.xml.7z"):
-        sums += b"0" * 40 + f"  enwiki-20260301-pages-articles-{name}\n".encode()
-    mirror.files[f"{folder}/{SUMS}"] += sums + b"0" * 40 + b"  enwiki-20260301-stub-articles.xml.gz\n"
-    assert Looks(mirror.url, client).names == [PARTS]
+    folder = publish(mirror, layout, NEWER, files, **how)
+    if then is not None:
+        then(mirror, folder)
+    assert Looks(mirror.url, client).names == [names]
 
 
 @given(st.permutations(["1.xml-p1p41242", "2.xml-p41243p151573", "10.xml-p4045403p5399366", "11.xml-p6899367p7054859"]))

@@ -1,6 +1,6 @@
 """A web server on this machine that plays a mirror of Wikimedia's dumps in both layouts, and misbehaves as it is told.
 
-Names of files are real ones. What lies in a folder is shown as nginx (dumps.wikimedia.org) or Apache shows it.
+Names of files are real ones. What lies in a folder is shown as web servers show it.
 """
 
 import bz2
@@ -53,7 +53,6 @@ class Mirror:
       files: content by path, without a slash at the beginning.
       requests: those that came, in their order.
       takes_ranges: whether parts of files can be asked for.
-      style: of the pages that list a folder: nginx, apache.
       pace: seconds between two blocks of 8 KiB.
       always: a fault that each request meets first.
       early: how many requests came while `throttle` wanted none.
@@ -65,7 +64,6 @@ class Mirror:
         self.files: dict[str, bytes] = {}
         self.requests: list[Request] = []
         self.takes_ranges = True
-        self.style = "nginx"
         self.pace = 0.0
         self.most_at_once = self._sending = 0
         self.always: Fault | None = None
@@ -177,22 +175,12 @@ class Mirror:
         names = [name for name in below if "/" not in name]
         if not below:
             return None
-        lines = [self._line(path, name) for name in folders + names]
-        if self.style == "apache":
-            head = '<a href="?C=N;O=D">Name</a> <a href="?C=M;O=A">Last modified</a><hr>'
-            head += f'<a href="/{path.rstrip("/").rpartition("/")[0]}">Parent Directory</a>   -\n'
-        else:
-            head = '<a href="../">../</a>\n'
-        title = f"<h1>Index of /{html.escape(path)}</h1>"
-        return f"<html><body>{title}<hr><pre>{head}{''.join(lines)}</pre><hr></body></html>".encode()
-
-    def _line(self, path: str, name: str) -> str:
-        href = urllib.parse.quote(name)
-        link = f'<a href="{href}">{html.escape(name[:50] + "..>" if len(name) > 53 else name)}</a>'
-        size = len(self.files.get(path + name, b""))
-        if self.style == "apache":
-            return f'<img src="/icons/unknown.gif" alt="[   ]"> {link} 2026-03-01 08:02  {size / 1024:.1f}K\n'
-        return f"{link}  01-Mar-2026 08:02  {'-' if name.endswith('/') else size:>19}\n"
+        # As nginx and Apache do: links to other orders and to the parent, and names that are cut in what is shown.
+        links = ["?C=N;O=D", "../", *map(urllib.parse.quote, folders + names)]
+        lines = "\n".join(
+            f'<a href="{html.escape(link)}">{link[:50]}..&gt;</a>  01-Mar-2026 08:02  1.0K' for link in links
+        )
+        return f"<html><body><pre>{lines}</pre></body></html>".encode()
 
 
 def sha256_sums(contents: Mapping[str, bytes]) -> bytes:
