@@ -2,7 +2,6 @@
 
 import http.server
 import json
-import os
 import re
 import subprocess
 import sys
@@ -120,28 +119,6 @@ def test_a_dry_run_builds_the_graph(environment: Mapping[str, str], tmp_path: Pa
         f"gs://{BUCKET}/dry: nothing was run, the job was only described.\n",
     ), done.stderr
     assert below(environment, "dry/") == []
-
-
-def test_the_job_request_of_a_template(environment: Mapping[str, str], tmp_path: Path, template: ModuleType) -> None:
-    program = commands.ROOT / "deploy" / "dataflow" / "template.py"
-    parameters = (
-        f"--output=gs://{BUCKET}/template",
-        f"--extract_input=gs://{BUCKET}/dump.xml.bz2",
-        "--extract_num_eval_articles=7",
-        f"--examples_vocab_file=gs://{BUCKET}/vocab.txt",
-        f"--template_location=gs://{BUCKET}/templates/job.json",
-    )
-    done = subprocess.run(
-        [sys.executable, program, *parameters, *FLAGS],
-        cwd=tmp_path,
-        env=os.environ | environment | {"MASKMILL_IMAGE": IMAGE, "PYTHONPATH": str(commands.ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    request = json.loads(cloud.content(environment, BUCKET, "templates/job.json"))
-    check_request(request, environment, image=IMAGE)
 
 
 def test_a_job_is_submitted_and_followed_to_its_end(environment: Mapping[str, str], tmp_path: Path) -> None:

@@ -67,6 +67,8 @@ def launch(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Laun
     def run(parameters: Mapping[str, str]) -> set[str]:
         assert template.main([*(f"--{name}={value}" for name, value in parameters.items()), *FLAGS]) == 0
         request = json.loads(cloud.content(environment, BUCKET, "templates/job.json"))
+        (pool,) = request["environment"]["workerPools"]
+        assert [harness["containerImage"] for harness in pool["sdkHarnessContainerImages"]] == ["image:1"]
         url = request["environment"]["sdkPipelineOptions"]["options"]["pipelineUrl"]
         pipeline = beam_runner_api_pb2.Pipeline.FromString(
             cloud.content(environment, BUCKET, url.removeprefix(f"gs://{BUCKET}/"))
