@@ -5,7 +5,7 @@ import dataclasses
 import functools
 import html
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Literal
 
 import numpy as np
@@ -95,22 +95,32 @@ class DecodedExample:
     label: str | None = None
     epoch: int | None = None
 
+    @property
+    def parts(self) -> list[tuple[str, list[DecodedPiece]]]:
+        """Neighbouring pieces of one sequence and segment, with a title; empty if there is only one part."""
+        several = len({piece.sequence for piece in self.pieces}) > 1
+        is_pair = any(piece.segment for piece in self.pieces)
+        groups = itertools.groupby(self.pieces, key=lambda piece: (piece.sequence, piece.segment))
+        return [
+            (
+                ", ".join([f"sequence {sequence + 1}"] * several + [f"segment {'AB'[segment != 0]}"] * is_pair),
+                list(part),
+            )
+            for (sequence, segment), part in groups
+        ]
+
     def _repr_html_(self) -> str:
         """What a notebook shows: the row as words, its masks in colours."""
-        groups = itertools.groupby(self.pieces, key=lambda piece: (piece.sequence, piece.segment))
-        rows = "".join(f"<p dir='auto'>{marked(list(group))}</p>" for _, group in groups)
+        rows = "".join(f"<p dir='auto'>{marked(part)}</p>" for _, part in self.parts)
         place = f"Record {self.record:,} of {self.file}" + (f", label: {self.label}" if self.label else "")
         return f"<div class='maskmill'><style>{_MARKS}</style><p>{escaped(place)}</p>{rows}</div>"
 
 
-def marked(pieces: Sequence[DecodedPiece], text: Callable[[str], str] = shown) -> str:
-    """Neighbouring pieces as HTML: a `mark` around each that is to be predicted, with what stands there.
-
-    text: makes foreign text harmless; it is escaped after that.
-    """
+def marked(pieces: Sequence[DecodedPiece]) -> str:
+    """Neighbouring pieces as HTML: a `mark` around each that is to be predicted, with what stands there."""
     parts = []
     for place, piece in enumerate(pieces):
-        word, seen = (html.escape(text(part)) for part in (piece.surface or piece.text, piece.text))
+        word, seen = (html.escape(shown(part)) for part in (piece.surface or piece.text, piece.text))
         parts.append(" " if place and not piece.goes_on else "")
         parts.append(_FORMS.get(piece.role, "{word}").format(word=word, seen=seen))
     return "".join(parts)

@@ -1,13 +1,12 @@
 """Makes the page of a data set: one file of HTML that needs nothing else, no script and no network."""
 
 import functools
-import itertools
 from typing import Any
 
 import jinja2
 from markupsafe import Markup
 
-from maskmill.inspection.decoding import DecodedExample, DecodedPiece, marked
+from maskmill.inspection.decoding import marked
 from maskmill.inspection.shown_text import shown as harmless
 from maskmill.reporting import shown
 from maskmill.reporting.charts import charts_of
@@ -23,15 +22,9 @@ def render(facts: Facts, other: Facts | None = None) -> str:
       facts: of the data set.
       other: of another one, with which it is compared.
     """
-    charts = charts_of(facts, other)
+    comparison = None if other is None else compare(facts, other)
     template = _environment().get_template("report.html.j2")
-    return template.render(
-        facts=facts,
-        other=other,
-        comparison=None if other is None else compare(facts, other),
-        charts=charts,
-        parts_of=parts_of,
-    )
+    return template.render(facts=facts, other=other, comparison=comparison, charts=charts_of(facts, other))
 
 
 @functools.cache
@@ -49,7 +42,6 @@ def _environment() -> jinja2.Environment:
         "size": shown.size,
         "percent": shown.percent,
         "number": shown.number,
-        "duration": shown.duration,
         "marked": lambda pieces: Markup(marked(pieces)),
         "plural": shown.plural,
         "base_name": files.base_name,
@@ -62,14 +54,3 @@ def _shown(value: Any) -> Any:
     if value is None:
         return ""
     return harmless(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-
-def parts_of(example: DecodedExample) -> list[tuple[str, list[DecodedPiece]]]:
-    """The parts of an example with their titles: neighbouring pieces of one sequence and segment."""
-    several = len({piece.sequence for piece in example.pieces}) > 1
-    with_segments = any(piece.segment for piece in example.pieces)
-    parts = []
-    for (sequence, segment), group in itertools.groupby(example.pieces, key=lambda p: (p.sequence, p.segment)):
-        named = [f"Sequence {sequence + 1}"] * several + [f"Segment {'AB'[segment != 0]}"] * with_segments
-        parts.append((", ".join(named), list(group)))
-    return parts

@@ -1,7 +1,6 @@
 """What `maskmill inspect` prints for people: the same lines everywhere, on a terminal in colours."""
 
 import dataclasses
-import itertools
 import re
 import sys
 import textwrap
@@ -87,16 +86,11 @@ def _print_example(example: DecodedExample, found: re.Pattern[str] | None, *, wi
     _print([(shown(f"example {example.record:,} of {example.file}"), "bold")])
     for line in _figures(example, with_legend=with_legend):
         _print([(line, "dim")], wraps=True)
-    many = len({piece.sequence for piece in example.pieces}) > 1
-    pairs = any(piece.segment for piece in example.pieces)
-    parts = itertools.groupby(example.pieces, key=lambda piece: (piece.sequence, piece.segment))
-    for (sequence, segment), pieces in parts:
-        names = [f"sequence {sequence + 1}"] * many + [f"part {'AB'[segment] if segment < 2 else segment}"] * pairs
-        if names:
+    for place, (title, pieces) in enumerate(example.parts):
+        if title:
             print()
-            _print([(", ".join(names), "bold")])
-        style = _OF_PARTS[(segment + (sequence if many else 0)) % len(_OF_PARTS)]
-        _print(list(_spans(list(pieces), style)), found, wraps=True)
+            _print([(title, "bold")])
+        _print(list(_spans(pieces, _OF_PARTS[place % len(_OF_PARTS)])), found, wraps=True)
 
 
 def _figures(example: DecodedExample, *, with_legend: bool) -> Iterator[str]:

@@ -1,6 +1,5 @@
 """Rows become words: held against a plain reading of the files, each other's formats, and what a loader gives."""
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -77,17 +76,6 @@ def test_examples_are_the_records(kind: str, tmp_path: Path) -> None:
         assert example.width == len(row["input_mask"])
         assert example.record >= 1
         assert read_tfrecord(example.file)[example.record - 1] == row
-
-
-@pytest.mark.builds
-@pytest.mark.parametrize("kind", ["bins", "packed-pairs", "dynamic-packed"])
-def test_formats_are_the_same_examples(kind: str, tmp_path: Path) -> None:
-    first, *others = (
-        [dataclasses.replace(example, file="", record=0) for example in decoded(written(tmp_path / name, **options))]
-        for name in ("tfrecord", "parquet", "mds")
-        for options in [{**KINDS[kind], "format": name}]
-    )
-    assert all(other == first for other in others)
 
 
 @pytest.mark.parametrize("kind", ["dynamic", "dynamic-packed"])

@@ -116,11 +116,11 @@ def test_example_is_shown_as_words(run: Run, data: Path) -> None:
     file = data / "examples" / "part-00001-of-00002.tfrecord"
     text = run(file, "--example", 2)
     assert text.startswith(f"example 2 of {file}\n")
-    assert "\npart A\n[CLS] " in text
+    assert "\nsegment A\n[CLS] " in text
     with open_examples(file) as opened:
         example = opened.decoded(opened.first + 1)
     body = " ".join(text[text.index("[CLS]") :].split())
-    undone = re.sub(r"\[[^\s\]=]*=([^\s\]]*)\]", r"\1", body).replace("part B", "")
+    undone = re.sub(r"\[[^\s\]=]*=([^\s\]]*)\]", r"\1", body).replace("segment B", "")
     assert undone.split() == running_text(example.pieces, special=True).split()
     assert sum(piece.label is not None for piece in example.pieces) == len(re.findall(r"\[[^\s\]=]*=", body))
 
