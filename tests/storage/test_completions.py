@@ -66,7 +66,10 @@ def test_a_record_is_found_under_its_key(tmp_path: Path) -> None:
     assert completions.load(output, "text", "k") is None
     completions.store(output, "text", "k", {"size": 3})
     assert completions.load(output, "text", "k") == {"size": 3}
+    assert completions.finished(output, "text", "k") == {"size": 3}
     assert json.loads((tmp_path / ".maskmill" / "text" / "k.json").read_text())["record"] == {"size": 3}
+    with pytest.raises(RunFailedError, match=r"text/other\.json: this working file was deleted or damaged while"):
+        completions.finished(output, "text", "other")
 
 
 def test_a_table_comes_back_as_it_was(tmp_path: Path) -> None:
