@@ -182,7 +182,7 @@ CHECKS: dict[str, Check] = {
         Check("schema", "records have the columns of the schema", "examples"),
         Check("seed", "the seed, the text and the vocabulary give this shard again", "examples"),
         Check("shard_inputs", "shards were made of the text shards that are there"),
-        Check("documents", "documents and lines are those of the manifest", "text"),
+        Check("documents", "text is UTF-8, with a blank line after each document", "text"),
         Check("eval_leak", "no eval article is in a training shard", "text"),
         Check("index", "each index is the one of the manifest", reads="bytes"),
         Check("counts", "counts are those of the manifest, and of the stages before"),

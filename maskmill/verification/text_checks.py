@@ -71,7 +71,7 @@ def check_text(piece: Piece, ranges: ByteRanges) -> PieceResult:
         findings=tuple(reading.findings()),
         looked_at={"documents": statistics.lines},
         skipped=skipped,
-        counts={"sentences": statistics.lines},
+        counts={"sentences": statistics.lines, "documents": statistics.documents},
         text=statistics,
         hashes=scratch.write_table(piece, "documents", [*np.array(reading.documents, np.uint64).reshape(-1, 3).T]),
     )

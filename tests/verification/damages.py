@@ -867,7 +867,7 @@ damage("a line of a text shard is missing", text(lambda old: b"\n".join(old.spli
 damage(
     "two documents of a text shard are joined",
     text(lambda old: old.replace(b"\n\n", b"\n", 1)),
-    "size documents",
+    "size counts",
     "seed counts",
 )
 damage(

@@ -51,7 +51,7 @@ def test_text_is_counted(tmp_path: Path) -> None:
     assert statistics.words == 2 + 2 + 2 * len(LINE.split())
     assert statistics.characters == len("Ä river.") + len("A sea.") + 2 * len(LINE)
     assert statistics.shared_lines == ()
-    assert result.counts == {"sentences": 4}
+    assert result.counts == {"sentences": 4, "documents": 2}
     assert [(finding.severity, finding.record) for finding in result.findings] == [("note", 3)]
 
 
