@@ -1,6 +1,6 @@
 """Bounds of the binomial and the Poisson law: is a number so far off that it cannot be chance?
 
-They are Chernoff's, so a tail is never more likely than they say, and hardly ever ten times less.
+The terms of a tail fall faster than a geometric series, whose sum is at least as large as that of the tail.
 """
 
 import math
@@ -15,16 +15,20 @@ def upper_tail(successes: int, trials: int, probability: float) -> float:
         return 1.0
     if successes > trials or probability <= 0:
         return 0.0
-    share, failed = successes / trials, trials - successes
-    far = successes * math.log(share / probability)
-    return math.exp(-far - (failed * math.log((1 - share) / (1 - probability)) if failed else 0.0))
+    failed, odds = trials - successes, probability / (1 - probability)
+    ways = math.lgamma(trials + 1) - math.lgamma(successes + 1) - math.lgamma(failed + 1)
+    first = math.exp(ways + successes * math.log(probability) + failed * math.log1p(-probability))
+    return min(1.0, first / (1 - failed * odds / (successes + 1)))
 
 
 def poisson_tail(events: int, expected: float) -> float:
     """Return a bound of P(X >= events) of the Poisson law."""
     if events <= expected:
         return 1.0
-    return math.exp(events - expected - events * math.log(events / expected)) if expected > 0 else 0.0
+    if expected <= 0:
+        return 0.0
+    first = math.exp(events * math.log(expected) - expected - math.lgamma(events + 1))
+    return min(1.0, first / (1 - expected / (events + 1)))
 
 
 def is_too_many(successes: int, trials: int, probability: float, tests: int = 1) -> bool:

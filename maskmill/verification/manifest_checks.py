@@ -33,6 +33,9 @@ def check_manifest(target: Target, _results: Sequence[PieceResult]) -> Checked:
         names = sums.keys() | said.keys()
         if target.kind == "eval":
             sums["picked"], names = sums["examples"], {"picked", "bytes"} if of_kind else set()
+            wanted = min(made["parameters"].get("num_examples_to_pick", 0), said.get("available") or 0)
+            if of_kind and sums["examples"] != wanted:
+                findings.append(_other("counts", path, "the number of picked examples", wanted, sums["examples"]))
         for name in sorted(names):
             if said.get(name, 0) != sums[name]:
                 findings.append(_other("counts", path, f"{name} of {kind}", sums[name], said.get(name, 0)))

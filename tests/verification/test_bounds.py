@@ -29,14 +29,14 @@ def test_no_binomial_tail_is_more_likely_than_its_bound(data: st.DataObject) -> 
     wanted = exact_tail(successes, trials, probability)
     bound = upper_tail(successes, trials, float(probability))
     assert wanted <= bound * (1 + 1e-9)
-    assert bound <= max(0.0, wanted) * 10 * math.sqrt(trials) or bound == 1.0
+    assert bound <= 2 * wanted * math.sqrt(trials) or bound == 1.0
 
 
 def test_poisson_tails() -> None:
     assert poisson_tail(0, 3.0) == 1.0
     assert poisson_tail(1, 0.0) == 0.0
     exact = 1 - math.exp(-0.01) * (1 + 0.01 + 0.01**2 / 2)
-    assert exact < poisson_tail(3, 0.01) < 5 * exact
+    assert exact <= poisson_tail(3, 0.01) < 1.01 * exact
 
 
 def test_only_what_cannot_be_chance_is_too_much() -> None:
@@ -49,7 +49,7 @@ def test_only_what_cannot_be_chance_is_too_much() -> None:
     assert is_too_many(1, 10, 0.0)
     assert not is_too_many(5350, 10_000, 0.5, tests=1000)
     # What one number cannot have by chance, one of a thousand can.
-    assert is_too_many(5375, 10_000, 0.5)
-    assert not is_too_many(5375, 10_000, 0.5, tests=1000)
-    assert is_unlikely(4625, 10_000, 0.5, 0.5)
-    assert not is_unlikely(4625, 10_000, 0.5, 0.5, tests=1000)
+    assert is_too_many(5360, 10_000, 0.5)
+    assert not is_too_many(5360, 10_000, 0.5, tests=1000)
+    assert is_unlikely(4640, 10_000, 0.5, 0.5)
+    assert not is_unlikely(4640, 10_000, 0.5, 0.5, tests=1000)

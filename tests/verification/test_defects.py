@@ -63,7 +63,8 @@ def test_damage_is_found(damage: Damage, build: str, mode: str, good: GoodBuilds
         for of_all in [damage.builds[number % len(damage.builds)]]
         for build in damage.builds
         if build != "dynamic"  # whose rows have no masks, so that they may be equal
-        if (damage.name, build) != ("a_row_is_there_twice", "packed")  # n-grams leave too few ways to mask a row
+        # N-grams leave too few ways to mask a row, and bins have rows of one text.
+        if damage.name != "a_row_is_there_twice" or build not in ("packed", "bins")
     ],
 )
 def test_damage_to_rows_is_found_without_the_text(damage: Damage, build: str, good: GoodBuilds) -> None:
