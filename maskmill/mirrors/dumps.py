@@ -65,8 +65,8 @@ class Dump:
 
 
 def best_checksum(sums: Mapping[str, str]) -> str:
-    """Return the best of a file's checksums, given by their algorithms."""
-    return next(sums[algorithm] for algorithm in ("sha256", "sha1", "md5") if algorithm in sums)
+    """Return the best of a file's checksums, given by their algorithms; empty where there is none."""
+    return next((sums[algorithm] for algorithm in ("sha256", "sha1", "md5") if algorithm in sums), "")
 
 
 def read_checksums(content: bytes) -> dict[str, str]:
