@@ -88,10 +88,6 @@ def _nothing(out: Path) -> None:
     shutil.rmtree(out / "text")
 
 
-def _no_manifest(out: Path) -> None:
-    (out / "text" / "manifest.json").unlink()
-
-
 def _no_shard(out: Path) -> None:
     next((out / "text").glob("part-*")).unlink()
 
@@ -109,7 +105,6 @@ def _other_text(out: Path) -> None:
     ("damage", "flags", "told"),
     [
         (_nothing, ["--from=examples"], "the stage extract is not finished here; leave --from out"),
-        (_no_manifest, ["--from=examples"], "the stage extract is not finished here"),
         (_no_shard, ["--from=examples"], "1 of 3 files are missing or changed; begin with --from extract"),
         (_other_text, ["--from=eval"], "changed since it was made; begin with --from examples"),
         (None, ["--from=examples", "--extract.lists=drop"], r"made with other parameters \(lists 'sentences', now"),
@@ -122,7 +117,6 @@ def _other_text(out: Path) -> None:
         (None, ["--release", "--keep=0"], "--keep must be 1 or more"),
         (None, ["--owner=me"], "--owner goes with --release"),
         (None, ["--json"], "--json goes with --dry_run"),
-        (None, ["--dump=2026-01-01"], "--dump chooses a downloaded dump"),
         (None, ["--release", "--template_location=gs://b/t"], "only describes a job"),
     ],
 )
@@ -245,16 +239,3 @@ def looked_at(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = config(here, here / "out", extract={"input": str(dump)}, examples={"vocab_file": str(vocabulary)})
     assert build(path) == 0
     return here.rename(here.parent / "kept")
-
-
-def test_a_look_at_a_second_release(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path, root = config(tmp_path, tmp_path / "out"), Root(tmp_path / "out")
-    assert release(path) == 0
-    first = root.latest
-    told = looked(path, capsys, "--release")
-    assert (told["release"], told["complete"]) == (first, True)
-    assert set(actions(told).values()) == {"reuse"}
-    told = looked(path, capsys, "--release", "--examples.dupe_factor=2")
-    assert (told["complete"], told["latest"]) == (False, first)
-    assert release(path, "--examples.dupe_factor=2") == 0
-    assert root.latest == told["release"]
