@@ -34,10 +34,19 @@ def sealed_copy(file: BinaryIO, path: str, columns: Sequence[str]) -> Iterator[b
     metadata = parquet.metadata
     with explained(path):
         schema = parquet.schema_arrow
-    names = [name for name in columns if schema.get_field_index(name) >= 0]
+    # Rows are counted by a column: pyarrow's tables without columns have none.
+    names = [name for name in columns if schema.get_field_index(name) >= 0] or schema.names[:1]
+    if not names:
+        raise damaged(path, "it has no columns")
     is_of_maskmill = metadata.num_row_groups and (metadata.created_by or "").startswith(_MAKER)
-    most = metadata.row_group(0).num_rows if is_of_maskmill else _BLOCK_ROWS
-    writer = SealedWriter(pyarrow.schema([schema.field(name) for name in names]))
+    most = max(1, metadata.row_group(0).num_rows) if is_of_maskmill else _BLOCK_ROWS
+    with explained(path):
+        writer = SealedWriter(pyarrow.schema([schema.field(name) for name in names]))
+
+    def group(rows: pyarrow.Table) -> bytes:
+        with explained(path):
+            return writer.group(rows)
+
     pending, rows = list[Any](), 0
     for number in range(metadata.num_row_groups):
         for batch in batches(parquet, path, number, names):
@@ -46,9 +55,9 @@ def sealed_copy(file: BinaryIO, path: str, columns: Sequence[str]) -> Iterator[b
             while sum(one.num_rows for one in pending) >= most:
                 table = pyarrow.Table.from_batches(pending)
                 pending = table.slice(most).to_batches()
-                yield writer.group(table.slice(0, most))
+                yield group(table.slice(0, most))
     if pending:
-        yield writer.group(pyarrow.Table.from_batches(pending))
+        yield group(pyarrow.Table.from_batches(pending))
     if rows != metadata.num_rows:
         raise damaged(path, f"it has {rows:,} rows, and says {metadata.num_rows:,}")
     yield writer.end()

@@ -170,6 +170,8 @@ def test_a_file_of_another_writer_is_read(kind: Any, values: pyarrow.DataType, t
     table = pyarrow.table({"others": rows, "ids": pyarrow.array(rows, kind(values))})
     pyarrow.parquet.write_table(table, tmp_path / "a", compression="zstd", row_group_size=700)
     assert [row[:2] for row in read_ids({str(tmp_path / "a"): 1030})] == rows
+    assert ParquetReader.count_samples(str(tmp_path / "a"), LocalRanges()) == 1030
+    assert "another program" in str(ParquetReader.why_unchecked(str(tmp_path / "a"), LocalRanges()))
 
 
 def test_a_copy_without_room_is_one_sentence(tmp_path: Path) -> None:
