@@ -70,7 +70,7 @@ def maskmill(arguments: argparse.Namespace, workers: int) -> Taken:
 
 def stages_and_build(arguments: argparse.Namespace, scratch: Path, workers: int) -> Taken:
     """Does so in a new folder."""
-    local = f"--direct_num_workers={workers}"
+    local = f"--workers={workers}"
     command = [sys.executable, "-m", "maskmill"]
     text = scratch / f"text-{workers}"
     extract = {"shard_size_mb": arguments.shard_size_mb, "num_eval_articles": arguments.num_eval_articles}

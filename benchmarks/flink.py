@@ -36,7 +36,7 @@ sys.path.insert(0, str(ROOT / "deploy" / "flink"))
 import cluster as flink
 
 MASKMILL = (sys.executable, "-m", "maskmill")
-LOCAL = ("--direct_running_mode=multi_processing", "--direct_num_workers=2")
+LOCAL = ("--workers=2",)
 
 
 def digest(output: Path) -> str:

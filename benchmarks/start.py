@@ -31,7 +31,6 @@ def rows(vocabulary: str) -> list[Row]:
     """
     extract = (*MASKMILL, "extract", "--input=line.txt")
     examples = (*MASKMILL, "examples", "--input=text", f"--vocab_file={vocabulary}")
-    processes = "--direct_running_mode=multi_processing"
     return [
         ("python -c pass", (*PYTHON, "pass"), 0),
         ("import maskmill", (*PYTHON, "import maskmill"), 0),
@@ -43,8 +42,7 @@ def rows(vocabulary: str) -> list[Row]:
         ("--help", (*MASKMILL, "--help"), 0),
         ("a mistyped path", (*MASKMILL, "extract", "--input=lime.txt", "--output=OUT"), 2),
         ("extract", (*extract, "--output=OUT"), 0),
-        ("extract, 1 worker process", (*extract, "--output=OUT", processes), 0),
-        ("extract, 2 of them", (*extract, "--output=OUT", processes, "--direct_num_workers=2"), 0),
+        ("extract, 2 workers", (*extract, "--output=OUT", "--workers=2"), 0),
         ("examples", (*examples, "--output=OUT"), 0),
         ("build", (*MASKMILL, "build", "build.yaml", "--output=OUT"), 0),
     ]

@@ -31,6 +31,7 @@ PAGES = (
     "verify.md",
     "watch.md",
     "lineage.md",
+    "runners.md",
     "events.md",
     "terminal.md",
     "releases.md",

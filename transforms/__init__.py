@@ -1,1 +1,1 @@
-"""A folder for each step from a dump to records: plain functions first, then the PTransform that wires them."""
+"""A folder for each step from a dump to records: plain functions, and in `steps.py` the PTransforms that wire them."""

@@ -45,7 +45,7 @@ def run(
     Raises:
       UnusableInputError, RunFailedError: as the checks, the stages and the runner say; LockedError among them.
     """
-    if choices.dry_run and not choices.release and beam_flags.names_other_runner(beam_arguments):
+    if choices.dry_run and not choices.release and beam_flags.runner_of(beam_arguments) == beam_flags.DATAFLOW:
         beam_arguments = [*beam_arguments, "--dry_run=True"]  # Beam's own flag: the job is described
         choices = dataclasses.replace(choices, dry_run=False, json=False)
     if choices.release and any(argument.startswith("--template_location") for argument in beam_arguments):

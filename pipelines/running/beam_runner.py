@@ -1,40 +1,24 @@
-"""Runs a graph on the runners of Beam's that work elsewhere."""
+"""Runs a pipeline on the runners of Beam's."""
 
 import contextlib
 import dataclasses
 import logging
-import re
-import shutil
-import tempfile
+import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import apache_beam as beam
-from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
 
-from maskmill.errors import RunFailedError, UnusableInputError
-from pipelines.running import environments, interruption
-from pipelines.running.beam_graph import BeamGraph
+from maskmill.errors import RunFailedError
+from pipelines.running import built_pipeline, environments, interruption
 from pipelines.settings import beam_flags
 from pipelines.terminal import console
-from transforms.collection import Graph
+
+# How long Beam's DirectRunner may try to start Prism before another runner is named.
+_PRISM_SECONDS = 20.0
 
 _JOB_GOES_ON = "the job goes on where it was submitted; stop it there, or wait for its end before you run it again."
-
-# How a runner tells what a step raised.
-_STEP_ERROR = re.compile(r"(UnusableInputError|RunFailedError): ([^\n]*)")
-_WHILE_RUNNING = re.compile(r" \[while running '[^']*'\]")
-
-
-class _OptionsWithViews(PipelineOptions):
-    """Beam's options that keep their views: a graph asks for hundreds, and Beam makes a parser of flags for each."""
-
-    def view_as(self, cls: type[Any]) -> Any:
-        # Beam's options refuse attributes that are not options.
-        views = self.__dict__.setdefault("_views", {})
-        if cls not in views:
-            views[cls] = super().view_as(cls)
-        return views[cls]
 
 
 def pipeline_options(beam_arguments: Sequence[str], paths: Sequence[str] = ()) -> PipelineOptions:
@@ -48,15 +32,15 @@ def pipeline_options(beam_arguments: Sequence[str], paths: Sequence[str] = ()) -
       UnusableInputError: the runner cannot work with these flags or paths.
     """
     with beam_flags.one_sentence():
-        options = _OptionsWithViews(list(beam_arguments))
+        options = built_pipeline.OptionsWithViews(list(beam_arguments))
         environments.complete(options, {a.partition("=")[0] for a in beam_arguments}, paths)
         options.get_all_options()  # Beam reads most flags only when they are asked for
     return options
 
 
 @dataclasses.dataclass(frozen=True)
-class BeamRunner:
-    """A runner of Beam's with its options."""
+class BeamRun:
+    """A run by a runner of Beam's, with its options."""
 
     options: PipelineOptions
     is_local = False
@@ -66,19 +50,15 @@ class BeamRunner:
         """Whether nothing is to be run or changed."""
         return environments.is_dry_run(self.options)
 
-    def run(self, build_graph: Callable[[Graph], None], scratch: str) -> bool:
-        """Builds the graph and runs it to its end; returns and raises as `runner.run`."""
+    def run(self, build: Callable[[beam.Pipeline], None], scratch: str) -> bool:
+        """Build the pipeline and run it to its end; return and raise as `runner.run`."""
         # Beam logs every attempt at a step that fails; the user gets one sentence instead.
         if logging.getLogger("apache_beam").level == logging.NOTSET:
             logging.getLogger("apache_beam").setLevel(logging.CRITICAL)
-        with _errors_of_steps():
-            pipeline = beam.Pipeline(options=self.options)
-            # Beam's own directory would stay behind when the command is interrupted.
-            shutil.rmtree(pipeline.local_tempdir)
-            pipeline.local_tempdir = tempfile.mkdtemp(dir=scratch)
-            build_graph(BeamGraph(pipeline))
-            result = pipeline.run()
-            if environments.is_dataflow(self.options) and not environments.only_describes(self.options):
+        with built_pipeline.errors_of_steps(), _naming_fn_api_runner(self.options):
+            result = built_pipeline.built(build, None, self.options, scratch).run()
+            only_describes = environments.only_describes(self.options)
+            if environments.is_dataflow(self.options) and not only_describes:
                 # Airflow's operators for Beam know a job only by this line, which Beam itself does no more than log.
                 console.tell(f"Created job with id: [{result.job_id()}]")
             goes_on_alone = environments.goes_on_alone(self.options)
@@ -86,19 +66,28 @@ class BeamRunner:
                 state = result.wait_until_finish()
         if state not in (None, "DONE"):
             raise RunFailedError(f"The pipeline ended in state {state}; see the runner's log.")
-        return not environments.only_describes(self.options)
+        return not only_describes
 
 
 @contextlib.contextmanager
-def _errors_of_steps() -> Iterator[None]:
-    """Finds the error that a step raised in what the runner made of it: an exception, or a text with a traceback."""
+def _naming_fn_api_runner(options: PipelineOptions) -> Iterator[None]:
+    """Name another runner if Beam's DirectRunner still tries to start Prism after a while, which it downloads."""
+    caller = threading.get_ident()
+
+    def look() -> None:
+        frame = sys._current_frames().get(caller)
+        while frame is not None and not frame.f_code.co_filename.endswith("prism_runner.py"):
+            frame = frame.f_back
+        if frame is not None:
+            console.tell(
+                "Beam's DirectRunner still tries to get and start Prism; --runner=FnApiRunner does without it."
+            )
+
+    timer = threading.Timer(_PRISM_SECONDS, look)
+    timer.daemon = True
+    if options.view_as(StandardOptions).runner == "DirectRunner":
+        timer.start()
     try:
         yield
-    except (UnusableInputError, RunFailedError) as error:
-        raise type(error)(_WHILE_RUNNING.sub("", str(error))) from error
-    except Exception as error:
-        if not (found := _STEP_ERROR.findall(str(error))):
-            raise
-        name, message = found[-1]
-        kind = UnusableInputError if name == "UnusableInputError" else RunFailedError
-        raise kind(_WHILE_RUNNING.sub("", message).replace("\\n", "")) from error
+    finally:
+        timer.cancel()

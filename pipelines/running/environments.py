@@ -19,7 +19,6 @@ import urllib.parse
 import urllib.request
 from collections.abc import Iterable, Set
 
-import grpc
 from apache_beam.options.pipeline_options import (
     DebugOptions,
     FlinkRunnerOptions,
@@ -36,9 +35,7 @@ from apache_beam.options.pipeline_options import (
 from maskmill.errors import UnusableInputError
 from maskmill.storage import files, network
 from maskmill.storage.paths import is_web
-
-FLINK = "FlinkRunner"
-DATAFLOW = "DataflowRunner"
+from pipelines.settings.beam_flags import DATAFLOW, FLINK
 
 _EMBEDDED = ("[local]", "[auto]")
 
@@ -107,6 +104,8 @@ def _check_job_endpoint(options: PipelineOptions, given: Set[str]) -> None:
                 "it with --job_server_timeout SECONDS."
             )
         time.sleep(1)
+    import grpc  # 0.1 s, and only a job service needs it
+
     with grpc.insecure_channel(endpoint) as channel:
         try:
             grpc.channel_ready_future(channel).result(timeout=_PATIENCE_SECONDS)

@@ -1,4 +1,4 @@
-"""Runs a graph, on the local runner by default, and turns a failure into one sentence."""
+"""Runs a pipeline, on LocalRunner by default, and turns a failure into one sentence."""
 
 import contextlib
 import dataclasses
@@ -8,44 +8,45 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING, Any, Union
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.storage import files
-from pipelines.running import local_runner
-from pipelines.running.local_worker import StepError, Workers, last_line
+from pipelines.running.local_worker import StepError, last_line
 from pipelines.settings import beam_flags
 from pipelines.terminal.progress import Progress, ProgressLine
-from transforms.collection import Graph
 
 if TYPE_CHECKING:
-    from pipelines.running.beam_runner import BeamRunner
+    import apache_beam as beam
+
+    from pipelines.running.beam_runner import BeamRun
+
 
 # Below this much input a second process, which costs 0.1 s, saves next to nothing.
 _WORTH_PROCESSES = 4 << 20
 
 # Of a worker that writes into a store: two are begun (storage/turns.py), one looks for its record or writes it.
-_PIECES_IN_STORE = 3
+_THREADS_IN_STORE = 3
 
 # Where worker processes print to, in the directory of a run.
 _WORKER_LOG = "workers.log"
 
 
 @dataclasses.dataclass(frozen=True)
-class LocalRunner:
-    """The local runner. processes: how many workers are forked; 0 to do everything in this process."""
+class LocalRun:
+    """A run by LocalRunner. processes: how many workers are forked; 0 to do everything in this process."""
 
     processes: int
     is_local = True
     is_dry_run = False
 
 
-Runner = Union[LocalRunner, "BeamRunner"]
+Run = Union[LocalRun, "BeamRun"]
 
 
 def choose(
     beam_arguments: Sequence[str], *, input_bytes: int = 0, pieces: int | None = None, paths: Sequence[str] = ()
-) -> Runner:
+) -> Run:
     """The runner that Beam's flags name, with our defaults for it. Changes nothing elsewhere.
 
     Args:
@@ -57,29 +58,25 @@ def choose(
     Raises:
       UnusableInputError: the runner cannot work with these flags or paths.
     """
-    if beam_flags.names_other_runner(beam_arguments):
+    if beam_flags.runner_of(beam_arguments) != beam_flags.LOCAL:
         from pipelines.running import beam_runner
 
-        return beam_runner.BeamRunner(beam_runner.pipeline_options(beam_arguments, paths))
+        return beam_runner.BeamRun(beam_runner.pipeline_options(beam_arguments, paths))
     given = beam_flags.values(beam_arguments)
-    if describes := sorted(given.keys() & {"dry_run", "template_location"}):
-        raise UnusableInputError(f"--{describes[0]} describes a job for another runner; name that with --runner.")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     workers = int(given.get("direct_num_workers", 1)) or cores
-    if "direct_running_mode" in given:
-        return LocalRunner(workers if given["direct_running_mode"] == "multi_processing" else 0)
     if "direct_num_workers" not in given and input_bytes >= _WORTH_PROCESSES:
         workers = cores if pieces is None else min(cores, pieces)
-    return LocalRunner(workers if workers > 1 else 0)
+    return LocalRun(workers if workers > 1 else 0)
 
 
 def run(
-    build_graph: Callable[[Graph], None],
-    runner: Runner,
+    build: Callable[["beam.Pipeline"], None],
+    chosen: Run,
     lines: Sequence[ProgressLine] = (),
     meanwhile: Callable[[], object] | None = None,
 ) -> bool:
-    """Builds the graph and runs it to its end; returns False if Beam's flags ask only for the job's description.
+    """Build a pipeline and run it to its end; return False if Beam's flags ask only for the job's description.
 
     meanwhile: prepares what comes next, in a thread, while local workers leave this process idle; called later, it says
     what went wrong.
@@ -91,27 +88,35 @@ def run(
     is_watched = bool(lines) and all(files.is_local(line.output) for line in lines)
     watched = Progress(lines) if is_watched else contextlib.nullcontext()
     with _scratch_directory() as scratch, _one_sentence(scratch):
-        if not isinstance(runner, LocalRunner):
+        if not isinstance(chosen, LocalRun):
             with watched:
-                return runner.run(build_graph, scratch)
-        graph = local_runner.LocalGraph()
-        build_graph(graph)
-        with contextlib.ExitStack() as ending:
-            spread: local_runner.Spread = local_runner.one_by_one
-            place = next((line.output for line in lines if not files.is_local(line.output)), "")
-            pieces = _PIECES_IN_STORE if place else 1
-            if runner.processes:
-                workers = Workers(runner.processes, os.path.join(scratch, _WORKER_LOG), pieces)
-                spread = ending.enter_context(workers).spread
-            elif pieces > 1:
-                spread = local_runner.in_threads(pieces)
-            # These have threads, so there must be no fork behind them.
-            ending.enter_context(watched)
-            if runner.processes and meanwhile is not None:
-                ending.enter_context(ThreadPoolExecutor(1)).submit(meanwhile)
-            # On a disk nothing is waited for, and each step shows how far it is and how long it has taken.
-            graph.run(spread, beside=bool(runner.processes or place), goes_on=bool(place))
+                return chosen.run(build, scratch)
+        from pipelines.running import built_pipeline
+        from pipelines.running.local_runner import LocalRunner
+
+        is_in_store = any(not files.is_local(line.output) for line in lines)
+        runner = LocalRunner(
+            # Threads that wait for a store must not delay the main thread, which takes signals.
+            chosen.processes or int(is_in_store),
+            threads=_THREADS_IN_STORE if is_in_store else 1,
+            log=os.path.join(scratch, _WORKER_LOG),
+            forked=_beside(watched, meanwhile if chosen.processes else None),
+        )
+        with built_pipeline.errors_of_steps():
+            built_pipeline.built(build, runner, built_pipeline.OptionsWithViews([]), scratch).run()
     return True
+
+
+@contextlib.contextmanager
+def _beside(watched: contextlib.AbstractContextManager[Any], meanwhile: Callable[[], object] | None) -> Iterator[None]:
+    """Show the progress, and prepare what comes next: these have threads, so no worker may be forked after them."""
+    with watched:
+        if meanwhile is None:
+            yield
+        else:
+            with ThreadPoolExecutor(1) as thread:
+                thread.submit(meanwhile)
+                yield
 
 
 @contextlib.contextmanager

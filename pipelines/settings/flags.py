@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from maskmill.errors import UnusableInputError
-from pipelines.settings.beam_flags import BeamFlag
+from pipelines.settings.beam_flags import BeamFlag, checked
 from pipelines.settings.options import Option, nearest, shown
 
 _FLAG = re.compile(r"--?[A-Za-z]")
@@ -108,7 +108,8 @@ class _Reader:
                 self._flag(written, text if equals else None)
             else:
                 self._name(argument)
-        return CommandLine(values=self._values, names=tuple(self._names), beam=tuple(self._beam))
+        beam = checked(self._beam) if self._beam else []
+        return CommandLine(values=self._values, names=tuple(self._names), beam=tuple(beam))
 
     def _flag(self, written: str, text: str | None) -> None:
         name = written.removeprefix("-").removeprefix("-")
@@ -158,8 +159,11 @@ class _Reader:
         if text is None and beam_flag.value_is_optional and not self._has_value():
             self._beam.append(flag)
             return
-        text = self._value(flag, beam_flag.wanted) if text is None else text
-        beam_flag.check(text)
+        text = self._value(flag, "a value") if text is None else text
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise UnusableInputError(f"{flag} must be UTF-8, not {shown(text)}.") from None
         self._beam.append(f"{flag}={text}")
 
     def _has_value(self) -> bool:

@@ -10,7 +10,8 @@ from pipelines.stages.examples_stage import ExamplesStage
 from pipelines.stages.stage import Build, GraphStage
 
 if TYPE_CHECKING:
-    from transforms.collection import Collection, Graph
+    import apache_beam as beam
+
 
 # The file of the picked eval examples, in the stage's folder.
 EVAL_NAME = "eval.tfrecord"
@@ -46,21 +47,22 @@ class EvalStage(GraphStage[EvalOptions]):
         cls.check_output(options)
         return cls(options=options)
 
-    def source(self, graph: "Graph") -> "Collection":
+    def source(self, pipeline: "beam.Pipeline") -> "beam.PCollection":
         """The eval shards that the manifest of the examples lists."""
+        import apache_beam as beam
+
         from maskmill.examples import example_shards
 
         if self.examples is None:
-            return super().source(graph)
-        examples = graph.create("Examples", [self.examples.output])
-        return examples.flat_map("FindShards", example_shards.find_eval_shards, self.examples.setup)
+            return super().source(pipeline)
+        examples = pipeline | "Examples" >> beam.Create([self.examples.output])
+        return examples | "FindShards" >> beam.FlatMap(example_shards.find_eval_shards, self.examples.setup)
 
-    def expand(self, elements: "Collection") -> "tuple[Collection, Sequence[Collection]]":
+    def expand(self, elements: "beam.PCollection") -> "tuple[beam.PCollection, Sequence[beam.PCollection]]":
         """Adds the picking step."""
-        from transforms.examples.example_steps import PickEvalExamples
+        from transforms.examples.steps import PickEvalExamples
 
-        picked = elements.step(
-            PickEvalExamples,
+        picked = elements | PickEvalExamples(
             wanted=self.options.num_examples_to_pick,
             strict=self.options.compat != "none",
             output=files.join(self.output, EVAL_NAME),

@@ -15,9 +15,10 @@ from pipelines.stages.vocabulary_stage import VocabularyStage
 from pipelines.terminal import data_warnings
 
 if TYPE_CHECKING:
+    import apache_beam as beam
+
     from maskmill.examples.example_shards import ExamplesSetup
     from maskmill.records.plan import ExamplesPlan
-    from transforms.collection import Collection, Graph
 
 # Of examples, whatever their options are.
 KERNELS = ("kernels", "tokenization.kernels", "masking.kernels", "records.kernels")
@@ -150,20 +151,20 @@ class ExamplesStage(GraphStage[ExamplesOptions]):
             "one_seed": self.setup.one_seed,
         }
 
-    def source(self, graph: "Graph") -> "Collection":
+    def source(self, pipeline: "beam.Pipeline") -> "beam.PCollection":
         """The text shards that `input` names."""
-        from pipelines.stages.text_steps import describe_texts
+        from pipelines.stages.text_steps import DescribeTexts
 
-        return describe_texts(graph, self.read_files, self.options.input)
+        return pipeline | DescribeTexts(self.read_files, self.options.input)
 
-    def expand(self, elements: "Collection") -> "tuple[Collection, Sequence[Collection]]":
+    def expand(self, elements: "beam.PCollection") -> "tuple[beam.PCollection, Sequence[beam.PCollection]]":
         """Adds the masking step."""
         from maskmill.examples import example_shards
-        from pipelines.stages.text_steps import announce_texts
-        from transforms.examples.example_steps import WriteExamples
+        from pipelines.stages.text_steps import AnnounceTexts
+        from transforms.examples.steps import WriteExampleShards
 
-        announce_texts(elements, self.output, example_shards.KIND)
-        shards = elements.step(WriteExamples, setup=self.setup, output=self.output)
+        elements | AnnounceTexts(self.output, example_shards.KIND)
+        shards = elements | WriteExampleShards(self.setup, self.output)
         return shards, [shards]
 
     def close(self, elements: Sequence[Any]) -> None:

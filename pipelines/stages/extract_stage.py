@@ -16,7 +16,8 @@ from pipelines.terminal import data_warnings
 from transforms.shards.options import Source
 
 if TYPE_CHECKING:
-    from transforms.collection import Collection, Graph
+    import apache_beam as beam
+
 
 DUMP, DOC_FILES = "mediawiki", "wikiextractor"  # formats of inputs
 
@@ -103,11 +104,13 @@ class ExtractStage(TextStage[ExtractOptions]):
         """All inputs are one."""
         return [Source(extraction=self.options.decided_extraction, max_documents=self.options.split.max_documents)]
 
-    def source(self, graph: "Graph") -> "Collection":
+    def source(self, pipeline: "beam.Pipeline") -> "beam.PCollection":
         """The inputs."""
-        return graph.create("Inputs", [self.read_files])
+        import apache_beam as beam
 
-    def expand(self, elements: "Collection") -> "tuple[Collection, Sequence[Collection]]":
+        return pipeline | "Inputs" >> beam.Create([self.read_files]).with_output_types(Sequence[files.FileInfo])
+
+    def expand(self, elements: "beam.PCollection") -> "tuple[beam.PCollection, Sequence[beam.PCollection]]":
         """Adds the steps of the default mode, or of the reference's chain."""
         from pipelines.stages import extract_steps
 

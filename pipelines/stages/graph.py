@@ -1,27 +1,36 @@
 """Runs checked stages as one graph."""
 
 import contextlib
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+import apache_beam as beam
 
 from maskmill.storage import completions, files, manifest, outcomes
 from pipelines.running import runner
 from pipelines.stages import kernels
 from pipelines.stages.stage import GraphStage
 from pipelines.terminal.progress import ProgressLine
-from transforms.collection import Collection, Graph
+from transforms.to_list import ToList
 
 _FINISHED = "stages"
 
 
-def RunStage(elements: Collection, *, stage: GraphStage[Any]) -> Collection:
-    """A stage's steps, and its closing step behind all of them.
+@dataclasses.dataclass(eq=False)
+class RunStage(beam.PTransform):
+    """Run a stage's steps, and its closing step after all of them.
 
     Input: what the stage reads. Output: what the next one reads.
     """
-    made, (first, *others) = stage.expand(elements)
-    first.joined("Finished", *others).together("AllFinished").map("Close", stage.close_all)
-    return made
+
+    stage: GraphStage[Any]
+
+    def expand(self, elements: beam.PCollection) -> beam.PCollection:
+        """Close the stage when all that its steps name has come."""
+        made, finished = self.stage.expand(elements)
+        finished | "Finished" >> beam.Flatten() | "AllFinished" >> ToList() | "Close" >> beam.Map(self.stage.close_all)
+        return made
 
 
 def run_stages(
@@ -99,25 +108,25 @@ def _key_of(stages: Sequence[GraphStage[Any]], digests: Mapping[str, str]) -> st
 
 def _run(
     stages: Sequence[GraphStage[Any]],
-    chosen: runner.Runner,
+    chosen: runner.Run,
     later_kernels: Sequence[str],
     meanwhile: Callable[[], object] | None,
 ) -> bool:
     """Runs stages whose directories are claimed, as runner.run."""
-    if isinstance(chosen, runner.LocalRunner):
+    if isinstance(chosen, runner.LocalRun):
         of_stages = [name for stage in stages for name in stage.kernels]
         kernels.prepare([*of_stages, *later_kernels])
         if chosen.processes:
             kernels.load(of_stages)
 
-    def build_graph(graph: Graph) -> None:
-        elements = stages[0].source(graph)
+    def build(pipeline: "beam.Pipeline") -> None:
+        elements = stages[0].source(pipeline)
         for stage in stages:
-            elements = elements.step(RunStage, stage.name.capitalize(), stage=stage)
+            elements |= stage.name.capitalize() >> RunStage(stage)
 
     lines = [
         ProgressLine(label=label, output=stage.output, kind=kind)
         for stage in stages
         for label, kind in stage.progress().items()
     ]
-    return runner.run(build_graph, chosen, lines, meanwhile)
+    return runner.run(build, chosen, lines, meanwhile)

@@ -22,7 +22,7 @@ from pipelines.stages.stage import Build
 from transforms.shards.options import Source
 
 if TYPE_CHECKING:
-    from transforms.collection import Collection, Graph
+    import apache_beam as beam
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -92,11 +92,14 @@ class MixStage(TextStage[MixOptions]):
         """Those of the build."""
         return [source.source for source in self.options.sources]
 
-    def source(self, graph: "Graph") -> "Collection":
+    def source(self, pipeline: "beam.Pipeline") -> "beam.PCollection":
         """The inputs of each source."""
-        return graph.create("Inputs", [self.inputs])
+        import apache_beam as beam
 
-    def expand(self, elements: "Collection") -> "tuple[Collection, Sequence[Collection]]":
+        of_sources = Mapping[str, Sequence[files.FileInfo]]
+        return pipeline | "Inputs" >> beam.Create([self.inputs]).with_output_types(of_sources)
+
+    def expand(self, elements: "beam.PCollection") -> "tuple[beam.PCollection, Sequence[beam.PCollection]]":
         """Adds a branch for each source, then one plan of all of them."""
         from pipelines.stages import extract_steps
 

@@ -19,8 +19,9 @@ from pipelines.settings.stage_options import Compat
 from pipelines.terminal.console import bytes_text
 
 if TYPE_CHECKING:
+    import apache_beam as beam
+
     from maskmill.storage import manifest
-    from transforms.collection import Collection, Graph
 
 Options = TypeVar("Options")
 
@@ -229,12 +230,12 @@ class GraphStage(Stage[Options]):
         """Checks that the output directory can be claimed for the stage; returns and raises as `check_output`."""
         return self.check_output(self.options, self.contents, self.unclaimed)
 
-    def source(self, graph: "Graph") -> "Collection":
+    def source(self, pipeline: "beam.Pipeline") -> "beam.PCollection":
         """What the stage reads if it is the first."""
         raise TypeError(f"{self.name} reads what another stage makes")
 
     @abc.abstractmethod
-    def expand(self, elements: "Collection") -> "tuple[Collection, Sequence[Collection]]":
+    def expand(self, elements: "beam.PCollection") -> "tuple[beam.PCollection, Sequence[beam.PCollection]]":
         """Adds the stage's steps to the graph.
 
         Returns:

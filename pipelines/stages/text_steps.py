@@ -3,12 +3,14 @@
 import dataclasses
 from collections.abc import Iterator, Sequence
 
+import apache_beam as beam
+
 from maskmill.storage import progress
 from maskmill.storage.files import FileInfo
 from maskmill.storage.found_files import check_same, check_unchanged
 from maskmill.text.text_files import describe_text_shard, find_texts, listed_shards, refuse_unlisted
 from maskmill.text.text_shards import TextShard
-from transforms.collection import Collection, Graph
+from transforms.to_list import ToList
 
 
 def numbered_texts(found: Sequence[FileInfo], patterns: Sequence[str]) -> Iterator[tuple[int, FileInfo, str]]:
@@ -37,15 +39,34 @@ def describe_found(numbered: tuple[int, FileInfo, str]) -> TextShard:
     return shard
 
 
-def describe_texts(graph: Graph, found: Sequence[FileInfo], patterns: Sequence[str]) -> Collection:
-    """Adds the steps that describe the text shards that were found before the run."""
-    texts = graph.create("Texts", [found]).flat_map("FindTexts", numbered_texts, patterns)  # (number, FileInfo, sha256)
-    return texts.spread("Describe", describe_found)  # TextShard
+@dataclasses.dataclass(eq=False)
+class DescribeTexts(beam.PTransform):
+    """Describe the text shards that were found before the run. patterns: what they were found by."""
+
+    found: Sequence[FileInfo]
+    patterns: Sequence[str]
+
+    def expand(self, begin: beam.pvalue.PBegin) -> beam.PCollection[TextShard]:
+        """Describe each on any worker."""
+        return (
+            begin
+            | "Texts" >> beam.Create([self.found]).with_output_types(Sequence[FileInfo])
+            | "FindTexts" >> beam.FlatMap(numbered_texts, self.patterns)
+            | beam.Reshuffle()
+            | "Describe" >> beam.Map(describe_found)
+        )
 
 
-def announce_texts(texts: Collection, output: str, kind: str) -> None:
-    """Adds the steps that tell the progress display how many shards there are for the step of a kind."""
-    texts.together("AllTexts").map("Announce", _announce, output, kind)
+@dataclasses.dataclass(eq=False)
+class AnnounceTexts(beam.PTransform):
+    """Tell the progress display how many shards there are for the step of a kind."""
+
+    output: str
+    kind: str
+
+    def expand(self, texts: beam.PCollection[TextShard]) -> beam.PCollection[None]:
+        """Announce all at once."""
+        return texts | "AllTexts" >> ToList() | "Announce" >> beam.Map(_announce, self.output, self.kind)
 
 
 def _announce(shards: Sequence[TextShard], output: str, kind: str) -> None:

@@ -14,8 +14,9 @@ from pipelines.terminal import data_warnings
 from transforms.vocabularies.options import VocabularyOptions
 
 if TYPE_CHECKING:
+    import apache_beam as beam
+
     from maskmill.text.text_shards import TextShard
-    from transforms.collection import Collection, Graph
     from transforms.vocabularies.making import VocabularySetup
 
 KERNELS = ("vocabularies.kernels", "tokenization.kernels")
@@ -110,33 +111,28 @@ class VocabularyStage(GraphStage[VocabularyStageOptions]):
         given = self.parameters
         return {name: value for name, value in parameters(self.setup.options).items() if value != given[name]}
 
-    def source(self, graph: "Graph") -> "Collection":
+    def source(self, pipeline: "beam.Pipeline") -> "beam.PCollection":
         """The text shards that `input` names."""
-        from pipelines.stages.text_steps import describe_texts
+        from pipelines.stages.text_steps import DescribeTexts
 
-        return describe_texts(graph, self.read_files, self.options.input)
+        return pipeline | DescribeTexts(self.read_files, self.options.input)
 
-    def expand(self, elements: "Collection") -> "tuple[Collection, Sequence[Collection]]":
+    def expand(self, elements: "beam.PCollection") -> "tuple[beam.PCollection, Sequence[beam.PCollection]]":
         """Adds the steps from text to the report."""
-        from pipelines.stages.text_steps import announce_texts
-        from transforms.vocabularies import counting
-        from transforms.vocabularies.making import MakeVocabulary, ReportVocabulary
-        from transforms.vocabularies.merging import MergeCounts
+        import apache_beam as beam
 
-        options, output = self.setup.options, self.output
-        training = elements.flat_map("Training", training_text)
-        announce_texts(training, output, counting.KIND)
-        counted = training.step(counting.CountWords, options=options, output=output)
-        merged = counted.step(MergeCounts, output=output)
-        made = merged.together("AllMerged").step(
-            MakeVocabulary, setup=self.setup, texts=self.options.input, output=output
-        )
-        compare = self.options.compare
-        report = (
-            made.joined("WithTexts", elements)
-            .together("AllTogether")
-            .step(ReportVocabulary, setup=self.setup, compare=compare, output=output)
-        )
+        from pipelines.stages.text_steps import AnnounceTexts
+        from transforms.vocabularies import counting
+        from transforms.vocabularies.steps import CountWords, MakeVocabulary, MergeCounts, ReportVocabulary
+
+        setup, output = self.setup, self.output
+        training = elements | "Training" >> beam.FlatMap(training_text)
+        training | AnnounceTexts(output, counting.KIND)
+        counted = training | CountWords(setup.options, output)
+        merged = counted | MergeCounts(output)
+        made = merged | MakeVocabulary(setup, self.options.input, output)
+        measured = (made, elements) | "WithTexts" >> beam.Flatten()
+        report = measured | ReportVocabulary(setup, self.options.compare, output)
         return made, [counted, merged, made, report]
 
     def close(self, elements: Sequence[Any]) -> None:

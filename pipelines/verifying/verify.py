@@ -74,7 +74,7 @@ def verify(paths: Sequence[str], options: VerifyOptions, beam_arguments: Sequenc
         if is_local:
             kernels.prepare([*kernels.OF_VERIFY, *remade])
         is_little = len(planned.pieces) - len(remakes) <= 1 or (size < _WORTH_PROCESSES and not beam_arguments)
-        if is_local and is_little:
+        if not planned.pieces or (is_local and is_little):
             return verifying.conclude(planned, _in_this_process(planned))
         from pipelines.verifying import verify_graph
 

@@ -4,9 +4,12 @@ The graph moves numbers of pieces alone: runners limit how large a graph may be.
 and what was found of all are files in the scratch directory.
 """
 
+import dataclasses
 import functools
 import pickle
 from collections.abc import Sequence
+
+import apache_beam as beam
 
 from maskmill.storage import completions, files, progress
 from maskmill.verification.findings import Verification
@@ -15,20 +18,32 @@ from maskmill.verification.verifying import conclude, verify_piece
 from pipelines.running import runner
 from pipelines.stages import kernels
 from pipelines.terminal.progress import ProgressLine
-from transforms.collection import Collection, Graph
+from transforms.to_list import ToList
 
 KIND = "verify"  # of the notes
 _PLAN, _FOUND = "plan.pickle", "verification.pickle"
 
 
-def VerifyTargets(pieces: Collection, *, scratch: str, noted: str) -> Collection:
-    """Verifies the plan in the scratch directory, and writes the Verification there. Input: the numbers of its pieces.
+@dataclasses.dataclass(eq=False)
+class VerifyTargets(beam.PTransform):
+    """Verify the plan in the scratch directory, and write the Verification there. Input: the numbers of its pieces.
 
     scratch: the directory of the plan. noted: a directory where each piece that is done is noted for the progress;
     empty: nowhere.
     """
-    verified = pieces.spread("VerifyPiece", verify_and_note, scratch, noted)  # int
-    return verified.together("AllVerified").map("Conclude", conclude_all, scratch)
+
+    scratch: str
+    noted: str
+
+    def expand(self, pieces: beam.PCollection[int]) -> beam.PCollection[None]:
+        """Verify each piece on any worker."""
+        return (
+            pieces
+            | beam.Reshuffle()
+            | "VerifyPiece" >> beam.Map(verify_and_note, self.scratch, self.noted)
+            | "AllVerified" >> ToList()
+            | "Conclude" >> beam.Map(conclude_all, self.scratch)
+        )
 
 
 @functools.lru_cache(maxsize=1)  # a worker verifies many pieces of one plan
@@ -74,14 +89,14 @@ def run(plan: VerifyPlan, size: int, beam_arguments: Sequence[str], names: Seque
     noted = files.join(scratch, "progress") if files.is_local(scratch) else ""
     files.write_bytes(files.join(scratch, _PLAN), pickle.dumps(plan))
 
-    def build_graph(graph: Graph) -> None:
-        graph.create("Pieces", range(pieces)).step(VerifyTargets, scratch=scratch, noted=noted)
+    def build(pipeline: beam.Pipeline) -> None:
+        pipeline | "Pieces" >> beam.Create(range(pieces)).with_output_types(int) | VerifyTargets(scratch, noted)
 
-    if isinstance(chosen, runner.LocalRunner) and chosen.processes:
+    if isinstance(chosen, runner.LocalRun) and chosen.processes:
         kernels.load(names)
     if noted:
         progress.announce(noted, KIND, pieces=pieces, size=size)
-    if not runner.run(build_graph, chosen, [ProgressLine(label=KIND, output=noted or scratch, kind=KIND)]):
+    if not runner.run(build, chosen, [ProgressLine(label=KIND, output=noted or scratch, kind=KIND)]):
         return None
     found: Verification = pickle.loads(files.read_bytes(files.join(scratch, _FOUND)))
     return found

@@ -16,8 +16,8 @@ from maskmill.storage import manifest
 DUMP = DATA / "dump" / "enwiki-sample-multistream.xml.bz2"
 VOCAB = DATA / "vocab.txt"
 
-IN_MEMORY = ("--direct_num_workers=1",)
-TWO_PROCESSES = ("--direct_running_mode=multi_processing", "--direct_num_workers=2")
+IN_MEMORY = ("--workers=1",)
+TWO_PROCESSES = ("--workers=2",)
 
 
 def maskmill(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -1,7 +1,6 @@
 """The steps from text shards to examples and picked eval examples, alone and as steps."""
 
 import dataclasses
-import functools
 import gzip
 import hashlib
 import os
@@ -28,7 +27,7 @@ from maskmill.storage import completions
 from maskmill.text.text_files import describe_text_shard
 from maskmill.text.text_shards import TextShard
 from maskmill.tokenization.vocabulary import load_vocabulary
-from transforms.examples.example_steps import PickEvalExamples, WriteExamples
+from transforms.examples.steps import PickEvalExamples, WriteExampleShards
 
 NAMES = ("part-00000-of-00002", "part-00001-of-00002", "eval-00000-of-00002.txt", "eval-00001-of-00002.txt")
 MASKING = MaskingOptions(max_seq_length=32, max_predictions_per_seq=5, dupe_factor=2)
@@ -58,7 +57,7 @@ def write(shards: Sequence[TextShard], output: Path, setup: ExamplesSetup = SETU
 
 def write_in_pipeline(shards: Sequence[TextShard], output: Path, expected: Sequence[ExampleShard]) -> None:
     """Writes the shards in a pipeline, which must describe them as expected."""
-    run_step(shards, functools.partial(WriteExamples, setup=SETUP, output=str(output)), equal_to(expected))
+    run_step(shards, WriteExampleShards(setup=SETUP, output=str(output)), equal_to(expected))
 
 
 def moved(shards: Sequence[ExampleShard], output: Path) -> list[ExampleShard]:
@@ -297,7 +296,7 @@ def test_a_text_that_is_replaced_meanwhile_gives_no_record(shards: list[TextShar
 def pick_in_pipeline(
     shards: Sequence[ExampleShard], wanted: int, output: Path, expected: PickedExamples | None, strict: bool = False
 ) -> None:
-    step = functools.partial(PickEvalExamples, wanted=wanted, strict=strict, output=str(output))
+    step = PickEvalExamples(wanted=wanted, strict=strict, output=str(output))
     run_step(shards, step, equal_to([expected]))
 
 

@@ -1,7 +1,6 @@
 """A dump's templates, collected by the batch: what a piece holds, which definition counts, any order of batches."""
 
 import dataclasses
-import functools
 import importlib.metadata
 import random
 from pathlib import Path
@@ -14,7 +13,8 @@ from made_up import dump_files
 from maskmill.errors import RunFailedError
 from maskmill.storage import completions, files
 from transforms.extraction import template_library
-from transforms.extraction.template_library import CollectTemplates, TemplateLibrary, bind_library, collect_templates
+from transforms.extraction.steps import CollectTemplates
+from transforms.extraction.template_library import TemplateLibrary, bind_library, collect_templates
 from transforms.inputs.mediawiki import read_header
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.units import InputFile, UnitBatch, plan_units
@@ -155,7 +155,7 @@ def test_shuffled_batches_get_the_same_library(seed: int, batches: list[UnitBatc
     expected = bind_library(pieces, str(tmp_path / "expected"))
     output = tmp_path / "text"
     shuffled = random.Random(seed).sample(batches, len(batches))
-    step = functools.partial(CollectTemplates, reading=ReadOptions(), output=str(output))
+    step = CollectTemplates(reading=ReadOptions(), output=str(output))
     run_step(shuffled, step, equal_to(expected))
     [library] = {batch.templates for batch in expected}
     assert found(output, library) == DEFINITIONS

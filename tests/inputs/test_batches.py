@@ -1,7 +1,6 @@
 """Inputs with their checksums and dates, and their batches: the same whatever order Beam gives them in."""
 
 import dataclasses
-import functools
 import gzip
 import hashlib
 import itertools
@@ -16,15 +15,9 @@ from maskmill.errors import UnusableInputError
 from maskmill.storage import files, progress
 from transforms.inputs import batches as batches_module
 from transforms.inputs import units
-from transforms.inputs.batches import (
-    CutIntoBatches,
-    FindInputs,
-    digest_input,
-    inputs_in_order,
-    plan_batches,
-    refuse_equal,
-)
+from transforms.inputs.batches import digest_input, inputs_in_order, plan_batches, refuse_equal
 from transforms.inputs.found_inputs import DateEvidence
+from transforms.inputs.steps import CutIntoBatches, FindInputs
 from transforms.inputs.units import InputFile, Unit, UnitBatch
 
 TEXTS = {"b.txt": b"Second.\n", "a.txt": b"First.\n\nOne more.\n", "c.txt": b"Third.\n"}
@@ -123,26 +116,28 @@ def test_an_input_of_another_format_is_one_sentence(inputs: list[InputFile]) -> 
 
 def test_find_inputs_keeps_the_order_of_the_patterns(inputs: list[InputFile], tmp_path: Path) -> None:
     patterns = [f"{tmp_path}/b*", f"{tmp_path}/?.txt"]
-    step = functools.partial(FindInputs, patterns=patterns, dump_date=None)
+    step = FindInputs(patterns=patterns, dump_date=None)
     run_step([files.match(patterns)], step, equal_to([[inputs[0], inputs[1], inputs[2]]]))
 
 
 def test_find_inputs_gives_all_inputs_the_date_that_is_named(inputs: list[InputFile], tmp_path: Path) -> None:
     patterns = [f"{tmp_path}/*.txt"]
-    step = functools.partial(FindInputs, patterns=patterns, dump_date="2001-02-03")
-    run_step(
-        [files.match(patterns)],
-        lambda found: step(found).map("Dates", lambda listed: [(Path(file.path).name, file.date) for file in listed]),
-        equal_to([[(name, "2001-02-03") for name in ("a.txt", "b.txt", "c.txt")]]),
-    )
+    step = FindInputs(patterns=patterns, dump_date="2001-02-03")
+
+    def check(made: list[list[InputFile]]) -> None:
+        assert [(Path(file.path).name, file.date) for file in made[0]] == [
+            (name, "2001-02-03") for name in ("a.txt", "b.txt", "c.txt")
+        ]
+
+    run_step([files.match(patterns)], step, check)
 
 
 @pytest.mark.parametrize("order", [[0, 1, 2], [2, 0, 1]])
 def test_cut_into_batches(order: list[int], inputs: list[InputFile], tmp_path: Path) -> None:
     ordered = [inputs[k] for k in order]
     output = str(tmp_path / "out")
-    step = functools.partial(
-        CutIntoBatches, input_format="auto", reading=READING, limit=None, output=output, kinds=("templates", "extract")
+    step = CutIntoBatches(
+        input_format="auto", reading=READING, limit=None, output=output, kinds=("templates", "extract")
     )
     together = UnitBatch(number=0, files=tuple(ordered), units=tuple(whole(file) for file in ordered))
     run_step([ordered], step, equal_to([together]))

@@ -103,7 +103,7 @@ def run(folder: Path, *arguments: object) -> list[str]:
     return compiled
 
 
-IN_MEMORY = ("--direct_num_workers=1",)
+IN_MEMORY = ("--workers=1",)
 SMALL = ("--max_seq_length=64", "--max_predictions_per_seq=10", "--dupe_factor=2")
 
 

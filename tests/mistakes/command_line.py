@@ -35,7 +35,7 @@ MISSING = [
     row("value-missing-before-a-flag", "extract --input --output out", "--input: its value is missing"),
     row("number-missing", f"{EXTRACT} --shard_size_mb", "--shard_size_mb: its value is missing; give a number"),
     row("choice-missing", f"{EXTRACT} --headings", "--headings: its value is missing; give one of drop, keep"),
-    row("beam-value-missing", f"{EXTRACT} --runner", "--runner: its value is missing; give one of"),
+    row("beam-value-missing", f"{EXTRACT} --runner", "--runner: its value is missing; give a value"),
     row("workers-missing", f"{EXTRACT} --workers --quiet", "--workers: its value is missing; give a whole number"),
     row("only-commas", "extract --input , --output out", "No input was named|--input is empty"),
 ]
@@ -119,17 +119,44 @@ RUNNING = [
     row("direct-workers-too-many", f"{EXTRACT} --direct_num_workers 1000000", r"this machine has \d+ cores"),
     row("workers-twice", f"{EXTRACT} --workers 2 --direct_num_workers 2", "--workers and --direct_num_workers both"),
     row(
-        "workers-on-flink", f"{EXTRACT} --workers 2 --runner FlinkRunner", "--workers counts the processes of the local"
+        "workers-on-flink",
+        f"{EXTRACT} --workers 2 --runner FlinkRunner",
+        "--workers counts the processes of Local",
     ),
     row("direct-workers-negative", f"{EXTRACT} --direct_num_workers -3", "--direct_num_workers must be 1 or more"),
-    row("direct-workers-text", f"{EXTRACT} --direct_num_workers two", "--direct_num_workers must be a whole number"),
-    row("running-mode-unknown", f"{EXTRACT} --direct_running_mode fast", "--direct_running_mode must be one of"),
+    row(
+        "direct-workers-text",
+        f"{EXTRACT} --direct_num_workers two",
+        "--direct_num_workers: invalid int value",
+    ),
+    row(
+        "running-mode-unknown",
+        f"{EXTRACT} --direct_running_mode fast",
+        "--direct_running_mode: invalid choice",
+    ),
+    row("runner-unknown", f"{EXTRACT} --runner FlinkRuner", "--runner must be one of .*FlinkRunner"),
+    row("runner-of-nobody", f"{EXTRACT} --runner x.y.Z", r"--runner=x\.y\.Z: it cannot be imported"),
+    row("streaming", f"{EXTRACT} --streaming", "--streaming has no use: every pipeline here is bounded"),
+    row("setup-file-here", f"{EXTRACT} --setup_file setup.py", "--setup_file has no use with LocalRunner"),
+    row("running-mode-here", f"{EXTRACT} --direct_running_mode in_memory", "--direct_running_mode has no use"),
+    row("template-here", f"{EXTRACT} --template_location gs://b/t", "--template_location has no use with LocalRunner"),
+    row("dry-run-here", f"{EXTRACT} --dry_run=True", "--dry_run has no use with LocalRunner"),
+    row(
+        "job-file-on-flink",
+        f"{EXTRACT} --runner flink --dataflow_job_file job.json",
+        "--dataflow_job_file has no use with FlinkRunner",
+    ),
+    row(
+        "requirements-missing",
+        f"{EXTRACT} --runner FlinkRunner --requirements_file none.txt",
+        r"none\.txt: there is no such file; correct --requirements_file",
+    ),
     row(
         "flink-version-unknown",
         f"{EXTRACT} --runner FlinkRunner --flink_version 7.7",
         "Beam refuses a flag: argument --flink_version",
     ),
-    row("audit-entries-no-json", f"{EXTRACT} --runner FlinkRunner --gcs_custom_audit_entries x", "Beam refuses a flag"),
+    row("audit-entries-no-json", f"{EXTRACT} --runner dataflow --gcs_custom_audit_entries x", "Beam refuses a flag"),
 ]
 
 PRINTING = [

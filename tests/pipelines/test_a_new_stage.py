@@ -14,6 +14,8 @@ STAGE = '''
 
 import dataclasses
 
+import apache_beam as beam
+
 from maskmill.errors import UnusableInputError
 from maskmill.options import option
 from maskmill.storage import files, manifest
@@ -43,12 +45,12 @@ class NumbersStage(GraphStage):
         cls.check_output(options)
         return cls(options=options)
 
-    def source(self, graph):
-        return graph.create("Nothing", [None])
+    def source(self, pipeline):
+        return pipeline | "Nothing" >> beam.Create([None])
 
     def expand(self, elements):
-        counted = elements.flat_map("Count", lambda _: range(self.options.count))
-        written = counted.map("Write", self.write)
+        counted = elements | "Count" >> beam.FlatMap(lambda _: [*range(self.options.count)])
+        written = counted | "Write" >> beam.Map(self.write)
         return written, [written]
 
     def write(self, number):

@@ -24,6 +24,8 @@ from servers import cloud
 from maskmill.errors import UnusableInputError
 from pipelines.running import beam_runner, environments, runner
 
+DATAFLOW = ("--runner=DataflowRunner", "--project=project", "--region=r", "--temp_location=gs://bucket/temp")
+
 
 @pytest.fixture
 def flink() -> Iterator[str]:
@@ -70,9 +72,6 @@ def options(*flags: str, paths: tuple[str, ...] = ()) -> PipelineOptions:
         ("--direct_num_workers=1", 1000, None, 0),
         ("--direct_num_workers=3", 1, 1, 3),
         ("--direct_num_workers=0", 1, 1, 4),
-        ("--runner=DirectRunner --direct_running_mode=multi_processing", 1, 1, 1),
-        ("--direct_running_mode=multi_processing --direct_num_workers=2", 1, 1, 2),
-        ("--direct_running_mode=multi_threading --direct_num_workers=2", 1000, None, 0),
     ],
 )
 def test_a_local_run_starts_as_many_processes_as_are_useful(
@@ -80,13 +79,7 @@ def test_a_local_run_starts_as_many_processes_as_are_useful(
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
     made = runner.choose(flags.split(), input_bytes=megabytes << 20, pieces=pieces)
-    assert made == runner.LocalRunner(processes=processes)
-
-
-@pytest.mark.parametrize("flag", ["--dry_run=True", "--template_location=gs://bucket/template"])
-def test_the_local_runner_describes_no_job(flag: str) -> None:
-    with pytest.raises(UnusableInputError, match="describes a job for another runner; name that with --runner"):
-        runner.choose([flag])
+    assert made == runner.LocalRun(processes=processes)
 
 
 @pytest.mark.parametrize("scheme", ["", "http://"])
@@ -158,10 +151,10 @@ def test_flink_needs_java(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.builds
 def test_a_process_on_dataflow_works_on_one_shard_at_a_time() -> None:
-    made = options("--runner=DataflowRunner", "--sdk_container_image=image", paths=("gs://b/in",))
+    made = options(*DATAFLOW, "--sdk_container_image=image", paths=("gs://b/in",))
     assert made.view_as(DebugOptions).number_of_worker_harness_threads == 1
     assert made.view_as(SetupOptions).sdk_location == "container"
-    made = options("--runner=DataflowRunner", "--setup_file=./setup.py", "--number_of_worker_harness_threads=4")
+    made = options(*DATAFLOW, "--setup_file=./setup.py", "--number_of_worker_harness_threads=4")
     assert made.view_as(DebugOptions).number_of_worker_harness_threads == 4
     assert made.view_as(SetupOptions).sdk_location == "default"
 
@@ -215,5 +208,5 @@ def test_a_job_on_a_cluster_goes_on_when_the_command_is_interrupted(
     [("--dry_run=True", True), ("--template_location=gs://b/t", True), ("--job_name=x", False)],
 )
 def test_a_job_that_is_only_described_is_recognised(flag: str, only_describes: bool) -> None:
-    made = options("--runner=DataflowRunner", "--sdk_container_image=image", flag)
+    made = options(*DATAFLOW, "--sdk_container_image=image", flag)
     assert environments.only_describes(made) is only_describes

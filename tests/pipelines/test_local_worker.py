@@ -21,7 +21,6 @@ from command_runs.commands import DUMP, IN_MEMORY, ROOT, TWO_PROCESSES, VOCAB, d
 from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
 from pipelines.commands import cli
 from pipelines.running import local_worker
-from pipelines.running.local_runner import LocalGraph, Spread, in_threads, one_by_one
 from pipelines.running.local_worker import StepError, Workers
 
 pytestmark = pytest.mark.long
@@ -137,87 +136,6 @@ def double(number: int) -> int:
 def test_what_pieces_give_is_in_their_order(count: int, workers: Workers) -> None:
     assert answers(workers, double, range(count)) == [2 * number for number in range(count)]
     assert answers(workers, functools.partial(pow, 3), range(count)) == [3**number for number in range(count)]
-
-
-def wait_for_other(number: int, ours: Path, other: Path) -> int:
-    ours.touch()
-    for _ in range(600):
-        if other.exists():
-            return number
-        time.sleep(0.05)
-    raise TimeoutError(f"{other} never came")
-
-
-def test_steps_that_do_not_wait_for_each_other_share_the_workers(workers: Workers, tmp_path: Path) -> None:
-    a, b, graph = tmp_path / "a", tmp_path / "b", LocalGraph()
-    numbers = graph.create("Numbers", [1])
-    one = numbers.spread("One", wait_for_other, a, b)
-    other = numbers.map("Double", double).spread("Other", wait_for_other, b, a)
-    made = one.spread("After", double).joined("Both", other).together()
-    graph.run(workers.spread)
-    assert made.descriptions == [[2, 2]]
-
-
-def test_what_nothing_takes_from_waits_for_a_store_beside_what_is_spread(workers: Workers, tmp_path: Path) -> None:
-    a, b, graph = tmp_path / "a", tmp_path / "b", LocalGraph()
-    numbers = graph.create("Numbers", [1])
-    closed = numbers.map("Close", wait_for_other, a, b)
-    spread = numbers.spread("Spread", wait_for_other, b, a)
-    graph.run(workers.spread, beside=True)
-    assert (closed.descriptions, spread.descriptions) == ([1], [1])
-
-
-@pytest.mark.parametrize("beside", [False, True])
-def test_a_closing_step_that_fails_ends_the_run(beside: bool, workers: Workers) -> None:
-    graph = LocalGraph()
-    numbers = graph.create("Numbers", [1])
-    numbers.map("Close", lambda number: end_badly("refused"))
-    numbers.spread("Spread", double)
-    with pytest.raises(UnusableInputError, match="there is no such file"):
-        graph.run(workers.spread, beside=beside)
-
-
-def wait_for_the_next(number: int, folder: Path) -> int:
-    """Waits, unless it is the last, until the step behind has had the description before."""
-    return wait_for_other(number, folder / f"one-{number}", folder / (f"after-{number - 1}" if number else "one-0"))
-
-
-def go_on(number: int, folder: Path) -> int:
-    (folder / f"after-{number}").touch()
-    return double(number)
-
-
-def test_a_step_goes_on_with_each_description_as_soon_as_it_is_there(workers: Workers, tmp_path: Path) -> None:
-    graph = LocalGraph()
-    after = graph.create("Numbers", range(9)).spread("One", wait_for_the_next, tmp_path)
-    some = after.spread("After", go_on, tmp_path).flat_map("Twice", lambda number: number % 3 * [number])
-    made = some.spread("Last", double)
-    graph.run(workers.spread, goes_on=True)
-    assert after.descriptions == list(range(9))
-    assert some.descriptions == [2, 2, 4, 8, 8, 10, 14, 14, 16]
-    assert made.descriptions == [2 * number for number in some.descriptions]
-
-
-@pytest.mark.parametrize("goes_on", [False, True])
-def test_what_closes_a_step_runs_beside_the_steps_behind_it(goes_on: bool, workers: Workers, tmp_path: Path) -> None:
-    a, b, graph = tmp_path / "a", tmp_path / "b", LocalGraph()
-    one = graph.create("Numbers", [1, 2]).spread("One", double)
-    closed = one.together().map("Close", lambda numbers: wait_for_other(sum(numbers), a, b))
-    after = one.spread("After", wait_for_other, b, a)
-    graph.run(workers.spread, beside=True, goes_on=goes_on)
-    assert (closed.descriptions, after.descriptions) == ([6], [2, 4])
-
-
-@pytest.mark.parametrize("goes_on", [False, True])
-@pytest.mark.parametrize("spread", [one_by_one, in_threads(3)])
-def test_a_graph_runs_without_workers(spread: Spread, goes_on: bool) -> None:
-    for numbers in ([], [3, 1, 2]):
-        graph = LocalGraph()
-        doubled = graph.create("Numbers", numbers).spread("One", double).spread("Other", double)
-        added = doubled.joined("Both", graph.create("More", [5])).together().map("Sum", sum)
-        graph.run(spread, goes_on=goes_on)
-        assert doubled.descriptions == [4 * number for number in numbers]
-        assert added.descriptions == [4 * sum(numbers) + 5]
 
 
 def complain(number: int) -> int:

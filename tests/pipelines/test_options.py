@@ -126,9 +126,9 @@ def test_a_command_line_that_cannot_be_meant_is_refused(argv: str, message: str)
 
 
 def test_flags_of_beam_are_passed_on() -> None:
-    beam = {"runner": True, "streaming": False}
-    _, rest = parse("--name=x", "--runner", "FlinkRunner", "--streaming", beam=beam)
-    assert rest == ["--runner=FlinkRunner", "--streaming"]
+    beam = {"runner": True, "runtime_type_check": False}
+    _, rest = parse("--name=x", "--runner", "FlinkRunner", "--runtime_type_check", beam=beam)
+    assert rest == ["--runner=FlinkRunner", "--runtime_type_check"]
 
 
 def test_a_section_gives_the_same_options() -> None:

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+import apache_beam as beam
 import pytest
 from command_runs.commands import IN_MEMORY, ROOT, TWO_PROCESSES
 
@@ -16,7 +17,6 @@ from maskmill.storage.files import FileInfo
 from pipelines.running import runner
 from pipelines.settings.stage_options import ExtractOptions
 from pipelines.stages.extract_stage import ExtractStage
-from transforms.collection import Graph
 
 pytestmark = pytest.mark.long
 
@@ -37,12 +37,12 @@ def stumble(number: int) -> int:
 
 
 def run(step: Callable[[int], int], flags: tuple[str, ...]) -> bool:
-    """Runs a graph with one step in this process."""
+    """Run a pipeline with one step in this process."""
 
-    def build_graph(graph: Graph) -> None:
-        graph.create("Numbers", [7]).spread("Step", step)
+    def build(pipeline: beam.Pipeline) -> None:
+        pipeline | beam.Create([7]) | beam.Reshuffle() | "Step" >> beam.Map(step)
 
-    return runner.run(build_graph, runner.choose(flags))
+    return runner.run(build, runner.choose(flags))
 
 
 def run_elsewhere(step: Callable[[int], int], flags: tuple[str, ...]) -> tuple[str, str]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self, get_args
 
+import apache_beam as beam
 import pytest
 
 from maskmill.errors import RunFailedError, UnusableInputError
@@ -20,7 +21,6 @@ from pipelines.stages.mix_stage import MixStage
 from pipelines.stages.registry import GRAPH_STAGES, STAGES
 from pipelines.stages.stage import Build, GraphStage, Stage
 from pipelines.stages.train_stage import TrainStage
-from transforms.collection import Collection, Graph
 
 IN_MEMORY = ("--direct_num_workers=1",)
 KIND = "numbers"
@@ -52,11 +52,11 @@ class NumbersStage(GraphStage[NumbersOptions]):
     def check(cls, options: NumbersOptions, *, is_first: bool) -> Self:
         return cls(options=options, pieces=options.count)
 
-    def source(self, graph: Graph) -> Collection:
-        return graph.create("Count", range(self.options.count))
+    def source(self, pipeline: beam.Pipeline) -> beam.PCollection:
+        return pipeline | "Count" >> beam.Create(range(self.options.count))
 
-    def expand(self, elements: Collection) -> tuple[Collection, Sequence[Collection]]:
-        written = elements.map("Write", write_number, self.output)
+    def expand(self, elements: beam.PCollection) -> tuple[beam.PCollection, Sequence[beam.PCollection]]:
+        written = elements | "Write" >> beam.Map(write_number, self.output)
         return written, [written]
 
     def close(self, elements: Sequence[Any]) -> None:
@@ -76,11 +76,11 @@ class DoublesStage(NumbersStage):
 
     name: ClassVar[str] = "doubles"
 
-    def source(self, graph: Graph) -> Collection:
-        return GraphStage.source(self, graph)
+    def source(self, pipeline: beam.Pipeline) -> beam.PCollection:
+        return GraphStage.source(self, pipeline)
 
-    def expand(self, elements: Collection) -> tuple[Collection, Sequence[Collection]]:
-        return super().expand(elements.map("Double", lambda number: 2 * number))
+    def expand(self, elements: beam.PCollection) -> tuple[beam.PCollection, Sequence[beam.PCollection]]:
+        return super().expand(elements | "Double" >> beam.Map(lambda number: 2 * number))
 
 
 def numbers(output: Path, count: int = 3) -> NumbersStage:

@@ -31,7 +31,7 @@ def config(folder: Path, output: Path | str, **sections: Any) -> Path:
 
 def release(path: Path, *flags: str) -> int:
     """Builds a release in this process; returns the exit code."""
-    return cli.main(["build", str(path), "--release", "--direct_num_workers=1", *flags])
+    return cli.main(["build", str(path), "--release", "--workers=1", *flags])
 
 
 @dataclasses.dataclass(frozen=True)

@@ -20,7 +20,7 @@ LEARNT = {"vocabulary": {"kind": "wordpiece", "size": 512}, "examples": {"vocab_
 
 
 def build(path: Path, *flags: str) -> int:
-    return cli.main(["build", str(path), "--direct_num_workers=1", *flags])
+    return cli.main(["build", str(path), "--workers=1", *flags])
 
 
 @pytest.fixture(scope="module")

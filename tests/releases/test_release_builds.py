@@ -57,7 +57,7 @@ def copy(built: Root, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Cop
 
 
 def test_a_release_is_a_plain_build_with_a_record(built: Root, tmp_path: Path) -> None:
-    assert cli.main(["build", str(config(tmp_path, tmp_path / "plain")), "--direct_num_workers=1"]) == 0
+    assert cli.main(["build", str(config(tmp_path, tmp_path / "plain")), "--workers=1"]) == 0
     assert contents(built.release()) == contents(tmp_path / "plain")
     record = built.record()
     assert built.latest == record["release"] == built.names[0]
@@ -182,7 +182,7 @@ def name_of(root: Root) -> ReleaseName:
 
 
 def command(path: Path, *flags: str) -> list[str]:
-    return [sys.executable, "-m", "maskmill", "build", str(path), "--release", "--direct_num_workers=1", *flags]
+    return [sys.executable, "-m", "maskmill", "build", str(path), "--release", "--workers=1", *flags]
 
 
 def test_a_second_build_says_who_builds_waits_or_takes_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,7 +1,6 @@
 """Text shards written from their plans: the bytes, the records that are believed, any order of plans."""
 
 import dataclasses
-import functools
 import hashlib
 from pathlib import Path
 
@@ -13,7 +12,8 @@ from maskmill.storage import completions
 from maskmill.text.text_shards import KIND, TextShard, article_md5, write_eval_md5
 from transforms.shards.fragments import drop_texts
 from transforms.shards.options import ExtractionOptions, QualityOptions, SplitOptions
-from transforms.shards.planning import MEGABYTE, AssembleTextShards, ShardPlan, assemble_text_shard, plan_text_shards
+from transforms.shards.planning import MEGABYTE, ShardPlan, assemble_text_shard, plan_text_shards
+from transforms.shards.steps import AssembleTextShards
 
 UNIQUE = dataclasses.replace(PLAIN, quality=QualityOptions(drop_duplicates=True, min_duplicate_words=4))
 SPLIT = SplitOptions(num_eval_articles=5, shard_size_mb=300 / MEGABYTE)
@@ -98,6 +98,6 @@ def test_plans_in_any_order_give_the_same_shards(extraction: ExtractionOptions, 
     shards = assemble(plans, tmp_path / "expected", extraction)
     beam = tmp_path / "beam"
     expected = [dataclasses.replace(shard, path=str(beam / Path(shard.path).name)) for shard in shards]
-    step = functools.partial(AssembleTextShards, extractions={"": extraction}, output=str(beam))
+    step = AssembleTextShards(extractions={"": extraction}, output=str(beam))
     run_step(shuffled(plans), step, equal_sorted(expected, lambda shard: (shard.kind != "train", shard.number)))
     assert shard_bytes(beam) == shard_bytes(tmp_path / "expected")

@@ -21,10 +21,11 @@ from maskmill.errors import RunFailedError
 from maskmill.storage import completions, files
 from transforms.inputs.units import UnitBatch
 from transforms.shards import duplicate_search, duplicates
-from transforms.shards.duplicates import DecideOnDuplicates, duplicate_counts, find_duplicates
+from transforms.shards.duplicates import duplicate_counts, find_duplicates
 from transforms.shards.fragments import Fragment, in_order, read_ranges
 from transforms.shards.options import QualityOptions
 from transforms.shards.signatures import PERMUTATIONS, ParagraphSigner, paragraphs_type
+from transforms.shards.steps import DecideOnDuplicates
 
 PROSE = "The quick brown fox jumps over the lazy dog near the old stone bridge every morning."
 OTHER = "A slow green turtle walks under the busy road beside a new wooden fence each night."
@@ -216,7 +217,7 @@ def test_the_steps_of_the_graph_decide_the_same(dump: Path, tmp_path: Path, monk
         path.unlink()
     monkeypatch.setattr(duplicate_search, "_TEXT_BYTES", 100)  # several shares
     monkeypatch.setattr(duplicate_search, "_PART_TEXT_BYTES", 100)  # several parts
-    step = functools.partial(DecideOnDuplicates, extraction=DECIDING, output=str(tmp_path))
+    step = DecideOnDuplicates(extraction=DECIDING, output=str(tmp_path))
     check = equal_sorted(fragments, lambda fragment: fragment.batch.number)
     for _ in range(2):  # the second time the decision is there
         run_step(shuffled(fragments), step, check)

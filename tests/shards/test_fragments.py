@@ -1,7 +1,6 @@
 """Fragments: their texts and tables, whatever the cut into units; texts that are gone are made again."""
 
 import dataclasses
-import functools
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,7 +28,6 @@ from transforms.inputs.units import UnitBatch
 from transforms.shards import fragments as fragment_step
 from transforms.shards.eval_membership import eval_hash
 from transforms.shards.fragments import (
-    ExtractDocuments,
     Fragment,
     drop_texts,
     extract_batch,
@@ -41,6 +39,7 @@ from transforms.shards.fragments import (
     read_tables,
 )
 from transforms.shards.options import ExtractionOptions, QualityOptions
+from transforms.shards.steps import ExtractDocuments
 
 SIGNING = dataclasses.replace(PLAIN, quality=QualityOptions(drop_duplicates=True, min_duplicate_words=5))
 
@@ -230,7 +229,7 @@ def test_a_text_of_2_gib_and_more_has_rows_of_64_bits(dump: Path, tmp_path: Path
 def test_batches_in_any_order_give_the_same_fragments(options: ExtractionOptions, dump: Path, tmp_path: Path) -> None:
     expected = make_fragments(dump, tmp_path / "expected", options)
     assert in_order(shuffled(expected)) == expected
-    step = functools.partial(ExtractDocuments, options=options, output=str(tmp_path / "beam"))
+    step = ExtractDocuments(options=options, output=str(tmp_path / "beam"))
     run_step(shuffled(cut_batches(dump)), step, equal_sorted(expected, lambda fragment: fragment.batch.number))
     found = {path.name: path.read_bytes() for path in (tmp_path / "beam").rglob("*.*") if path.is_file()}
     assert found == {path.name: path.read_bytes() for path in (tmp_path / "expected").rglob("*.*") if path.is_file()}

@@ -24,9 +24,10 @@ from maskmill.errors import UnusableInputError
 from maskmill.storage import completions
 from transforms.inputs.units import Digest, InputFile, Unit, UnitBatch
 from transforms.shards.fragments import KIND, TABLE, Fragment, extract_batch, fragment_key, in_order
-from transforms.shards.mixing import PlanMix, mix_counts, plan_mix
+from transforms.shards.mixing import mix_counts, plan_mix
 from transforms.shards.options import QualityOptions, Source, SplitOptions
 from transforms.shards.planning import MEGABYTE, ShardPlan
+from transforms.shards.steps import PlanMix
 
 SEED = PLAIN.random_seed
 
@@ -330,5 +331,5 @@ def test_fragments_in_any_order_give_the_same_plan_on_a_runner(tmp_path: Path) -
     fragments = write_fragments(sources, str(tmp_path))
     expected = sorted(str(described(plan)) for plan in plan_mix(fragments, split, settings_of(sources), str(tmp_path)))
     assert len(expected) > 3
-    step = functools.partial(PlanMix, split=split, sources=settings_of(sources), output=str(tmp_path))
+    step = PlanMix(split=split, sources=settings_of(sources), output=str(tmp_path))
     run_step(shuffled(fragments), step, functools.partial(check_plans, expected))

@@ -29,11 +29,7 @@ from transforms.shards import mlperf_shards
 from transforms.shards.fragments import read_ranges
 from transforms.shards.mlperf_shards import (
     CleanedBatch,
-    CleanRawFiles,
-    GatherParts,
-    PackRawFiles,
     RawFile,
-    TakeRawFiles,
     batches_of,
     clean_batch,
     drop_texts,
@@ -43,6 +39,7 @@ from transforms.shards.mlperf_shards import (
     raw_files_of_inputs,
 )
 from transforms.shards.options import ExtractionOptions, SplitOptions
+from transforms.shards.steps import CleanRawFiles, GatherParts, PackRawFiles, TakeRawFiles
 
 pytestmark = pytest.mark.long
 
@@ -218,7 +215,7 @@ def test_the_key_is_of_the_content_the_place_and_the_options(small_files: list[I
 
 def test_taking_raw_files(small_files: list[InputFile]) -> None:
     expected = [tuple(raw_files_of_inputs(small_files))]
-    run_step([shuffled(small_files)], TakeRawFiles, equal_sorted(expected, lambda batch: batch[0].number))
+    run_step([shuffled(small_files)], TakeRawFiles(), equal_sorted(expected, lambda batch: batch[0].number))
 
 
 def unpacked(raw: RawFile) -> dict[str, Any]:
@@ -242,7 +239,7 @@ def test_packing_fragments_in_any_order(tmp_path: Path, monkeypatch: pytest.Monk
     assert max(len(raw["pieces"]) for raw in expected) > 1
     run_step(
         shuffled(fragments),
-        functools.partial(PackRawFiles, output=output),
+        PackRawFiles(output=output),
         functools.partial(check_raw_files, expected),
     )
 
@@ -254,7 +251,7 @@ def work_files(output: Path) -> dict[str, bytes]:
 def test_cleaning_raw_files_in_any_order(small_files: list[InputFile], tmp_path: Path) -> None:
     batches = [(raw,) for raw in raw_files_of_inputs(small_files)]
     expected = [clean_batch(batch, SMALL, EXTRACTION, str(tmp_path / "expected")) for batch in batches]
-    step = functools.partial(CleanRawFiles, split=SMALL, extraction=EXTRACTION, output=str(tmp_path / "beam"))
+    step = CleanRawFiles(split=SMALL, extraction=EXTRACTION, output=str(tmp_path / "beam"))
     run_step(shuffled(batches), step, equal_sorted(expected, lambda cleaned: cleaned.raw[0].number))
     assert work_files(tmp_path / "beam") == work_files(tmp_path / "expected")
     assert len(work_files(tmp_path / "beam")) == 3 * len(expected)
@@ -268,6 +265,6 @@ def test_gathering_cleaned_files_in_any_order(small_files: list[InputFile], tmp_
     contents = {shard.path: Path(shard.path).read_bytes() for shard in shards}
     for path in contents:
         Path(path).unlink()
-    step = functools.partial(GatherParts, split=options, extraction=EXTRACTION, output=str(tmp_path))
+    step = GatherParts(split=options, extraction=EXTRACTION, output=str(tmp_path))
     run_step(shuffled(cleaned), step, equal_sorted(shards, lambda shard: (shard.kind != "train", shard.number)))
     assert {path: Path(path).read_bytes() for path in contents} == contents

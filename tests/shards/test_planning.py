@@ -18,7 +18,8 @@ from maskmill.errors import UnusableInputError
 from maskmill.storage import progress
 from transforms.shards.fragments import Fragment, read_ranges
 from transforms.shards.options import ExtractionOptions, QualityOptions, SplitOptions
-from transforms.shards.planning import MEGABYTE, PlanTextShards, ShardPlan, count_shares, plan_text_shards, shares_of
+from transforms.shards.planning import MEGABYTE, ShardPlan, count_shares, plan_text_shards, shares_of
+from transforms.shards.steps import PlanTextShards
 
 UNIQUE = dataclasses.replace(PLAIN, quality=QualityOptions(drop_duplicates=True, min_duplicate_words=4))
 
@@ -202,7 +203,7 @@ def test_fragments_in_any_order_give_the_same_plan(extraction: ExtractionOptions
     plans = plan_text_shards(fragments, SOME_EVAL, extraction, str(tmp_path))
     expected = sorted(map(unpacked, plans), key=lambda plan: plan["name"])
     assert len(expected) > 2
-    step = functools.partial(PlanTextShards, split=SOME_EVAL, extraction=extraction, output=str(tmp_path))
+    step = PlanTextShards(split=SOME_EVAL, extraction=extraction, output=str(tmp_path))
     run_step(shuffled(fragments), step, functools.partial(check_plans, expected))
 
 

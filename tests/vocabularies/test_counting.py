@@ -1,7 +1,6 @@
 """Counting: the words of text shards, in tables of any size, against the oracle; runs that are gone or damaged."""
 
 import dataclasses
-import functools
 import random
 import re
 from collections.abc import Iterable
@@ -24,8 +23,9 @@ from maskmill.text.text_files import describe_text_shard
 from maskmill.text.text_shards import TextShard
 from maskmill.tokenization import text_blocks
 from transforms.vocabularies import counting, word_tables
-from transforms.vocabularies.counting import CountedShard, CountWords, WordCounter, WordRules, count_shard, drop_runs
+from transforms.vocabularies.counting import CountedShard, WordCounter, WordRules, count_shard, drop_runs
 from transforms.vocabularies.options import VocabularyOptions
+from transforms.vocabularies.steps import CountWords
 
 
 def shard_of(folder: Path, content: bytes, name: str = "part-00000-of-00001") -> TextShard:
@@ -301,7 +301,7 @@ def test_the_step(tmp_path: Path) -> None:
         for shard in outputs:
             assert added(runs_of(shard, tmp_path / "out")) == count(expected[shard.path], BPE)[0]
 
-    step = functools.partial(CountWords, options=VocabularyOptions(kind="bpe"), output=str(tmp_path / "out"))
+    step = CountWords(options=VocabularyOptions(kind="bpe"), output=str(tmp_path / "out"))
     run_step(shards, step, check)
 
 

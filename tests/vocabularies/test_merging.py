@@ -1,6 +1,5 @@
 """Merging: the words of all text whatever its cut into shards, runs and groups; rare words; tables that are damaged."""
 
-import functools
 import random
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,12 +15,12 @@ from test_counting import added, shard_of, small_tables
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.text.text_shards import TextShard
-from transforms.collection import Collection
 from transforms.vocabularies import merging
-from transforms.vocabularies.counting import CountWords, WordRules, count_shard, drop_runs
+from transforms.vocabularies.counting import WordRules, count_shard, drop_runs
 from transforms.vocabularies.making import VocabularySetup, make_vocabulary
-from transforms.vocabularies.merging import CountedWords, MergeCounts, MergedWords, merge_runs, plan_merges, read_words
+from transforms.vocabularies.merging import CountedWords, MergedWords, merge_runs, plan_merges, read_words
 from transforms.vocabularies.options import VocabularyOptions
+from transforms.vocabularies.steps import CountWords, MergeCounts
 
 
 def shards_of(folder: Path, texts: Sequence[bytes]) -> list[TextShard]:
@@ -180,11 +179,6 @@ def contents(output: Path) -> dict[str, bytes]:
     }
 
 
-def count_and_merge(shards: Collection, output: Path) -> Collection:
-    counted = CountWords(shards, options=VocabularyOptions(), output=str(output))
-    return MergeCounts(counted, output=str(output))
-
-
 def test_the_steps_write_the_same_files_whatever_the_order_of_shards(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -196,7 +190,8 @@ def test_the_steps_write_the_same_files_whatever_the_order_of_shards(
         assert sorted(outputs, key=lambda piece: piece.key) == expected
 
     for name, order in (("steps", shards), ("shuffled", shards[::-1])):
-        run_step(order, functools.partial(count_and_merge, output=tmp_path / name), check)
+        output = str(tmp_path / name)
+        run_step(order, [CountWords(VocabularyOptions(), output), MergeCounts(output)], check)
         assert contents(tmp_path / name) == contents(tmp_path / "functions")
     assert len(expected) > 1
 

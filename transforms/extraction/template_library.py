@@ -22,7 +22,6 @@ import numpy.typing as npt
 
 from maskmill.errors import MissingFileError
 from maskmill.storage import completions, files, read_ahead
-from transforms.collection import Collection
 from transforms.extraction.template_definitions import MODULE_MARK, MODULE_NAMESPACE, TEMPLATE_NAMESPACE
 from transforms.inputs.mediawiki import Page, site_base
 from transforms.inputs.options import ReadOptions
@@ -223,12 +222,3 @@ def _mapped(path: str) -> "mmap.mmap | bytes":
         if os.fstat(source.fileno()).st_size:
             return mmap.mmap(source.fileno(), 0, access=mmap.ACCESS_READ)
     return b""
-
-
-def CollectTemplates(batches: Collection, *, reading: ReadOptions, output: str) -> Collection:
-    """Collects the templates of all batches before the first page is extracted.
-
-    Input: UnitBatch. Output: UnitBatch, the same batches with the key of the library in `templates`.
-    """
-    pieces = batches.spread("Collect", collect_templates, reading, output)  # Piece
-    return pieces.together().flat_map("BindLibrary", bind_library, output)  # UnitBatch

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from maskmill.errors import UnusableInputError
 from maskmill.storage import files, progress
 from maskmill.storage.found_files import check_same, unchanged
-from transforms.collection import Collection
 from transforms.inputs.bzip2 import Bzip2Streams
 from transforms.inputs.found_inputs import DateEvidence, decide_dates, find_inputs, read_evidence
 from transforms.inputs.mediawiki import read_header
@@ -20,7 +19,7 @@ _BYTES_OF_SMALL_FILES = 4 << 20
 _MOST_FILES = 256  # in a batch
 
 
-def _numbered_inputs(
+def numbered_inputs(
     found: Sequence[files.FileInfo], patterns: Sequence[str], input_format: str
 ) -> Iterator[tuple[int, files.FileInfo]]:
     check_same(found, find_inputs(files.match(patterns, may_be_missing=True), input_format).files)
@@ -58,7 +57,7 @@ def _sha256_of(file: files.FileInfo | InputFile) -> str:
         return files.sha256_of(file.path, also=Bzip2Streams(file.path).add)
 
 
-def _without_digest(inputs: Sequence[InputFile]) -> Iterator[InputFile]:
+def without_digest(inputs: Sequence[InputFile]) -> Iterator[InputFile]:
     return (file for file in inputs if not file.sha256)
 
 
@@ -162,45 +161,3 @@ def announce_batches(
     for kind in kinds:
         progress.announce(output, kind, pieces=len(batches), size=sum(file.size for file in inputs), part=source)
     return [dataclasses.replace(batch, source=source) for batch in batches]
-
-
-def FindInputs(
-    found: Collection, *, patterns: Sequence[str], dump_date: str | None, input_format: str = "auto"
-) -> Collection:
-    """Adds checksums and dates to the inputs that were found before the run, if they are still what there is.
-
-    Input: one sequence of FileInfo. Output: one list of InputFile, in the same order.
-    """
-    return (
-        found.flat_map("Match", _numbered_inputs, patterns, input_format)  # (number, FileInfo)
-        .spread("Digest", digest_input, dump_date)  # (number, InputFile, DateEvidence)
-        .together()
-        .map("InOrder", inputs_in_order)  # list[InputFile]
-    )
-
-
-def DigestObjects(inputs: Collection) -> Collection:
-    """Reads the inputs that are known by their store's checksum for their own, beside all work that does not need it.
-
-    Input: one list of InputFile. Output: Digest.
-    """
-    return inputs.flat_map("InStores", _without_digest).spread("Digest", digest_object)  # Digest
-
-
-def CutIntoBatches(
-    inputs: Collection,
-    *,
-    input_format: str,
-    reading: ReadOptions,
-    limit: int | None,
-    output: str,
-    kinds: tuple[str, ...],
-    source: str = "",
-) -> Collection:
-    """Cuts the inputs into batches of units, and announces how many there are.
-
-    Input: one list of InputFile. Output: UnitBatch.
-
-    kinds: of the steps that take a batch each. source: its name, in a build that mixes several.
-    """
-    return inputs.flat_map("Cut", announce_batches, input_format, reading, limit, output, kinds, source)  # UnitBatch

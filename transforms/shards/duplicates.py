@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from maskmill.storage import completions, files, read_ahead, turns
-from transforms.collection import Collection
 from transforms.shards import duplicate_search
 from transforms.shards.duplicate_search import DROPPED, KIND, Part, Search, Share
 from transforms.shards.fragments import Fragment, in_order
@@ -111,7 +110,7 @@ def duplicate_counts(fragments: Iterable[Fragment], extraction: ExtractionOption
 # ---- the steps of the graph
 
 
-def _begin(fragments: Iterable[Fragment], extraction: ExtractionOptions, output: str) -> list[Part]:
+def begin(fragments: Iterable[Fragment], extraction: ExtractionOptions, output: str) -> list[Part]:
     """What there is to search: nothing if an earlier run has decided."""
     ordered = in_order(fragments)
     key = decision_key(ordered, extraction)
@@ -122,9 +121,7 @@ def _begin(fragments: Iterable[Fragment], extraction: ExtractionOptions, output:
     return parts
 
 
-def _conclude(
-    elements: Iterable[Fragment | Part | Share], extraction: ExtractionOptions, output: str
-) -> list[Fragment]:
+def conclude(elements: Iterable[Fragment | Part | Share], extraction: ExtractionOptions, output: str) -> list[Fragment]:
     """Writes the decision; returns the fragments. Where a decision was there and proves to be damaged, it is made here.
 
     elements: the fragments, and what the last two steps of the search gave.
@@ -136,24 +133,7 @@ def _conclude(
     return ordered
 
 
-def _alone(element: Any, work: Callable[[Any], Any]) -> Any:
+def alone(element: Any, work: Callable[[Any], Any]) -> Any:
     """Does a piece of work of the search while no other is done in this process."""
     with turns.taken():
         return work(element)
-
-
-def DecideOnDuplicates(fragments: Collection, *, extraction: ExtractionOptions, output: str) -> Collection:
-    """Decides which paragraphs are dropped, once all fragments are known, on as many workers as there are.
-
-    Input: Fragment. Output: the same.
-    """
-    parts = fragments.together("AllFragments").flat_map("Begin", _begin, extraction, output)
-    hashed = parts.spread("HashParagraphs", _alone, duplicate_search.hash_paragraphs)  # Part
-    shares = hashed.together("AllHashes").flat_map("ShareHashes", duplicate_search.shares_of)
-    linked = shares.spread("FindLinks", _alone, duplicate_search.find_links)  # Share
-    united = hashed.joined("HashedAndLinked", linked).together("AllLinks").flat_map("Unite", duplicate_search.unite)
-    picked = united.spread("PickCandidates", _alone, duplicate_search.pick_candidates)  # Part
-    groups = picked.together("AllCandidates").flat_map("ShareGroups", duplicate_search.shares_of)
-    dropped = groups.spread("DropNear", _alone, duplicate_search.drop_near)  # Share
-    ended = fragments.joined("Ended", picked, dropped).together("AllDropped")
-    return ended.flat_map("Conclude", _conclude, extraction, output)  # Fragment

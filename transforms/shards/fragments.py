@@ -22,7 +22,6 @@ import numpy.typing as npt
 
 from maskmill.errors import MissingFileError
 from maskmill.storage import completions, files
-from transforms.collection import Collection
 from transforms.extraction import unknown_templates
 from transforms.extraction.unknown_templates import UnknownTemplate
 from transforms.inputs.items import CutOff, Document, RejectedPage
@@ -388,11 +387,3 @@ def drop_texts(fragments: Iterable[Fragment], output: str) -> None:
     """Deletes the fragments' texts and paragraphs once their shards are written; their tables stay for the next run."""
     paths = [_path(output, fragment.key, content) for fragment in fragments for content in (_TEXT, _PARAGRAPHS)]
     files.delete([path for path in paths if files.exists(path)])
-
-
-def ExtractDocuments(batches: Collection, *, options: ExtractionOptions, output: str) -> Collection:
-    """Extract batches of units.
-
-    Input: UnitBatch. Output: Fragment, the description of the text written.
-    """
-    return batches.spread("ExtractBatch", extract_batch, options, output)  # Fragment

@@ -26,7 +26,6 @@ import numpy.typing as npt
 from maskmill.errors import UnusableInputError
 from maskmill.masking.seeds import hash_of
 from maskmill.storage import completions
-from transforms.collection import Collection
 from transforms.inputs.units import Digest
 from transforms.shards.eval_membership import choose_eval
 from transforms.shards.fragments import Fragment, in_order
@@ -214,11 +213,3 @@ def mix_counts(output: str) -> Mapping[str, Mapping[str, Any]]:
     bytes.
     """
     return completions.finished(output, KIND, KIND)
-
-
-def PlanMix(fragments: Collection, *, split: SplitOptions, sources: Sequence[Source], output: str) -> Collection:
-    """Plans the shards of a mix once the fragments of all sources are known.
-
-    Input: Fragment. Output: ShardPlan.
-    """
-    return fragments.together().flat_map("Plan", plan_mix, split, sources, output)  # ShardPlan

@@ -22,7 +22,6 @@ from maskmill.storage import completions, files, progress
 from maskmill.storage.found_files import check_unchanged
 from maskmill.text.text_shards import KIND as TEXT
 from maskmill.text.text_shards import ShardKind, TextShard, article_md5, shard_name, write_once
-from transforms.collection import Collection
 from transforms.compat import mlperf_cleanup
 from transforms.compat.wikiextractor import pack_files
 from transforms.inputs.units import InputFile
@@ -368,39 +367,3 @@ def drop_texts(cleaned: Iterable[CleanedBatch], output: str) -> None:
     """Deletes the cleaned texts once their shards are written."""
     paths = [_path(output, batch.key, kind) for batch in cleaned for kind in _KINDS]
     files.delete([path for path in paths if files.exists(path)])
-
-
-def TakeRawFiles(inputs: Collection) -> Collection:
-    """Takes WikiExtractor files on disk.
-
-    Input: one list of InputFile. Output: RawBatch.
-    """
-    return inputs.map("Take", raw_files_of_inputs).flat_map("Batch", batches_of)  # RawBatch
-
-
-def PackRawFiles(fragments: Collection, *, output: str) -> Collection:
-    """Packs the documents of fragments as WikiExtractor packs its files, once all fragments are known.
-
-    Input: Fragment. Output: RawBatch.
-    """
-    packed = fragments.together().map("Pack", raw_files_of_fragments, output)  # list[RawFile]
-    return packed.flat_map("Batch", batches_of)  # RawBatch
-
-
-def CleanRawFiles(
-    batches: Collection, *, split: SplitOptions, extraction: ExtractionOptions, output: str
-) -> Collection:
-    """Cleans raw files.
-
-    Input: RawBatch. Output: CleanedBatch.
-    """
-    return batches.spread("Clean", clean_batch, split, extraction, output)  # CleanedBatch
-
-
-def GatherParts(cleaned: Collection, *, split: SplitOptions, extraction: ExtractionOptions, output: str) -> Collection:
-    """Packs cleaned files into shards and writes them.
-
-    Input: CleanedBatch. Output: TextShard, the description of the file written.
-    """
-    plans = cleaned.together().flat_map("Plan", plan_parts, split, output)  # PartPlan
-    return plans.spread("Gather", gather_part, split, extraction, output)  # TextShard

@@ -27,7 +27,6 @@ from maskmill.text.text_shards import (
     shard_name,
     write_once,
 )
-from transforms.collection import Collection
 from transforms.shards.byte_ranges import Ranges, cut_out, merge_ranges, ranges_of
 from transforms.shards.duplicate_search import DROPPED
 from transforms.shards.duplicates import find_duplicates
@@ -313,16 +312,6 @@ def no_article(fragments: Sequence[Fragment], output: str) -> UnusableInputError
     )
 
 
-def PlanTextShards(
-    fragments: Collection, *, split: SplitOptions, extraction: ExtractionOptions, output: str
-) -> Collection:
-    """Plans the shards once all fragments are known.
-
-    Input: Fragment. Output: ShardPlan.
-    """
-    return fragments.together().flat_map("Plan", plan_text_shards, split, extraction, output)  # ShardPlan
-
-
 def assemble_text_shard(plan: ShardPlan, extractions: Extractions, output: str) -> TextShard:
     """Writes a shard from its fragments, unless it is there already."""
     return write_planned(plan, output, lambda path: _write_shard(path, plan, extractions, output))
@@ -356,11 +345,3 @@ def _write_shard(path: str, plan: ShardPlan, extractions: Extractions, output: s
     articles = [article for article in b"".join(eval_blocks).split(b"\n\n") if article]
     md5 = [article_md5(article) for article in articles]
     return {"size": file.size, "sha256": file.sha256, "md5": md5}
-
-
-def AssembleTextShards(plans: Collection, *, extractions: Extractions, output: str) -> Collection:
-    """Writes planned shards.
-
-    Input: ShardPlan. Output: TextShard, the description of the file written.
-    """
-    return plans.spread("Assemble", assemble_text_shard, extractions, output)  # TextShard

@@ -13,7 +13,6 @@ from typing import Any, Literal
 
 from maskmill.storage import completions, files, progress
 from maskmill.storage.found_files import unchanged
-from transforms.collection import Collection
 from transforms.inputs.items import CutOff
 from transforms.inputs.site import Site
 from transforms.inputs.units import InputFile, Unit, plan_units, read_unit
@@ -336,19 +335,3 @@ def part_of_other_script(choice: SentenceChoice, scripts: Mapping[str, int]) -> 
     others = (script for script, letters in scripts.items() if script != "LATIN" and letters >= least)
     expected = choice.expected_scripts
     return next((script for script in others if expected and script not in expected), "")
-
-
-def ChooseSentences(
-    inputs: Collection,
-    *,
-    extraction: ExtractionOptions,
-    input_format: str,
-    output: str,
-    source: str = "",
-) -> Collection:
-    """Decides how the sentences of each input are split, before the first page is extracted.
-
-    Input: one list of InputFile. Output: the same list, with `sentences`.
-    """
-    settings = extraction, input_format, output, source
-    return inputs.map("Choose", choose_sentences, *settings)  # list[InputFile]

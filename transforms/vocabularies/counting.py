@@ -18,7 +18,6 @@ from maskmill.tokenization import line_joints, pre_token_classes, unicode_tables
 from maskmill.tokenization.kernels import wordpiece as wordpiece_kernels
 from maskmill.tokenization.kernels.word_hashes import CodePointArrays
 from maskmill.tokenization.text_blocks import PaddedText, TextBlock, not_utf8, read_blocks
-from transforms.collection import Collection
 from transforms.vocabularies.kernels import word_counts as kernels
 from transforms.vocabularies.options import VocabularyKind, VocabularyOptions
 from transforms.vocabularies.word_tables import WordTable
@@ -216,11 +215,3 @@ def drop_runs(shards: Iterable[CountedShard], output: str) -> None:
     """Deletes the runs of shards once they are merged."""
     paths = [files.join(output, run.name) for shard in shards for run in shard.runs]
     files.delete([path for path in paths if files.exists(path)])
-
-
-def CountWords(shards: Collection, *, options: VocabularyOptions, output: str) -> Collection:
-    """Counts the words of text shards.
-
-    Input: TextShard. Output: CountedShard, the description of the runs written.
-    """
-    return shards.spread("CountShard", count_shard, WordRules.of(options), output)  # CountedShard

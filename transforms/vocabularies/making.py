@@ -10,7 +10,6 @@ from maskmill.storage import completions, files, manifest, progress
 from maskmill.storage.completions import PieceFiles
 from maskmill.storage.manifest import sum_counts
 from maskmill.text.text_shards import TextShard
-from transforms.collection import Collection
 from transforms.vocabularies import counting, merging, report
 from transforms.vocabularies.counting import CountedShard
 from transforms.vocabularies.learning import learn_vocabulary
@@ -143,14 +142,6 @@ def write_model_directory(options: VocabularyOptions, output: str, model_dir: st
     return listed
 
 
-def MakeVocabulary(merged: Collection, *, setup: VocabularySetup, texts: tuple[str, ...], output: str) -> Collection:
-    """Learns a vocabulary and writes its files.
-
-    Input: one list of MergedWords. Output: MadeVocabulary, the description of the files.
-    """
-    return merged.map("LearnAndWrite", make_vocabulary, setup, texts, output)  # MadeVocabulary
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MadeReport:
     """The description of a report.
@@ -209,16 +200,6 @@ def report_vocabulary(
 
     record = completions.once(output, REPORT_KIND, key, write, _files_of, name=REPORT)
     return MadeReport(files=tuple(_files_of(record).written), measured=measured, key=key)
-
-
-def ReportVocabulary(
-    together: Collection, *, setup: VocabularySetup, compare: tuple[str, ...], output: str
-) -> Collection:
-    """Measures a vocabulary on held-out text.
-
-    Input: one list of MadeVocabulary and TextShard. Output: MadeReport, the description of the report's files.
-    """
-    return together.map("Measure", report_vocabulary, setup, compare, output)  # MadeReport
 
 
 # The names that the files of any vocabulary have; files that fit and are not of this one are swept.

@@ -15,7 +15,6 @@ import numpy.typing as npt
 
 from maskmill.storage import completions, files, progress
 from maskmill.tokenization.text_blocks import PADDING
-from transforms.collection import Collection
 from transforms.vocabularies.counting import CountedShard, WordRules, read_run, write_table
 from transforms.vocabularies.kernels import word_counts as kernels
 from transforms.vocabularies.learning import WordCounts
@@ -244,12 +243,3 @@ def _read_sorted(merged: Sequence[MergedWords], output: str, threshold: int, *, 
         content = files.read_bytes(path)
         kernels.take_records(_padded(content), len(content), threshold, read, state)
     return sorted_words(read.text, read.ends, read.counts)
-
-
-def MergeCounts(shards: Collection, *, output: str) -> Collection:
-    """Adds up the counts of all text shards.
-
-    Input: CountedShard. Output: MergedWords, the descriptions of tables that have no word in common.
-    """
-    plans = shards.together().flat_map("Plan", announce_merges, output)  # MergePlan
-    return plans.spread("MergeRuns", merge_runs, output)  # MergedWords

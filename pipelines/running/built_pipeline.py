@@ -1,0 +1,64 @@
+"""Builds pipelines, and finds what a step raised in what a runner made of it."""
+
+import contextlib
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
+from apache_beam.runners.runner import PipelineRunner
+
+from maskmill.errors import RunFailedError, UnusableInputError
+
+# How a runner tells what a step raised.
+_STEP_ERROR = re.compile(r"(UnusableInputError|RunFailedError): ([^\n]*)")
+_WHILE_RUNNING = re.compile(r" \[while running '[^']*'\]")
+
+
+class OptionsWithViews(PipelineOptions):
+    """Beam's options that keep their views: a pipeline asks for hundreds, and Beam makes a parser for each."""
+
+    def view_as(self, cls: type[Any]) -> Any:
+        # Beam's options refuse attributes that are not options.
+        views = self.__dict__.setdefault("_views", {})
+        if cls not in views:
+            views[cls] = super().view_as(cls)
+        return views[cls]
+
+
+def built(
+    build: Callable[[beam.Pipeline], None], runner: PipelineRunner | None, options: PipelineOptions, scratch: str
+) -> beam.Pipeline:
+    """Return a pipeline with the steps that `build` adds. runner: by default the one that the options name.
+
+    Raises:
+      UnusableInputError: there is no such runner, or it cannot run with these options.
+    """
+    try:
+        pipeline = beam.Pipeline(runner=runner, options=options)
+    except (ValueError, ImportError, AttributeError) as error:
+        name = options.view_as(StandardOptions).runner
+        raise UnusableInputError(f"--runner={name} refuses these flags: {' '.join(str(error).split())}.") from error
+    # Beam's own directory would stay when the command is interrupted.
+    shutil.rmtree(pipeline.local_tempdir)
+    pipeline.local_tempdir = tempfile.mkdtemp(dir=scratch)
+    build(pipeline)
+    return pipeline
+
+
+@contextlib.contextmanager
+def errors_of_steps() -> Iterator[None]:
+    """Find the error that a step raised in what the runner made of it: an exception, or a text with a traceback."""
+    try:
+        yield
+    except (UnusableInputError, RunFailedError) as error:
+        raise type(error)(_WHILE_RUNNING.sub("", str(error))) from error
+    except Exception as error:
+        if not (found := _STEP_ERROR.findall(str(error))):
+            raise
+        name, message = found[-1]
+        kind = UnusableInputError if name == "UnusableInputError" else RunFailedError
+        raise kind(_WHILE_RUNNING.sub("", message).replace("\\n", "")) from error
