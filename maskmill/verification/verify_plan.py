@@ -117,7 +117,6 @@ class _Planner:
         return dataclasses.replace(
             target,
             pieces=tuple(pieces),
-            is_whole=target.is_whole and len(kept) == len(target.shards),
             checked=joined(checks),
             known=dataclasses.replace(known, vocabulary=None),
         )
@@ -164,7 +163,6 @@ class _Planner:
         return dataclasses.replace(
             target,
             pieces=pieces,
-            is_whole=target.is_whole and len(kept) == len(everything),
             checked=joined(checks),
             known=dataclasses.replace(known, vocabulary=None),
         )

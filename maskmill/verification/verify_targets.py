@@ -41,7 +41,7 @@ class Target:
       made: its manifest; None: there is none, or it cannot be used.
       shards: what its manifest lists; empty without one.
       named: the files that the user named of it, by their paths; empty: all.
-      is_whole: whether these are all of the data set.
+      is_whole: whether files without a manifest are all of the data set.
       pieces: what is to be looked at, once `verify_plan.plan` has seen it.
       checked: what was found of its manifest and its directory.
       known: of its vocabulary, but for the vocabulary itself.
@@ -210,7 +210,7 @@ def _by_manifest(path: str, named: Sequence[str], ranges: ByteRanges) -> Iterato
         listed = {posixpath.normpath(target.file(file.name)) for shard in target.shards for file in shard.files}
         of_target = tuple(name for name in named if posixpath.normpath(name) in listed)
         if of_target:
-            yield dataclasses.replace(target, named=of_target, is_whole=False)
+            yield dataclasses.replace(target, named=of_target)
 
 
 def _kind_of_file(path: str, ranges: ByteRanges) -> Literal["text", "examples"]:
