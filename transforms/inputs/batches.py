@@ -23,7 +23,7 @@ def numbered_inputs(
     found: Sequence[files.FileInfo], patterns: Sequence[str], input_format: str
 ) -> Iterator[tuple[int, files.FileInfo]]:
     check_same(found, find_inputs(files.match(patterns, may_be_missing=True), input_format).files)
-    return enumerate(found)
+    yield from enumerate(found)  # a generator: with --runtime_type_check Beam uses up any other iterator
 
 
 def digest_input(numbered: tuple[int, files.FileInfo], date: str | None) -> tuple[int, InputFile, DateEvidence | None]:

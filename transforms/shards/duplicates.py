@@ -133,7 +133,10 @@ def conclude(elements: Iterable[Fragment | Part | Share], extraction: Extraction
     return ordered
 
 
-def alone(element: Any, work: Callable[[Any], Any]) -> Any:
-    """Does a piece of work of the search while no other is done in this process."""
+def alone(element: Any, work: Any) -> Any:
+    """Does a piece of work of the search, a function, while no other is done in this process.
+
+    Beam cannot compare a function with the annotation of one, which --runtime_type_check asks for.
+    """
     with turns.taken():
         return work(element)

@@ -81,7 +81,7 @@ class DecideOnDuplicates(beam.PTransform):
         )
         picked: beam.PCollection[Part] = (
             (hashed, linked)
-            | "HashedAndLinked" >> beam.Flatten()
+            | "HashedAndLinked" >> beam.Flatten().with_output_types(Part | Share)
             | "AllLinks" >> ToList()
             | "Unite" >> beam.FlatMap(search.unite)
             | "SpreadUnited" >> beam.Reshuffle()
@@ -96,7 +96,7 @@ class DecideOnDuplicates(beam.PTransform):
         )
         return (
             (fragments, picked, dropped)
-            | "Ended" >> beam.Flatten()
+            | "Ended" >> beam.Flatten().with_output_types(Fragment | Part | Share)
             | "AllDropped" >> ToList()
             | "Conclude" >> beam.FlatMap(duplicates.conclude, self.extraction, self.output)
         )
