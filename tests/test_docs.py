@@ -42,6 +42,7 @@ PAGES = (
     "troubleshooting.md",
     "migration.md",
     "mlperf.md",
+    "use-the-steps.md",
 )
 
 

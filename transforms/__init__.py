@@ -1,1 +1,103 @@
-"""A folder for each step from a dump to records: plain functions, and in `steps.py` the PTransforms that wire them."""
+"""The steps from a dump or a corpus to records, for Beam pipelines: a folder for each, plain functions first.
+
+Steps whose elements are articles and documents, between which a pipeline may put steps of its own:
+
+  ReadArticles     files → Article, and Rejected under the tag `rejected`
+  FilterQuality    Article → Article
+  SplitSentences   Article → Document
+  WriteText        Document → TextShard
+  WriteExamples    Document → ExampleShard
+  CreateExamples   Document → bytes of a tf.train.Example
+
+Steps whose elements describe files, which is the fast way of `maskmill build`:
+
+  FindInputs, ChooseSentences, CutIntoBatches   FileInfos → UnitBatch
+  ExtractDocuments, PlanTextShards, AssembleTextShards   UnitBatch → TextShard
+  CountWords, MergeCounts, MakeVocabulary   TextShard → MadeVocabulary
+  WriteExampleShards, PickEvalExamples   TextShard → ExampleShard → PickedExamples
+
+Importing this package imports no Beam; each name is imported at its first use. docs/use-the-steps.md has pipelines.
+"""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from maskmill.masking.objective_options import ObjectiveOptions
+    from maskmill.masking.options import MaskingOptions
+    from maskmill.records.options import FormatOptions
+    from transforms.elements.articles import Article, Document, Rejected
+    from transforms.elements.steps import (
+        CreateExamples,
+        FilterQuality,
+        ReadArticles,
+        SplitSentences,
+        WriteExamples,
+        WriteText,
+    )
+    from transforms.examples.steps import PickEvalExamples, WriteExampleShards
+    from transforms.extraction.options import WikitextOptions
+    from transforms.inputs.options import ReadOptions
+    from transforms.inputs.steps import CutIntoBatches, FindInputs
+    from transforms.shards.options import ExtractionOptions, QualityOptions
+    from transforms.shards.steps import AssembleTextShards, ChooseSentences, ExtractDocuments, PlanTextShards
+    from transforms.vocabularies.steps import CountWords, MakeVocabulary, MergeCounts
+
+__all__ = [
+    "Article",
+    "AssembleTextShards",
+    "ChooseSentences",
+    "CountWords",
+    "CreateExamples",
+    "CutIntoBatches",
+    "Document",
+    "ExtractDocuments",
+    "ExtractionOptions",
+    "FilterQuality",
+    "FindInputs",
+    "FormatOptions",
+    "MakeVocabulary",
+    "MaskingOptions",
+    "MergeCounts",
+    "ObjectiveOptions",
+    "PickEvalExamples",
+    "PlanTextShards",
+    "QualityOptions",
+    "ReadArticles",
+    "ReadOptions",
+    "Rejected",
+    "SplitSentences",
+    "WikitextOptions",
+    "WriteExampleShards",
+    "WriteExamples",
+    "WriteText",
+]
+
+# Where each name is at home.
+_HOMES = {
+    "maskmill.masking.objective_options": "ObjectiveOptions",
+    "maskmill.masking.options": "MaskingOptions",
+    "maskmill.records.options": "FormatOptions",
+    "transforms.elements.steps": "Article CreateExamples Document FilterQuality ReadArticles Rejected SplitSentences "
+    "WriteExamples WriteText",
+    "transforms.examples.steps": "PickEvalExamples WriteExampleShards",
+    "transforms.extraction.options": "WikitextOptions",
+    "transforms.inputs.options": "ReadOptions",
+    "transforms.inputs.steps": "CutIntoBatches FindInputs",
+    "transforms.shards.options": "ExtractionOptions QualityOptions",
+    "transforms.shards.steps": "AssembleTextShards ChooseSentences ExtractDocuments PlanTextShards",
+    "transforms.vocabularies.steps": "CountWords MakeVocabulary MergeCounts",
+}
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """Import a public name from its home."""
+        for home, names in _HOMES.items():
+            if name in names.split():
+                import importlib
+
+                return globals().setdefault(name, getattr(importlib.import_module(home), name))
+        raise AttributeError(f"module 'transforms' has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})
