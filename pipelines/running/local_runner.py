@@ -374,6 +374,8 @@ class _Run:
 
     def _cut(self, root: int, elements: list[_Placed]) -> Iterator[_Item]:
         size = 1 if len(elements) <= _SINGLE else -(-len(elements) // self._bundles)
+        if self._roots[root].waits:  # as Beam's sinks, which write a file for each bundle
+            size = max(size, -(-len(elements) // (self._bundles // 16)))
         for at in range(0, len(elements), size):
             self._running[root] += 1
             bundle = elements[at : at + size]

@@ -192,6 +192,15 @@ def test_it_gives_what_beam_gives(
         caplog.clear()
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_sink_gets_more_than_one_element_at_a_time(workers: int, tmp_path: Path) -> None:
+    with beam.Pipeline(runner=LocalRunner(workers)) as pipeline:
+        numbers(pipeline, 1) | beam.FlatMap(lambda _: range(500)) | beam.io.WriteToText(str(tmp_path / "out"))
+    files = list(tmp_path.iterdir())
+    assert len(files) <= 4 * max(1, workers)
+    assert sorted(int(line) for file in files for line in file.read_text().split()) == list(range(500))
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("workers", [0, 1, 3])
 def test_groups_have_one_order_for_any_number_of_workers(workers: int, tmp_path: Path) -> None:
