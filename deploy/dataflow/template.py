@@ -101,7 +101,7 @@ def read(argv: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
     """
     known = {parameter.name: parameter for parameter in parameters()}
     own = {name: dataclasses.replace(parameter.option, name=name) for name, parameter in known.items()}
-    line = flags.parse(argv, own, beam_flags.read)
+    line = flags.parse(argv, own, beam_flags.BeamFlags)
     content: dict[str, Any] = {}
     for name, value in line.values.items():
         section = known[name].section

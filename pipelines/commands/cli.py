@@ -89,7 +89,7 @@ def _run(name: str | None, arguments: list[str], prints: console.Console, versio
 
     command = COMMANDS[name]
     line = flags.parse(
-        arguments, command.flags, beam_flags.read if command.beam else None, takes_names=command.takes_names
+        arguments, command.flags, beam_flags.BeamFlags if command.beam else None, takes_names=command.takes_names
     )
     common = options.from_flags(CommonOptions, line.values)
     keeps_output = command.prints_result or any(line.values.get(flag) for flag in command.prints_with)

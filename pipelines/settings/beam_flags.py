@@ -3,11 +3,14 @@
 import argparse
 import contextlib
 import dataclasses
-import importlib
+import functools
+import importlib.util
 import io
 import logging
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 from maskmill.errors import UnusableInputError
 from pipelines.settings.options import nearest
@@ -45,7 +48,38 @@ class BeamFlag:
     group: str = "FlinkRunnerOptions"
 
 
-def read() -> Mapping[str, BeamFlag]:
+# Where Beam declares its flags, and how.
+_SOURCE = "options/pipeline_options.py"
+_DECLARED = re.compile(r"""['"]--([a-z][\w-]*)['"]""")
+
+
+@functools.lru_cache(maxsize=1)
+def _names() -> Sequence[str]:
+    spec = importlib.util.find_spec("apache_beam")
+    if spec is None or spec.origin is None:
+        raise UnusableInputError("Beam is not installed; install maskmill again with its dependencies.")
+    source = (Path(spec.origin).parent / _SOURCE).read_text(encoding="utf-8")
+    return list(dict.fromkeys([*_DECLARED.findall(source), *JAVA_FLAGS]))
+
+
+class BeamFlags(Mapping[str, BeamFlag]):
+    """Beam's flags by name; Beam is imported for what a flag takes, and not to tell which there are."""
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_names())
+
+    def __len__(self) -> int:
+        return len(_names())
+
+    def __contains__(self, name: object) -> bool:
+        return name in _names() and name in _read()  # an example in a docstring looks like a flag
+
+    def __getitem__(self, name: str) -> BeamFlag:
+        return _read()[name]
+
+
+@functools.lru_cache(maxsize=1)
+def _read() -> Mapping[str, BeamFlag]:
     """Return Beam's flags by name."""
     from apache_beam.options.pipeline_options import PipelineOptions
 
@@ -75,7 +109,7 @@ def checked(beam_arguments: Sequence[str]) -> list[str]:
     arguments = [f"--runner={runner}" if a.partition("=")[0] == "--runner" else a for a in beam_arguments]
     with one_sentence():
         PipelineOptions(arguments).get_all_options()
-    known = read()
+    known = _read()
     for name, value in given.items():
         if name == "streaming":
             raise UnusableInputError("--streaming has no use: every pipeline here is bounded; leave it out.")

@@ -207,9 +207,11 @@ def test_builds_and_what_looks_at_them(data: Path, tmp_path: Path) -> None:
 
 def test_watch(data: Path, tmp_path: Path) -> None:
     mirror = tmp_path / "mirror"
-    mirror.mkdir()
-    dump = shutil.copy(DUMP, mirror / "enwiki-20260301-pages-articles.xml.bz2")
-    (mirror / "SHA256SUMS").write_text(f"{hashlib.sha256(dump.read_bytes()).hexdigest()}  {dump.name}\n")
+    folder = mirror / "other/mediawiki_content_current/enwiki/2026-03-01/xml/bzip2"
+    folder.mkdir(parents=True)
+    dump = shutil.copy(DUMP, folder / "enwiki-2026-03-01-p1p9.xml.bz2")
+    (folder / "SHA256SUMS").write_text(f"{hashlib.sha256(dump.read_bytes()).hexdigest()}  {dump.name}\n")
+    (folder / "_SUCCESS").touch()
     (tmp_path / "watch.yaml").write_text(
         f"output: {tmp_path}/watched\n"
         f"watch:\n  source: {mirror}\n  wiki: enwiki\n"

@@ -76,7 +76,7 @@ def test_a_row_shows_its_masks(examples: Path) -> None:
 def test_findings_are_a_table_and_no_findings_a_sentence(examples: Path) -> None:
     right = maskmill.verify(examples)
     assert Shown(right._repr_html_()).text.startswith(f"{examples}: right, ")
-    finding = Finding("crc", "error", "part", 3, "1", "2", "part, record 3: it is damaged.")
+    finding = Finding("crc", "error", "part", 3, "part, record 3: it is damaged.")
     outcome = {"crc": CheckOutcome(check="crc", looked_at=1, findings=1)}
     wrong = Verification(paths=["data"], findings=[finding], outcomes=outcome, results=[], read_bytes=0)
     assert Shown(wrong._repr_html_()).text == "data: wrong, 1 checkserrorcrcpart, record 3: it is damaged.1"
@@ -90,7 +90,7 @@ def test_hostile_text_is_text(hostile: str) -> None:
         for at, role in enumerate(roles)
     )
     row = DecodedExample(file=hostile, record=1, sample=0, pieces=pieces, width=8, label=hostile)
-    finding = Finding(hostile, "error", hostile, None, hostile, hostile, hostile)
+    finding = Finding(hostile, "error", hostile, None, hostile)
     found = Verification(paths=[hostile], findings=[finding], outcomes={}, results=[], read_bytes=0)
     for shown in (row._repr_html_(), found._repr_html_(), table(hostile, [(hostile, hostile)])):
         text = Shown(shown).text

@@ -30,7 +30,7 @@ def test_the_example_is_a_command_line_that_is_taken(name: str, capsys: pytest.C
     assert command.example in printed(capsys, name, "--help")
     program, subcommand, *arguments = shlex.split(command.example)
     assert (program, subcommand) == ("maskmill", name)
-    line = flags.parse(arguments, command.flags, beam_flags.read, takes_names=command.takes_names)
+    line = flags.parse(arguments, command.flags, beam_flags.BeamFlags, takes_names=command.takes_names)
     required = {flag for flag, option in command.flags.items() if option.is_required}
     assert required <= set(line.values) or name in ("build", "watch", "estimate")
 

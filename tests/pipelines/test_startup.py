@@ -90,10 +90,7 @@ def test_a_mistake_is_told_before_anything_large_is_imported(line: str, tmp_path
 @pytest.mark.parametrize(
     "line",
     [
-        "extract --input OUT.txt --output OUT",
-        "examples --input OUT.txt --output OUT --vocab_file DATA/vocab.txt --dupe_factor 1",
         "create-pretraining-data --input_file OUT.txt --output_file OUT --vocab_file DATA/vocab.txt --dupe_factor 1",
-        "vocabulary --input OUT.txt --output OUT --size 200",
         "verify OUT.txt --workers 2",
     ],
 )
@@ -108,6 +105,24 @@ def test_on_this_machine_a_command_imports_neither_beam_nor_a_library_for_others
     # numba looks for scipy's version.
     large = LARGE | {"grpc", "google.auth", "botocore", "requests", "nltk"}
     assert modules & large == {"numba", "numpy", "scipy"}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "extract --input OUT.txt --output OUT",
+        "examples --input OUT.txt --output OUT --vocab_file DATA/vocab.txt --dupe_factor 1",
+        "vocabulary --input OUT.txt --output OUT --size 200",
+    ],
+)
+def test_a_pipeline_imports_beam_and_nothing_that_beam_does_not(line: str, tmp_path: Path) -> None:
+    (tmp_path / "out.txt").write_text("One line of text.\nAnother, longer one.\n\nA line of its own.\n")
+    data = ROOT / "tests" / "data"
+    code, modules = after_command(*line.replace("OUT", str(tmp_path / "out")).replace("DATA", str(data)).split())
+    assert code == cli.DONE
+    of_beam = set(run("import sys, apache_beam; print(*sys.modules)").split())
+    assert "apache_beam" in modules
+    assert (modules - of_beam) & LARGE <= {"numba", "scipy"}
 
 
 def test_a_process_ends_without_a_search_for_garbage() -> None:

@@ -250,7 +250,7 @@ def test_what_a_killed_watch_left_is_done(scene: Scene) -> None:
         ([], "CONFIG.yaml is missing"),
         (["CONFIG", "other.yaml"], "a watch has one YAML file"),
         (["CONFIG", "--check", "--download_only"], "--check downloads nothing"),
-        (["CONFIG", "--dry_run=True"], "--dry_run: a watch only looks with --check."),
+        (["CONFIG", "--dry_run=True"], "--dry_run has no use with LocalRunner"),
         (["CONFIG", "--extract.input", "dump.xml"], "A watch gives the build its input"),
         (["SILENT", "--check"], "watch.contact is missing"),
         (["WITHOUT"], "This build has no section watch"),

@@ -127,7 +127,7 @@ def test_without_a_name_an_owner_takes_over_nothing(root: str) -> None:
             pass
 
 
-WHOLE = json.loads(locks.new_holder("me", 100).encode())
+WHOLE = json.loads(locks.new_holder("me", 100_000).encode())  # longer than all tests take
 
 
 @pytest.mark.parametrize(
