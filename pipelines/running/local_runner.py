@@ -123,7 +123,7 @@ class _Stages:
             raise _UnsupportedError(applied.full_label)
 
     def _add_par_do(self, applied: Any) -> None:
-        transform, signature = applied.transform, common.DoFnSignature(applied.transform.fn)
+        transform, signature = applied.transform, applied.transform._signature
         is_windowed = isinstance(transform, beam.WindowInto) and transform.windowing.windowfn != GlobalWindows()
         if is_windowed or signature.is_stateful_dofn() or signature.is_splittable_dofn():
             raise _UnsupportedError(applied.full_label)
