@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import apache_beam as beam
-from apache_beam.metrics import Metrics
 from apache_beam.pvalue import PBegin, TaggedOutput
 
 from maskmill.errors import UnusableInputError
@@ -22,6 +21,7 @@ from transforms.elements.groups import Placed
 from transforms.examples.steps import WriteExampleShards
 from transforms.inputs.steps import FindInputs
 from transforms.inputs.units import UnitBatch
+from transforms.metrics import count
 from transforms.sentences.choice import AUTO, SentenceChoice, named_choice
 from transforms.shards.document_extractor import DocumentExtractor
 from transforms.shards.options import ExtractionOptions, QualityOptions
@@ -29,15 +29,10 @@ from transforms.shards.quality import QualityFilter
 from transforms.to_list import ToList
 
 REJECTED = "rejected"
-_NAMESPACE = "maskmill"
 _KEPT = 32  # splitters and filters that a step keeps: it takes 0.1 s to make one, and each serves one thread
 
 for _element in (Article, Document, Rejected):
     beam.coders.registry.register_coder(_element, beam.coders.RowCoder)
-
-
-def _count(name: str, number: int = 1) -> None:
-    Metrics.counter(_NAMESPACE, name).inc(number)
 
 
 class _ReadArticles(beam.DoFn):
@@ -51,14 +46,14 @@ class _ReadArticles(beam.DoFn):
 
     def process(self, batch: UnitBatch) -> Iterator[Any]:
         for made in articles.read_articles(batch, self._options, self._extractor_of):
-            _count("pages_read")
+            count("pages_read")
             if isinstance(made, str):
-                _count(made)
+                count(made)
             elif isinstance(made, Rejected):
-                _count(REJECTED)
+                count(REJECTED)
                 yield TaggedOutput(REJECTED, made)
             else:
-                _count("articles")
+                count("articles")
                 yield made
 
 
@@ -116,7 +111,7 @@ class _FilterQuality(beam.DoFn):
         if reason is None:
             yield article
         else:
-            _count(reason)
+            count(reason)
 
 
 @dataclasses.dataclass(eq=False)
@@ -152,11 +147,11 @@ class _SplitSentences(beam.DoFn):
     def process(self, article: Article) -> Iterator[Document]:
         document = articles.split_article(article, self._splitter_of(articles.choice_of(article, self._language)))
         if document.sentences:
-            _count("documents")
-            _count("sentences", len(document.sentences))
+            count("documents")
+            count("sentences", len(document.sentences))
             yield document
         else:
-            _count("empty")
+            count("empty")
 
 
 @dataclasses.dataclass(eq=False)
@@ -215,19 +210,12 @@ class WriteText(beam.PTransform):
         return documents | _GroupDocuments(self.num_shards) | "Write" >> write
 
 
-def _counted(shard: ExampleShard) -> ExampleShard:
-    _count("tokens", shard.counts["tokens"])
-    _count("examples", shard.counts["examples"])
-    return shard
-
-
 @dataclasses.dataclass(eq=False)
 class WriteExamples(beam.PTransform):
     """Write documents as a data set of masked examples, which `maskmill.open` reads and `maskmill verify` verifies.
 
     `output` gets the folders text, with the text shards, and examples, with as many shards of records and a manifest.
-    The bytes depend on the documents and the options alone; finished shards of an earlier run are kept. Counts: tokens,
-    examples.
+    The bytes depend on the documents and the options alone; finished shards of an earlier run are kept.
 
     vocab_file: a vocab.txt or a tokenizer.json, which each worker can read.
 
@@ -253,7 +241,6 @@ class WriteExamples(beam.PTransform):
             documents
             | WriteText(files.join(self.output, "text"), self.num_shards)
             | WriteExampleShards(self._setup, output)
-            | "Count" >> beam.Map(_counted)
         )
         close = beam.Map(groups.close_shards, self._setup, self.num_shards, output).with_output_types(None)
         shards | ToList() | "Close" >> close
@@ -268,7 +255,7 @@ class _CreateExamples(beam.DoFn):
 
     def process(self, group: tuple[int, Iterable[Placed]]) -> Iterator[bytes]:
         for example in groups.create_examples(group, self._setup):
-            _count("examples")
+            count("examples")
             yield example
 
 

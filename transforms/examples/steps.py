@@ -12,7 +12,13 @@ from maskmill.examples.example_shards import (
     write_example_shard,
 )
 from maskmill.text.text_shards import TextShard
+from transforms.metrics import Counted
 from transforms.to_list import ToList
+
+
+def counts_of(shard: ExampleShard) -> dict[str, int]:
+    """Return the examples, tokens, masked positions … and the bytes of an example shard."""
+    return {**shard.counts, "bytes": shard.size}
 
 
 @dataclasses.dataclass(eq=False)
@@ -29,7 +35,8 @@ class WriteExampleShards(beam.PTransform):
 
     def expand(self, shards: beam.PCollection[TextShard]) -> beam.PCollection[ExampleShard]:
         """Write each shard on any worker."""
-        return shards | beam.Reshuffle() | "MaskAndWrite" >> beam.Map(write_example_shard, self.setup, self.output)
+        write = beam.ParDo(Counted(write_example_shard, counts_of, self.setup, self.output))
+        return shards | beam.Reshuffle() | "MaskAndWrite" >> write.with_output_types(ExampleShard)
 
 
 @dataclasses.dataclass(eq=False)

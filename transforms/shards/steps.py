@@ -7,6 +7,7 @@ import apache_beam as beam
 
 from maskmill.text.text_shards import TextShard
 from transforms.inputs.units import Digest, InputFile, UnitBatch
+from transforms.metrics import Counted
 from transforms.shards import duplicate_search, duplicates, mlperf_shards
 from transforms.shards.duplicate_search import Part, Share
 from transforms.shards.fragments import Extractions, Fragment, extract_batch
@@ -16,6 +17,16 @@ from transforms.shards.options import ExtractionOptions, Source, SplitOptions
 from transforms.shards.planning import ShardPlan, assemble_text_shard, plan_text_shards
 from transforms.shards.sentence_choice import choose_sentences
 from transforms.to_list import ToList
+
+
+def counts_of_fragment(fragment: Fragment) -> dict[str, int]:
+    """Return the pages that were read, left out by reason and rejected; documents, holes, templates, bytes."""
+    return {**fragment.counts, "bytes": fragment.size}
+
+
+def counts_of_text(shard: TextShard) -> dict[str, int]:
+    """Return the documents, sentences and bytes of a text shard."""
+    return {"documents": shard.documents, "sentences": shard.sentences, "bytes": shard.size}
 
 
 @dataclasses.dataclass(eq=False)
@@ -49,7 +60,8 @@ class ExtractDocuments(beam.PTransform):
 
     def expand(self, batches: beam.PCollection[UnitBatch]) -> beam.PCollection[Fragment]:
         """Extract each batch on any worker."""
-        return batches | beam.Reshuffle() | "ExtractBatch" >> beam.Map(extract_batch, self.options, self.output)
+        extract = beam.ParDo(Counted(extract_batch, counts_of_fragment, self.options, self.output))
+        return batches | beam.Reshuffle() | "ExtractBatch" >> extract.with_output_types(Fragment)
 
 
 @dataclasses.dataclass(eq=False)
@@ -141,8 +153,8 @@ class AssembleTextShards(beam.PTransform):
 
     def expand(self, plans: beam.PCollection[ShardPlan]) -> beam.PCollection[TextShard]:
         """Write each shard on any worker."""
-        assemble = beam.Map(assemble_text_shard, self.extractions, self.output)
-        return plans | beam.Reshuffle() | "Assemble" >> assemble
+        assemble = beam.ParDo(Counted(assemble_text_shard, counts_of_text, self.extractions, self.output))
+        return plans | beam.Reshuffle() | "Assemble" >> assemble.with_output_types(TextShard)
 
 
 class TakeRawFiles(beam.PTransform):
