@@ -3,7 +3,7 @@
 The reference asks Python's `unicodedata` and `str.lower`, so its output depends on the Python that runs it. Here the
 version is named: 11.0.0 is that of Python 3.7, which made MLPerf's published data; 15.1.0 that of Python 3.13.
 
-Source of the rules: tokenization.py of google-research/bert. make_unicode_tables.py applies them and makes the files.
+Source of the rules: tokenization.py of google-research/bert. tools/make_unicode_tables.py makes the files by them.
 
 A table maps a code point c in two steps: `blocks[pages[c >> 7] * 128 + (c & 127)]` is its entry, a uint32:
 

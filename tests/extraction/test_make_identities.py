@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from transforms.extraction.make_identities import english_items, local_names, main, read_sitelinks
+from tools.make_identities import english_items, local_names, main, read_sitelinks
 
 # As the dump has them: a quote has a backslash before it.
 SITELINKS = [

@@ -10,8 +10,8 @@ from nltk.tokenize import punkt
 from oracles import punkt34 as oracle_punkt34
 from properties import tries
 
+from tools.make_punkt_bundles import PARAMETER_FILES, bundle, decisive_contexts
 from transforms.sentences import punkt as splitter_module
-from transforms.sentences.make_punkt_bundles import PARAMETER_FILES, bundle, decisive_contexts
 from transforms.sentences.punkt import SentenceSplitter, installed_checksum
 
 FOLDER = Path(splitter_module.__file__).parent / "data" / "punkt_tab"

@@ -9,7 +9,8 @@ import pytest
 from oracles import pretraining as oracle
 
 from maskmill.errors import UnusableInputError
-from maskmill.tokenization import make_unicode_tables, unicode_tables
+from maskmill.tokenization import unicode_tables
+from tools import make_unicode_tables
 
 
 @pytest.mark.builds

@@ -3,7 +3,7 @@
     PYTHON make_properties.py unicode-VERSION.tsv.gz
 
 The script runs on Python 3.7 (Unicode 11.0.0) and newer and uses only `unicodedata` and `str.lower`.
-`python -m maskmill.tokenization.make_unicode_tables` makes the kernels' tables from its output.
+`python -m tools.make_unicode_tables` makes the kernels' tables from its output.
 """
 
 import gzip

@@ -1,6 +1,6 @@
 """Makes the files of unicode_tables.py from lists of properties (tests/data/unicode).
 
-`python -m maskmill.tokenization.make_unicode_tables SOURCE.tsv.gz TARGET.bin.gz`
+`python -m tools.make_unicode_tables SOURCE.tsv.gz TARGET.bin.gz`
 """
 
 import gzip

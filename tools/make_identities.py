@@ -1,6 +1,6 @@
 """Makes data/identities.tsv from Wikidata's table of sitelinks.
 
-`python -m transforms.extraction.make_identities wb_items_per_site.sql.gz > identities.tsv`
+`python -m tools.make_identities wb_items_per_site.sql.gz > identities.tsv`
 
 The table is part of Wikidata's dumps (https://dumps.wikimedia.org/wikidatawiki, 2 GB; CC0). It names for each item the
 pages of all wikis, so that an English template's item names the same template elsewhere. It is read twice.

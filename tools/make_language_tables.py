@@ -1,6 +1,6 @@
 """Makes the file of language_tables.py, data/cldr/tables.zip, from the CLDR data in the package Babel.
 
-`python -m transforms.extraction.make_language_tables TARGET.zip`, with Babel installed; it is not a dependency of
+`python -m tools.make_language_tables TARGET.zip`, with Babel installed; it is not a dependency of
 the package.
 """
 
@@ -24,7 +24,7 @@ _MONTHS = 12
 _UNTRANSLATED_MONTH = "M01"
 _ZIP_DATE = (1980, 1, 1, 0, 0, 0)
 
-_DATA = Path(__file__).parent / "data"
+_DATA = Path(__file__).parents[1] / "transforms/extraction/data"
 _CHOICES = tomllib.loads((_DATA / "cldr" / "choices.toml").read_text(encoding="utf-8"))
 _LANGUAGES = _CHOICES["languages"]
 _COUNTRIES = _CHOICES["countries"]

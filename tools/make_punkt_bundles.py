@@ -1,6 +1,6 @@
 """Makes data/punkt_tab/*.xz, the Punkt parameters of languages other than English, from a folder of NLTK's `punkt_tab`.
 
-    python -m transforms.sentences.make_punkt_bundles punkt_tab
+    python -m tools.make_punkt_bundles punkt_tab
 
 A bundle is `xz` of the four files that NLTK reads, in the order of `PARAMETER_FILES`, with NUL between them. Of the
 orthographic contexts it keeps what can decide: Punkt asks of a word whether it was seen in lower case, whether it was
@@ -51,7 +51,7 @@ def bundle(read: Callable[[str], str]) -> bytes:
 
 def main(folder: Path) -> None:
     """Writes the bundle of each language in a folder of NLTK's `punkt_tab`."""
-    target = Path(__file__).parent / "data" / "punkt_tab"
+    target = Path(__file__).parents[1] / "transforms/sentences/data/punkt_tab"
     for language in sorted(path for path in folder.iterdir() if path.is_dir() and path.name != _BUNDLED_ALREADY):
 
         def read(name: str, language: Path = language) -> str:
