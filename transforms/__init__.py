@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from maskmill.masking.objective_options import ObjectiveOptions
     from maskmill.masking.options import MaskingOptions
     from maskmill.records.options import FormatOptions
-    from transforms.elements.articles import Article, Document, Rejected
+    from transforms.elements.articles import Document, Rejected
     from transforms.elements.steps import (
         CreateExamples,
         FilterQuality,
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     )
     from transforms.examples.steps import PickEvalExamples, WriteExampleShards
     from transforms.extraction.options import WikitextOptions
+    from transforms.inputs.articles import Article
     from transforms.inputs.options import ReadOptions
     from transforms.inputs.steps import CutIntoBatches, FindInputs
     from transforms.shards.options import ExtractionOptions, QualityOptions
@@ -77,10 +78,11 @@ _HOMES = {
     "maskmill.masking.objective_options": "ObjectiveOptions",
     "maskmill.masking.options": "MaskingOptions",
     "maskmill.records.options": "FormatOptions",
-    "transforms.elements.steps": "Article CreateExamples Document FilterQuality ReadArticles Rejected SplitSentences "
+    "transforms.elements.steps": "CreateExamples Document FilterQuality ReadArticles Rejected SplitSentences "
     "WriteExamples WriteText",
     "transforms.examples.steps": "PickEvalExamples WriteExampleShards",
     "transforms.extraction.options": "WikitextOptions",
+    "transforms.inputs.articles": "Article",
     "transforms.inputs.options": "ReadOptions",
     "transforms.inputs.steps": "CutIntoBatches FindInputs",
     "transforms.shards.options": "ExtractionOptions QualityOptions",

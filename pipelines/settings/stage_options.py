@@ -69,8 +69,14 @@ class ExtractOptions:
             raise UnusableInputError("--language_column does not go with --compat: the reference knows no languages.")
         if wikitext.holes == "drop" and (self.decided_extraction.extractor != "maskmill" or self.compat != "none"):
             raise UnusableInputError("--holes drop drops what the reference and WikiExtractor keep; leave it out.")
+        if not 0 <= self.extraction.max_rejected_share <= 1:
+            raise UnusableInputError(
+                f"--max_rejected_share is {self.extraction.max_rejected_share}; it must be between 0 and 1."
+            )
         if not mlperf:
             return
+        if self.extraction.steps:
+            raise UnusableInputError("--steps change the reference's text; leave out --compat mlperf.")
         if self.split.eval_fraction is not None:
             raise UnusableInputError("--eval_fraction is not the reference's; with --compat mlperf give a number.")
         if self.extraction.extractor == "maskmill":

@@ -184,6 +184,17 @@ def _read_rules(options: ExtractOptions) -> tuple[ExtractOptions, dict[str, str]
     return dataclasses.replace(options, extraction=extraction), {"template_rules_sha256": checksum}
 
 
+def _with_own_steps(options: ExtractOptions) -> tuple[ExtractOptions, dict[str, str]]:
+    """Import the user's own steps; return the options and the contents with their checksum."""
+    if not options.extraction.steps:
+        return options, {}
+    from transforms.shards.own_steps import checksum
+
+    digest = checksum(options.extraction.steps)
+    extraction = dataclasses.replace(options.extraction, steps_sha256=digest)
+    return dataclasses.replace(options, extraction=extraction), {"steps_sha256": digest}
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Extraction:
     """What the checks of options of extract, its inputs aside, have found.
@@ -219,7 +230,8 @@ def check_extraction(options: ExtractOptions) -> Extraction:
         libraries_folder()
     folder, contents = check_language(extraction.language, options.compat)
     options, rules = _read_rules(options)
-    return Extraction(options=options, contents=contents | rules, folder=folder, matched=matched)
+    options, steps = _with_own_steps(options)
+    return Extraction(options=options, contents=contents | rules | steps, folder=folder, matched=matched)
 
 
 def check_inputs(checked: Extraction) -> tuple[Sequence[files.FileInfo], list[str]]:

@@ -34,7 +34,7 @@ from maskmill.records.options import FormatOptions
 from maskmill.text.text_shards import TextShard
 from pipelines.commands import cli
 from pipelines.running.local_runner import LocalRunner
-from transforms.elements.articles import HOLE, Article, Document, Rejected
+from transforms.elements.articles import Document, Rejected
 from transforms.elements.groups import group_of
 from transforms.elements.steps import (
     CreateExamples,
@@ -45,6 +45,7 @@ from transforms.elements.steps import (
     WriteText,
 )
 from transforms.extraction.options import WikitextOptions
+from transforms.inputs.articles import HOLE, Article
 from transforms.inputs.options import ReadOptions
 from transforms.shards.options import ExtractionOptions, QualityOptions
 

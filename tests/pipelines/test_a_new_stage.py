@@ -14,8 +14,6 @@ STAGE = '''
 
 import dataclasses
 
-import apache_beam as beam
-
 from maskmill.errors import UnusableInputError
 from maskmill.options import option
 from maskmill.storage import files, manifest
@@ -46,9 +44,13 @@ class NumbersStage(GraphStage):
         return cls(options=options)
 
     def source(self, pipeline):
+        import apache_beam as beam
+
         return pipeline | "Nothing" >> beam.Create([None])
 
     def expand(self, elements):
+        import apache_beam as beam
+
         counted = elements | "Count" >> beam.FlatMap(lambda _: [*range(self.options.count)])
         written = counted | "Write" >> beam.Map(self.write)
         return written, [written]

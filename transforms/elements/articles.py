@@ -1,43 +1,21 @@
 """Articles and documents one at a time: read, filtered and split into sentences by the functions of `extract`."""
 
 import itertools
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from maskmill.storage import files
 from transforms.extraction import holes
+from transforms.inputs.articles import Article, known_of, marked, unmarked
 from transforms.inputs.batches import plan_batches
 from transforms.inputs.found_inputs import find_inputs
 from transforms.inputs.items import CutOff, RejectedPage
-from transforms.inputs.site import Site
 from transforms.inputs.units import InputFile, UnitBatch, read_unit
 from transforms.sentences.choice import AUTO, SentenceChoice, choice_of_document, choice_of_input, named_choice
 from transforms.sentences.punkt import SentenceSplitter
 from transforms.shards.document_extractor import DocumentExtractor, Origin, or_rejected, origin_of
 from transforms.shards.options import ExtractionOptions
 from transforms.shards.quality import QualityFilter
-
-HOLE = "\N{OBJECT REPLACEMENT CHARACTER}"
-
-_WIKI = re.compile(rb"<dbname>\s*([^<\s]+)|<base>\s*https?://([^/<\s]+)")
-
-
-class Article(NamedTuple):
-    """The text of a page or record.
-
-    wiki: the name of the dump's wiki, such as enwiki; empty where the input is not a dump.
-    page_id: of the page or record; the sha256 of the text where the input has no ids.
-    text: each line is a paragraph. U+FFFC stands where the page shows something that extraction made no text of;
-    SplitSentences drops the sentences that lack it.
-    metadata: `input`, the path of the file, and, where they are known, `language` and `date`, the dump's.
-    """
-
-    wiki: str
-    page_id: str
-    title: str
-    text: str
-    metadata: Mapping[str, str]
 
 
 class Document(NamedTuple):
@@ -81,8 +59,9 @@ def read_articles(
     """
     with batch.unchanged():
         for file, units in batch.parts:
-            extractor, known = extractor_of(origin_of(file)), _known_of(file)
-            wiki = known.pop("wiki", "")
+            extractor = extractor_of(origin_of(file))
+            wiki, known = known_of(file.header if file.date else b"", file.date)
+            known["input"] = file.path
             for item in itertools.chain.from_iterable(read_unit(u, options.reading, file.header) for u in units):
                 if isinstance(item, CutOff):
                     if item.title is not None:
@@ -98,29 +77,7 @@ def read_articles(
                 else:
                     metadata = known | ({"language": made.language} if made.language else {})
                     title = made.title.decode(errors="replace")
-                    yield Article(wiki, made.identity, title, _marked(made.text, made.holes), metadata)
-
-
-def _known_of(file: InputFile) -> dict[str, str]:
-    """What is known of all articles of a file."""
-    known = {"input": file.path}
-    if file.header and file.date:
-        found = _WIKI.search(file.header)
-        wiki = (found[1] or found[2]).decode(errors="replace") if found else ""
-        known |= {"wiki": wiki, "language": Site.parse(file.header).language, "date": file.date}
-    return known
-
-
-def _marked(text: bytes, places: Sequence[int]) -> str:
-    """The text with HOLE at these offsets."""
-    bounds = itertools.pairwise((0, *places, len(text)))
-    return HOLE.join(text[start:end].decode(errors="replace") for start, end in bounds)
-
-
-def _unmarked(text: str) -> tuple[bytes, tuple[int, ...]]:
-    """The text without HOLE, UTF-8, and the offsets where it stood."""
-    pieces = [piece.encode(errors="replace") for piece in text.split(HOLE)]
-    return b"".join(pieces), tuple(itertools.accumulate(map(len, pieces[:-1])))
+                    yield Article(wiki, made.identity, title, marked(made.text, made.holes), metadata)
 
 
 # ---- articles stay or go, and become documents
@@ -128,7 +85,7 @@ def _unmarked(text: str) -> tuple[bytes, tuple[int, ...]]:
 
 def reason_to_drop(article: Article, filter_of: Callable[[str], QualityFilter]) -> str | None:
     """Return the name of the filter that drops an article; None if it stays. filter_of: takes a language's code."""
-    text, _ = _unmarked(article.text)
+    text, _ = unmarked(article.text)
     if not text.strip():
         return None
     return filter_of(article.metadata.get("language", "en")).reject(article.title.encode(errors="replace"), text)
@@ -145,7 +102,7 @@ def choice_of(article: Article, language: str) -> SentenceChoice:
     """
     if language == AUTO:
         known = choice_of_document(article.metadata.get("language", ""))
-        choice = known or choice_of_input("", [_unmarked(article.text)[0]])
+        choice = known or choice_of_input("", [unmarked(article.text)[0]])
     else:
         choice = named_choice(language)
     return choice.after_training(None, 0) if choice.needs_training else choice
@@ -153,7 +110,7 @@ def choice_of(article: Article, language: str) -> SentenceChoice:
 
 def split_article(article: Article, splitter: SentenceSplitter) -> Document:
     """Split the text of an article; sentences with a hole in them are dropped."""
-    text, places = _unmarked(article.text)
+    text, places = unmarked(article.text)
     whole, _ = holes.drop_broken(text, places, splitter.split_lines(text))
     sentences = [line for line in whole.decode().split("\n") if line]
     return Document(article.wiki, article.page_id, article.title, sentences, article.metadata)

@@ -16,9 +16,10 @@ from maskmill.records.options import FormatOptions
 from maskmill.storage import files
 from maskmill.text.text_shards import TextShard
 from transforms.elements import articles, groups
-from transforms.elements.articles import Article, Document, Rejected
+from transforms.elements.articles import Document, Rejected
 from transforms.elements.groups import Placed
 from transforms.examples.steps import WriteExampleShards
+from transforms.inputs.articles import Article
 from transforms.inputs.steps import FindInputs
 from transforms.inputs.units import UnitBatch
 from transforms.metrics import count
@@ -76,8 +77,11 @@ class ReadArticles(beam.PTransform):
     options: ExtractionOptions = dataclasses.field(default_factory=ExtractionOptions)
 
     def __post_init__(self) -> None:
-        if self.options.wikitext.expand_templates or self.options.doc_blocks:
-            raise UnusableInputError("ReadArticles reads each page alone; leave out expand_templates and doc_blocks.")
+        if self.options.wikitext.expand_templates or self.options.doc_blocks or self.options.steps:
+            raise UnusableInputError(
+                "ReadArticles reads each page alone, and gives it to the next transform; leave out expand_templates, "
+                "doc_blocks and steps."
+            )
 
     def expand(self, begin: PBegin) -> Any:
         """Cut the files into byte ranges, and read each on any worker."""

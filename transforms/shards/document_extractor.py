@@ -21,6 +21,7 @@ from transforms.extraction import holes
 from transforms.extraction.template_definitions import TEMPLATE_NAMESPACE
 from transforms.extraction.template_library import TemplateLibrary
 from transforms.extraction.wikitext import WikitextExtractor
+from transforms.inputs.articles import Article, known_of, marked, unmarked
 from transforms.inputs.items import Document, RejectedPage
 from transforms.inputs.mediawiki import Page, site_base
 from transforms.inputs.plain_text import CARRIAGE_RETURNS
@@ -29,6 +30,7 @@ from transforms.inputs.units import InputFile
 from transforms.sentences.choice import AUTO, SentenceChoice, choice_of_document
 from transforms.sentences.detection import detect_language, is_plainly_in
 from transforms.sentences.punkt import SentenceSplitter
+from transforms.shards import own_steps
 from transforms.shards.options import ExtractionOptions
 from transforms.shards.quality import QualityFilter
 from transforms.shards.signatures import ParagraphSigner, paragraphs_type
@@ -119,6 +121,7 @@ class DocumentExtractor:
         self._sentences = (origin.sentences, output)
         self._site = Site.parse(origin.header)
         self._base = site_base(origin.header)
+        self._known = known_of(origin.header, origin.date)
         self.wikitext = WikitextExtractor(
             self._site,
             dataclasses.replace(
@@ -163,6 +166,27 @@ class DocumentExtractor:
             block = format_document(int(document.identity), self._base, document.title, document.text)
             return ExtractedDocument(document.identity, block)
         return self._finish(document)
+
+    def extract_all(self, item: Page | Document) -> list[ExtractedDocument | str]:
+        """Return what becomes of a page: as `extract`, after the user's own steps, which may make several of one.
+
+        Raises:
+          UnusableInputError: as `extract`.
+          OwnStepError: a step failed.
+        """
+        if not self.options.steps:
+            return [self.extract(item)]
+        document = self.read(item)
+        if isinstance(document, str):
+            return [document]
+        wiki, metadata = self._known
+        language = {} if document.language is None else {"language": document.language}
+        title, text = document.title.decode(errors="replace"), marked(document.text, document.holes)
+        article = Article(wiki, document.identity, title, text, metadata | language)
+        return [
+            one if isinstance(one, str) else self._finish(_as_document(one, article, document))
+            for one in own_steps.apply(self.options.steps, article)
+        ]
 
     def read(self, item: Page | Document) -> PlainDocument | str:
         """Returns the text of a page as `extract` filters and splits it, or the name under which it is counted.
@@ -287,6 +311,21 @@ class DocumentExtractor:
         return body, rows
 
 
+def _as_document(article: Article, before: Article, document: PlainDocument) -> PlainDocument:
+    """The document of an article that steps have made of another."""
+    text, places = unmarked(article.text)
+    said = article.metadata.get("language")
+    is_new = said != before.metadata.get("language")
+    return dataclasses.replace(
+        document,
+        identity=article.page_id,
+        title=article.title.encode(errors="replace"),
+        text=text,
+        holes=places,
+        language=said if is_new else document.language,
+    )
+
+
 def or_rejected(take: Callable[[Page | Document], T], item: Page | Document | RejectedPage) -> T | RejectedPage:
     """Gives what a reader yields to `take`; one bad page never ends a run, but is rejected with the reason.
 
@@ -308,6 +347,8 @@ def or_rejected(take: Callable[[Page | Document], T], item: Page | Document | Re
         ) from error
     except Exception as error:  # noqa: BLE001 - it is counted and written to rejected.jsonl
         title = item.title.decode(errors="replace")
+        if isinstance(error, own_steps.OwnStepError):
+            return RejectedPage(title=title, reason=str(error))
         return RejectedPage(title=title, reason=f"extraction failed: {type(error).__name__}: {error}")
 
 

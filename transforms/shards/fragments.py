@@ -271,17 +271,19 @@ def _extract_file(
                 rejected.append({"input": file.path, "title": item.title, "reason": "the file is cut off in it"})
             continue
         counts["read"] += 1
-        document = or_rejected(extractor.extract, item)
-        if isinstance(document, RejectedPage):
+        documents = or_rejected(extractor.extract_all, item)
+        if isinstance(documents, RejectedPage):
             counts["rejected"] += 1
-            rejected.append({"input": file.path, "title": document.title, "reason": document.reason})
-        elif isinstance(document, str):
-            counts[document] += 1
-            findings.note(document, item)
-        else:
-            writer.add(document)
-            if len(writer.rows) == most_rows:
-                break
+            rejected.append({"input": file.path, "title": documents.title, "reason": documents.reason})
+            continue
+        for document in documents:
+            if isinstance(document, str):
+                counts[document] += 1
+                findings.note(document, item)
+            elif len(writer.rows) != most_rows:
+                writer.add(document)
+        if len(writer.rows) == most_rows:
+            break
     counts.update(extractor.take_counts())
     findings.unknown.append(extractor.wikitext.take_unknown_templates())
     if batch.templates:

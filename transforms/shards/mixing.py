@@ -30,7 +30,15 @@ from transforms.inputs.units import Digest
 from transforms.shards.eval_membership import choose_eval
 from transforms.shards.fragments import Fragment, in_order
 from transforms.shards.options import Source, SplitOptions
-from transforms.shards.planning import Documents, Run, ShardPlan, no_article, plan_runs, read_documents
+from transforms.shards.planning import (
+    Documents,
+    Run,
+    ShardPlan,
+    no_article,
+    plan_runs,
+    read_documents,
+    refuse_many_rejected,
+)
 
 Hashes = npt.NDArray[np.uint64]
 Integers = npt.NDArray[np.int64]
@@ -130,6 +138,7 @@ def plan_mix(
     documents = []
     for source in sources:
         of_one = of_source[source.name]
+        refuse_many_rejected(of_one, source.extraction.max_rejected_share, output)
         documents.append(read_documents(of_one, source.max_documents, source.extraction, output))
         if not len(documents[-1].table):
             raise UnusableInputError(f"sources.{source.name}: {no_article(of_one, output)}")

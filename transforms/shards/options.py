@@ -85,6 +85,7 @@ class ExtractionOptions:
     """What decides the text of a document.
 
     doc_blocks: write WikiExtractor's <doc> blocks, their sentences not split, for MLPerf's clean-up.
+    steps_sha256: of the source files of `steps`.
     """
 
     extractor: Literal["maskmill", "wikiextractor"] | None = option(
@@ -102,12 +103,18 @@ class ExtractionOptions:
     keep_titles: bool = option(False, help="begin each document with its title as a sentence")
     wikitext: WikitextOptions = nested(WikitextOptions)
     quality: QualityOptions = nested(QualityOptions)
+    steps: tuple[str, ...] = option(
+        (), help="your own steps between text and sentences, each MODULE:NAME or FILE.py:NAME"
+    )
+    max_rejected_share: float = option(1.0, help="end the run if more than this share of the pages read is rejected")
     random_seed: int = option(12345, help="seed of the eval set")
     doc_blocks: bool = False
+    steps_sha256: str = ""
 
     GROUPS: ClassVar[Mapping[str, str]] = {
         "extractor": "how wikitext becomes text",
         "language": "which pages are taken, and how their text is split",
+        "steps": "your own steps",
         "random_seed": "shards and eval set",
     }
 

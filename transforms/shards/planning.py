@@ -225,6 +225,7 @@ def plan_text_shards(
       UnusableInputError: no document is left for training, or fewer than the eval set needs.
     """
     ordered = in_order(fragments)
+    refuse_many_rejected(ordered, extraction.max_rejected_share, output)
     documents = read_documents(ordered, options.max_documents, extraction, output)
     table = documents.table
     if not len(table):
@@ -310,6 +311,17 @@ def no_article(fragments: Sequence[Fragment], output: str) -> UnusableInputError
     return UnusableInputError(
         f"No article is left of {_inputs_text(fragments)} after the filters ({became}); check {' and '.join(check)}."
     )
+
+
+def refuse_many_rejected(fragments: Sequence[Fragment], share: float, output: str) -> None:
+    """Raise UnusableInputError if more than a share of the pages that were read was rejected."""
+    read, rejected = (sum(fragment.counts.get(name, 0) for fragment in fragments) for name in ("read", "rejected"))
+    if rejected > share * read:
+        first = next(read_rejected(fragment, output)[0] for fragment in fragments if fragment.counts.get("rejected"))
+        raise UnusableInputError(
+            f"{rejected:,} of {read:,} pages were rejected, more than --max_rejected_share {share:g}; the first, "
+            f"{first['title']!r}, because {' '.join(first['reason'].split())}."
+        )
 
 
 def assemble_text_shard(plan: ShardPlan, extractions: Extractions, output: str) -> TextShard:

@@ -1,0 +1,50 @@
+"""What a page or record is to a step of somebody else's: its text and what is known of it."""
+
+import itertools
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from transforms.inputs.site import Site
+
+HOLE = "\N{OBJECT REPLACEMENT CHARACTER}"
+
+_WIKI = re.compile(rb"<dbname>\s*([^<\s]+)|<base>\s*https?://([^/<\s]+)")
+
+
+class Article(NamedTuple):
+    """The text of a page or record.
+
+    wiki: the name of the dump's wiki, such as enwiki; empty where the input is not a dump.
+    page_id: of the page or record; the sha256 of the text where the input has no ids.
+    text: each line is a paragraph. U+FFFC stands where the page shows something that extraction made no text of;
+    SplitSentences drops the sentences that lack it.
+    metadata: `input`, the path of the file, and, where they are known, `language` and `date`, the dump's.
+    """
+
+    wiki: str
+    page_id: str
+    title: str
+    text: str
+    metadata: Mapping[str, str]
+
+
+def known_of(header: bytes, date: str) -> tuple[str, dict[str, str]]:
+    """Return the name of a dump's wiki and the metadata that its articles share. Both are empty for other inputs."""
+    if not header or not date:
+        return "", {}
+    found = _WIKI.search(header)
+    wiki = (found[1] or found[2]).decode(errors="replace") if found else ""
+    return wiki, {"language": Site.parse(header).language, "date": date}
+
+
+def marked(text: bytes, places: Sequence[int]) -> str:
+    """Return a text with HOLE at these offsets."""
+    bounds = itertools.pairwise((0, *places, len(text)))
+    return HOLE.join(text[start:end].decode(errors="replace") for start, end in bounds)
+
+
+def unmarked(text: str) -> tuple[bytes, tuple[int, ...]]:
+    """Return a text without HOLE, UTF-8, and the offsets where it stood."""
+    pieces = [piece.encode(errors="replace") for piece in text.split(HOLE)]
+    return b"".join(pieces), tuple(itertools.accumulate(map(len, pieces[:-1])))
