@@ -40,7 +40,7 @@ def test_the_recording_is_asciinemas_and_the_picture_plays_it(tmp_path: Path) ->
     lines = [re.sub(r"\x1b\[[\d;]*m", "", line) for _, line in draw_pictures.screen(CAST)]
     assert lines[0] == "$ maskmill build examples/demo.yaml"
     assert [line.split()[0] for line in lines if "━" in line] == ["extract", "text", "examples", "verify"]
-    assert "report:  demo/report.html (27 checks, nothing wrong)" in lines
+    assert "report:  demo/report.html (26 checks, nothing wrong)" in lines
     draw_pictures.write_played(CAST, tmp_path / "demo.svg")
     assert words((tmp_path / "demo.svg").read_text()) == words((PICTURES / "demo.svg").read_text())
 

@@ -181,9 +181,14 @@ class _Releasing:
 
 
 def _describe_nothing(beam_arguments: Sequence[str]) -> None:
+    import apache_beam as beam
+
     from pipelines.running import runner
 
-    runner.run(lambda graph: graph.create("NothingNew", [None]), runner.choose(beam_arguments, pieces=1))
+    def build(pipeline: beam.Pipeline) -> None:
+        pipeline | "NothingNew" >> beam.Create([None])
+
+    runner.run(build, runner.choose(beam_arguments, pieces=1))
 
 
 def main(argv: Sequence[str]) -> int:

@@ -119,7 +119,7 @@ def read_listed(made: Mapping[str, Any]) -> tuple[ListedShard, ...]:
     for step, names in _OF_COUNTS.items():
         _check(made["counts"].get(step, {}), dict.fromkeys(names, _NUMBER_IF_ANY), f"counts of {step}")
     for source in (made.get("decided", {}).get("sources") or {}).values():
-        _check(source, {"documents": _NUMBER_IF_ANY, "epochs": _NUMBER_IF_ANY}, "a source")
+        _check(source, {"documents": _NUMBER_IF_ANY, "epochs": int | float | None}, "a source")
     for entry in made["inputs"]:
         _check(entry, {"path": str, "sha256": str}, "an input")
         _need(

@@ -3,6 +3,7 @@
 import contextlib
 import socket
 import threading
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -38,6 +39,7 @@ def test_the_runner_that_needs_no_download_is_named(
 ) -> None:
     monkeypatch.setattr(beam_runner, "_PRISM_SECONDS", 1.0)
     monkeypatch.setenv("https_proxy", slow_proxy)
+    monkeypatch.setattr(urllib.request, "_opener", None)  # it would keep the proxies of an earlier call
     monkeypatch.setenv("HOME", str(tmp_path))  # Beam keeps what it has downloaded there
     (tmp_path / "notes.txt").write_text("Cats purr. Dogs bark.\n")
     command = ["extract", f"--input={tmp_path}/notes.txt", "--num_eval_articles=0"]

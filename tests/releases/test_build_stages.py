@@ -117,7 +117,7 @@ def _other_text(out: Path) -> None:
         (None, ["--release", "--keep=0"], "--keep must be 1 or more"),
         (None, ["--owner=me"], "--owner goes with --release"),
         (None, ["--json"], "--json goes with --dry_run"),
-        (None, ["--release", "--template_location=gs://b/t"], "only describes a job"),
+        (None, ["--release", "--template_location=gs://b/t"], "has no use with LocalRunner"),
     ],
 )
 def test_what_does_not_fit_is_refused(
