@@ -101,12 +101,12 @@ class ExtractionOptions:
     keep_redirects: bool = option(False, help="keep redirect pages")
     keep_disambiguation: bool = option(False, help="keep disambiguation pages")
     keep_titles: bool = option(False, help="begin each document with its title as a sentence")
-    wikitext: WikitextOptions = nested(WikitextOptions)
-    quality: QualityOptions = nested(QualityOptions)
     steps: tuple[str, ...] = option(
         (), help="your own steps between text and sentences, each MODULE:NAME or FILE.py:NAME"
     )
     max_rejected_share: float = option(1.0, help="end the run if more than this share of the pages read is rejected")
+    wikitext: WikitextOptions = nested(WikitextOptions)
+    quality: QualityOptions = nested(QualityOptions)
     random_seed: int = option(12345, help="seed of the eval set")
     doc_blocks: bool = False
     steps_sha256: str = ""
@@ -114,7 +114,6 @@ class ExtractionOptions:
     GROUPS: ClassVar[Mapping[str, str]] = {
         "extractor": "how wikitext becomes text",
         "language": "which pages are taken, and how their text is split",
-        "steps": "your own steps",
         "random_seed": "shards and eval set",
     }
 
