@@ -115,11 +115,13 @@ def read_listed(made: Mapping[str, Any]) -> tuple[ListedShard, ...]:
     hints = dict(_OF_OPTIONS) | hints_of(MaskingOptions) | hints_of(ObjectiveOptions) | hints_of(FormatOptions)
     for name in ("parameters", "decided", "examples"):
         given = made.get(name, {})
+        if stage == "vocabulary" and name == "parameters":
+            continue  # what was left open there is None; `decided` has it
         _check(given, {key: hint for key, hint in hints.items() if isinstance(given, dict) and key in given}, name)
     for step, names in _OF_COUNTS.items():
         _check(made["counts"].get(step, {}), dict.fromkeys(names, _NUMBER_IF_ANY), f"counts of {step}")
     for source in (made.get("decided", {}).get("sources") or {}).values():
-        _check(source, {"documents": _NUMBER_IF_ANY, "epochs": int | float | None}, "a source")
+        _check(source, {"used": _NUMBER_IF_ANY, "held_out": _NUMBER_IF_ANY, "epochs": int | float | None}, "a source")
     for entry in made["inputs"]:
         _check(entry, {"path": str, "sha256": str}, "an input")
         _need(

@@ -123,7 +123,8 @@ def check_extracted(target: Target, _results: Sequence[PieceResult]) -> Checked:
     made = target.made or {"counts": {}, "parameters": {}}
     counts, sources = made["counts"], made.get("decided", {}).get("sources")
     if sources:
-        taken = sum(source.get("documents") or 0 for source in sources.values())
+        # A source that is taken several times has its documents as often.
+        taken = sum((source.get(name) or 0) for source in sources.values() for name in ("used", "held_out"))
     elif counts.get("extract", {}).get("documents") is None or made["parameters"].get("compat", "none") != "none":
         return Checked()
     else:
