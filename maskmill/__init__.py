@@ -4,10 +4,12 @@
 functions beside it show what is in them, `lineage_of` from what they were made, and `data_sets_with` which of them may
 hold a page. All that is public is listed in `__all__`; docs/stability.md says what stays as it is.
 
-Importing this package imports nothing else: no Beam, no framework, no NumPy. A name is imported when it is first used.
+Importing this package imports no Beam, no framework and no NumPy. A name is imported when it is first used (lazy.py).
 """
 
 from typing import TYPE_CHECKING
+
+from maskmill.lazy import exports as _exports
 
 if TYPE_CHECKING:
     from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
@@ -60,32 +62,21 @@ __all__ = [
 
 # Where each name is at home.
 _HOMES = {
-    "errors": "MissingFileError RunFailedError UnusableInputError",
-    "inspection.checkpoint_headers": "CheckpointHeader read_checkpoint_header",
-    "inspection.decoding": "DecodedExample DecodedPiece",
-    "inspection.opened_examples": "OpenedExamples open_examples",
-    "inspection.summaries": "Summary summarize",
-    "inspection.opened_texts": "OpenedTexts TextDocument open_texts",
-    "lineage.origins": "HoldingDataSet Lineage data_sets_with lineage_of",
-    "loading.loader": "Loader",
-    "loading.mixing": "Given",
-    "loading.open_and_mix": "mix open",
-    "loading.stats": "LoaderStats",
-    "verification.findings": "Finding Verification",
-    "verification.options": "VerifyOptions",
-    "verification.verifying": "verify",
+    "maskmill.errors": "MissingFileError RunFailedError UnusableInputError",
+    "maskmill.inspection.checkpoint_headers": "CheckpointHeader read_checkpoint_header",
+    "maskmill.inspection.decoding": "DecodedExample DecodedPiece",
+    "maskmill.inspection.opened_examples": "OpenedExamples open_examples",
+    "maskmill.inspection.summaries": "Summary summarize",
+    "maskmill.inspection.opened_texts": "OpenedTexts TextDocument open_texts",
+    "maskmill.lineage.origins": "HoldingDataSet Lineage data_sets_with lineage_of",
+    "maskmill.loading.loader": "Loader",
+    "maskmill.loading.mixing": "Given",
+    "maskmill.loading.open_and_mix": "mix open",
+    "maskmill.loading.stats": "LoaderStats",
+    "maskmill.verification.findings": "Finding Verification",
+    "maskmill.verification.options": "VerifyOptions",
+    "maskmill.verification.verifying": "verify",
 }
 
 if not TYPE_CHECKING:
-
-    def __getattr__(name: str) -> object:
-        """Imports a public name from its home."""
-        for home, names in _HOMES.items():
-            if name in names.split():
-                import importlib
-
-                return globals().setdefault(name, getattr(importlib.import_module(f"maskmill.{home}"), name))
-        raise AttributeError(f"module 'maskmill' has no attribute {name!r}")
-
-    def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__})
+    __getattr__, __dir__ = _exports(__name__, _HOMES)

@@ -3,18 +3,14 @@
 `LocalRunner` runs any bounded Beam pipeline in workers of this machine (docs/runners.md).
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from maskmill.lazy import exports as _exports
 
 if TYPE_CHECKING:
     from pipelines.running.local_runner import LocalRunner
 
 __all__ = ["LocalRunner"]
 
-
-def __getattr__(name: str) -> Any:
-    """Import LocalRunner, and Beam with it, once it is asked for."""
-    if name != "LocalRunner":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from pipelines.running.local_runner import LocalRunner
-
-    return LocalRunner
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = _exports(__name__, {"pipelines.running.local_runner": "LocalRunner"})

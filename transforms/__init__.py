@@ -21,6 +21,8 @@ Importing this package imports no Beam; each name is imported at its first use. 
 
 from typing import TYPE_CHECKING
 
+from maskmill.lazy import exports as _exports
+
 if TYPE_CHECKING:
     from maskmill.masking.objective_options import ObjectiveOptions
     from maskmill.masking.options import MaskingOptions
@@ -91,15 +93,4 @@ _HOMES = {
 }
 
 if not TYPE_CHECKING:
-
-    def __getattr__(name: str) -> object:
-        """Import a public name from its home."""
-        for home, names in _HOMES.items():
-            if name in names.split():
-                import importlib
-
-                return globals().setdefault(name, getattr(importlib.import_module(home), name))
-        raise AttributeError(f"module 'transforms' has no attribute {name!r}")
-
-    def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__})
+    __getattr__, __dir__ = _exports(__name__, _HOMES)
