@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from maskmill.storage import files
 from transforms.extraction import holes
-from transforms.inputs.articles import Article, known_of, marked, unmarked
+from transforms.inputs.articles import Article, marked, unmarked
 from transforms.inputs.batches import plan_batches
 from transforms.inputs.found_inputs import find_inputs
 from transforms.inputs.items import CutOff, RejectedPage
@@ -60,8 +60,7 @@ def read_articles(
     with batch.unchanged():
         for file, units in batch.parts:
             extractor = extractor_of(origin_of(file))
-            wiki, known = known_of(file.header if file.date else b"", file.date)
-            known["input"] = file.path
+            wiki, known = extractor.known
             for item in itertools.chain.from_iterable(read_unit(u, options.reading, file.header) for u in units):
                 if isinstance(item, CutOff):
                     if item.title is not None:
@@ -75,7 +74,7 @@ def read_articles(
                 elif not made.text.strip():
                     yield "empty"
                 else:
-                    metadata = known | ({"language": made.language} if made.language else {})
+                    metadata = {**known, "input": file.path} | ({"language": made.language} if made.language else {})
                     title = made.title.decode(errors="replace")
                     yield Article(wiki, made.identity, title, marked(made.text, made.holes), metadata)
 

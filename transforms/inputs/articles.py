@@ -5,8 +5,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from transforms.inputs.site import Site
-
 HOLE = "\N{OBJECT REPLACEMENT CHARACTER}"
 
 _WIKI = re.compile(rb"<dbname>\s*([^<\s]+)|<base>\s*https?://([^/<\s]+)")
@@ -29,13 +27,10 @@ class Article(NamedTuple):
     metadata: Mapping[str, str]
 
 
-def known_of(header: bytes, date: str) -> tuple[str, dict[str, str]]:
-    """Return the name of a dump's wiki and the metadata that its articles share. Both are empty for other inputs."""
-    if not header or not date:
-        return "", {}
+def wiki_of(header: bytes) -> str:
+    """Return the name of the wiki of a dump's header, else its host; empty where it has neither."""
     found = _WIKI.search(header)
-    wiki = (found[1] or found[2]).decode(errors="replace") if found else ""
-    return wiki, {"language": Site.parse(header).language, "date": date}
+    return (found[1] or found[2]).decode(errors="replace") if found else ""
 
 
 def marked(text: bytes, places: Sequence[int]) -> str:

@@ -9,7 +9,7 @@ import dataclasses
 import functools
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -21,7 +21,7 @@ from transforms.extraction import holes
 from transforms.extraction.template_definitions import TEMPLATE_NAMESPACE
 from transforms.extraction.template_library import TemplateLibrary
 from transforms.extraction.wikitext import WikitextExtractor
-from transforms.inputs.articles import Article, known_of, marked, unmarked
+from transforms.inputs.articles import Article, marked, unmarked, wiki_of
 from transforms.inputs.items import Document, RejectedPage
 from transforms.inputs.mediawiki import Page, site_base
 from transforms.inputs.plain_text import CARRIAGE_RETURNS
@@ -119,9 +119,9 @@ class DocumentExtractor:
         self._definitions = 0
         self._holes: Counter[str] = Counter()
         self._sentences = (origin.sentences, output)
+        self._origin = origin
         self._site = Site.parse(origin.header)
         self._base = site_base(origin.header)
-        self._known = known_of(origin.header, origin.date)
         self.wikitext = WikitextExtractor(
             self._site,
             dataclasses.replace(
@@ -136,6 +136,13 @@ class DocumentExtractor:
         quality = options.quality
         self._filter = QualityFilter(quality, _language(origin, self._site)) if quality.filters_documents else None
         self._signer = ParagraphSigner(quality) if quality.finds_duplicates else None
+
+    @functools.cached_property
+    def known(self) -> tuple[str, Mapping[str, str]]:
+        """The name of the dump's wiki and the metadata that all articles share; both are empty for other inputs."""
+        if not self._origin.header:
+            return "", {}
+        return wiki_of(self._origin.header), {"language": self._site.language, "date": self._origin.date}
 
     @functools.cached_property
     def _splitter(self) -> SentenceSplitter:
@@ -179,10 +186,10 @@ class DocumentExtractor:
         document = self.read(item)
         if isinstance(document, str):
             return [document]
-        wiki, metadata = self._known
+        wiki, metadata = self.known
         language = {} if document.language is None else {"language": document.language}
         title, text = document.title.decode(errors="replace"), marked(document.text, document.holes)
-        article = Article(wiki, document.identity, title, text, metadata | language)
+        article = Article(wiki, document.identity, title, text, {**metadata, **language})
         return [
             one if isinstance(one, str) else self._finish(_as_document(one, article, document))
             for one in own_steps.apply(self.options.steps, article)
