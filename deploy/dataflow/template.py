@@ -186,7 +186,7 @@ def _describe_nothing(beam_arguments: Sequence[str]) -> None:
     from pipelines.running import runner
 
     def build(pipeline: beam.Pipeline) -> None:
-        pipeline | "NothingNew" >> beam.Create([None])
+        pipeline | "NothingNew" >> beam.Create([None]).with_output_types(None)
 
     runner.run(build, runner.choose(beam_arguments, pieces=1))
 

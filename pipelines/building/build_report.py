@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from maskmill.errors import RunFailedError
 from maskmill.releases import fingerprints
 from maskmill.storage import completions, files, manifest, outcomes
+from pipelines.settings import beam_flags
 
 if TYPE_CHECKING:
     from maskmill.reporting.facts import Facts
@@ -109,10 +110,9 @@ def collect(
     from maskmill.verification.options import VerifyOptions
     from pipelines.verifying import verify
 
-    is_local_runner = all(argument.startswith("--direct_") for argument in beam_arguments)
     # The build has just made all shards; one is made again.
     options = VerifyOptions(shards=shards or None, remake=1)
-    verification = verify.verify([path], options, beam_arguments if is_local_runner else ())
+    verification = verify.verify([path], options, beam_arguments if beam_flags.is_local(beam_arguments) else ())
     found = facts.collect(path, verification=verification, shards=shards, stages=stages)
     return found, verification
 

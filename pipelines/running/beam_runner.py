@@ -25,7 +25,7 @@ def pipeline_options(beam_arguments: Sequence[str], paths: Sequence[str] = ()) -
     """Beam's options from the flags that are Beam's, with our defaults for each runner. Changes nothing elsewhere.
 
     Args:
-      beam_arguments: flags of Beam, as `flags.parse` gives them.
+      beam_arguments: flags of Beam, as `flags.parse` gives them: it has had Beam read them all.
       paths: every input and output: not every runner's workers see this machine's files.
 
     Raises:
@@ -34,7 +34,6 @@ def pipeline_options(beam_arguments: Sequence[str], paths: Sequence[str] = ()) -
     with beam_flags.one_sentence():
         options = built_pipeline.OptionsWithViews(list(beam_arguments))
         environments.complete(options, {a.partition("=")[0] for a in beam_arguments}, paths)
-        options.get_all_options()  # Beam reads most flags only when they are asked for
     return options
 
 

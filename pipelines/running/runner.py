@@ -34,9 +34,13 @@ _WORKER_LOG = "workers.log"
 
 @dataclasses.dataclass(frozen=True)
 class LocalRun:
-    """A run by LocalRunner. processes: how many workers are forked; 0 to do everything in this process."""
+    """A run by LocalRunner.
+
+    processes: how many workers are forked; 0 to do everything in this process. flags: Beam's others, as of types.
+    """
 
     processes: int
+    flags: tuple[str, ...] = ()
     is_local = True
     is_dry_run = False
 
@@ -58,7 +62,7 @@ def choose(
     Raises:
       UnusableInputError: the runner cannot work with these flags or paths.
     """
-    if beam_flags.runner_of(beam_arguments) != beam_flags.LOCAL:
+    if not beam_flags.is_local(beam_arguments):
         from pipelines.running import beam_runner
 
         return beam_runner.BeamRun(beam_runner.pipeline_options(beam_arguments, paths))
@@ -67,7 +71,8 @@ def choose(
     workers = int(given.get("direct_num_workers", 1)) or cores
     if "direct_num_workers" not in given and input_bytes >= _WORTH_PROCESSES:
         workers = cores if pieces is None else min(cores, pieces)
-    return LocalRun(workers if workers > 1 else 0)
+    flags = tuple(a for a in beam_arguments if a.partition("=")[0] not in ("--runner", "--direct_num_workers"))
+    return LocalRun(workers if workers > 1 else 0, flags)
 
 
 def run(
@@ -103,7 +108,7 @@ def run(
             forked=_beside(watched, meanwhile if chosen.processes else None),
         )
         with built_pipeline.errors_of_steps():
-            built_pipeline.built(build, runner, built_pipeline.OptionsWithViews([]), scratch).run()
+            built_pipeline.built(build, runner, built_pipeline.OptionsWithViews(list(chosen.flags)), scratch).run()
     return True
 
 

@@ -156,7 +156,7 @@ def with_workers(beam_arguments: Sequence[str], workers: int | None) -> list[str
     given = values(beam_arguments)
     if _WORKERS in given:
         raise UnusableInputError(f"--workers and --{_WORKERS} both give the number of processes; give one of them.")
-    if runner_of(beam_arguments) != LOCAL:
+    if not is_local(beam_arguments):
         raise UnusableInputError(
             f"--workers counts the processes of LocalRunner; with --runner={given['runner']} give --parallelism "
             "(Flink) or --max_num_workers (Dataflow)."
@@ -172,6 +172,11 @@ def values(beam_arguments: Sequence[str]) -> dict[str, str]:
 def runner_of(beam_arguments: Sequence[str]) -> str:
     """Return the runner that Beam's flags name, which were checked; LocalRunner by default."""
     return values(beam_arguments).get("runner") or LOCAL
+
+
+def is_local(beam_arguments: Sequence[str]) -> bool:
+    """Return True if Beam's flags, which were checked, ask for LocalRunner."""
+    return runner_of(beam_arguments) == LOCAL
 
 
 def _check_fits(flag: str, workers: int) -> None:

@@ -55,7 +55,7 @@ class EvalStage(GraphStage[EvalOptions]):
 
         if self.examples is None:
             return super().source(pipeline)
-        examples = pipeline | "Examples" >> beam.Create([self.examples.output])
+        examples = pipeline | "Examples" >> beam.Create([self.examples.output]).with_output_types(str)
         return examples | "FindShards" >> beam.FlatMap(example_shards.find_eval_shards, self.examples.setup)
 
     def expand(self, elements: "beam.PCollection") -> "tuple[beam.PCollection, Sequence[beam.PCollection]]":

@@ -99,7 +99,7 @@ class ExtractSource(beam.PTransform):
         inputs = found | "Inputs" >> of_source | find_inputs(options)
         digests = digests_of(inputs, options)
         fragments = inputs | ExtractInputs(options, self.output, self.source.name)
-        return (fragments, *digests) | "Known" >> beam.Flatten()
+        return (fragments, *digests) | "Known" >> beam.Flatten().with_output_types(Fragment | Digest)
 
 
 def _assembled(
@@ -152,6 +152,6 @@ def expand_mix(
     branches = [
         found | f"Extract_{source.name}" >> ExtractSource(source=source, output=output) for source in options.sources
     ]
-    fragments = branches | "AllSources" >> beam.Flatten()
+    fragments = branches | "AllSources" >> beam.Flatten().with_output_types(Fragment | Digest)
     plans = fragments | PlanMix(options.split.decided, sources, output)
     return _assembled(plans, fragments, {s.name: s.extraction for s in sources}, output)

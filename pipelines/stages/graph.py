@@ -29,7 +29,8 @@ class RunStage(beam.PTransform):
     def expand(self, elements: beam.PCollection) -> beam.PCollection:
         """Close the stage when all that its steps name has come."""
         made, finished = self.stage.expand(elements)
-        finished | "Finished" >> beam.Flatten() | "AllFinished" >> ToList() | "Close" >> beam.Map(self.stage.close_all)
+        every = finished | "Finished" >> beam.Flatten().with_output_types(Any)
+        every | "AllFinished" >> ToList() | "Close" >> beam.Map(self.stage.close_all).with_output_types(None)
         return made
 
 

@@ -66,7 +66,8 @@ class AnnounceTexts(beam.PTransform):
 
     def expand(self, texts: beam.PCollection[TextShard]) -> beam.PCollection[None]:
         """Announce all at once."""
-        return texts | "AllTexts" >> ToList() | "Announce" >> beam.Map(_announce, self.output, self.kind)
+        announce = beam.Map(_announce, self.output, self.kind).with_output_types(None)
+        return texts | "AllTexts" >> ToList() | "Announce" >> announce
 
 
 def _announce(shards: Sequence[TextShard], output: str, kind: str) -> None:

@@ -131,7 +131,7 @@ class VocabularyStage(GraphStage[VocabularyStageOptions]):
         counted = training | CountWords(setup.options, output)
         merged = counted | MergeCounts(output)
         made = merged | MakeVocabulary(setup, self.options.input, output)
-        measured = (made, elements) | "WithTexts" >> beam.Flatten()
+        measured = (made, elements) | "WithTexts" >> beam.Flatten().with_output_types(Any)
         report = measured | ReportVocabulary(setup, self.options.compare, output)
         return made, [counted, merged, made, report]
 

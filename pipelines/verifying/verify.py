@@ -18,6 +18,7 @@ from maskmill.verification.verify_plan import plan
 from maskmill.verification.verify_targets import VerifyPlan, find_targets
 from maskmill.verification.verifying import NOTHING_THERE
 from pipelines.running import interruption
+from pipelines.settings import beam_flags
 from pipelines.stages import kernels
 from pipelines.terminal.progress import Counter, Progress
 
@@ -63,7 +64,7 @@ def run(
 
 def verify(paths: Sequence[str], options: VerifyOptions, beam_arguments: Sequence[str] = ()) -> Verification | None:
     """Verify data sets; None where Beam's flags ask only for a description of the job. Raises as `run`."""
-    is_local = all(argument.startswith("--direct_") for argument in beam_arguments)
+    is_local = beam_flags.is_local(beam_arguments)
     if not is_local and options.scratch is None:
         raise UnusableInputError("--scratch is missing: name a directory that all workers of this runner reach.")
     with verifying.scratch_directory(options) as scratch:

@@ -42,7 +42,7 @@ class VerifyTargets(beam.PTransform):
             | beam.Reshuffle()
             | "VerifyPiece" >> beam.Map(verify_and_note, self.scratch, self.noted)
             | "AllVerified" >> ToList()
-            | "Conclude" >> beam.Map(conclude_all, self.scratch)
+            | "Conclude" >> beam.Map(conclude_all, self.scratch).with_output_types(None)
         )
 
 

@@ -13,6 +13,7 @@ import psutil
 import pytest
 import yaml
 from command_runs.commands import DUMP, IN_MEMORY, ROOT, TWO_PROCESSES, VOCAB, digests, leftovers
+from data_sets.steps import STRICT
 
 from maskmill.errors import UnusableInputError
 from pipelines.building import build_options
@@ -107,7 +108,7 @@ def mtimes(output: Path) -> dict[str, int]:
 @pytest.mark.builds
 def test_a_runner_of_beams_gives_the_same_bytes(expected: dict[str, str], tmp_path: Path) -> None:
     on_beam = "--runner=apache_beam.runners.portability.fn_api_runner.FnApiRunner"
-    assert cli.main(["build", str(config(tmp_path, tmp_path / "out")), on_beam]) == 0
+    assert cli.main(["build", str(config(tmp_path, tmp_path / "out")), on_beam, *STRICT]) == 0
     assert digests(tmp_path / "out", manifests=False) == expected
 
 

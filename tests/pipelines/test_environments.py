@@ -82,6 +82,11 @@ def test_a_local_run_starts_as_many_processes_as_are_useful(
     assert made == runner.LocalRun(processes=processes)
 
 
+def test_local_pipelines_get_the_flags_of_beam_that_they_use() -> None:
+    flags = ("--runner=LocalRunner", "--direct_num_workers=1", "--runtime_type_check")
+    assert runner.choose(flags) == runner.LocalRun(0, ("--runtime_type_check",))
+
+
 @pytest.mark.parametrize("scheme", ["", "http://"])
 def test_the_slots_of_a_cluster_set_parallelism_and_processes(flink: str, scheme: str) -> None:
     made = options("--runner=FlinkRunner", f"--flink_master={scheme}{flink.removeprefix('http://')}")

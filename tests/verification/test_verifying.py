@@ -268,8 +268,8 @@ def test_a_verification_starts_without_beam() -> None:
 
 
 @pytest.mark.builds
-@pytest.mark.exhaustive_but("flags1")
-@pytest.mark.parametrize("flags", [("--workers=1",), TWO_PROCESSES])
+@pytest.mark.exhaustive_but("flags1", "flags2")
+@pytest.mark.parametrize("flags", [("--workers=1",), TWO_PROCESSES, ("--runner=LocalRunner",)])
 def test_on_beam(build: Made, tmp_path: Path, flags: tuple[str, ...]) -> None:
     copied = build.copy(tmp_path / "copy")
     (copied.root / "examples" / "part-00000-of-00003.tfrecord").unlink()
