@@ -40,7 +40,7 @@ INTRODUCTION = """\
 Written by `python -m benchmarks.sentences DIR`. For each language `maskmill extract` wrote the sentences of its dumps.
 100 lines were drawn with a fixed seed; a reader judged how many hold two sentences or more (several), and how many
 start or end inside a sentence (cut). Lengths are in characters. The verdicts are in `benchmarks/sentence_verdicts/`,
-behind checksums, because the dumps are other people's.
+each by the checksum of its line, because the dumps are other people's.
 
 """
 

@@ -45,7 +45,7 @@ class StoredArray(NamedTuple):
 
     @property
     def is_weight(self) -> bool:
-        """Whether it is one of the model; not of its optimizer, and not a counter."""
+        """Return True for an array of the model, not of its optimizer, and no counter."""
         return not _NOT_WEIGHTS.search(self.name)
 
 
@@ -88,7 +88,7 @@ class CheckpointHeader:
 
 @checked
 def read_checkpoint_header(path: str | os.PathLike[str]) -> CheckpointHeader:
-    """What a checkpoint has in it: safetensors, or TensorFlow's.
+    """Read which arrays a checkpoint has: safetensors, or TensorFlow's.
 
     Args:
       path: of a file, the prefix of a TensorFlow checkpoint, or a directory: its newest counts. Local, gs:// or

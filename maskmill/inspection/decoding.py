@@ -160,7 +160,7 @@ class Words:
         return self._pieces.get(id, f"id {id}")
 
     def added(self, id: int) -> bytes:
-        """What a piece adds to a text, with the blank before it if it starts a word."""
+        """Return the text that a piece adds, with the blank before it if it starts a word."""
         if id not in self._added:
             self._added[id] = self._of_piece(self.piece(id), is_known=id in self._pieces)
         return self._added[id]

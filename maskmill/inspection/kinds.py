@@ -81,7 +81,7 @@ def _kind_of_directory(path: str, ranges: ByteRanges) -> PathKind:
 
 
 def _kind_of_file(path: str, ranges: ByteRanges) -> PathKind:
-    """What a file is by its name, or by its first bytes."""
+    """Tell the kind of a file by its name, or by its first bytes."""
     if path.endswith(".idx"):
         raise UnusableInputError(f"{path}: this is the index of {path[:-4]}; name that file.")
     for pattern, kind in _BY_NAME.items():
