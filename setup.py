@@ -59,9 +59,9 @@ TENSORFLOW = [
 ]
 # Dataflow's service, and BigQuery's, Pub/Sub's, Spanner's … libraries, which Beam asks for together: 340 MB.
 GCP = ["apache-beam[gcp]>=2.65,<3"]
-# Near-duplicate paragraphs (transforms/shards/signatures.py).
+# Near-duplicate paragraphs (maskmill/text_shards/signatures.py).
 QUALITY = ["datasketch>=2"]
-# A dump's Lua modules (transforms/extraction/lua_process.py): Lua 5.1, and Scribunto's libraries, of which that package
+# A dump's Lua modules (maskmill/extraction/lua_process.py): Lua 5.1, and Scribunto's libraries, of which that package
 # brings a copy.
 LUA = ["lupa>=2.6", "wikitextprocessor==0.4.96"]
 # s3:// (maskmill/storage/s3_store.py): AWS's settings, signatures and protocol.

@@ -50,9 +50,9 @@ class Fault:
 
     @property
     def room(self) -> str:
-        """The package that the fault is in: a room of maskmill or transforms, or one of the other packages."""
+        """The package that the fault is in: a room of maskmill, or one of the other packages."""
         parts = self.file.split("/")
-        return "/".join(parts[:2]) if parts[0] in ("maskmill", "transforms") and len(parts) > 2 else parts[0]
+        return "/".join(parts[:2]) if parts[0] == "maskmill" and len(parts) > 2 else parts[0]
 
     def planted(self, source: str) -> str:
         """The source of its file with the fault in it.

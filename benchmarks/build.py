@@ -25,7 +25,7 @@ import yaml
 from benchmarks import measure
 from benchmarks.measure import LENGTHS, ROOT, SAMPLE, Usage, in_turn, parser_of, print_machine, ratio, resolved
 
-PUNKT = ROOT / "transforms" / "sentences" / "data" / "punkt_tab"
+PUNKT = ROOT / "maskmill" / "sentences" / "data" / "punkt_tab"
 # The scripts are written for TensorFlow 1. With TensorFlow 2 they get its compatibility module as `tensorflow`.
 SHIM = """
 import runpy, sys

@@ -30,7 +30,7 @@ from benchmarks.languages import MARKUP, Markup
 from benchmarks.measure import describe_machine, print_machine
 from benchmarks.wikiextractor_compat import ROOT, SAMPLE, cell, reference_documents
 from benchmarks.wikipedias import Dump, all_texts, read_verdicts
-from transforms.sentences.punkt import SentenceSplitter
+from maskmill.sentences.punkt import SentenceSplitter
 
 VERDICTS = Path(__file__).parent / "verdicts.tsv"
 VERDICT_NAMES = ("maskmill better", "WikiExtractor better", "equal")

@@ -13,14 +13,14 @@ import sys
 import textwrap
 from pathlib import Path
 
-import transforms.extraction
+import maskmill.extraction
 from benchmarks.measure import describe_machine
 from benchmarks.wikipedias import Dump, all_texts, dumps_by_language
 
 MARKUP = ("[[", "]]", "{{", "}}", "<ref", "|}", "&nbsp;", "()", " ,")
 MANY_CALLS, MANY_ARTICLES = 100, 20  # a language with fewer has no row of its own
 _WIDTH = 118
-_IDENTITIES = Path(transforms.extraction.__file__).parent / "data" / "identities.tsv"
+_IDENTITIES = Path(maskmill.extraction.__file__).parent / "data" / "identities.tsv"
 # What the measured templates mean, by their English names; those of other wikis are in the data file of identities.
 _MEANINGS = (
     "convert",

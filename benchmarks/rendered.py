@@ -29,13 +29,13 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from transforms.extraction import languages
-from transforms.extraction.options import WikitextOptions
-from transforms.inputs.mediawiki import Page
-from transforms.sentences.choice import SentenceChoice
-from transforms.sentences.rules import TRAINED, rules_for
-from transforms.shards.document_extractor import DocumentExtractor, Origin
-from transforms.shards.options import ExtractionOptions
+from maskmill.extraction import languages
+from maskmill.extraction.options import WikitextOptions
+from maskmill.inputs.mediawiki import Page
+from maskmill.sentences.choice import SentenceChoice
+from maskmill.sentences.rules import TRAINED, rules_for
+from maskmill.text_shards.document_extractor import DocumentExtractor, Origin
+from maskmill.text_shards.options import ExtractionOptions
 
 PARAGRAPH, ITEM, APPENDIX, OTHER, BESIDE = range(5)  # kinds of a page's words; BESIDE: in tables, boxes, captions
 _NO_PROSE = (OTHER, BESIDE)

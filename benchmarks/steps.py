@@ -11,21 +11,21 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from benchmarks.measure import cpu_seconds, in_turn, parser_of, print_machine, resolved
+from maskmill.extraction.wikitext import WikitextExtractor, WikitextOptions
+from maskmill.inputs.mediawiki import Page, read_header
+from maskmill.inputs.options import ReadOptions
+from maskmill.inputs.site import Site
+from maskmill.inputs.sources import Source
+from maskmill.inputs.units import plan_units, read_unit
 from maskmill.masking.instances import make_instances
 from maskmill.masking.options import MaskingOptions
 from maskmill.records.drawing import rows_of_instances
 from maskmill.records.examples import write_records, writing_of
 from maskmill.records.plan import ExamplesPlan
+from maskmill.sentences.punkt import SentenceSplitter
 from maskmill.storage import files
 from maskmill.tokenization.vocabulary import load_vocabulary
 from maskmill.tokenization.wordpiece import Tokenizer
-from transforms.extraction.wikitext import WikitextExtractor, WikitextOptions
-from transforms.inputs.mediawiki import Page, read_header
-from transforms.inputs.options import ReadOptions
-from transforms.inputs.site import Site
-from transforms.inputs.sources import Source
-from transforms.inputs.units import plan_units, read_unit
-from transforms.sentences.punkt import SentenceSplitter
 
 Steps = Mapping[str, Callable[[], object]]
 

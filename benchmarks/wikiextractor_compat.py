@@ -18,16 +18,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.measure import describe_machine, print_machine
+from maskmill.compat import mlperf_cleanup
+from maskmill.compat.wikiextractor import WikiExtractorCompat, format_document
+from maskmill.extraction.wikitext import WikitextExtractor, WikitextOptions
+from maskmill.inputs.mediawiki import Page, read_header, site_base
+from maskmill.inputs.options import ReadOptions
+from maskmill.inputs.site import Site
+from maskmill.inputs.units import plan_units, read_unit
 from maskmill.mirrors.dump_names import date_in_name
+from maskmill.sentences.punkt import SentenceSplitter
 from maskmill.storage import files
-from transforms.compat import mlperf_cleanup
-from transforms.compat.wikiextractor import WikiExtractorCompat, format_document
-from transforms.extraction.wikitext import WikitextExtractor, WikitextOptions
-from transforms.inputs.mediawiki import Page, read_header, site_base
-from transforms.inputs.options import ReadOptions
-from transforms.inputs.site import Site
-from transforms.inputs.units import plan_units, read_unit
-from transforms.sentences.punkt import SentenceSplitter
 
 ROOT = Path(__file__).parent.parent
 GOLD = ROOT / "tests" / "data"

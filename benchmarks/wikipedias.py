@@ -12,11 +12,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from benchmarks.wikiextractor_compat import read_pages
+from maskmill.compat.wikiextractor import WikiExtractorCompat
+from maskmill.extraction.wikitext import WikitextExtractor, WikitextOptions
+from maskmill.inputs.mediawiki import Page, read_header
+from maskmill.inputs.site import Site
 from maskmill.mirrors.dump_names import date_in_name
-from transforms.compat.wikiextractor import WikiExtractorCompat
-from transforms.extraction.wikitext import WikitextExtractor, WikitextOptions
-from transforms.inputs.mediawiki import Page, read_header
-from transforms.inputs.site import Site
 
 DEFAULT_DATE = "2016-03-05"  # of the sample dump, whose name has none
 _ARTICLES = 0  # the number of the namespace

@@ -16,7 +16,7 @@ HOME = Path(__file__).resolve().parent.parent
 # Each package, with a file below it that nobody else's has.
 _PACKAGES = {
     "pipelines": "running/local_worker.py",
-    "transforms": "shards/planning.py",
+    "transforms": "to_list.py",
     "training": "launchers.py",
 }
 

@@ -46,28 +46,28 @@ from data_sets.whole_builds import extract_text, make_build
 from made_up import dump_files
 
 import maskmill
+from maskmill.compat.wikiextractor import WikiExtractorCompat, format_document
+from maskmill.extraction.options import WikitextOptions
+from maskmill.extraction.wikitext import WikitextExtractor
+from maskmill.inputs.options import ReadOptions
+from maskmill.inputs.site import Site
+from maskmill.inputs.units import plan_units, read_unit
 from maskmill.kernels import crc32c
 from maskmill.masking.options import MaskingOptions
 from maskmill.records.tokenizing import load_tokenization
+from maskmill.sentences import detection
+from maskmill.sentences.punkt import SentenceSplitter
+from maskmill.sentences.rules import rules_for
 from maskmill.storage import files
 from maskmill.text.text_files import describe_text_shard
+from maskmill.text_shards.duplicate_search import hash_bands
+from maskmill.text_shards.kernels import duplicates
 from maskmill.verification.verifying import verify
-from transforms.compat.wikiextractor import WikiExtractorCompat, format_document
-from transforms.extraction.options import WikitextOptions
-from transforms.extraction.wikitext import WikitextExtractor
-from transforms.inputs.options import ReadOptions
-from transforms.inputs.site import Site
-from transforms.inputs.units import plan_units, read_unit
-from transforms.sentences import detection
-from transforms.sentences.punkt import SentenceSplitter
-from transforms.sentences.rules import rules_for
-from transforms.shards.duplicate_search import hash_bands
-from transforms.shards.kernels import duplicates
-from transforms.vocabularies.counting import WordRules, count_shard
-from transforms.vocabularies.learning import learn_vocabulary
-from transforms.vocabularies.merging import merge_runs, plan_merges, read_words
-from transforms.vocabularies.options import VocabularyOptions
-from transforms.vocabularies.vocabulary_files import vocabulary_files
+from maskmill.vocabularies.counting import WordRules, count_shard
+from maskmill.vocabularies.learning import learn_vocabulary
+from maskmill.vocabularies.merging import merge_runs, plan_merges, read_words
+from maskmill.vocabularies.options import VocabularyOptions
+from maskmill.vocabularies.vocabulary_files import vocabulary_files
 
 TITLES = ("Affirming the consequent", "Ada", "Answer", "Albert Gore")
 

@@ -11,8 +11,8 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 
-from transforms.extraction import languages
-from transforms.extraction.template_rules import Rule, load_rules
+from maskmill.extraction import languages
+from maskmill.extraction.template_rules import Rule, load_rules
 
 # A row: its number, the item, the site, the page. Quotes and backslashes have a backslash before them.
 _ROW = re.compile(rb"\(\d+,(\d+),'((?:[^'\\]|\\.)*)','((?:[^'\\]|\\.)*)'\)")

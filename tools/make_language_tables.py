@@ -17,14 +17,14 @@ from typing import Any
 from babel import Locale, localedata
 from babel.core import get_cldr_version, get_global
 
-from transforms.extraction.language_tables import INTERNATIONAL, KEYS, LANGUAGES
+from maskmill.extraction.language_tables import INTERNATIONAL, KEYS, LANGUAGES
 
 _FEWEST_NAMES = 25  # of languages: a language for which CLDR has fewer is hardly translated
 _MONTHS = 12
 _UNTRANSLATED_MONTH = "M01"
 _ZIP_DATE = (1980, 1, 1, 0, 0, 0)
 
-_DATA = Path(__file__).parents[1] / "transforms/extraction/data"
+_DATA = Path(__file__).parents[1] / "maskmill/extraction/data"
 _CHOICES = tomllib.loads((_DATA / "cldr" / "choices.toml").read_text(encoding="utf-8"))
 _LANGUAGES = _CHOICES["languages"]
 _COUNTRIES = _CHOICES["countries"]

@@ -14,8 +14,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from transforms.sentences.kernels import punkt
-from transforms.sentences.punkt import PARAMETER_FILES
+from maskmill.sentences.kernels import punkt
+from maskmill.sentences.punkt import PARAMETER_FILES
 
 _CONTEXTS = "ortho_context.tab"
 _MID_LC = 1 << 5  # seen in lower case inside a sentence
@@ -51,7 +51,7 @@ def bundle(read: Callable[[str], str]) -> bytes:
 
 def main(folder: Path) -> None:
     """Writes the bundle of each language in a folder of NLTK's `punkt_tab`."""
-    target = Path(__file__).parents[1] / "transforms/sentences/data/punkt_tab"
+    target = Path(__file__).parents[1] / "maskmill/sentences/data/punkt_tab"
     for language in sorted(path for path in folder.iterdir() if path.is_dir() and path.name != _BUNDLED_ALREADY):
 
         def read(name: str, language: Path = language) -> str:

@@ -24,9 +24,13 @@ from typing import TYPE_CHECKING
 from maskmill.lazy import exports as _exports
 
 if TYPE_CHECKING:
+    from maskmill.extraction.options import WikitextOptions
+    from maskmill.inputs.articles import Article
+    from maskmill.inputs.options import ReadOptions
     from maskmill.masking.objective_options import ObjectiveOptions
     from maskmill.masking.options import MaskingOptions
     from maskmill.records.options import FormatOptions
+    from maskmill.text_shards.options import ExtractionOptions, QualityOptions
     from transforms.elements.articles import Document, Rejected
     from transforms.elements.steps import (
         CreateExamples,
@@ -36,14 +40,10 @@ if TYPE_CHECKING:
         WriteExamples,
         WriteText,
     )
-    from transforms.examples.steps import PickEvalExamples, WriteExampleShards
-    from transforms.extraction.options import WikitextOptions
-    from transforms.inputs.articles import Article
-    from transforms.inputs.options import ReadOptions
-    from transforms.inputs.steps import CutIntoBatches, FindInputs
-    from transforms.shards.options import ExtractionOptions, QualityOptions
-    from transforms.shards.steps import AssembleTextShards, ChooseSentences, ExtractDocuments, PlanTextShards
-    from transforms.vocabularies.steps import CountWords, MakeVocabulary, MergeCounts
+    from transforms.examples import PickEvalExamples, WriteExampleShards
+    from transforms.inputs import CutIntoBatches, FindInputs
+    from transforms.text_shards import AssembleTextShards, ChooseSentences, ExtractDocuments, PlanTextShards
+    from transforms.vocabularies import CountWords, MakeVocabulary, MergeCounts
 
 __all__ = [
     "Article",
@@ -82,14 +82,14 @@ _HOMES = {
     "maskmill.records.options": "FormatOptions",
     "transforms.elements.steps": "CreateExamples Document FilterQuality ReadArticles Rejected SplitSentences "
     "WriteExamples WriteText",
-    "transforms.examples.steps": "PickEvalExamples WriteExampleShards",
-    "transforms.extraction.options": "WikitextOptions",
-    "transforms.inputs.articles": "Article",
-    "transforms.inputs.options": "ReadOptions",
-    "transforms.inputs.steps": "CutIntoBatches FindInputs",
-    "transforms.shards.options": "ExtractionOptions QualityOptions",
-    "transforms.shards.steps": "AssembleTextShards ChooseSentences ExtractDocuments PlanTextShards",
-    "transforms.vocabularies.steps": "CountWords MakeVocabulary MergeCounts",
+    "transforms.examples": "PickEvalExamples WriteExampleShards",
+    "maskmill.extraction.options": "WikitextOptions",
+    "maskmill.inputs.articles": "Article",
+    "maskmill.inputs.options": "ReadOptions",
+    "transforms.inputs": "CutIntoBatches FindInputs",
+    "maskmill.text_shards.options": "ExtractionOptions QualityOptions",
+    "transforms.text_shards": "AssembleTextShards ChooseSentences ExtractDocuments PlanTextShards",
+    "transforms.vocabularies": "CountWords MakeVocabulary MergeCounts",
 }
 
 if not TYPE_CHECKING:

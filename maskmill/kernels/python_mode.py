@@ -18,7 +18,7 @@ from maskmill.kernels.checked_memory import Address, CheckedArray, ExposedAddres
 
 IN_PYTHON = bool(config.DISABLE_JIT)  # type: ignore[attr-defined]
 
-_OURS = ("maskmill.", "transforms.")
+_OURS = ("maskmill.",)
 _MAKE_ARRAYS = frozenset(("arange", "array", "empty", "empty_like", "full", "ones", "zeros", "zeros_like"))
 
 

@@ -29,7 +29,7 @@ _FLAGS = (
 )
 
 # The packages that hold kernels.
-PACKAGES = ("maskmill", "transforms")
+PACKAGES = ("maskmill",)
 _OURS = rf"(?:{'|'.join(PACKAGES)})\b[\w.]*"
 _IMPORT = re.compile(rf"^(?:from ({_OURS}) import (\([^)]*\)|.*)|import ({_OURS}))", re.MULTILINE)
 

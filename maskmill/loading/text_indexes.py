@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from maskmill.errors import UnusableInputError
-from maskmill.examples.close_examples import close_examples
-from maskmill.examples.example_shards import ExamplesSetup, write_example_shard
+from maskmill.example_shards.close_examples import close_examples
+from maskmill.example_shards.example_shards import ExamplesSetup, write_example_shard
 from maskmill.kernels import compiler
 from maskmill.masking.objective_options import ObjectiveOptions, decided_mask_unit
 from maskmill.masking.option_rules import conflicts, defaults_of

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from maskmill.arguments import check_at_least, check_fields
 from maskmill.errors import UnusableInputError
 from maskmill.options import COMPLETED, option
+from maskmill.text_shards.options import SplitOptions
 from pipelines.building.build_report import BuildReport
 from pipelines.building.build_sections import SOURCES, Section, make_mix, place_of, texts_of
 from pipelines.settings import options as option_tools
@@ -23,7 +24,6 @@ from pipelines.stages.extract_stage import ExtractStage
 from pipelines.stages.mix_stage import MixStage
 from pipelines.stages.registry import STAGES
 from pipelines.stages.stage import Build, Stage
-from transforms.shards.options import SplitOptions
 
 _STAGE_NAMES = tuple(stage.name for stage in STAGES)
 

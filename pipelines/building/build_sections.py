@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from maskmill.errors import UnusableInputError
+from maskmill.text_shards.options import SplitOptions
 from pipelines.settings import options as option_tools
 from pipelines.settings.source_options import COMMON, MixOptions, SourceOptions, TextsOptions, check_name
 from pipelines.stages.stage import Build, Stage
-from transforms.shards.options import SplitOptions
 
 SOURCES = "sources"
 

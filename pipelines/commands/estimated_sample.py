@@ -7,21 +7,21 @@ import re
 from collections.abc import Iterator, Sequence
 from xml.sax.saxutils import escape
 
+from maskmill.inputs.found_inputs import find_inputs
+from maskmill.inputs.items import Document
+from maskmill.inputs.mediawiki import Page, read_header
+from maskmill.inputs.options import ReadOptions
+from maskmill.inputs.sources import is_splittable
+from maskmill.inputs.units import EMPTY, Unit, plan_units, read_unit
 from maskmill.mirrors.dump_names import date_in_name
 from maskmill.storage import files
 from maskmill.text.text_files import find_texts
+from maskmill.text_shards.options import SplitOptions
 from pipelines.building.build_options import BuildOptions, rebased
 from pipelines.settings.stage_options import ExtractOptions
 from pipelines.stages.extract_stage import ExtractStage
 from pipelines.stages.mix_stage import MixStage, extracts_of
 from pipelines.stages.vocabulary_stage import VocabularyStage
-from transforms.inputs.found_inputs import find_inputs
-from transforms.inputs.items import Document
-from transforms.inputs.mediawiki import Page, read_header
-from transforms.inputs.options import ReadOptions
-from transforms.inputs.sources import is_splittable
-from transforms.inputs.units import EMPTY, Unit, plan_units, read_unit
-from transforms.shards.options import SplitOptions
 
 # What is read unless the user names a share.
 _SHARE = 0.02

@@ -123,8 +123,8 @@ def find_inputs(options: BuildOptions, dump: Dump | None) -> list[InputFile]:
 
 def _files_of(options: BuildOptions) -> list[tuple[str, files.FileInfo]]:
     """Return the input files of a build, each with the name of its source in a mix."""
+    from maskmill.inputs import found_inputs
     from maskmill.text.text_files import find_texts
-    from transforms.inputs import found_inputs
 
     if options.texts is not None:
         return [("", text) for text in find_texts(options.texts)]
@@ -173,7 +173,7 @@ def _paths_that_tell(options: BuildOptions) -> list[str]:
 def _date_of(paths: Sequence[str]) -> str:
     named = {date for path in paths if (date := date_in_name(path))}
     if not named:
-        from transforms.inputs import found_inputs
+        from maskmill.inputs import found_inputs
 
         # Text that was extracted elsewhere tells no more than its names.
         there = [path for path in paths if files.exists(path)]

@@ -10,9 +10,9 @@ from typing import Any
 
 from maskmill.errors import UnusableInputError
 from maskmill.options import nested, option
+from maskmill.text_shards.options import Source, SplitOptions
 from pipelines.settings.options import option_defaults, parameters
 from pipelines.settings.stage_options import Compat, ExtractOptions
-from transforms.shards.options import Source, SplitOptions
 
 # Of the options of extract, those that a mix has once: it has one eval set, one seed and one size of shards.
 COMMON = ("num_eval_articles", "eval_fraction", "shard_size_mb", "random_seed")

@@ -1,6 +1,6 @@
 """The options of the stages and of the commands beside them: each field is a flag, a YAML key and a manifest entry.
 
-What a step decides is declared beside the step (transforms/STEP/options.py) and nested here. Nothing here imports Beam
+What a step decides is declared beside the step (maskmill/ROOM/options.py) and nested here. Nothing here imports Beam
 or a kernel, so that `--help` answers at once.
 """
 
@@ -17,9 +17,9 @@ from maskmill.masking.options import MaskingOptions
 from maskmill.options import nested, option
 from maskmill.records.options import FormatOptions
 from maskmill.storage import files
+from maskmill.text_shards.options import ExtractionOptions, SplitOptions
+from maskmill.vocabularies.options import VocabularyOptions
 from pipelines.settings import presets
-from transforms.shards.options import ExtractionOptions, SplitOptions
-from transforms.vocabularies.options import VocabularyOptions
 
 Compat = Literal["none", "mlperf", "google"]
 

@@ -51,7 +51,7 @@ class EvalStage(GraphStage[EvalOptions]):
         """The eval shards that the manifest of the examples lists."""
         import apache_beam as beam
 
-        from maskmill.examples import example_shards
+        from maskmill.example_shards import example_shards
 
         if self.examples is None:
             return super().source(pipeline)
@@ -60,7 +60,7 @@ class EvalStage(GraphStage[EvalOptions]):
 
     def expand(self, elements: "beam.PCollection") -> "tuple[beam.PCollection, Sequence[beam.PCollection]]":
         """Adds the picking step."""
-        from transforms.examples.steps import PickEvalExamples
+        from transforms.examples import PickEvalExamples
 
         picked = elements | PickEvalExamples(
             wanted=self.options.num_examples_to_pick,
@@ -71,7 +71,7 @@ class EvalStage(GraphStage[EvalOptions]):
 
     def close(self, elements: Sequence[Any]) -> None:
         """Writes the manifest, and sweeps."""
-        from maskmill.examples import close_examples
+        from maskmill.example_shards import close_examples
 
         (picked,) = elements
         close_examples.close_picked(picked, self.parameters, self.output)

@@ -17,7 +17,7 @@ from pipelines.terminal import data_warnings
 if TYPE_CHECKING:
     import apache_beam as beam
 
-    from maskmill.examples.example_shards import ExamplesSetup
+    from maskmill.example_shards.example_shards import ExamplesSetup
     from maskmill.records.plan import ExamplesPlan
 
 # Of examples, whatever their options are.
@@ -119,7 +119,7 @@ class ExamplesStage(GraphStage[ExamplesOptions]):
     @property
     def setup(self) -> "ExamplesSetup":
         """What decides a shard's examples, the vocabulary's checksum included."""
-        from maskmill.examples.example_shards import ExamplesSetup
+        from maskmill.example_shards.example_shards import ExamplesSetup
 
         name, path = self.options.tokenizer
         return ExamplesSetup(
@@ -159,9 +159,9 @@ class ExamplesStage(GraphStage[ExamplesOptions]):
 
     def expand(self, elements: "beam.PCollection") -> "tuple[beam.PCollection, Sequence[beam.PCollection]]":
         """Adds the masking step."""
-        from maskmill.examples import example_shards
+        from maskmill.example_shards import example_shards
         from pipelines.stages.text_steps import AnnounceTexts
-        from transforms.examples.steps import WriteExampleShards
+        from transforms.examples import WriteExampleShards
 
         elements | AnnounceTexts(self.output, example_shards.KIND)
         shards = elements | WriteExampleShards(self.setup, self.output)
@@ -169,7 +169,7 @@ class ExamplesStage(GraphStage[ExamplesOptions]):
 
     def close(self, elements: Sequence[Any]) -> None:
         """Writes the manifest, and sweeps."""
-        from maskmill.examples import close_examples
+        from maskmill.example_shards import close_examples
 
         close_examples.close_examples(
             elements, self.setup, parameters=self.parameters, decided=self.decided, output=self.output
@@ -177,7 +177,7 @@ class ExamplesStage(GraphStage[ExamplesOptions]):
 
     def progress(self) -> Mapping[str, str]:
         """Example shards."""
-        from maskmill.examples import example_shards
+        from maskmill.example_shards import example_shards
 
         return {"examples": example_shards.KIND}
 
@@ -187,7 +187,7 @@ def _cut_texts(texts: "Sequence[files.FileInfo]") -> list[str]:
 
     What is not UTF-8 is refused where it is read.
     """
-    from transforms.shards.text_profile import TextProfile, add_up, is_cut
+    from maskmill.text_shards.text_profile import TextProfile, add_up, is_cut
 
     for text in texts[:_MOST_LOOKED_AT]:
         head = files.read_range(text.path, 0, _HEAD_BYTES) if files.is_local(text.path) else b""

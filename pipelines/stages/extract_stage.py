@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 from maskmill.errors import UnusableInputError
 from maskmill.storage import files
+from maskmill.text_shards.options import Source
 from pipelines.settings.options import parameters
 from pipelines.settings.source_options import TextsOptions
 from pipelines.settings.stage_options import ExtractOptions
 from pipelines.stages.stage import GraphStage, Options
 from pipelines.terminal import data_warnings
-from transforms.shards.options import Source
 
 if TYPE_CHECKING:
     import apache_beam as beam
@@ -43,7 +43,7 @@ class TextStage(GraphStage[Options]):
 
     def close(self, elements: Sequence[Any]) -> None:
         """Writes eval.md5 and the manifest, and sweeps."""
-        from transforms.shards import close_text
+        from maskmill.text_shards import close_text
 
         close_text.close_text_shards(
             elements, self.sources, parameters=self.parameters, decided=self.decided, output=self.output
@@ -51,9 +51,9 @@ class TextStage(GraphStage[Options]):
 
     def progress(self) -> Mapping[str, str]:
         """Languages for which Punkt is trained, templates if they are expanded, units, text shards."""
+        from maskmill.extraction import template_library
         from maskmill.text import text_shards
-        from transforms.extraction import template_library
-        from transforms.shards import fragments, sentence_choice
+        from maskmill.text_shards import fragments, sentence_choice
 
         return {
             "train Punkt": sentence_choice.KIND,
@@ -144,8 +144,8 @@ def check_language(language: str, compat: str) -> tuple[Sequence[str], dict[str,
     Raises:
       UnusableInputError: they cannot.
     """
-    from transforms.sentences.choice import AUTO, named_choice
-    from transforms.sentences.punkt import installed_checksum
+    from maskmill.sentences.choice import AUTO, named_choice
+    from maskmill.sentences.punkt import installed_checksum
 
     if language == AUTO:
         return (), {}
@@ -188,7 +188,7 @@ def _with_own_steps(options: ExtractOptions) -> tuple[ExtractOptions, dict[str, 
     """Import the user's own steps; return the options and the contents with their checksum."""
     if not options.extraction.steps:
         return options, {}
-    from transforms.shards.own_steps import checksum
+    from maskmill.text_shards.own_steps import checksum
 
     digest = checksum(options.extraction.steps)
     extraction = dataclasses.replace(options.extraction, steps_sha256=digest)
@@ -217,15 +217,15 @@ def check_extraction(options: ExtractOptions) -> Extraction:
     """
     extraction = options.decided_extraction
     matched = files.match(options.input)  # that they are there, before more is imported
-    from transforms.inputs.found_inputs import refuse_output_among
+    from maskmill.inputs.found_inputs import refuse_output_among
 
     refuse_output_among(options.input, matched, options.output)
     if extraction.quality.near_duplicate_threshold is not None:
-        from transforms.shards.signatures import import_datasketch
+        from maskmill.text_shards.signatures import import_datasketch
 
         import_datasketch()
     if extraction.wikitext.expand_templates:
-        from transforms.extraction.lua_process import libraries_folder
+        from maskmill.extraction.lua_process import libraries_folder
 
         libraries_folder()
     folder, contents = check_language(extraction.language, options.compat)
@@ -245,8 +245,8 @@ def check_inputs(checked: Extraction) -> tuple[Sequence[files.FileInfo], list[st
     Raises:
       UnusableInputError: they cannot.
     """
-    from transforms.inputs.found_inputs import find_inputs, refuse_two_dates
-    from transforms.inputs.units import plan_units
+    from maskmill.inputs.found_inputs import find_inputs, refuse_two_dates
+    from maskmill.inputs.units import plan_units
 
     options = checked.options
     reading = options.extraction.reading
@@ -272,7 +272,7 @@ def _formats(format_of: Mapping[str, str]) -> list[str]:
     Raises:
       UnusableInputError: all inputs are empty, or a part of a dump may be.
     """
-    from transforms.inputs.units import EMPTY
+    from maskmill.inputs.units import EMPTY
 
     formats = [name for name in dict.fromkeys(format_of.values()) if name != EMPTY]
     empty = [path for path, name in format_of.items() if name == EMPTY]
@@ -288,8 +288,8 @@ def _formats(format_of: Mapping[str, str]) -> list[str]:
 
 def _other_projects(dumps: Iterable[str]) -> list[str]:
     """A warning for each project among dumps that is not Wikipedia."""
-    from transforms.inputs.mediawiki import read_header
-    from transforms.inputs.site import other_project
+    from maskmill.inputs.mediawiki import read_header
+    from maskmill.inputs.site import other_project
 
     first_of: dict[str, str] = {}
     paths = list(dumps)
@@ -322,9 +322,9 @@ def _check_templates(options: ExtractOptions, inputs: Sequence[str], *, has_othe
         if is_on and has_others:
             raise UnusableInputError(f"--{name} needs the templates of a dump; leave it out for this input.")
     if wikitext.template_rules is not None:
-        from transforms.extraction.template_rules import check_rules
-        from transforms.inputs.mediawiki import read_header
-        from transforms.inputs.site import Site
+        from maskmill.extraction.template_rules import check_rules
+        from maskmill.inputs.mediawiki import read_header
+        from maskmill.inputs.site import Site
 
         languages = {Site.parse(read_header(path)).language for path in inputs}
         check_rules(wikitext.rules_text, wikitext.template_rules, sorted(languages))

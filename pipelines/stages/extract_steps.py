@@ -6,19 +6,19 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import apache_beam as beam
 
+from maskmill.extraction import template_library
+from maskmill.inputs.units import Digest, InputFile
 from maskmill.storage import files
 from maskmill.text.text_shards import TextShard
+from maskmill.text_shards import fragments as fragment_step
+from maskmill.text_shards.fragments import Fragment
+from maskmill.text_shards.options import ExtractionOptions
+from maskmill.text_shards.planning import ShardPlan
 from pipelines.settings.source_options import MixOptions, SourceOptions
 from pipelines.settings.stage_options import ExtractOptions
-from transforms.extraction import template_library
-from transforms.extraction.steps import CollectTemplates
-from transforms.inputs.steps import CutIntoBatches, DigestObjects, FindInputs
-from transforms.inputs.units import Digest, InputFile
-from transforms.shards import fragments as fragment_step
-from transforms.shards.fragments import Fragment
-from transforms.shards.options import ExtractionOptions
-from transforms.shards.planning import ShardPlan
-from transforms.shards.steps import (
+from transforms.extraction import CollectTemplates
+from transforms.inputs import CutIntoBatches, DigestObjects, FindInputs
+from transforms.text_shards import (
     AssembleTextShards,
     ChooseSentences,
     CleanRawFiles,

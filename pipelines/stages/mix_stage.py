@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 from maskmill.errors import UnusableInputError
 from maskmill.storage import files
 from maskmill.storage.found_files import refuse_repeated
+from maskmill.text_shards.options import Source
 from pipelines.settings.source_options import MixOptions
 from pipelines.settings.stage_options import ExtractOptions
 from pipelines.stages.extract_stage import (
@@ -19,7 +20,6 @@ from pipelines.stages.extract_stage import (
     kernels_of,
 )
 from pipelines.stages.stage import Build
-from transforms.shards.options import Source
 
 if TYPE_CHECKING:
     import apache_beam as beam

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Any, Self
 
 from maskmill.errors import UnusableInputError
 from maskmill.storage import files
+from maskmill.vocabularies.options import VocabularyOptions
 from pipelines.settings.options import parameters
 from pipelines.settings.stage_options import VocabularyStageOptions
 from pipelines.stages.extract_stage import ExtractStage
 from pipelines.stages.stage import Build, GraphStage, check_extra
 from pipelines.terminal import data_warnings
-from transforms.vocabularies.options import VocabularyOptions
 
 if TYPE_CHECKING:
     import apache_beam as beam
 
     from maskmill.text.text_shards import TextShard
-    from transforms.vocabularies.making import VocabularySetup
+    from maskmill.vocabularies.making import VocabularySetup
 
 KERNELS = ("vocabularies.kernels", "tokenization.kernels")
 
@@ -93,14 +93,14 @@ class VocabularyStage(GraphStage[VocabularyStageOptions]):
     @property
     def setup(self) -> "VocabularySetup":
         """What decides the vocabulary."""
-        from transforms.vocabularies.making import VocabularySetup
+        from maskmill.vocabularies.making import VocabularySetup
 
         return VocabularySetup(options=self.options.vocabulary.decided, transform_fn=self.options.transform_fn)
 
     @property
     def kernels(self) -> Sequence[str]:
         """Those that count and learn, and the tokenizer's, which the report runs."""
-        from transforms.vocabularies import counting, learning, making
+        from maskmill.vocabularies import counting, learning, making
 
         options = self.setup.options
         return (*counting.KERNELS, *learning.KERNELS, *making.kernels_of(options, self.options.compare))
@@ -121,9 +121,9 @@ class VocabularyStage(GraphStage[VocabularyStageOptions]):
         """Adds the steps from text to the report."""
         import apache_beam as beam
 
+        from maskmill.vocabularies import counting
         from pipelines.stages.text_steps import AnnounceTexts
-        from transforms.vocabularies import counting
-        from transforms.vocabularies.steps import CountWords, MakeVocabulary, MergeCounts, ReportVocabulary
+        from transforms.vocabularies import CountWords, MakeVocabulary, MergeCounts, ReportVocabulary
 
         setup, output = self.setup, self.output
         training = elements | "Training" >> beam.FlatMap(training_text)
@@ -137,7 +137,7 @@ class VocabularyStage(GraphStage[VocabularyStageOptions]):
 
     def close(self, elements: Sequence[Any]) -> None:
         """Writes the model's directory and the manifest, and sweeps."""
-        from transforms.vocabularies import making
+        from maskmill.vocabularies import making
 
         making.close_vocabulary(
             elements,
@@ -150,7 +150,7 @@ class VocabularyStage(GraphStage[VocabularyStageOptions]):
 
     def progress(self) -> Mapping[str, str]:
         """The steps that take long."""
-        from transforms.vocabularies import counting, making, merging
+        from maskmill.vocabularies import counting, making, merging
 
         return {"count words": counting.KIND, "merge counts": merging.KIND, "learn": making.KIND}
 

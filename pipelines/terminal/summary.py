@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from maskmill.extraction import unknown_templates
 from maskmill.inspection.shown_text import shown
 from maskmill.records.file_names import REPORT_TABLE
 from maskmill.storage import files
@@ -15,7 +16,6 @@ from maskmill.storage.outcomes import Outcome, Result
 from pipelines.terminal import data_warnings
 from pipelines.terminal.console import Coloured
 from pipelines.terminal.data_warnings import percent
-from transforms.extraction import unknown_templates
 
 _COLUMNS = 80
 _MOST_LINES = 10  # of ways in which sentences were split, and of what was made again

@@ -31,7 +31,7 @@ import atexit, contextlib, gc, importlib, json, os, runpy, select, signal, socke
 path, no_matter = sys.argv[1], set(json.loads(sys.argv[2]))
 for module in ("maskmill", "pipelines.commands.cli", "pipelines.commands.estimate", "pipelines.commands.inspect",
                "pipelines.building.build", "pipelines.running.runner", "pipelines.releasing.watch",
-               "pipelines.verifying.verify_graph", "maskmill.examples.example_shards"):
+               "pipelines.verifying.verify_graph", "maskmill.example_shards.example_shards"):
     importlib.import_module(module)
 
 def of_matter(variables):

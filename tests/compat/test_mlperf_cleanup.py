@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from oracles import punkt34 as oracle_punkt34
 from properties import tries
 
+from maskmill.compat import mlperf_cleanup as chain
 from maskmill.errors import UnusableInputError
+from maskmill.sentences import punkt
+from maskmill.sentences.punkt import SentenceSplitter
 from maskmill.text.text_shards import article_md5
-from transforms.compat import mlperf_cleanup as chain
-from transforms.sentences import punkt
-from transforms.sentences.punkt import SentenceSplitter
 
 GOLD = Path(__file__).parent.parent / "data" / "gold"
 RAW = [GOLD / "wikiextractor" / f"wiki_0{i}.gz" for i in range(3)]

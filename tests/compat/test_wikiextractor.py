@@ -10,11 +10,11 @@ import pytest
 from hypothesis import strategies as st
 from properties import tries
 
+from maskmill.compat.wikiextractor import WikiExtractorCompat, format_document, pack_files
+from maskmill.inputs.mediawiki import Page, read_header, site_base
+from maskmill.inputs.options import ReadOptions
+from maskmill.inputs.units import plan_units, read_unit
 from maskmill.storage import files
-from transforms.compat.wikiextractor import WikiExtractorCompat, format_document, pack_files
-from transforms.inputs.mediawiki import Page, read_header, site_base
-from transforms.inputs.options import ReadOptions
-from transforms.inputs.units import plan_units, read_unit
 
 DATA = Path(__file__).parent.parent / "data"
 GOLD = DATA / "gold" / "wikiextractor"

@@ -10,19 +10,19 @@ from command_runs.commands import VOCAB
 from made_up import dump_files
 
 from data_sets.shard_builds import article, cut_batches
-from maskmill.examples.example_shards import write_example_shard
+from maskmill.example_shards.example_shards import write_example_shard
+from maskmill.extraction.options import WikitextOptions
+from maskmill.extraction.template_library import bind_library, collect_templates
+from maskmill.inputs.units import UnitBatch
 from maskmill.masking.options import MaskingOptions
 from maskmill.storage import completions, outcomes
+from maskmill.text_shards.fragments import extract_batch
+from maskmill.text_shards.mlperf_shards import clean_batch, gather_part, plan_parts, raw_files_of_fragments
+from maskmill.text_shards.options import ExtractionOptions, QualityOptions, SplitOptions
+from maskmill.text_shards.planning import MEGABYTE, assemble_text_shard, plan_text_shards
 from pipelines.settings.stage_options import ExamplesOptions, ExtractOptions
 from pipelines.stages.examples_stage import ExamplesStage
 from pipelines.stages.extract_stage import ExtractStage
-from transforms.extraction.options import WikitextOptions
-from transforms.extraction.template_library import bind_library, collect_templates
-from transforms.inputs.units import UnitBatch
-from transforms.shards.fragments import extract_batch
-from transforms.shards.mlperf_shards import clean_batch, gather_part, plan_parts, raw_files_of_fragments
-from transforms.shards.options import ExtractionOptions, QualityOptions, SplitOptions
-from transforms.shards.planning import MEGABYTE, assemble_text_shard, plan_text_shards
 
 UNIT_BYTES = 700
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from data_sets.gold_examples import VOCABULARY
-from maskmill.examples.close_examples import close_examples, close_picked
-from maskmill.examples.example_shards import ExampleShard, ExamplesSetup, pick_eval, write_example_shard
+from maskmill.example_shards.close_examples import close_examples, close_picked
+from maskmill.example_shards.example_shards import ExampleShard, ExamplesSetup, pick_eval, write_example_shard
 from maskmill.masking.objective_options import ObjectiveOptions
 from maskmill.masking.options import MaskingOptions
 from maskmill.records.options import FormatOptions

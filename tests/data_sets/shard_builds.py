@@ -8,11 +8,11 @@ from typing import Any, TypeVar
 
 from made_up import dump_files
 
+from maskmill.inputs.mediawiki import read_header
+from maskmill.inputs.units import InputFile, UnitBatch, plan_units
 from maskmill.storage import files
-from transforms.inputs.mediawiki import read_header
-from transforms.inputs.units import InputFile, UnitBatch, plan_units
-from transforms.shards.fragments import Fragment, extract_batch
-from transforms.shards.options import ExtractionOptions
+from maskmill.text_shards.fragments import Fragment, extract_batch
+from maskmill.text_shards.options import ExtractionOptions
 
 Element = TypeVar("Element")
 

@@ -9,20 +9,20 @@ from typing import Any
 from command_runs.commands import DUMP, VOCAB
 
 from data_sets.shard_builds import cut_batches
-from maskmill.examples.example_shards import ExampleShard, ExamplesSetup, pick_eval, write_example_shard
+from maskmill.example_shards.example_shards import ExampleShard, ExamplesSetup, pick_eval, write_example_shard
 from maskmill.masking.objective_options import ObjectiveOptions
 from maskmill.masking.options import MaskingOptions
 from maskmill.records.options import FormatOptions
 from maskmill.storage.manifest import MANIFEST
 from maskmill.text.text_files import describe_text_shard
 from maskmill.text.text_shards import TextShard
+from maskmill.text_shards.fragments import extract_batch
+from maskmill.text_shards.options import ExtractionOptions, SplitOptions
+from maskmill.text_shards.planning import assemble_text_shard, plan_text_shards
 from pipelines.settings.stage_options import EvalOptions, ExamplesOptions, ExtractOptions
 from pipelines.stages.eval_stage import EvalStage
 from pipelines.stages.examples_stage import ExamplesStage
 from pipelines.stages.extract_stage import ExtractStage
-from transforms.shards.fragments import extract_batch
-from transforms.shards.options import ExtractionOptions, SplitOptions
-from transforms.shards.planning import assemble_text_shard, plan_text_shards
 
 PICKED = 40
 _UNIT_BYTES = 1 << 20

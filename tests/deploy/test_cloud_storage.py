@@ -26,12 +26,12 @@ from servers import cloud
 from servers.slow_store import Asked, chain, slow_store
 
 from maskmill.errors import RunFailedError, UnusableInputError
+from maskmill.inputs.batches import digest_input, digest_object
+from maskmill.inputs.units import Digest
 from maskmill.storage import cloud_store, completions, files, outcomes, stores
 from maskmill.storage.found_files import unchanged
+from maskmill.text_shards.cached_texts import read_cached
 from pipelines.commands import cli
-from transforms.inputs.batches import digest_input, digest_object
-from transforms.inputs.units import Digest
-from transforms.shards.cached_texts import read_cached
 
 pytestmark = pytest.mark.long
 

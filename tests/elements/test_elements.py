@@ -27,11 +27,15 @@ from oracles import pretraining as oracle
 import maskmill
 import transforms
 from maskmill.errors import RunFailedError, UnusableInputError
+from maskmill.extraction.options import WikitextOptions
+from maskmill.inputs.articles import HOLE, Article
+from maskmill.inputs.options import ReadOptions
 from maskmill.masking.objective_options import ObjectiveOptions
 from maskmill.masking.options import MaskingOptions
 from maskmill.masking.seeds import shard_seed
 from maskmill.records.options import FormatOptions
 from maskmill.text.text_shards import TextShard
+from maskmill.text_shards.options import ExtractionOptions, QualityOptions
 from pipelines.commands import cli
 from pipelines.running.local_runner import LocalRunner
 from transforms.elements.articles import Document, Rejected
@@ -44,10 +48,6 @@ from transforms.elements.steps import (
     WriteExamples,
     WriteText,
 )
-from transforms.extraction.options import WikitextOptions
-from transforms.inputs.articles import HOLE, Article
-from transforms.inputs.options import ReadOptions
-from transforms.shards.options import ExtractionOptions, QualityOptions
 
 RUNNERS: Mapping[str, Callable[[], beam.runners.PipelineRunner]] = {
     "FnApiRunner": FnApiRunner,

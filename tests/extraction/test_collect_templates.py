@@ -11,13 +11,13 @@ from data_sets.steps import equal_to, run_step
 from made_up import dump_files
 
 from maskmill.errors import RunFailedError
+from maskmill.extraction import template_library
+from maskmill.extraction.template_library import TemplateLibrary, bind_library, collect_templates
+from maskmill.inputs.mediawiki import read_header
+from maskmill.inputs.options import ReadOptions
+from maskmill.inputs.units import InputFile, UnitBatch, plan_units
 from maskmill.storage import completions, files
-from transforms.extraction import template_library
-from transforms.extraction.steps import CollectTemplates
-from transforms.extraction.template_library import TemplateLibrary, bind_library, collect_templates
-from transforms.inputs.mediawiki import read_header
-from transforms.inputs.options import ReadOptions
-from transforms.inputs.units import InputFile, UnitBatch, plan_units
+from transforms.extraction import CollectTemplates
 
 WIKI = "https://test.wikipedia.org/wiki"
 UNIT_BYTES = 300  # so that the dump is cut into many units

@@ -5,12 +5,12 @@ from typing import Any, Literal
 
 import pytest
 
+from maskmill.extraction.expanded_text import TextFilter
+from maskmill.extraction.options import WikitextOptions
+from maskmill.extraction.template_definitions import MODULE_MARK
+from maskmill.extraction.wikitext import WikitextExtractor
+from maskmill.inputs.site import Site
 from maskmill.storage import completions
-from transforms.extraction.expanded_text import TextFilter
-from transforms.extraction.options import WikitextOptions
-from transforms.extraction.template_definitions import MODULE_MARK
-from transforms.extraction.wikitext import WikitextExtractor
-from transforms.inputs.site import Site
 
 TEMPLATES = {
     "Word": "word {{{1|}}}",

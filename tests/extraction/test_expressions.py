@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from properties import tries
 
-from transforms.extraction.expressions import ExpressionError, evaluate, format_number, round_half_up
+from maskmill.extraction.expressions import ExpressionError, evaluate, format_number, round_half_up
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,13 @@ from hypothesis import strategies as st
 from made_up.extractors import extractor_of
 from properties import tries
 
-from transforms.extraction.holes import drop_broken, without_marks
-from transforms.extraction.options import WikitextOptions
-from transforms.extraction.template_definitions import MODULE_MARK
-from transforms.extraction.wikitext import WikitextExtractor
-from transforms.inputs.site import Site
-from transforms.sentences.punkt import SentenceSplitter
-from transforms.sentences.rules import rules_for
+from maskmill.extraction.holes import drop_broken, without_marks
+from maskmill.extraction.options import WikitextOptions
+from maskmill.extraction.template_definitions import MODULE_MARK
+from maskmill.extraction.wikitext import WikitextExtractor
+from maskmill.inputs.site import Site
+from maskmill.sentences.punkt import SentenceSplitter
+from maskmill.sentences.rules import rules_for
 
 
 def split(wikitext: str, language: str = "en", extractor: WikitextExtractor | None = None) -> tuple[str, list[str]]:

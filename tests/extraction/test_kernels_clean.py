@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.extraction.kernels.clean import clean
-from transforms.extraction.kernels.codes import COUNT_BRACKETS, COUNTS
+from maskmill.extraction.kernels.clean import clean
+from maskmill.extraction.kernels.codes import COUNT_BRACKETS, COUNTS
 
 # Compiled by themselves, as no page calls them, they take half a minute.
 pytestmark = pytest.mark.in_python

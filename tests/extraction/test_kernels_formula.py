@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from made_up.extractors import tables_of
 
-from transforms.extraction.kernels.codes import PADDING, ROOM
-from transforms.extraction.kernels.formula import (
+from maskmill.extraction.kernels.codes import PADDING, ROOM
+from maskmill.extraction.kernels.formula import (
     MAX_FORMULA,
     MAX_FRAMES,
     PLACE_DENOMINATOR,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from transforms.extraction.kernels.codes import (
+from maskmill.extraction.kernels.codes import (
     LINE_ALONE,
     LINE_BLANK,
     LINE_DROPPED,
@@ -14,7 +14,7 @@ from transforms.extraction.kernels.codes import (
     LINE_QUOTED,
     PADDING,
 )
-from transforms.extraction.kernels.lines import classify_line, stray_bold
+from maskmill.extraction.kernels.lines import classify_line, stray_bold
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from made_up.extractors import tables_of
 
-from transforms.extraction.kernels.prose import (
+from maskmill.extraction.kernels.prose import (
     ends_as_sentence,
     has_small_words,
     holds_sentences,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from made_up.extractors import extractor_of
 
-from transforms.extraction.kernels.quantities import default_precision, put_decimal, read_decimal, rounds_to_zero
+from maskmill.extraction.kernels.quantities import default_precision, put_decimal, read_decimal, rounds_to_zero
 
 LENGTH, TEMPERATURE = ord("L"), ord("T")
 

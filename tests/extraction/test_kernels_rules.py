@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from made_up.extractors import tables_of
 
-from transforms.extraction.kernels.codes import (
+from maskmill.extraction.kernels.codes import (
     COUNTS,
     FLAG_AFTER_WORD,
     FLAG_BRACKET,
@@ -19,7 +19,7 @@ from transforms.extraction.kernels.codes import (
     FORMAT_UPPER,
     PADDING,
 )
-from transforms.extraction.kernels.rules import (
+from maskmill.extraction.kernels.rules import (
     ARGUMENT,
     MAX_ARGUMENTS,
     Call,

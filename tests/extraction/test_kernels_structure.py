@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_up.extractors import tables_of
 
-from transforms.extraction.kernels.codes import (
+from maskmill.extraction.kernels.codes import (
     EVENT_COMMENT,
     EVENT_EXTERNAL,
     EVENT_LINK,
@@ -18,8 +18,8 @@ from transforms.extraction.kernels.codes import (
     EVENT_VARIANT,
     PADDING,
 )
-from transforms.extraction.kernels.structure import starts_line, starts_url, structure
-from transforms.extraction.kernels.tags import closing_tag, is_hidden, same_name, tag_end
+from maskmill.extraction.kernels.structure import starts_line, starts_url, structure
+from maskmill.extraction.kernels.tags import closing_tag, is_hidden, same_name, tag_end
 
 # Compiled by themselves, as no page calls them, they take half a minute.
 pytestmark = pytest.mark.in_python

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from made_up.extractors import extractor_of, tables_of
 
-from transforms.extraction.kernels import codes
-from transforms.extraction.kernels import tables as kernels
-from transforms.extraction.kernels.codes import PADDING
-from transforms.extraction.kernels.unknown_calls import (
+from maskmill.extraction.kernels import codes
+from maskmill.extraction.kernels import tables as kernels
+from maskmill.extraction.kernels.codes import PADDING
+from maskmill.extraction.kernels.unknown_calls import (
     PLACE_BEHIND_STOP,
     PLACE_ELSEWHERE,
     PLACE_SENTENCE,
@@ -17,9 +17,9 @@ from transforms.extraction.kernels.unknown_calls import (
     place_of,
     reads_as_text,
 )
-from transforms.extraction.options import WikitextOptions
-from transforms.extraction.wikitext import WikitextExtractor
-from transforms.inputs.site import Site
+from maskmill.extraction.options import WikitextOptions
+from maskmill.extraction.wikitext import WikitextExtractor
+from maskmill.inputs.site import Site
 
 
 def extract(page: str, language: str = "xx") -> str:

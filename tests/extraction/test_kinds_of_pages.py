@@ -3,8 +3,8 @@
 import pytest
 from made_up.extractors import extractor_of
 
-from transforms.shards.options import QualityOptions
-from transforms.shards.quality import QualityFilter
+from maskmill.text_shards.options import QualityOptions
+from maskmill.text_shards.quality import QualityFilter
 
 # Language, a disambiguation page, the title of a list, the call of a stub template, the heading of an appendix; or "".
 KINDS = [

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from transforms.extraction import language_tables, languages, template_rules
-from transforms.extraction.options import WikitextOptions
-from transforms.extraction.template_rules import load_rules, parse_rules
-from transforms.extraction.wikitext import WikitextExtractor
-from transforms.inputs.site import Site
+from maskmill.extraction import language_tables, languages, template_rules
+from maskmill.extraction.options import WikitextOptions
+from maskmill.extraction.template_rules import load_rules, parse_rules
+from maskmill.extraction.wikitext import WikitextExtractor
+from maskmill.inputs.site import Site
 
 DATA = Path(language_tables.__file__).parent / "data"
 
@@ -236,7 +236,7 @@ def test_numbers_are_written_as_cldr_says_where_nothing_else_is_known() -> None:
 
 
 def data_rows(name: str) -> list[list[str]]:
-    path = resources.files("transforms.extraction") / "data" / name
+    path = resources.files("maskmill.extraction") / "data" / name
     lines = path.read_text(encoding="utf-8").splitlines()
     return [line.split("\t") for line in lines if not line.startswith("#")]
 

@@ -6,8 +6,8 @@ from typing import get_args
 
 import pytest
 
-from transforms.extraction import languages
-from transforms.extraction.languages import WordKind, find_language
+from maskmill.extraction import languages
+from maskmill.extraction.languages import WordKind, find_language
 
 DATA = tomllib.loads((Path(languages.__file__).parent / "data" / "languages.toml").read_text(encoding="utf-8"))
 KINDS: tuple[WordKind, ...] = get_args(WordKind)

@@ -12,10 +12,10 @@ from _pytest.mark.structures import ParameterSet
 from made_up.template_expanders import expand_page, make_expander
 
 from maskmill.errors import UnusableInputError
-from transforms.extraction import lua_process
-from transforms.extraction.lua_process import Limits, libraries_folder
-from transforms.extraction.lua_sandbox import TICK
-from transforms.extraction.template_expansion import Expansion, TemplateExpander
+from maskmill.extraction import lua_process
+from maskmill.extraction.lua_process import Limits, libraries_folder
+from maskmill.extraction.lua_sandbox import TICK
+from maskmill.extraction.template_expansion import Expansion, TemplateExpander
 
 GOOD = """
 local p = {}

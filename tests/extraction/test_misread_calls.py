@@ -3,9 +3,9 @@
 import pytest
 from made_up.extractors import extractor_of
 
-from transforms.extraction.options import WikitextOptions
-from transforms.extraction.wikitext import WikitextExtractor
-from transforms.inputs.site import Site
+from maskmill.extraction.options import WikitextOptions
+from maskmill.extraction.wikitext import WikitextExtractor
+from maskmill.inputs.site import Site
 
 SURE = [
     ("en", "{{Solar luminosity|96}}", "96 L☉"),

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from properties import tries
 
-from transforms.extraction.preprocessor import Call, Node, Separator, parse, plain_text, transcluded_text
+from maskmill.extraction.preprocessor import Call, Node, Separator, parse, plain_text, transcluded_text
 
 
 def written(nodes: list[Node]) -> str:

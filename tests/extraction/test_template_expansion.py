@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from made_up.template_expanders import expand_page, make_expander
 from properties import tries
 
-from transforms.extraction.preprocessor import parse
+from maskmill.extraction.preprocessor import parse
 
 TEMPLATES = {
     "Hello": "Hello, {{{1|world}}}!",

@@ -8,9 +8,9 @@ from command_runs.commands import digests
 from command_runs.extract_runs import extract_all, read_manifest
 from made_up import dump_files
 
+from maskmill.extraction.lua_process import Limits, LuaModules
+from maskmill.inputs import units
 from pipelines.commands import cli
-from transforms.extraction.lua_process import Limits, LuaModules
-from transforms.inputs import units
 
 pytestmark = pytest.mark.long
 

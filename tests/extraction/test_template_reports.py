@@ -8,7 +8,7 @@ from command_runs.commands import digests
 from command_runs.extract_runs import extract_all
 from made_up import dump_files
 
-from transforms.extraction.unknown_templates import (
+from maskmill.extraction.unknown_templates import (
     REPORT,
     UnknownTemplate,
     describe_call,

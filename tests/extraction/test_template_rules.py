@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from properties import tries
 
 from maskmill.errors import UnusableInputError
-from transforms.extraction import template_rules
-from transforms.extraction.options import WikitextOptions
-from transforms.extraction.template_rules import Rule, WordTable, add_rules, load_rules, names_with_rules, parse_rules
-from transforms.extraction.wikitext import WikitextExtractor
-from transforms.inputs.site import Site
+from maskmill.extraction import template_rules
+from maskmill.extraction.options import WikitextOptions
+from maskmill.extraction.template_rules import Rule, WordTable, add_rules, load_rules, names_with_rules, parse_rules
+from maskmill.extraction.wikitext import WikitextExtractor
+from maskmill.inputs.site import Site
 
 DATE = datetime.date(2016, 6, 5)
 
@@ -302,7 +302,7 @@ def test_a_name_has_a_rule_in_any_ascii_case(name: str) -> None:
 
 # ---- the files that come with the package
 
-FILES = sorted((resources.files("transforms.extraction") / "data" / "templates").iterdir(), key=lambda path: path.name)
+FILES = sorted((resources.files("maskmill.extraction") / "data" / "templates").iterdir(), key=lambda path: path.name)
 
 
 @pytest.mark.builds

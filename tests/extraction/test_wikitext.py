@@ -10,7 +10,7 @@ from made_up.extractors import extractor_of
 from properties import tries
 
 from maskmill.errors import UnusableInputError
-from transforms.extraction.kernels.codes import (
+from maskmill.extraction.kernels.codes import (
     EVENT_EXTERNAL,
     EVENT_LINK,
     EVENT_RAW,
@@ -19,9 +19,9 @@ from transforms.extraction.kernels.codes import (
     PADDING,
     RULE_SLACK,
 )
-from transforms.extraction.kernels.structure import structure
-from transforms.extraction.options import WikitextOptions
-from transforms.extraction.wikitext import WikitextExtractor
+from maskmill.extraction.kernels.structure import structure
+from maskmill.extraction.options import WikitextOptions
+from maskmill.extraction.wikitext import WikitextExtractor
 
 
 @pytest.fixture(scope="module")

@@ -4,9 +4,9 @@ import functools
 
 import pytest
 
-from transforms.extraction.options import WikitextOptions
-from transforms.extraction.wikitext import WikitextExtractor
-from transforms.inputs.site import Site
+from maskmill.extraction.options import WikitextOptions
+from maskmill.extraction.wikitext import WikitextExtractor
+from maskmill.inputs.site import Site
 
 
 @functools.cache

@@ -12,13 +12,13 @@ from made_up.dump_files import dump, page
 from made_up.input_files import READING, write_file
 
 from maskmill.errors import UnusableInputError
+from maskmill.inputs import batches as batches_module
+from maskmill.inputs import units
+from maskmill.inputs.batches import digest_input, inputs_in_order, plan_batches, refuse_equal
+from maskmill.inputs.found_inputs import DateEvidence
+from maskmill.inputs.units import InputFile, Unit, UnitBatch
 from maskmill.storage import files, progress
-from transforms.inputs import batches as batches_module
-from transforms.inputs import units
-from transforms.inputs.batches import digest_input, inputs_in_order, plan_batches, refuse_equal
-from transforms.inputs.found_inputs import DateEvidence
-from transforms.inputs.steps import CutIntoBatches, FindInputs
-from transforms.inputs.units import InputFile, Unit, UnitBatch
+from transforms.inputs import CutIntoBatches, FindInputs
 
 TEXTS = {"b.txt": b"Second.\n", "a.txt": b"First.\n\nOne more.\n", "c.txt": b"Third.\n"}
 

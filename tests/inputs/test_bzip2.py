@@ -13,8 +13,8 @@ from made_up.bzip2_writer import block, block_with_a_mark_in_it, checksum, strea
 from properties import tries
 
 from maskmill.errors import UnusableInputError
-from transforms.inputs.bzip2 import Bzip2Blocks
-from transforms.inputs.kernels import bzip2 as kernels
+from maskmill.inputs.bzip2 import Bzip2Blocks
+from maskmill.inputs.kernels import bzip2 as kernels
 
 
 def read(packed: bytes, start: int = 0, end: int | None = None) -> bytes:

@@ -20,11 +20,11 @@ from made_up.input_files import write_file
 from properties import tries
 
 from maskmill.errors import UnusableInputError
+from maskmill.inputs.batches import digest_input
+from maskmill.inputs.bzip2 import Bzip2Streams, Mark, MarkFinder
+from maskmill.inputs.units import plan_units
 from maskmill.storage import files
 from pipelines.commands import cli
-from transforms.inputs.batches import digest_input
-from transforms.inputs.bzip2 import Bzip2Streams, Mark, MarkFinder
-from transforms.inputs.units import plan_units
 
 WRONG = "the checksum of the stream that ends there is wrong"
 ONE, TWO = block(b"The quick brown fox"), block(b"jumps over")

@@ -16,11 +16,11 @@ from made_up.bzip2_writer import block, stream, with_wrong_checksum
 from made_up.input_files import READING, SMALL, write_file
 
 from maskmill.errors import UnusableInputError
+from maskmill.inputs.batches import digest_input
+from maskmill.inputs.items import RejectedPage
+from maskmill.inputs.sources import Source
+from maskmill.inputs.units import plan_units, read_unit
 from maskmill.storage import files
-from transforms.inputs.batches import digest_input
-from transforms.inputs.items import RejectedPage
-from transforms.inputs.sources import Source
-from transforms.inputs.units import plan_units, read_unit
 
 WRONG = "the checksum of the stream that ends there is wrong"
 BLOCKS = [block(b"The quick brown fox"), block(b"jumps over")]

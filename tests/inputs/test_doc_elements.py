@@ -12,8 +12,8 @@ from made_up.input_files import CUTTABLE, document, read_units, write_file
 from properties import WITH_FOLDER, tries
 
 from maskmill.errors import UnusableInputError
-from transforms.inputs.items import Document, RejectedPage
-from transforms.inputs.options import ReadOptions
+from maskmill.inputs.items import Document, RejectedPage
+from maskmill.inputs.options import ReadOptions
 
 
 def doc(number: int, title: str, text: str) -> str:

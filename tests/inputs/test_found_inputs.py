@@ -7,8 +7,8 @@ from made_up.dump_files import dump, page
 from made_up.input_files import write_file
 
 from maskmill.errors import UnusableInputError
-from transforms.inputs.found_inputs import DateEvidence, date_in_name, decide_dates, read_evidence, refuse_two_dates
-from transforms.inputs.mediawiki import read_header
+from maskmill.inputs.found_inputs import DateEvidence, date_in_name, decide_dates, read_evidence, refuse_two_dates
+from maskmill.inputs.mediawiki import read_header
 
 
 def evidence_of(path: str) -> DateEvidence | None:

@@ -10,9 +10,9 @@ import pytest
 from made_up.input_files import READING, document, write_file
 
 from maskmill.errors import UnusableInputError
+from maskmill.inputs.html_texts import is_html
+from maskmill.inputs.units import plan_units, read_unit
 from maskmill.storage import files
-from transforms.inputs.html_texts import is_html
-from transforms.inputs.units import plan_units, read_unit
 
 HTML = [
     "<p>The river runs to the sea.</p>",

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_up.input_files import READING, record
 
-from transforms.inputs.items import RejectedPage, document_of_record, rejected, too_large
-from transforms.inputs.options import ReadOptions
-from transforms.inputs.plain_text import plain_text
+from maskmill.inputs.items import RejectedPage, document_of_record, rejected, too_large
+from maskmill.inputs.options import ReadOptions
+from maskmill.inputs.plain_text import plain_text
 
 WITH_ID = ReadOptions(text_column="body", id_column="key")
 

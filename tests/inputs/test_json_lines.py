@@ -14,10 +14,10 @@ from made_up.input_files import CUTTABLE, read_units, record, write_file
 from properties import WITH_FOLDER, tries
 
 from maskmill.errors import UnusableInputError
+from maskmill.inputs.items import RejectedPage
+from maskmill.inputs.options import ReadOptions
+from maskmill.inputs.units import plan_units
 from maskmill.storage import files
-from transforms.inputs.items import RejectedPage
-from transforms.inputs.options import ReadOptions
-from transforms.inputs.units import plan_units
 
 records = st.lists(
     st.one_of(

@@ -18,12 +18,12 @@ from oracles import dump as oracle_dump
 from properties import WITH_FOLDER, tries
 
 from maskmill.errors import UnusableInputError
+from maskmill.inputs.items import RejectedPage
+from maskmill.inputs.mediawiki import Page, read_header, site_base
+from maskmill.inputs.options import ReadOptions
+from maskmill.inputs.site import Site
+from maskmill.inputs.units import Unit, plan_units, read_unit
 from maskmill.storage import files
-from transforms.inputs.items import RejectedPage
-from transforms.inputs.mediawiki import Page, read_header, site_base
-from transforms.inputs.options import ReadOptions
-from transforms.inputs.site import Site
-from transforms.inputs.units import Unit, plan_units, read_unit
 
 
 @pytest.fixture(scope="module")

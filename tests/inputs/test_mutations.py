@@ -22,12 +22,12 @@ from made_up.input_files import READING, SMALL, write_file
 from oracles import dump as oracle_dump
 
 from maskmill.errors import UnusableInputError
+from maskmill.inputs.items import Document, RejectedPage
+from maskmill.inputs.mediawiki import Page
+from maskmill.inputs.plain_text import plain_text
+from maskmill.inputs.sources import Source
+from maskmill.inputs.units import plan_units, read_unit
 from maskmill.storage import files
-from transforms.inputs.items import Document, RejectedPage
-from transforms.inputs.mediawiki import Page
-from transforms.inputs.plain_text import plain_text
-from transforms.inputs.sources import Source
-from transforms.inputs.units import plan_units, read_unit
 
 pytestmark = pytest.mark.long
 

@@ -12,12 +12,12 @@ import pytest
 from made_up.input_files import READING, record, write_file
 
 from maskmill.errors import RunFailedError, UnusableInputError
+from maskmill.inputs import parquet
+from maskmill.inputs.items import NOT_UTF8, RejectedPage
+from maskmill.inputs.options import ReadOptions
+from maskmill.inputs.units import plan_units, read_unit
 from maskmill.reading import parquet_process
 from maskmill.storage import files
-from transforms.inputs import parquet
-from transforms.inputs.items import NOT_UTF8, RejectedPage
-from transforms.inputs.options import ReadOptions
-from transforms.inputs.units import plan_units, read_unit
 
 
 def write_parquet(folder: Path, columns: dict[str, Any], **options: object) -> str:

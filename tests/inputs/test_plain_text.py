@@ -12,9 +12,9 @@ from made_up.dump_files import CONTAINERS
 from made_up.input_files import CUTTABLE, OTHERS, document, read_units, write_file
 from properties import WITH_FOLDER, tries
 
-from transforms.inputs.items import Document, RejectedPage
-from transforms.inputs.options import ReadOptions
-from transforms.inputs.plain_text import plain_text
+from maskmill.inputs.items import Document, RejectedPage
+from maskmill.inputs.options import ReadOptions
+from maskmill.inputs.plain_text import plain_text
 
 
 def oracle(text: str) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from maskmill.errors import UnusableInputError
-from transforms.inputs.options import ReadOptions
+from maskmill.inputs.options import ReadOptions
 
 
 @pytest.mark.parametrize(

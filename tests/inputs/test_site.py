@@ -3,7 +3,7 @@
 import pytest
 from made_up.dump_files import header
 
-from transforms.inputs.site import CANONICAL_NAMESPACES, Site, other_project
+from maskmill.inputs.site import CANONICAL_NAMESPACES, Site, other_project
 
 
 def siteinfo(*, language: str | None = None, base: str = "", rest: str = "") -> bytes:

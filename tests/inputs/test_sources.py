@@ -13,8 +13,8 @@ from made_up.input_files import SMALL, read_units, write_file
 from oracles import dump as oracle_dump
 
 from maskmill.errors import UnusableInputError
+from maskmill.inputs.sources import Source, is_splittable
 from maskmill.text.file_kinds import container_of
-from transforms.inputs.sources import Source, is_splittable
 
 
 def test_zeros_may_follow_gzip_and_xz_data(tmp_path: Path) -> None:

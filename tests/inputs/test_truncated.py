@@ -13,10 +13,10 @@ from made_up.input_files import SMALL, write_file
 from oracles import dump as oracle_dump
 
 from maskmill.errors import UnusableInputError
+from maskmill.inputs.items import CutOff, Document
+from maskmill.inputs.options import ReadOptions
+from maskmill.inputs.units import plan_units, read_unit
 from maskmill.storage import files
-from transforms.inputs.items import CutOff, Document
-from transforms.inputs.options import ReadOptions
-from transforms.inputs.units import plan_units, read_unit
 
 KEEPING = ReadOptions(keep_truncated=True)
 UNPACKERS: dict[str, Callable[[], object]] = {

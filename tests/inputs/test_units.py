@@ -9,8 +9,8 @@ from made_up.dump_files import tiny_blocks
 from made_up.input_files import READING, SMALL, write_file
 
 from maskmill.errors import UnusableInputError
+from maskmill.inputs.units import Unit, plan_units, read_unit
 from maskmill.storage import files
-from transforms.inputs.units import Unit, plan_units, read_unit
 
 
 @pytest.mark.parametrize(

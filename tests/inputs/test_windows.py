@@ -10,7 +10,7 @@ from made_up.dump_files import tiny_blocks
 from made_up.input_files import write_file
 from properties import WITH_FOLDER, tries
 
-from transforms.inputs.sources import END_OF_FILE, TOO_LARGE, Source, Window
+from maskmill.inputs.sources import END_OF_FILE, TOO_LARGE, Source, Window
 
 LINE_END = re.compile(rb"\r?\n")
 MARK = re.compile(rb"<>")

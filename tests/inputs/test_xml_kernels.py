@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from made_up.dump_files import page
 from properties import tries
 
-from transforms.inputs.kernels import xml as kernels
+from maskmill.inputs.kernels import xml as kernels
 
 ESCAPED_PIECES = st.one_of(
     st.sampled_from(["&lt;", "&gt;", "&amp;", "&quot;", "&apos;", "&#10;", "&#xA;", "&#x1F600;", "&#233;", "\r", "\n"]),

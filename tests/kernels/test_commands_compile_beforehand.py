@@ -27,7 +27,7 @@ from maskmill import compilation
 from maskmill.kernels import cache, compiler
 from pipelines.commands import cli
 import pipelines.building.build, pipelines.commands.estimate, pipelines.commands.inspect, pipelines.running.runner
-import pipelines.releasing.watch, pipelines.verifying.verify_graph, maskmill.examples.example_shards
+import pipelines.releasing.watch, pipelines.verifying.verify_graph, maskmill.example_shards.example_shards
 
 def run(arguments):
     prepared = set()
@@ -45,7 +45,7 @@ def run(arguments):
         code = 0
     else:
         code = cli.main(arguments)
-    used = {name for name in cache._used if name.startswith(("maskmill.", "transforms."))}
+    used = {name for name in cache._used if name.startswith("maskmill.")}
     compiled = sorted(prepared)
     compilation.begin()  # what it would have compiled, if a check had run a kernel
     ready = {name for module in prepared for name in cache.ready_files(module)}

@@ -298,9 +298,9 @@ def test_what_the_package_brings_is_used(tmp_path: Path) -> None:
 def test_what_is_prepared_is_chosen_by_step_or_module() -> None:
     chosen = compiler.chosen_modules
     assert chosen(["sentences"]) == [
-        f"transforms.sentences.kernels.{name}" for name in ("boundaries", "common_words", "punkt")
+        f"maskmill.sentences.kernels.{name}" for name in ("boundaries", "common_words", "punkt")
     ]
-    assert chosen(["extraction.kernels.wikitext"]) == ["transforms.extraction.kernels.wikitext"]
+    assert chosen(["extraction.kernels.wikitext"]) == ["maskmill.extraction.kernels.wikitext"]
     assert len(chosen(["compat"])) == 5
     assert chosen(["extraction.kernels.wiki_text"]) == []
 

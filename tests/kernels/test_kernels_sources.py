@@ -10,7 +10,7 @@ import pytest
 
 from maskmill.kernels import compiler, sources
 
-WIKITEXT = "transforms.extraction.kernels.wikitext"
+WIKITEXT = "maskmill.extraction.kernels.wikitext"
 TARGET = ("x86_64-unknown-linux-gnu", "x86-64-v3", "")
 
 
@@ -30,8 +30,8 @@ def stamp(module: str = WIKITEXT, target: tuple[str, str, str] = TARGET) -> str:
 
 def test_a_module_reaches_what_it_imports_directly_or_not() -> None:
     reached = sources.reached(WIKITEXT)
-    assert {"transforms.extraction.kernels.render", "maskmill.kernels.compiler", "maskmill.errors"} <= reached
-    assert "transforms.sentences.kernels.boundaries" not in reached
+    assert {"maskmill.extraction.kernels.render", "maskmill.kernels.compiler", "maskmill.errors"} <= reached
+    assert "maskmill.sentences.kernels.boundaries" not in reached
 
 
 @pytest.mark.parametrize("name", compiler.chosen_modules())
@@ -41,13 +41,12 @@ def test_all_modules_of_ours_that_are_imported_are_reached(name: str) -> None:
     ours = {
         value.__module__
         for value in vars(module).values()
-        if str(getattr(value, "__module__", None)).startswith(("maskmill.", "transforms."))
-        and value.__module__ in sys.modules
+        if str(getattr(value, "__module__", None)).startswith("maskmill.") and value.__module__ in sys.modules
     }
     assert ours <= sources.reached(name)
 
 
-@pytest.mark.parametrize("name", [WIKITEXT, "transforms.extraction.kernels.tags", "maskmill.kernels.dispatchers"])
+@pytest.mark.parametrize("name", [WIKITEXT, "maskmill.extraction.kernels.tags", "maskmill.kernels.dispatchers"])
 def test_a_source_that_is_reached_changes_the_stamp(name: str, changed: dict[str, bytes]) -> None:
     before = stamp()
     changed[name] = sources.source(name) + b"\n"
@@ -56,7 +55,7 @@ def test_a_source_that_is_reached_changes_the_stamp(name: str, changed: dict[str
 
 def test_other_sources_do_not(changed: dict[str, bytes]) -> None:
     before = stamp()
-    changed["transforms.sentences.kernels.boundaries"] = b"\n"
+    changed["maskmill.sentences.kernels.boundaries"] = b"\n"
     assert stamp() == before
 
 

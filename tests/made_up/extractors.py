@@ -3,10 +3,10 @@
 import functools
 from typing import Any
 
-from transforms.extraction.kernels.tables import Tables
-from transforms.extraction.options import WikitextOptions
-from transforms.extraction.wikitext import WikitextExtractor
-from transforms.inputs.site import Site
+from maskmill.extraction.kernels.tables import Tables
+from maskmill.extraction.options import WikitextOptions
+from maskmill.extraction.wikitext import WikitextExtractor
+from maskmill.inputs.site import Site
 
 
 @functools.cache

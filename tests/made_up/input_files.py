@@ -3,11 +3,11 @@
 from pathlib import Path
 
 from made_up.dump_files import dump, page
+from maskmill.inputs.formats import detect
+from maskmill.inputs.items import Document
+from maskmill.inputs.options import ReadOptions
+from maskmill.inputs.units import plan_units, read_unit
 from maskmill.storage import files
-from transforms.inputs.formats import detect
-from transforms.inputs.items import Document
-from transforms.inputs.options import ReadOptions
-from transforms.inputs.units import plan_units, read_unit
 
 READING = ReadOptions()
 # Containers of dump_files.CONTAINERS that can be cut into units anywhere, and those that cannot or need large files.

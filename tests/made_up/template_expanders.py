@@ -3,12 +3,12 @@
 import datetime
 from collections.abc import Mapping
 
-from transforms.extraction.lua_process import Limits, LuaModules
-from transforms.extraction.options import WikitextOptions
-from transforms.extraction.preprocessor import Call, Node, parse, plain_text
-from transforms.extraction.template_definitions import MODULE_NAMESPACE, TEMPLATE_NAMESPACE, Definitions
-from transforms.extraction.template_expansion import TemplateExpander, seconds_of, site_facts
-from transforms.inputs.site import Site
+from maskmill.extraction.lua_process import Limits, LuaModules
+from maskmill.extraction.options import WikitextOptions
+from maskmill.extraction.preprocessor import Call, Node, parse, plain_text
+from maskmill.extraction.template_definitions import MODULE_NAMESPACE, TEMPLATE_NAMESPACE, Definitions
+from maskmill.extraction.template_expansion import TemplateExpander, seconds_of, site_facts
+from maskmill.inputs.site import Site
 
 
 def make_expander(

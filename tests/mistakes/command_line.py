@@ -1,7 +1,7 @@
 """Mistakes in a command line: its flags, their values, and what is done with what it prints."""
 
+from maskmill.sentences.training import PARAMETER_FILES
 from mistakes.table import Mistake
-from transforms.sentences.training import PARAMETER_FILES
 
 EXTRACT = "extract --input dump.xml --output out"
 EXAMPLES = "examples --input part-00000-of-00001 --output out --vocab_file vocab.txt"

@@ -3,7 +3,7 @@
 import io
 import xml.etree.ElementTree as ElementTree
 
-from transforms.inputs.mediawiki import Page
+from maskmill.inputs.mediawiki import Page
 
 
 def read_pages(xml: bytes, namespaces: dict[str, int] | None = None) -> list[Page]:

@@ -1,4 +1,4 @@
-"""The mix of several sources in plain Python, as an oracle for the tests of transforms/shards/mixing.py.
+"""The mix of several sources in plain Python, as an oracle for the tests of maskmill/text_shards/mixing.py.
 
 A document is a tuple of its name, its eval hash and its size in bytes.
 """

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from tokenizers.pre_tokenizers import ByteLevel
 
 from maskmill.tokenization.byte_level import byte_characters
+from maskmill.vocabularies.counting import WordRules
+from maskmill.vocabularies.learning import WordCounts
 from oracles import pretraining as oracle
 from oracles.line_joints import documents_of, with_joints
-from transforms.vocabularies.counting import WordRules
-from transforms.vocabularies.learning import WordCounts
 
 WORDPIECE = WordRules(kind="wordpiece", do_lower_case=True, add_prefix_space=False)
 CASED = WordRules(kind="wordpiece", do_lower_case=False, add_prefix_space=False)

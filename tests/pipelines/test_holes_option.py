@@ -7,10 +7,10 @@ import pytest
 from command_runs.commands import IN_MEMORY
 from made_up import dump_files
 
+from maskmill.extraction.options import WikitextOptions
+from maskmill.text_shards.options import ExtractionOptions
 from pipelines.commands import cli
 from pipelines.settings.stage_options import ExtractOptions
-from transforms.extraction.options import WikitextOptions
-from transforms.shards.options import ExtractionOptions
 
 PAGES = [
     dump_files.page(

@@ -10,7 +10,7 @@ from command_runs.commands import DUMP, digests
 from command_runs.extract_runs import extract, read_manifest
 from made_up import dump_files
 
-from transforms.inputs import units
+from maskmill.inputs import units
 
 pytestmark = pytest.mark.long
 
@@ -138,7 +138,7 @@ def test_a_lost_shard_is_made_again_from_the_old_decisions(
     # The signatures, half a kilobyte for each paragraph, are deleted when the shards are written.
     assert not list((output / ".maskmill").rglob("*.paragraphs"))
     (output / "part-00001-of-00004").unlink()
-    monkeypatch.setattr("transforms.shards.duplicate_search.hash_paragraphs", None)
+    monkeypatch.setattr("maskmill.text_shards.duplicate_search.hash_paragraphs", None)
     assert extract(folder, output, *flags) == 0
     assert digests(output, manifests=False) == expected
 

@@ -7,8 +7,8 @@ import pytest
 from command_runs.commands import digests
 from made_up import dump_files
 
+from maskmill.inputs import batches
 from pipelines.commands import cli
-from transforms.inputs import batches
 
 pytestmark = pytest.mark.builds
 

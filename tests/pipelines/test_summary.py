@@ -13,10 +13,10 @@ from data_sets.gold_examples import unpacked
 from made_up.dump_files import dump, page
 
 from maskmill.storage.outcomes import Result
+from maskmill.text_shards.options import SplitOptions
 from pipelines.commands import cli
 from pipelines.settings.stage_options import ExtractOptions
 from pipelines.terminal import data_warnings, summary
-from transforms.shards.options import SplitOptions
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 

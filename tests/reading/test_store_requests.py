@@ -11,10 +11,10 @@ from servers import cloud
 from servers.slow_store import CUT, Asked, Fault, SlowStore, chain, slow_store
 
 import maskmill
+from maskmill.inputs.formats import detect
+from maskmill.inputs.mediawiki import read_header
 from maskmill.reporting import facts
 from maskmill.storage import files
-from transforms.inputs.formats import detect
-from transforms.inputs.mediawiki import read_header
 
 DUMP = Path(__file__).parents[1] / "data" / "dump" / "enwiki-sample-multistream.xml.bz2"
 BUCKET = "maskmill-requests"

@@ -16,7 +16,7 @@ from data_sets.gold_examples import VOCABULARY
 from made_up import trained_tokenizers
 from oracles.line_joints import with_joints
 
-from maskmill.examples.example_shards import ExamplesSetup, write_example_shard
+from maskmill.example_shards.example_shards import ExamplesSetup, write_example_shard
 from maskmill.masking.objective_options import ObjectiveOptions
 from maskmill.masking.options import MaskingOptions
 from maskmill.masking.row_masks import MaskedRows, RowMasker, draw_masks

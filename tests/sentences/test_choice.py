@@ -6,10 +6,10 @@ import nltk.data
 import pytest
 
 from maskmill.errors import UnusableInputError
-from transforms.sentences import choice, training
-from transforms.sentences.choice import SentenceChoice, choice_of_dump, choice_of_text, named_choice
-from transforms.sentences.punkt import PunktParameters, SentenceSplitter
-from transforms.sentences.rules import SentenceRules, rules_for
+from maskmill.sentences import choice, training
+from maskmill.sentences.choice import SentenceChoice, choice_of_dump, choice_of_text, named_choice
+from maskmill.sentences.punkt import PunktParameters, SentenceSplitter
+from maskmill.sentences.rules import SentenceRules, rules_for
 
 HINDI = "नदी समुद्र तक बहती है। वह लम्बी है। "
 ENGLISH = b"Dr. Smith lives in St. Louis. He is old! Is he? Yes."

@@ -4,15 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from transforms.sentences.choice import (
+from maskmill.sentences.choice import (
     choice_of_document,
     choice_of_input,
     choice_of_language,
     known_code,
     language_names,
 )
-from transforms.sentences.detection import SURE, codes_by_long_code, detect_language, is_plainly_in
-from transforms.sentences.rules import SentenceRules, data, rules_for
+from maskmill.sentences.detection import SURE, codes_by_long_code, detect_language, is_plainly_in
+from maskmill.sentences.rules import SentenceRules, data, rules_for
 
 PARAGRAPHS = Path(__file__).with_name("paragraphs.tsv").read_text(encoding="utf-8").splitlines()
 TEXTS = dict(line.split("\t") for line in PARAGRAPHS)

@@ -6,8 +6,8 @@ from pathlib import Path
 import nltk.data
 import pytest
 
+from maskmill.sentences.punkt import installed_checksum
 from pipelines.commands import cli
-from transforms.sentences.punkt import installed_checksum
 
 FILES = {
     "collocations.tab": "z\tb\n",

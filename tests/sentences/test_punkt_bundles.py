@@ -10,9 +10,9 @@ from nltk.tokenize import punkt
 from oracles import punkt34 as oracle_punkt34
 from properties import tries
 
+from maskmill.sentences import punkt as splitter_module
+from maskmill.sentences.punkt import SentenceSplitter, installed_checksum
 from tools.make_punkt_bundles import PARAMETER_FILES, bundle, decisive_contexts
-from transforms.sentences import punkt as splitter_module
-from transforms.sentences.punkt import SentenceSplitter, installed_checksum
 
 FOLDER = Path(splitter_module.__file__).parent / "data" / "punkt_tab"
 LANGUAGES = [

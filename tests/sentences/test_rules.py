@@ -6,10 +6,10 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from transforms.extraction.languages import interlanguage_prefixes
-from transforms.extraction.template_rules import load_rules
-from transforms.sentences.punkt import PunktParameters, SentenceSplitter
-from transforms.sentences.rules import TRAINED, SentenceRules, data, rules_for, rules_for_script
+from maskmill.extraction.languages import interlanguage_prefixes
+from maskmill.extraction.template_rules import load_rules
+from maskmill.sentences.punkt import PunktParameters, SentenceSplitter
+from maskmill.sentences.rules import TRAINED, SentenceRules, data, rules_for, rules_for_script
 
 ENGLISH = "Dr. Who said: “No. Yes.” 你好。他走了。 In the 13. century he (i.e. Who) left. J. S. Bach. … Well! ok"
 

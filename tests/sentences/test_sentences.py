@@ -16,8 +16,8 @@ from properties import tries
 from maskmill.characters import runs
 from maskmill.characters.classes import CharacterRules
 from maskmill.errors import UnusableInputError
-from transforms.sentences import punkt as splitter_module
-from transforms.sentences.punkt import SentenceSplitter
+from maskmill.sentences import punkt as splitter_module
+from maskmill.sentences.punkt import SentenceSplitter
 
 GOLD = Path(__file__).parent.parent / "data" / "gold"
 ENGLISH = Path(splitter_module.__file__).parent / "data" / "punkt_tab" / "english"

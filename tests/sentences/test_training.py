@@ -10,9 +10,9 @@ from made_up.languages import ABBREVIATION, paragraphs
 from nltk.tokenize.punkt import PunktTokenizer
 
 from maskmill.errors import UnusableInputError
-from transforms.sentences import training
-from transforms.sentences.choice import named_choice
-from transforms.sentences.training import beginning_of, train_parameters
+from maskmill.sentences import training
+from maskmill.sentences.choice import named_choice
+from maskmill.sentences.training import beginning_of, train_parameters
 
 TEXTS = ["\n".join(paragraphs("uk", number)).encode() for number in range(60)]
 

@@ -20,8 +20,8 @@ from made_up.input_files import SMALL, format_of, write_file
 from made_up.tfrecords import write_records
 
 from maskmill.errors import UnusableInputError
+from maskmill.inputs.formats import lies_beside_dump
 from maskmill.text.lookalikes import no_text_shard
-from transforms.inputs.formats import lies_beside_dump
 
 INDEX = b"627:1:Title\n627:2:A title: with colons\n90210:3:Ein Titel\n"
 CSV = b"id,title,text\n" + b"".join(b'%d,T%d,"Some text, and more."\n' % (k, k) for k in range(9))

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
-from transforms.vocabularies.learning import LearnedVocabulary
-from transforms.vocabularies.options import VocabularyOptions
+from maskmill.vocabularies.learning import LearnedVocabulary
+from maskmill.vocabularies.options import VocabularyOptions
 
 TEXT = (
     "The quick brown fox jumps over the lazy dogs.",

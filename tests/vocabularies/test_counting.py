@@ -22,10 +22,10 @@ from maskmill.storage import completions, files
 from maskmill.text.text_files import describe_text_shard
 from maskmill.text.text_shards import TextShard
 from maskmill.tokenization import text_blocks
-from transforms.vocabularies import counting, word_tables
-from transforms.vocabularies.counting import CountedShard, WordCounter, WordRules, count_shard, drop_runs
-from transforms.vocabularies.options import VocabularyOptions
-from transforms.vocabularies.steps import CountWords
+from maskmill.vocabularies import counting, word_tables
+from maskmill.vocabularies.counting import CountedShard, WordCounter, WordRules, count_shard, drop_runs
+from maskmill.vocabularies.options import VocabularyOptions
+from transforms.vocabularies import CountWords
 
 
 def shard_of(folder: Path, content: bytes, name: str = "part-00000-of-00001") -> TextShard:

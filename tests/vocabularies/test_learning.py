@@ -15,8 +15,8 @@ from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
 from maskmill.errors import UnusableInputError
 from maskmill.tokenization.byte_level import byte_characters
-from transforms.vocabularies.learning import LearnedVocabulary, WordCounts, learn_vocabulary
-from transforms.vocabularies.options import VocabularyKind, VocabularyOptions
+from maskmill.vocabularies.learning import LearnedVocabulary, WordCounts, learn_vocabulary
+from maskmill.vocabularies.options import VocabularyKind, VocabularyOptions
 
 SPECIAL = 5
 

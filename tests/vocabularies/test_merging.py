@@ -15,12 +15,12 @@ from test_counting import added, shard_of, small_tables
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.text.text_shards import TextShard
-from transforms.vocabularies import merging
-from transforms.vocabularies.counting import WordRules, count_shard, drop_runs
-from transforms.vocabularies.making import VocabularySetup, make_vocabulary
-from transforms.vocabularies.merging import CountedWords, MergedWords, merge_runs, plan_merges, read_words
-from transforms.vocabularies.options import VocabularyOptions
-from transforms.vocabularies.steps import CountWords, MergeCounts
+from maskmill.vocabularies import merging
+from maskmill.vocabularies.counting import WordRules, count_shard, drop_runs
+from maskmill.vocabularies.making import VocabularySetup, make_vocabulary
+from maskmill.vocabularies.merging import CountedWords, MergedWords, merge_runs, plan_merges, read_words
+from maskmill.vocabularies.options import VocabularyOptions
+from transforms.vocabularies import CountWords, MergeCounts
 
 
 def shards_of(folder: Path, texts: Sequence[bytes]) -> list[TextShard]:

@@ -11,9 +11,9 @@ from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 
 from maskmill.errors import UnusableInputError
-from transforms.vocabularies import report
-from transforms.vocabularies.options import VocabularyOptions
-from transforms.vocabularies.vocabulary_files import vocabulary_files
+from maskmill.vocabularies import report
+from maskmill.vocabularies.options import VocabularyOptions
+from maskmill.vocabularies.vocabulary_files import vocabulary_files
 
 WORDPIECE = VocabularyOptions(size=150)
 BPE = VocabularyOptions(kind="bpe", size=320)

@@ -15,10 +15,10 @@ import tensorflow as tf
 import tensorflow_transform as tft
 
 from maskmill.errors import RunFailedError
-from transforms.vocabularies.learning import WordCounts
-from transforms.vocabularies.options import VocabularyOptions
-from transforms.vocabularies.transform_fn import process
-from transforms.vocabularies.transform_fn.word_vocabulary import write_word_vocabulary
+from maskmill.vocabularies.learning import WordCounts
+from maskmill.vocabularies.options import VocabularyOptions
+from maskmill.vocabularies.transform_fn import process
+from maskmill.vocabularies.transform_fn.word_vocabulary import write_word_vocabulary
 
 pytestmark = pytest.mark.elsewhere
 
@@ -157,13 +157,13 @@ class TestProcess:
         # A parent whose process makes files for ever.
         never = tmp_path / "never.py"
         never.write_text(
-            "import time\nfrom transforms.vocabularies.transform_fn import process\n"
+            "import time\nfrom maskmill.vocabularies.transform_fn import process\n"
             f"def wait(*_):\n    open({str(tmp_path / 'started')!r}, 'w').close()\n    time.sleep(600)\n"
             "process._make = wait\n"
         )
         program = (
             f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
-            "from transforms.vocabularies.transform_fn import process\n"
+            "from maskmill.vocabularies.transform_fn import process\n"
             "process._START = process._START.replace('process.serve', 'import never; process.serve')\n"
             f"process._run((), {str(tmp_path)!r})\n"
         )

@@ -16,8 +16,8 @@ from maskmill.tokenization import unicode_tables
 from maskmill.tokenization.pre_token_classes import load as load_classes
 from maskmill.tokenization.vocabulary import load_vocabulary
 from maskmill.tokenization.wordpiece import Tokenizer
-from transforms.vocabularies.options import VocabularyOptions
-from transforms.vocabularies.transform_fn.saved_model import UNICODE, splitter
+from maskmill.vocabularies.options import VocabularyOptions
+from maskmill.vocabularies.transform_fn.saved_model import UNICODE, splitter
 
 pytestmark = pytest.mark.elsewhere
 

@@ -13,8 +13,8 @@ import pytest
 from learned_vocabularies import TEXT, learn
 from tokenizers import Tokenizer as TheirTokenizer
 
-from transforms.vocabularies.options import VocabularyOptions
-from transforms.vocabularies.vocabulary_files import model_files, vocabulary_files
+from maskmill.vocabularies.options import VocabularyOptions
+from maskmill.vocabularies.vocabulary_files import model_files, vocabulary_files
 
 PYTHON = os.environ.get("MASKMILL_READERS_PYTHON", sys.executable)
 pytestmark = pytest.mark.elsewhere

@@ -11,9 +11,9 @@ from tokenizers.models import BPE
 from maskmill.errors import UnusableInputError
 from maskmill.tokenization.vocabulary import load_vocabulary
 from maskmill.tokenization.wordpiece import Tokenizer
-from transforms.vocabularies.learning import LearnedVocabulary
-from transforms.vocabularies.options import VocabularyOptions
-from transforms.vocabularies.vocabulary_files import MODEL_FILES, VOCABULARY_FILES, model_files, vocabulary_files
+from maskmill.vocabularies.learning import LearnedVocabulary
+from maskmill.vocabularies.options import VocabularyOptions
+from maskmill.vocabularies.vocabulary_files import MODEL_FILES, VOCABULARY_FILES, model_files, vocabulary_files
 
 WORDPIECE = VocabularyOptions(size=200, reserved_tokens=2)
 CASED = VocabularyOptions(size=200, do_lower_case=False)

@@ -4,18 +4,18 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from maskmill.extraction import holes
+from maskmill.inputs.articles import Article, marked, unmarked
+from maskmill.inputs.batches import plan_batches
+from maskmill.inputs.found_inputs import find_inputs
+from maskmill.inputs.items import CutOff, RejectedPage
+from maskmill.inputs.units import InputFile, UnitBatch, read_unit
+from maskmill.sentences.choice import AUTO, SentenceChoice, choice_of_document, choice_of_input, named_choice
+from maskmill.sentences.punkt import SentenceSplitter
 from maskmill.storage import files
-from transforms.extraction import holes
-from transforms.inputs.articles import Article, marked, unmarked
-from transforms.inputs.batches import plan_batches
-from transforms.inputs.found_inputs import find_inputs
-from transforms.inputs.items import CutOff, RejectedPage
-from transforms.inputs.units import InputFile, UnitBatch, read_unit
-from transforms.sentences.choice import AUTO, SentenceChoice, choice_of_document, choice_of_input, named_choice
-from transforms.sentences.punkt import SentenceSplitter
-from transforms.shards.document_extractor import DocumentExtractor, Origin, or_rejected, origin_of
-from transforms.shards.options import ExtractionOptions
-from transforms.shards.quality import QualityFilter
+from maskmill.text_shards.document_extractor import DocumentExtractor, Origin, or_rejected, origin_of
+from maskmill.text_shards.options import ExtractionOptions
+from maskmill.text_shards.quality import QualityFilter
 
 
 class Document(NamedTuple):

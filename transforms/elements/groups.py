@@ -9,8 +9,8 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 
 from maskmill.errors import UnusableInputError
-from maskmill.examples import close_examples
-from maskmill.examples.example_shards import ExampleShard, ExamplesSetup
+from maskmill.example_shards import close_examples
+from maskmill.example_shards.example_shards import ExampleShard, ExamplesSetup
 from maskmill.masking.objective_options import ObjectiveOptions, decided_mask_unit
 from maskmill.masking.option_rules import conflicts
 from maskmill.masking.options import MaskingOptions

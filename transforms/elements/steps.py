@@ -9,24 +9,24 @@ import apache_beam as beam
 from apache_beam.pvalue import PBegin, TaggedOutput
 
 from maskmill.errors import UnusableInputError
-from maskmill.examples.example_shards import ExampleShard, ExamplesSetup
+from maskmill.example_shards.example_shards import ExampleShard, ExamplesSetup
+from maskmill.inputs.articles import Article
+from maskmill.inputs.units import UnitBatch
 from maskmill.masking.objective_options import ObjectiveOptions
 from maskmill.masking.options import MaskingOptions
 from maskmill.records.options import FormatOptions
+from maskmill.sentences.choice import AUTO, SentenceChoice, named_choice
 from maskmill.storage import files
 from maskmill.text.text_shards import TextShard
+from maskmill.text_shards.document_extractor import DocumentExtractor
+from maskmill.text_shards.options import ExtractionOptions, QualityOptions
+from maskmill.text_shards.quality import QualityFilter
 from transforms.elements import articles, groups
 from transforms.elements.articles import Document, Rejected
 from transforms.elements.groups import Placed
-from transforms.examples.steps import WriteExampleShards
-from transforms.inputs.articles import Article
-from transforms.inputs.steps import FindInputs
-from transforms.inputs.units import UnitBatch
+from transforms.examples import WriteExampleShards
+from transforms.inputs import FindInputs
 from transforms.metrics import count
-from transforms.sentences.choice import AUTO, SentenceChoice, named_choice
-from transforms.shards.document_extractor import DocumentExtractor
-from transforms.shards.options import ExtractionOptions, QualityOptions
-from transforms.shards.quality import QualityFilter
 from transforms.to_list import ToList
 
 REJECTED = "rejected"

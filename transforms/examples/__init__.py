@@ -1,1 +1,0 @@
-"""Text shards become shards of records, as steps of a graph; and what examples of a text will be."""
