@@ -68,15 +68,16 @@ def run_page(name: str, folder: Path, *, compare: bool = True) -> None:
     assert commands
     python = shlex.quote(sys.executable)
     forks = f"-S {shlex.quote(forked_commands.__file__)} {shlex.quote(forked_commands.start())}"
-    functions = f'maskmill() {{ {python} {forks} "$@"; }}\npython() {{ {python} "$@"; }}\n'
+    function = f'maskmill() {{ {python} {forks} "$@"; }}\n'
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     for step in commands:
         if step.command.startswith(_NEEDS_KERAS) and not importlib.util.find_spec("keras"):
             continue
         done = subprocess.run(
-            ["bash", "-c", functions + step.command],
+            ["bash", "-c", function + step.command],
             cwd=folder,
             # Both standard files go into one, in the order in which they are written, as on a terminal.
-            env=os.environ | {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"},
+            env=os.environ | {"PATH": path, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

@@ -43,6 +43,7 @@ PAGES = (
     "migration.md",
     "mlperf.md",
     "use-the-steps.md",
+    "training.md",
 )
 
 

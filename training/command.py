@@ -54,6 +54,10 @@ def run(options: TrainOptions) -> int:
         from training import launchers
 
         return launchers.launch(options)
+    if options.program:
+        from training import program
+
+        return program.run(options)
     from training import devices
 
     devices.select_backend(options.backend)

@@ -79,6 +79,11 @@ class TrainOptions:
     release_fingerprint: str | None = option(
         None, help="the fingerprint that this release has; the run refuses another one"
     )
+    program: tuple[str, ...] = deciding(
+        (),
+        help="a command that trains in maskmill's place, as a list: python, train.py",
+        when=lambda o: bool(o.program),
+    )
     task: Literal["pretrain", "classify"] = deciding("pretrain", help="what to train")
 
     bert_config_file: str | None = option(None, help="the model: bert_config.json, or Hugging Face's config.json")
@@ -293,6 +298,9 @@ class TrainOptions:
             raise UnusableInputError("--eval_only needs --eval_file: name the evaluation examples.")
         if not self.eval_only and not self.input_file:
             raise UnusableInputError("--input_file is missing: name the training examples.")
+        for name in ("launcher", "eval_only"):
+            if self.program and getattr(self, name):
+                raise UnusableInputError(f"--{name} is of maskmill's own trainer, not of a --program; leave it out.")
         for name in ("dry_run", "launcher_file"):
             if getattr(self, name) and self.launcher is None:
                 raise UnusableInputError(f"--{name} goes with --launcher, which is missing.")

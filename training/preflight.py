@@ -4,7 +4,9 @@ What lies on an object store is looked at later.
 """
 
 import os
+import shutil
 import tempfile
+from collections.abc import Sequence
 
 from maskmill.errors import UnusableInputError
 from maskmill.records.file_names import lies_beside
@@ -37,7 +39,10 @@ def check(options: TrainOptions, *, has_input: bool = True) -> None:
     for path in (*options.input_file, *options.eval_file) if has_input else ():
         if not paths.is_web(path):
             _check_scheme(path)
-    named_model(options)
+    if options.program:
+        _check_program(options.program)
+    else:
+        named_model(options)
     for checkpoint in (options.init_checkpoint, options.checkpoint):
         if checkpoint is not None:
             check_checkpoint(checkpoint)
@@ -110,6 +115,15 @@ def named_model(options: TrainOptions) -> ModelConfig | None:
         return None
     check_vocabulary_size(named_vocabulary, size, config)
     return config
+
+
+def _check_program(program: Sequence[str]) -> None:
+    """Checks that a program and its scripts are there."""
+    if shutil.which(program[0]) is None:
+        raise UnusableInputError(f"--program {program[0]}: nothing of this name can be run; correct the command.")
+    for argument in program[1:]:
+        if argument.endswith(".py") and not argument.startswith("-") and not os.path.isfile(argument):
+            raise UnusableInputError(f"--program: there is no file {argument} in {os.getcwd()}; correct the command.")
 
 
 def vocabulary_size(options: TrainOptions) -> int | None:

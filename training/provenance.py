@@ -35,9 +35,7 @@ def provenance(options: TrainOptions, read: Callable[[str], bytes | None]) -> di
     Raises:
       UnusableInputError: the release is not the one that was asked for, or the examples are not of it.
     """
-    parts = [part.strip() for path in options.input_file for part in path.split(",") if part.strip()]
-    paths = [os.path.abspath(part) if files.is_local(part) else part for part in parts]
-    manifests = list(_manifests(paths, read))
+    paths, manifests = inputs_of(options.input_file, read)
     release = options.release or next(filter(None, (_release_of(made["directory"]) for made in manifests)), None)
     fingerprint = options.release_fingerprint
     if release is not None:
@@ -46,6 +44,13 @@ def provenance(options: TrainOptions, read: Callable[[str], bytes | None]) -> di
             _check_release(release, digests, manifests, fingerprint)
             fingerprint = fingerprints.fingerprint_of(digests)
     return {"input": paths, "manifests": manifests, "release": release, "release_fingerprint": fingerprint}
+
+
+def inputs_of(given: Sequence[str], read: Callable[[str], bytes | None]) -> tuple[list[str], list[dict[str, str]]]:
+    """Return the paths that options name, on this machine absolute, and the manifests of their examples."""
+    parts = [part.strip() for path in given for part in path.split(",") if part.strip()]
+    paths = [os.path.abspath(part) if files.is_local(part) else part for part in parts]
+    return paths, list(_manifests(paths, read))
 
 
 def described(found: dict[str, Any]) -> str:

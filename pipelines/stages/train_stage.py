@@ -1,4 +1,4 @@
-"""train: a training at the end of a build. It runs behind the graph, in this process or where a launcher starts it."""
+"""train: a training at the end of a build, after the graph: in this process, by a launcher or by the user's program."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ class TrainStage(Stage[TrainOptions]):
     after = EvalStage
     decides = ("output_dir", "input_file", "eval_file", "vocab_file", "tokenizer_file")
     is_optional = True
-    purpose = "With this section the build ends with a training (extra [jax])."
+    purpose = "With this section the build ends with a training (extra [jax]), or with a program of yours."
 
     @classmethod
     def shaping(cls, options: TrainOptions) -> dict[str, Any]:
@@ -74,7 +74,7 @@ class TrainStage(Stage[TrainOptions]):
         from training import preflight
 
         preflight.check(options, has_input=is_first)
-        if options.launcher is None:
+        if options.launcher is None and not options.program:
             check_installed(options.backend)
         return cls(options=options)
 

@@ -33,6 +33,7 @@ LIGHT = {
     "test_training_launchers.py",
     "test_training_options.py",
     "test_training_preflight.py",
+    "test_training_program.py",
     "test_training_pytorch_files.py",
     "test_training_settings.py",
 }
