@@ -9,12 +9,12 @@ Steps whose elements are articles and documents, between which a pipeline may pu
   WriteExamples    Document → ExampleShard
   CreateExamples   Document → bytes of a tf.train.Example
 
-Steps whose elements describe files, which is the fast way of `maskmill build`:
+The stages of `maskmill build`, whose elements describe files, which is the fast way; each writes a directory:
 
-  FindInputs, ChooseSentences, CutIntoBatches   FileInfos → UnitBatch
-  ExtractDocuments, PlanTextShards, AssembleTextShards   UnitBatch → TextShard
-  CountWords, MergeCounts, MakeVocabulary   TextShard → MadeVocabulary
-  WriteExampleShards, PickEvalExamples   TextShard → ExampleShard → PickedExamples
+  ExtractText          files → TextShard
+  LearnVocabulary      TextShard → MadeVocabulary
+  WriteExampleShards   TextShard → ExampleShard
+  PickEvalExamples     ExampleShard → PickedExamples
 
 Importing this package imports no Beam; each name is imported at its first use. docs/use-the-steps.md has pipelines.
 """
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from maskmill.masking.options import MaskingOptions
     from maskmill.records.options import FormatOptions
     from maskmill.text_shards.options import ExtractionOptions, QualityOptions
+    from pipelines.stages.file_steps import ExtractText, LearnVocabulary, PickEvalExamples, WriteExampleShards
     from transforms.elements.articles import Document, Rejected
     from transforms.elements.steps import (
         CreateExamples,
@@ -40,30 +41,19 @@ if TYPE_CHECKING:
         WriteExamples,
         WriteText,
     )
-    from transforms.examples import PickEvalExamples, WriteExampleShards
-    from transforms.inputs import CutIntoBatches, FindInputs
-    from transforms.text_shards import AssembleTextShards, ChooseSentences, ExtractDocuments, PlanTextShards
-    from transforms.vocabularies import CountWords, MakeVocabulary, MergeCounts
 
 __all__ = [
     "Article",
-    "AssembleTextShards",
-    "ChooseSentences",
-    "CountWords",
     "CreateExamples",
-    "CutIntoBatches",
     "Document",
-    "ExtractDocuments",
+    "ExtractText",
     "ExtractionOptions",
     "FilterQuality",
-    "FindInputs",
     "FormatOptions",
-    "MakeVocabulary",
+    "LearnVocabulary",
     "MaskingOptions",
-    "MergeCounts",
     "ObjectiveOptions",
     "PickEvalExamples",
-    "PlanTextShards",
     "QualityOptions",
     "ReadArticles",
     "ReadOptions",
@@ -80,16 +70,13 @@ _HOMES = {
     "maskmill.masking.objective_options": "ObjectiveOptions",
     "maskmill.masking.options": "MaskingOptions",
     "maskmill.records.options": "FormatOptions",
+    "pipelines.stages.file_steps": "ExtractText LearnVocabulary PickEvalExamples WriteExampleShards",
     "transforms.elements.steps": "CreateExamples Document FilterQuality ReadArticles Rejected SplitSentences "
     "WriteExamples WriteText",
-    "transforms.examples": "PickEvalExamples WriteExampleShards",
     "maskmill.extraction.options": "WikitextOptions",
     "maskmill.inputs.articles": "Article",
     "maskmill.inputs.options": "ReadOptions",
-    "transforms.inputs": "CutIntoBatches FindInputs",
     "maskmill.text_shards.options": "ExtractionOptions QualityOptions",
-    "transforms.text_shards": "AssembleTextShards ChooseSentences ExtractDocuments PlanTextShards",
-    "transforms.vocabularies": "CountWords MakeVocabulary MergeCounts",
 }
 
 if not TYPE_CHECKING:

@@ -22,7 +22,7 @@ def counts_of(shard: ExampleShard) -> dict[str, int]:
 
 
 @dataclasses.dataclass(eq=False)
-class WriteExampleShards(beam.PTransform):
+class MaskShards(beam.PTransform):
     """Make training examples of text shards and write them.
 
     Input: TextShard (a description: path, kind, number, checksum). Output: ExampleShard, the description of the files
@@ -40,7 +40,7 @@ class WriteExampleShards(beam.PTransform):
 
 
 @dataclasses.dataclass(eq=False)
-class PickEvalExamples(beam.PTransform):
+class PickExamples(beam.PTransform):
     """Pick the eval examples once all eval shards are written.
 
     Input: ExampleShard, all of a build. Output: PickedExamples, or None where there are no eval examples.

@@ -60,9 +60,9 @@ class EvalStage(GraphStage[EvalOptions]):
 
     def expand(self, elements: "beam.PCollection") -> "tuple[beam.PCollection, Sequence[beam.PCollection]]":
         """Adds the picking step."""
-        from transforms.examples import PickEvalExamples
+        from transforms.examples import PickExamples
 
-        picked = elements | PickEvalExamples(
+        picked = elements | PickExamples(
             wanted=self.options.num_examples_to_pick,
             strict=self.options.compat != "none",
             output=files.join(self.output, EVAL_NAME),

@@ -161,10 +161,10 @@ class ExamplesStage(GraphStage[ExamplesOptions]):
         """Adds the masking step."""
         from maskmill.example_shards import example_shards
         from pipelines.stages.text_steps import AnnounceTexts
-        from transforms.examples import WriteExampleShards
+        from transforms.examples import MaskShards
 
         elements | AnnounceTexts(self.output, example_shards.KIND)
-        shards = elements | WriteExampleShards(self.setup, self.output)
+        shards = elements | MaskShards(self.setup, self.output)
         return shards, [shards]
 
     def close(self, elements: Sequence[Any]) -> None:

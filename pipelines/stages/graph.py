@@ -1,37 +1,20 @@
 """Runs checked stages as one graph."""
 
 import contextlib
-import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
-
-import apache_beam as beam
+from typing import TYPE_CHECKING, Any
 
 from maskmill.storage import completions, files, manifest, outcomes
 from pipelines.running import runner
 from pipelines.stages import kernels
+from pipelines.stages.file_steps import RunStage
 from pipelines.stages.stage import GraphStage
 from pipelines.terminal.progress import ProgressLine
-from transforms.to_list import ToList
+
+if TYPE_CHECKING:
+    import apache_beam as beam
 
 _FINISHED = "stages"
-
-
-@dataclasses.dataclass(eq=False)
-class RunStage(beam.PTransform):
-    """Run a stage's steps, and its closing step after all of them.
-
-    Input: what the stage reads. Output: what the next one reads.
-    """
-
-    stage: GraphStage[Any]
-
-    def expand(self, elements: beam.PCollection) -> beam.PCollection:
-        """Close the stage when all that its steps name has come."""
-        made, finished = self.stage.expand(elements)
-        every = finished | "Finished" >> beam.Flatten().with_output_types(Any)
-        every | "AllFinished" >> ToList() | "Close" >> beam.Map(self.stage.close_all).with_output_types(None)
-        return made
 
 
 def run_stages(
@@ -121,7 +104,7 @@ def _run(
             kernels.load(of_stages)
 
     def build(pipeline: "beam.Pipeline") -> None:
-        elements = stages[0].source(pipeline)
+        elements: Any = pipeline
         for stage in stages:
             elements |= stage.name.capitalize() >> RunStage(stage)
 

@@ -130,7 +130,7 @@ class VocabularyStage(GraphStage[VocabularyStageOptions]):
         training | AnnounceTexts(output, counting.KIND)
         counted = training | CountWords(setup.options, output)
         merged = counted | MergeCounts(output)
-        made = merged | MakeVocabulary(setup, self.options.input, output)
+        made = merged | MakeVocabulary(setup, self.options.input or (output,), output)
         measured = (made, elements) | "WithTexts" >> beam.Flatten().with_output_types(Any)
         report = measured | ReportVocabulary(setup, self.options.compare, output)
         return made, [counted, merged, made, report]

@@ -102,10 +102,10 @@ def check_request(request: Mapping[str, Any], environment: Mapping[str, str], *,
         "Extract/ExtractInputs/ExtractDocuments/ExtractBatch",
         "Extract/PlanTextShards/Plan",
         "Extract/AssembleTextShards/Assemble",
-        "Examples/WriteExampleShards/MaskAndWrite",
+        "Examples/MaskShards/MaskAndWrite",
         "Extract/Close",
         "Examples/Close",
-        "Eval/PickEvalExamples/Pick",
+        "Eval/PickExamples/Pick",
         "Eval/Close",
     ):
         assert step in urns, sorted(urns)

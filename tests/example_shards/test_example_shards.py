@@ -33,7 +33,7 @@ from maskmill.storage import completions
 from maskmill.text.text_files import describe_text_shard
 from maskmill.text.text_shards import TextShard
 from maskmill.tokenization.vocabulary import load_vocabulary
-from transforms.examples import PickEvalExamples, WriteExampleShards
+from transforms.examples import MaskShards, PickExamples
 
 NAMES = ("part-00000-of-00002", "part-00001-of-00002", "eval-00000-of-00002.txt", "eval-00001-of-00002.txt")
 MASKING = MaskingOptions(max_seq_length=32, max_predictions_per_seq=5, dupe_factor=2)
@@ -63,7 +63,7 @@ def write(shards: Sequence[TextShard], output: Path, setup: ExamplesSetup = SETU
 
 def write_in_pipeline(shards: Sequence[TextShard], output: Path, expected: Sequence[ExampleShard]) -> None:
     """Writes the shards in a pipeline, which must describe them as expected."""
-    run_step(shards, WriteExampleShards(setup=SETUP, output=str(output)), equal_to(expected))
+    run_step(shards, MaskShards(setup=SETUP, output=str(output)), equal_to(expected))
 
 
 def moved(shards: Sequence[ExampleShard], output: Path) -> list[ExampleShard]:
@@ -296,13 +296,13 @@ def test_a_text_that_is_replaced_meanwhile_gives_no_record(shards: list[TextShar
     assert not list((tmp_path / "out").glob(".maskmill/examples/*.json"))
 
 
-# ---- PickEvalExamples
+# ---- PickExamples
 
 
 def pick_in_pipeline(
     shards: Sequence[ExampleShard], wanted: int, output: Path, expected: PickedExamples | None, strict: bool = False
 ) -> None:
-    step = PickEvalExamples(wanted=wanted, strict=strict, output=str(output))
+    step = PickExamples(wanted=wanted, strict=strict, output=str(output))
     run_step(shards, step, equal_to([expected]))
 
 

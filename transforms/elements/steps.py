@@ -24,7 +24,7 @@ from maskmill.text_shards.quality import QualityFilter
 from transforms.elements import articles, groups
 from transforms.elements.articles import Document, Rejected
 from transforms.elements.groups import Placed
-from transforms.examples import WriteExampleShards
+from transforms.examples import MaskShards
 from transforms.inputs import FindInputs
 from transforms.metrics import count
 from transforms.to_list import ToList
@@ -242,9 +242,7 @@ class WriteExamples(beam.PTransform):
         """Write each shard on any worker, then the manifest."""
         output = files.join(self.output, "examples")
         shards: beam.PCollection[ExampleShard] = (
-            documents
-            | WriteText(files.join(self.output, "text"), self.num_shards)
-            | WriteExampleShards(self._setup, output)
+            documents | WriteText(files.join(self.output, "text"), self.num_shards) | MaskShards(self._setup, output)
         )
         close = beam.Map(groups.close_shards, self._setup, self.num_shards, output).with_output_types(None)
         shards | ToList() | "Close" >> close

@@ -1,0 +1,141 @@
+"""The stages as steps of any pipeline: each claims its directory, writes its files, and at the end the manifest.
+
+`maskmill build` runs the same step, RunStage, once it has claimed the directories of all stages together.
+"""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import apache_beam as beam
+from apache_beam.pvalue import PBegin
+
+from maskmill.example_shards.example_shards import ExampleShard, PickedExamples
+from maskmill.text.text_shards import TextShard
+from maskmill.vocabularies.making import MadeVocabulary
+from pipelines.settings import options as option_tools
+from pipelines.stages.eval_stage import EvalStage
+from pipelines.stages.examples_stage import ExamplesStage
+from pipelines.stages.extract_stage import ExtractStage
+from pipelines.stages.stage import GraphStage
+from pipelines.stages.vocabulary_stage import VocabularyStage
+from transforms.to_list import ToList
+
+
+@dataclasses.dataclass(eq=False)
+class RunStage(beam.PTransform):
+    """Run a stage's steps, and its closing step after all of them.
+
+    Input: what the stage reads; a pipeline where it reads files. Output: what the next stage reads.
+    """
+
+    stage: GraphStage[Any]
+
+    def expand(self, elements: beam.PCollection) -> beam.PCollection:
+        """Close the stage when all that its steps name has come."""
+        read = self.stage.source(elements.pipeline) if isinstance(elements, PBegin) else elements
+        made, finished = self.stage.expand(read)
+        every = finished | "Finished" >> beam.Flatten().with_output_types(Any)
+        every | "AllFinished" >> ToList() | "Close" >> beam.Map(self.stage.close_all).with_output_types(None)
+        return made
+
+
+class _FileStep(beam.PTransform):
+    """A stage with options by name, which are checked at once; its input and directory when it joins a pipeline."""
+
+    stage: ClassVar[type[GraphStage[Any]]]
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        super().__init__()
+        given = {name: list(value) if isinstance(value, tuple) else value for name, value in options.items()}
+        self._options: Any = option_tools.from_mapping(self.stage.options_class, given, where=type(self).__name__)
+
+    def _checked(self, elements: PBegin | beam.PCollection) -> RunStage:
+        """Check the input if it is files, and claim the directory."""
+        checked = self.stage.check(self._options, is_first=isinstance(elements, PBegin))
+        with checked.claim().held():
+            return RunStage(checked)
+
+
+class ExtractText(_FileStep):
+    """Extract text shards and the eval set of a dump or corpus, with manifest.json, as `maskmill extract` does.
+
+    It begins a pipeline. Output: TextShard, the description of each shard that has text.
+
+    patterns: paths, globs, stores' addresses. output: the directory. options: of `maskmill extract`, by name.
+
+    Raises:
+      UnusableInputError: options or inputs cannot be used, or the directory belongs to something else.
+    """
+
+    stage = ExtractStage
+
+    def __init__(self, patterns: str | Sequence[str], output: str, **options: Any) -> None:
+        super().__init__({"input": patterns, "output": output, **options})
+
+    def expand(self, begin: PBegin) -> beam.PCollection[TextShard]:
+        """Claim the directory, extract, write the manifest."""
+        return begin | "Run" >> self._checked(begin)
+
+
+class LearnVocabulary(_FileStep):
+    """Learn a vocabulary, with its report and manifest.json, as `maskmill vocabulary` does.
+
+    Input: TextShard; or a pipeline, if the option `input` names text shards. Output: the description of its files.
+
+    output: the directory. options: of `maskmill vocabulary`, by name.
+
+    Raises:
+      UnusableInputError: as ExtractText.
+    """
+
+    stage = VocabularyStage
+
+    def __init__(self, output: str, *, input: str | Sequence[str] = (), **options: Any) -> None:
+        super().__init__({"input": input, "output": output, **options})
+
+    def expand(self, shards: beam.PCollection[TextShard]) -> beam.PCollection[MadeVocabulary]:
+        """Claim the directory, count and learn, write the manifest."""
+        return shards | "Run" >> self._checked(shards)
+
+
+class WriteExampleShards(_FileStep):
+    """Write training examples of text shards, with manifest.json, as `maskmill examples` does.
+
+    Input: TextShard; or a pipeline, if the option `input` names text shards. Output: ExampleShard.
+
+    output: the directory. options: of `maskmill examples`, by name; vocab_file or tokenizer_file must be among them.
+
+    Raises:
+      UnusableInputError: as ExtractText.
+    """
+
+    stage = ExamplesStage
+
+    def __init__(self, output: str, *, input: str | Sequence[str] = (), **options: Any) -> None:
+        super().__init__({"input": input, "output": output, **options})
+
+    def expand(self, shards: beam.PCollection[TextShard]) -> beam.PCollection[ExampleShard]:
+        """Claim the directory, mask and write, write the manifest."""
+        return shards | "Run" >> self._checked(shards)
+
+
+class PickEvalExamples(_FileStep):
+    """Pick eval examples at even distance from the eval shards, with manifest.json, as `maskmill build` does.
+
+    Input: ExampleShard, of TFRecords. Output: PickedExamples, or None where there are no eval examples.
+
+    output: the directory. options: of a build's section eval, by name.
+
+    Raises:
+      UnusableInputError: as ExtractText.
+    """
+
+    stage = EvalStage
+
+    def __init__(self, output: str, **options: Any) -> None:
+        super().__init__({"output": output, **options})
+
+    def expand(self, shards: beam.PCollection[ExampleShard]) -> beam.PCollection[PickedExamples | None]:
+        """Claim the directory, pick, write the manifest."""
+        return shards | "Run" >> self._checked(shards)
