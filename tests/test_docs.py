@@ -44,6 +44,8 @@ PAGES = (
     "mlperf.md",
     "use-the-steps.md",
     "training.md",
+    "write-a-step.md",
+    "test-your-pipeline.md",
 )
 
 

@@ -25,14 +25,13 @@ from maskmill.lazy import exports as _exports
 
 if TYPE_CHECKING:
     from maskmill.extraction.options import WikitextOptions
-    from maskmill.inputs.articles import Article
+    from maskmill.inputs.articles import Article, Document, Rejected
     from maskmill.inputs.options import ReadOptions
     from maskmill.masking.objective_options import ObjectiveOptions
     from maskmill.masking.options import MaskingOptions
     from maskmill.records.options import FormatOptions
     from maskmill.text_shards.options import ExtractionOptions, QualityOptions
     from pipelines.stages.file_steps import ExtractText, LearnVocabulary, PickEvalExamples, WriteExampleShards
-    from transforms.elements.articles import Document, Rejected
     from transforms.elements.steps import (
         CreateExamples,
         FilterQuality,
@@ -71,10 +70,9 @@ _HOMES = {
     "maskmill.masking.options": "MaskingOptions",
     "maskmill.records.options": "FormatOptions",
     "pipelines.stages.file_steps": "ExtractText LearnVocabulary PickEvalExamples WriteExampleShards",
-    "transforms.elements.steps": "CreateExamples Document FilterQuality ReadArticles Rejected SplitSentences "
-    "WriteExamples WriteText",
+    "transforms.elements.steps": "CreateExamples FilterQuality ReadArticles SplitSentences WriteExamples WriteText",
     "maskmill.extraction.options": "WikitextOptions",
-    "maskmill.inputs.articles": "Article",
+    "maskmill.inputs.articles": "Article Document Rejected",
     "maskmill.inputs.options": "ReadOptions",
     "maskmill.text_shards.options": "ExtractionOptions QualityOptions",
 }

@@ -1,4 +1,4 @@
-"""What a page or record is to a step of somebody else's: its text and what is known of it."""
+"""The elements of pipelines: an article, the document of its sentences, and a page or record that cannot be used."""
 
 import itertools
 import re
@@ -25,6 +25,24 @@ class Article(NamedTuple):
     title: str
     text: str
     metadata: Mapping[str, str]
+
+
+class Document(NamedTuple):
+    """The sentences of an article, in order; the other fields are the article's."""
+
+    wiki: str
+    page_id: str
+    title: str
+    sentences: Sequence[str]
+    metadata: Mapping[str, str]
+
+
+class Rejected(NamedTuple):
+    """A page or record that cannot be used: its file, its title or how it begins, and the reason."""
+
+    input: str
+    title: str
+    reason: str
 
 
 def wiki_of(header: bytes) -> str:

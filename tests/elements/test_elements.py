@@ -26,9 +26,10 @@ from oracles import pretraining as oracle
 
 import maskmill
 import transforms
+from maskmill import testing
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.extraction.options import WikitextOptions
-from maskmill.inputs.articles import HOLE, Article
+from maskmill.inputs.articles import HOLE, Article, Document, Rejected
 from maskmill.inputs.options import ReadOptions
 from maskmill.masking.objective_options import ObjectiveOptions
 from maskmill.masking.options import MaskingOptions
@@ -38,7 +39,6 @@ from maskmill.text.text_shards import TextShard
 from maskmill.text_shards.options import ExtractionOptions, QualityOptions
 from pipelines.commands import cli
 from pipelines.running.local_runner import LocalRunner
-from transforms.elements.articles import Document, Rejected
 from transforms.elements.groups import group_of
 from transforms.elements.steps import (
     CreateExamples,
@@ -73,6 +73,27 @@ def documents_in(folder: Path) -> set[str]:
     """The documents of the text shards in a folder."""
     texts = [path.read_text() for path in folder.iterdir() if path.name.startswith(("part", "eval-", "eval.txt"))]
     return {document for text in texts for document in text.split("\n\n") if document}
+
+
+# ---- maskmill.testing
+
+
+@pytest.mark.parametrize("wiki", ["enwiki", "dewiki"])
+def test_a_sample_dump_becomes_the_sample_documents_and_the_vocabulary_knows_their_words(
+    wiki: str, tmp_path: Path
+) -> None:
+    dumped, vocabulary = tmp_path / "sample.xml", tmp_path / "vocab.txt"
+    testing.write_dump(dumped, wiki)
+    testing.write_vocabulary(vocabulary)
+    expected = [one[:4] for one in testing.DOCUMENTS if one.wiki == wiki]
+
+    def build(pipeline: beam.Pipeline) -> None:
+        documents = (pipeline | ReadArticles(str(dumped))).articles | SplitSentences()
+        check_elements(documents, lambda found: equal_to(expected)([one[:4] for one in found]))
+        examples = documents | WriteExamples(str(tmp_path / "out"), str(vocabulary), 1, masking=MASKING)
+        check_elements(examples, lambda found: equal_to([0])([one.counts["unknown_words"] for one in found]), "Words")
+
+    assert run("LocalRunner(0)", build)["redirects"] == 1
 
 
 # ---- ReadArticles

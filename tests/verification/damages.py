@@ -1,7 +1,7 @@
 """Damages that are done to good builds: each says what it does, to which builds, and which checks must find it.
 
 A damage is done to a copy of a build, which is verified as it is, and once more with the manifests regenerated over the
-damage (regenerating.py). The table in docs/verify.md is made of this list: `python tests/verification/damages.py`.
+damage (regenerating.py).
 """
 
 import dataclasses
@@ -40,7 +40,7 @@ class Damage:
     """Something that happens to a build.
 
     Attributes:
-      what: for the table, what it does.
+      what: what it does, for people.
       apply: does it.
       builds: the builds that it is done to, by name.
       found: the checks of which one must find it, as it is.
@@ -900,16 +900,3 @@ damage(
     "shard_inputs",
 )
 damage("a picked eval example is missing", picked(lambda all_rows, scene: all_rows[:-1]), "size", "counts shard_inputs")
-
-
-def table() -> str:
-    """The list as a table in Markdown."""
-    lines = ["| damage | builds | found by | with the manifests regenerated, by |", "|---|---|---|---|"]
-    for entry in DAMAGES:
-        again = ", ".join(sorted(entry.again)) or "–"
-        lines.append(f"| {entry.what} | {', '.join(entry.builds)} | {', '.join(sorted(entry.found))} | {again} |")
-    return "\n".join(lines) + "\n"
-
-
-if __name__ == "__main__":
-    print(table(), end="")

@@ -1,11 +1,10 @@
 """Articles and documents one at a time: read, filtered and split into sentences by the functions of `extract`."""
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
 
 from maskmill.extraction import holes
-from maskmill.inputs.articles import Article, marked, unmarked
+from maskmill.inputs.articles import Article, Document, Rejected, marked, unmarked
 from maskmill.inputs.batches import plan_batches
 from maskmill.inputs.found_inputs import find_inputs
 from maskmill.inputs.items import CutOff, RejectedPage
@@ -16,25 +15,6 @@ from maskmill.storage import files
 from maskmill.text_shards.document_extractor import DocumentExtractor, Origin, or_rejected, origin_of
 from maskmill.text_shards.options import ExtractionOptions
 from maskmill.text_shards.quality import QualityFilter
-
-
-class Document(NamedTuple):
-    """The sentences of an article, in order; the other fields are the article's."""
-
-    wiki: str
-    page_id: str
-    title: str
-    sentences: Sequence[str]
-    metadata: Mapping[str, str]
-
-
-class Rejected(NamedTuple):
-    """A page or record that cannot be used: its file, its title or how it begins, and the reason."""
-
-    input: str
-    title: str
-    reason: str
-
 
 # ---- files become articles
 

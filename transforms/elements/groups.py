@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from maskmill.errors import UnusableInputError
 from maskmill.example_shards import close_examples
 from maskmill.example_shards.example_shards import ExampleShard, ExamplesSetup
+from maskmill.inputs.articles import Document
 from maskmill.masking.objective_options import ObjectiveOptions, decided_mask_unit
 from maskmill.masking.option_rules import conflicts
 from maskmill.masking.options import MaskingOptions
@@ -23,7 +24,6 @@ from maskmill.records.serialization import Serializer
 from maskmill.storage import files
 from maskmill.text.text_shards import TextShard, shard_name
 from maskmill.tokenization.vocabulary import is_tokenizer
-from transforms.elements.articles import Document
 
 Placed = tuple[int, bytes]  # a document by its hash, and its text as text shards have it
 Group = tuple[int, Iterable[Placed]]

@@ -10,7 +10,7 @@ from apache_beam.pvalue import PBegin, TaggedOutput
 
 from maskmill.errors import UnusableInputError
 from maskmill.example_shards.example_shards import ExampleShard, ExamplesSetup
-from maskmill.inputs.articles import Article
+from maskmill.inputs.articles import Article, Document, Rejected
 from maskmill.inputs.units import UnitBatch
 from maskmill.masking.objective_options import ObjectiveOptions
 from maskmill.masking.options import MaskingOptions
@@ -22,7 +22,6 @@ from maskmill.text_shards.document_extractor import DocumentExtractor
 from maskmill.text_shards.options import ExtractionOptions, QualityOptions
 from maskmill.text_shards.quality import QualityFilter
 from transforms.elements import articles, groups
-from transforms.elements.articles import Document, Rejected
 from transforms.elements.groups import Placed
 from transforms.examples import MaskShards
 from transforms.inputs import FindInputs
