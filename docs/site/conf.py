@@ -10,7 +10,7 @@ project = "maskmill"
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "reference_pages"]
 # The sources are the checkout, so that the links between README.md, docs/ and deploy/ are those of the files.
 root_doc = "README"
-include_patterns = ["*.md", "docs/*.md", "docs/*.ipynb", "deploy/**.md"]
+include_patterns = ["*.md", "docs/*.md", "docs/decisions/*.md", "docs/*.ipynb", "deploy/**.md"]
 source_suffix = {".md": "markdown", ".ipynb": "markdown"}
 exclude_patterns = [".*", "build", "demo", "dist", "maskmill", "pipelines", "tests", "training", "transforms"]
 
