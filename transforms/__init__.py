@@ -5,6 +5,7 @@ Steps whose elements are articles and documents, between which a pipeline may pu
   ReadArticles     files → Article, and Rejected under the tag `rejected`
   FilterQuality    Article → Article
   SplitSentences   Article → Document
+  PickEval         Article or Document → the same under `train` and `eval`
   WriteText        Document → TextShard
   WriteExamples    Document → ExampleShard
   CreateExamples   Document → bytes of a tf.train.Example
@@ -12,7 +13,7 @@ Steps whose elements are articles and documents, between which a pipeline may pu
 The stages of `maskmill build`, whose elements describe files, which is the fast way; each writes a directory:
 
   ExtractText          files → TextShard
-  LearnVocabulary      TextShard → MadeVocabulary
+  LearnVocabulary, WriteTransformFn   TextShard → MadeVocabulary
   WriteExampleShards   TextShard → ExampleShard
   PickEvalExamples     ExampleShard → PickedExamples
 
@@ -31,10 +32,17 @@ if TYPE_CHECKING:
     from maskmill.masking.options import MaskingOptions
     from maskmill.records.options import FormatOptions
     from maskmill.text_shards.options import ExtractionOptions, QualityOptions
-    from pipelines.stages.file_steps import ExtractText, LearnVocabulary, PickEvalExamples, WriteExampleShards
+    from pipelines.stages.file_steps import (
+        ExtractText,
+        LearnVocabulary,
+        PickEvalExamples,
+        WriteExampleShards,
+        WriteTransformFn,
+    )
     from transforms.elements.steps import (
         CreateExamples,
         FilterQuality,
+        PickEval,
         ReadArticles,
         SplitSentences,
         WriteExamples,
@@ -52,6 +60,7 @@ __all__ = [
     "LearnVocabulary",
     "MaskingOptions",
     "ObjectiveOptions",
+    "PickEval",
     "PickEvalExamples",
     "QualityOptions",
     "ReadArticles",
@@ -62,6 +71,7 @@ __all__ = [
     "WriteExampleShards",
     "WriteExamples",
     "WriteText",
+    "WriteTransformFn",
 ]
 
 # Where each name is at home.
@@ -69,8 +79,9 @@ _HOMES = {
     "maskmill.masking.objective_options": "ObjectiveOptions",
     "maskmill.masking.options": "MaskingOptions",
     "maskmill.records.options": "FormatOptions",
-    "pipelines.stages.file_steps": "ExtractText LearnVocabulary PickEvalExamples WriteExampleShards",
-    "transforms.elements.steps": "CreateExamples FilterQuality ReadArticles SplitSentences WriteExamples WriteText",
+    "pipelines.stages.file_steps": "ExtractText LearnVocabulary PickEvalExamples WriteExampleShards WriteTransformFn",
+    "transforms.elements.steps": "CreateExamples FilterQuality PickEval ReadArticles SplitSentences WriteExamples "
+    "WriteText",
     "maskmill.extraction.options": "WikitextOptions",
     "maskmill.inputs.articles": "Article Document Rejected",
     "maskmill.inputs.options": "ReadOptions",

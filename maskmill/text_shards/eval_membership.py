@@ -20,6 +20,11 @@ def eval_hash(seed: int, identity: str) -> int:
     return hash_of(f"{seed}:eval:{identity}")
 
 
+def is_held_out(seed: int, identity: str, eval_fraction: float) -> bool:
+    """Return whether a fraction holds a document out, whatever else the corpus holds; as `choose_eval`."""
+    return eval_hash(seed, identity) < int(eval_fraction * _HASHES)
+
+
 def choose_eval(hashes: npt.NDArray[np.uint64], options: SplitOptions) -> npt.NDArray[np.bool_]:
     """Marks the documents of the eval set.
 

@@ -99,6 +99,16 @@ class LearnVocabulary(_FileStep):
         return shards | "Run" >> self._checked(shards)
 
 
+class WriteTransformFn(LearnVocabulary):
+    """Learn a vocabulary, and write TensorFlow Transform's count of the words and a SavedModel from text to ids, too.
+
+    As LearnVocabulary; the files are in the folder tft below the output. It needs the extra [tensorflow].
+    """
+
+    def __init__(self, output: str, *, input: str | Sequence[str] = (), **options: Any) -> None:
+        super().__init__(output, input=input, **{**options, "transform_fn": True})
+
+
 class WriteExampleShards(_FileStep):
     """Write training examples of text shards, with manifest.json, as `maskmill examples` does.
 

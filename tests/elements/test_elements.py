@@ -43,6 +43,7 @@ from transforms.elements.groups import group_of
 from transforms.elements.steps import (
     CreateExamples,
     FilterQuality,
+    PickEval,
     ReadArticles,
     SplitSentences,
     WriteExamples,
@@ -271,6 +272,27 @@ def test_a_group_is_named_by_wiki_and_page() -> None:
     assert group_of(odd._replace(sentences=["\n"]), 5)[1][1] == b""
 
 
+def test_the_eval_set_is_that_of_extract(tmp_path: Path) -> None:
+    flags = ["--quiet", "--eval_fraction=0.2", "--random_seed=7", "--shard_size_mb=9"]
+    assert cli.main(["extract", f"--input={DUMP}", f"--output={tmp_path / 'extracted'}", *flags]) == 0
+    for runner in RUNNERS:
+        folder = tmp_path / runner
+
+        def build(pipeline: beam.Pipeline, folder: Path = folder) -> None:
+            documents = (pipeline | ReadArticles(str(DUMP))).articles | SplitSentences()
+            picked = documents | PickEval(0.2, random_seed=7)
+            picked.train | "Train" >> WriteText(str(folder / "train"), 1)
+            picked.eval | "Eval" >> WriteText(str(folder / "eval"), 1)
+
+        counted = run(runner, build)
+        held_out = documents_in(folder / "eval")
+        assert len(held_out) == counted["held_out"] > 9
+        assert held_out == {d for d in (tmp_path / "extracted" / "eval.txt").read_text().split("\n\n") if d}
+        assert held_out | documents_in(folder / "train") == documents_in(tmp_path / "extracted")
+    with pytest.raises(UnusableInputError, match="eval_fraction must be at least 0 and below 1"):
+        PickEval(1.5)
+
+
 def test_text_shards_are_described(tmp_path: Path) -> None:
     def check(shards: list[TextShard]) -> None:
         assert len(shards) == SHARDS
@@ -376,6 +398,7 @@ def test_steps_are_pickled() -> None:
         WriteText("x", 1),
         WriteExamples("x", str(VOCAB), 1),
         CreateExamples(str(VOCAB), 1),
+        PickEval(),
     ):
         assert type(pickler.loads(pickler.dumps(step))) is type(step)
         assert pickle.loads(cloudpickle.dumps(step)).__dict__ == step.__dict__

@@ -19,7 +19,7 @@ import maskmill
 from maskmill.errors import UnusableInputError
 from pipelines.commands import cli
 from pipelines.running.local_runner import LocalRunner
-from transforms import ExtractText, LearnVocabulary, PickEvalExamples, WriteExampleShards
+from transforms import ExtractText, LearnVocabulary, PickEvalExamples, WriteExampleShards, WriteTransformFn
 
 RUNNERS: Mapping[str, Callable[[], beam.runners.PipelineRunner]] = {
     "FnApiRunner": FnApiRunner,
@@ -85,6 +85,12 @@ def test_a_vocabulary_is_that_of_the_command_and_text_can_be_read_again(
     assert maskmill.verify("again/examples").is_right
 
 
+def test_files_of_tensorflow_need_its_extra(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(UnusableInputError, match=r"needs tensorflow; install it: pip install 'maskmill\[tensorflow\]'"):
+        strict() | WriteTransformFn(str(tmp_path / "words"), input=str(built / "text"), size=2048)
+
+
 def test_mistakes_are_said_before_the_pipeline_runs(built: Path, tmp_path: Path) -> None:
     text = str(tmp_path / "text")
     with pytest.raises(UnusableInputError, match="there is no such option; did you mean language"):
@@ -105,6 +111,7 @@ def test_they_are_picklable(dumps: Callable[[object], bytes], tmp_path: Path) ->
     for step in (
         ExtractText(str(DUMP), str(tmp_path)),
         LearnVocabulary(str(tmp_path)),
+        WriteTransformFn(str(tmp_path)),
         WriteExampleShards(str(tmp_path), **EXAMPLES),
         PickEvalExamples(str(tmp_path)),
     ):

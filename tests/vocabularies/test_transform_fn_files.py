@@ -7,6 +7,7 @@ import sys
 import time
 from functools import cache
 
+import apache_beam as beam
 import learned_vocabularies
 import numpy as np
 import psutil
@@ -19,6 +20,8 @@ from maskmill.vocabularies.learning import WordCounts
 from maskmill.vocabularies.options import VocabularyOptions
 from maskmill.vocabularies.transform_fn import process
 from maskmill.vocabularies.transform_fn.word_vocabulary import write_word_vocabulary
+from pipelines import LocalRunner
+from transforms import WriteTransformFn
 
 pytestmark = pytest.mark.elsewhere
 
@@ -117,6 +120,14 @@ class TestFiles:
             "7  \u2028\x85\t".encode(),
             b"7   ",
         ]
+
+    def test_the_step_of_a_pipeline_writes_them(self, tmp_path):
+        text, words = tmp_path / "part-00000-of-00001", str(tmp_path / "words")
+        text.write_text("A dog jumps.\nTwo dogs jump.\n\n")
+        with beam.Pipeline(runner=LocalRunner(0)) as pipeline:
+            pipeline | WriteTransformFn(words, input=str(text), size=64)
+        output = tft.TFTransformOutput(os.path.join(words, process.FOLDER))
+        assert output.vocabulary_by_name(process.WORDS)[0].startswith(b"2 ")
 
     def test_names_are_those_that_are_swept(self, made):
         options, _ = made

@@ -19,7 +19,8 @@ from maskmill.sentences.choice import AUTO, SentenceChoice, named_choice
 from maskmill.storage import files
 from maskmill.text.text_shards import TextShard
 from maskmill.text_shards.document_extractor import DocumentExtractor
-from maskmill.text_shards.options import ExtractionOptions, QualityOptions
+from maskmill.text_shards.eval_membership import is_held_out
+from maskmill.text_shards.options import DEFAULT_EVAL_FRACTION, ExtractionOptions, QualityOptions, SplitOptions
 from maskmill.text_shards.quality import QualityFilter
 from transforms.elements import articles, groups
 from transforms.elements.groups import Placed
@@ -28,7 +29,7 @@ from transforms.inputs import FindInputs
 from transforms.metrics import count
 from transforms.to_list import ToList
 
-REJECTED = "rejected"
+REJECTED, EVAL = "rejected", "eval"
 _KEPT = 32  # splitters and filters that a step keeps: it takes 0.1 s to make one, and each serves one thread
 
 for _element in (Article, Document, Rejected):
@@ -177,6 +178,38 @@ class SplitSentences(beam.PTransform):
     def expand(self, elements: beam.PCollection[Article]) -> beam.PCollection[Document]:
         """Split each article alone."""
         return elements | "Split" >> beam.ParDo(_SplitSentences(self.language))
+
+
+def _place(element: Any, seed: int, eval_fraction: float) -> Any:
+    if not is_held_out(seed, element.page_id, eval_fraction):
+        return element
+    count("held_out")
+    return TaggedOutput(EVAL, element)
+
+
+@dataclasses.dataclass(eq=False)
+class PickEval(beam.PTransform):
+    """Hold articles or documents out for evaluation: those that `maskmill extract --eval_fraction` holds out.
+
+    Output: `train` and `eval`, of what the input has. Where an element goes depends on its page id, the fraction and
+    the seed alone. Counts: held_out.
+
+    Raises:
+      UnusableInputError: eval_fraction is not between 0 and 1.
+    """
+
+    eval_fraction: float = DEFAULT_EVAL_FRACTION
+    random_seed: int = ExtractionOptions.random_seed
+
+    def __post_init__(self) -> None:
+        SplitOptions(eval_fraction=self.eval_fraction)
+
+    def expand(self, elements: beam.PCollection) -> Any:
+        """Look at each element alone."""
+        place = beam.Map(_place, self.random_seed, self.eval_fraction).with_outputs(EVAL, main="train")
+        made = elements | "Place" >> place.with_output_types(Any)
+        made.train.element_type = made.eval.element_type = elements.element_type
+        return made
 
 
 @dataclasses.dataclass(eq=False)
