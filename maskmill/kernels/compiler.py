@@ -87,16 +87,21 @@ def kernel_modules() -> list[str]:
 
 
 def chosen_modules(only: Sequence[str] | None = None) -> list[str]:
-    """The names of the modules with a warm-up, or of some of them: of those with kernels that Python calls.
+    """Return the names of the modules with a warm-up, or of some of them: of those with kernels that Python calls.
 
     only: rooms (`extraction`), or the beginnings of their modules' names (`extraction.kernels.wikitext`); None: all.
+
+    Raises:
+      ValueError: no module has a name of `only`, which would not be compiled before the workers start.
     """
-    return [
-        name
-        for name in kernel_modules()
-        if (only is None or f"{name.partition('.')[2]}.".startswith(tuple(f"{chosen}." for chosen in only)))
-        and b"\ndef warm_up(" in sources.source(name)
-    ]
+    names = kernel_modules()
+    chosen = names if only is None else []
+    for one in dict.fromkeys(only or ()):
+        found = [name for name in names if f"{name.partition('.')[2]}.".startswith(f"{one}.")]
+        if not found:
+            raise ValueError(f"{one!r} names no module with kernels; name a room, or the beginning of a module's name.")
+        chosen += found
+    return [name for name in names if name in chosen and b"\ndef warm_up(" in sources.source(name)]
 
 
 def prepare(only: Sequence[str] | None = None, progress: Progress | None = None) -> int:

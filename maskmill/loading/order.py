@@ -97,10 +97,6 @@ class SampleOrder:
         self._first_blocks = _sums(-(-counts // block_samples))
         self._epoch = functools.lru_cache(maxsize=2)(self._laid_out)
 
-    def windows(self, epoch: int) -> int:
-        """How many windows an epoch has."""
-        return len(self._epoch(epoch).cuts)
-
     def window_at(self, epoch: int, position: int) -> Window:
         """The window that holds a position of an epoch."""
         laid_out = self._epoch(epoch)

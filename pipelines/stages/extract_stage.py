@@ -124,7 +124,7 @@ def kernels_of(options: ExtractOptions, formats: Sequence[str] = (DUMP,)) -> Seq
     """The kernels of a dump's pages, if one is read, those of sentences, and of duplicates if they are dropped."""
     of_text: tuple[str, ...] = ("characters", "sentences")
     if options.decided_extraction.quality.finds_duplicates:
-        of_text += ("shards",)
+        of_text += ("text_shards",)
     if DUMP not in formats:
         return of_text
     ours = options.decided_extraction.extractor == "maskmill"

@@ -128,6 +128,7 @@ EXTRACTIONS: Sequence[tuple[object, ...]] = (
     (f"--input={DUMP}", "--extractor=wikiextractor"),
     (f"--input={DUMP}", "--expand_templates", "--report_templates=true"),
     ("--input=lines.jsonl",),
+    ("--input=lines.jsonl", "--drop_duplicates", "--near_duplicate_threshold=0.7"),
 )
 
 

@@ -302,7 +302,8 @@ def test_what_is_prepared_is_chosen_by_step_or_module() -> None:
     ]
     assert chosen(["extraction.kernels.wikitext"]) == ["maskmill.extraction.kernels.wikitext"]
     assert len(chosen(["compat"])) == 5
-    assert chosen(["extraction.kernels.wiki_text"]) == []
+    with pytest.raises(ValueError, match="wiki_text' names no module"):
+        chosen(["extraction.kernels.wiki_text"])
 
 
 def test_warming_up_removes_old_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys) -> None:
