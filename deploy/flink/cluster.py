@@ -82,7 +82,10 @@ class ClusterError(Exception):
         self.out_of_reach = out_of_reach
 
 
-DOWNLOAD = CACHE / "1.19"
+# Flink in the job server, by FLINK_VERSION. Beam's runner is that for 1.19; it runs on 1.20, too.
+RELEASES = {"1.19": "1.19.0", "1.20": "1.20.5"}
+VERSION = os.environ.get("FLINK_VERSION", "1.19")
+DOWNLOAD = CACHE / VERSION
 LIBRARIES = DOWNLOAD / "lib"  # Flink's jars
 JOB_SERVER = DOWNLOAD / "job-server.jar"
 
@@ -90,12 +93,14 @@ JOB_SERVER = DOWNLOAD / "job-server.jar"
 def fetch() -> None:
     """Downloads Flink and builds Beam's job server, unless they are there; each gets its name when it is complete.
 
-    job-server/pom.xml builds the job server from Beam's runner for Flink 1.19. The Beam version of that differs from
-    the installed one, but it speaks the same protocol.
+    job-server/pom.xml builds the job server. The Beam version of that differs from the installed one, but it speaks
+    the same protocol.
 
     Raises:
-      ClusterError: Java or Maven is missing, or a registry is out of reach.
+      ClusterError: Java or Maven is missing, a registry is out of reach, or nothing here runs on this version.
     """
+    if VERSION not in RELEASES:
+        raise ClusterError(f"FLINK_VERSION is {VERSION}; give {' or '.join(RELEASES)}.")
     if not JOB_SERVER.exists():
         for tool in ("java", "mvn"):
             if shutil.which(tool) is None:
@@ -154,7 +159,8 @@ def _renamed_into_place(path: Path) -> Iterator[Path]:
 def _build_job_server() -> None:
     with _renamed_into_place(JOB_SERVER) as incomplete:
         shutil.copy(HERE / "job-server" / "pom.xml", incomplete.parent)
-        command = ["mvn", "-B", "-q", "-Dstyle.color=never", "-f", str(incomplete.parent / "pom.xml"), "package"]
+        command = ["mvn", "-B", "-q", "-Dstyle.color=never", f"-Dflink.release={RELEASES[VERSION]}"]
+        command += ["-f", str(incomplete.parent / "pom.xml"), "package"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise _maven_error(done.stdout + done.stderr)
@@ -163,7 +169,7 @@ def _build_job_server() -> None:
 
 def _copy_flink() -> None:
     with _renamed_into_place(LIBRARIES) as incomplete:
-        folder, requirement = str(incomplete.parent), "apache-flink-libraries==1.19.*"
+        folder, requirement = str(incomplete.parent), f"apache-flink-libraries=={VERSION}.*"
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder, requirement]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:

@@ -113,7 +113,7 @@ def examples(texts: Path, output: Path) -> tuple[str, ...]:
 
 def embedded() -> tuple[str, ...]:
     """The flags that run a build on Flink within its own processes."""
-    flags = ("--runner=FlinkRunner", "--flink_master=[local]", "--flink_version=1.19")
+    flags = ("--runner=FlinkRunner", "--flink_master=[local]", f"--flink_version={flink.VERSION}")
     return (*flags, f"--flink_job_server_jar={flink.JOB_SERVER}")
 
 
