@@ -1,7 +1,9 @@
 """The parts of a run on Dataflow that need no Google service: the graph, the job's request, the template, the sdist."""
 
+import collections
 import http.server
 import json
+import pickle
 import re
 import subprocess
 import sys
@@ -10,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import apache_beam as beam
 import ci_programs
 import pytest
 from apache_beam.portability.api import beam_runner_api_pb2
@@ -17,6 +20,7 @@ from command_runs import commands
 from servers import cloud
 
 from maskmill.errors import UnusableInputError
+from pipelines.commands import cli
 from pipelines.settings.options import options_of
 from pipelines.stages.registry import TEMPLATE_STAGES
 
@@ -72,6 +76,21 @@ def steps(pipeline: bytes) -> dict[str, str]:
     return {t.unique_name: t.spec.urn for t in transforms if not t.subtransforms and t.spec.urn}
 
 
+def check_graph(pipeline: beam_runner_api_pb2.Pipeline) -> None:
+    """Asserts that a build's graph is small, carries no data, and asks for no other workers than the job's pool."""
+    graph = pipeline.components
+    leaves = {t.unique_name: t.spec for t in graph.transforms.values() if not t.subtransforms and t.spec.urn}
+    assert len(leaves) <= 75, "each step is a label on Dataflow's page, and time before the job starts"
+    urns = collections.Counter(spec.urn for spec in leaves.values())
+    assert urns["beam:transform:group_by_key:v1"] <= 12, "each is a shuffle, for which all work before it is waited"
+    # Elements begin on the workers. A function has its options as payload, and no list of files.
+    sources = {step for step, spec in leaves.items() if spec.urn == "beam:transform:impulse:v1"}
+    assert {t.unique_name for t in graph.transforms.values() if t.unique_name in leaves and not t.inputs} == sources
+    assert {step: len(spec.payload) for step, spec in leaves.items() if len(spec.payload) > 4096} == {}
+    # A hint would give a step workers of its own, which each start an image: all steps fit the same kind of machine.
+    assert [dict(e.resource_hints) for e in graph.environments.values()] == [{}]
+
+
 def check_request(request: Mapping[str, Any], environment: Mapping[str, str], *, image: str) -> None:
     """Asserts that a job's request and its staged pipeline ask for what a build needs."""
     text = json.dumps(request)
@@ -95,6 +114,7 @@ def check_request(request: Mapping[str, Any], environment: Mapping[str, str], *,
     assert len(pipeline) < 200_000
     for path in (bytes(commands.ROOT), b"/tmp/"):
         assert path not in pipeline, f"a local path is in the pipeline: {path!r}"
+    check_graph(beam_runner_api_pb2.Pipeline.FromString(pipeline))
     urns = steps(pipeline)
     for step in (
         "Extract/FindInputs/Digest",
@@ -119,6 +139,33 @@ def test_a_dry_run_builds_the_graph(environment: Mapping[str, str], tmp_path: Pa
         f"gs://{BUCKET}/dry: nothing was run, the job was only described.\n",
     ), done.stderr
     assert below(environment, "dry/") == []
+
+
+def test_elements_between_workers_are_small_whatever_they_describe(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = tmp_path / "sizes"
+    reshuffle = beam.Reshuffle.expand
+
+    def measured(step: beam.Reshuffle, elements: beam.PCollection) -> beam.PCollection:
+        def size(element: Any) -> Any:
+            with open(seen, "a") as file:
+                print(len(pickle.dumps(element)), file=file)
+            return element
+
+        return reshuffle(step, elements | "Size" >> beam.Map(size).with_output_types(elements.element_type))
+
+    monkeypatch.setattr(beam.Reshuffle, "expand", measured)
+    path = tmp_path / "build.yaml"
+    path.write_text(
+        f"output: {tmp_path / 'out'}\nreport: off\nextract:\n  input: {commands.DUMP}\n  num_eval_articles: 7\n"
+        f"examples:\n  vocab_file: {commands.VOCAB}\n  dupe_factor: 1\n"
+    )
+    assert cli.main(["build", str(path), "--runner=FnApiRunner"]) == 0
+    sizes = [int(line) for line in seen.read_text().split()]
+    # The text of the dump has 2 MB.
+    assert len(sizes) >= 4
+    assert max(sizes) < 10_000
 
 
 def test_a_job_is_submitted_and_followed_to_its_end(environment: Mapping[str, str], tmp_path: Path) -> None:
