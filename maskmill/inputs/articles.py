@@ -3,7 +3,7 @@
 import itertools
 import re
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 HOLE = "\N{OBJECT REPLACEMENT CHARACTER}"
 
@@ -17,14 +17,15 @@ class Article(NamedTuple):
     page_id: of the page or record; the sha256 of the text where the input has no ids.
     text: each line is a paragraph. U+FFFC stands where the page shows something that extraction made no text of;
     SplitSentences drops the sentences that lack it.
-    metadata: `input`, the path of the file, and, where they are known, `language` and `date`, the dump's.
+    metadata: the columns of a record of JSON lines or Parquet, without that of its text; where they are known, its
+    `language`, and a page's `url` and the `date` of its dump; for elements `input`, the path of the file.
     """
 
     wiki: str
     page_id: str
     title: str
     text: str
-    metadata: Mapping[str, str]
+    metadata: Mapping[str, Any]
 
 
 class Document(NamedTuple):
@@ -34,7 +35,7 @@ class Document(NamedTuple):
     page_id: str
     title: str
     sentences: Sequence[str]
-    metadata: Mapping[str, str]
+    metadata: Mapping[str, Any]
 
 
 class Rejected(NamedTuple):

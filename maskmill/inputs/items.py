@@ -1,6 +1,7 @@
 """What readers of inputs yield beside pages: documents, what cannot be used and why, and the cut of a file."""
 
 import dataclasses
+import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -35,13 +36,14 @@ class Document:
     """One document, in UTF-8, as `plain_text` gives it. `document_id`, `title`: empty where the input has none.
 
     language: as its record names it, empty where it names none; None for a document that is no record, so that its
-    language is that of its file.
+    language is that of its file. metadata: the columns of its record that ReadOptions asks for.
     """
 
     document_id: str
     title: bytes
     text: bytes
     language: str | None = None
+    metadata: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -119,6 +121,18 @@ def check_records(records: Sequence[Mapping[str, Any]], path: str, reading: Read
             )
 
 
+def refuse_missing_columns(present: Sequence[str], path: str, reading: ReadOptions) -> None:
+    """Raise UnusableInputError if a file lacks a column of `metadata_columns`, and no step may give it."""
+    present = [*present, *(["language"] if reading.language_column is not None else [])]
+    missing = [] if reading.all_columns else [name for name in reading.metadata_columns if name not in present]
+    if missing:
+        nearest = difflib.get_close_matches(missing[0], present, n=1)
+        hint = (
+            f"did you mean {nearest[0]}?" if nearest else f"there are {', '.join(present[:_MOST_COLUMNS]) or 'none'}."
+        )
+        raise UnusableInputError(f'{path}: there is no column "{missing[0]}" (--metadata_columns); {hint}')
+
+
 def _shown_columns(records: Sequence[Mapping[str, Any]]) -> str:
     names = list(dict.fromkeys(name for record in records for name in record))
     return ", ".join(names[:_MOST_COLUMNS]) + (", …" if len(names) > _MOST_COLUMNS else "") if names else "none"
@@ -144,6 +158,11 @@ def document_of_record(record: Mapping[str, Any], source: bytes, reading: ReadOp
     except UnicodeEncodeError:
         return rejected(source, "it holds half a surrogate pair, which is no character")
     language = record.get(reading.language_column) if reading.language_column is not None else ""
+    columns = record.keys() - {reading.text_column} if reading.all_columns else reading.metadata_columns
     return Document(
-        document_id=document_id, title=b"", text=encoded, language=language if isinstance(language, str) else ""
+        document_id=document_id,
+        title=b"",
+        text=encoded,
+        language=language if isinstance(language, str) else "",
+        metadata={name: record[name] for name in record if name in columns},
     )

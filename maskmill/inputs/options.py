@@ -13,7 +13,8 @@ from maskmill.options import option
 class ReadOptions:
     """How inputs are read.
 
-    largest_page: in bytes; a larger page or document is rejected, so that it does not fill the memory.
+    largest_page: in bytes; a larger page or document is rejected, so that it does not fill the memory. all_columns:
+    read all columns of JSON lines and Parquet, because a step may ask for any.
 
     Raises:
       UnusableInputError: a field has a value that makes no sense; the message names the field.
@@ -31,12 +32,18 @@ class ReadOptions:
         help="JSON lines and Parquet: a column of the languages of documents, as codes or English names; null: each "
         "document's own words say it where they are sure",
     )
+    metadata_columns: tuple[str, ...] = option(
+        (),
+        help="columns of JSON lines and Parquet, or metadata that --steps give, to keep for each document in a table "
+        "beside its text shard, as url,license",
+    )
     keep_truncated: bool = option(
         False,
         help="take what stands before the cut of a file that is cut off, without the page that the cut is in; Parquet, "
         "whose table of contents is at its end, is refused as before",
     )
     largest_page: int = 32 << 20
+    all_columns: bool = False
 
     GROUPS: ClassVar[Mapping[str, str]] = {"text_documents": "how inputs are read"}
 
@@ -44,5 +51,9 @@ class ReadOptions:
         check_fields(self)
         if not self.text_column:
             raise UnusableInputError("text_column is empty: name the column that holds the text.")
+        if "document" in self.metadata_columns:
+            raise UnusableInputError(
+                "--metadata_columns: the table counts documents under the name document; rename this column."
+            )
         if self.largest_page < 1:
             raise UnusableInputError(f"largest_page must be 1 byte or more, not {self.largest_page}.")

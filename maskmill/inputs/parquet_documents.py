@@ -12,7 +12,15 @@ from pyarrow import types
 
 from maskmill.errors import UnusableInputError
 from maskmill.inputs.html_texts import refuse_html
-from maskmill.inputs.items import NOT_UTF8, Document, RejectedPage, document_of_record, rejected, too_large
+from maskmill.inputs.items import (
+    NOT_UTF8,
+    Document,
+    RejectedPage,
+    document_of_record,
+    refuse_missing_columns,
+    rejected,
+    too_large,
+)
 from maskmill.inputs.options import ReadOptions
 from maskmill.reading.parquet_copy import batches, damaged, explained, open_parquet
 
@@ -103,7 +111,10 @@ def _check_columns(schema: Any, path: str, reading: ReadOptions) -> list[str]:
                     f'{path}: the column "{column}" holds {found} values, not {kind}; '
                     f"name another with {option}; its columns are {present}."
                 )
-    return [column for column, *_ in wanted]
+        refuse_missing_columns(schema.names, path, reading)
+    if reading.all_columns:
+        return list(schema.names)
+    return list(dict.fromkeys([*(column for column, *_ in wanted), *reading.metadata_columns]))
 
 
 def _is_text(kind: Any) -> bool:

@@ -9,6 +9,7 @@ A unit owns the records whose mark lies in it: the line end before an element or
 The reader imagines one in front of the file. A file that is one document belongs to the file's first unit.
 """
 
+import itertools
 import json
 import re
 from collections.abc import Iterator
@@ -24,6 +25,7 @@ from maskmill.inputs.items import (
     check_records,
     document_of_record,
     problem_of_text,
+    refuse_missing_columns,
     rejected,
     too_large,
 )
@@ -148,6 +150,8 @@ def check_columns(path: str, container: str, size: int, reading: ReadOptions, *,
     if not is_whole:  # the text may be null by chance
         records = [record for record in records if record.get(reading.text_column, "") is not None]
     check_records(records, path, reading)
+    if is_whole:
+        refuse_missing_columns(list(dict.fromkeys(itertools.chain(*records))), path, reading)
     if not takes_html:
         refuse_html((record.get(reading.text_column) for record in records), path, reading.text_column, "jsonl")
 

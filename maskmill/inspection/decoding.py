@@ -267,6 +267,13 @@ class RowDecoder:
         special_ids = {*self._named_ids, self.special_ids.get("pad_id") or 0}
         return [self.words.joined(line, special_ids) for line in ids.tolist()]
 
+    def runs(self, rows: Rows) -> list[npt.NDArray[np.int32]]:
+        """The pieces of the first of some rows, masks undone, that stand between special ones."""
+        ids = rows.original_pieces(slice(1), _feature_of_ids(rows.arrays))[0]
+        is_text = ~np.isin(ids, [*self._named_ids, self.special_ids.get("pad_id") or 0])
+        parts = np.split(np.where(is_text, ids, -1), np.flatnonzero(np.diff(is_text)) + 1)
+        return [part for part in parts if part[0] >= 0]
+
     @functools.cached_property
     def _named_ids(self) -> set[int]:
         """The ids of the special pieces that stand in rows."""

@@ -12,6 +12,8 @@ from maskmill.arguments import checked
 from maskmill.errors import UnusableInputError
 from maskmill.inspection.decoding import DecodedExample, RowDecoder, place_of
 from maskmill.inspection.kinds import plain
+from maskmill.inspection.opened_texts import TextDocument
+from maskmill.inspection.row_documents import RowDocuments
 from maskmill.inspection.searching import Wanted
 from maskmill.reading.block_reader import Block, BlockReader, Rows
 from maskmill.reading.byte_ranges import ByteRanges, forward
@@ -37,6 +39,7 @@ class OpenedExamples:
       first, count: which samples of the data set `path` names, from 0.
       decoder: decodes its rows.
       reader, ranges: read its files.
+      row_documents: finds the documents of rows; None without a manifest.
     """
 
     path: str
@@ -45,6 +48,7 @@ class OpenedExamples:
     decoder: RowDecoder
     reader: BlockReader
     ranges: ByteRanges
+    row_documents: RowDocuments | None = None
 
     @property
     def data_set(self) -> DataSet:
@@ -77,6 +81,15 @@ class OpenedExamples:
         for start, rows in self._blocks(self.first + first):
             for row in range(rows.room):
                 yield self.decoder.decode(rows, row, start + row)
+
+    def documents_of(self, example: DecodedExample) -> list[list[TextDocument]]:
+        """The documents that the parts of an example between its special pieces are of.
+
+        Several for a part whose pieces all of them have; empty if the text shard has no table (--metadata_columns).
+        """
+        if self.row_documents is None:
+            return []
+        return self.row_documents.of(example.file, self.decoder.runs(self.rows(example.sample, 1)))
 
     def search(self, words: str) -> Iterator[DecodedExample]:
         """The samples in whose text the words stand, masks undone.
@@ -139,7 +152,7 @@ def open_examples(
         ranges = open_ranges(path)
         stack.callback(ranges.close)
         made, directory = manifest_of(path, ranges)
-        known, span, objective = UNKNOWN, None, None
+        known, span, objective, row_documents = UNKNOWN, None, None, None
         if made is None:
             data_set = open_records(path, ranges)
         else:
@@ -150,6 +163,7 @@ def open_examples(
             examples = parse_examples(made, split, directory)
             known, span = examples.vocabulary, _named(path, made, directory, split)
             objective = examples.options.get("objective", "nsp")
+            row_documents = RowDocuments(made, directory, vocab_file or known.copy or "")
         if not any(column.dtype.kind in "iu" for column in data_set.columns):
             raise UnusableInputError(f"{path}: these records have no column of integers, so no pieces; name examples.")
         is_there = vocab_file is not None or (known.copy is not None and ranges.exists(known.copy))
@@ -161,7 +175,8 @@ def open_examples(
         span = span or range(data_set.samples)
         stack.pop_all()
         decoder = RowDecoder(data_set=data_set, vocabulary=vocabulary, objective=objective, seed=seed, epoch=epoch)
-        return OpenedExamples(path, span.start, len(span), decoder, reader_of(data_set, forward(ranges)), ranges)
+        reader = reader_of(data_set, forward(ranges))
+        return OpenedExamples(path, span.start, len(span), decoder, reader, ranges, row_documents)
 
 
 def manifest_of(path: str, ranges: ByteRanges) -> tuple[dict[str, Any] | None, str]:

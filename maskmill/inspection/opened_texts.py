@@ -3,8 +3,8 @@
 import contextlib
 import dataclasses
 import os
-from collections.abc import Iterator, Sequence
-from typing import Self
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Self
 
 from maskmill.arguments import checked
 from maskmill.errors import UnusableInputError
@@ -22,7 +22,7 @@ _READ_BYTES = 4 << 20
 _SHARDS = ("part-*", "eval.txt", "eval-*")
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True)
 class TextDocument:
     """A document of a text shard.
 
@@ -31,12 +31,14 @@ class TextDocument:
       document: its number in the file, from 1.
       line: the number of its first line in the file, from 1.
       lines: as they stand; what is not UTF-8 is escaped.
+      metadata: its `id`, `title` and `metadata_columns`, of the table beside the shard; empty where there is none.
     """
 
     file: str
     document: int
     line: int
     lines: tuple[str, ...]
+    metadata: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,11 +49,15 @@ class OpenedTexts:
       path: as it was named: a directory of extract or of a build, a file, a glob or a comma list.
       files: the paths of the shards, in their order.
       ranges: reads them.
+      tables: the paths of the tables of their documents, by those of the shards that have one.
+      columns: of these tables.
     """
 
     path: str
     files: Sequence[str]
     ranges: ByteRanges
+    tables: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    columns: Sequence[str] = ()
 
     @property
     def count(self) -> int:
@@ -74,6 +80,7 @@ class OpenedTexts:
         """The documents of a file."""
         lines: list[str] = []
         document = start = 0
+        rows = self._rows(file)
         with open_range_file(file, self.ranges, _READ_BYTES) as stream:
             for number, line in enumerate(stream, 1):
                 if not line.isspace():
@@ -81,10 +88,19 @@ class OpenedTexts:
                     lines.append(line.rstrip(b"\r\n").decode(errors="backslashreplace"))
                 elif lines:
                     document += 1
-                    yield TextDocument(file=file, document=document, line=start, lines=tuple(lines))
+                    yield TextDocument(file, document, start, tuple(lines), next(rows, {}))
                     lines = []
         if lines:
-            yield TextDocument(file=file, document=document + 1, line=start, lines=tuple(lines))
+            yield TextDocument(file, document + 1, start, tuple(lines), next(rows, {}))
+
+    def _rows(self, file: str) -> Iterator[dict[str, Any]]:
+        """Yield the rows of the table of a file."""
+        if file in self.tables:
+            from maskmill.reading.parquet_files import open_file
+
+            table = open_file(self.tables[file], self.ranges, self.columns)
+            for _, rows in table.parts(0, table.rows):
+                yield from rows().to_pylist()
 
     def search(self, words: str) -> Iterator[TextDocument]:
         """The documents in which the words stand within a line.
@@ -132,8 +148,13 @@ def open_texts(path: str | os.PathLike[str]) -> OpenedTexts:
                 break
         else:
             listed = _named_files(path, ranges)
+            directory = files.parent(listed[0])
+            made = manifest_in(directory, ranges)
+        columns = list(made["decided"].get("columns", ())) if made is not None and made["stage"] == "extract" else []
+        shards = made["shards"] if made is not None and columns else ()
+        tables = {files.join(directory, s["name"]): files.join(directory, s["index"]) for s in shards if "index" in s}
         stack.pop_all()
-        return OpenedTexts(path, listed, ranges)
+        return OpenedTexts(path, listed, ranges, tables, columns)
 
 
 def _named_files(path: str, ranges: ByteRanges) -> list[str]:

@@ -14,6 +14,7 @@ from maskmill.storage.found_files import check_unchanged
 
 KIND = "text"
 EVAL_MD5 = "eval.md5"
+TABLES = "documents"  # the folder of the tables
 DEFAULT_SHARD_SIZE_MB = 27.0  # of 1024 * 1024 bytes
 
 ShardKind = Literal["train", "eval"]
@@ -24,7 +25,8 @@ class TextShard:
     """The description of a text shard: one sentence a line, a blank line after each document.
 
     size: in bytes. inputs: the input files that it draws from, each with its sha256, empty where the closing step adds
-    it. key: of its completion record, empty where the shard was not made by this build. changed: as in FileInfo.
+    it. key: of its completion record, empty where the shard was not made by this build. changed: as in FileInfo. index:
+    what the manifest says of the table of its documents; empty: it has none.
     """
 
     path: str
@@ -37,6 +39,7 @@ class TextShard:
     inputs: Mapping[str, str]
     key: str
     changed: int = dataclasses.field(default=0, compare=False)
+    index: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def check_unchanged(self) -> None:
         """Raises RunFailedError if the file is not as it was when its checksum was computed: once it is read.
@@ -54,6 +57,11 @@ def shard_name(kind: ShardKind, number: int, count: int) -> str:
     return "eval.txt" if count == 1 else f"eval-{number:05d}-of-{count:05d}.txt"
 
 
+def table_name(shard: str) -> str:
+    """Return the name, below the directory of a shard, of the table of its documents."""
+    return f"{TABLES}/{shard}.parquet"
+
+
 def write_once(
     name: str, sources: Any, output: str, write: Callable[[str], dict[str, Any]]
 ) -> tuple[str, dict[str, Any]]:
@@ -63,8 +71,8 @@ def write_once(
       name: of the shard.
       sources: what its text depends on, in values that JSON can hold.
       output: the directory of the shards.
-      write: writes the shard to a path, and returns its completion record: `size` and `sha256` of the file, and `md5`,
-        the hashes of its articles where it belongs to the eval set.
+      write: writes the shard to a path, and returns its completion record: `size` and `sha256` of the file, `md5`, the
+        hashes of its articles where it belongs to the eval set, and `index`, as in TextShard, if it has one.
 
     Returns:
       The key of the completion record, and the record.
@@ -75,7 +83,12 @@ def write_once(
         KIND,
         key,
         lambda: write(files.join(output, name)),
-        lambda record: completions.PieceFiles(written=[(name, record["size"], record["sha256"])]),
+        lambda record: completions.PieceFiles(
+            written=[
+                (name, record["size"], record["sha256"]),
+                *([tuple(record["index"].values())] if "index" in record else []),
+            ]
+        ),
         name=name,
     )
     return key, record

@@ -14,7 +14,7 @@ from maskmill.storage import files, manifest
 from maskmill.storage.manifest import sum_counts
 from maskmill.text import text_shards
 from maskmill.text.text_shards import TextShard
-from maskmill.text_shards import duplicate_search, duplicates, mixing, mlperf_shards, sentence_choice
+from maskmill.text_shards import document_tables, duplicate_search, duplicates, mixing, mlperf_shards, sentence_choice
 from maskmill.text_shards import fragments as fragment_step
 from maskmill.text_shards.document_extractor import HOLE_COUNTS
 from maskmill.text_shards.fragments import Fragment
@@ -95,6 +95,7 @@ def close_text_shards(
         | without_rules
         | _other_projects(fragments)
         | {"sentences": sentences}
+        | _columns(fragments)
         | ({"sources": mix} if mix else {}),
         inputs=_input_entries(inputs, fragments),
         shards=[_shard_entry(shard, digests) for shard in shards],
@@ -102,7 +103,10 @@ def close_text_shards(
         rejected=[row for fragment in fragments for row in of_fragments[fragment.key]["rejected"]],
     )
     keep = [files.base_name(shard.path) for shard in shards] + _write_template_report(of_sources, of_fragments, output)
-    manifest.sweep(output, keep=keep, patterns=OUTPUT_PATTERNS, records=records)
+    patterns: tuple[str, ...] = OUTPUT_PATTERNS
+    if tables := [shard.index["index"] for shard in shards if shard.index]:
+        keep, patterns = keep + tables, (*patterns, text_shards.table_name("*"))
+    manifest.sweep(output, keep=keep, patterns=patterns, records=records)
     fragment_step.write_titles(fragments, of_fragments, output)
     fragment_step.drop_texts(fragments, output)
     mlperf_shards.drop_texts(cleaned, output)
@@ -159,6 +163,12 @@ def _languages_without_rules(of_sources: Sequence[OfSource]) -> dict[str, list[s
         languages = {Site.parse(header).language for header in headers}
         missing |= {language for language in languages if not has_rules(language)}
     return {"languages_without_rules": sorted(missing)} if missing else {}
+
+
+def _columns(fragments: Sequence[Fragment]) -> dict[str, dict[str, str]]:
+    """The columns of the tables of documents, each with its type, if there are tables."""
+    columns = document_tables.joined(*(fragment.columns for fragment in fragments))
+    return {"columns": columns} if columns else {}
 
 
 def _other_projects(fragments: Sequence[Fragment]) -> dict[str, list[str]]:
@@ -239,4 +249,5 @@ def _shard_entry(shard: TextShard, digests: Mapping[str, str]) -> dict[str, Any]
         "documents": shard.documents,
         "sentences": shard.sentences,
         "inputs": {path: digests.get(path, sha256) for path, sha256 in shard.inputs.items()},
+        **shard.index,
     }

@@ -55,7 +55,7 @@ class PlainDocument:
     """A document whose wikitext has become text, not filtered nor split yet.
 
     identity: as in ExtractedDocument. title, text: UTF-8; a line of the text is a paragraph. wikitext: of its page.
-    language: as in Document.
+    language: as in Document. metadata: as in Article.
     holes: offsets of the text where something is missing.
     """
 
@@ -64,6 +64,7 @@ class PlainDocument:
     text: bytes
     wikitext: bytes = b""
     language: str | None = None
+    metadata: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     holes: Sequence[int] = ()
 
 
@@ -75,7 +76,7 @@ class ExtractedDocument:
     text: its sentences, UTF-8, one a line, and a blank line; or a `<doc>` block where MLPerf's clean-up follows.
     paragraphs: rows of `signatures.paragraphs_type`, their offsets within `text`, where duplicates are looked for.
     language: of a record, by which its sentences were split; empty where that of its file was taken. None: no record.
-    broken: the sentences that were dropped because of a hole.
+    broken: the sentences that were dropped because of a hole. kept: its row of the shard's table; empty without one.
     """
 
     identity: str
@@ -83,6 +84,7 @@ class ExtractedDocument:
     paragraphs: npt.NDArray[Any] | None = None
     language: str | None = None
     broken: Sequence[bytes] = ()
+    kept: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -138,11 +140,13 @@ class DocumentExtractor:
         self._signer = ParagraphSigner(quality) if quality.finds_duplicates else None
 
     @functools.cached_property
-    def known(self) -> tuple[str, Mapping[str, str]]:
-        """The name of the dump's wiki and the metadata that all articles share; both are empty for other inputs."""
-        if not self._origin.header:
-            return "", {}
-        return wiki_of(self._origin.header), {"language": self._site.language, "date": self._origin.date}
+    def wiki(self) -> str:
+        """The name of the dump's wiki; empty for other inputs."""
+        return wiki_of(self._origin.header)
+
+    @functools.cached_property
+    def _shared(self) -> dict[str, str]:
+        return {"language": self._site.language, "date": self._origin.date}
 
     @functools.cached_property
     def _splitter(self) -> SentenceSplitter:
@@ -186,10 +190,8 @@ class DocumentExtractor:
         document = self.read(item)
         if isinstance(document, str):
             return [document]
-        wiki, metadata = self.known
-        language = {} if document.language is None else {"language": document.language}
         title, text = document.title.decode(errors="replace"), marked(document.text, document.holes)
-        article = Article(wiki, document.identity, title, text, {**metadata, **language})
+        article = Article(self.wiki, document.identity, title, text, document.metadata)
         return [
             one if isinstance(one, str) else self._finish(_as_document(one, article, document))
             for one in own_steps.apply(self.options.steps, article)
@@ -206,7 +208,10 @@ class DocumentExtractor:
         if self.options.doc_blocks:
             raise UnusableInputError("MLPerf's clean-up takes a dump or WikiExtractor's files, not other documents.")
         identity = item.document_id or hashlib.sha256(item.text).hexdigest()
-        return PlainDocument(identity=identity, title=item.title, text=item.text, language=item.language)
+        metadata = {**item.metadata, "language": item.language} if item.language else item.metadata
+        return PlainDocument(
+            identity=identity, title=item.title, text=item.text, language=item.language, metadata=metadata
+        )
 
     def _read_page(self, page: Page) -> PlainDocument | str:
         options = self.options
@@ -226,7 +231,11 @@ class DocumentExtractor:
             return "disambiguation_pages"
         else:
             text, places = self.wikitext.extract_with_holes(page.title, page.text)
-        return PlainDocument(identity=str(page.page_id), title=page.title, text=text, wikitext=page.text, holes=places)
+        identity = str(page.page_id)
+        known = self._shared | {"url": f"{self._base}?curid={identity}"}
+        return PlainDocument(
+            identity=identity, title=page.title, text=text, wikitext=page.text, metadata=known, holes=places
+        )
 
     def _is_redirect(self, page: Page) -> bool:
         if page.is_redirect:
@@ -257,7 +266,11 @@ class DocumentExtractor:
             return "empty"
         if not body.endswith(b"\n"):
             body += b"\n"
-        return ExtractedDocument(document.identity, title_line + body + b"\n", paragraphs, language, broken)
+        kept = {}
+        if columns := self.options.reading.metadata_columns:
+            kept = {"id": document.identity, "title": title.decode(errors="replace")}
+            kept |= {name: document.metadata.get(name, kept.get(name)) for name in columns}
+        return ExtractedDocument(document.identity, title_line + body + b"\n", paragraphs, language, broken, kept)
 
     def _language_of(self, document: PlainDocument) -> tuple[str | None, SentenceSplitter]:
         """The language of a document of its own, and what splits its sentences; both are the file's where it has none.
@@ -330,6 +343,7 @@ def _as_document(article: Article, before: Article, document: PlainDocument) -> 
         text=text,
         holes=places,
         language=said if is_new else document.language,
+        metadata=article.metadata,
     )
 
 

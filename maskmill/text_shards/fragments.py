@@ -6,7 +6,8 @@ step is the fragment's description.
 
 Layout of a fragment `<key>`: `<key>.text`, the documents one after another (each its sentences, one a line, then a
 blank line; or a `<doc>` block where MLPerf's clean-up follows), `<key>.npy`, a row of TABLE for each document, and,
-where duplicates are looked for, `<key>.paragraphs`, a row of `signatures.paragraphs_type` for each paragraph.
+where duplicates are looked for, `<key>.paragraphs`, a row of `signatures.paragraphs_type` for each paragraph. With
+`metadata_columns` there is `<key>.documents`, a row for each document (document_tables.py).
 """
 
 import collections
@@ -27,6 +28,7 @@ from maskmill.inputs.items import CutOff, Document, RejectedPage
 from maskmill.inputs.mediawiki import Page
 from maskmill.inputs.units import InputFile, Unit, UnitBatch, read_unit
 from maskmill.storage import completions, files
+from maskmill.text_shards import document_tables
 from maskmill.text_shards.byte_ranges import Ranges
 from maskmill.text_shards.cached_texts import read_cached
 from maskmill.text_shards.document_extractor import (
@@ -48,7 +50,7 @@ Records = Mapping[str, dict[str, Any]]  # completion records by their keys
 Extractions = Mapping[str, ExtractionOptions]
 
 KIND = "extract"
-_TEXT, _PARAGRAPHS = "text", "paragraphs"  # the endings of its files
+_TEXT, _PARAGRAPHS, _DOCUMENTS = "text", "paragraphs", "documents"  # the endings of its files
 
 _WRITE_BYTES = 1 << 20
 _TITLES, _TITLE_BYTES = 5, 480  # that are kept of the documents counted under a name
@@ -65,7 +67,8 @@ class Fragment:
 
     key: the name of its files. documents, size: how many documents its text holds, and how many bytes. counts: of the
     pages that were read, how many stayed, and how many were left out for which reason. ends: where in the text that of
-    each of the batch's files ends. cut_off: the files of which only what stands before their cut was taken.
+    each of the batch's files ends. cut_off: the files of which only what stands before their cut was taken. columns: of
+    its rows for the shards' tables, each with its type; empty without `metadata_columns`.
     """
 
     key: str
@@ -75,6 +78,7 @@ class Fragment:
     counts: Mapping[str, int]
     ends: tuple[int, ...]
     cut_off: tuple[str, ...] = ()
+    columns: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def inputs_of(self, ranges: Ranges) -> dict[str, str]:
         """The input files that byte ranges [k, 2] of the text come from, each with its sha256, if it is known."""
@@ -134,6 +138,7 @@ def extract_batch(batch: UnitBatch, options: ExtractionOptions, output: str) -> 
         counts=record["counts"],
         ends=tuple(record["ends"]),
         cut_off=tuple(record["cut_off"]),
+        columns=record.get("columns", {}),
     )
 
 
@@ -142,13 +147,17 @@ class _FragmentWriter:
 
     rows: their table. size: their bytes. ends, profiles: of each of the batch's files where its text ends, and what it
     looks like, if it is sentences; `languages`: how many of its records are of which language, "" for the file's.
+    columns: as in Fragment.
     """
 
-    def __init__(self, text: files.OutputFile, paragraphs: files.OutputFile | None, options: ExtractionOptions) -> None:
+    def __init__(self, opened: Mapping[str, files.OutputFile], options: ExtractionOptions) -> None:
+        """opened: the files, by the endings of their names."""
         self.rows: list[tuple[int, int, int, int]] = []
         self.size = 0
-        self._text = text
-        self._paragraphs = paragraphs
+        self._text = opened[_TEXT]
+        self._paragraphs = opened.get(_PARAGRAPHS)
+        self._documents = opened.get(_DOCUMENTS)
+        self.columns: dict[str, str] = {}
         self._seed = options.random_seed
         self._splits_sentences = not options.doc_blocks
         self._pending = io.BytesIO()
@@ -165,6 +174,9 @@ class _FragmentWriter:
         if self._paragraphs is not None and document.paragraphs is not None:
             document.paragraphs["offset"] += self.size
             self._paragraphs.write(document.paragraphs.tobytes())
+        if self._documents is not None:
+            self._documents.write(document_tables.packed(document.kept))
+            self.columns = document_tables.joined(self.columns, document_tables.types_of(document.kept))
         if document.language is not None:
             self._languages[document.language] += 1
         self.size += len(text)
@@ -216,11 +228,10 @@ def _write_fragment(batch: UnitBatch, options: ExtractionOptions, output: str, k
     findings = _Findings()
     with contextlib.ExitStack() as stack:
         stack.enter_context(batch.unchanged())  # what other content gives must not bear this key
-        text = stack.enter_context(files.new_file(_path(output, key, _TEXT)))
-        paragraphs = None
-        if options.quality.finds_duplicates:
-            paragraphs = stack.enter_context(files.new_file(_path(output, key, _PARAGRAPHS)))
-        writer = _FragmentWriter(text, paragraphs, options)
+        endings = [_TEXT] + [_PARAGRAPHS] * options.quality.finds_duplicates
+        endings += [_DOCUMENTS] * bool(options.reading.metadata_columns)
+        opened = {ending: stack.enter_context(files.new_file(_path(output, key, ending))) for ending in endings}
+        writer = _FragmentWriter(opened, options)
         for file, units in batch.parts:
             extractor = document_extractor(options, origin_of(file), batch.templates, output)
             _extract_file(batch, file, units, extractor, writer, findings)
@@ -228,11 +239,10 @@ def _write_fragment(batch: UnitBatch, options: ExtractionOptions, output: str, k
     completions.write_table(output, KIND, key, np.array(writer.rows, TABLE))
     findings.counts["documents"] = len(writer.rows)
     caches = [
-        (completions.work_name(KIND, files.base_name(file.path)), file.size, file.sha256)
-        for file in (text, paragraphs)
-        if file is not None
+        (completions.work_name(KIND, files.base_name(file.path)), file.size, file.sha256) for file in opened.values()
     ]
     return {
+        **({"columns": writer.columns} if writer.columns else {}),
         "ends": writer.ends,
         "documents": len(writer.rows),
         "size": writer.size,
@@ -385,7 +395,21 @@ def read_paragraphs(fragment: Fragment, options: ExtractionOptions, output: str)
             yield np.frombuffer(rows, row_type)
 
 
+def rows_in(fragment: Fragment, ranges: Ranges, extractions: Extractions, output: str) -> Iterator[dict[str, Any]]:
+    """Yield the rows, for a shard's table, of the documents that have text in byte ranges [k, 2], in order."""
+    table = completions.read_table(output, KIND, fragment.key)
+    first_end_after = np.searchsorted(ranges[:, 1], table["offset"], side="right")
+    starts = np.append(ranges[:, 0], np.iinfo(np.int64).max)[first_end_after]
+    numbers = np.flatnonzero(starts < table["offset"] + table["size"])
+    if not fragment.columns:  # of a source of a mix that keeps nothing
+        yield from ({} for _ in numbers)
+        return
+    with _open_cached(fragment, _DOCUMENTS, extractions[fragment.batch.source], output) as file:
+        yield from document_tables.unpacked(file.read(), numbers)
+
+
 def drop_texts(fragments: Iterable[Fragment], output: str) -> None:
-    """Deletes the fragments' texts and paragraphs once their shards are written; their tables stay for the next run."""
-    paths = [_path(output, fragment.key, content) for fragment in fragments for content in (_TEXT, _PARAGRAPHS)]
+    """Deletes the fragments' texts, paragraphs and rows once their shards are written; their tables stay."""
+    endings = (_TEXT, _PARAGRAPHS, _DOCUMENTS)
+    paths = [_path(output, fragment.key, content) for fragment in fragments for content in endings]
     files.delete([path for path in paths if files.exists(path)])

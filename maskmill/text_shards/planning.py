@@ -9,7 +9,7 @@ import collections
 import dataclasses
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,8 +25,10 @@ from maskmill.text.text_shards import (
     TextShard,
     article_md5,
     shard_name,
+    table_name,
     write_once,
 )
+from maskmill.text_shards import document_tables
 from maskmill.text_shards.byte_ranges import Ranges, cut_out, merge_ranges, ranges_of
 from maskmill.text_shards.duplicate_search import DROPPED
 from maskmill.text_shards.duplicates import find_duplicates
@@ -39,6 +41,7 @@ from maskmill.text_shards.fragments import (
     read_ranges,
     read_rejected,
     read_tables,
+    rows_in,
 )
 from maskmill.text_shards.options import ExtractionOptions, SplitOptions
 
@@ -68,7 +71,7 @@ class ShardPlan:
     """What goes into a shard: byte ranges of fragments, in order.
 
     pieces: fragments, each with its ranges [k, 2], start and end; a fragment comes once for each pass of a mix over it.
-    size: their bytes.
+    size: their bytes. columns: of its table, each with its type; empty: it has none.
     """
 
     name: str
@@ -78,6 +81,7 @@ class ShardPlan:
     sentences: int
     size: int
     pieces: Pieces
+    columns: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def inputs(self) -> dict[str, str]:
@@ -241,6 +245,8 @@ def plan_text_shards(
 def plan_runs(train: Sequence[Run], held_out: Sequence[Run], options: SplitOptions, output: str) -> list[ShardPlan]:
     """Plans the shards of training text, then those of the eval set (a run for each source), and announces them."""
     plans = [*_plan_kind("train", train, options), *_plan_kind("eval", held_out, options)]
+    columns = document_tables.joined(*(f.columns for run in (*train, *held_out) for f in run.documents.fragments))
+    plans = [dataclasses.replace(plan, columns=columns) for plan in plans]
     progress.announce(output, KIND, pieces=len(plans), size=sum(plan.size for plan in plans))
     return plans
 
@@ -331,8 +337,8 @@ def assemble_text_shard(plan: ShardPlan, extractions: Extractions, output: str) 
 
 def write_planned(plan: ShardPlan, output: str, write: Callable[[str], dict[str, Any]]) -> TextShard:
     """Has `write` write a shard to a path and give its record, unless it is there already."""
-    pieces = [(fragment.key, ranges) for fragment, ranges in plan.pieces]
-    key, record = write_once(plan.name, pieces, output, write)
+    pieces: Any = [(fragment.key, ranges) for fragment, ranges in plan.pieces]
+    key, record = write_once(plan.name, (pieces, plan.columns) if plan.columns else pieces, output, write)
     return TextShard(
         path=files.join(output, plan.name),
         kind=plan.kind,
@@ -343,6 +349,7 @@ def write_planned(plan: ShardPlan, output: str, write: Callable[[str], dict[str,
         sentences=plan.sentences,
         inputs=plan.inputs,
         key=key,
+        index=record.get("index", {}),
     )
 
 
@@ -356,4 +363,10 @@ def _write_shard(path: str, plan: ShardPlan, extractions: Extractions, output: s
                 eval_blocks.append(block)
     articles = [article for article in b"".join(eval_blocks).split(b"\n\n") if article]
     md5 = [article_md5(article) for article in articles]
-    return {"size": file.size, "sha256": file.sha256, "md5": md5}
+    record = {"size": file.size, "sha256": file.sha256, "md5": md5}
+    if not plan.columns:
+        return record
+    rows = (row for fragment, ranges in plan.pieces for row in rows_in(fragment, ranges, extractions, output))
+    table = document_tables.write_table(files.join(output, table_name(plan.name)), plan.columns, rows)
+    index = {"index": table_name(plan.name), "index_bytes": table.size, "index_sha256": table.sha256}
+    return {**record, "index": index}

@@ -42,11 +42,11 @@ def check_file(piece: Piece, ranges: ByteRanges) -> PieceResult:
 
 
 def check_index(piece: Piece, ranges: ByteRanges) -> Checked:
-    """Check that the index of TFRecords is that of the manifest."""
+    """Check that the index of TFRecords, or the table of a text shard's documents, is that of the manifest."""
     index, wanted = piece.expected.index, piece.expected.index_sha256
     if index is None:
         return Checked()
-    do = f"run `maskmill index {piece.path}`"
+    do = _DO if piece.kind == "text" else f"run `maskmill index {piece.path}`"
     try:
         content = ranges.read_all(index)
     except MissingFileError:

@@ -17,7 +17,7 @@ from maskmill.records.options import FormatOptions
 _NUMBER = re.compile(r"-(\d{1,9})-of-\d+")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _SHOWN = 60
-_NO_COUNTS = ("random_seed", "width", "bin")
+_NO_COUNTS = ("random_seed", "width", "bin", "index_bytes")
 # What entries of a manifest have, by their types; others are not read.
 _TEXT, _NUMBER_IF_ANY = str | None, int | None
 _OF_OPTIONS: Mapping[str, Any] = {

@@ -97,7 +97,11 @@ class _Planner:
         if not target.named:
             checks.append(check_directory(target, target.shards))
         kept = [shard for shard in target.shards if self._is_chosen(shard.number)]
-        listed = [(shard, file, target.file(file.name)) for shard in kept for file in shard.files]
+        listed = [
+            (shard, dataclasses.replace(file, index=file.index and target.file(file.index)), target.file(file.name))
+            for shard in kept
+            for file in shard.files
+        ]
         named = {_normal(name) for name in target.named}
         listed = [entry for entry in listed if not named or _normal(entry[2]) in named]
         if target.kind in ("text", "vocabulary"):
@@ -107,8 +111,7 @@ class _Planner:
             rules, known, found = self._rules(made)
             checks += [*found, check_mds_indexes(target, self._ranges) if not target.named else Checked()]
             format, pieces = made.get("format", "tfrecord"), []
-            for shard, file, path in listed:
-                expected = dataclasses.replace(file, index=file.index and target.file(file.index))
+            for shard, expected, path in listed:
                 text = None
                 if shard_formats.format_of(format).reads_text:
                     text = text_of_shard(shard, target, self._options, may_differ=True)

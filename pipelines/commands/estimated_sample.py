@@ -62,7 +62,7 @@ def sample_of(build: BuildOptions, share: float | None, folder: str) -> Sample:
     found: dict[str, tuple[ReadOptions, str, Sequence[files.FileInfo]]] = {}
     for name, own in extracts_of(build).items():
         inputs = find_inputs(files.match(own.input), own.input_format).files
-        found[name] = (own.extraction.reading, own.input_format, inputs)
+        found[name] = (own.decided_extraction.reading, own.input_format, inputs)
     if build.texts is not None:
         found[""] = (ReadOptions(), "text", [text for text in find_texts(build.texts) if text.size])
     size = sum(file.size for _, _, inputs in found.values() for file in inputs)
@@ -90,7 +90,7 @@ def sample_of(build: BuildOptions, share: float | None, folder: str) -> Sample:
 def _on_sample(options: ExtractOptions, inputs: Sequence[str], share: float) -> ExtractOptions:
     """Return the options for a sample that stands for a share of the input."""
     extraction = options.extraction
-    reading = dataclasses.replace(extraction.reading, text_documents="blank_line")
+    reading = dataclasses.replace(extraction.reading, text_documents="blank_line", metadata_columns=())
     return dataclasses.replace(
         options,
         input=tuple(inputs),
@@ -174,9 +174,9 @@ def _encoded(item: Page | Document, input_format: str, reading: ReadOptions) -> 
         return f'<doc id="{item.document_id}" url="" title="{title}">\n{title}\n\n{text}\n</doc>\n'.encode()
     if input_format == "text":
         return _BLANK_LINES.sub(b"\n", item.text) + b"\n\n"
-    record = {reading.text_column: text}
+    record = {**item.metadata, reading.text_column: text}
     if reading.id_column is not None:
         record[reading.id_column] = item.document_id
     if reading.language_column is not None:
         record[reading.language_column] = item.language or ""
-    return (json.dumps(record) + "\n").encode()
+    return (json.dumps(record, default=str) + "\n").encode()

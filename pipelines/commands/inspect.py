@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.inspection import kinds
+from maskmill.inspection.decoding import DecodedExample
 from maskmill.inspection.opened_examples import OpenedExamples, open_examples
 from maskmill.inspection.opened_texts import OpenedTexts, open_texts
 from maskmill.inspection.searching import Wanted
@@ -77,10 +78,13 @@ def _show_some(path: str, words: str, options: InspectOptions) -> None:
         found = Wanted(words).pattern if words else None
         shown = 0
         for shown, item in enumerate(_chosen(opened, words, options), 1):
+            documents: inspect_text.Documents = []
+            if isinstance(opened, OpenedExamples) and isinstance(item, DecodedExample):
+                documents = opened.documents_of(item)
             if options.format == "json":
-                print(as_json(inspect_text.as_values(item)))
+                print(as_json(inspect_text.as_values(item, documents)))
             else:
-                inspect_text.print_item(item, is_first=shown == 1, found=found)
+                inspect_text.print_item(item, documents, is_first=shown == 1, found=found)
             if console.reader_is_gone():
                 return
     if not shown and words:

@@ -1,6 +1,7 @@
 """What `maskmill inspect` prints for people: the same lines everywhere, on a terminal in colours."""
 
 import dataclasses
+import itertools
 import re
 import sys
 import textwrap
@@ -16,12 +17,14 @@ from pipelines.terminal.console import Coloured, bytes_text
 from pipelines.terminal.data_warnings import percent
 
 Item = DecodedExample | TextDocument
+Documents = Sequence[Sequence[TextDocument]]
 
 _COLUMNS = 80
 _MOST_ROWS = 12  # of a table
 _MOST_CHARACTERS = 300  # of a value in a table
 _MOST_LINE = 2_000  # characters of a line of text
 _MOST_LINES = 200  # of a document
+_MOST_DOCUMENTS = 3  # that have the same pieces
 _LEGEND = "[MASK=word]: to predict, seen as [MASK]; [other=word]: seen as another piece; [=word]: unchanged"
 # Of pieces by what they are, and of parts and sequences by their number: never the only sign.
 _STYLES: Mapping[PieceRole, str] = {
@@ -54,26 +57,35 @@ def print_summary(summary: Summary) -> None:
         _print([(shown(note), "")], wraps=True)
 
 
-def as_values(item: Item) -> dict[str, Any]:
+def as_values(item: Item, documents: Documents) -> dict[str, Any]:
     """An example or a document for programs."""
     values = dataclasses.asdict(item)
-    return {**values, "text": running_text(item.pieces)} if isinstance(item, DecodedExample) else values
+    if not isinstance(item, DecodedExample):
+        return values
+    of_parts = [[{"file": d.file, "document": d.document, **d.metadata} for d in of_part] for of_part in documents]
+    return {**values, "text": running_text(item.pieces)} | ({"documents": of_parts} if documents else {})
 
 
-def print_item(item: Item, *, is_first: bool, found: re.Pattern[str] | None = None) -> None:
-    """Prints an example or a document. found: what is marked on a terminal, because it was searched for."""
+def print_item(item: Item, documents: Documents, *, is_first: bool, found: re.Pattern[str] | None = None) -> None:
+    """Prints an example or a document.
+
+    documents: those that each part of an example between its special pieces is of. found: what is marked on a
+    terminal, because it was searched for.
+    """
     if not is_first:
         print()
     if isinstance(item, TextDocument):
         _print_document(item, found)
     else:
-        _print_example(item, found, with_legend=is_first)
+        _print_example(item, found, documents, with_legend=is_first)
 
 
 def _print_document(document: TextDocument, found: re.Pattern[str] | None) -> None:
     count = len(document.lines)
     title = f"document {document.document:,} of {document.file}, from line {document.line:,} on, {count:,} sentences"
     _print([(shown(title), "bold")])
+    if document.metadata:
+        _print([(_known_of(document), "dim")])
     width = len(f"{document.line + count:,}")
     for number, line in enumerate(document.lines[:_MOST_LINES], document.line):
         _print([(f"{number:>{width},}  ", "dim"), (shown(line, _MOST_LINE), "")], found)
@@ -81,11 +93,22 @@ def _print_document(document: TextDocument, found: re.Pattern[str] | None) -> No
         print(f"… and {count - _MOST_LINES:,} more lines")
 
 
-def _print_example(example: DecodedExample, found: re.Pattern[str] | None, *, with_legend: bool) -> None:
+def _known_of(document: TextDocument) -> str:
+    """What the table of a text shard has of a document."""
+    known = (f"{name}: {value}" for name, value in document.metadata.items() if value not in (None, ""))
+    return shown(", ".join(known), _MOST_CHARACTERS)
+
+
+def _print_example(
+    example: DecodedExample, found: re.Pattern[str] | None, documents: Documents, *, with_legend: bool
+) -> None:
     """Prints a row as words, each part of a pair and each sequence of a packed row on lines of its own."""
     _print([(shown(f"example {example.record:,} of {example.file}"), "bold")])
     for line in _figures(example, with_legend=with_legend):
         _print([(line, "dim")], wraps=True)
+    for of_part, _ in itertools.groupby(documents):
+        names = [f"document {d.document:,} of {shown(d.file)} ({_known_of(d)})" for d in of_part[:_MOST_DOCUMENTS]]
+        _print([(f"from {', or '.join(names)}{' …' * (len(of_part) > _MOST_DOCUMENTS)}", "dim")], wraps=True)
     for place, (title, pieces) in enumerate(example.parts):
         if title:
             print()

@@ -75,6 +75,8 @@ class ExtractOptions:
             )
         if not mlperf:
             return
+        if self.extraction.reading.metadata_columns:
+            raise UnusableInputError("--metadata_columns keeps nothing with --compat mlperf; leave it out.")
         if self.extraction.steps:
             raise UnusableInputError("--steps change the reference's text; leave out --compat mlperf.")
         if self.split.eval_fraction is not None:
@@ -99,8 +101,14 @@ class ExtractOptions:
         if wikitext.holes is None:
             is_ours = self.compat == "none" and extractor == "maskmill"
             wikitext = dataclasses.replace(wikitext, holes="drop" if is_ours else "keep")
+        reading = dataclasses.replace(self.extraction.reading, all_columns=bool(self.extraction.steps))
         return dataclasses.replace(
-            self.extraction, extractor=extractor, language=language, wikitext=wikitext, doc_blocks=mlperf
+            self.extraction,
+            extractor=extractor,
+            language=language,
+            wikitext=wikitext,
+            doc_blocks=mlperf,
+            reading=reading,
         )
 
     @property

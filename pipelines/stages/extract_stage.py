@@ -246,14 +246,21 @@ def check_inputs(checked: Extraction) -> tuple[Sequence[files.FileInfo], list[st
       UnusableInputError: they cannot.
     """
     from maskmill.inputs.found_inputs import find_inputs, refuse_two_dates
+    from maskmill.inputs.items import refuse_missing_columns
     from maskmill.inputs.units import plan_units
 
     options = checked.options
-    reading = options.extraction.reading
+    reading = options.decided_extraction.reading
     found = find_inputs(checked.matched, options.input_format)
     inputs = found.files
     units = plan_units(inputs, input_format=options.input_format, reading=reading, allow_empty=len(inputs) > 1)
-    formats = _formats({unit.path: unit.format for unit in units})
+    format_of = {unit.path: unit.format for unit in units}
+    formats = _formats(format_of)
+    for path, name in format_of.items():
+        if name not in ("jsonl", "parquet"):
+            refuse_missing_columns(
+                ["id", "title", *(["language", "date", "url"] if name == DUMP else [])], path, reading
+            )
     is_one_dump = formats[0] != DOC_FILES and len(inputs) == 1
     if options.compat == "mlperf" and options.split.max_documents is not None and not is_one_dump:
         raise UnusableInputError("--max_documents with --compat mlperf takes one dump, not several files.")

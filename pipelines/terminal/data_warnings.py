@@ -106,6 +106,9 @@ def _of_extract(manifest: Mapping[str, Any]) -> Iterator[str]:
                 yield cut_lines(entry["lines"])
             else:
                 yield _OF_SENTENCES[doubt].format(**entry, remedy=remedy)
+    for name, kind in decided.get("columns", {}).items():
+        if kind == "null":
+            yield f'no document has the column "{name}" of --metadata_columns; look at the names of the columns.'
     share = manifest["parameters"]["eval_fraction"] or decided.get("eval_fraction")
     if share and not counts["eval"]["documents"]:
         yield (

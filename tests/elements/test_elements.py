@@ -125,8 +125,12 @@ def text(content: str) -> tuple[Any, ...]:
 
 
 DOC_FILE = b'<doc id="5" url="u" title="Pear">\nPear\n\nA pear.\n</doc>\n'
-RECORDS = [("", "7", "", PROSE, {"language": "en"}), ("", "8", "", "Ein Apfel.", {"language": "German"})]
-IN_DUMP = ("testwiki", "1", "Apple", PROSE, {"language": "test", "date": "2020-01-31"})
+RECORDS = [
+    ("", "7", "", PROSE, {"key": 7, "lang": "en", "language": "en"}),
+    ("", "8", "", "Ein Apfel.", {"key": 8, "lang": "German", "language": "German"}),
+]
+OF_APPLE = {"language": "test", "date": "2020-01-31", "url": "https://test.wikipedia.org/wiki?curid=1"}
+IN_DUMP = ("testwiki", "1", "Apple", PROSE, OF_APPLE)
 READ: list[tuple[str, bytes, ExtractionOptions, list[tuple[Any, ...]], dict[str, str]]] = [
     ("x-20200131.xml", DUMPED, ExtractionOptions(), [IN_DUMP], {}),
     ("x-20200131.xml.gz", gzip.compress(DUMPED), ExtractionOptions(), [IN_DUMP], {}),

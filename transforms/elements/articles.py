@@ -40,7 +40,6 @@ def read_articles(
     with batch.unchanged():
         for file, units in batch.parts:
             extractor = extractor_of(origin_of(file))
-            wiki, known = extractor.known
             for item in itertools.chain.from_iterable(read_unit(u, options.reading, file.header) for u in units):
                 if isinstance(item, CutOff):
                     if item.title is not None:
@@ -54,9 +53,8 @@ def read_articles(
                 elif not made.text.strip():
                     yield "empty"
                 else:
-                    metadata = {**known, "input": file.path} | ({"language": made.language} if made.language else {})
-                    title = made.title.decode(errors="replace")
-                    yield Article(wiki, made.identity, title, marked(made.text, made.holes), metadata)
+                    title, metadata = made.title.decode(errors="replace"), {**made.metadata, "input": file.path}
+                    yield Article(extractor.wiki, made.identity, title, marked(made.text, made.holes), metadata)
 
 
 # ---- articles stay or go, and become documents
@@ -67,7 +65,7 @@ def reason_to_drop(article: Article, filter_of: Callable[[str], QualityFilter]) 
     text, _ = unmarked(article.text)
     if not text.strip():
         return None
-    return filter_of(article.metadata.get("language", "en")).reject(article.title.encode(errors="replace"), text)
+    return filter_of(str(article.metadata.get("language") or "en")).reject(article.title.encode(errors="replace"), text)
 
 
 def choice_of(article: Article, language: str) -> SentenceChoice:
@@ -80,7 +78,7 @@ def choice_of(article: Article, language: str) -> SentenceChoice:
       UnusableInputError: nobody knows the language, or its parameters cannot be read.
     """
     if language == AUTO:
-        known = choice_of_document(article.metadata.get("language", ""))
+        known = choice_of_document(str(article.metadata.get("language") or ""))
         choice = known or choice_of_input("", [unmarked(article.text)[0]])
     else:
         choice = named_choice(language)

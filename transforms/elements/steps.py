@@ -82,6 +82,9 @@ class ReadArticles(beam.PTransform):
                 "ReadArticles reads each page alone, and gives it to the next transform; leave out expand_templates, "
                 "doc_blocks and steps."
             )
+        self.options = dataclasses.replace(
+            self.options, reading=dataclasses.replace(self.options.reading, all_columns=True)
+        )
 
     def expand(self, begin: PBegin) -> Any:
         """Cut the files into byte ranges, and read each on any worker."""
