@@ -42,14 +42,14 @@ Taken = tuple[float, float]  # CPU seconds of all processes, and seconds from st
 
 
 def run(label: str, command: Sequence[object], cwd: Path, **environment: str) -> Usage:
-    """Measures a command and prints its row."""
+    """Measure a command and print its row."""
     usage = measure.run(command, cwd, **environment)
     print(usage.row(label), flush=True)
     return usage
 
 
 def write_config(folder: Path, *, vocab_file: Path, **extract: object) -> Path:
-    """Writes the YAML of a build of 512/76 into a folder, in whose `build` its output goes; `extract`: its options."""
+    """Write the YAML of a build of 512/76 into a folder, in whose `build` its output goes; `extract`: its options."""
     config = folder / "build.yaml"
     sections = {
         "output": str(folder / "build"),
@@ -63,13 +63,13 @@ def write_config(folder: Path, *, vocab_file: Path, **extract: object) -> Path:
 
 
 def maskmill(arguments: argparse.Namespace, workers: int) -> Taken:
-    """Runs each stage, then the whole build; returns what the build took."""
+    """Run each stage, then the whole build; return what the build took."""
     with tempfile.TemporaryDirectory(dir=arguments.scratch) as folder:
         return stages_and_build(arguments, Path(folder), workers)
 
 
 def stages_and_build(arguments: argparse.Namespace, scratch: Path, workers: int) -> Taken:
-    """Does so in a new folder."""
+    """Do so in a new folder."""
     local = f"--workers={workers}"
     command = [sys.executable, "-m", "maskmill"]
     text = scratch / f"text-{workers}"
@@ -88,14 +88,14 @@ def stages_and_build(arguments: argparse.Namespace, scratch: Path, workers: int)
 
 
 def reference(arguments: argparse.Namespace) -> Taken:
-    """Runs the programs of the reference one after another; returns what they take together."""
+    """Run the programs of the reference one after another; return what they take together."""
     with tempfile.TemporaryDirectory(dir=arguments.scratch) as folder:
         usages = list(chain_of_programs(arguments, Path(folder)))
     return sum(usage.cpu for usage in usages), sum(usage.wall for usage in usages)
 
 
 def chain_of_programs(arguments: argparse.Namespace, scratch: Path) -> Iterator[Usage]:
-    """Runs them in a new folder."""
+    """Run them in a new folder."""
     scripts, python = Path(arguments.reference).resolve(), arguments.python
     shutil.copytree(PUNKT, scratch / "nltk_data" / "tokenizers" / "punkt_tab")
     text, results = scratch / "reference-text", scratch / "results"
@@ -125,7 +125,7 @@ def chain_of_programs(arguments: argparse.Namespace, scratch: Path) -> Iterator[
 
 
 def main() -> None:
-    """Prints the machine, a row for each command, and the ratio of the reference to maskmill."""
+    """Print the machine, a row for each command, and the ratio of the reference to maskmill."""
     parser = parser_of(__doc__, rounds=1, scratch="the outputs, which take about 50 times the size of the packed dump")
     parser.add_argument("dump", nargs="?", default=SAMPLE, type=resolved)
     parser.add_argument("--reference", metavar="DIR")

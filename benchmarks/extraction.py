@@ -71,7 +71,7 @@ class Difference:
 
 
 def garbage(path: str) -> dict[str, tuple[Markup, float]]:
-    """What each extractor leaves in the text of a dump's articles, and the CPU seconds that it took."""
+    """Return what each extractor leaves in the text of a dump's articles, and the CPU seconds that it took."""
     dump = Dump.open(path)
     counts = {}
     for name, texts in all_texts(dump, dump.articles()):
@@ -82,7 +82,7 @@ def garbage(path: str) -> dict[str, tuple[Markup, float]]:
 
 
 def differences() -> tuple[collections.Counter[str], list[Difference]]:
-    """Compares our text of the sample dump with WikiExtractor's, page by page.
+    """Compare our text of the sample dump with WikiExtractor's, page by page.
 
     Returns:
       The numbers of sentences in WikiExtractor's text (`theirs`), in ours (`ours`) and in both (`common`), and the
@@ -110,7 +110,7 @@ def differences() -> tuple[collections.Counter[str], list[Difference]]:
 
 
 def pair(page: str, theirs: list[str], ours: list[str]) -> Iterator[Difference]:
-    """Pairs each sentence greedily with the most similar one of the other text; the rest stay alone."""
+    """Pair each sentence greedily with the most similar one of the other text; the rest stay alone."""
     matcher = difflib.SequenceMatcher(autojunk=False)
     scores = []
     for i, sentence in enumerate(theirs):
@@ -130,7 +130,7 @@ def pair(page: str, theirs: list[str], ours: list[str]) -> Iterator[Difference]:
 
 
 def garbage_section(name: str, counts: dict[str, tuple[Markup, float]]) -> str:
-    """The table of a dump, with a row for each extractor."""
+    """Return the table of a dump, with a row for each extractor."""
     lines = [f"**{name}**\n", "| | " + " | ".join(f"`{cell(m)}`" for m in MARKUP) + " | all | Mchars | CPU s |"]
     lines.append("|---|" + "---|" * (len(MARKUP) + 3))
     for extractor, (left, seconds) in counts.items():
@@ -143,7 +143,7 @@ def garbage_section(name: str, counts: dict[str, tuple[Markup, float]]) -> str:
 
 
 def differences_section(counts: collections.Counter[str], different: list[Difference]) -> str:
-    """The sums of the verdicts, and some of the judged sentences as a table; exits if one has no verdict."""
+    """Return the sums of the verdicts, and some of the judged sentences as a table; exits if one has no verdict."""
     # Drawn by a hash, not by position: when a rule changes one sentence, the other drawn ones stay.
     drawn = sorted(different, key=lambda d: hashlib.sha256(f"{SEED}:{d.key}".encode()).digest())[:SAMPLE_SIZE]
     drawn.sort(key=lambda d: (not d.ours, not d.theirs, d.page))
@@ -177,7 +177,7 @@ def differences_section(counts: collections.Counter[str], different: list[Differ
 
 
 def main() -> None:
-    """Measures the corpora and writes the document."""
+    """Measure the corpora and write the document."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", nargs="?", metavar="DIR", help="a folder of dumps of many languages")
     parser.add_argument("--source", default="", help="with DIR: a sentence on where the dumps come from")

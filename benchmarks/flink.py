@@ -40,7 +40,7 @@ LOCAL = ("--workers=2",)
 
 
 def digest(output: Path) -> str:
-    """A checksum of the names and contents of all files of a data set, the manifest left out."""
+    """Return a checksum of the names and contents of all files of a data set, the manifest left out."""
     checksum = hashlib.sha256()
     for path in sorted(p for p in output.iterdir() if p.is_file() and p.name != "manifest.json"):
         checksum.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
@@ -49,7 +49,7 @@ def digest(output: Path) -> str:
 
 @contextlib.contextmanager
 def started(directory: Path, *, slots: int) -> Iterator[flink.Cluster]:
-    """Starts a cluster of two TaskManagers and stops it at the end."""
+    """Start a cluster of two TaskManagers and stop it at the end."""
     with socket.socket() as probe:
         probe.bind(("localhost", 0))
         port = probe.getsockname()[1]
@@ -64,7 +64,7 @@ def started(directory: Path, *, slots: int) -> Iterator[flink.Cluster]:
 def compare(
     stage: str, short: Sequence[str], whole: Sequence[str], cluster: flink.Cluster, scratch: Path, rounds: int
 ) -> None:
-    """Prints the median times of a stage on both runners, and of its start-up.
+    """Print the median times of a stage on both runners, and of its start-up.
 
     Args:
       stage: name of the stage's command.
@@ -102,7 +102,7 @@ def compare(
 
 
 def main() -> None:
-    """Prints the machine, the times of both stages."""
+    """Print the machine, the times of both stages."""
     parser = parser_of(__doc__, rounds=5, scratch="the cluster and the outputs, best on a RAM disk")
     parser.add_argument("dump", type=resolved)
     arguments = parser.parse_args()

@@ -96,7 +96,7 @@ class Markup:
 
 
 def template_names(language: str) -> str:
-    """A regular expression for the names of the measured templates on a language's Wikipedia."""
+    """Return a regular expression for the names of the measured templates on a language's Wikipedia."""
     rows = (line.split("\t") for line in _IDENTITIES.read_text(encoding="utf-8").splitlines() if line[0] != "#")
     local = {name for meaning, code, name in rows if meaning in _MEANINGS and code == language}
     names = {*_MEANINGS, *local}
@@ -104,7 +104,9 @@ def template_names(language: str) -> str:
 
 
 def mark_calls(text: str, names: re.Pattern[str]) -> str:
-    """The wikitext with marks around the calls of some templates that stand within lines and hold no other template."""
+    """Return the wikitext with marks around the calls of some templates that stand within lines and hold no other
+    template.
+    """
     call = re.compile(r"\{\{[ _]*(" + names.pattern + r")[ _]*\|[^{}\n]*\}\}", names.flags)
     pieces, done = [], 0
     for match in call.finditer(text):
@@ -124,7 +126,7 @@ def mark_calls(text: str, names: re.Pattern[str]) -> str:
 
 
 def lost_text(dump: Dump, names: re.Pattern[str]) -> tuple[int, list[str]]:
-    """(calls, the lost ones with what stands before them) in the articles of a dump."""
+    """Return (calls, the lost ones with what stands before them) in the articles of a dump."""
     extractor, calls, lost = dump.extractor(), 0, []
     for page in dump.articles():
         marked = mark_calls(page.text.decode("utf-8"), names)
@@ -139,7 +141,7 @@ def lost_text(dump: Dump, names: re.Pattern[str]) -> tuple[int, list[str]]:
 
 
 def markup_left(dumps: list[Dump]) -> tuple[dict[str, Markup], int]:
-    """(what each extractor leaves in the articles of a language, their number)."""
+    """Return (what each extractor leaves in the articles of a language, their number)."""
     counts: dict[str, Markup] = collections.defaultdict(Markup)
     articles = 0
     for dump in dumps:
@@ -151,7 +153,7 @@ def markup_left(dumps: list[Dump]) -> tuple[dict[str, Markup], int]:
 
 
 def templates_section(languages: dict[str, list[Dump]]) -> str:
-    """The table of lost calls, languages with few in one row; prints the lost calls to standard error."""
+    """Return the table of lost calls, languages with few in one row; prints the lost calls to standard error."""
     rows: dict[str, tuple[int, int]] = {}
     few: list[tuple[int, int]] = []
     for language, dumps in languages.items():
@@ -171,7 +173,7 @@ def templates_section(languages: dict[str, list[Dump]]) -> str:
 
 
 def markup_section(languages: dict[str, list[Dump]]) -> str:
-    """The table of left-over markup; of the languages with few articles only those where ours has some."""
+    """Return the table of left-over markup; of the languages with few articles only those where ours has some."""
     rows, names, clean = [], [], []
     for language, dumps in languages.items():
         counts, articles = markup_left(dumps)
@@ -194,7 +196,7 @@ def markup_section(languages: dict[str, list[Dump]]) -> str:
 
 
 def document(folder: str, source: str) -> str:
-    """The whole document on the dumps below a folder."""
+    """Return the whole document on the dumps below a folder."""
     languages = dumps_by_language(folder)
     sections = [
         INTRODUCTION.format(source=source, machine=describe_machine()),
@@ -205,7 +207,7 @@ def document(folder: str, source: str) -> str:
 
 
 def _wrapped(paragraph: str) -> str:
-    """A paragraph in lines of the usual length; headings and tables stay as they are."""
+    """Return a paragraph in lines of the usual length; headings and tables stay as they are."""
     if paragraph.startswith(("#", "|")):
         return paragraph
     return textwrap.fill(" ".join(paragraph.split()), _WIDTH, break_long_words=False, break_on_hyphens=False)

@@ -57,7 +57,7 @@ PHASES = (
 
 
 def write_frequent_pieces(texts: Sequence[str], count: int, path: str) -> int:
-    """Writes a vocabulary of the `count` pieces of BERT's that are most frequent in text shards. Returns its size.
+    """Write a vocabulary of the `count` pieces of BERT's that are most frequent in text shards. Returns its size.
 
     It also holds every single character of the text, so that every word can still be written in pieces.
     """
@@ -76,7 +76,7 @@ def write_frequent_pieces(texts: Sequence[str], count: int, path: str) -> int:
 
 
 def run(dump: str, directory: Path, *, pieces: int) -> None:
-    """Builds the data sets and trains."""
+    """Build the data sets and train."""
     text, vocabulary, model = directory / "text", directory / "vocab.txt", directory / "bert_config.json"
     extract = {"input": dump, "num_eval_articles": 200, "shard_size_mb": 8}
     _maskmill("extract", *(f"--{k}={v}" for k, v in extract.items()), f"--output={text}")
@@ -147,7 +147,7 @@ class Baselines:
 
 
 def baselines(path: str) -> Baselines:
-    """The baselines of the examples in a file."""
+    """Return the baselines of the examples in a file."""
     import maskmill
     from maskmill.records import tfrecord
 
@@ -162,7 +162,7 @@ def baselines(path: str) -> Baselines:
 
 
 def draw(directory: Path, picture: str) -> None:
-    """Draws the curve and prints its figures."""
+    """Draw the curve and print its figures."""
     import matplotlib
 
     matplotlib.use("svg")
@@ -201,7 +201,7 @@ def draw(directory: Path, picture: str) -> None:
 
 
 def main() -> None:
-    """Runs a subcommand."""
+    """Run a subcommand."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
     command = commands.add_parser("run", help="build and train")

@@ -71,7 +71,7 @@ class Case:
     kind: str = ""
 
     def run(self) -> "Figures":
-        """Runs the loader in a process of its own."""
+        """Run the loader in a process of its own."""
         found = measure.peer(self.python, self.loader, self.data, *self.flags, **PEERS_ENVIRONMENT)
         return Figures(rate=found["samples"] / found["cpu"], tokens=self.tokens, found=found)
 
@@ -100,7 +100,7 @@ class Figures:
 
 
 def best_runs(cases: Sequence[Case], rounds: int) -> dict[Case, Figures]:
-    """The best run of each case, all in turn; prints what was imported."""
+    """Return the best run of each case, all in turn; prints what was imported."""
     runs = in_turn(rounds, {case: case.run for case in cases})
     best = {case: max(figures, key=lambda one: one.rate) for case, figures in runs.items()}
     versions = {version for figures in best.values() for version in figures.found["versions"]}
@@ -109,13 +109,13 @@ def best_runs(cases: Sequence[Case], rounds: int) -> dict[Case, Figures]:
 
 
 def tokens_of(data: Path) -> float:
-    """Pieces of a row without padding, on average."""
+    """Return pieces of a row without padding, on average."""
     counts = json.loads((data / "manifest.json").read_text())["counts"]["train"]
     return float(counts["example_tokens"] + counts["special_tokens"]) / float(counts["examples"])
 
 
 def cut_into_files(text: Path, output: Path, count: int) -> None:
-    """Spreads the documents of text shards over so many."""
+    """Spread the documents of text shards over so many."""
     documents = [part for shard in sorted(text.glob("part-*")) for part in shard.read_bytes().split(b"\n\n")]
     documents = [part.strip(b"\n") for part in documents if part.strip()]
     output.mkdir()
@@ -124,7 +124,7 @@ def cut_into_files(text: Path, output: Path, count: int) -> None:
 
 
 def print_first_batch(case: Case, rounds: int) -> None:
-    """Prints how long the first batch of many files takes, and what a process holds."""
+    """Print how long the first batch of many files takes, and what a process holds."""
     (runs,) = in_turn(rounds, {case: case.run}).values()
     first, cpu = (min(run.found[name] for run in runs) for name in ("first_batch", "first_batch_cpu"))
     print(
@@ -136,7 +136,7 @@ def print_first_batch(case: Case, rounds: int) -> None:
 
 
 def print_speeds(best: Mapping[Case, Figures]) -> None:
-    """Prints a line for each case; then how ours stand to the goal, and to the others that do the same."""
+    """Print a line for each case; then how ours stand to the goal, and to the others that do the same."""
     print("| loader | data | masks | samples/s | tokens/s | µs a sample | MB | first batch, s |")
     print("|---|---|---|---|---|---|---|---|")
     for case, figures in best.items():
@@ -157,7 +157,7 @@ def print_speeds(best: Mapping[Case, Figures]) -> None:
 
 
 def main() -> None:
-    """Prints the machine and the tables."""
+    """Print the machine and the tables."""
     parser = parser_of(__doc__, rounds=3, scratch="the data sets, which take about ten times the size of the text")
     parser.add_argument("text", metavar="TEXT", type=resolved)
     parser.add_argument("--peers", metavar="PYTHON", help="a Python with the other projects")

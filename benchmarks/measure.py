@@ -40,7 +40,7 @@ _START_UP_LINES = 200
 
 
 def cpu_name(cpuinfo: str) -> str:
-    """The CPU's name in the text of Linux's /proc/cpuinfo; empty where the text has none, as on ARM.
+    """Return the CPU's name in the text of Linux's /proc/cpuinfo; empty where the text has none, as on ARM.
 
     Virtual machines often give a name without a model ("AMD EPYC"), so the numbers of family and model go with it.
     """
@@ -54,7 +54,7 @@ def cpu_name(cpuinfo: str) -> str:
 
 
 def available_cores() -> int:
-    """The cores that this process may use."""
+    """Return the cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -72,7 +72,7 @@ def library_versions(libraries: Sequence[str]) -> list[str]:
 
 
 def describe_machine(libraries: Sequence[str] = LIBRARIES) -> str:
-    """One line that belongs to every figure: CPU, cores, system, Python and the versions of the libraries."""
+    """Return one line that belongs to every figure: CPU, cores, system, Python and the versions of the libraries."""
     cpu = cpu_name(CPUINFO.read_text()) if CPUINFO.exists() else ""
     cores = available_cores()
     parts = [
@@ -85,7 +85,7 @@ def describe_machine(libraries: Sequence[str] = LIBRARIES) -> str:
 
 
 def describe_load(load: float) -> str:
-    """The load average of the last minute in words, with a warning where the machine is not quiet."""
+    """Return the load average of the last minute in words, with a warning where the machine is not quiet."""
     text = f"Load average at the start: {load:.2f}."
     if load > QUIET_LOAD:
         text += f" Warning: the machine is not quiet (load above {QUIET_LOAD}), so measure again before using figures."
@@ -93,7 +93,7 @@ def describe_load(load: float) -> str:
 
 
 def print_machine(libraries: Sequence[str] = LIBRARIES) -> None:
-    """Prints the first lines of a benchmark's output: the machine, and its load where the system tells it."""
+    """Print the first lines of a benchmark's output: the machine, and its load where the system tells it."""
     print(f"Machine: {describe_machine(libraries)}")
     if hasattr(os, "getloadavg"):
         print(describe_load(os.getloadavg()[0]))
@@ -101,7 +101,9 @@ def print_machine(libraries: Sequence[str] = LIBRARIES) -> None:
 
 
 def ratio(numerator: float, denominator: float, digits: int = 1) -> str:
-    """`numerator` / `denominator` in digits; "not measurable" where a difference of times leaves nothing to divide."""
+    """Return `numerator` / `denominator` in digits; "not measurable" where a difference of times leaves nothing to
+    divide.
+    """
     if numerator <= 0 or denominator <= 0:
         return "not measurable"
     return f"{numerator / denominator:.{digits}f}"
@@ -126,13 +128,13 @@ class Usage:
     output: str
 
     def row(self, label: str) -> str:
-        """A line of a table, beginning with `label`."""
+        """Return a line of a table, beginning with `label`."""
         megabytes = f"{self.largest / 1e6:7.0f} MB largest process, {self.total / 1e6:7.0f} MB in all"
         return f"{label:<34} {self.cpu:9.2f} s CPU {self.wall:9.2f} s wall {megabytes}"
 
 
 def measure(command: Sequence[str], *, env: Mapping[str, str] | None = None, cwd: str | None = None) -> Usage:
-    """Runs a command to its end and returns what it took.
+    """Run a command to its end and return what it took.
 
     The system counts the CPU seconds of the command and of the children that it waited for. A runner may not wait for
     its workers, so the CPU seconds last seen of each process are summed up, too; the larger sum counts.
@@ -156,7 +158,7 @@ def measure(command: Sequence[str], *, env: Mapping[str, str] | None = None, cwd
 
 
 def run(command: Sequence[object], cwd: Path = ROOT, **environment: str) -> Usage:
-    """Measures a command; ends the benchmark if the command fails."""
+    """Measure a command; end the benchmark if the command fails."""
     line = [str(part) for part in command]
     usage = measure(line, cwd=str(cwd), env=os.environ | environment)
     if usage.exit_code:
@@ -165,19 +167,19 @@ def run(command: Sequence[object], cwd: Path = ROOT, **environment: str) -> Usag
 
 
 def maskmill(*arguments: object, **environment: str) -> Usage:
-    """Measures a command of maskmill; ends the benchmark if the command fails."""
+    """Measure a command of maskmill; end the benchmark if the command fails."""
     return run([sys.executable, "-m", "maskmill", *arguments], PYTHONPATH=str(ROOT), **environment)
 
 
 def peer(python: str, *arguments: object, **environment: str) -> dict[str, Any]:
-    """Returns the JSON that a command of benchmarks/peers.py prints last, under a Python that has what it needs."""
+    """Return the JSON that a command of benchmarks/peers.py prints last, under a Python that has what it needs."""
     output = run([python, "-m", "benchmarks.peers", *arguments], PYTHONPATH=str(ROOT), **environment).output
     found: dict[str, Any] = json.loads([line for line in output.splitlines() if line.startswith("{")][-1])
     return found
 
 
 def in_turn(rounds: int, cases: Mapping[Key, Callable[[], Value]]) -> dict[Key, list[Value]]:
-    """Runs each case once in each round, one after the other; returns what the runs of each gave."""
+    """Run each case once in each round, one after the other; return what the runs of each gave."""
     found: dict[Key, list[Value]] = {key: [] for key in cases}
     for _ in range(rounds):
         for key, case in cases.items():
@@ -186,19 +188,19 @@ def in_turn(rounds: int, cases: Mapping[Key, Callable[[], Value]]) -> dict[Key, 
 
 
 def cpu_seconds(work: Callable[[], object]) -> float:
-    """The CPU seconds that some work takes in this process."""
+    """Return the CPU seconds that some work takes in this process."""
     began = time.process_time()
     work()
     return time.process_time() - began
 
 
 def resolved(path: str) -> Path:
-    """The type of an argument that is a path: commands run in another folder."""
+    """Return the type of an argument that is a path: commands run in another folder."""
     return Path(path).resolve()
 
 
 def parser_of(description: str | None, *, rounds: int, scratch: str) -> argparse.ArgumentParser:
-    """Returns a parser with the options that most benchmarks have; scratch: what its folder is for."""
+    """Return a parser with the options that most benchmarks have; scratch: what its folder is for."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--vocab", default=VOCABULARY, type=resolved)
     parser.add_argument("--rounds", type=int, default=rounds, help="how often each case runs, in turn with the others")
@@ -245,7 +247,7 @@ class _Watch(threading.Thread):
 
 
 def peak(pid: int) -> int:
-    """The peak resident memory of a process in bytes, as Linux notes it; 0 on other systems."""
+    """Return the peak resident memory of a process in bytes, as Linux notes it; 0 on other systems."""
     status = Path(f"/proc/{pid}/status")
     if not status.exists():
         return 0
@@ -256,7 +258,7 @@ def peak(pid: int) -> int:
 
 
 def shorten(shards: Sequence[Path], folder: Path) -> None:
-    """Writes the first lines of each text shard into a new folder.
+    """Write the first lines of each text shard into a new folder.
 
     A command on this folder starts as many workers as on the whole shards, and takes little but its start-up.
     """

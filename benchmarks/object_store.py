@@ -40,7 +40,7 @@ KINDS = ("list", "look", "read", "write", "copy", "delete", "bucket")
 
 
 def build(arguments: argparse.Namespace, dump: str, output: str, environment: dict[str, str], config: Path) -> Usage:
-    """Runs a build and gives what it took; ends the benchmark if it fails."""
+    """Run a build and give what it took; end the benchmark if it fails."""
     config.write_text(
         f"output: {output}\ncompat: {arguments.compat}\n"
         f"extract:\n  input: {dump}\n  shard_size_mb: {arguments.shard_size_mb}\n"
@@ -50,7 +50,7 @@ def build(arguments: argparse.Namespace, dump: str, output: str, environment: di
 
 
 def head_of(dump: Path, folder: Path) -> Path:
-    """A dump of the first megabyte of pages: to build it takes little but the start-up."""
+    """Return a dump of the first megabyte of pages: to build it takes little but the start-up."""
     with bz2.open(dump) as file:
         text = file.read(1 << 20)
     head = folder / f"head-of-{dump.name}"
@@ -59,7 +59,7 @@ def head_of(dump: Path, folder: Path) -> Path:
 
 
 def servers_cpu() -> float:
-    """The CPU seconds so far of this process, which has the server that delays, and of the emulator."""
+    """Return the CPU seconds so far of this process, which has the server that delays, and of the emulator."""
     this = psutil.Process()
     times = [process.cpu_times() for process in (this, *this.children())]
     return sum(taken.user + taken.system for taken in times)
@@ -83,7 +83,7 @@ def print_requests(asked: "list[Asked]") -> None:
 
 
 def main() -> None:
-    """Prints the machine, the wall time of the builds, and the requests."""
+    """Print the machine, the wall time of the builds, and the requests."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("dump", nargs="?", default=str(SAMPLE))
     parser.add_argument("--in_store", action="store_true", help="puts the dump into the store, too")
@@ -122,7 +122,7 @@ def main() -> None:
                     files.delete(files.list_below(f"gs://{BUCKET}/{BUILD}"))
 
             def build_in_store(label: str, dump: str) -> None:
-                """Prints what a build took, without the servers, too, and what it asked."""
+                """Print what a build took, without the servers, too, and what it asked."""
                 store.asked.clear()
                 before = servers_cpu()
                 usage = build(arguments, dump, f"gs://{BUCKET}/{BUILD}", slow, config)

@@ -96,7 +96,7 @@ class Bench:
         self._vocabulary, self._scratch = vocabulary, Path(scratch)
 
     def write(self, case: Case) -> Result:
-        """Writes a case once."""
+        """Write a case once."""
         masking = MaskingOptions(
             max_seq_length=self._length,
             max_predictions_per_seq=-(-self._length * 15 // 100),
@@ -113,13 +113,13 @@ class Bench:
         return Result(seconds, counts)
 
     def measure(self, cases: list[Case]) -> dict[Case, Result]:
-        """Writes all cases in turn, again and again; the first time, which compiles, does not count."""
+        """Write all cases in turn, again and again; return the first time, which compiles, does not count."""
         runs = in_turn(1 + self._rounds, {case: functools.partial(self.write, case) for case in cases})
         return {case: min(results[1:], key=lambda result: result.seconds) for case, results in runs.items()}
 
 
 def objectives_table(results: dict[Case, Result]) -> None:
-    """Prints what each objective takes beside the exact path with as many passes."""
+    """Print what each objective takes beside the exact path with as many passes."""
     tfrecords = {case: result for case, result in results.items() if case.format == "tfrecord"}
     baselines = {case.passes: result for case, result in tfrecords.items() if case.name == EXACT}
     print("| objective, TFRecord | passes | rows | ns CPU a piece and pass | times the exact path |")
@@ -133,7 +133,7 @@ def objectives_table(results: dict[Case, Result]) -> None:
 
 
 def formats_table(results: dict[Case, Result]) -> None:
-    """Prints what each format takes beside TFRecord with the same rows."""
+    """Print what each format takes beside TFRecord with the same rows."""
     print("| rows | masks | format | ns CPU a piece and pass | times TFRecord |")
     print("|---|---|---|---|---|")
     for case, base in results.items():
@@ -151,7 +151,7 @@ def formats_table(results: dict[Case, Result]) -> None:
 
 
 def packing_table(bench: Bench) -> None:
-    """Prints the padding of rows that are packed, before and after."""
+    """Print the padding of rows that are packed, before and after."""
     print("| sequences | of them | padding | packed rows | padding | rows saved |")
     print("|---|---|---|---|---|---|")
     for name, objective in PACKED.items():
@@ -169,7 +169,7 @@ def packing_table(bench: Bench) -> None:
 
 
 def beside_the_recipe(arguments: argparse.Namespace, ours: Result) -> None:
-    """Prints what run_mlm.py's recipe takes for the same blocks."""
+    """Print what run_mlm.py's recipe takes for the same blocks."""
     if not arguments.run_mlm:
         print("Hugging Face's recipe is left out: --run_mlm and --peers are not given.")
         return
@@ -185,7 +185,7 @@ def beside_the_recipe(arguments: argparse.Namespace, ours: Result) -> None:
 
 
 def main() -> None:
-    """Prints the machine and the tables."""
+    """Print the machine and the tables."""
     parser = parser_of(__doc__, rounds=3, scratch="the outputs, which take about 20 times the size of the shard")
     parser.add_argument("shard", type=resolved)
     parser.add_argument("--max_seq_length", type=int, default=512)

@@ -45,24 +45,26 @@ Batches = Iterable[Any]
 
 
 def cpu_seconds() -> float:
-    """CPU seconds of this process, its threads and its finished children."""
+    """Return CPU seconds of this process, its threads and its finished children."""
     usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
 def resident() -> int:
-    """The memory of this process that is in use, in bytes."""
+    """Return the memory of this process that is in use, in bytes."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def most_resident() -> int:
-    """The most memory of this process so far, in bytes; ru_maxrss would have that of the process that started it."""
+    """Return the most memory of this process so far, in bytes; ru_maxrss would have that of the process that started
+    it.
+    """
     (line,) = (line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
     return int(line.split()[1]) * 1024
 
 
 def measured(opened: Callable[[], Batches], arguments: argparse.Namespace, versions: list[str]) -> dict[str, Any]:
-    """Takes batches for as many CPU seconds as are wanted."""
+    """Take batches for as many CPU seconds as are wanted."""
     imported = resident()
     began, cpu = time.monotonic(), cpu_seconds()
     batches: Iterator[Any] = iter(opened())
@@ -89,7 +91,7 @@ def measured(opened: Callable[[], Batches], arguments: argparse.Namespace, versi
 
 
 def maskmill(arguments: argparse.Namespace) -> dict[str, Any]:
-    """maskmill.open: NumPy arrays."""
+    """Return maskmill.open: NumPy arrays."""
     import maskmill
 
     def opened() -> Batches:
@@ -99,7 +101,9 @@ def maskmill(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def maskmill_torch(arguments: argparse.Namespace) -> dict[str, Any]:
-    """maskmill.loaders.torch in PyTorch's DataLoader, without worker processes: tensors, with a model's labels."""
+    """Return maskmill.loaders.torch in PyTorch's DataLoader, without worker processes: tensors, with a model's
+    labels.
+    """
     import torch
 
     import maskmill
@@ -116,7 +120,7 @@ def maskmill_torch(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def maskmill_tf(arguments: argparse.Namespace) -> dict[str, Any]:
-    """maskmill.loaders.tf: a tf.data.Dataset."""
+    """Return maskmill.loaders.tf: a tf.data.Dataset."""
     import maskmill
     import maskmill.loaders.tf
 
@@ -151,7 +155,7 @@ def bare_tf(arguments: argparse.Namespace, *, shuffles: bool = False) -> dict[st
 
 
 def shuffled_tf(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The same with a shuffle buffer as large as maskmill's windows."""
+    """Return the same with a shuffle buffer as large as maskmill's windows."""
     return bare_tf(arguments, shuffles=True)
 
 
@@ -164,7 +168,7 @@ def _collator(arguments: argparse.Namespace) -> Any:
 
 
 def datasets(arguments: argparse.Namespace) -> dict[str, Any]:
-    """A map-style data set of `datasets`, shuffled by PyTorch's DataLoader, masked by the collator."""
+    """Return a map-style data set of `datasets`, shuffled by PyTorch's DataLoader, masked by the collator."""
     import datasets
     import torch
 
@@ -219,7 +223,9 @@ def streaming_collator(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def streamed_text(arguments: argparse.Namespace) -> dict[str, Any]:
-    """`datasets` streams lines of text, `tokenizers` splits them; they are joined and cut into rows, without masks."""
+    """Return `datasets` streams lines of text, `tokenizers` splits them; they are joined and cut into rows, without
+    masks.
+    """
     import datasets
     import tokenizers
 
@@ -242,7 +248,7 @@ def streamed_text(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def write_array_records(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Writes padded rows of Parquet as ArrayRecords: the bytes of a row's columns, one after the other.
+    """Write padded rows of Parquet as ArrayRecords: the bytes of a row's columns, one after the other.
 
     layout.json, beside them, has name, type and length of each column.
     """
@@ -290,7 +296,7 @@ def grain(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def run_mlm(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The recipe: a document is a row of `datasets`; then the script's own tokenize_function and group_texts."""
+    """Return the recipe: a document is a row of `datasets`; then the script's own tokenize_function and group_texts."""
     import datasets
     import transformers
 
@@ -320,7 +326,7 @@ def run_mlm(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def learn_tokenizers(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Learns a vocabulary with `tokenizers` as BERT's and RoBERTa's kinds usually are; saves its tokenizer.json."""
+    """Learn a vocabulary with `tokenizers` as BERT's and RoBERTa's kinds usually are; save its tokenizer.json."""
     from tokenizers import BertWordPieceTokenizer, ByteLevelBPETokenizer
 
     tokenizer: Any = ByteLevelBPETokenizer()
@@ -354,7 +360,7 @@ ALL_CORES = ("run_mlm", "learn_tokenizers")  # the others are bound to one
 
 
 def main() -> None:
-    """Runs one of them."""
+    """Run one of them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program", choices=PROGRAMS)
     parser.add_argument("data")

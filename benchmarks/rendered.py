@@ -90,7 +90,7 @@ class _Tree(HTMLParser):
         self._builder.data(data)
 
     def root(self, page: str) -> ElementTree.Element:
-        """The page's element."""
+        """Return the page's element."""
         self.feed(page)
         while self._open:
             self._builder.end(self._open.pop())
@@ -124,7 +124,7 @@ class PageReader:
         self._templates: set[str] = set()  # the attributes `about` of what templates wrote
 
     def read(self, page: str) -> RenderedPage:
-        """The page's words."""
+        """Return the page's words."""
         self._walk(_Tree().root(page), OTHER, False)
         read = RenderedPage()
         ends = list(itertools.accumulate(map(len, self._pieces)))
@@ -176,7 +176,7 @@ class PageReader:
             self._works_level = level if is_list else _NO_LEVEL
 
     def _kind(self, element: ElementTree.Element, kind: int) -> int:
-        """The kind of the words in an element that stands in one of a kind."""
+        """Return the kind of the words in an element that stands in one of a kind."""
         if (
             element.tag in _ASIDE
             or element.get("role") in _ASIDE_ROLES
@@ -191,7 +191,9 @@ class PageReader:
 
 
 def _is_unseen(element: ElementTree.Element) -> bool:
-    """Whether a reader does not see an element, or it only points to a footnote or to the maintenance of the page."""
+    """Return whether a reader does not see an element, or it only points to a footnote or to the maintenance of the
+    page.
+    """
     style = element.get("style", "").replace(" ", "")
     if "display:none" in style and "mwe-math" not in element.get("class", ""):
         return True
@@ -208,7 +210,7 @@ def _is_unseen(element: ElementTree.Element) -> bool:
 
 
 def find_words(text: str) -> list[str]:
-    """The words of a text, without punctuation."""
+    """Return the words of a text, without punctuation."""
     return _WORD.findall(unicodedata.normalize("NFKC", text))
 
 
@@ -250,14 +252,14 @@ def find_places(ours: list[str], page: RenderedPage) -> list[int]:
 
 
 def _single_rows(words: list[str]) -> dict[tuple[str, ...], int]:
-    """The places of the rows of words that stand once in a text."""
+    """Return the places of the rows of words that stand once in a text."""
     rows = list(zip(*(words[offset:] for offset in range(_ANCHOR)), strict=False))
     count = collections.Counter(rows)
     return {row: place for place, row in enumerate(rows) if count[row] == 1}
 
 
 def _longest_increasing(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The longest choice of pairs, sorted by the first number, in which the second number grows, too."""
+    """Return the longest choice of pairs, sorted by the first number, in which the second number grows, too."""
     ends: list[int] = []
     chains: list[int] = []
     before: list[int] = []
@@ -312,7 +314,7 @@ class Comparison:
         self._extractors: dict[tuple[str, str], DocumentExtractor] = {}
 
     def add(self, record: dict[str, Any]) -> None:
-        """Compares the article of a record; one that is no article, or lacks HTML or wikitext, is passed over."""
+        """Compare the article of a record; one that is no article, or lacks HTML or wikitext, is passed over."""
         body = record.get("article_body", {})
         if record.get("namespace", {}).get("identifier", 0) or not body.get("html") or not body.get("wikitext"):
             return
@@ -332,7 +334,7 @@ class Comparison:
         self._count(self.figures[code], page, ours, places, dropped)
 
     def _words_of(self, code: str, record: dict[str, Any], holes: str) -> list[str] | None:
-        """The words of the article's sentences; None where a page is left out, as a redirect is."""
+        """Return the words of the article's sentences; None where a page is left out, as a redirect is."""
         key = code, holes
         if key not in self._extractors:
             self._extractors[key] = _make_extractor(code, {"holes": holes})
@@ -367,7 +369,7 @@ class Comparison:
 
 
 def _make_extractor(code: str, options: dict[str, Any]) -> DocumentExtractor:
-    """Returns what splits the pages of a language's Wikipedia. Punkt, where it would be trained, has no parameters."""
+    """Return what splits the pages of a language's Wikipedia. Punkt, where it would be trained, has no parameters."""
     rules = rules_for(code)
     if rules.punkt == TRAINED:
         rules = dataclasses.replace(rules, punkt=None)
@@ -380,8 +382,8 @@ def _make_extractor(code: str, options: dict[str, Any]) -> DocumentExtractor:
 
 
 def _dropped(places: list[int], whole: list[int], blocks: list[int]) -> list[bool]:
-    """Which words of the page went with a sentence that a hole is in: those whose text the other mode keeps, and what
-    the hole lacks between them."""
+    """Return which words of the page went with a sentence that a hole is in: those whose text the other mode keeps, and
+    what the hole lacks between them."""
     dropped = [False] * len(places)
     start = 0
     for end in range(1, len(places) + 1):
@@ -394,7 +396,7 @@ def _dropped(places: list[int], whole: list[int], blocks: list[int]) -> list[boo
 
 
 def read_records(path: Path) -> Iterator[dict[str, Any]]:
-    """The records of a file."""
+    """Yield the records of a file."""
     if path.name.endswith((".tar.gz", ".tgz", ".tar")):
         with tarfile.open(path) as archive:
             for member in archive:
@@ -412,7 +414,7 @@ def _share(part: int, whole: int) -> str:
 
 
 def print_figures(figures: dict[str, Figures]) -> None:
-    """Prints a line of shares in per cent for each language, and one for all."""
+    """Print a line of shares in per cent for each language, and one for all."""
     total = Figures()
     for one in figures.values():
         total.add(one)
@@ -428,7 +430,7 @@ def print_figures(figures: dict[str, Figures]) -> None:
 
 
 def main(arguments_given: list[str] | None = None) -> None:
-    """Compares the records of the files that the command line names."""
+    """Compare the records of the files that the command line names."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="+", metavar="FILE", type=Path)
     arguments = parser.parse_args(arguments_given)

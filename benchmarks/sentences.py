@@ -74,7 +74,7 @@ class Report:
 
 
 def extract(dumps: list[Dump], output: Path) -> str:
-    """Writes the sentences of some dumps of one wiki to a directory; returns the summary of the command.
+    """Write the sentences of some dumps of one wiki to a directory; return the summary of the command.
 
     A wiki whose dumps hold no article has no summary.
     """
@@ -89,7 +89,7 @@ def extract(dumps: list[Dump], output: Path) -> str:
 
 
 def lines_of(output: Path) -> Iterator[Line]:
-    """The sentences of all articles in a directory's text shards, each between its neighbours."""
+    """Yield the sentences of all articles in a directory's text shards, each between its neighbours."""
     for shard in sorted(output.glob("part-*")):
         around = ["", *shard.read_text(encoding="utf-8").split("\n"), ""]
         for before, line, after in zip(around, around[1:], around[2:], strict=False):
@@ -98,7 +98,7 @@ def lines_of(output: Path) -> Iterator[Line]:
 
 
 def report(dumps: list[Dump]) -> Report:
-    """Extracts a language's dumps and draws lines of them."""
+    """Extract a language's dumps and draws lines of them."""
     with tempfile.TemporaryDirectory() as folder:
         summary = extract(dumps, Path(folder))
         lines = list(lines_of(Path(folder)))
@@ -111,19 +111,19 @@ def report(dumps: list[Dump]) -> Report:
 
 
 def is_good(counts: Counter[str | None]) -> bool:
-    """Whether each line has a verdict, and few enough of them are bad."""
+    """Return whether each line has a verdict, and few enough of them are bad."""
     return None not in counts and all(counts[bad] <= most * counts.total() for bad, most in MOST.items())
 
 
 def row(language: str, found: Report, counts: Counter[str | None]) -> str:
-    """A language's row of the table; counts: of its verdicts."""
+    """Return a language's row of the table; counts: of its verdicts."""
     judged = [str(counts.total() - counts[None]), str(counts["several"]), str(counts["cut"])]
     cells = [language, f"{found.lines:,}", f"{found.median:.0f}", f"{found.longest:,}", *judged, found.how]
     return "| " + " | ".join(cells) + " |"
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Prints the table, or the lines of one language that wait for a verdict."""
+    """Print the table, or the lines of one language that wait for a verdict."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("folder", help="a folder of dumps")
     parser.add_argument("--print", dest="language", help="print the drawn lines of a language that have no verdict")

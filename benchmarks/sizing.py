@@ -29,13 +29,13 @@ CPUS = (16, 160)
 
 
 def xml_bytes(dump: str) -> int:
-    """The size of a dump, unpacked."""
+    """Return the size of a dump, unpacked."""
     with bz2.open(dump) as content:
         return sum(map(len, iter(lambda: content.read(1 << 20), b"")))
 
 
 def measure_work(dump: str) -> tuple[float, float, float]:
-    """Measures both commands; returns CPU seconds a byte of XML and a byte of text, and the largest memory in bytes."""
+    """Measure both commands; return CPU seconds a byte of XML and a byte of text, and the largest memory in bytes."""
     examples = (f"--vocab_file={VOCABULARY}", *LENGTHS)
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
@@ -61,7 +61,7 @@ def measure_work(dump: str) -> tuple[float, float, float]:
 
 
 def print_sizes(arguments: argparse.Namespace, a_byte_of_xml: float, a_byte_of_text: float, memory: float) -> None:
-    """Prints a row for each number of CPUs."""
+    """Print a row for each number of CPUs."""
     # Not before the commands are measured: a process begins with the memory of the one that starts it.
     from apache_beam.testing.load_tests import dataflow_cost_consts as prices
 
@@ -100,7 +100,7 @@ def print_sizes(arguments: argparse.Namespace, a_byte_of_xml: float, a_byte_of_t
 
 
 def main() -> None:
-    """Prints the machine, what was measured, and the estimate."""
+    """Print the machine, what was measured, and the estimate."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("dump", nargs="?", default=str(SAMPLE), help="a .xml.bz2 dump; the larger, the better")
     parser.add_argument("--serial", type=float, default=15, help="seconds of what one process does alone, in a store")

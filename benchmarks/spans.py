@@ -31,7 +31,7 @@ GOAL_OF_PEERS = 20  # times the peers
 
 
 def write_once(text: Path, vocab: str, objective: str, length: int, form: str, scratch: Path) -> tuple[float, int]:
-    """CPU seconds and bytes of the examples of all shards, in this process."""
+    """Return CPU seconds and bytes of the examples of all shards, in this process."""
     from maskmill.masking.objective_options import ObjectiveOptions
     from maskmill.masking.options import MaskingOptions
     from maskmill.records.examples import write_example_files
@@ -60,7 +60,7 @@ def write_once(text: Path, vocab: str, objective: str, length: int, form: str, s
 
 
 def print_writing(text: Path, vocab: str, rounds: int, scratch: Path) -> None:
-    """Prints what examples cost in each format, and how large they are."""
+    """Print what examples cost in each format, and how large they are."""
     of_text = sum(path.stat().st_size for path in text.glob("part-*"))
     print(f"Text: {of_text:,} bytes.\n")
     print("| objective | pieces | format | CPU s | bytes | times the text |\n|---|---|---|---|---|---|")
@@ -74,7 +74,7 @@ def print_writing(text: Path, vocab: str, rounds: int, scratch: Path) -> None:
 
 
 def made(text: Path, tokenizer: str, length: int, form: str, scratch: Path) -> Path:
-    """Writes full sentences in a format into a new folder."""
+    """Write full sentences in a format into a new folder."""
     kind = "tokenizer_file" if tokenizer.endswith(".json") else "vocab_file"
     output = scratch / f"{form}-{kind}-{length}-{text.name}"
     flags = (f"--{kind}={tokenizer}", f"--format={form}", "--dynamic_masking", "--objective=mlm", "--workers=1")
@@ -105,7 +105,7 @@ def cases_of(arguments: argparse.Namespace, tokenizer: str, saved: str, scratch:
 
 
 def print_reading(best: Mapping[Case, Figures]) -> None:
-    """Prints how many tokens each loader gives."""
+    """Print how many tokens each loader gives."""
     print("| loader | tokens for a CPU second | first batch, s | MB |\n|---|---|---|---|")
     for case, one in best.items():
         row = f"{one.tokens_a_second / 1e6:.2f} million | {one.found['first_batch']:.2f} | {one.megabytes:.0f}"
@@ -118,7 +118,7 @@ def print_reading(best: Mapping[Case, Figures]) -> None:
 
 
 def main() -> None:
-    """Prints the machine and the tables."""
+    """Print the machine and the tables."""
     parser = parser_of(__doc__, rounds=3, scratch="the data sets, which take about ten times the size of the text")
     parser.add_argument("text", metavar="TEXT", type=resolved)
     parser.add_argument("--peers", metavar="PYTHON", help="a Python with datasets and tokenizers")

@@ -25,7 +25,8 @@ Row = tuple[str, tuple[str, ...], int]
 
 
 def rows(vocabulary: str) -> list[Row]:
-    """What is measured: its label, the command, and the exit code of it; OUT is a folder that is new in each run.
+    """Return what is measured: its label, the command, and the exit code of it; OUT is a folder that is new in each
+    run.
 
     Texts and examples are made by the first row that needs them.
     """
@@ -49,7 +50,7 @@ def rows(vocabulary: str) -> list[Row]:
 
 
 def take(command: Sequence[str], exit_code: int, folder: Path) -> Usage:
-    """Runs a command in a folder; returns what it took."""
+    """Run a command in a folder; return what it took."""
     with tempfile.TemporaryDirectory(dir=folder) as new:
         usage = measure([part.replace("OUT", f"{new}/out") for part in command], cwd=str(folder))
     if usage.exit_code != exit_code:
@@ -58,7 +59,7 @@ def take(command: Sequence[str], exit_code: int, folder: Path) -> Usage:
 
 
 def main() -> None:
-    """Prints the machine, then a line for each command."""
+    """Print the machine, then a line for each command."""
     arguments = parser_of(__doc__, rounds=9, scratch="what the commands write").parse_args()
     print_machine()
     for package in ("maskmill", "pipelines", "training", "transforms", Path(sys.prefix) / "lib"):

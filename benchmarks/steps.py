@@ -31,7 +31,7 @@ Steps = Mapping[str, Callable[[], object]]
 
 
 def steps_of_extract(dump: str) -> Steps:
-    """The steps from a bz2 dump to sentences; what one step gives, the next one gets."""
+    """Return the steps from a bz2 dump to sentences; what one step gives, the next one gets."""
 
     def read_pages() -> list[Page]:
         items = (item for unit in plan_units(files.match(dump)) for item in read_unit(unit, ReadOptions()))
@@ -55,7 +55,7 @@ def steps_of_extract(dump: str) -> Steps:
 
 
 def steps_of_examples(shard: str, vocab: str, scratch: str) -> Steps:
-    """The steps from a text shard to a file of records."""
+    """Return the steps from a text shard to a file of records."""
     options = MaskingOptions(max_seq_length=512, max_predictions_per_seq=76, dupe_factor=10)
     vocabulary, plan = load_vocabulary(vocab), ExamplesPlan(masking=options)
     text = Tokenizer(vocabulary).tokenize_files([shard])
@@ -76,7 +76,7 @@ def steps_of_examples(shard: str, vocab: str, scratch: str) -> Steps:
 
 
 def main() -> None:
-    """Prints the machine, then a row for each step."""
+    """Print the machine, then a row for each step."""
     parser = parser_of(__doc__, rounds=3, scratch="the records, which take about 20 times the size of the shard")
     parser.add_argument("input", type=resolved, metavar="DUMP|SHARD")
     arguments = parser.parse_args()

@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def random_batch(count: int, length: int, vocab: int, shortest: float = 1.0) -> dict[str, Any]:
-    """Features of `count` examples of random tokens, under the names of create_pretraining_data.py's records.
+    """Return features of `count` examples of random tokens, under the names of create_pretraining_data.py's records.
 
     Shapes are [count, length], [count, predictions] and [count]; all are int32, but `masked_lm_weights` is float32. An
     example has from `shortest` * `length` to `length` tokens, and a mask for 15 % of them.
@@ -51,7 +51,7 @@ def random_batch(count: int, length: int, vocab: int, shortest: float = 1.0) -> 
 def measure_maskmill(
     model: dict[str, Any], length: int, batch: int, steps: int, dtype: str, shortest: float, is_packed: bool
 ) -> tuple[float, int]:
-    """Seconds that a training step of maskmill takes on JAX, and the most bytes that a GPU's arrays took."""
+    """Return seconds that a training step of maskmill takes on JAX, and the most bytes that a GPU's arrays took."""
     from training import devices
     from training.options import TrainOptions
 
@@ -76,7 +76,7 @@ def measure_maskmill(
 def measure_hugging_face(
     model: dict[str, Any], length: int, batch: int, steps: int, dtype: str, shortest: float, is_packed: bool
 ) -> tuple[float, int]:
-    """Seconds that a step of Hugging Face's model takes on PyTorch, and the most bytes on a GPU.
+    """Return seconds that a step of Hugging Face's model takes on PyTorch, and the most bytes on a GPU.
 
     It has no packed rows: it takes the same examples padded.
     """
@@ -123,7 +123,7 @@ def measure_hugging_face(
 
 
 def _timed(wait: Any, step: Any, steps: int) -> float:
-    """Seconds a step, the median of three runs. `step` starts one; `wait` runs one and waits for its loss."""
+    """Return seconds a step, the median of three runs. `step` starts one; `wait` runs one and waits for its loss."""
     wait(), wait()  # these compile
     measured = []
     for _ in range(3):
@@ -136,7 +136,7 @@ def _timed(wait: Any, step: Any, steps: int) -> float:
 
 
 def main() -> None:
-    """Prints the machine and the speeds; with --measure, measures one system in this process."""
+    """Print the machine and the speeds; with --measure, measures one system in this process."""
     sys.path.insert(0, str(ROOT))
     from training import flops
     from training.config import PRESETS, ModelConfig

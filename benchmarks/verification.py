@@ -19,7 +19,7 @@ FORMATS = ("tfrecord", "parquet", "mds")
 
 
 def lines_of(shards: Sequence[Path], size: int) -> Iterator[bytes]:
-    """The first lines of shards, of about `size` bytes together."""
+    """Yield the first lines of shards, of about `size` bytes together."""
     left = size
     for shard in shards:
         with shard.open("rb") as file:
@@ -31,7 +31,7 @@ def lines_of(shards: Sequence[Path], size: int) -> Iterator[bytes]:
 
 
 def verify(examples: Path, rounds: int) -> str:
-    """What verifying a directory of examples costs, as a line of the table."""
+    """Return what verifying a directory of examples costs, as a line of the table."""
     usages = [maskmill("verify", examples, "--remake=0", "--quiet") for _ in range(rounds)]
     entries = json.loads((examples / "manifest.json").read_bytes())["shards"]
     size, rows = (sum(shard[name] for shard in entries) for name in ("bytes", "examples"))
@@ -44,7 +44,7 @@ def verify(examples: Path, rounds: int) -> str:
 
 
 def main() -> None:
-    """Prints the machine, and a line for each format."""
+    """Print the machine, and a line for each format."""
     parser = parser_of(__doc__, rounds=5, scratch="the shard in each format")
     parser.add_argument("text", metavar="TEXT", type=resolved)
     parser.add_argument("--megabytes", type=float, default=27)

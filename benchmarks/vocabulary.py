@@ -41,14 +41,14 @@ UNKNOWN = ("[UNK]", "<unk>")
 
 
 def ours(text: Path, output: Path, kind: str, workers: int) -> Usage:
-    """Runs `maskmill vocabulary` on the training shards of a folder into a folder, which it replaces."""
+    """Run `maskmill vocabulary` on the training shards of a folder into a folder, which it replaces."""
     flags = (f"--kind={kind}", f"--size={SIZES[kind]}", f"--workers={workers}", "--quiet")
     shutil.rmtree(output, ignore_errors=True)
     return maskmill("vocabulary", f"--input={text}/part-*", f"--output={output}", *flags)
 
 
 def theirs(text: Path, output: Path, kind: str, **environment: str) -> Usage:
-    """Learns a vocabulary with `tokenizers`, and writes it to a file."""
+    """Learn a vocabulary with `tokenizers`, and write it to a file."""
     flags = (f"--kind={kind}", f"--size={SIZES[kind]}", f"--output={output}")
     return run(
         [sys.executable, "-m", "benchmarks.peers", "learn_tokenizers", text, *flags],
@@ -58,7 +58,7 @@ def theirs(text: Path, output: Path, kind: str, **environment: str) -> Usage:
 
 
 def medians(usages: Sequence[Usage]) -> Usage:
-    """The median CPU and wall time of some runs, and their highest memory."""
+    """Return the median CPU and wall time of some runs, and their highest memory."""
     return dataclasses.replace(
         usages[0],
         cpu=statistics.median(usage.cpu for usage in usages),
@@ -69,7 +69,7 @@ def medians(usages: Sequence[Usage]) -> Usage:
 
 
 def learn(kind: str, text: Path, *, workers: int, rounds: int, folder: Path) -> None:
-    """Prints what each program takes for a kind, and how its vocabulary cuts the held-out articles."""
+    """Print what each program takes for a kind, and how its vocabulary cuts the held-out articles."""
     ours(folder / "short", folder / f"{kind}-compiled", kind, workers)  # compiles the kernels, if they are not yet
     start_up = ours(folder / "short", folder / f"{kind}-start-up", kind, workers)
     mine = folder / kind
@@ -94,7 +94,7 @@ def learn(kind: str, text: Path, *, workers: int, rounds: int, folder: Path) -> 
 
 
 def print_cuts(lines: Sequence[str], vocabularies: Mapping[str, Path]) -> None:
-    """Prints a table of how vocabularies cut lines. A word is one of BERT's basic tokenizer, whatever the tokenizer."""
+    """Print a table of how vocabularies cut lines. A word is one of BERT's basic tokenizer, whatever the tokenizer."""
     normalizer, splitter = BertNormalizer(lowercase=False), BertPreTokenizer()
     size = sum(len(line.encode()) for line in lines)
     words = sum(len(splitter.pre_tokenize_str(normalizer.normalize_str(line))) for line in lines)
@@ -111,7 +111,7 @@ def print_cuts(lines: Sequence[str], vocabularies: Mapping[str, Path]) -> None:
 
 
 def main() -> None:
-    """Prints the machine, and what each kind of vocabulary takes."""
+    """Print the machine, and what each kind of vocabulary takes."""
     parser = parser_of(__doc__, rounds=3, scratch="the vocabularies")
     parser.add_argument("text", type=resolved)
     parser.add_argument("--workers", type=int, default=2)

@@ -101,7 +101,7 @@ class Comparison:
 
 
 def reference_documents(folder: str) -> dict[int, bytes]:
-    """The `<doc>` blocks that WikiExtractor wrote, by page id."""
+    """Return the `<doc>` blocks that WikiExtractor wrote, by page id."""
     documents = {}
     for path in sorted(Path(folder).rglob("wiki_*")):
         content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
@@ -111,7 +111,7 @@ def reference_documents(folder: str) -> dict[int, bytes]:
 
 
 def read_pages(path: str) -> Iterator[Page]:
-    """All pages of a dump, without those that cannot be read."""
+    """Yield all pages of a dump, without those that cannot be read."""
     for unit in plan_units([files.FileInfo(path=path, size=Path(path).stat().st_size)]):
         for page in read_unit(unit, ReadOptions()):
             if isinstance(page, Page):
@@ -119,14 +119,14 @@ def read_pages(path: str) -> Iterator[Page]:
 
 
 def sentences(document: bytes, splitter: SentenceSplitter) -> list[str]:
-    """The sentences of a document after MLPerf's clean-up."""
+    """Return the sentences of a document after MLPerf's clean-up."""
     text = mlperf_cleanup.clean_markup(mlperf_cleanup.remove_doc_tags(document))
     lines = mlperf_cleanup.split_sentences(text, splitter).decode("utf-8").split("\n")
     return [line for line in lines if line]
 
 
 def compare(name: str, path: str, folder: str, date: str) -> Comparison:
-    """Compares our text of each page of a dump with WikiExtractor's, which it wrote to `folder` on `date`."""
+    """Compare our text of each page of a dump with WikiExtractor's, which it wrote to `folder` on `date`."""
     documents = reference_documents(folder)
     header = read_header(path)
     base = site_base(header)
@@ -173,17 +173,17 @@ def compare(name: str, path: str, folder: str, date: str) -> Comparison:
 
 
 def share(part: int, whole: int) -> str:
-    """A share in percent, with three digits after the point."""
+    """Return a share in percent, with three digits after the point."""
     return f"{100 * part / whole:.3f} %" if whole else "-"
 
 
 def cell(text: str) -> str:
-    """Text as a cell of a table in Markdown."""
+    """Return text as a cell of a table in Markdown."""
     return text.replace("|", "\\|").replace("<", "&lt;")
 
 
 def report(comparisons: list[Comparison]) -> str:
-    """The document in Markdown."""
+    """Return the document in Markdown."""
     rows: list[tuple[str, list[str]]] = [
         ("pages that WikiExtractor wrote", [f"{c.pages:,}" for c in comparisons]),
         ("… that maskmill does not find in the dump", [f"{c.missing:,}" for c in comparisons]),
@@ -213,7 +213,7 @@ def report(comparisons: list[Comparison]) -> str:
 
 
 def main() -> None:
-    """Compares the corpora and writes the document."""
+    """Compare the corpora and write the document."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--corpus", nargs=4, action="append", metavar=("NAME", "DUMP", "FOLDER", "DATE"))
     parser.add_argument("--output", default=str(ROOT / "docs" / "wikiextractor-compat.md"))

@@ -35,11 +35,11 @@ class Dump:
         return cls(path, Site.parse(read_header(path)), date_in_name(path) or DEFAULT_DATE)
 
     def extractor(self) -> WikitextExtractor:
-        """Our extractor, with its default options."""
+        """Return our extractor, with its default options."""
         return WikitextExtractor(self.site, WikitextOptions(date=self.date))
 
     def articles(self) -> list[Page]:
-        """The articles, without redirects and disambiguation pages."""
+        """Return the articles, without redirects and disambiguation pages."""
         extractor = self.extractor()
         return [
             page
@@ -59,7 +59,7 @@ class Texts:
 
 
 def dumps_by_language(folder: str) -> dict[str, list[Dump]]:
-    """The dumps below a folder (`*.xml`, packed or not) by the language of their site."""
+    """Return the dumps below a folder (`*.xml`, packed or not) by the language of their site."""
     languages: dict[str, list[Dump]] = {}
     for path in sorted(Path(folder).rglob("*.xml*")):
         dump = Dump.open(str(path))
@@ -70,14 +70,14 @@ def dumps_by_language(folder: str) -> dict[str, list[Dump]]:
 
 
 def texts_of(extractor: WikitextExtractor | WikiExtractorCompat, pages: list[Page]) -> Texts:
-    """The text that one of our extractors takes from pages, one paragraph a line."""
+    """Return the text that one of our extractors takes from pages, one paragraph a line."""
     began = time.process_time()
     texts: list[str | None] = [extractor.extract(page.title, page.text).decode("utf-8") for page in pages]
     return Texts(texts, time.process_time() - began)
 
 
 def mwparserfromhell_texts(pages: list[Page]) -> Texts | None:
-    """mwparserfromhell's text of pages; None where it is not installed."""
+    """Return mwparserfromhell's text of pages; None where it is not installed."""
     if not importlib.util.find_spec("mwparserfromhell"):
         return None
     import mwparserfromhell
@@ -93,7 +93,7 @@ def mwparserfromhell_texts(pages: list[Page]) -> Texts | None:
 
 
 def all_texts(dump: Dump, pages: list[Page]) -> Iterator[tuple[str, Texts]]:
-    """(name, texts) of each extractor that is installed, ours first."""
+    """Yield (name, texts) of each extractor that is installed, ours first."""
     yield "maskmill", texts_of(dump.extractor(), pages)
     yield "WikiExtractor", texts_of(WikiExtractorCompat(dump.date), pages)
     texts = mwparserfromhell_texts(pages)
@@ -102,7 +102,7 @@ def all_texts(dump: Dump, pages: list[Page]) -> Iterator[tuple[str, Texts]]:
 
 
 def read_verdicts(path: Path, names: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """(verdict, reason) by key; empty without the file. Ends the command if a verdict is none of `names`."""
+    """Return (verdict, reason) by key; empty without the file. Ends the command if a verdict is none of `names`."""
     verdicts = {}
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
         key, verdict, *reason = line.split("\t")

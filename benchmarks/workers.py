@@ -19,7 +19,7 @@ from benchmarks.measure import VOCABULARY, in_turn, maskmill, parser_of, print_m
 
 
 def build(dumps: list[Path], workers: int, scratch: str) -> float:
-    """Builds once, prints what it took, and deletes what it wrote. Returns the wall time in seconds."""
+    """Build once, prints what it took, and delete what it wrote. Returns the wall time in seconds."""
     with tempfile.TemporaryDirectory(dir=scratch) as folder:
         inputs = ",".join(map(str, dumps))
         config = write_config(
@@ -36,7 +36,7 @@ def build(dumps: list[Path], workers: int, scratch: str) -> float:
 
 
 def beside_each_other(dumps: list[Path], scratch: str) -> float:
-    """The seconds of two builds of half the dumps, with 1 worker each, at the same time."""
+    """Return the seconds of two builds of half the dumps, with 1 worker each, at the same time."""
     began = time.monotonic()
     with ThreadPoolExecutor() as pool:
         list(pool.map(lambda half: build(half, 1, scratch), (dumps[::2], dumps[1::2])))
@@ -44,7 +44,7 @@ def beside_each_other(dumps: list[Path], scratch: str) -> float:
 
 
 def main() -> None:
-    """Prints the machine, a row for each build, and the ratio of the medians."""
+    """Print the machine, a row for each build, and the ratio of the medians."""
     parser = parser_of(__doc__, rounds=3, scratch="the copies and the builds")
     parser.add_argument("dump", type=resolved)
     parser.add_argument("--copies", type=int, default=8)

@@ -25,7 +25,7 @@ _SAMPLE = "de"  # the language whose template stands for the others of such a ru
 
 
 def read_sitelinks(lines: Iterable[bytes]) -> Iterator[tuple[int, str, str]]:
-    """(item, site, page) for each row of the table's dump."""
+    """Yield (item, site, page) for each row of the table's dump."""
     for line in lines:
         if line.startswith(_INSERT):
             for item, site, page in _ROW.findall(line):
@@ -33,7 +33,7 @@ def read_sitelinks(lines: Iterable[bytes]) -> Iterator[tuple[int, str, str]]:
 
 
 def english_items(links: Iterable[tuple[int, str, str]], rules: Iterable[Rule]) -> dict[int, str]:
-    """The items of the templates that have rules, and for each the name by which its rule has it."""
+    """Return the items of the templates that have rules, and for each the name by which its rule has it."""
     names: dict[str, str] = {}
     for rule in rules:
         for name in rule.names:
@@ -50,7 +50,7 @@ def english_items(links: Iterable[tuple[int, str, str]], rules: Iterable[Rule]) 
 
 
 def local_names(links: Iterable[tuple[int, str, str]], items: dict[int, str]) -> list[tuple[str, str, str]]:
-    """(meaning, language, name) for the names of items' templates that are not the meaning's own, sorted."""
+    """Return (meaning, language, name) for the names of items' templates that are not the meaning's own, sorted."""
     prefixes = set(languages.interlanguage_prefixes())
     rows = set()
     for item, site, page in links:
@@ -69,7 +69,7 @@ def local_names(links: Iterable[tuple[int, str, str]], items: dict[int, str]) ->
 
 
 def main(dump: str) -> None:
-    """Writes the file to standard output."""
+    """Write the file to standard output."""
     (common, *_) = load_rules("common")
     with gzip.open(dump) as lines:
         items = english_items(read_sitelinks(lines), common.rules)

@@ -33,7 +33,7 @@ _DATES = _CHOICES["dates"]
 
 @functools.cache
 def _units() -> list[tuple[str, str, str, str]]:
-    """(dividend, divisor, codes, symbol) for each unit; dividend and divisor are CLDR's names, or empty."""
+    """Return (dividend, divisor, codes, symbol) for each unit; dividend and divisor are CLDR's names, or empty."""
     units = []
     for line in _CHOICES["units"]["symbols"].splitlines():
         name, codes, symbol = line.split(":", 2)
@@ -53,12 +53,14 @@ def _load(code: str) -> tuple[Locale, Mapping[str, Any]]:
 
 
 def _pattern(text: str) -> str:
-    """A text as rule files write it: their own characters escaped, no-break spaces as the Wikipedias have spaces."""
+    """Return a text as rule files write it: their own characters escaped, no-break spaces as the Wikipedias have
+    spaces.
+    """
     return re.sub(r"([\\\[\]{}])", r"\\\1", text.replace("\u00a0", " ").replace("\u202f", " "))
 
 
 def _date_form(cldr: str) -> str:
-    """A form of rule files for a date pattern of CLDR; its arguments are the year, the month and the day."""
+    """Return a form of rule files for a date pattern of CLDR; its arguments are the year, the month and the day."""
     form = ""
     for quoted, field, other in re.findall(r"'([^']*)'|([a-zA-Z]+)|([^'a-zA-Z]+)", cldr):
         form += _DATES["fields"][field] if field else _pattern(quoted or other)
@@ -66,7 +68,7 @@ def _date_form(cldr: str) -> str:
 
 
 def _symbol(data: Any, unit: str, language: str) -> str:
-    """The short symbol of a unit; empty if CLDR has none that follows the number."""
+    """Return the short symbol of a unit; empty if CLDR has none that follows the number."""
     forms = data["unit_patterns"].get(unit, {}).get("short", {})
     form = forms.get("many" if language in _LANGUAGES["with_many"] and "many" in forms else "other", "")
     # A symbol before the number has no place in {{convert}}'s order, and primes are not words.
@@ -76,7 +78,7 @@ def _symbol(data: Any, unit: str, language: str) -> str:
 
 
 def _unit_lines(data: Any, language: str) -> list[str]:
-    """The symbols of units, one a line; an empty line if it is the international one."""
+    """Return the symbols of units, one a line; an empty line if it is the international one."""
     lines = []
     for dividend, divisor, _, international in _units():
         symbols = [_symbol(data, unit, language) for unit in (dividend, divisor) if unit]
@@ -86,7 +88,7 @@ def _unit_lines(data: Any, language: str) -> list[str]:
 
 
 def _month_lines(locale: Locale) -> dict[str, list[str]]:
-    """Lines of the tables of months, whose keys are numbers and the language's own names."""
+    """Return lines of the tables of months, whose keys are numbers and the language's own names."""
     format_wide = locale.months["format"]["wide"]
     alone = locale.months["stand-alone"]["wide"]
     lines: dict[str, list[str]] = {"month": [], "month_genitive": []}
@@ -107,7 +109,7 @@ def _language_name(name: str, language: str) -> str:
 
 
 def _member(locale: Locale, data: Mapping[str, Any], language: str) -> str:
-    """The text of a language's member."""
+    """Return the text of a language's member."""
     tables = _month_lines(locale)
     if language != "en":  # whose rules have tables of their own, and units written out
         tables |= _name_lines(locale, data, language)
@@ -123,7 +125,7 @@ def _member(locale: Locale, data: Mapping[str, Any], language: str) -> str:
 
 
 def _name_lines(locale: Locale, data: Mapping[str, Any], language: str) -> dict[str, list[str]]:
-    """Lines of the tables of languages, units and countries."""
+    """Return lines of the tables of languages, units and countries."""
     names = [locale.languages.get(code, "") for code in _language_codes()]
     countries = [locale.territories.get(code, "") for code in _country_codes()]
     if language in _LANGUAGES["with_english_names"]:
@@ -138,7 +140,7 @@ def _name_lines(locale: Locale, data: Mapping[str, Any], language: str) -> dict[
 
 @functools.cache
 def _language_codes() -> list[str]:
-    """The codes that templates for languages take: those of Wikipedias, and more that CLDR knows."""
+    """Return the codes that templates for languages take: those of Wikipedias, and more that CLDR knows."""
     english = _load("en")[0].languages
     return [code for code in _LANGUAGES["named"].split() if code in english]
 
@@ -148,7 +150,7 @@ def _wikipedias() -> list[str]:
 
 
 def _keys() -> str:
-    """The member of keys: tables whose lines are the keys of a row."""
+    """Return the member of keys: tables whose lines are the keys of a row."""
     english, _ = _load("en")
     text = "[table month]\n"
     for number in range(1, _MONTHS + 1):
@@ -165,14 +167,14 @@ def _keys() -> str:
 
 @functools.cache
 def _country_codes() -> list[str]:
-    """The codes of ISO 3166 whose countries CLDR names."""
+    """Return the codes of ISO 3166 whose countries CLDR names."""
     english = _load("en")[0].territories
     codes = map(str, english)
     return sorted(code for code in codes if re.fullmatch("[A-Z]{2}", code) and code not in _COUNTRIES["left_out"])
 
 
 def _country_keys(english: Mapping[str, str]) -> str:
-    """The keys of countries: codes of three letters for `country`, of two and English names for `territory`."""
+    """Return the keys of countries: codes of three letters for `country`, of two and English names for `territory`."""
     three: dict[str, list[str]] = {}
     for alias, codes in get_global("territory_aliases").items():
         if re.fullmatch("[A-Z]{3}", alias) and len(codes) == 1 and alias not in _COUNTRIES["former"]:
@@ -188,7 +190,7 @@ def _country_keys(english: Mapping[str, str]) -> str:
 
 
 def _international() -> str:
-    """The member for every language but English: the symbols of units."""
+    """Return the member for every language but English: the symbols of units."""
     text = "[table unit]\n"
     for *_, symbol in _units():
         text += _pattern(symbol) + "\n"
@@ -196,7 +198,7 @@ def _international() -> str:
 
 
 def _languages() -> Iterable[tuple[str, Locale, Mapping[str, Any]]]:
-    """The Wikipedias' languages for which CLDR has enough, with what `_load` gives."""
+    """Yield the Wikipedias' languages for which CLDR has enough, with what `_load` gives."""
     for code in sorted({*_wikipedias(), *_CHOICES["locales"]} - {*_LANGUAGES["left_out"]}):
         name = _CHOICES["locales"].get(code, code)
         if "-" in code or not localedata.exists(name):
@@ -208,7 +210,7 @@ def _languages() -> Iterable[tuple[str, Locale, Mapping[str, Any]]]:
 
 
 def main(target: str) -> None:
-    """Writes the file."""
+    """Write the file."""
     members = {KEYS: _keys(), INTERNATIONAL: _international()}
     members[LANGUAGES] = ""
     for code, locale, data in _languages():

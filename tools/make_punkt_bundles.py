@@ -23,7 +23,7 @@ _BUNDLED_ALREADY = "english"  # is there as NLTK has it
 
 
 def decisive_contexts(contexts: int) -> int:
-    """The least contexts with which Punkt decides as with these; 0 is what an unknown word has."""
+    """Return the least contexts with which Punkt decides as with these; 0 is what an unknown word has."""
     if not contexts & punkt.ORTHO_LC:
         return 0
     if contexts & punkt.ORTHO_MID_UC:
@@ -44,13 +44,13 @@ def _decisive_rows(text: str) -> str:
 
 
 def bundle(read: Callable[[str], str]) -> bytes:
-    """The bundle of the four files whose text `read` gives by name."""
+    """Return the bundle of the four files whose text `read` gives by name."""
     texts = [_decisive_rows(read(name)) if name == _CONTEXTS else read(name) for name in PARAMETER_FILES]
     return lzma.compress("\0".join(texts).encode(), preset=9 | lzma.PRESET_EXTREME)
 
 
 def main(folder: Path) -> None:
-    """Writes the bundle of each language in a folder of NLTK's `punkt_tab`."""
+    """Write the bundle of each language in a folder of NLTK's `punkt_tab`."""
     target = Path(__file__).parents[1] / "maskmill/sentences/data/punkt_tab"
     for language in sorted(path for path in folder.iterdir() if path.is_dir() and path.name != _BUNDLED_ALREADY):
 

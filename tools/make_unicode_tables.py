@@ -46,14 +46,14 @@ def _is_punctuation(point: int, category: str) -> bool:
 
 
 def _hangul(point: int) -> list[int]:
-    """The canonical decomposition of a Hangul syllable (Unicode Standard, section 3.12)."""
+    """Return the canonical decomposition of a Hangul syllable (Unicode Standard, section 3.12)."""
     index = point - 0xAC00
     parts = [0x1100 + index // 588, 0x1161 + index % 588 // 28]
     return [*parts, 0x11A7 + index % 28] if index % 28 else parts
 
 
 def _read_properties(path: str) -> dict[int, _Property]:
-    """The properties by code point; those that are missing are unassigned."""
+    """Return the properties by code point; those that are missing are unassigned."""
     properties = {}
     with gzip.open(path, "rt", encoding="ascii") as lines:
         for line in lines:
@@ -85,7 +85,7 @@ class _Builder:
         return self._properties.get(point, _NONE)
 
     def _entry(self, kind: int, count: int = 0, output: bytes = b"") -> int:
-        """An entry whose output, `count` code points, is in the pool."""
+        """Return an entry whose output, `count` code points, is in the pool."""
         if output not in self._pooled:
             self._pooled[output] = len(self.pool)
             self.pool += output
@@ -98,7 +98,7 @@ class _Builder:
         )
 
     def block(self, page: int) -> tuple[int, ...]:
-        """The entries of a page's code points."""
+        """Return the entries of a page's code points."""
         return tuple(map(self._entry_of, range(page << tables.PAGE_BITS, (page + 1) << tables.PAGE_BITS)))
 
     def _entry_of(self, point: int) -> int:
@@ -108,7 +108,7 @@ class _Builder:
         return self._becomes(point) | flags
 
     def _becomes(self, point: int) -> int:
-        """The entry of a code point, but for its white space and its case."""
+        """Return the entry of a code point, but for its white space and its case."""
         category = self._of(point).category
         if point in (9, 10, 13) or category == "Zs":
             return self._entry(tables.SPACE)
@@ -138,7 +138,7 @@ class _Builder:
         return tables.KEEP if kept == [point] else self._entry(tables.MAP, len(kept), text)
 
     def _complex(self, output: list[int]) -> int:
-        """The entry of a code point that becomes marks which canonical ordering may move."""
+        """Return the entry of a code point that becomes marks which canonical ordering may move."""
         records = bytearray()
         for point in output:
             category, combining, *_ = self._of(point)
@@ -153,7 +153,7 @@ class _Builder:
 
 
 def _build(properties: dict[int, _Property], do_lower_case: bool) -> tuple[bytes, int, int]:
-    """Makes a table; returns its bytes, how many entries its blocks have, and the size of its pool."""
+    """Make a table; return its bytes, how many entries its blocks have, and the size of its pool."""
     builder = _Builder(properties, do_lower_case)
     pages = []
     blocks: dict[tuple[int, ...], int] = {}
@@ -170,7 +170,7 @@ def _build(properties: dict[int, _Property], do_lower_case: bool) -> tuple[bytes
 
 
 def build(source: str) -> bytes:
-    """Makes the content of a table file (before packing) from a list of properties."""
+    """Make the content of a table file (before packing) from a list of properties."""
     properties = _read_properties(source)
     lower, lower_blocks, lower_pool = _build(properties, True)
     cased, cased_blocks, cased_pool = _build(properties, False)
@@ -178,7 +178,7 @@ def build(source: str) -> bytes:
 
 
 def main(source: str, target: str) -> None:
-    """Writes a table file."""
+    """Write a table file."""
     with open(target, "wb") as raw, gzip.GzipFile("", "wb", 9, raw, mtime=0) as packed:
         packed.write(build(source))
 

@@ -45,7 +45,7 @@ class Draws:
         self._places = 0
 
     def dropout(self, x: Any, rate: float) -> Any:
-        """`x` [...] with a share `rate` of its values set to 0 and the others divided by 1 - rate."""
+        """Return `x` [...] with a share `rate` of its values set to 0 and the others divided by 1 - rate."""
         if not rate:
             return x
         share = min(round(rate * _BITS), _BITS - 1)
@@ -53,12 +53,12 @@ class Draws:
         return ops.where(kept, x * ops.cast(1 / (1 - share / _BITS), x.dtype), ops.zeros((), x.dtype))
 
     def place_seed(self) -> int:
-        """A seed (31 bits) for the next place of the pass."""
+        """Return a seed (31 bits) for the next place of the pass."""
         self._places += 1
         return ((self._seed + 1) * _SEED_STRIDE + self._places * _PLACE_STRIDE) % _SEEDS
 
     def _bits(self, shape: tuple[int, ...]) -> Any:
-        """Whole numbers from 0 to _BITS - 1."""
+        """Return whole numbers from 0 to _BITS - 1."""
         seed = self.place_seed()
         if keras.backend.backend() == "tensorflow":
             import tensorflow as tf
@@ -73,7 +73,7 @@ class Draws:
 
 
 def _hashed(x: Any) -> Any:
-    """A hash of uint32 values: each bit of the result depends on all bits of x.
+    """Return a hash of uint32 values: each bit of the result depends on all bits of x.
 
     It takes a tenth of the operations of JAX's own generator, which took 4 % of a step on an H200 (docs/training.md).
     Source: Wellons, "Prospecting for hash functions", lowbias32.
@@ -84,12 +84,12 @@ def _hashed(x: Any) -> Any:
 
 
 def dropped(draws: Draws | None, x: Any, rate: float) -> Any:
-    """`draws.dropout(x, rate)`; x itself where nothing is drawn, as in evaluation."""
+    """Return `draws.dropout(x, rate)`; x itself where nothing is drawn, as in evaluation."""
     return x if draws is None else draws.dropout(x, rate)
 
 
 def matmul_float32(x: Any, table: Any) -> Any:
-    """The product of x [..., N] and the transposed table [M, N] with float32 sums, as float32 [..., M].
+    """Return the product of x [..., N] and the transposed table [M, N] with float32 sums, as float32 [..., M].
 
     The gradients are products of the dtype of x.
     """
@@ -117,7 +117,9 @@ def _jax_matmul_float32() -> Any:
 
 
 def to_numpy(value: Any) -> np.ndarray:
-    """The value of a Keras variable or of an array, whole. If it is cut over several hosts, all must call this."""
+    """Return the value of a Keras variable or of an array, whole. If it is cut over several hosts, all must call
+    this.
+    """
     value = getattr(value, "value", value)
     if keras.backend.backend() == "jax" and not (value.is_fully_addressable or value.is_fully_replicated):
         from jax.experimental import multihost_utils
@@ -127,7 +129,9 @@ def to_numpy(value: Any) -> np.ndarray:
 
 
 def recomputed(function: Any, x: Any) -> Any:
-    """function(x); on JAX its gradient is computed from x alone, so that nothing else has to be kept in memory."""
+    """Return function(x); on JAX its gradient is computed from x alone, so that nothing else has to be kept in
+    memory.
+    """
     if keras.backend.backend() != "jax":
         return function(x)
     import jax
@@ -199,7 +203,7 @@ class Sequences:
 
 
 def attention(query: Any, key: Any, value: Any, sequences: Sequences, *, rate: float, draws: Draws | None) -> Any:
-    """softmax(query key' / sqrt(D)) value for each head, over the keys that a query sees.
+    """Return softmax(query key' / sqrt(D)) value for each head, over the keys that a query sees.
 
     `query`, `key` and `value` are [B, S, heads, D]. A share `rate` of the probabilities is dropped if there are
     `draws`. Where attention is fused, a row's mask must be ones and then zeros.
@@ -220,7 +224,7 @@ def attention(query: Any, key: Any, value: Any, sequences: Sequences, *, rate: f
 def local_attention(
     query: Any, key: Any, value: Any, sequences: Sequences, *, window: int, rate: float, draws: Draws | None
 ) -> Any:
-    """What `attention` gives if a token sees those alone that are at most `window` places away.
+    """Return what `attention` gives if a token sees those alone that are at most `window` places away.
 
     Rows are cut into blocks that see themselves and `window` tokens on either side, so that memory grows with the
     length. cuDNN's own windows only look back in JAX, so it takes each block as an example with a mask.
@@ -274,7 +278,7 @@ def rotated(x: Any, places: Any, theta: float) -> Any:
 
 
 def fused_by(dtype: Any, head: int, *, packed: bool, drops: bool) -> Fused | None:
-    """The library that computes attention in one call, with values of 16 bits on JAX; None: there is none.
+    """Return the library that computes attention in one call, with values of 16 bits on JAX; None: there is none.
 
     It is cuDNN on an NVIDIA GPU, which must be of the Hopper generation or a later one for packed rows, and Splash on a
     TPU, which cannot drop.
@@ -293,7 +297,7 @@ def fused_by(dtype: Any, head: int, *, packed: bool, drops: bool) -> Fused | Non
 
 
 def _has_tpu() -> bool:
-    """Whether JAX computes on a TPU."""
+    """Return whether JAX computes on a TPU."""
     import jax
 
     return bool(jax.default_backend() == "tpu")
@@ -301,7 +305,7 @@ def _has_tpu() -> bool:
 
 @functools.cache
 def _has_cudnn() -> bool:
-    """Whether JAX computes on an NVIDIA GPU and finds cuDNN."""
+    """Return whether JAX computes on an NVIDIA GPU and finds cuDNN."""
     import jax
     from jax._src.cudnn import fused_attention_stablehlo as cudnn
 

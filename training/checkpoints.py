@@ -58,12 +58,12 @@ class Checkpoint:
 
 
 def path_of(directory: str, step: int) -> str:
-    """The path of the checkpoint of a step."""
+    """Return the path of the checkpoint of a step."""
     return files.join(directory, f"step-{step:010d}.safetensors")
 
 
 def step_of(path: str) -> int:
-    """The step in a checkpoint's name.
+    """Return the step in a checkpoint's name.
 
     Raises:
       UnusableInputError: it is named otherwise.
@@ -77,13 +77,13 @@ def step_of(path: str) -> int:
 
 
 def list_checkpoints(directory: str) -> list[str]:
-    """The paths of the checkpoints in a directory, oldest first."""
+    """Return the paths of the checkpoints in a directory, oldest first."""
     paths = files.list_directory(directory, "step-*.safetensors")
     return sorted((p for p in paths if _NAME.search(p)), key=step_of)
 
 
 def write(directory: str, checkpoint: Checkpoint, *, keep: int) -> str:
-    """Writes a checkpoint, then deletes all but the newest `keep`. Returns its path.
+    """Write a checkpoint, then delete all but the newest `keep`. Returns its path.
 
     Raises:
       RunFailedError: it cannot be written. The older checkpoints are kept.
@@ -103,7 +103,7 @@ def write(directory: str, checkpoint: Checkpoint, *, keep: int) -> str:
 def write_weights(
     path: str, arrays: Mapping[str, np.ndarray], config: ModelConfig, origin: Mapping[str, str] = NO_ORIGIN
 ) -> None:
-    """Writes bare weights, with the reference's names and layout, and their model's configuration.
+    """Write bare weights, with the reference's names and layout, and their model's configuration.
 
     `origin` tells what they were trained on (`origin_of`).
 
@@ -119,7 +119,7 @@ def _write(path: str, arrays: Mapping[str, np.ndarray], metadata: dict[str, str]
 
 
 def read_safetensors(path: str) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    """The arrays and the metadata of any safetensors file. Arrays of floats are converted to float32.
+    """Return the arrays and the metadata of any safetensors file. Arrays of floats are converted to float32.
 
     Raises:
       UnusableInputError: the file is missing, cannot be read, is damaged, or is not a safetensors file.
@@ -131,7 +131,7 @@ def read_safetensors(path: str) -> tuple[dict[str, np.ndarray], dict[str, str]]:
 
 
 def read_metadata(path: str) -> dict[str, str]:
-    """The metadata of any safetensors file.
+    """Return the metadata of any safetensors file.
 
     Raises:
       UnusableInputError: as `read_safetensors`.
@@ -154,7 +154,7 @@ def _opened(path: str) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def explained(path: str) -> Iterator[None]:
-    """Turns the errors of opening and reading a local checkpoint into sentences.
+    """Turn the errors of opening and reading a local checkpoint into sentences.
 
     Raises:
       UnusableInputError: the file is missing or cannot be read.
@@ -170,7 +170,7 @@ def explained(path: str) -> Iterator[None]:
 
 
 def read(path: str) -> Checkpoint:
-    """Reads a checkpoint of a run.
+    """Read a checkpoint of a run.
 
     Raises:
       UnusableInputError: it is missing, damaged, or another kind of checkpoint.
@@ -186,7 +186,7 @@ def read(path: str) -> Checkpoint:
 
 
 def read_settings(path: str, metadata: Mapping[str, str]) -> dict[str, Any]:
-    """The settings of a run in the metadata of one of its checkpoints.
+    """Return the settings of a run in the metadata of one of its checkpoints.
 
     Raises:
       UnusableInputError: the metadata is damaged.
@@ -200,7 +200,7 @@ def read_settings(path: str, metadata: Mapping[str, str]) -> dict[str, Any]:
 
 
 def read_data(path: str, metadata: Mapping[str, str]) -> dict[str, Any]:
-    """What a run was trained on, in the metadata of one of its checkpoints; empty in those of older versions.
+    """Return what a run was trained on, in the metadata of one of its checkpoints; empty in those of older versions.
 
     Raises:
       UnusableInputError: the metadata is damaged.
@@ -215,7 +215,7 @@ def read_data(path: str, metadata: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _object(text: str) -> dict[str, Any] | None:
-    """An object in JSON; None for anything else."""
+    """Return an object in JSON; None for anything else."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -224,7 +224,9 @@ def _object(text: str) -> dict[str, Any] | None:
 
 
 def origin_of(metadata: Mapping[str, str]) -> dict[str, str]:
-    """What a copy of a checkpoint's weights is to say of their training, as metadata; empty where nothing is known."""
+    """Return what a copy of a checkpoint's weights is to say of their training, as metadata; empty where nothing is
+    known.
+    """
     if "maskmill_data" in metadata:
         return {name: metadata[name] for name in _ORIGIN if name in metadata}
     if metadata.get("format") != TRAINING_FORMAT or not json.loads(metadata.get("data") or "{}"):
@@ -233,7 +235,7 @@ def origin_of(metadata: Mapping[str, str]) -> dict[str, str]:
 
 
 def check_same_run(path: str, begun_with: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
-    """Checks that a run is resumed with the settings that it was begun with.
+    """Check that a run is resumed with the settings that it was begun with.
 
     A setting that the checkpoint does not name is one of a later version of maskmill; it had its default then.
 
@@ -262,7 +264,7 @@ def check_same_run(path: str, begun_with: Mapping[str, Any], settings: Mapping[s
 
 
 def _first_difference(name: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, Any, Any]:
-    """The first value in which two mappings differ: its name and both values; None for both if there is none."""
+    """Return the first value in which two mappings differ: its name and both values; None for both if there is none."""
     for key in sorted({*before, *now}):
         if before.get(key) != now.get(key):
             return f"{name}.{key}", before.get(key), now.get(key)
@@ -270,7 +272,7 @@ def _first_difference(name: str, before: Mapping[str, Any], now: Mapping[str, An
 
 
 def check_complete(path: str, arrays: Mapping[str, np.ndarray], names: Iterable[str]) -> None:
-    """Checks that a checkpoint of a run has all weights and moments; a run would go on with newly drawn ones.
+    """Check that a checkpoint of a run has all weights and moments; a run would go on with newly drawn ones.
 
     Raises:
       UnusableInputError: one is missing; the message names it.

@@ -85,7 +85,7 @@ def run(options: TrainOptions) -> int:
 
 
 def convert_checkpoint(options: ConvertOptions) -> int:
-    """Converts a checkpoint. Returns the exit code, 0.
+    """Convert a checkpoint. Returns the exit code, 0.
 
     Raises:
       UnusableInputError: the checkpoint or its configuration cannot be used.
@@ -99,7 +99,7 @@ def convert_checkpoint(options: ConvertOptions) -> int:
 
 @contextlib.contextmanager
 def _out_of_memory_explained(advice: str) -> Iterator[None]:
-    """Turns the backends' errors for a lack of memory into one sentence, which ends with advice."""
+    """Turn the backends' errors for a lack of memory into one sentence, which ends with advice."""
     try:
         yield
     except Exception as error:
@@ -114,7 +114,7 @@ def _out_of_memory_explained(advice: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _lost_processes_explained(devices: "Devices") -> Iterator[None]:
-    """Turns the backends' errors for a process that cannot be reached into one sentence."""
+    """Turn the backends' errors for a process that cannot be reached into one sentence."""
     try:
         yield
     except Exception as error:
@@ -132,7 +132,7 @@ def _lost_processes_explained(devices: "Devices") -> Iterator[None]:
 
 
 def _train(session: "Session", data: dict[str, Any]) -> None:
-    """Trains on `data` (training/provenance.py), from the newest checkpoint of the run or from the beginning."""
+    """Train on `data` (training/provenance.py), from the newest checkpoint of the run or from the beginning."""
     from training import tokenizer_files
     from training.logs import say
 
@@ -167,7 +167,7 @@ def _train(session: "Session", data: dict[str, Any]) -> None:
 
 
 def _check_shared(session: "Session", trainer: "Trainer") -> None:
-    """Checks that all hosts have the same output directory: one without the checkpoints would wait for ever.
+    """Check that all hosts have the same output directory: one without the checkpoints would wait for ever.
 
     Raises:
       UnusableInputError: a host does not see what the first one writes.
@@ -211,7 +211,7 @@ def _trainer(session: "Session", data: dict[str, Any]) -> "Trainer":
 
 
 def _load_initial(session: "Session") -> None:
-    """Loads the initial checkpoint, if one is named, and says which weights it lacks."""
+    """Load the initial checkpoint, if one is named, and say which weights it lacks."""
     from training import convert
     from training.logs import say
 
@@ -224,7 +224,7 @@ def _load_initial(session: "Session") -> None:
 
 
 def _evaluate_once(session: "Session") -> int:
-    """Evaluates --checkpoint, the newest checkpoint of the run or the initial one. Returns the exit code, 0."""
+    """Evaluate --checkpoint, the newest checkpoint of the run or the initial one. Returns the exit code, 0."""
     from training import checkpoints, convert, evaluate
     from training.logs import say
 
@@ -251,7 +251,7 @@ def _evaluate_once(session: "Session") -> int:
 
 
 def _watch(session: "Session") -> int:
-    """Evaluates each new checkpoint until the training ends or the target is reached. Returns the exit code, 0."""
+    """Evaluate each new checkpoint until the training ends or the target is reached. Returns the exit code, 0."""
     from training import checkpoints, convert, evaluate, loop
     from training.logs import say
 

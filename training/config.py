@@ -127,35 +127,35 @@ class ModelConfig:
 
     @property
     def has_segments(self) -> bool:
-        """Whether the model is told which of two segments a token is of; such models predict next sentences, too."""
+        """True if the model is told which of two segments a token is of; such models predict next sentences, too."""
         return self.model_type in ("bert", "albert")
 
     def _number(self, name: str) -> float:
-        """The value of a field that must be a finite number."""
+        """Return the value of a field that must be a finite number."""
         value = getattr(self, name)
         if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
             raise UnusableInputError(f"{name} is {value!r}: it must be a number.")
         return value
 
     def to_google(self) -> dict[str, Any]:
-        """The content of a `bert_config.json`, without what BERT has not and what is as usual."""
+        """Return the content of a `bert_config.json`, without what BERT has not and what is as usual."""
         return self._without_defaults(
             "model_type", "layer_norm_eps", "position_offset", *_ALBERT_FIELDS, *_MODERN_FIELDS
         )
 
     def to_settings(self) -> dict[str, Any]:
-        """What a run's result depends on. No weight depends on `position_offset`."""
+        """Return what a run's result depends on. No weight depends on `position_offset`."""
         values = self._without_defaults(*_ALBERT_FIELDS, *_MODERN_FIELDS)
         del values["position_offset"]
         return values
 
     def _without_defaults(self, *names: str) -> dict[str, Any]:
-        """All fields, but not those of these whose values are the defaults."""
+        """Return all fields, but not those of these whose values are the defaults."""
         values = dataclasses.asdict(self)
         return {n: value for n, value in values.items() if n not in names or value != _DEFAULTS[n]}
 
     def to_hugging_face(self) -> dict[str, Any]:
-        """The content of a Hugging Face `config.json` of this model with its pre-training heads."""
+        """Return the content of a Hugging Face `config.json` of this model with its pre-training heads."""
         values = dataclasses.asdict(self)
         values["hidden_act"] = _TO_HUGGING_FACE.get(self.hidden_act, self.hidden_act)
         values["torch_dtype"] = "float32"
@@ -227,7 +227,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 
 def from_preset(name: str, *, vocab_size: int | None = None) -> ModelConfig:
-    """The configuration of a preset, with another vocabulary size if one is given.
+    """Return the configuration of a preset, with another vocabulary size if one is given.
 
     Raises:
       UnusableInputError: there is no such preset.
@@ -238,7 +238,7 @@ def from_preset(name: str, *, vocab_size: int | None = None) -> ModelConfig:
 
 
 def from_json(text: str | bytes, *, where: str) -> ModelConfig:
-    """Reads a `bert_config.json` or Hugging Face's `config.json`.
+    """Read a `bert_config.json` or Hugging Face's `config.json`.
 
     Hugging Face's file is recognised by its key `architectures` or `transformers_version`. `where` names the file in
     messages.

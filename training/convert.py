@@ -42,7 +42,7 @@ _TENSORFLOW_FILE = re.compile(r"\.(index|meta|data-\d{5}-of-\d{5})$")
 
 
 def read(path: str, model: ModelConfig) -> Values:
-    """Reads a checkpoint's weights, whatever kind it is.
+    """Read a checkpoint's weights, whatever kind it is.
 
     Args:
       path: a TensorFlow checkpoint's prefix (`model.ckpt-28252`), a safetensors or PyTorch file, Hugging Face's list of
@@ -85,12 +85,12 @@ def read_any(path: str, model: ModelConfig) -> tuple[int, Values]:
 
 
 def _is_of_arrays(checkpoint: str) -> bool:
-    """Whether a checkpoint is made of safetensors or PyTorch files. Otherwise it is TensorFlow's."""
+    """Return whether a checkpoint is made of safetensors or PyTorch files. Otherwise it is TensorFlow's."""
     return checkpoint.endswith((_SAFETENSORS, _SHARDS, *_PYTORCH))
 
 
 def _read_arrays(checkpoint: str) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    """The arrays and the metadata of a safetensors or PyTorch file, or of all files that a list names."""
+    """Return the arrays and the metadata of a safetensors or PyTorch file, or of all files that a list names."""
     if checkpoint.endswith(_SAFETENSORS):
         return checkpoints.read_safetensors(checkpoint)
     if checkpoint.endswith(_SHARDS):
@@ -100,7 +100,7 @@ def _read_arrays(checkpoint: str) -> tuple[dict[str, np.ndarray], dict[str, str]
 
 
 def _read_shards(index: str) -> dict[str, np.ndarray]:
-    """The arrays of all files that Hugging Face's list of a model's files names."""
+    """Return the arrays of all files that Hugging Face's list of a model's files names."""
     try:
         weight_map = json.loads(files.read_bytes(index))["weight_map"]
         names = sorted(set(weight_map.values()))
@@ -119,7 +119,9 @@ def _read_shards(index: str) -> dict[str, np.ndarray]:
 
 
 def _find(path: str) -> str:
-    """The checkpoint that a path means: a TensorFlow prefix, a safetensors or PyTorch file, or a list of several."""
+    """Return the checkpoint that a path means: a TensorFlow prefix, a safetensors or PyTorch file, or a list of
+    several.
+    """
     preflight.check_checkpoint(path)
     path = os.path.expanduser(path.rstrip("/"))
     prefix = _TENSORFLOW_FILE.sub("", path)
@@ -140,7 +142,9 @@ def _find(path: str) -> str:
 
 
 def _find_in(directory: str) -> str:
-    """The checkpoint in a directory: the newest of a run, Hugging Face's, a single file, or TensorFlow's newest."""
+    """Return the checkpoint in a directory: the newest of a run, Hugging Face's, a single file, or TensorFlow's
+    newest.
+    """
     if training_checkpoints := checkpoints.list_checkpoints(directory):
         return training_checkpoints[-1]
     for name in _HUGGING_FACE_FILES:
@@ -157,7 +161,8 @@ def _find_in(directory: str) -> str:
 
 
 def find_config(path: str) -> ModelConfig | None:
-    """The model's configuration: from the metadata of a file of maskmill, or from a JSON file beside the checkpoint.
+    """Return the model's configuration: from the metadata of a file of maskmill, or from a JSON file beside the
+    checkpoint.
 
     Raises:
       UnusableInputError: there is no checkpoint, or its configuration is damaged.
@@ -184,7 +189,7 @@ def _config_of_run(checkpoint: str, run: str) -> ModelConfig:
 
 
 def run(options: ConvertOptions) -> int:
-    """Converts a checkpoint. Returns the exit code, 0.
+    """Convert a checkpoint. Returns the exit code, 0.
 
     Raises:
       UnusableInputError: the input, its configuration or its vocabulary is missing or unusable.
@@ -221,7 +226,7 @@ def _config_of(options: ConvertOptions) -> ModelConfig:
 
 
 def _write_hugging_face(options: ConvertOptions, values: Values, model: ModelConfig, origin: Mapping[str, str]) -> None:
-    """Writes a Hugging Face directory with its tokenizer and, for a classifier, the names of its labels."""
+    """Write a Hugging Face directory with its tokenizer and, for a classifier, the names of its labels."""
     checkpoint = _find(options.input)
     beside = files.parent(checkpoint)
     labels = options.labels or _labels_beside(beside, values)
@@ -230,7 +235,7 @@ def _write_hugging_face(options: ConvertOptions, values: Values, model: ModelCon
 
 
 def _run_of(checkpoint: str) -> Mapping[str, Any]:
-    """The settings of the run that a training checkpoint is of; empty for other checkpoints."""
+    """Return the settings of the run that a training checkpoint is of; empty for other checkpoints."""
     if not checkpoint.endswith(_SAFETENSORS):
         return {}
     metadata = checkpoints.read_metadata(checkpoint)
@@ -240,7 +245,7 @@ def _run_of(checkpoint: str) -> Mapping[str, Any]:
 
 
 def _labels_beside(directory: str, values: Values) -> tuple[str, ...]:
-    """The names of a classifier's labels in the config.json beside its checkpoint; empty if there are none."""
+    """Return the names of a classifier's labels in the config.json beside its checkpoint; empty if there are none."""
     path = files.join(directory, "config.json")
     if CLASSIFIER not in values or not files.exists(path):
         return ()

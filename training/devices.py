@@ -57,7 +57,9 @@ class Devices:
     strategy: Any = None
 
     def peak_memory(self) -> int | None:
-        """The most bytes that arrays took so far on the first device of this host; None if the backend does not say."""
+        """Return the most bytes that arrays took so far on the first device of this host; None if the backend does not
+        say.
+        """
         if self.backend != "jax":
             return None
         import jax
@@ -66,12 +68,12 @@ class Devices:
 
     @property
     def is_first(self) -> bool:
-        """Whether this process is the one that writes checkpoints and logs."""
+        """True if this process is the one that writes checkpoints and logs."""
         return self.process_index == 0
 
 
 def select_backend(backend: str) -> None:
-    """Chooses Keras's backend. This must happen before Keras is imported.
+    """Choose Keras's backend. This must happen before Keras is imported.
 
     Raises:
       UnusableInputError: Keras uses another backend in this process already.
@@ -86,7 +88,7 @@ def select_backend(backend: str) -> None:
 
 
 def start(options: TrainOptions) -> Devices:
-    """Finds the devices and tells Keras to use them.
+    """Find the devices and tell Keras to use them.
 
     With --coordinator, this process joins the other processes of the run. TensorFlow takes their addresses from
     TF_CONFIG, as tf.distribute defines it. On a CPU, --num_devices above 1 makes that many virtual devices.
@@ -122,7 +124,7 @@ def import_tensorflow(what: str) -> Any:
 
 
 def _chosen(options: TrainOptions, available: list[Any], kind: str, *, accelerated: bool) -> list[Any]:
-    """The devices that a run computes on: as many as asked for; by default all accelerators, or one CPU."""
+    """Return the devices that a run computes on: as many as asked for; by default all accelerators, or one CPU."""
     count = options.num_devices or (len(available) if accelerated else 1)
     if count > len(available):
         raise UnusableInputError(f"--num_devices {count}: there are only {len(available)} {kind} devices.")
@@ -164,7 +166,7 @@ def _start_jax(options: TrainOptions) -> Devices:
 
 
 def _compilation_cache() -> str:
-    """Where JAX keeps what it has compiled, for the next run: beside maskmill's other caches.
+    """Return where JAX keeps what it has compiled, for the next run: beside maskmill's other caches.
 
     What is compiled for a CPU may use all that this one can do, so each kind of CPU has a directory of its own.
     """
@@ -176,7 +178,7 @@ def _compilation_cache() -> str:
 
 
 def check_coordinator(coordinator: str | None) -> None:
-    """Looks for the first process's host, before anything is imported that takes long.
+    """Look for the first process's host, before anything is imported that takes long.
 
     Raises:
       UnusableInputError: its name has no address.
@@ -187,7 +189,7 @@ def check_coordinator(coordinator: str | None) -> None:
 
 
 def _meet_other_processes(options: TrainOptions) -> None:
-    """Joins the processes of a run on several hosts; JAX itself would end this one with a stack trace in the end."""
+    """Join the processes of a run on several hosts; JAX itself would end this one with a stack trace in the end."""
     import jax
     import keras
 
@@ -224,7 +226,7 @@ def _meet_other_processes(options: TrainOptions) -> None:
 
 
 def _not_all_there(options: TrainOptions, count: int | None) -> RunFailedError:
-    """The error if not all processes, of which there should be `count`, came in time."""
+    """Return the error if not all processes, of which there should be `count`, came in time."""
     return RunFailedError(
         f"--coordinator {options.coordinator}: not all {f'{count} ' if count else ''}processes were there within "
         f"{options.coordinator_timeout:g} s; start them all with the same --coordinator, or wait longer with "
@@ -233,7 +235,8 @@ def _not_all_there(options: TrainOptions, count: int | None) -> RunFailedError:
 
 
 def _all_answer(addresses: Sequence[str], own: int, seconds: float) -> bool:
-    """Whether all processes of a run, of which this is number `own`, listen at their addresses within so many seconds.
+    """Return whether all processes of a run, of which this is number `own`, listen at their addresses within so many
+    seconds.
 
     Raises:
       OSError: this one cannot listen at its own.
@@ -252,7 +255,7 @@ def _all_answer(addresses: Sequence[str], own: int, seconds: float) -> bool:
 
 
 def end_without_others() -> None:
-    """Has this process, whose run has failed, end with exit code 1 as soon as Python ends.
+    """Have this process, whose run has failed, end with exit code 1 as soon as Python ends.
 
     JAX would wait for the other processes for minutes first, and then abort.
     """

@@ -71,18 +71,18 @@ class Encoder(abc.ABC):
 
     @abc.abstractmethod
     def embed(self) -> Any:
-        """What goes into the first layer."""
+        """Return what goes into the first layer."""
 
     @abc.abstractmethod
     def attend(self, layer: int, weights: Cast, x: Any) -> Any:
-        """The first half of a layer."""
+        """Return the first half of a layer."""
 
     @abc.abstractmethod
     def feed_forward(self, layer: int, weights: Cast, x: Any) -> Any:
-        """The second half of a layer."""
+        """Return the second half of a layer."""
 
     def encode(self, *, rematerialize: bool = False) -> Any:
-        """What comes out of the last layer.
+        """Return what comes out of the last layer.
 
         With `rematerialize`, of each layer only the input stays in memory, and gradients begin with computing it again.
         Where cuDNN drops, that holds for the second half of a layer only: called again, it would drop others.
@@ -106,17 +106,17 @@ class Encoder(abc.ABC):
         return drops and fused_by(self.weights.dtype, self.head_size, packed=packed, drops=True) == "cuDNN"
 
     def words(self) -> Any:
-        """The rows of the words [B, S, N], float32: casting the whole table would take longer."""
+        """Return the rows of the words [B, S, N], float32: casting the whole table would take longer."""
         table = self.weights.full[f"{scope(self.config)}/embeddings/word_embeddings"]
         return ops.take(table, self.batch["input_ids"], axis=0)
 
     def by_heads(self, x: Any) -> Any:
-        """A matrix [B * S, hidden_size] as [B, S, heads, D]."""
+        """Return a matrix [B * S, hidden_size] as [B, S, heads, D]."""
         return ops.reshape(x, (*self.shape, self.heads, self.head_size))
 
 
 def _passed(parts: Sequence[Part], layer: int, weights: Cast, x: Any) -> Any:
-    """What parts of a layer make of x, one after the other."""
+    """Return what parts of a layer make of x, one after the other."""
     for part in parts:
         x = part(layer, weights, x)
     return x
@@ -201,13 +201,13 @@ class ModernBertEncoder(Encoder):
 def encode(
     config: ModelConfig, weights: Cast, batch: Tensors, draws: Draws | None, *, rematerialize: bool = False
 ) -> Any:
-    """The encoder's output, a matrix [B * S, hidden_size]; see `Encoder.encode`."""
+    """Return the encoder's output, a matrix [B * S, hidden_size]; see `Encoder.encode`."""
     kind = ModernBertEncoder if config.model_type == "modernbert" else BertEncoder
     return kind(config, weights, batch, draws).encode(rematerialize=rematerialize)
 
 
 def dense(weights: Cast, name: str, x: Any) -> Any:
-    """A dense layer; those without a bias have none among the weights."""
+    """Return a dense layer; those without a bias have none among the weights."""
     y = ops.matmul(x, weights[f"{name}/kernel"])
     return y + weights[f"{name}/bias"] if f"{name}/bias" in weights.full else y
 
@@ -221,7 +221,7 @@ def normalized(config: ModelConfig, weights: Cast, name: str, x: Any) -> Any:
 
 
 def activated(config: ModelConfig, x: Any, *, gated: bool = False) -> Any:
-    """The model's activation, computed in float32; the result has the dtype of x.
+    """Return the model's activation, computed in float32; the result has the dtype of x.
 
     With `gated`, it is that of the first half of x [..., 2 N] times the second.
     """

@@ -22,18 +22,20 @@ _TOLERANCE = 0.005
 
 
 def default_interval(batch: int) -> int:
-    """Examples between evaluations for a global batch: floor(0.05 * (230.23 * batch + 3,000,000) / 25,000) * 25,000."""
+    """Return examples between evaluations for a global batch: floor(0.05 * (230.23 * batch + 3,000,000) / 25,000) *
+    25,000.
+    """
     # Computed in integers (hundredths): a product of floats may fall just below a multiple of 25,000.
     return (5 * (23023 * batch + 300_000_000)) // (100 * 100 * 25_000) * 25_000
 
 
 def is_due(step: int, batch: int, interval: int) -> bool:
-    """Whether the number of examples trained on reaches or passes a multiple of the interval in this step."""
+    """Return whether the number of examples trained on reaches or passes a multiple of the interval in this step."""
     return step * batch // interval > (step - 1) * batch // interval
 
 
 def evaluate(steps: "Steps", batches: "Callable[[], Iterator[Arrays]]") -> dict[str, float]:
-    """The task's metrics by name over an evaluation set, whose batches `batches` reads.
+    """Return the task's metrics by name over an evaluation set, whose batches `batches` reads.
 
     Raises:
       UnusableInputError: an example cannot be read or does not fit the model.
@@ -52,7 +54,7 @@ def _read(made: Mapping[str, Any]) -> dict[str, np.ndarray]:
 
 
 def expected_initial_accuracy(checkpoint: str | None, given: float | None) -> float | None:
-    """The masked-LM accuracy that an initial checkpoint must have before training, or None if it is not known.
+    """Return the masked-LM accuracy that an initial checkpoint must have before training, or None if it is not known.
 
     `given` is what the user expects; otherwise MLPerf's checkpoint is recognised by its name.
     """
@@ -62,7 +64,7 @@ def expected_initial_accuracy(checkpoint: str | None, given: float | None) -> fl
 
 
 def describe(metrics: dict[str, float], expected: float | None = None) -> str:
-    """Metrics on one line, and whether the masked-LM accuracy is as expected if `expected` is given."""
+    """Metric on one line, and whether the masked-LM accuracy is as expected if `expected` is given."""
     text = ", ".join(f"{name.replace('_', ' ')} {value:.5f}" for name, value in metrics.items())
     if expected is None or "masked_lm_accuracy" not in metrics:
         return text

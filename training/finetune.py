@@ -75,7 +75,7 @@ class ClassificationTask:
         return {"logits": ops.cast(outputs["logits"], "float32"), **features}
 
     def metrics(self, batches: list[dict[str, np.ndarray]]) -> dict[str, float]:
-        """`accuracy`, `loss`, `f1`, and `mrr_at_10` if the examples have query ids."""
+        """Return `accuracy`, `loss`, `f1`, and `mrr_at_10` if the examples have query ids."""
         is_example = np.concatenate([b["example_weights"] for b in batches]) > 0
         examples = {name: np.concatenate([b[name] for b in batches])[is_example] for name in batches[0]}
         logits, labels = examples["logits"].astype(np.float64), examples["label_ids"]
@@ -121,7 +121,7 @@ def mean_reciprocal_rank(queries: np.ndarray, scores: np.ndarray, relevant: np.n
 
 
 def find_examples(options: TrainOptions, config: ModelConfig) -> Examples:
-    """The data sets and features of a classification run. TSV files become TFRecords in a temporary directory.
+    """Return the data sets and features of a classification run. TSV files become TFRecords in a temporary directory.
 
     Raises:
       UnusableInputError: a file, a column, a label or a feature is missing or wrong.
@@ -138,7 +138,7 @@ def find_examples(options: TrainOptions, config: ModelConfig) -> Examples:
 
 
 def _with_tokenized(options: TrainOptions, config: ModelConfig) -> TrainOptions:
-    """The options with a TFRecord in place of each TSV file."""
+    """Return the options with a TFRecord in place of each TSV file."""
     training = [] if options.eval_only else _expanded(options.input_file)
     evaluation = _expanded(options.eval_file)
     tsv_paths = [path for path in (*training, *evaluation) if path.endswith(_TSV)]
@@ -163,7 +163,7 @@ def _expanded(patterns: Sequence[str]) -> list[str]:
 
 
 def _tokenized(paths: Sequence[str], options: TrainOptions, config: ModelConfig) -> dict[str, str]:
-    """Makes a TFRecord of each TSV file. Returns the TFRecords' paths by those of the TSV files."""
+    """Make a TFRecord of each TSV file. Returns the TFRecords' paths by those of the TSV files."""
     from maskmill.tokenization.vocabulary import load_vocabulary
     from maskmill.tokenization.wordpiece import Tokenizer
 
@@ -221,7 +221,7 @@ class PairLayout:
             )
 
     def __call__(self, first: np.ndarray, second: np.ndarray | None) -> tuple[list[int], list[int]]:
-        """The ids of both texts (int32 [N]) → (ids, segments), without the zeros that fill them up."""
+        """Return the ids of both texts (int32 [N]) → (ids, segments), without the zeros that fill them up."""
         first_ids, second_ids = first.tolist(), [] if second is None else second.tolist()
         room = self.length - (2 if second is None else 3)
         if self.first is not None:
@@ -239,7 +239,7 @@ class PairLayout:
 
 
 def write_examples(source: str, target: str, tokenizer: "Tokenizer", layout: PairLayout, num_labels: int) -> int:
-    """Tokenizes a TSV file into a TFRecord. Returns the number of examples.
+    """Tokenize a TSV file into a TFRecord. Returns the number of examples.
 
     Raises:
       UnusableInputError: a column is missing, or a line has no valid label; the message names the line.
@@ -262,14 +262,14 @@ def write_examples(source: str, target: str, tokenizer: "Tokenizer", layout: Pai
 
 
 def _text_features(layout: PairLayout, first: np.ndarray, second: np.ndarray | None) -> dict[str, list[int]]:
-    """The features of an example that its texts give, each of the layout's length."""
+    """Return the features of an example that its texts give, each of the layout's length."""
     ids, segments = layout(first, second)
     zeros = [0] * (layout.length - len(ids))
     return {"input_ids": ids + zeros, "input_mask": [1] * len(ids) + zeros, "segment_ids": segments + zeros}
 
 
 def _token_ids(tokenizer: "Tokenizer", texts: Sequence[str]) -> list[np.ndarray]:
-    """The token ids of each text (int32 [N]). All texts are tokenized in one call, a line each."""
+    """Return the token ids of each text (int32 [N]). All texts are tokenized in one call, a line each."""
     # The tokenizer passes over a line without tokens. So each line begins with the word `a`, whose id is dropped.
     joined = "".join(f"a {text}\n" for text in texts).encode()
     tokenized = tokenizer.tokenize_bytes(joined)
@@ -277,7 +277,7 @@ def _token_ids(tokenizer: "Tokenizer", texts: Sequence[str]) -> list[np.ndarray]
 
 
 def _column_batches(path: str, num_labels: int) -> Iterator[dict[str, list[str]]]:
-    """The columns of a TSV file by their roles (see `_column_places`), some thousand lines at a time."""
+    """Yield the columns of a TSV file by their roles (see `_column_places`), some thousand lines at a time."""
     with storage.local_copy(path) as copy, open(copy, "rb") as file:
         # Spreadsheets begin a file with a mark that does not belong to the first column's name.
         header = _cells(path, 1, file.readline().removeprefix(codecs.BOM_UTF8))
@@ -304,7 +304,7 @@ def _column_batches(path: str, num_labels: int) -> Iterator[dict[str, list[str]]
 
 
 def _cells(path: str, number: int, line: bytes) -> list[str]:
-    """The cells of a line of a TSV file."""
+    """Return the cells of a line of a TSV file."""
     try:
         return line.decode().rstrip("\r\n").split("\t")
     except UnicodeDecodeError as error:
@@ -315,7 +315,7 @@ def _cells(path: str, number: int, line: bytes) -> list[str]:
 
 
 def _column_places(path: str, header: Sequence[str]) -> dict[str, int]:
-    """Where a TSV file has its columns `first` and `label`, and `second` and `query_id` if it has those."""
+    """Return where a TSV file has its columns `first` and `label`, and `second` and `query_id` if it has those."""
     names = {"first": _FIRST_COLUMNS, "second": _SECOND_COLUMNS, "label": ("label",), "query_id": ("query_id",)}
     places = {}
     for role, role_names in names.items():

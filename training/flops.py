@@ -22,7 +22,7 @@ _PEAKS = {
 
 
 def sequence_lengths(batch: Mapping[str, np.ndarray]) -> np.ndarray:
-    """The lengths of all sequences of a batch of rows [B, S], packed or not, in any order; of no sequence, 0."""
+    """Return the lengths of all sequences of a batch of rows [B, S], packed or not, in any order; of no sequence, 0."""
     ends = batch.get("cu_seqlens")
     lengths: np.ndarray = batch["input_mask"].sum(axis=1) if ends is None else (ends[:, 1:] - ends[:, :-1]).reshape(-1)
     return lengths
@@ -50,5 +50,5 @@ def of_step(config: ModelConfig, lengths: np.ndarray, masks: float) -> float:
 
 
 def peak(kind: str) -> float | None:
-    """The FLOP/s that a device of a kind can do at most in bfloat16; None: not known."""
+    """Return the FLOP/s that a device of a kind can do at most in bfloat16; None: not known."""
     return next((peak for name, peak in _PEAKS.items() if kind.startswith(name)), None)

@@ -42,7 +42,7 @@ def from_hugging_face(arrays: Mapping[str, np.ndarray], model: ModelConfig) -> V
 
 
 def to_hugging_face(values: Mapping[str, np.ndarray], model: ModelConfig) -> Values:
-    """Our weights → Hugging Face's tensors, of the class that `architecture` gives.
+    """Return our weights → Hugging Face's tensors, of the class that `architecture` gives.
 
     There is no tensor for the decoder: Hugging Face ties it to the word embeddings.
     """
@@ -70,7 +70,9 @@ def architecture(values: Mapping[str, np.ndarray], model: ModelConfig) -> str:
 def _description(
     values: Mapping[str, np.ndarray], model: ModelConfig, labels: Sequence[str], ids: Mapping[str, int]
 ) -> dict[str, Any]:
-    """The content of the `config.json` of a model with these weights, and these ids of its special tokens by role."""
+    """Return the content of the `config.json` of a model with these weights, and these ids of its special tokens by
+    role.
+    """
     description = model.to_hugging_face() | {"architectures": [architecture(values, model)]}
     roles = {"pad_token_id": "pad_token"}
     if model.model_type != "bert":
@@ -101,7 +103,7 @@ def write_directory(
     labels: Sequence[str] = (),
     origin: Mapping[str, str] = NO_ORIGIN,
 ) -> None:
-    """Writes what Hugging Face's `from_pretrained` reads: `model.safetensors`, `config.json` and the tokenizer.
+    """Write what Hugging Face's `from_pretrained` reads: `model.safetensors`, `config.json` and the tokenizer.
 
     `tokenizer` has the contents of the tokenizer's files by name (training/tokenizer_files.py), `labels` the names of a
     classifier's labels, by default LABEL_0 and so on. `origin` tells what the weights were trained on
@@ -123,7 +125,7 @@ def write_directory(
 
 
 def check_shapes(where: str, values: Mapping[str, np.ndarray], model: ModelConfig) -> None:
-    """Checks that weights are those of a model: that none of the encoder is missing, and all have their shapes.
+    """Check that weights are those of a model: that none of the encoder is missing, and all have their shapes.
 
     Raises:
       UnusableInputError: a weight is missing or has another shape; the message names it.

@@ -80,7 +80,9 @@ class Examples:
 def pretraining_features(
     sequence_length: int, predictions: int, *, segments: bool = True, next_sentence: bool = True, packed: bool = False
 ) -> dict[str, Feature]:
-    """The features of a pre-training example (google-research/bert create_pretraining_data.py), or of a packed row."""
+    """Return the features of a pre-training example (google-research/bert create_pretraining_data.py), or of a packed
+    row.
+    """
     features = {name: Feature(sequence_length) for name in ("input_ids", "input_mask")}
     if segments:
         # Full sentences and blocks have one segment: their examples have neither labels of pairs nor segments.
@@ -93,7 +95,7 @@ def pretraining_features(
 
 
 def _of_packed_rows(features: Mapping[str, Feature]) -> dict[str, Feature]:
-    """The features of packed rows whose sequences have these."""
+    """Return the features of packed rows whose sequences have these."""
     sequences = most_sequences(features["input_ids"].length)
     packed = {**features, "cu_seqlens": Feature(sequences + 1, sequences=True)}
     if "next_sentence_labels" in features:
@@ -102,7 +104,7 @@ def _of_packed_rows(features: Mapping[str, Feature]) -> dict[str, Feature]:
 
 
 def find_pretraining_examples(options: TrainOptions, config: ModelConfig, *, next_sentence: bool) -> Examples:
-    """The data sets and features of a pre-training run.
+    """Return the data sets and features of a pre-training run.
 
     Raises:
       UnusableInputError: there is no example, or the examples do not fit the model; the message names a file.
@@ -132,7 +134,7 @@ def find_pretraining_examples(options: TrainOptions, config: ModelConfig, *, nex
 
 
 def open_data_sets(options: TrainOptions, config: ModelConfig) -> dict[Purpose, DataSet]:
-    """Opens the examples that a run reads, by their purpose, first those of training.
+    """Open the examples that a run reads, by their purpose, first those of training.
 
     Raises:
       UnusableInputError: examples are missing, or cannot be used with the model.
@@ -154,7 +156,7 @@ def _opened(paths: Sequence[str], split: Split, options: TrainOptions, config: M
 
 
 def with_ranges(features: Mapping[str, Feature], config: ModelConfig, *, num_labels: int = 2) -> dict[str, Feature]:
-    """The features with the values that they may have in a model.
+    """Return the features with the values that they may have in a model.
 
     Some devices look up any id without an error, so examples are held against these ranges when they are read.
     """
@@ -182,7 +184,7 @@ def with_ranges(features: Mapping[str, Feature], config: ModelConfig, *, num_lab
 
 
 def check_sequence_length(path: str, length: int, config: ModelConfig) -> None:
-    """Checks that the model has a position for each token of a sequence.
+    """Check that the model has a position for each token of a sequence.
 
     Raises:
       UnusableInputError: the sequences are longer; the message names the file.
@@ -195,7 +197,7 @@ def check_sequence_length(path: str, length: int, config: ModelConfig) -> None:
 
 
 def fitted(data_sets: Mapping[Purpose, DataSet], features: Mapping[str, Feature]) -> Examples:
-    """The data sets with the columns that a task needs, each with the values that the task's model can take.
+    """Return the data sets with the columns that a task needs, each with the values that the task's model can take.
 
     Raises:
       UnusableInputError: a data set lacks a feature, or a feature has another length.
@@ -215,7 +217,7 @@ def _fitted(data_set: DataSet, features: Mapping[str, Feature]) -> DataSet:
 
 
 def _check_features(data_set: DataSet, features: Mapping[str, Feature]) -> None:
-    """Compares the arrays that a data set gives with the features that a task needs."""
+    """Compare the arrays that a data set gives with the features that a task needs."""
     columns = {column.feature: column for column in data_set.columns}
     # What is made while reading: masks, and input_mask if files have rows without padding.
     made = dict.fromkeys(_MASKS, data_set.predictions) if data_set.mask_rules is not None else {}
@@ -242,7 +244,7 @@ def _check_features(data_set: DataSet, features: Mapping[str, Feature]) -> None:
 
 
 def _within(column: ReadColumn, feature: Feature) -> ReadColumn:
-    """The column with the values that a feature may have, unless it allows fewer itself."""
+    """Return the column with the values that a feature may have, unless it allows fewer itself."""
     column = dataclasses.replace(column, optional=feature.optional)
     allowed = feature.values
     if allowed is None or (column.high is not None and column.high < allowed.high):
@@ -302,18 +304,18 @@ class TrainingBatches(Iterator[Arrays]):
     """Batches of a training run, arrays [batch / hosts, …], which a thread makes ahead of use."""
 
     def __init__(self, loader: Loader, arrays: "ArrayMaker") -> None:
-        """Takes the loader's batches from where it stands, and closes it in the end."""
+        """Take the loader's batches from where it stands, and close it in the end."""
         self._loader = loader
         self._batches = loader.endless()
         self._arrays = arrays
 
     @property
     def is_ready(self) -> bool:
-        """Whether the next batch is there, so that nobody has to wait for it."""
+        """True if the next batch is there, so that nobody has to wait for it."""
         return self._batches.is_ready
 
     def __next__(self) -> Arrays:
-        """The next batch.
+        """Return the next batch.
 
         Raises:
           UnusableInputError: an example cannot be read or used.
@@ -321,7 +323,7 @@ class TrainingBatches(Iterator[Arrays]):
         return self._arrays(next(self._batches))
 
     def close(self) -> None:
-        """Ends the thread; closes files and connections."""
+        """End the thread; close files and connections."""
         self._loader.close()
 
 
@@ -383,7 +385,7 @@ class ArrayMaker:
         self._sequences = _FEWEST_SEQUENCES
 
     def __call__(self, batch: Mapping[str, np.ndarray]) -> Arrays:
-        """The arrays of a batch."""
+        """Return the arrays of a batch."""
         if self._unpad is not None:
             batch = unpadded(dict(batch), self._width, self._unpad)
         if (ends := batch.get("cu_seqlens")) is not None:

@@ -49,13 +49,15 @@ class Launch:
     content: str | None = None
 
     def shown(self) -> str:
-        """The command as one would type it into a shell."""
+        """Return the command as one would type it into a shell."""
         line = shlex.join(self.command)
         return line if self.content is None else f"{line} <<'END'\n{self.content}END"
 
 
 def flags(options: TrainOptions) -> list[str]:
-    """The flags of `maskmill train` that give these options, without defaults and without the launcher's options."""
+    """Return the flags of `maskmill train` that give these options, without defaults and without the launcher's
+    options.
+    """
     given = []
     for field in dataclasses.fields(options):
         value = getattr(options, field.name)
@@ -66,7 +68,7 @@ def flags(options: TrainOptions) -> list[str]:
 
 
 def plan(options: TrainOptions) -> Launch:
-    """The command of a launcher.
+    """Return the command of a launcher.
 
     Raises:
       UnusableInputError: the launcher's file is missing or cannot be used, or options do not go with the launcher.
@@ -93,7 +95,7 @@ def plan(options: TrainOptions) -> Launch:
 
 
 def _check(options: TrainOptions) -> None:
-    """Checks that the options go with their launcher."""
+    """Check that the options go with their launcher."""
     launcher = options.launcher
     if launcher == "local":
         return
@@ -111,7 +113,7 @@ def _check(options: TrainOptions) -> None:
 
 
 def _check_paths(options: TrainOptions) -> None:
-    """Checks that the machines of a service can read and write the paths in the options."""
+    """Check that the machines of a service can read and write the paths in the options."""
     # A launcher's file of the user's own may mount others.
     buckets = [_BUCKET, *([_VERTEX_BUCKETS] if options.launcher == "vertex" else [])]
     reachable = tuple(buckets) if options.launcher_file is None else (*buckets, "/")
@@ -126,7 +128,7 @@ def _check_paths(options: TrainOptions) -> None:
 
 
 def _check_one_machine(path: Path, job: Any) -> None:
-    """Checks that a Vertex AI job has one machine: JAX cannot find several there."""
+    """Check that a Vertex AI job has one machine: JAX cannot find several there."""
     pools = job.get("workerPoolSpecs") if isinstance(job, dict) else None
     if not isinstance(pools, list) or not all(isinstance(pool, dict) for pool in pools):
         raise UnusableInputError(f"{path}: this file has no list workerPoolSpecs; begin with the file of --dry_run.")
@@ -138,7 +140,7 @@ def _check_one_machine(path: Path, job: Any) -> None:
 
 
 def _read(path: Path) -> str:
-    """The content of a launcher's file."""
+    """Return the content of a launcher's file."""
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -147,7 +149,7 @@ def _read(path: Path) -> str:
 
 
 def _filled(path: Path, text: str, arguments: list[str]) -> str:
-    """A launcher's YAML file with the flags and the job's name in their places; comments stay as they are.
+    """Return a launcher's YAML file with the flags and the job's name in their places; comments stay as they are.
 
     The name ends with a digest of the file and the flags, so that other flags are another job.
     """
@@ -171,7 +173,7 @@ def _filled(path: Path, text: str, arguments: list[str]) -> str:
 
 
 def _settings(path: Path, text: str) -> dict[str, str]:
-    """The values of a launcher's file's lines `#launch NAME=VALUE`, by name."""
+    """Return the values of a launcher's file's lines `#launch NAME=VALUE`, by name."""
     pairs = (x.removeprefix(_SETTING).strip().partition("=") for x in text.splitlines() if x.startswith(_SETTING))
     settings = {name.strip(): value.strip() for name, _, value in pairs}
     for name in settings.keys() - _VERTEX_SETTINGS:
@@ -181,7 +183,7 @@ def _settings(path: Path, text: str) -> dict[str, str]:
 
 
 def _file(options: TrainOptions) -> Path:
-    """The launcher's file: the user's or the one that comes with maskmill."""
+    """Return the launcher's file: the user's or the one that comes with maskmill."""
     if options.launcher_file is None:
         return FOLDER / _FILES[str(options.launcher)]
     path = Path(options.launcher_file)
@@ -192,7 +194,7 @@ def _file(options: TrainOptions) -> Path:
 
 
 def launch(options: TrainOptions) -> int:
-    """Prints a launcher's command (with `dry_run`) or runs it. Returns the exit code, 0.
+    """Print a launcher's command (with `dry_run`) or run it. Returns the exit code, 0.
 
     Raises:
       UnusableInputError: the launcher's file or the program that submits it is missing or cannot be used, or options

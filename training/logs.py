@@ -45,7 +45,7 @@ class RunLog:
         self._board: _Board | None = None
 
     def resume(self, step: int) -> None:
-        """Deletes the lines of later steps, which a run does again after its last checkpoint.
+        """Delete the lines of later steps, which a run does again after its last checkpoint.
 
         Raises:
           UnusableInputError: a line is damaged.
@@ -56,7 +56,7 @@ class RunLog:
         files.write_bytes(self.path, "".join(kept).encode())
 
     def event(self, event: str, step: int, values: Mapping[str, Any]) -> None:
-        """Adds a line to the log, and its numbers to TensorBoard as `event/name`."""
+        """Add a line to the log, and its numbers to TensorBoard as `event/name`."""
         if not self._writes:
             return
         line = {"event": event, "step": step, "time": round(self._clock(), 3), **values}
@@ -69,7 +69,7 @@ class RunLog:
             self.flush()
 
     def flush(self) -> None:
-        """Writes the lines that are not written yet."""
+        """Write the lines that are not written yet."""
         if not self._lines:
             return
         storage.append(self.path, "".join(self._lines).encode())
@@ -90,13 +90,13 @@ class _Board:
         self._add(_text(3, b"brain.Event:2"))
 
     def add(self, step: int, values: Mapping[str, float]) -> None:
-        """Adds the values of a step by their tags."""
+        """Add the values of a step by their tags."""
         # Event.step = 2 and .summary = 5; Summary.value = 1; Value.tag = 1 and .simple_value = 2, a float.
         tagged = (_text(1, tag.encode()) + struct.pack("<Bf", 2 << 3 | 5, value) for tag, value in values.items())
         self._add(bytes([2 << 3]) + varint(step) + _text(5, b"".join(_text(1, value) for value in tagged)))
 
     def flush(self) -> None:
-        """Writes what is not written yet."""
+        """Write what is not written yet."""
         storage.append(self._path, b"".join(self._records))
         self._records.clear()
 
@@ -106,12 +106,12 @@ class _Board:
 
 
 def _text(field: int, content: bytes) -> bytes:
-    """A field of a protocol buffer that holds text or a message."""
+    """Return a field of a protocol buffer that holds text or a message."""
     return bytes([field << 3 | 2]) + varint(len(content)) + content
 
 
 def say(text: str) -> None:
-    """Prints a line on the terminal (standard error)."""
+    """Print a line on the terminal (standard error)."""
     print(text, file=sys.stderr, flush=True)
 
 
@@ -131,7 +131,7 @@ class MlperfLog:
         self._in_block = False
 
     def begin(self, progress: Mapping[str, int], *, resumed: bool) -> None:
-        """Starts the log of a run, or continues that of a run that is `resumed`.
+        """Start the log of a run, or continue that of a run that is `resumed`.
 
         What a resumed run logged after its checkpoint is deleted, because the run does it again. `progress` is that of
         the checkpoint (metadata of every line from `run_start` on, with `samples_count`).
@@ -203,7 +203,7 @@ class MlperfLog:
         storage.append(self._path, line.encode())
 
     def _lines_up_to(self, samples: int) -> list[tuple[str, dict[str, Any]]]:
-        """The lines of the file up to a number of examples, without the end of the run, with their fields."""
+        """Return the lines of the file up to a number of examples, without the end of the run, with their fields."""
         if not files.exists(self._path):
             return []
         lines = _whole_lines(self._path, names=("key", "metadata"))
@@ -213,7 +213,7 @@ class MlperfLog:
 
 
 def _whole_lines(path: str, names: tuple[str, ...] = ("step",)) -> list[tuple[str, dict[str, Any]]]:
-    """The lines of a log with their fields, of which each has those of these names.
+    """Return the lines of a log with their fields, of which each has those of these names.
 
     A line without a newline at its end was cut off when the process was killed; it is left out.
     """
@@ -234,6 +234,6 @@ def _whole_lines(path: str, names: tuple[str, ...] = ("step",)) -> list[tuple[st
 
 
 def _print(text: str) -> None:
-    """Prints lines of MLPerf's log on standard output."""
+    """Print lines of MLPerf's log on standard output."""
     sys.stdout.write(text)
     sys.stdout.flush()

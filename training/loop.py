@@ -44,7 +44,7 @@ class InputMeter:
         self._has_told = False
 
     def take(self, batches: TrainingBatches, finish: Callable[[], None]) -> Arrays:
-        """The next batch.
+        """Return the next batch.
 
         `finish` waits until the devices have done what they were given. It is called if the batch is not there yet: as
         long as they compute, they do not miss it.
@@ -58,7 +58,7 @@ class InputMeter:
         return batch
 
     def told(self, seconds: float, waited: float) -> float | None:
-        """Takes how many seconds went by, and for how many of them devices waited.
+        """Take how many seconds went by, and for how many of them devices waited.
 
         Returns the share of the time that they waited, the first time that it was above a tenth for ten seconds; else
         None.
@@ -142,13 +142,13 @@ class Trainer:
         return self.steps.task.built.weights
 
     def is_finished(self) -> bool:
-        """Whether an earlier command finished the run that was resumed, so that there is nothing left to do."""
+        """Return whether an earlier command finished the run that was resumed, so that there is nothing left to do."""
         if self._saved_step < 0 or not files.exists(files.join(self.options.output_dir, FINISHED_FILE)):
             return False
         return self.step >= self.options.num_train_steps or self._target_file_says_reached()
 
     def resume(self) -> bool:
-        """Loads the newest checkpoint in the run's directory. Returns whether there was one.
+        """Load the newest checkpoint in the run's directory. Returns whether there was one.
 
         Raises:
           UnusableInputError: it belongs to a run with other settings.
@@ -176,7 +176,7 @@ class Trainer:
         return True
 
     def save(self) -> None:
-        """Begins to write a checkpoint of this step, unless there is one, when that of an earlier step is written.
+        """Begin to write a checkpoint of this step, unless there is one, when that of an earlier step is written.
 
         Raises:
           RunFailedError: the loss is not finite, or the earlier checkpoint cannot be written.
@@ -203,7 +203,7 @@ class Trainer:
         self._saved_step = self.step
 
     def _finish_saving(self) -> None:
-        """Waits until the checkpoint that is being written is there.
+        """Wait until the checkpoint that is being written is there.
 
         Raises:
           RunFailedError: it cannot be written.
@@ -217,7 +217,7 @@ class Trainer:
         self.log.event("checkpoint", step, {"path": path})
 
     def train(self) -> dict[str, float]:
-        """Trains to the last step or the target. Returns the metrics of the last evaluation.
+        """Train to the last step or the target. Returns the metrics of the last evaluation.
 
         Raises:
           Stopped: a signal ended the run; its state is saved.
@@ -264,7 +264,7 @@ class Trainer:
         return metrics
 
     def _train_step(self, batch: Arrays) -> None:
-        """Updates the weights once, and meanwhile reads the losses of the step before."""
+        """Update the weights once, and meanwhile reads the losses of the step before."""
         parts = {
             name: array.reshape(self.options.steps_per_update, -1, *array.shape[1:]) for name, array in batch.items()
         }
@@ -290,17 +290,17 @@ class Trainer:
         return last or evaluate.is_due(self.step, self.input.batch, self._eval_interval)
 
     def _progress(self) -> dict[str, int]:
-        """How far the run is, under the names of MLPerf's rules. BERT's epochs are examples."""
+        """Return how far the run is, under the names of MLPerf's rules. BERT's epochs are examples."""
         samples = self.step * self.input.batch
         return {"samples_count": samples, "epoch_num": samples, "step_num": self.step}
 
     def _samples_to_evaluation(self) -> int:
-        """The examples from here to the next evaluation or the end of the run."""
+        """Return the examples from here to the next evaluation or the end of the run."""
         samples, interval = self.step * self.input.batch, self._eval_interval
         return min(interval - samples % interval, self.options.num_train_steps * self.input.batch - samples)
 
     def _stop(self, signal_number: int) -> NoReturn:
-        """Saves the state and ends the run."""
+        """Save the state and end the run."""
         self.save()
         self._finish_saving()
         self.log.event("stopped", self.step, {})
@@ -308,20 +308,20 @@ class Trainer:
         raise Stopped(signal_number)
 
     def _moments(self) -> Iterator[tuple[str, Any]]:
-        """(name in a checkpoint, variable) of each of the optimizer's moments."""
+        """Yield (name in a checkpoint, variable) of each of the optimizer's moments."""
         optimizer = self.steps.optimizer
         for weight, *moments in zip(self.weights, optimizer.m, optimizer.v, strict=True):
             for suffix, moment in zip(checkpoints.MOMENTS, moments, strict=True):
                 yield f"{weight.name}{suffix}", moment
 
     def _checkpoint(self) -> checkpoints.Checkpoint:
-        """A copy of the state in the Keras variables. Hosts that share it must all call this."""
+        """Return a copy of the state in the Keras variables. Hosts that share it must all call this."""
         arrays = {weight.name: np.array(weight.read()) for weight in self.weights}
         arrays |= {name: np.array(to_numpy(moment)) for name, moment in self._moments()}
         return checkpoints.Checkpoint(step=self.step, run=self.settings, arrays=arrays, data=self.data)
 
     def _read_losses(self) -> None:
-        """Reads the losses that are still on the device, checks that they are finite, and logs them."""
+        """Read the losses that are still on the device, checks that they are finite, and log them."""
         if self._unread_losses is None:
             return
         done, device_losses = self._unread_losses
@@ -335,7 +335,7 @@ class Trainer:
             self._restart_clock(done)
 
     def _fail(self, step: int, name: str, value: float) -> NoReturn:
-        """Ends the run because a loss is not finite."""
+        """End the run because a loss is not finite."""
         self.log.event("failed", step, {"reason": f"{name} is {value}"})
         self.log.flush()
         self.mlperf.block_stop(self._progress())
@@ -348,7 +348,7 @@ class Trainer:
         )
 
     def _log_losses(self, done: _Done, losses: Mapping[str, float]) -> None:
-        """Writes the losses of a step, the throughput up to it and the waiting to the log and the terminal."""
+        """Write the losses of a step, the throughput up to it and the waiting to the log and the terminal."""
         clock, step, devices = self._clock, done.step, self.steps.devices
         seconds, waited = time.monotonic() - clock.time, self._meter.waited - clock.waited
         tokens_per_second = (done.tokens - clock.done.tokens) / seconds
@@ -377,11 +377,11 @@ class Trainer:
             )
 
     def _restart_clock(self, done: _Done | None = None) -> None:
-        """Measures the throughput anew, from what was done up to a step or up to now."""
+        """Measure the throughput anew, from what was done up to a step or up to now."""
         self._clock = _Clock(time=time.monotonic(), done=done or self._done, waited=self._meter.waited)
 
     def _evaluate(self) -> tuple[dict[str, float], bool]:
-        """Evaluates and logs. Returns the metrics, and whether the target is reached."""
+        """Evaluate and logs. Returns the metrics, and whether the target is reached."""
         if self.evaluation is None:
             return {}, False
         samples = self.step * self.input.batch
@@ -407,7 +407,7 @@ class Trainer:
         return metrics, reached
 
     def _on_any_host(self, value: bool) -> bool:
-        """Whether `value` is true on any host, so that all hosts end after the same step.
+        """Return whether `value` is true on any host, so that all hosts end after the same step.
 
         Several hosts ask each other only when they log; in between this is False.
         """
@@ -416,7 +416,7 @@ class Trainer:
         return self.step % self.options.log_steps == 0 and self.steps.any_host(value)
 
     def _target_file_says_reached(self) -> bool:
-        """Whether an evaluation of this run, in this or another process, has reached the target."""
+        """Return whether an evaluation of this run, in this or another process, has reached the target."""
         path, target = files.join(self.options.output_dir, TARGET_FILE), self.options.target_masked_lm_accuracy
         if target is None or not files.exists(path):
             return False
@@ -430,7 +430,7 @@ class Trainer:
             ) from None
 
     def _finish(self, reached: bool, metrics: Mapping[str, float]) -> None:
-        """Logs the end of the run, and writes the file that tells a watching process."""
+        """Log the end of the run, and write the file that tells a watching process."""
         samples, target = self.step * self.input.batch, self.options.target_masked_lm_accuracy
         status = "success" if reached or target is None else "aborted"
         self.mlperf.block_stop(self._progress())
@@ -448,7 +448,7 @@ class Trainer:
 
 
 def write_target(directory: str, step: int, metrics: Mapping[str, float]) -> None:
-    """Writes the file that tells the training in a directory that the target is reached, and at which step.
+    """Write the file that tells the training in a directory that the target is reached, and at which step.
 
     Raises:
       RunFailedError: it cannot be written.
@@ -459,7 +459,7 @@ def write_target(directory: str, step: int, metrics: Mapping[str, float]) -> Non
 
 @contextlib.contextmanager
 def _signals() -> Iterator[list[int]]:
-    """Collects SIGTERM and SIGINT in a list, so that the current step is finished. A second one ends the process."""
+    """Collect SIGTERM and SIGINT in a list, so that the current step is finished. A second one ends the process."""
     received: list[int] = []
 
     def note(number: int, _: FrameType | None) -> None:

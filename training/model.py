@@ -44,11 +44,11 @@ class Weight:
         return tuple(self.variable.shape)
 
     def read(self) -> np.ndarray:
-        """The value."""
+        """Return the value."""
         return to_numpy(self.variable)
 
     def write(self, array: np.ndarray) -> None:
-        """Sets the value."""
+        """Set the value."""
         self.variable.assign(np.asarray(array, np.float32))
 
 
@@ -66,12 +66,12 @@ class BuiltModel:
     compute_dtype: str
 
     def fused_by(self, *, packed: bool, drops: bool) -> Fused | None:
-        """The library that computes attention in one call, with dropout or without (training/backend_ops.py)."""
+        """Return the library that computes attention in one call, with dropout or without (training/backend_ops.py)."""
         head = self.config.hidden_size // self.config.num_attention_heads
         return fused_by(self.compute_dtype, head, packed=packed, drops=drops)
 
     def attention(self, *, packed: bool) -> str:
-        """How a training computes attention, for its log."""
+        """Return how a training computes attention, for its log."""
         rate = self.config.attention_probs_dropout_prob
         library = self.fused_by(packed=packed, drops=rate > 0)
         if library is None and self.fused_by(packed=packed, drops=False) is not None:
@@ -84,21 +84,21 @@ class BuiltModel:
         return [weight.variable for weight in self.weights]
 
     def outputs(self, values: Sequence[Any], batch: Tensors, draws: Draws | None = None) -> dict[str, Any]:
-        """The outputs by name for the values of all weights. With `draws` values are dropped, as in training."""
+        """Return the outputs by name for the values of all weights. With `draws` values are dropped, as in training."""
         weights = Cast({w.name: v for w, v in zip(self.weights, values, strict=True)}, self.compute_dtype)
         features = (*self.features, ENDS) if ENDS in batch else self.features
         return self.forward(weights, {name: batch[name] for name in features}, draws)
 
     def __call__(self, batch: Tensors) -> dict[str, Any]:
-        """The outputs by name for the values that the weights have now; nothing is dropped."""
+        """Return the outputs by name for the values that the weights have now; nothing is dropped."""
         return self.outputs([v.value for v in self.variables], batch)
 
     def values(self) -> dict[str, np.ndarray]:
-        """All weights by name."""
+        """Return all weights by name."""
         return {w.name: w.read() for w in self.weights}
 
     def load(self, values: Mapping[str, np.ndarray], *, where: str) -> list[str]:
-        """Sets the weights that `values` names. The others keep their values; their names are returned.
+        """Set the weights that `values` names. The others keep their values; their names are returned.
 
         Raises:
           UnusableInputError: a shape differs, or a weight of the encoder is missing (the pooler may be).
@@ -128,7 +128,7 @@ class BuiltModel:
 def pretraining_model(
     config: ModelConfig, *, next_sentence: bool = True, seed: int = 0, rematerialize: bool = False
 ) -> BuiltModel:
-    """The encoder with the masked-LM head, tied to the word embeddings, and optionally the next-sentence head.
+    """Return the encoder with the masked-LM head, tied to the word embeddings, and optionally the next-sentence head.
 
     Features: `input_ids`, `input_mask`, `segment_ids` [B, S], `masked_lm_positions` [B, P], int32; of rows with several
     sequences also `cu_seqlens` [B, M + 1]: 0, where each ends, and the last end again.
@@ -167,7 +167,7 @@ def pretraining_model(
 def classification_model(
     config: ModelConfig, *, num_labels: int, seed: int = 0, rematerialize: bool = False
 ) -> BuiltModel:
-    """The encoder with a classifier on the pooled output.
+    """Return the encoder with a classifier on the pooled output.
 
     Features: `input_ids`, `input_mask`, `segment_ids` [B, S], int32. Output: `logits` [B, num_labels].
     Source: google-research/bert run_classifier.py, create_model.
@@ -186,18 +186,18 @@ def classification_model(
 
 
 def _features(config: ModelConfig) -> tuple[str, ...]:
-    """The features that an encoder reads."""
+    """Return the features that an encoder reads."""
     return ("input_ids", "input_mask") + (("segment_ids",) if config.has_segments else ())
 
 
 def _at(sequence: Any, positions: Any, length: int) -> Any:
-    """The rows [B, P, N] of a sequence [B * length, N] at positions [B, P] of each example."""
+    """Return the rows [B, P, N] of a sequence [B * length, N] at positions [B, P] of each example."""
     starts = ops.arange(ops.shape(positions)[0], dtype=positions.dtype) * length
     return ops.take(sequence, positions + ops.expand_dims(starts, -1), axis=0)
 
 
 def _pooled(config: ModelConfig, weights: Cast, sequence: Any, batch: Tensors) -> Any:
-    """The pooled output [B, hidden_size]: a dense layer with tanh on the first row of each example.
+    """Return the pooled output [B, hidden_size]: a dense layer with tanh on the first row of each example.
 
     ModernBERT has none, and pools with the transformation of the masked-LM head.
     It is [B, M, hidden_size] for packed rows, with the first row of each of their sequences.
@@ -215,7 +215,7 @@ def _pooled(config: ModelConfig, weights: Cast, sequence: Any, batch: Tensors) -
 
 
 def _transformed(config: ModelConfig, weights: Cast, x: Any) -> Any:
-    """What the masked-LM head makes of rows [..., hidden_size] before it compares them with the words."""
+    """Return what the masked-LM head makes of rows [..., hidden_size] before it compares them with the words."""
     return normalized(
         config, weights, f"{TRANSFORM}/LayerNorm", activated(config, dense(weights, f"{TRANSFORM}/dense", x))
     )
@@ -225,23 +225,23 @@ Shapes = dict[str, tuple[int, ...]]
 
 
 def _shapes(config: ModelConfig, *prefixes: str) -> Shapes:
-    """The weights whose names begin with one of these: their shapes by name."""
+    """Return the weights whose names begin with one of these: their shapes by name."""
     return {w.ours: w.shape for w in named_weights(config) if w.shape is not None and w.ours.startswith(prefixes)}
 
 
 def _pooler(config: ModelConfig) -> str:
-    """What the names of the weights begin with that `_pooled` uses."""
+    """Return what the names of the weights begin with that `_pooled` uses."""
     return f"{TRANSFORM}/" if config.model_type == "modernbert" else f"{scope(config)}/pooler/"
 
 
 def _encoder_shapes(config: ModelConfig) -> Shapes:
-    """The encoder's weights without the pooler."""
+    """Return the encoder's weights without the pooler."""
     shapes = _shapes(config, f"{scope(config)}/")
     return {name: shape for name, shape in shapes.items() if "/pooler/" not in name}
 
 
 def _built(config: ModelConfig, features: tuple[str, ...], forward: Any, shapes: Shapes, seed: int) -> BuiltModel:
-    """The model with initial weights of these shapes."""
+    """Return the model with initial weights of these shapes."""
 
     def weight(name: str, shape: tuple[int, ...]) -> Weight:
         deviation = config.initializer_range
@@ -255,7 +255,8 @@ def _built(config: ModelConfig, features: tuple[str, ...], forward: Any, shapes:
 
 
 def initial_value(name: str, shape: tuple[int, ...], deviation: float, seed: int) -> np.ndarray:
-    """A weight before training (float32): truncated normal for matrices, zeros for bias and beta, ones for gamma.
+    """Return a weight before training (float32): truncated normal for matrices, zeros for bias and beta, ones for
+    gamma.
 
     It depends on the seed and the name only, so it is the same on every backend and device. Values beyond two
     deviations are drawn again (google-research/bert modeling.py, create_initializer).

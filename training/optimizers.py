@@ -42,7 +42,7 @@ class _Moments(keras.optimizers.Optimizer):
         self.epsilon = epsilon
 
     def build(self, variables: list[Any]) -> None:
-        """Makes the moments, once."""
+        """Make the moments, once."""
         if self.built:
             return
         super().build(variables)
@@ -50,7 +50,7 @@ class _Moments(keras.optimizers.Optimizer):
         self._excluded = [EXCLUDED.search(v.path) is not None for v in variables]
 
     def _moments(self, gradient: Any, variable: Any) -> tuple[Any, Any, bool]:
-        """Updates the moments. Returns both, and whether the variable is excluded from decay and adaptation."""
+        """Update the moments. Returns both, and whether the variable is excluded from decay and adaptation."""
         index = self._get_variable_index(variable)
         m = self.beta_1 * self.m[index] + (1.0 - self.beta_1) * gradient
         v = self.beta_2 * self.v[index] + (1.0 - self.beta_2) * ops.square(gradient)
@@ -63,7 +63,7 @@ class AdamW(_Moments):
     """google-research/bert's AdamWeightDecayOptimizer (optimization.py): no bias correction, decay in the update."""
 
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
-        """Updates one variable. All arithmetic is float32."""
+        """Update one variable. All arithmetic is float32."""
         m, v, excluded = self._moments(gradient, variable)
         update = m / (ops.sqrt(v) + self.epsilon)
         if not excluded:
@@ -78,7 +78,7 @@ class Lamb(_Moments):
     """
 
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
-        """Updates one variable. All arithmetic is float32."""
+        """Update one variable. All arithmetic is float32."""
         m, v, excluded = self._moments(gradient, variable)
         step = ops.cast(self.iterations + 1, "float32")
         m_hat = m / (1.0 - ops.power(self.beta_1, step))
@@ -118,7 +118,7 @@ class WarmupPolynomialDecay(keras.optimizers.schedules.LearningRateSchedule):
         self.poly_power = poly_power
 
     def __call__(self, step: Any) -> Any:
-        """The learning rate (float32 scalar) of the update that follows `step` updates (an integer scalar)."""
+        """Return the learning rate (float32 scalar) of the update that follows `step` updates (an integer scalar)."""
         fraction_done = ops.cast(ops.minimum(step, self.num_train_steps), "float32") / float(self.num_train_steps)
         decayed = self.learning_rate * ops.power(1.0 - fraction_done, self.poly_power)
         if not self.num_warmup_steps:

@@ -24,7 +24,7 @@ _SMALLEST_EXPONENT = -38
 def deciding(
     default: Any = dataclasses.MISSING, *, help: str, when: Callable[["TrainOptions"], bool] = lambda _: True
 ) -> Any:
-    """An option (see `maskmill.options.option`) that the weights of a run depend on, when `when` says so.
+    """Return an option (see `maskmill.options.option`) that the weights of a run depend on, when `when` says so.
 
     Checkpoints record its value, and a run is not resumed with another one. All other options may change at a resume:
     they say where files are, how they are read, what is logged or evaluated, when a run ends, or how the same batch is
@@ -225,7 +225,7 @@ class TrainOptions:
         self._check_mlperf()
 
     def _check_ranges(self) -> None:
-        """Holds each number against the range that it may have."""
+        """Hold each number against the range that it may have."""
         for name in _COUNTS:
             value = getattr(self, name)
             if value is not None and value < 1:
@@ -244,7 +244,7 @@ class TrainOptions:
             )
 
     def _check_unpad(self) -> None:
-        """Checks that which example is in which row makes no difference."""
+        """Check that which example is in which row makes no difference."""
         if self.task != "pretrain":
             raise UnusableInputError("--unpad goes with --task pretrain; leave it out.")
         if _clips_each_part(self):
@@ -259,7 +259,7 @@ class TrainOptions:
             )
 
     def _check_model(self) -> None:
-        """Checks that no more than one model is named."""
+        """Check that no more than one model is named."""
         if self.preset is not None:
             from_preset(self.preset)  # raises if there is none of this name
         if self.bert_config_file is not None and self.preset is not None:
@@ -269,7 +269,7 @@ class TrainOptions:
         _check_one_vocabulary(self)
 
     def _check_lengths(self) -> None:
-        """Checks that what an example holds fits into its length."""
+        """Check that what an example holds fits into its length."""
         length, predictions = self.max_seq_length, self.max_predictions_per_seq
         if length is not None and predictions is not None and predictions > length:
             raise UnusableInputError(
@@ -283,7 +283,7 @@ class TrainOptions:
             )
 
     def _check_what_runs(self) -> None:
-        """Checks that the options of training, evaluating, watching and launching go together."""
+        """Check that the options of training, evaluating, watching and launching go together."""
         if self.watch and not self.eval_only:
             raise UnusableInputError("--watch goes with --eval_only: it evaluates the checkpoints of another process.")
         if self.watch and self.checkpoint is not None:
@@ -306,7 +306,7 @@ class TrainOptions:
                 raise UnusableInputError(f"--{name} goes with --launcher, which is missing.")
 
     def _check_schedule(self) -> None:
-        """Checks that the warm-up ends within the run; otherwise the rate would never be the learning rate."""
+        """Check that the warm-up ends within the run; otherwise the rate would never be the learning rate."""
         end = self.start_warmup_step + self.num_warmup_steps
         if end > self.num_train_steps:
             raise UnusableInputError(
@@ -324,7 +324,7 @@ class TrainOptions:
             )
 
     def _check_hosts(self) -> None:
-        """Checks what says which of several processes this is."""
+        """Check what says which of several processes this is."""
         if not 0 < self.coordinator_timeout < math.inf:
             raise UnusableInputError(
                 f"--coordinator_timeout is {self.coordinator_timeout:g}: it must be a number of seconds above 0."
@@ -346,14 +346,14 @@ class TrainOptions:
             )
 
     def _check_backend(self) -> None:
-        """Checks that the backend has what is asked for."""
+        """Check that the backend has what is asked for."""
         given = {name: getattr(self, name) for name in ("sharding", "reduce_dtype", "rematerialize")}
         for field in dataclasses.fields(self):
             if self.backend == "tensorflow" and field.name in given and given[field.name] != field.default:
                 raise UnusableInputError(f"--{field.name} needs --backend jax; leave it out, or change the backend.")
 
     def _check_mlperf(self) -> None:
-        """Checks that MLPerf's log can pass MLPerf's checker."""
+        """Check that MLPerf's log can pass MLPerf's checker."""
         if not self.mlperf_log:
             return
         if self.task != "pretrain" or self.eval_only:
@@ -390,7 +390,7 @@ _RANGES: dict[str, tuple[Callable[[float], bool], str]] = {
 
 
 def _check_not_empty(options: Any) -> None:
-    """Checks that no path or name is an empty text, as an unset variable of a shell leaves it."""
+    """Check that no path or name is an empty text, as an unset variable of a shell leaves it."""
     for field in dataclasses.fields(options):
         value = getattr(options, field.name)
         texts = value if isinstance(value, tuple) else (value,)
@@ -399,13 +399,13 @@ def _check_not_empty(options: Any) -> None:
 
 
 def _check_one_vocabulary(options: "TrainOptions | ConvertOptions") -> None:
-    """Checks that no more than one vocabulary is named."""
+    """Check that no more than one vocabulary is named."""
     if options.vocab_file is not None and options.tokenizer_file is not None:
         raise UnusableInputError("--vocab_file and --tokenizer_file both name the vocabulary; give one.")
 
 
 def deciding_options(options: TrainOptions) -> dict[str, Any]:
-    """The options that the result of this run depends on, and their values."""
+    """Return the options that the result of this run depends on, and their values."""
     return {
         field.name: getattr(options, field.name)
         for field in dataclasses.fields(options)

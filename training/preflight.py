@@ -24,7 +24,7 @@ _TENSORFLOW_SUFFIXES = (".index", ".meta")
 
 
 def check(options: TrainOptions, *, has_input: bool = True) -> None:
-    """Checks the files that a training names, its model and its output directory, without changing anything.
+    """Check the files that a training names, its model and its output directory, without changing anything.
 
     The examples are looked at if they exist already (`has_input`); a build makes them before it trains.
 
@@ -57,7 +57,7 @@ def check(options: TrainOptions, *, has_input: bool = True) -> None:
 
 
 def check_conversion(options: ConvertOptions) -> None:
-    """Checks the files that a conversion names.
+    """Check the files that a conversion names.
 
     Raises:
       UnusableInputError: one of them cannot be used; the message says which, and why.
@@ -76,7 +76,7 @@ def check_conversion(options: ConvertOptions) -> None:
 
 
 def _check_not_over_input(options: ConvertOptions) -> None:
-    """Refuses a conversion that would write over its checkpoint, or over the configuration beside it."""
+    """Refuse a conversion that would write over its checkpoint, or over the configuration beside it."""
     read = [options.input, *([options.bert_config_file] if options.bert_config_file else [])]
     if options.format == "huggingface":
         files.check_outputs(read, [options.output])
@@ -95,7 +95,8 @@ def _check_not_over_input(options: ConvertOptions) -> None:
 
 
 def named_model(options: TrainOptions) -> ModelConfig | None:
-    """The model that the options name by a preset or a local file; None for that of a checkpoint or a remote file.
+    """Return the model that the options name by a preset or a local file; None for that of a checkpoint or a remote
+    file.
 
     Raises:
       UnusableInputError: there is none, or it does not fit the vocabulary.
@@ -118,7 +119,7 @@ def named_model(options: TrainOptions) -> ModelConfig | None:
 
 
 def _check_program(program: Sequence[str]) -> None:
-    """Checks that a program and its scripts are there."""
+    """Check that a program and its scripts are there."""
     if shutil.which(program[0]) is None:
         raise UnusableInputError(f"--program {program[0]}: nothing of this name can be run; correct the command.")
     for argument in program[1:]:
@@ -127,7 +128,7 @@ def _check_program(program: Sequence[str]) -> None:
 
 
 def vocabulary_size(options: TrainOptions) -> int | None:
-    """The size of the vocabulary that the options name; None if they name none.
+    """Return the size of the vocabulary that the options name; None if they name none.
 
     Raises:
       UnusableInputError: it cannot be used.
@@ -144,7 +145,7 @@ def vocabulary_size(options: TrainOptions) -> int | None:
 
 
 def check_vocabulary_size(path: str | None, size: int | None, config: ModelConfig) -> None:
-    """Checks that a model has a row for each token of the vocabulary.
+    """Check that a model has a row for each token of the vocabulary.
 
     Raises:
       UnusableInputError: the vocabulary is larger.
@@ -157,7 +158,7 @@ def check_vocabulary_size(path: str | None, size: int | None, config: ModelConfi
 
 
 def check_checkpoint(path: str) -> None:
-    """Checks that there is a local file, directory or TensorFlow checkpoint of this name; others are looked at later.
+    """Check that there is a local file, directory or TensorFlow checkpoint of this name; others are looked at later.
 
     Raises:
       UnusableInputError: there is none, or it cannot be looked at.
@@ -177,20 +178,20 @@ def check_checkpoint(path: str) -> None:
 
 
 def no_such_checkpoint(path: str) -> UnusableInputError:
-    """The error for a checkpoint that does not exist."""
+    """Return the error for a checkpoint that does not exist."""
     return UnusableInputError(
         f"{path}: there is no such checkpoint; name a TensorFlow checkpoint's prefix, a file or a directory."
     )
 
 
 def _check_scheme(path: str | None) -> None:
-    """Refuses what is neither local nor in a store that can be used here."""
+    """Refuse what is neither local nor in a store that can be used here."""
     if path is not None and not files.is_local(path):
         paths.check_scheme(path)
 
 
 def _check_examples(pattern: str, options: TrainOptions, *, is_alone: bool) -> None:
-    """Checks that a local pattern matches files that look like examples, or is the directory of a data set."""
+    """Check that a local pattern matches files that look like examples, or is the directory of a data set."""
     if not files.is_local(pattern):
         return
     expanded = os.path.expanduser(pattern)
@@ -221,7 +222,7 @@ def _check_tsv(path: str, options: TrainOptions) -> None:
 
 
 def _check_tfrecord(path: str) -> None:
-    """Checks that the first record ends within the file. Text, for one, would be a record of immense length."""
+    """Check that the first record ends within the file. Text, for one, would be a record of immense length."""
     with files.open_input(path) as file:
         head = file.read(_LENGTH_BYTES)
     if not head or head.startswith(_GZIP_MAGIC):
@@ -233,7 +234,7 @@ def _check_tfrecord(path: str) -> None:
 
 
 def _check_output_directory(directory: str, flag: str = "--output_dir") -> None:
-    """Checks that a local directory can be made and written, by writing there or in the nearest directory above it.
+    """Check that a local directory can be made and written, by writing there or in the nearest directory above it.
 
     The directory itself is not made: several hosts may check it at once, and nothing is left behind.
     """
@@ -256,7 +257,7 @@ def _check_output_directory(directory: str, flag: str = "--output_dir") -> None:
 
 
 def _exists(path: str) -> bool:
-    """Whether something is there, be it a link in a loop; other errors than that nothing is there are raised."""
+    """Return whether something is there, be it a link in a loop; other errors than that nothing is there are raised."""
     try:
         os.stat(path)
     except FileNotFoundError:

@@ -24,7 +24,7 @@ class Profile:
         self._open: contextlib.ExitStack | None = None
 
     def before_step(self) -> None:
-        """Begins the recording, if it is time."""
+        """Begin the recording, if it is time."""
         if self._unlike:
             self._unlike -= 1
         elif self._left and self._open is None:
@@ -32,7 +32,7 @@ class Profile:
             self._open.enter_context(self._recording())
 
     def after_step(self, finish: Callable[[], None]) -> None:
-        """Ends the recording, if it is time; `finish` waits until the devices have done what they were given."""
+        """End the recording, if it is time; `finish` waits until the devices have done what they were given."""
         if self._open is None:
             return
         self._left -= 1
@@ -41,7 +41,7 @@ class Profile:
             self.close()
 
     def close(self) -> None:
-        """Ends the recording and writes it, if it has begun."""
+        """End the recording and write it, if it has begun."""
         opened, self._open = self._open, None
         if opened is not None:
             self._left = 0

@@ -129,7 +129,7 @@ def _start(command: Sequence[str], told: dict[str, Any]) -> int:
 
 @contextlib.contextmanager
 def _passed_on() -> Iterator[tuple[list[int], list[int]]]:
-    """Pass signals to stop on to the groups in the second list that is given, and note them in the first."""
+    """Pas signals to stop on to the groups in the second list that is given, and note them in the first."""
     received: list[int] = []
     groups: list[int] = []
 

@@ -22,7 +22,7 @@ _MOST_FOLDERS = 2
 
 
 def provenance(options: TrainOptions, read: Callable[[str], bytes | None]) -> dict[str, Any]:
-    """What a run trains on.
+    """Return what a run trains on.
 
     Args:
       options: of the run.
@@ -54,14 +54,14 @@ def inputs_of(given: Sequence[str], read: Callable[[str], bytes | None]) -> tupl
 
 
 def described(found: dict[str, Any]) -> str:
-    """The line that a run says of what it trains on; empty where nothing is known."""
+    """Return the line that a run says of what it trains on; empty where nothing is known."""
     if found["release"] is not None:
         return f"data: {found['release']}, fingerprint {found['release_fingerprint'] or 'not known'}"
     return "; ".join(f"data: {made['directory']}, manifest sha256 {made['sha256']}" for made in found["manifests"])
 
 
 def _manifests(paths: Sequence[str], read: Callable[[str], bytes | None]) -> Iterator[dict[str, str]]:
-    """The manifests of the directories of examples, each once."""
+    """Yield the manifests of the directories of examples, each once."""
     seen = set()
     for path in paths:
         if is_web(path):
@@ -80,7 +80,7 @@ def _manifests(paths: Sequence[str], read: Callable[[str], bytes | None]) -> Ite
 
 
 def _stage_of(content: bytes) -> str | None:
-    """The stage in a manifest; None of a file of something else that has the same name."""
+    """Return the stage in a manifest; None of a file of something else that has the same name."""
     try:
         made = json.loads(content)
     except ValueError:
@@ -97,7 +97,7 @@ def _release_of(directory: str) -> str | None:
 def _check_release(
     release: str, digests: dict[str, str], manifests: list[dict[str, str]], expected: str | None
 ) -> None:
-    """Raises UnusableInputError if a release is not the one that was asked for, or the examples are not of it."""
+    """Raise UnusableInputError if a release is not the one that was asked for, or the examples are not of it."""
     found = fingerprints.fingerprint_of(digests)
     if expected is not None and expected != found:
         raise UnusableInputError(

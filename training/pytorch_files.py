@@ -88,7 +88,9 @@ class _Marker:
 
 
 def _rebuild_tensor(storage: Any, offset: Any, shape: Any, strides: Any, *_: Any) -> _Tensor:
-    """What PyTorch's functions of this name, with and without _v2, make; their other arguments concern gradients."""
+    """Return what PyTorch's functions of this name, with and without _v2, make; their other arguments concern
+    gradients.
+    """
     shape, strides = tuple(shape), tuple(strides)
     numbers = (offset, *shape, *strides)
     if not isinstance(storage, _Storage) or not all(type(n) is int and n >= 0 for n in numbers):
@@ -100,7 +102,7 @@ class _Weights(collections.OrderedDict[Any, Any]):
     """The mapping of a state dict. PyTorch sets `_metadata` on it, which is dropped."""
 
     def __setstate__(self, state: Any) -> None:
-        """Drops the state."""
+        """Drop the state."""
 
 
 _NAMES: Mapping[tuple[str, str], _Marker] = {
@@ -120,7 +122,7 @@ class _Unpickler(pickle.Unpickler):
         self.storages: dict[str, _Storage] = {}
 
     def find_class(self, module: str, name: str) -> Any:
-        """The marker of a name.
+        """Return the marker of a name.
 
         Raises:
           _Refused: weights do not need this name.
@@ -131,7 +133,7 @@ class _Unpickler(pickle.Unpickler):
         return marker
 
     def persistent_load(self, reference: Any) -> _Storage:
-        """The storage that a pickle refers to: ("storage", kind, key, device, count[, view])."""
+        """Return the storage that a pickle refers to: ("storage", kind, key, device, count[, view])."""
         kind = reference[1].name if isinstance(reference, tuple) and isinstance(reference[1], _Marker) else None
         if kind not in _DTYPES or reference[0] != "storage" or any(part is not None for part in reference[5:]):
             raise _Refused("a storage of an unknown kind")
@@ -143,7 +145,7 @@ class _Unpickler(pickle.Unpickler):
 
 
 def read(path: str, *, name: str | None = None) -> dict[str, np.ndarray]:
-    """The arrays of a local file of weights by name. Floats are converted to float32.
+    """Return the arrays of a local file of weights by name. Floats are converted to float32.
 
     `name` is what the user calls the file, if not by its path.
 
@@ -172,7 +174,7 @@ def read(path: str, *, name: str | None = None) -> dict[str, np.ndarray]:
 
 
 def _read_zip(file: BinaryIO) -> tuple[dict[str, _Tensor], Callable[[_Storage], np.ndarray]]:
-    """The tensors of a zip archive, and what reads the numbers of a storage."""
+    """Return the tensors of a zip archive, and what reads the numbers of a storage."""
     archive = zipfile.ZipFile(file)
     members = {member.filename: member for member in archive.infolist()}
     pickles = [member for member in members if member.endswith("/data.pkl")]
@@ -194,7 +196,7 @@ def _read_zip(file: BinaryIO) -> tuple[dict[str, _Tensor], Callable[[_Storage], 
 
 
 def _read_legacy(file: BinaryIO) -> tuple[dict[str, _Tensor], Callable[[_Storage], np.ndarray]]:
-    """The tensors of a file of PyTorch before 1.6, and what gives the numbers of a storage."""
+    """Return the tensors of a file of PyTorch before 1.6, and what gives the numbers of a storage."""
     if _Unpickler(file).load() != _LEGACY_NUMBER or _Unpickler(file).load() != _LEGACY_PROTOCOL:
         raise ValueError("it does not begin as PyTorch's files do")
     system = _Unpickler(file).load()
@@ -212,7 +214,7 @@ def _read_legacy(file: BinaryIO) -> tuple[dict[str, _Tensor], Callable[[_Storage
 
 
 def _tensors(content: Any) -> dict[str, _Tensor]:
-    """The tensors by name in what a pickle holds: a state dict, or a dict that has one under `state_dict`."""
+    """Return the tensors by name in what a pickle holds: a state dict, or a dict that has one under `state_dict`."""
     if isinstance(content, dict) and isinstance(content.get(_KEY_OF_WEIGHTS), dict):
         content = content[_KEY_OF_WEIGHTS]
     if not isinstance(content, dict):
@@ -224,13 +226,13 @@ def _tensors(content: Any) -> dict[str, _Tensor]:
 
 
 def _item_size(storage: _Storage) -> int:
-    """The bytes of one number of a storage."""
+    """Return the bytes of one number of a storage."""
     dtype = _DTYPES[storage.kind]
     return 2 if dtype == _BFLOAT16 else np.dtype(dtype).itemsize
 
 
 def _numbers(content: bytes, storage: _Storage, order: str) -> np.ndarray:
-    """The numbers of a storage ([count]) from its bytes; bfloat16 becomes float32."""
+    """Return the numbers of a storage ([count]) from its bytes; bfloat16 becomes float32."""
     if len(content) != storage.length * _item_size(storage):
         raise ValueError(f"storage {storage.key} has {len(content)} bytes")
     dtype = _DTYPES[storage.kind]
@@ -240,7 +242,7 @@ def _numbers(content: bytes, storage: _Storage, order: str) -> np.ndarray:
 
 
 def _array(tensor: _Tensor, numbers_of: Callable[[_Storage], np.ndarray]) -> np.ndarray:
-    """A tensor as an array of its own."""
+    """Return a tensor as an array of its own."""
     numbers = numbers_of(tensor.storage)
     count = math.prod(tensor.shape)
     steps = zip(tensor.shape, tensor.strides, strict=True)

@@ -44,7 +44,7 @@ class Session:
         self.mlperf.start("init_start")
 
     def check_batches(self) -> None:
-        """Checks that the devices can share the batches evenly.
+        """Check that the devices can share the batches evenly.
 
         Raises:
           UnusableInputError: they cannot.
@@ -81,7 +81,7 @@ class Session:
             return tasks.PretrainingTask(built)
 
     def make_steps(self) -> steps.Steps:
-        """The steps of the task with a new optimizer."""
+        """Return the steps of the task with a new optimizer."""
         with self._strategy_scope():
             options, optimizer = self.options, _optimizer(self.options)
             how = steps.StepOptions(_clip(options), options.sharding, options.reduce_dtype)
@@ -115,12 +115,12 @@ class Session:
         )
 
     def run_log(self, name: str) -> RunLog:
-        """The log `NAME.jsonl` of the run, which the first process writes."""
+        """Return the log `NAME.jsonl` of the run, which the first process writes."""
         options = self.options
         return RunLog(options.output_dir, name, writes=self.devices.is_first, tensorboard=options.tensorboard)
 
     def log_mlperf_settings(self) -> None:
-        """Ends the preparation of a run in MLPerf's log: its settings, and that no example is in memory any more."""
+        """End the preparation of a run in MLPerf's log: its settings, and that no example is in memory any more."""
         options, examples = self.options, self.examples
         evaluation = examples.data_sets.get("evaluation")
         eval_samples = 0 if evaluation is None else evaluation.samples
@@ -134,18 +134,18 @@ class Session:
         self.mlperf.end("init_stop")
 
     def _strategy_scope(self) -> contextlib.AbstractContextManager[Any]:
-        """The scope in which TensorFlow's variables must be made; on JAX there is none."""
+        """Return the scope in which TensorFlow's variables must be made; on JAX there is none."""
         strategy = self.devices.strategy
         return contextlib.nullcontext() if strategy is None else strategy.scope()
 
     @functools.cached_property
     def _next_sentence(self) -> bool:
-        """Whether the model has a next-sentence head."""
+        """True if the model has a next-sentence head."""
         return settings.predicts_next_sentence(self.options, self.config)
 
 
 def _model_config(options: TrainOptions) -> ModelConfig:
-    """The model's configuration, from the options or from a checkpoint that they name."""
+    """Return the model's configuration, from the options or from a checkpoint that they name."""
     config = preflight.named_model(options)
     if config is not None:
         return config
@@ -157,7 +157,7 @@ def _model_config(options: TrainOptions) -> ModelConfig:
 
 
 def _named_config(options: TrainOptions) -> ModelConfig:
-    """The configuration in --bert_config_file or of the checkpoint that the options name."""
+    """Return the configuration in --bert_config_file or of the checkpoint that the options name."""
     if options.bert_config_file is not None:
         return from_json(files.read_bytes(options.bert_config_file), where=options.bert_config_file)
     checkpoint = options.checkpoint or options.init_checkpoint

@@ -19,7 +19,7 @@ ORDER = "order_of_examples"
 
 
 def predicts_next_sentence(options: TrainOptions, config: ModelConfig) -> bool:
-    """Whether pre-training trains the next-sentence head: as the option says, by default for BERT and ALBERT.
+    """Return whether pre-training trains the next-sentence head: as the option says, by default for BERT and ALBERT.
 
     Raises:
       UnusableInputError: the model has no such head.
@@ -33,7 +33,7 @@ def predicts_next_sentence(options: TrainOptions, config: ModelConfig) -> bool:
 def resume_settings(
     options: TrainOptions, config: ModelConfig, training_data: str, *, device_count: int = 1
 ) -> dict[str, Any]:
-    """The settings that a run's result depends on, by name. A run may only be resumed with the same settings.
+    """Return the settings that a run's result depends on, by name. A run may only be resumed with the same settings.
 
     They are the options that are declared as `deciding` (training/options.py), and what the others come to.
     `training_data` is the fingerprint of the training examples, `device_count` the number of devices of all hosts.
@@ -51,7 +51,7 @@ def resume_settings(
 def mlperf_settings(
     options: TrainOptions, features: "Mapping[str, Feature]", *, eval_samples: int, platform: str
 ) -> dict[str, Any]:
-    """The settings of a run under the names of MLPerf's log, in the order in which they are logged.
+    """Return the settings of a run under the names of MLPerf's log, in the order in which they are logged.
 
     `eval_samples` is the number of examples of an evaluation, `platform` what computes if the options do not name it.
     """
@@ -90,5 +90,5 @@ def mlperf_settings(
 
 
 def given_options(options: TrainOptions) -> dict[str, Any]:
-    """The options that are not None, by name, in forms that JSON can hold."""
+    """Return the options that are not None, by name, in forms that JSON can hold."""
     return {name: value for name, value in dataclasses.asdict(options).items() if value is not None}

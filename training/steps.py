@@ -72,15 +72,15 @@ class Steps(abc.ABC):
 
     @abc.abstractmethod
     def load(self) -> None:
-        """Takes the state (weights, moments, number of updates) from the Keras variables."""
+        """Take the state (weights, moments, number of updates) from the Keras variables."""
 
     @abc.abstractmethod
     def store(self) -> None:
-        """Puts the state into the Keras variables."""
+        """Put the state into the Keras variables."""
 
     @abc.abstractmethod
     def train(self, batch: Mapping[str, np.ndarray]) -> dict[str, Any]:
-        """Updates once, on a batch [parts, examples of this host, …].
+        """Update once, on a batch [parts, examples of this host, …].
 
         Returns every loss by name, their sum `loss`, `gradient_norm` before clipping, and `learning_rate`: float32
         scalars on the device, which may still be computing them.
@@ -88,44 +88,47 @@ class Steps(abc.ABC):
 
     @abc.abstractmethod
     def evaluate(self, batch: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
-        """What the task's `evaluation` gives for a batch [examples of this host, …], for the examples of all hosts.
+        """Return what the task's `evaluation` gives for a batch [examples of this host, …], for the examples of all
+        hosts.
 
         The arrays are on the device, which may still be computing them.
         """
 
     @abc.abstractmethod
     def any_host(self, value: bool) -> bool:
-        """Whether `value` is true on any host. Every host must call this at the same step."""
+        """Return whether `value` is true on any host. Every host must call this at the same step."""
 
     def _losses(
         self, weights: Sequence[Any], counter: Any, part: Batch, divisors: Batch, device: Any = 0
     ) -> tuple[Any, Any]:
-        """The total loss of a part, and each loss by name. `counter` and `device` are those of the draws of dropout."""
+        """Return the total loss of a part, and each loss by name. `counter` and `device` are those of the draws of
+        dropout.
+        """
         outputs = self.built.outputs(weights, part, Draws(self.seed, counter, device))
         losses = {name: total / divisors[name] for name, total in self.task.sums(outputs, part).items()}
         return sum(losses.values()), losses
 
     def _divisors(self, weights: Batch) -> dict[str, Any]:
-        """What each loss is divided by: its weight and the task's epsilon."""
+        """Return what each loss is divided by: its weight and the task's epsilon."""
         return {name: weight + self.task.epsilon(name) for name, weight in weights.items()}
 
     def _evaluation(self, weights: Sequence[Any], batch: Batch) -> dict[str, Any]:
         return self.task.evaluation(self.built.outputs(weights, batch), batch)
 
     def _clipped_after(self, gradients: list[Any]) -> tuple[list[Any], Any]:
-        """The averaged gradients, clipped if that is asked for, and the norm that they had before."""
+        """Return the averaged gradients, clipped if that is asked for, and the norm that they had before."""
         clipped, norm = _clipped(gradients)
         return (clipped if self.how.clip == "after" else gradients), norm
 
     def _results(self, losses: Batch, norm: Any, step: Any) -> dict[str, Any]:
-        """What `train` returns of the update that follows `step` updates."""
+        """Return what `train` returns of the update that follows `step` updates."""
         rate = self.optimizer.rate
         rate = rate(step) if callable(rate) else ops.convert_to_tensor(rate, "float32")
         return {**losses, "loss": sum(losses.values()), "gradient_norm": norm, "learning_rate": rate}
 
 
 def _clipped(gradients: list[Any]) -> tuple[list[Any], Any]:
-    """Scales gradients so that their joint norm is at most CLIP_NORM, as tf.clip_by_global_norm does.
+    """Scale gradients so that their joint norm is at most CLIP_NORM, as tf.clip_by_global_norm does.
 
     Returns the scaled gradients and the norm that they had before.
     """
@@ -167,7 +170,9 @@ class JaxSteps(Steps):
         self.load()
 
     def _axis(self, variable: Any, *, cut: bool) -> int | None:
-        """The first axis of a variable that the devices can share evenly, if it is to be cut and there is one."""
+        """Return the first axis of a variable that the devices can share evenly, if it is to be cut and there is
+        one.
+        """
         count, shape = self.devices.count, variable.shape
         return next((i for i, size in enumerate(shape) if cut and size and size % count == 0), None)
 
@@ -176,12 +181,12 @@ class JaxSteps(Steps):
         return self._jax.sharding.PartitionSpec(*([] if axis is None else [None] * axis + [AXIS]))
 
     def _layout(self, axis: int | None) -> Any:
-        """Where arrays are that are cut along an axis; None if there is one device."""
+        """Return where arrays are that are cut along an axis; None if there is one device."""
         mesh = self.devices.mesh
         return None if mesh is None else self._jax.sharding.NamedSharding(mesh, self._spec(axis))
 
     def load(self) -> None:
-        """Takes the state from the Keras variables, and lays it out over the devices."""
+        """Take the state from the Keras variables, and lay it out over the devices."""
         for variables, axes in (
             (self.built.variables, self._weight_axes),
             (self.optimizer.variables, self._state_axes),
@@ -194,14 +199,14 @@ class JaxSteps(Steps):
         self._state = [v.value for v in self.optimizer.variables]
 
     def store(self) -> None:
-        """Puts the state into the Keras variables."""
+        """Put the state into the Keras variables."""
         for variable, value in zip(self.built.variables, self._weights, strict=True):
             variable.assign(value)
         for variable, value in zip(self.optimizer.variables, self._state, strict=True):
             variable.assign(value)
 
     def train(self, batch: Mapping[str, np.ndarray]) -> dict[str, Any]:
-        """Updates once; see Steps.train."""
+        """Update once; see Steps.train."""
         losses: dict[str, Any]
         self._check_padding(batch)
         placed = self._placed(batch, self._by_parts)
@@ -209,19 +214,19 @@ class JaxSteps(Steps):
         return losses
 
     def evaluate(self, batch: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
-        """What the task's `evaluation` gives for a batch; see Steps.evaluate."""
+        """Return what the task's `evaluation` gives for a batch; see Steps.evaluate."""
         self._check_padding(batch)
         evaluation: Mapping[str, Any] = self._evaluate(self._weights, self._placed(batch, self._by_examples))
         return evaluation
 
     def any_host(self, value: bool) -> bool:
-        """Whether `value` is true on any host; see Steps.any_host."""
+        """Return whether `value` is true on any host; see Steps.any_host."""
         from jax.experimental import multihost_utils
 
         return bool(multihost_utils.process_allgather(np.array(value)).any())
 
     def _check_padding(self, batch: Mapping[str, np.ndarray]) -> None:
-        """Checks that padding is at the end of each example: cuDNN is told lengths, not masks.
+        """Check that padding is at the end of each example: cuDNN is told lengths, not masks.
 
         Raises:
           UnusableInputError: a token follows padding.
@@ -236,14 +241,14 @@ class JaxSteps(Steps):
             )
 
     def _placed(self, batch: Mapping[str, np.ndarray], sharding: Any) -> Any:
-        """A host's batch on its devices."""
+        """Return a host's batch on its devices."""
         if sharding is None:
             return {name: self._jax.device_put(value) for name, value in batch.items()}
         place = self._jax.make_array_from_process_local_data
         return {name: place(sharding, value) for name, value in batch.items()}
 
     def _train_step(self, weights: list[Any], state: list[Any], batch: Batch) -> tuple[Any, Any, Any]:
-        """(weights, optimizer's state, batch) → the new weights and state, and the losses. Compiled."""
+        """Return (weights, optimizer's state, batch) → the new weights and state, and the losses. Compiled."""
         step = state[0]
         gradients, losses = self._gradients(weights, step, batch)
         gradients, norm = self._clipped_after(gradients)
@@ -252,7 +257,7 @@ class JaxSteps(Steps):
         return weights, state, results
 
     def _evaluation_on_all(self, weights: list[Any], batch: Batch) -> dict[str, Any]:
-        """What the task's `evaluation` gives, each device's examples after those of the one before. Compiled."""
+        """Return what the task's `evaluation` gives, each device's examples after those of the one before. Compiled."""
         if self.devices.mesh is None:
             return self._evaluation(weights, batch)
         # JAX cannot cut Splash's calls by itself.
@@ -261,14 +266,16 @@ class JaxSteps(Steps):
         return evaluation
 
     def _on_all(self, of_device: Callable[..., Any], inputs: Any, outputs: Any) -> Callable[..., Any]:
-        """A function that all devices compute, each of its parts of arrays that are cut as these specs say."""
+        """Return a function that all devices compute, each of its parts of arrays that are cut as these specs say."""
         on_all: Callable[..., Any] = self._jax.shard_map(
             of_device, mesh=self.devices.mesh, in_specs=inputs, out_specs=outputs, check_vma=False
         )
         return on_all
 
     def _gradients(self, weights: list[Any], step: Any, batch: Batch) -> tuple[Any, Any]:
-        """The gradients and losses of a batch. Devices add up those of their examples, and then, once, each other's."""
+        """Return the gradients and losses of a batch. Devices add up those of their examples, and then, once, each
+        other's.
+        """
         if self.devices.mesh is None:
             return self._of_device(weights, step, batch, device=0, together=lambda x: x)
         jax, axes = self._jax, self._gradient_axes
@@ -294,7 +301,8 @@ class JaxSteps(Steps):
     def _of_device(
         self, weights: list[Any], step: Any, batch: Batch, *, device: Any, together: Callable[[Any], Any]
     ) -> tuple[Any, Any]:
-        """The gradients and losses of a device's examples, added up part by part. All devices' add up to the batch's.
+        """Return the gradients and losses of a device's examples, added up part by part. All devices' add up to the
+        batch's.
 
         `device` is its number, from 0, and `together` adds up what all devices have.
         """
@@ -344,28 +352,28 @@ class TensorFlowSteps(Steps):
         self._evaluate = tf.function(self._evaluate_step, reduce_retracing=True)
 
     def load(self) -> None:
-        """Does nothing: the state is in the Keras variables."""
+        """Do nothing: the state is in the Keras variables."""
 
     def store(self) -> None:
-        """Does nothing: the state is in the Keras variables."""
+        """Do nothing: the state is in the Keras variables."""
 
     def train(self, batch: Mapping[str, np.ndarray]) -> dict[str, Any]:
-        """Updates once; see Steps.train."""
+        """Update once; see Steps.train."""
         return dict(self._train(self._placed(batch, axis=1)))
 
     def evaluate(self, batch: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
-        """What the task's `evaluation` gives for a batch; see Steps.evaluate."""
+        """Return what the task's `evaluation` gives for a batch; see Steps.evaluate."""
         evaluation: Mapping[str, Any] = self._evaluate(self._placed(batch, axis=0))
         return evaluation
 
     def any_host(self, value: bool) -> bool:
-        """Whether `value` is true on any host; see Steps.any_host."""
+        """Return whether `value` is true on any host; see Steps.any_host."""
         of_device = self._tf.constant(float(value))
         values = self._strategy.experimental_distribute_values_from_function(lambda _: of_device)
         return bool(self._strategy.reduce("SUM", values, axis=None) > 0)
 
     def _placed(self, batch: Mapping[str, np.ndarray], *, axis: int) -> Any:
-        """A host's batch on its devices, cut along the axis of the examples."""
+        """Return a host's batch on its devices, cut along the axis of the examples."""
         host_devices = self._strategy.num_replicas_in_sync // self.devices.process_count
         if host_devices == 1:
             return {name: self._tf.convert_to_tensor(value) for name, value in batch.items()}
@@ -382,14 +390,16 @@ class TensorFlowSteps(Steps):
         return {name: self._strategy.experimental_local_results(value)[0] for name, value in results.items()}
 
     def _update(self, batch: Batch) -> dict[str, Any]:
-        """What each device does. All devices end with the same gradients, and so with the same weights."""
+        """Return what each device does. All devices end with the same gradients, and so with the same weights."""
         gradients, losses, norm = self._gradients(batch)
         results = self._results(losses, norm, self.optimizer.iterations)
         self.optimizer.apply(gradients, self.built.variables)
         return results
 
     def _gradients(self, batch: Batch) -> tuple[list[Any], dict[str, Any], Any]:
-        """The gradients, clipped where asked for, and the losses of all devices; and the gradients' norm before."""
+        """Return the gradients, clipped where asked for, and the losses of all devices; and the gradients' norm
+        before.
+        """
         tf = self._tf
         context = tf.distribute.get_replica_context()
         replicas = context.num_replicas_in_sync
@@ -439,6 +449,6 @@ class TensorFlowSteps(Steps):
 
 
 def make_steps(task: Task, optimizer: Any, devices: Devices, how: StepOptions = DEFAULTS, *, seed: int = 0) -> Steps:
-    """The steps for the backend that Keras runs on; see `Steps`."""
+    """Return the steps for the backend that Keras runs on; see `Steps`."""
     of_backend = JaxSteps if keras.backend.backend() == "jax" else TensorFlowSteps
     return of_backend(task, optimizer, devices, how, seed=seed)

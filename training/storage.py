@@ -14,7 +14,8 @@ from maskmill.storage import files
 
 @contextlib.contextmanager
 def local_copy(path: str) -> Iterator[str]:
-    """A local path with the content of `path`: itself, or a copy in a temporary directory that is deleted on exit.
+    """Return a local path with the content of `path`: itself, or a copy in a temporary directory that is deleted on
+    exit.
 
     Raises:
       UnusableInputError: a remote file cannot be read.
@@ -39,7 +40,8 @@ def local_copies(paths: list[str]) -> Iterator[list[str]]:
 
 @contextlib.contextmanager
 def written_here(path: str) -> Iterator[str]:
-    """A local path for files whose names begin with that of `path`; on exit they are beside it, wherever that is.
+    """Return a local path for files whose names begin with that of `path`; on exit they are beside it, wherever that
+    is.
 
     Raises:
       RunFailedError: one cannot be written there.
@@ -59,12 +61,12 @@ def written_here(path: str) -> Iterator[str]:
 
 
 def is_directory(path: str) -> bool:
-    """Whether a path is a directory, or an object store has files in it."""
+    """Return whether a path is a directory, or an object store has files in it."""
     return os.path.isdir(path) if files.is_local(path) else bool(files.list_directory(path))
 
 
 def append(path: str, content: bytes) -> None:
-    """Adds to the end of a file, and makes it and its directory first if they are missing.
+    """Add to the end of a file, and make it and its directory first if they are missing.
 
     An object store cannot append, so the whole file is written there anew.
     """
@@ -77,7 +79,7 @@ def append(path: str, content: bytes) -> None:
 
 
 def drop_cached(paths: Iterable[str]) -> bool:
-    """Makes the operating system forget what it holds of files in memory. Returns whether this system can do that.
+    """Make the operating system forget what it holds of files in memory. Returns whether this system can do that.
 
     Of remote files it holds nothing.
     """

@@ -28,15 +28,17 @@ class Task(Protocol):
         ...
 
     def epsilon(self, loss: str) -> float:
-        """The number that is added to the weight of a loss."""
+        """Return the number that is added to the weight of a loss."""
         ...
 
     def evaluation(self, outputs: Tensors, batch: Tensors) -> dict[str, Any]:
-        """What the metrics need of a batch: tensors [B] or [B, …], including the examples that only fill it up."""
+        """Return what the metrics need of a batch: tensors [B] or [B, …], including the examples that only fill it
+        up.
+        """
         ...
 
     def metrics(self, batches: list[dict[str, np.ndarray]]) -> dict[str, float]:
-        """The metrics of an evaluation set, from the results of `evaluation` for each of its batches."""
+        """Return the metrics of an evaluation set, from the results of `evaluation` for each of its batches."""
         ...
 
 
@@ -91,7 +93,9 @@ class PretrainingTask:
         return parts
 
     def metrics(self, batches: list[dict[str, np.ndarray]]) -> dict[str, float]:
-        """`masked_lm_accuracy`, `masked_lm_loss`, `next_sentence_accuracy`, `next_sentence_loss`, as in metric_fn."""
+        """Return `masked_lm_accuracy`, `masked_lm_loss`, `next_sentence_accuracy`, `next_sentence_loss`, as in
+        metric_fn.
+        """
         totals = {k: sum(float(np.sum(b[k], dtype=np.float64)) for b in batches) for k in batches[0]}
         metrics = {}
         for name in ("masked_lm", "next_sentence") if self.next_sentence else ("masked_lm",):
@@ -102,15 +106,15 @@ class PretrainingTask:
 
 
 def cross_entropy(labels: Any, logits: Any) -> Any:
-    """The cross entropy (float32 […]) of logits […, classes] and labels […]."""
+    """Return the cross entropy (float32 […]) of logits […, classes] and labels […]."""
     return ops.sparse_categorical_crossentropy(labels, ops.cast(logits, "float32"), from_logits=True)
 
 
 def _is_label(labels: Any) -> Any:
-    """1.0 for a label, 0.0 for what stands where there is none (float32)."""
+    """Return 1.0 for a label, 0.0 for what stands where there is none (float32)."""
     return ops.cast(labels >= 0, "float32")
 
 
 def _is_right(labels: Any, logits: Any) -> Any:
-    """1.0 if the most probable class is the label, else 0.0 (float32)."""
+    """Return 1.0 if the most probable class is the label, else 0.0 (float32)."""
     return ops.cast(ops.equal(ops.argmax(logits, -1), ops.cast(labels, "int32")), "float32")

@@ -30,7 +30,7 @@ Shape = tuple[int, ...]
 
 
 def read(prefix: str, model: ModelConfig) -> Values:
-    """Reads the weights of a TF1 checkpoint or of a TF2 encoder checkpoint.
+    """Read the weights of a TF1 checkpoint or of a TF2 encoder checkpoint.
 
     Everything else in it (the optimizer's slots, counters) is left out.
 
@@ -60,7 +60,7 @@ def read(prefix: str, model: ModelConfig) -> Values:
 
 
 def write_tf1(prefix: str, values: Mapping[str, np.ndarray]) -> None:
-    """Writes what TF1's Saver writes (format V2): `prefix.index`, `prefix.data-00000-of-00001` and `checkpoint`."""
+    """Write what TF1's Saver writes (format V2): `prefix.index`, `prefix.data-00000-of-00001` and `checkpoint`."""
     names = sorted(values)
     with _written(prefix) as (tf, here):
         tf.raw_ops.SaveV2(
@@ -72,7 +72,9 @@ def write_tf1(prefix: str, values: Mapping[str, np.ndarray]) -> None:
 
 
 def latest(directory: str) -> str | None:
-    """The prefix of the newest checkpoint in a directory, as TensorFlow's Saver notes it; None without such a note."""
+    """Return the prefix of the newest checkpoint in a directory, as TensorFlow's Saver notes it; None without such a
+    note.
+    """
     state = files.read_if_there(files.join(directory, _STATE))
     named = None if state is None else re.search(r'^model_checkpoint_path: "(.+)"$', state.decode(), re.MULTILINE)
     if named is None:
@@ -140,7 +142,7 @@ class Tf2Weight(NamedTuple):
 
 
 def tf2_weights(model: ModelConfig) -> Iterator[Tf2Weight]:
-    """The weights of a BertEncoder of these sizes, with its pooler."""
+    """Yield the weights of a BertEncoder of these sizes, with its pooler."""
     owners: dict[str, Sequence[str]] = {
         **_TF2_EMBEDDINGS,
         "pooler/dense": (f"layer_with_weights-{len(_TF2_EMBEDDINGS) + model.num_hidden_layers}", "_pooler_layer"),
@@ -157,7 +159,7 @@ def tf2_weights(model: ModelConfig) -> Iterator[Tf2Weight]:
 
 
 def _read_tf2(reader: Any, stored_names: Sequence[str], model: ModelConfig, prefix: str) -> Values:
-    """The weights of an encoder. A pre-trainer's checkpoint has more beside it, which is left out."""
+    """Return the weights of an encoder. A pre-trainer's checkpoint has more beside it, which is left out."""
     stored = {n.removesuffix(_TF2_SUFFIX): n for n in stored_names if n.endswith(_TF2_SUFFIX)}
     values = {}
     for weight in tf2_weights(model):
@@ -179,7 +181,7 @@ def _read_tf2(reader: Any, stored_names: Sequence[str], model: ModelConfig, pref
 
 
 def write_tf2(prefix: str, values: Mapping[str, np.ndarray], model: ModelConfig) -> None:
-    """Writes an encoder checkpoint as TensorFlow Models' converter does: `tf.train.Checkpoint(encoder=…, model=…)`.
+    """Write an encoder checkpoint as TensorFlow Models' converter does: `tf.train.Checkpoint(encoder=…, model=…)`.
 
     It has the encoder and the pooler, but no heads. Its object graph has both the old and the new path of each weight.
 
@@ -202,7 +204,7 @@ def write_tf2(prefix: str, values: Mapping[str, np.ndarray], model: ModelConfig)
 
 
 def _attach(objects: dict[str, Any], path: str, last: Any) -> Any:
-    """Makes the objects along a path that are not in `objects` yet, and returns the last.
+    """Make the objects along a path that are not in `objects` yet, and return the last.
 
     The last is `last` if that is given, so that two paths lead to one object.
     """

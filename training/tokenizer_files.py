@@ -30,7 +30,7 @@ _FILES = (TOKENIZER, CONFIG, SPECIAL_TOKENS, "added_tokens.json", VOCABULARY, "v
 def of_conversion(
     options: ConvertOptions, *, beside: str, run: Mapping[str, Any], model: ModelConfig
 ) -> dict[str, bytes]:
-    """The tokenizer's files for a conversion: their contents by name.
+    """Return the tokenizer's files for a conversion: their contents by name.
 
     Args:
       options: they may name a vocabulary or a tokenizer.json; by default it is the tokenizer or the vocabulary beside
@@ -65,7 +65,7 @@ def of_conversion(
 
 
 def of_vocabulary(path: str, do_lower_case: bool | None, model: ModelConfig) -> dict[str, bytes]:
-    """The files of BERT's tokenizer with a vocabulary: their contents by name.
+    """Return the files of BERT's tokenizer with a vocabulary: their contents by name.
 
     Raises:
       UnusableInputError: the vocabulary cannot be used, or it is larger than the model's.
@@ -94,13 +94,13 @@ def _ids(vocabulary: Vocabulary) -> dict[str, int]:
 
 
 def _said_beside(path: str, ids: Mapping[str, int]) -> bool | None:
-    """Whether the tokenizer.json beside a vocabulary lower-cases text; None if there is none for it."""
+    """Return whether the tokenizer.json beside a vocabulary lower-cases text; None if there is none for it."""
     beside = files.join(files.parent(path), TOKENIZER)
     return tokenizer_json.lower_cases(files.read_bytes(beside), ids) if files.exists(beside) else None
 
 
 def special_ids(tokenizer: Mapping[str, bytes]) -> dict[str, int]:
-    """The id of each role's token, as far as the files of a tokenizer say it (special_tokens.py)."""
+    """Return the id of each role's token, as far as the files of a tokenizer say it (special_tokens.py)."""
     if TOKENIZER not in tokenizer:
         return {}
     ids = tokenizer_json.token_ids(json.loads(tokenizer[TOKENIZER]))
@@ -108,7 +108,7 @@ def special_ids(tokenizer: Mapping[str, bytes]) -> dict[str, int]:
 
 
 def keep_vocabulary(path: str, directory: str, duplicates: str = "last") -> None:
-    """Copies a run's vocabulary to its directory, so that its checkpoints can be exported with a tokenizer.
+    """Copy a run's vocabulary to its directory, so that its checkpoints can be exported with a tokenizer.
 
     A tokenizer.json for this vocabulary beside it is copied, too: it says whether text is lower-cased. Where the ids of
     the examples are MLPerf's (`duplicates` is "first"), repeated lines are left out, so that all programs give them.
@@ -128,7 +128,7 @@ def keep_vocabulary(path: str, directory: str, duplicates: str = "last") -> None
 
 
 def keep_tokenizer(path: str, directory: str) -> None:
-    """Copies a run's tokenizer.json to its directory, with what says which its special tokens are.
+    """Copy a run's tokenizer.json to its directory, with what says which its special tokens are.
 
     Raises:
       UnusableInputError: the run was begun with another tokenizer.
@@ -156,13 +156,15 @@ def _keep(path: str, content: bytes, kept: str) -> None:
 
 
 def _found(directory: str) -> dict[str, bytes]:
-    """The files of a tokenizer that are in a directory: their contents by name."""
+    """Return the files of a tokenizer that are in a directory: their contents by name."""
     paths = {name: files.join(directory, name) for name in _FILES}
     return {name: files.read_bytes(path) for name, path in paths.items() if files.exists(path)}
 
 
 def _completed(found: Mapping[str, bytes], path: str, model: ModelConfig) -> dict[str, bytes]:
-    """The files of a tokenizer with what transformers wants beside its tokenizer.json, which was read at `path`."""
+    """Return the files of a tokenizer with what transformers wants beside its tokenizer.json, which was read at
+    `path`.
+    """
     try:
         tokenizer = json.loads(found[TOKENIZER])
         ids = tokenizer_json.token_ids(tokenizer)
@@ -177,7 +179,7 @@ def _completed(found: Mapping[str, bytes], path: str, model: ModelConfig) -> dic
 
 
 def _roles(tokenizer: Mapping[str, bytes], ids: Mapping[str, int]) -> dict[str, str]:
-    """The token of each role: as the files of a tokenizer name it, else by its usual name."""
+    """Return the token of each role: as the files of a tokenizer name it, else by its usual name."""
     roles = roles_of(ids)
     for name in (SPECIAL_TOKENS, CONFIG):
         roles |= named_roles(json.loads(tokenizer.get(name, b"{}")))

@@ -15,7 +15,7 @@ _MASKS_TOGETHER = 8
 
 
 def unpadded(batch: Batch, width: int, multiple: int = 1) -> Batch:
-    """Puts the examples of a padded batch [B, S] into rows of `width` tokens, best fit, one behind the other.
+    """Put the examples of a padded batch [B, S] into rows of `width` tokens, best fit, one behind the other.
 
     The arrays are those of packed rows (maskmill/loading/batches.py, "google"), [R, …], with room for as many masks as
     a row has. R is a function of the lengths, and a multiple of `multiple`; rows that no example needs are padding.
@@ -64,5 +64,5 @@ def unpadded(batch: Batch, width: int, multiple: int = 1) -> Batch:
 
 
 def _rounded(count: int, unit: int) -> int:
-    """The next multiple of `unit` from `count` on."""
+    """Return the next multiple of `unit` from `count` on."""
     return -(-int(count) // unit) * unit

@@ -97,17 +97,17 @@ class NamedWeight(NamedTuple):
     shape: tuple[int, ...] | None
 
     def as_stored(self, array: np.ndarray) -> np.ndarray:
-        """The array in the other one's layout: Hugging Face stores kernels transposed."""
+        """Return the array in the other one's layout: Hugging Face stores kernels transposed."""
         return np.ascontiguousarray(array.T) if self.ours.endswith("/kernel") else array
 
 
 def scope(model: ModelConfig) -> str:
-    """What the names of an encoder's weights begin with; google-research/albert says bert, too."""
+    """Return what the names of an encoder's weights begin with; google-research/albert says bert, too."""
     return "bert" if model.model_type == "albert" else model.model_type
 
 
 def layer_parts(model: ModelConfig, layer: int) -> dict[str, str]:
-    """What a layer is made of: our names by what each part does."""
+    """Return what a layer is made of: our names by what each part does."""
     prefix = f"{scope(model)}/encoder/layer_{layer}"
     if model.model_type == "albert":
         group = layer * model.num_hidden_groups // model.num_hidden_layers
@@ -116,7 +116,7 @@ def layer_parts(model: ModelConfig, layer: int) -> dict[str, str]:
 
 
 def named_weights(model: ModelConfig) -> Iterator[NamedWeight]:
-    """The weights of an encoder, its pooler and its heads for pre-training and classification."""
+    """Yield the weights of an encoder, its pooler and its heads for pre-training and classification."""
     kind, width, embedded = model.model_type, model.hidden_size, model.embedding_width
     yield from _embeddings(model)
     if kind == "albert":

@@ -48,7 +48,7 @@ _PROPERTY_BITS = dict(
 
 @functools.cache
 def character_tables(rules: CharacterRules) -> NDArray[np.int32]:
-    """The character tables of a set of rules: one int32 array, laid out as kernels/characters.py says."""
+    """Return the character tables of a set of rules: one int32 array, laid out as kernels/characters.py says."""
     entries = np.zeros(runs.NUM_CODE_POINTS, np.int32)
     for run in runs.read_runs((_DATA / f"{rules}.tsv").read_text(encoding="utf-8")):
         bits = sum(_PROPERTY_BITS[letter] for letter in run.letters)

@@ -55,12 +55,12 @@ def _patterns(engine: str) -> tuple[Any, Any]:
 
 
 def running_answer(engine: str, character: str) -> tuple[str, int]:
-    """The answer of `running_answers` for one character, which is not a surrogate."""
+    """Return the answer of `running_answers` for one character, which is not a surrogate."""
     return _properties(character, *_patterns(engine))
 
 
 def running_answers(engine: str) -> Iterator[tuple[str, int]]:
-    """The properties and the distance to the lower-case letter of each code point, on the running Python.
+    """Yield the properties and the distance to the lower-case letter of each code point, on the running Python.
 
     Args:
       engine: the module whose regular expressions decide what a letter and a digit is: "re" or "regex".
@@ -75,7 +75,7 @@ def running_answers(engine: str) -> Iterator[tuple[str, int]]:
 
 
 def runs(answers: Iterable[tuple[str, int]]) -> Iterator[Run]:
-    """Joins neighbours with equal answers to runs; leaves out those without property and lower-case letter."""
+    """Join neighbours with equal answers to runs; leave out those without property and lower-case letter."""
     first, shared = 0, _NOTHING
     code = 0
     for code, answer in enumerate(answers):
@@ -88,7 +88,7 @@ def runs(answers: Iterable[tuple[str, int]]) -> Iterator[Run]:
 
 
 def read_runs(text: str) -> Iterator[Run]:
-    """The runs of a file that this module has written."""
+    """Yield the runs of a file that this module has written."""
     for line in text.splitlines():
         if not line.startswith("#"):
             first, last, letters, delta = line.split("\t")
@@ -96,7 +96,7 @@ def read_runs(text: str) -> Iterator[Run]:
 
 
 def main() -> None:
-    """Writes the table of the running Python to standard output."""
+    """Write the table of the running Python to standard output."""
     engine = sys.argv[1]
     version = importlib.import_module("unicodedata").unidata_version
     print(f"# Python {sys.version.split()[0]} (Unicode {version}), letters and digits as the module {engine} has them")

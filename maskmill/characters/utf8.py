@@ -2,7 +2,7 @@
 
 
 def invalid_utf8_at(text: bytes) -> int | None:
-    """The place of the first byte that is not valid UTF-8, or None where all are."""
+    """Return the place of the first byte that is not valid UTF-8, or None where all are."""
     try:
         text.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -11,5 +11,5 @@ def invalid_utf8_at(text: bytes) -> int | None:
 
 
 def is_utf8(text: bytes) -> bool:
-    """Whether `text` is valid UTF-8 (RFC 3629)."""
+    """Return whether `text` is valid UTF-8 (RFC 3629)."""
     return invalid_utf8_at(text) is None

@@ -45,7 +45,7 @@ def _require_utf8(text: bytes, name: str) -> None:
 
 
 def remove_doc_tags(raw: bytes, name: str = "a WikiExtractor file") -> bytes:
-    """Removes `<doc …>` tags, titles and empty lines from one WikiExtractor file (cleanup_file.py, `.1`).
+    """Remove `<doc …>` tags, titles and empty lines from one WikiExtractor file (cleanup_file.py, `.1`).
 
     A line that holds `<doc` becomes an empty line, and the line after it (the title) is dropped; a line that holds
     `</doc>` is dropped.
@@ -202,7 +202,7 @@ def _clean_line(line: bytes) -> bytes:
 
 
 def clean_markup(text: bytes) -> bytes:
-    """Removes left-over markup line by line and drops lines that name a category (clean.sh, `.2`).
+    """Remove left-over markup line by line and drop lines that name a category (clean.sh, `.2`).
 
     `text` must be UTF-8. A NUL byte is kept like any other byte; the reference's grep takes such a file for binary and
     cuts it off, at a place that depends on how the pipe was filled.
@@ -221,7 +221,7 @@ def clean_markup(text: bytes) -> bytes:
 
 
 def split_sentences(text: bytes, splitter: SentenceSplitter) -> bytes:
-    """Puts one sentence on a line and a blank line between articles (do_sentence_segmentation.py, `.3`).
+    """Put one sentence on a line and a blank line between articles (do_sentence_segmentation.py, `.3`).
 
     A line of one character gives a blank line (and, at the end of a file without newline, its sentence too); the
     file ends with one more blank line. It is exact with `SentenceSplitter(rules="nltk-3.4")`.
@@ -235,7 +235,7 @@ def split_sentences(text: bytes, splitter: SentenceSplitter) -> bytes:
 def separate_eval(
     text: bytes, *, file_number: int, num_files: int, num_eval_articles: int, seed: int = 12345
 ) -> SeparatedFile:
-    """Draws this file's share of the evaluation articles (seperate_test_set.py, `.4`).
+    """Draw this file's share of the evaluation articles (seperate_test_set.py, `.4`).
 
     File `i` of `F` (from 0, in sorted order) gives `int((i+1)*N/F) - int(i*N/F)` of the `N` articles, drawn with seed
     `seed + 13*i`. Articles are the pieces between blank lines, the empty piece after the last one included.
@@ -263,12 +263,12 @@ def separate_eval(
 
 
 def join_articles(articles: Iterable[bytes]) -> bytes:
-    """Articles in one file, a blank line after each, as in `.4` files and `eval.txt` (seperate_test_set.py)."""
+    """Return articles in one file, a blank line after each, as in `.4` files and `eval.txt` (seperate_test_set.py)."""
     return b"".join([article + b"\n\n" for article in articles])
 
 
 def pack_shards(raw_sizes: Sequence[int], block_size_mb: float) -> list[list[int]]:
-    """Which files go into which part: the indexes of the files of `part-00000`, `part-00001`, … (do_gather.py).
+    """Return which files go into which part: the indexes of the files of `part-00000`, `part-00001`, … (do_gather.py).
 
     A file larger than a part has one of its own.
 
@@ -298,7 +298,7 @@ def pack_shards(raw_sizes: Sequence[int], block_size_mb: float) -> list[list[int
 
 
 def gather(train: bytes, name: str = "a file to gather") -> bytes:
-    """What a `.4` file gives to its part, which is all its files one after another (do_gather.py).
+    """Return what a `.4` file gives to its part, which is all its files one after another (do_gather.py).
 
     A byte order mark is dropped, and one of two newlines at the end.
 

@@ -41,7 +41,7 @@ _MAYBE_PLACEHOLDER = re.compile(rb"<[^<>\w]*(?:math|code)", re.IGNORECASE)
 
 
 def format_document(page_id: int, url_base: str, title: bytes, text: bytes) -> bytes:
-    """A page as WikiExtractor writes it: its `<doc>` block.
+    """Return a page as WikiExtractor writes it: its `<doc>` block.
 
     `url_base` is the address of the site's pages, https://en.wikipedia.org/wiki; `text` is what
     `WikiExtractorCompat.extract` gave. The title keeps the XML's references (`AT&amp;T`).
@@ -52,7 +52,7 @@ def format_document(page_id: int, url_base: str, title: bytes, text: bytes) -> b
 
 
 def pack_files(sizes: Iterable[int], limit: int = _FILE_BYTES) -> list[int]:
-    """How many documents go into each file, in order, by the documents' encoded sizes in bytes.
+    """Return how many documents go into each file, in order, by the documents' encoded sizes in bytes.
 
     A file takes documents of up to `limit` bytes in all; a larger document has a file of its own. If such a document
     comes first, the first file stays empty.
@@ -80,7 +80,7 @@ class WikiExtractorCompat:
         self._characters = character_tables(_UNICODE)
 
     def extract(self, title: bytes, text: bytes) -> bytes:
-        """The lines, each with its newline, that WikiExtractor writes for a page below its title.
+        """Return the lines, each with its newline, that WikiExtractor writes for a page below its title.
 
         title, text: the page's, UTF-8, the XML's references resolved. Takes time linear in the text.
         """
@@ -155,7 +155,7 @@ class _Steps:
         self._out = np.empty(0, np.uint8)
 
     def run(self, kernel: Callable[..., int], *arguments: Any) -> int:
-        """Replaces the text by what a kernel makes of it; returns what the kernel returned."""
+        """Replace the text by what a kernel makes of it; return what the kernel returned."""
         if self._out.size < len(self.text) + 2:
             self._out = np.empty(len(self.text) + 2, np.uint8)
         size = kernel(np.frombuffer(self.text, np.uint8), *arguments, self._out)
@@ -164,7 +164,7 @@ class _Steps:
         return size
 
     def resolve_references(self) -> None:
-        """Resolves HTML's references; a page that has one in digits of another script, which is rare, the slow way."""
+        """Resolve HTML's references; a page that has one in digits of another script, which is rare, the slow way."""
         if self.run(resolve_references) == ODD_DIGITS:
             self.text = resolve_xml_references(self.text.decode("utf-8")).encode("utf-8")
 
@@ -174,7 +174,7 @@ class _Steps:
 
 
 def _keep_highlighted(text: bytes) -> bytes:
-    """Drops the tags around source code, and protects the code from the steps that follow."""
+    """Drop the tags around source code, and protect the code from the steps that follow."""
     pieces = []
     at = 0
     while (start := text.find(_HIGHLIGHT_OPEN, at)) >= 0:
@@ -188,7 +188,7 @@ def _keep_highlighted(text: bytes) -> bytes:
 
 
 def _number_placeholders(text: bytes) -> bytes:
-    """Puts `formula_1`, `formula_2`, … in place of formulas, `codice_1`, … in place of code; equal ones share one."""
+    """Put `formula_1`, `formula_2`, … in place of formulas, `codice_1`, … in place of code; equal ones share one."""
     page = text.decode("utf-8")
     for tag, word in _PLACEHOLDERS:
         opening = re.compile(rf"<\s*{tag}(?:\s*| [^>]+)>", re.IGNORECASE)
@@ -212,7 +212,7 @@ def _element_spans(page: str, opening: re.Pattern[str], closing: re.Pattern[str]
 
 
 def _replace_each(page: str, spans: Sequence[tuple[int, int]], word: str) -> str:
-    """Replaces the elements one after another wherever they stand, also inside one another."""
+    """Replace the elements one after another wherever they stand, also inside one another."""
     replaced = page
     for number, (start, end) in enumerate(spans, 1):
         replaced = replaced.replace(page[start:end], f"{word}_{number}")
@@ -220,7 +220,7 @@ def _replace_each(page: str, spans: Sequence[tuple[int, int]], word: str) -> str
 
 
 def _replace_spans(page: str, spans: Sequence[tuple[int, int]], word: str) -> str:
-    """Replaces elements that do not hold one another, in one pass."""
+    """Replace elements that do not hold one another, in one pass."""
     numbers: dict[str, int] = {}
     pieces = []
     at = 0

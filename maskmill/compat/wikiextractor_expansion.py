@@ -34,14 +34,14 @@ _ERROR, _ERROR_END = (tag.translate(_MARK_OF) for tag in ('<span class="error">'
 
 
 def escape_xml(text: bytes) -> bytes:
-    """Text as MediaWiki's export writes it into XML."""
+    """Return text as MediaWiki's export writes it into XML."""
     for character, reference in ((b"&", b"&amp;"), (b"<", b"&lt;"), (b">", b"&gt;"), (b'"', b"&quot;")):
         text = text.replace(character, reference)
     return text
 
 
 def resolve_xml_references(text: str) -> str:
-    """Resolves the references of the XML, and HTML's, once."""
+    """Resolve the references of the XML, and HTML's, once."""
     return _REFERENCE.sub(_resolve_reference, text)
 
 
@@ -58,7 +58,7 @@ def _resolve_reference(match: re.Match[str]) -> str:
 
 
 def _bracket_spans(text: str) -> Iterator[tuple[int, int]]:
-    """The outermost `{{…}}`, `{{{…}}}` and `[[…]]` of a template's body.
+    """Yield the outermost `{{…}}`, `{{{…}}}` and `[[…]]` of a template's body.
 
     Runs of braces are matched from the inside. A run of closing braces also closes the brackets it meets open, and
     then ends that much earlier.
@@ -84,7 +84,7 @@ def _bracket_spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _close_braces(stack: list[int], length: int) -> int:
-    """Closes open runs with a run of closing braces; returns how many of these are left."""
+    """Close open runs with a run of closing braces; return how many of these are left."""
     while stack:
         opened = stack.pop()
         if length < opened:
@@ -97,7 +97,7 @@ def _close_braces(stack: list[int], length: int) -> int:
 
 
 def _close_brackets(stack: list[int], length: int) -> int:
-    """Closes open runs of brackets with a run of closing ones, up to the first of braces; returns how many are left."""
+    """Close open runs of brackets with a run of closing ones, up to the first of braces; return how many are left."""
     while stack and stack[-1] < 0:
         opened = -stack.pop()
         if length < opened:
@@ -110,7 +110,7 @@ def _close_brackets(stack: list[int], length: int) -> int:
 
 
 def _split_parts(body: str) -> list[str]:
-    """Splits a template's body at the pipes that are in no brackets."""
+    """Split a template's body at the pipes that are in no brackets."""
     parts = [""]
     at = 0
     for start, end in (*_bracket_spans(body), (len(body), len(body))):
@@ -123,7 +123,7 @@ def _split_parts(body: str) -> list[str]:
 
 
 def _replace_spans(text: bytes, spans: NDArray[np.int64], value: Callable[[bytes], str]) -> bytes:
-    """Puts in place of each span of `template_spans` what `value` makes of its body, or nothing if it needs no look."""
+    """Put in place of each span of `template_spans` what `value` makes of its body, or nothing if it needs no look."""
     pieces = []
     at = 0
     for start, end, needs_expansion in spans.tolist():
@@ -149,7 +149,7 @@ class Expansion:
         return self._values()
 
     def expand_page(self, text: bytes) -> bytes:
-        """Puts values in place of variables and functions, and nothing in place of other templates."""
+        """Put values in place of variables and functions, and nothing in place of other templates."""
         if b"{{" not in text:
             return text
         data = np.frombuffer(text, np.uint8)
@@ -268,7 +268,9 @@ def _number(node: ast.AST) -> Any:
 
 
 def _calculate(expand: _Expand, arguments: Sequence[str]) -> str:
-    """The value of an expression. WikiExtractor lets Python run it; here nothing but arithmetic is calculated."""
+    """Return the value of an expression. WikiExtractor lets Python run it; here nothing but arithmetic is
+    calculated.
+    """
     expression = expand(arguments[0])
     expression = re.sub(r"(?<![!<>])=", "==", expression).replace("mod", "%")
     try:

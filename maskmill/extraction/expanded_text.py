@@ -38,7 +38,7 @@ class TextFilter:
         )
 
     def text_of(self, expanded: str) -> str | None:
-        """The wikitext on one line that shows as text; a break if that is all there is, empty if nothing shows.
+        """Return the wikitext on one line that shows as text; a break if that is all there is, empty if nothing shows.
 
         None if something shows that is no text.
         """

@@ -40,7 +40,7 @@ class _Operator(NamedTuple):
 
 
 def round_half_up(value: float, digits: int) -> float:
-    """Rounds as PHP does, halves away from zero; negative digits are those before the decimal point."""
+    """Round as PHP does, halves away from zero; negative digits are those before the decimal point."""
     digits = max(-_MOST_ROUNDED_DIGITS, min(_MOST_ROUNDED_DIGITS, digits))
     return float(Decimal(repr(value)).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP))
 
@@ -89,7 +89,7 @@ _CONSTANTS = {"pi": math.pi, "e": math.e}
 
 
 def format_number(value: float) -> str:
-    """A number as `#expr` prints it: without a fraction if it has none, at most 14 digits.
+    """Return a number as `#expr` prints it: without a fraction if it has none, at most 14 digits.
 
     Raises ExpressionError for infinity and what is not a number.
     """
@@ -101,7 +101,7 @@ def format_number(value: float) -> str:
 
 
 def evaluate(expression: str) -> float:
-    """The value of a `#expr` expression. Raises ExpressionError if it is not one, or has no value."""
+    """Return the value of a `#expr` expression. Raises ExpressionError if it is not one, or has no value."""
     calculator = _Calculator()
     try:
         for symbol in _split(expression):
@@ -112,7 +112,9 @@ def evaluate(expression: str) -> float:
 
 
 def _split(expression: str) -> list[str]:
-    """The symbols of an expression, in lower case: numbers, operators, words. Raises ExpressionError for others."""
+    """Return the symbols of an expression, in lower case: numbers, operators, words. Raises ExpressionError for
+    others.
+    """
     expression = expression.replace("&minus;", "-").replace("−", "-").replace("×", "*").replace("÷", "/")
     symbols: list[str] = []
     at = 0
@@ -137,7 +139,7 @@ class _Calculator:
         self._wants_value = True
 
     def take(self, symbol: str) -> None:
-        """Takes the next symbol."""
+        """Take the next symbol."""
         if self._wants_value:
             self._take_value(symbol)
         elif symbol == ")":
@@ -154,7 +156,7 @@ class _Calculator:
             raise ExpressionError(f"{symbol!r} stands where an operator should")
 
     def result(self) -> float:
-        """The value of all that was taken."""
+        """Return the value of all that was taken."""
         self._apply_down_to(-math.inf)
         if self._operators:
             raise ExpressionError("a bracket is not closed")
@@ -163,7 +165,7 @@ class _Calculator:
         return self._numbers[0]
 
     def _take_value(self, symbol: str) -> None:
-        """Takes the start of an operand: a number, a constant, a unary operator or an open bracket."""
+        """Take the start of an operand: a number, a constant, a unary operator or an open bracket."""
         if symbol[0].isdigit() or symbol[0] == ".":
             self._numbers.append(float(symbol))
             self._wants_value = False
@@ -176,7 +178,7 @@ class _Calculator:
             raise ExpressionError(f"{symbol!r} stands where a value should")
 
     def _apply_down_to(self, strength: float) -> None:
-        """Applies the last operators that bind at least that strongly, as far as the last open bracket."""
+        """Apply the last operators that bind at least that strongly, as far as the last open bracket."""
         while self._operators and (operator := self._operators[-1]) is not None and operator.strength >= strength:
             self._operators.pop()
             if len(self._numbers) < operator.operands:

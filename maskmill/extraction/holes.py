@@ -15,13 +15,13 @@ _UNFINISHED = re.compile(r"[\w,:;]\s*\Z")
 
 
 def without_marks(text: bytes) -> tuple[bytes, tuple[int, ...]]:
-    """The text without the marks of its holes, and where in it these are: offsets, in order."""
+    """Return the text without the marks of its holes, and where in it these are: offsets, in order."""
     pieces = text.split(MARK)
     return b"".join(pieces), tuple(itertools.accumulate(map(len, pieces[:-1])))
 
 
 def drop_broken(text: bytes, holes: Sequence[int], sentences: bytes) -> tuple[bytes, list[bytes]]:
-    """The sentences of a text that are whole, one a line, and those that have a hole.
+    """Return the sentences of a text that are whole, one a line, and those that have a hole.
 
     A hole is between words or digits of a sentence, before a small letter that begins it, or behind its last word.
     holes: offsets in the text. sentences: all of them, in order, as SentenceSplitter.split_lines gives them.
@@ -41,7 +41,7 @@ def drop_broken(text: bytes, holes: Sequence[int], sentences: bytes) -> tuple[by
 
 
 def _breaks(before: str, behind: str) -> bool:
-    """Whether a sentence needs what is missing between two parts of it."""
+    """Return whether a sentence needs what is missing between two parts of it."""
     if not _WORD.search(before):
         return behind.lstrip()[:1].islower()
     return bool(_WORD.search(behind) or _UNFINISHED.search(before))

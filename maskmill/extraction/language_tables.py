@@ -49,7 +49,7 @@ _SAME_LANGUAGE = {
 
 
 def _read(*names: str) -> list[str]:
-    """The texts of members of the file."""
+    """Return the texts of members of the file."""
     path = resources.files("maskmill.extraction") / "data" / "cldr" / "tables.zip"
     with path.open("rb") as file, zipfile.ZipFile(file) as archive:
         return [archive.read(name).decode() for name in names]
@@ -57,26 +57,30 @@ def _read(*names: str) -> list[str]:
 
 @functools.cache
 def number_separators() -> dict[str, tuple[str, str]]:
-    """What stands between groups of digits and before the fraction, by the codes of the languages that CLDR has."""
+    """Return what stands between groups of digits and before the fraction, by the codes of the languages that CLDR
+    has.
+    """
     (text,) = _read(LANGUAGES)
     rows = (line.split("\t") for line in text.splitlines())
     return {code: (group, decimal) for code, group, decimal in rows}
 
 
 def separators_of(language: str) -> tuple[str, str]:
-    """What stands between groups of digits and before the fraction in a language; English's if it is not known."""
+    """Return what stands between groups of digits and before the fraction in a language; English's if it is not
+    known.
+    """
     return number_separators().get(find_code(language) or "", (",", "."))
 
 
 def group_digits(digits: str, group: str) -> str:
-    """Digits with what stands between groups of three of them."""
+    """Return digits with what stands between groups of three of them."""
     head = len(digits) % 3
     groups = [digits[start : start + 3] for start in range(head, len(digits), 3)]
     return group.join([digits[:head], *groups] if head else groups)
 
 
 def find_code(language: str) -> str | None:
-    """The code under which the file has a language; None if it does not."""
+    """Return the code under which the file has a language; None if it does not."""
     for code in (language, _SAME_LANGUAGE.get(language), language.split("-")[0]):
         if code in number_separators():
             return code
@@ -84,7 +88,7 @@ def find_code(language: str) -> str | None:
 
 
 def _sections(text: str) -> dict[str, list[str]]:
-    """The lines of each section of a member, by its heading."""
+    """Return the lines of each section of a member, by its heading."""
     sections: dict[str, list[str]] = {}
     lines: list[str] = []  # those before the first heading are no section's
     for line in text.splitlines():
@@ -96,7 +100,7 @@ def _sections(text: str) -> dict[str, list[str]]:
 
 
 def _rule_file(member: str, keys: dict[str, list[str]]) -> str:
-    """The rule file that a member is, with the keys that the lines of its tables belong to."""
+    """Return the rule file that a member is, with the keys that the lines of its tables belong to."""
     sections = _sections(member)
     lines: list[str] = []
     for heading in _TABLES:
@@ -123,7 +127,7 @@ def language_tables(language: str) -> tuple[tuple[str, str], ...]:
 
 @functools.cache
 def _table(language: str, name: str) -> dict[str, str]:
-    """The texts of a table of a language by their keys."""
+    """Return the texts of a table of a language by their keys."""
     found: dict[str, str] = {}
     texts = [text for _, text in language_tables(language)]
     if language == _ENGLISH:  # whose names of languages are in its rules
@@ -137,11 +141,11 @@ def _table(language: str, name: str) -> dict[str, str]:
 
 
 def language_names(language: str) -> dict[str, str]:
-    """Names of languages, as a language writes them, by their codes."""
+    """Return names of languages, as a language writes them, by their codes."""
     return _table(find_code(language) or "", "language")
 
 
 def month_names(language: str, table: str) -> dict[int, str]:
-    """The names of the months by their numbers; table: `month`, or `month_genitive` for those beside a day."""
+    """Return the names of the months by their numbers; table: `month`, or `month_genitive` for those beside a day."""
     texts = _table(find_code(language) or "", table)
     return {number: texts[str(number)] for number in range(1, 13) if str(number) in texts}

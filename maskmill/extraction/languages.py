@@ -36,22 +36,22 @@ def _data() -> Mapping[str, Any]:
 
 
 def interlanguage_prefixes() -> tuple[str, ...]:
-    """The prefixes of links to other languages' Wikipedias."""
+    """Return the prefixes of links to other languages' Wikipedias."""
     return tuple(_data()["interlanguage"])
 
 
 def interwiki_prefixes() -> tuple[str, ...]:
-    """The prefixes of links to other sites."""
+    """Return the prefixes of links to other sites."""
     return tuple(_data()["interwiki"])
 
 
 def hidden_classes() -> tuple[str, ...]:
-    """The CSS classes of elements that are not prose."""
+    """Return the CSS classes of elements that are not prose."""
     return tuple(_data()["hidden_classes"])
 
 
 def tags() -> list[tuple[str, str]]:
-    """The tags of HTML and of extensions, each with what it does: `codes.TAG_*` in lower case."""
+    """Return the tags of HTML and of extensions, each with what it does: `codes.TAG_*` in lower case."""
     return [(name, kind) for kind, names in _data()["tags"].items() for name in names.split()]
 
 
@@ -67,7 +67,9 @@ class Language:
     _english: Mapping[str, Any]
 
     def words(self, kind: WordKind) -> tuple[str, ...]:
-        """The language's words of a kind, then those of English, which hold on every wiki; some may occur twice."""
+        """Return the language's words of a kind, then those of English, which hold on every wiki; some may occur
+        twice.
+        """
         return (*self._own.get(kind, ()), *self._english.get(kind, ()))
 
     @property
@@ -97,7 +99,7 @@ class Language:
 
 
 def find_language(code: str) -> Language:
-    """The language of a code that a dump or a site goes by.
+    """Return the language of a code that a dump or a site goes by.
 
     A code that has no data takes those of its language (`zh-hans` those of `zh`); a language that has none is known by
     English words alone.

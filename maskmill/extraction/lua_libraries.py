@@ -46,12 +46,12 @@ class Libraries:
         self._names: dict[str, Mapping[str, str]] = {}
 
     def functions(self, library: str) -> dict[str, Callable[..., Any]]:
-        """The functions that a library, by its name without `mw.`, calls."""
+        """Return the functions that a library, by its name without `mw.`, calls."""
         found: dict[str, Callable[..., Any]] = getattr(self, f"_of_{library}")()
         return found
 
     def options(self) -> dict[str, Any]:
-        """What each library is set up with."""
+        """Return what each library is set up with."""
         return {
             "site": {
                 "siteName": self._site["name"],
@@ -114,7 +114,7 @@ class Libraries:
     # ---- mw.title
 
     def title_data(self, title: str, default: int = _CONTENT) -> dict[str, Any] | None:
-        """What makes a title object of a text; None if the text cannot be a title."""
+        """Return what makes a title object of a text; None if the text cannot be a title."""
         text, _, fragment = title.replace("_", " ").strip().partition("#")
         number, rest = default, text
         prefix, colon, behind = text.partition(":")
@@ -300,7 +300,7 @@ def _hash(name: str, value: str) -> str:
 
 
 def _json_value(value: Any) -> Any:
-    """A table as JSON has it: a list if its keys are 1, 2, 3, …"""
+    """Return a table as JSON has it: a list if its keys are 1, 2, 3, …"""
     if not isinstance(value, Mapping):
         return int(value) if isinstance(value, float) and value.is_integer() else value
     if value and set(value) == set(range(1, len(value) + 1)):
@@ -309,7 +309,7 @@ def _json_value(value: Any) -> Any:
 
 
 def _lua_value(value: Any, *, keeps: bool) -> Any:
-    """JSON as a table; lists start at 1, and so do objects whose keys are numbers, unless keys are kept."""
+    """Return JSON as a table; lists start at 1, and so do objects whose keys are numbers, unless keys are kept."""
     if isinstance(value, list):
         return {place: _lua_value(item, keeps=keeps) for place, item in enumerate(value, 0 if keeps else 1)}
     if isinstance(value, dict):

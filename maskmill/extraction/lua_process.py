@@ -67,7 +67,7 @@ class Called(NamedTuple):
 
 
 def libraries_folder() -> str:
-    """The folder of Scribunto's libraries in Lua, which come with wikitextprocessor.
+    """Return the folder of Scribunto's libraries in Lua, which come with wikitextprocessor.
 
     Raises:
       UnusableInputError: they or Lua are not installed.
@@ -82,7 +82,7 @@ def libraries_folder() -> str:
 
 
 def libraries_version() -> str:
-    """The versions of what decides, besides a wiki's modules, what they give.
+    """Return the versions of what decides, besides a wiki's modules, what they give.
 
     Raises:
       UnusableInputError: they are not installed.
@@ -112,14 +112,14 @@ class LuaModules:
         self._limited: set[str] = set()  # modules whose last call a limit ended
 
     def begin_page(self, *, anew: bool) -> None:
-        """Begins a page; anew: with a new process, whose limits decide."""
+        """Begin a page; anew: with a new process, whose limits decide."""
         self._ticks, self._depth, self._is_over = 0, 0, False
         if anew or self._is_whole:
             self.close()
         self._is_whole = anew
 
     def use(self, ticks: int) -> None:
-        """Counts what a call whose result is known took of the page's limit."""
+        """Count what a call whose result is known took of the page's limit."""
         self._ticks += ticks
         if not self._is_whole and self._ticks > self._page_ticks:
             raise UnsureError
@@ -134,11 +134,11 @@ class LuaModules:
         return self._share(self._limits.page_instructions)
 
     def _share(self, instructions: int) -> int:
-        """Instructions as ticks, less where the process was used before."""
+        """Return instructions as ticks, less where the process was used before."""
         return int(instructions // TICK * (1 if self._is_whole else _USED_SHARE))
 
     def call(self, module: str, function: str, frames: Mapping[str, Any], page: str, answer: Answer) -> Called:
-        """Calls a function of a module. frames: by identity their title and arguments.
+        """Call a function of a module. frames: by identity their title and arguments.
 
         Raises:
           UnsureError: the page has to be done again (`begin_page`).
@@ -184,7 +184,7 @@ class LuaModules:
         return Called(text, frozenset(result["asked"]), result["ticks"], limit if was_limited else None)
 
     def close(self) -> None:
-        """Ends the process, whatever it does."""
+        """End the process, whatever it does."""
         if self._process is not None and self._process.owner == os.getpid():
             self._process.kill()
         self._process = None
@@ -224,7 +224,7 @@ class _Process:
             return True
 
     def result(self, call: Mapping[str, Any], answer: Answer) -> dict[str, Any]:
-        """The result of a call. Raises EOFError if the process ended."""
+        """Return the result of a call. Raises EOFError if the process ended."""
         message = self._exchange(call)
         while "result" not in message:
             given, asked = answer(message["ask"], message["given"])
@@ -239,13 +239,13 @@ class _Process:
             raise EOFError from None
 
     def was_ended_by_seconds(self) -> bool:
-        """Whether the process, which answers no more, was ended because a call took too many seconds of CPU."""
+        """Return whether the process, which answers no more, was ended because a call took too many seconds of CPU."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             return self._process.wait(_ENDING_SECONDS) == -signal.SIGPROF
         return False
 
     def kill(self) -> None:
-        """Ends the process."""
+        """End the process."""
         _running.discard(self)
         self._process.kill()
         self._process.wait()

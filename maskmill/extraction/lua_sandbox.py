@@ -74,7 +74,7 @@ class Sandbox:
         self._invoke, self._begin, self._state = self._lua.execute(code, table, library, TICK)
 
     def serve(self, call: Mapping[str, Any]) -> dict[str, Any]:
-        """The result of a call, which may come while another one waits for an answer."""
+        """Return the result of a call, which may come while another one waits for an answer."""
         from lupa import lua51
 
         module, function = call["call"]
@@ -127,7 +127,7 @@ class Sandbox:
         return lambda *given: self._ask(name, *given)
 
     def _ask(self, name: str, *given: Any) -> Any:
-        """What the parent answers; calls that it makes meanwhile are served."""
+        """Return what the parent answers; calls that it makes meanwhile are served."""
         if name not in _ASKED:
             raise HostError(f"nobody may ask for {name}")
         if not isinstance(given[0], str) or _length(given) > LONGEST_TEXT:
@@ -143,7 +143,7 @@ class Sandbox:
         return message["answer"]
 
     def _for_lua(self, call: Callable[..., Any]) -> Callable[..., tuple[bool, Any]]:
-        """A function that Lua calls: texts and tables go both ways, an error is given as (False, message)."""
+        """Return a function that Lua calls: texts and tables go both ways, an error is given as (False, message)."""
 
         def called(*given: Any) -> tuple[bool, Any]:
             try:
@@ -187,7 +187,7 @@ _OUT_OF_MEMORY = b"not enough memory"  # Lua's own words
 
 
 def _length(value: Any) -> int:
-    """The characters of what is asked."""
+    """Return the characters of what is asked."""
     if isinstance(value, Mapping):
         return sum(map(_length, value)) + sum(map(_length, value.values()))
     return sum(map(_length, value)) if isinstance(value, tuple) else len(str(value))
@@ -205,13 +205,13 @@ class Channel:
         self._sink = sink
 
     def send(self, message: Mapping[str, Any]) -> None:
-        """Sends a message."""
+        """Send a message."""
         content = json.dumps(message).encode()
         self._sink.write(_LENGTH.pack(len(content)) + content)
         self._sink.flush()
 
     def receive(self) -> dict[str, Any]:
-        """The next message. Raises EOFError if the other process has ended."""
+        """Return the next message. Raises EOFError if the other process has ended."""
         head = self._source.read(_LENGTH.size)
         if len(head) < _LENGTH.size:
             raise EOFError
@@ -252,7 +252,7 @@ def _give_up_rights(memory: int) -> None:
 
 
 def serve() -> None:
-    """Answers calls until the parent closes its end of the pipe. The first message says how to start."""
+    """Answer calls until the parent closes its end of the pipe. The first message says how to start."""
     channel = Channel(os.fdopen(0, "rb"), os.fdopen(1, "wb"))
     sys.stdout = sys.stderr
     start = channel.receive()

@@ -40,24 +40,24 @@ class Arguments:
         self._parts = parts
 
     def __len__(self) -> int:
-        """The number of arguments, argument 0 included."""
+        """Return the number of arguments, argument 0 included."""
         return 1 + len(self._parts)
 
     def __call__(self, number: int) -> str:
-        """An argument, trimmed; empty if it is not given."""
+        """Return an argument, trimmed; empty if it is not given."""
         if number == 0:
             return self._first
         return self.page.expand_nodes(self._parts[number - 1], self._frame).strip() if number < len(self) else ""
 
     def key(self, number: int) -> str | None:
-        """What stands before the equals sign of an argument from 1 on, trimmed; None if it has none."""
+        """Return what stands before the equals sign of an argument from 1 on, trimmed; None if it has none."""
         part = self._parts[number - 1]
         if Separator.EQUALS not in part:
             return None
         return self.page.expand_nodes(part[: part.index(Separator.EQUALS)], self._frame).strip()
 
     def value(self, number: int) -> str:
-        """What stands behind the equals sign of an argument from 1 on, or all of it, trimmed."""
+        """Return what stands behind the equals sign of an argument from 1 on, or all of it, trimmed."""
         part = self._parts[number - 1]
         start = part.index(Separator.EQUALS) + 1 if Separator.EQUALS in part else 0
         return self.page.expand_nodes(part[start:], self._frame).strip()
@@ -67,7 +67,7 @@ Function = Callable[[Arguments], str]
 
 
 def clock_variables(date: datetime.date) -> dict[str, str]:
-    """The variables of the clock: midnight of the dump's date."""
+    """Return the variables of the clock: midnight of the dump's date."""
     clock = {
         "YEAR": str(date.year),
         "MONTH": f"{date.month:02}",
@@ -92,7 +92,7 @@ SAME_EVERYWHERE = frozenset(
 
 
 def page_variables(title: str) -> dict[str, str]:
-    """The variables of a page of the main namespace, and those that are the same on every page."""
+    """Return the variables of a page of the main namespace, and those that are the same on every page."""
     return {
         "!": "|",
         "=": "=",
@@ -111,7 +111,7 @@ def page_variables(title: str) -> dict[str, str]:
 
 
 def _are_same(a: str, b: str) -> bool:
-    """Whether two texts are equal, or are equal as numbers."""
+    """Return whether two texts are equal, or are equal as numbers."""
     if a == b:
         return True
     try:
@@ -176,7 +176,7 @@ _NAMES = frozenset("lDM")  # codes whose words CLDR's tables do not have
 
 
 def _date_codes(date: datetime.date, language: str) -> dict[str, str]:
-    """What each code of #time's formats gives; the time of day is midnight."""
+    """Return what each code of #time's formats gives; the time of day is midnight."""
     months, genitives = (language_tables.month_names(language, table) for table in ("month", "month_genitive"))
     return {
         "Y": str(date.year),
@@ -204,7 +204,7 @@ def _date_codes(date: datetime.date, language: str) -> dict[str, str]:
 
 
 def _day(page: "PageExpansion", given: str) -> datetime.date | None:
-    """The day that a text means; None if it is not read."""
+    """Return the day that a text means; None if it is not read."""
     given = given.strip()
     if given.lower() in _NOW:
         return page.use_date()
@@ -225,7 +225,7 @@ _ENGLISH_MONTHS = {name.lower(): number for number, name in enumerate(calendar.m
 
 
 def format_time(page: "PageExpansion", form: str, given: str) -> str:
-    """A date as #time writes it; nothing if the date, or a word that the format asks for, is not known."""
+    """Return a date as #time writes it; nothing if the date, or a word that the format asks for, is not known."""
     try:
         date = _day(page, given)
     except (ValueError, OverflowError):
@@ -277,7 +277,7 @@ def _integer(text: str, default: int) -> int:
 
 
 def _padding(text: str, filling: str, width: str) -> str:
-    """What padleft and padright add to a text."""
+    """Return what padleft and padright add to a text."""
     missing = min(_integer(width, 0), _MOST_PADDING) - len(text)
     return (filling * (missing // len(filling) + 1))[:missing] if missing > 0 else ""
 
@@ -315,7 +315,7 @@ def _format_number(arguments: Arguments) -> str:
 
 
 def _define(arguments: Arguments) -> str:
-    """What a variable of the extension Variables is set to; it lives as long as the call that the page makes."""
+    """Return what a variable of the extension Variables is set to; it lives as long as the call that the page makes."""
     value = arguments(1)
     arguments.page.defined[arguments(0)] = value
     return value

@@ -49,17 +49,17 @@ class _OpenBraces:
 
 
 def parse(text: str) -> list[Node]:
-    """The nodes of a page."""
+    """Return the nodes of a page."""
     return _Parser(text).parse()
 
 
 def plain_text(node: str | Separator) -> str:
-    """A node that is not a call, as the page has it."""
+    """Return a node that is not a call, as the page has it."""
     return node.value if isinstance(node, Separator) else node
 
 
 def transcluded_text(text: str) -> str:
-    """The part of a template's page that its calls show: without `<noinclude>`, or `<onlyinclude>` alone."""
+    """Return the part of a template's page that its calls show: without `<noinclude>`, or `<onlyinclude>` alone."""
     # Comments go first, because tags in them do not count.
     text = _COMMENT.sub("", text)
     only = _ONLY_INCLUDED.findall(text)
@@ -83,7 +83,7 @@ class _Parser:
         self._never_closed: set[str] = set()
 
     def parse(self) -> list[Node]:
-        """The nodes of the page."""
+        """Return the nodes of the page."""
         at = 0
         while token := _TOKENS.search(self._text, at):
             if token.start() > at:
@@ -98,7 +98,7 @@ class _Parser:
         return self._root
 
     def _take(self, token: re.Match[str]) -> int:
-        """Takes a token; returns where to read on."""
+        """Take a token; return where to read on."""
         piece = token[0]
         if piece.startswith("<!--"):
             return token.end()
@@ -122,7 +122,7 @@ class _Parser:
         return token.end()
 
     def _take_element(self, opening: re.Match[str]) -> int:
-        """Takes an opaque element, from its opening to its closing tag, as text; returns where to read on."""
+        """Take an opaque element, from its opening to its closing tag, as text; return where to read on."""
         name = opening[1].lower()
         closing = None if name in self._never_closed else _CLOSERS[name].search(self._text, opening.end())
         if closing is None:
@@ -140,7 +140,7 @@ class _Parser:
         self._current = braces.parts[0]
 
     def _close(self, left: int) -> None:
-        """Closes as many of the open braces as `left` closing ones can."""
+        """Close as many of the open braces as `left` closing ones can."""
         while left >= _CALL_BRACES and self._braces:
             braces = self._braces.pop()
             self._links.pop()

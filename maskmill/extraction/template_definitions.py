@@ -66,11 +66,13 @@ class Definitions:
         return aliases
 
     def is_template_prefix(self, prefix: str) -> bool:
-        """Whether a prefix is a name of the template namespace."""
+        """Return whether a prefix is a name of the template namespace."""
         return prefix.strip().lower() in self._prefixes
 
     def definition(self, name: str) -> Definition | None:
-        """The definition of the template of a name as a call has it, without the namespace; None if there is none."""
+        """Return the definition of the template of a name as a call has it, without the namespace; None if there is
+        none.
+        """
         name = self._title(name)
         self.was_asked = True
         if name not in self._parsed:
@@ -92,9 +94,8 @@ class Definitions:
         return name[:1].upper() + name[1:] if self._first_letter else name
 
     def name_with_rule(self, name: str) -> str | None:
-        """The name under which a template has a rule: its own, another that the dump redirects from or to it, or the
-        English one, to which its page links.
-        """
+        """Return the name under which a template has a rule: its own, another that the dump redirects from or to it, or
+        the English one, to which its page links."""
         if self.has_rule(name):
             return name
         title = self._title(name)
@@ -110,7 +111,9 @@ class Definitions:
         return self._rule_names[title]
 
     def page_text(self, title: str) -> str | None:
-        """The text of a template or a module by its full title; None if there is none, and for all other pages."""
+        """Return the text of a template or a module by its full title; None if there is none, and for all other
+        pages.
+        """
         prefix, colon, rest = title.replace("_", " ").partition(":")
         prefix = prefix.strip().lower()
         name = self._title(rest)
@@ -129,13 +132,13 @@ class Definitions:
         return None
 
     def is_there(self, title: str) -> bool:
-        """Whether a page exists, as far as the library tells: of other namespaces than its own all do."""
+        """Return whether a page exists, as far as the library tells: of other namespaces than its own all do."""
         prefix, colon, _ = title.partition(":")
         is_held = colon and prefix.strip().lower() in self._prefixes | self._module_prefixes
         return not is_held or self.page_text(title) is not None
 
     def _find(self, name: str) -> tuple[str, str | None]:
-        """The title behind redirects, and the page there; None if there is none."""
+        """Return the title behind redirects, and the page there; None if there is none."""
         for _ in range(1 + _MOST_REDIRECTS):
             page = self._find_page(name.encode())
             if page is None:

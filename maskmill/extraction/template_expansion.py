@@ -99,12 +99,12 @@ class TemplateExpander:
         self._results: dict[str, _Result] = {}
 
     def begin_unit(self) -> None:
-        """Gives no module up any more."""
+        """Give no module up any more."""
         self.given_up.clear()
         self._limited_pages.clear()
 
     def expand(self, title: str, calls: Iterable[str], *, counts: bool = True) -> list[Expansion]:
-        """What becomes of calls of a page, each from its opening to its closing braces.
+        """Return what becomes of calls of a page, each from its opening to its closing braces.
 
         counts: whether the page counts as limited, and so do its modules.
         """
@@ -139,7 +139,9 @@ class TemplateExpander:
 
 
 def _may_be_template(name: str) -> bool:
-    """Whether a name without a definition can be that of a template: no parser function, no page of another kind."""
+    """Return whether a name without a definition can be that of a template: no parser function, no page of another
+    kind.
+    """
     return bool(name) and not re.search(r"[#:/<>\[\]{}|\n]", name)
 
 
@@ -188,7 +190,7 @@ class PageExpansion:
         self._is_stopped = False  # once a limit of characters or steps is met
 
     def result(self, text: str) -> _Result:
-        """What becomes of a call, and what it took."""
+        """Return what becomes of a call, and what it took."""
         modules = self.expander.modules
         steps, characters, ticks = self._steps, self._characters, modules.ticks if modules else 0
         self.asked, self._is_call, self._failed, self._depth, self._invocations = set(), False, False, 0, 0
@@ -211,7 +213,7 @@ class PageExpansion:
         return result
 
     def use(self, known: _Result) -> _Result:
-        """Counts what a call took that was expanded before; gives what becomes of it here."""
+        """Count what a call took that was expanded before; give what becomes of it here."""
         try:
             if self._is_stopped:
                 raise _LimitReachedError
@@ -225,7 +227,7 @@ class PageExpansion:
         return known
 
     def _expand_only(self, text: str) -> Expansion:
-        """The wikitext of a call that is all of a text."""
+        """Return the wikitext of a call that is all of a text."""
         nodes = [node for node in parse(text) if node != ""]
         if len(nodes) != 1 or not isinstance(nodes[0], Call):
             return Expansion(text, is_call=True)
@@ -239,19 +241,19 @@ class PageExpansion:
         return Expansion(expanded, self._is_call, self._failed)
 
     def use_date(self) -> datetime.date:
-        """The dump's date; the call is noted to depend on it."""
+        """Return the dump's date; the call is noted to depend on it."""
         self.asked.add("date")
         return self.expander.date
 
     def work(self, characters: int = 0, steps: int = 1) -> None:
-        """Counts work. Raises _LimitReachedError if it is too much."""
+        """Count work. Raises _LimitReachedError if it is too much."""
         self._steps += steps
         self._characters += characters
         if self._steps > self._options.expansion_steps or self._characters > self._options.expansion_characters:
             raise _LimitReachedError
 
     def expand_nodes(self, nodes: list[Node], frame: _Frame) -> str:
-        """The text of nodes of a definition or an argument."""
+        """Return the text of nodes of a definition or an argument."""
         out = []
         for node in nodes:
             self.work()
@@ -261,7 +263,7 @@ class PageExpansion:
         return text
 
     def expand_call(self, call: Call, frame: _Frame, *, is_outermost: bool = False) -> str:
-        """What a call or a parameter gives; nothing if it is too deep. is_outermost: the page calls it."""
+        """Return what a call or a parameter gives; nothing if it is too deep. is_outermost: the page calls it."""
         if self._depth >= self._options.expansion_depth:
             self.met_limit = True
             return ""
@@ -283,7 +285,7 @@ class PageExpansion:
         return self.expand_nodes(call.parts[1], frame) if len(call.parts) > 1 else ""
 
     def _expand_template(self, call: Call, frame: _Frame, is_outermost: bool) -> str:
-        """What a call of a parser function, a variable or a template gives."""
+        """Return what a call of a parser function, a variable or a template gives."""
         name = self.expand_nodes(call.parts[0], frame).strip()
         for modifier in _MODIFIERS:
             if name.lower().startswith(modifier):
@@ -330,12 +332,12 @@ class PageExpansion:
         return self._variables[name]
 
     def _kept_call(self, name: str, call: Call, frame: _Frame) -> str:
-        """The call with its arguments expanded, for the extractor."""
+        """Return the call with its arguments expanded, for the extractor."""
         parts = [self.expand_nodes(part, frame) for part in call.parts[1:]]
         return "{{" + "|".join([name, *parts]) + "}}"
 
     def _bind(self, parts: list[list[Node]], caller: _Frame) -> _Frame:
-        """The frame of a call with these arguments."""
+        """Return the frame of a call with these arguments."""
         frame = _Frame(caller)
         number = 0
         for part in parts:
@@ -353,7 +355,7 @@ class PageExpansion:
     # ---- modules
 
     def _invoke(self, module: str, parts: list[list[Node]], frame: _Frame) -> str:
-        """What a function of a module gives, called by a template or the page that `frame` is.
+        """Return what a function of a module gives, called by a template or the page that `frame` is.
 
         Raises:
           _ModuleFailedError: it gives nothing.
@@ -401,7 +403,7 @@ class PageExpansion:
         return called.text
 
     def _all_arguments(self, frame: _Frame) -> dict[str, str]:
-        """The arguments of a call by name, all expanded."""
+        """Return the arguments of a call by name, all expanded."""
         if frame.caller is not None:
             for name, nodes in frame.numbered.items():
                 if name not in frame.values:
@@ -409,7 +411,7 @@ class PageExpansion:
         return frame.values
 
     def _answer(self, name: str, given: list[Any]) -> tuple[Any, set[str]]:
-        """What a module asks for, and what that depends on."""
+        """Return what a module asks for, and what that depends on."""
         definitions, depth = self._definitions, self._depth
         before, self.asked = self.asked, set()
         was_asked, definitions.was_asked = definitions.was_asked, False
@@ -453,7 +455,7 @@ class PageExpansion:
 
 
 def _parts_of(arguments: Mapping[str, Any]) -> list[list[Node]]:
-    """The parts of a call with these arguments: numbered ones in their order, then those with names."""
+    """Return the parts of a call with these arguments: numbered ones in their order, then those with names."""
     values = {str(name): str(value) for name, value in (arguments or {}).items()}
     numbered: list[list[Node]] = []
     while (value := values.pop(str(len(numbered) + 1), None)) is not None:
@@ -462,7 +464,7 @@ def _parts_of(arguments: Mapping[str, Any]) -> list[list[Node]]:
 
 
 def site_facts(site: Site) -> dict[str, Any]:
-    """What the process that runs modules is told of a site, see lua_libraries.Libraries."""
+    """Return what the process that runs modules is told of a site, see lua_libraries.Libraries."""
     namespaces: dict[str, list[str]] = {str(number): list(names) for number, names in site.namespaces.items()}
     defaults = {0: [""], TEMPLATE_NAMESPACE: ["Template"], MODULE_NAMESPACE: ["Module"]}
     for number, names in defaults.items():
@@ -477,5 +479,5 @@ def site_facts(site: Site) -> dict[str, Any]:
 
 
 def seconds_of(date: datetime.date) -> int:
-    """The seconds from 1970 to a day, at midnight in UTC."""
+    """Return the seconds from 1970 to a day, at midnight in UTC."""
     return calendar.timegm(date.timetuple())

@@ -41,7 +41,7 @@ TABLE = np.dtype([("hash", "<u8"), ("offset", "<i8"), ("size", "<i8")])
 
 
 def name_hash(wiki: str, name: bytes) -> int:
-    """The hash, 64 bits, of a template's name without its namespace, on the wiki of an address (site_base)."""
+    """Return the hash, 64 bits, of a template's name without its namespace, on the wiki of an address (site_base)."""
     return int.from_bytes(hashlib.sha256(wiki.encode() + b"\0" + name).digest()[:_HASH_BYTES], "little")
 
 
@@ -54,7 +54,7 @@ class Piece:
 
 
 def collect_templates(batch: UnitBatch, reading: ReadOptions, output: str) -> Piece:
-    """Writes the templates among a batch's pages to a piece, unless an earlier run did.
+    """Write the templates among a batch's pages to a piece, unless an earlier run did.
 
     Pages that cannot be read are passed over: extraction counts them.
 
@@ -110,7 +110,7 @@ def _write_piece(batch: UnitBatch, reading: ReadOptions, output: str, key: str) 
 
 
 def bind_library(pieces: Iterable[Piece], output: str) -> list[UnitBatch]:
-    """Makes the library of all pieces, in whatever order they come; returns the batches, in order, with its key.
+    """Make the library of all pieces, in whatever order they come; return the batches, in order, with its key.
 
     Where a dump defines a name twice, the first definition counts.
     """
@@ -169,7 +169,8 @@ def _write_library(pieces: Sequence[str], output: str, library: str, version: st
 
 
 def read_library(output: str, library: str) -> dict[str, Any]:
-    """The record of a library: `templates`, `modules`, how many it has of each, and `pieces`, their keys in order.
+    """Return the record of a library: `templates`, `modules`, how many it has of each, and `pieces`, their keys in
+    order.
 
     Raises RunFailedError if there is no such library.
     """
@@ -180,7 +181,7 @@ class TemplateLibrary:
     """Finds definitions by name. Holds the rows in memory, 24 bytes for each definition."""
 
     def __init__(self, output: str, library: str) -> None:
-        """Maps the text of a library, or a copy of one that lies in a store.
+        """Map the text of a library, or a copy of one that lies in a store.
 
         Raises:
           RunFailedError: there is no such library, or it was damaged.
@@ -194,7 +195,7 @@ class TemplateLibrary:
             raise completions.lost_meanwhile(path)
 
     def find(self, wiki: str, name: bytes) -> bytes | None:
-        """The page (UTF-8) of a wiki's template, or behind MODULE_MARK its module; None if the wiki has none.
+        """Return the page (UTF-8) of a wiki's template, or behind MODULE_MARK its module; None if the wiki has none.
 
         MODULE_MARK alone stands for all modules, and gives a digest of them and of what runs them, or None if there is
         none.
@@ -210,7 +211,7 @@ class TemplateLibrary:
 
 
 def _mapped(path: str) -> "mmap.mmap | bytes":
-    """The content of a file, mapped; b"" where it is empty or gone."""
+    """Return the content of a file, mapped; b"" where it is empty or gone."""
     with contextlib.suppress(MissingFileError), contextlib.ExitStack() as stack:
         source = stack.enter_context(files.open_input(path, 0, files.TO_THE_END))
         if not files.is_local(path):

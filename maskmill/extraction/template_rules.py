@@ -73,7 +73,7 @@ from maskmill.extraction.kernels.text import BRACKET_MARK
 
 
 def _codes(prefix: str, names: str) -> dict[str, int]:
-    """The numbers of names: with the prefix FORMAT that of `lower` is codes.FORMAT_LOWER."""
+    """Return the numbers of names: with the prefix FORMAT that of `lower` is codes.FORMAT_LOWER."""
     return {name: getattr(codes, f"{prefix}_{name.upper()}") for name in names.split()}
 
 
@@ -119,14 +119,14 @@ class WordTable:
     template_names: list[str] = field(default_factory=list)  # that have rules
 
     def intern(self, text: bytes) -> int:
-        """The offset of `text` in the pool."""
+        """Return the offset of `text` in the pool."""
         if text not in self._offsets:
             self._offsets[text] = len(self.pool)
             self.pool += text
         return self._offsets[text]
 
     def selector(self, argument: str) -> int:
-        """The number by which programs name an argument; see kernels.rules.find_argument."""
+        """Return the number by which programs name an argument; see kernels.rules.find_argument."""
         if argument.isascii() and argument.isdigit() and argument != "0":
             return int(argument)
         name = argument.encode()
@@ -136,7 +136,7 @@ class WordTable:
         return -1 - self._names[name]
 
     def add(self, domain: int, name: str, value: int, second: int = 0) -> None:
-        """Maps a name of a domain to two numbers; a first letter beyond ASCII may then be of either case."""
+        """Map a name of a domain to two numbers; a first letter beyond ASCII may then be of either case."""
         forms = {name}
         if name and not name[0].isascii():
             forms |= {name[0].upper() + name[1:], name[0].lower() + name[1:]}
@@ -147,12 +147,12 @@ class WordTable:
             self.entries[domain, key] = (value, second)
 
     def add_text(self, domain: int, name: str, text: str) -> None:
-        """Maps a name of a domain to a text."""
+        """Map a name of a domain to a text."""
         encoded = text.encode()
         self.add(domain, name, self.intern(encoded), len(encoded))
 
     def arrays(self) -> tuple[NDArray[np.void], NDArray[np.uint8], NDArray[np.int32]]:
-        """(words, pool, code) as kernels.tables.Tables has them."""
+        """Return (words, pool, code) as kernels.tables.Tables has them."""
         capacity = 16
         while capacity < 2 * len(self.entries):
             capacity *= 2
@@ -189,7 +189,7 @@ class RuleFile:
 
 
 def parse_rules(text: str, file_name: str) -> RuleFile:
-    """Reads a rule file; see the module's docstring. Raises UnusableInputError, which names the line, for a mistake."""
+    """Read a rule file; see the module's docstring. Raises UnusableInputError, which names the line, for a mistake."""
     tables: dict[str, dict[str, str]] = {}
     rules: list[Rule] = []
     forms: dict[str, str] = {}
@@ -220,7 +220,7 @@ def parse_rules(text: str, file_name: str) -> RuleFile:
 
 
 def load_rules(language: str) -> list[RuleFile]:
-    """The rule files that hold for a language code, least specific first.
+    """Return the rule files that hold for a language code, least specific first.
 
     They are common.rules, those of language_tables, what data/forms.tsv and data/identities.tsv say of the language,
     and the files of `zh` and of `zh-hans`.
@@ -239,26 +239,26 @@ def load_rules(language: str) -> list[RuleFile]:
 
 
 def has_rules(language: str) -> bool:
-    """Whether there is a rule file for a language code, or for its general form: for `zh-hans` that of `zh`."""
+    """Return whether there is a rule file for a language code, or for its general form: for `zh-hans` that of `zh`."""
     return any((_DATA / "templates" / f"{name}.rules").is_file() for name in (language, language.split("-")[0]))
 
 
 def check_rules(text: str, file_name: str, languages: Iterable[str]) -> None:
-    """Raises UnusableInputError, which names the line, for a rule file that cannot be used with these languages."""
+    """Raise UnusableInputError, which names the line, for a rule file that cannot be used with these languages."""
     own = parse_rules(text, file_name)
     for language in languages:
         add_rules(WordTable(), [*load_rules(language), own], datetime.date(2000, 1, 1))
 
 
 def _rows(file_name: str, language: str) -> list[tuple[str, str]]:
-    """The rows of a file of data, (first column, third column), whose second column is the language."""
+    """Return the rows of a file of data, (first column, third column), whose second column is the language."""
     lines = (_DATA / file_name).read_text(encoding="utf-8").splitlines()
     rows = (line.split("\t") for line in lines if not line.startswith("#"))
     return [(first, text) for first, of_language, text in rows if of_language == language]
 
 
 def _local_names(language: str, rules: Sequence[Rule]) -> tuple[Rule, ...]:
-    """The rules under the names that their templates have in a language, by data/identities.tsv."""
+    """Return the rules under the names that their templates have in a language, by data/identities.tsv."""
     names: dict[str, list[str]] = {}
     for meaning, name in _rows("identities.tsv", language):
         names.setdefault(meaning, []).append(name)
@@ -275,7 +275,7 @@ def add_rules(
     date: datetime.date,
     is_defined: Callable[[str], bool] = lambda name: False,
 ) -> None:
-    """Compiles rule files into `words`; a later file's rules and table rows replace an earlier one's.
+    """Compile rule files into `words`; a later file's rules and table rows replace an earlier one's.
 
     date: the dump's. is_defined: whether a template has a definition that is asked; guesses for it are left out. Raises
     UnusableInputError, which names the line, for text that is not a pattern.
@@ -303,7 +303,7 @@ def add_rules(
 
 
 def _add_rows(words: WordTable, domain: int, rows: Mapping[str, str]) -> None:
-    """Adds the rows of a table. Keys that differ in the case of ASCII letters alone, as MW and mW, are told apart."""
+    """Add the rows of a table. Keys that differ in the case of ASCII letters alone, as MW and mW, are told apart."""
     texts: dict[bytes, str] = {}
     for key, text in rows.items():
         words.add_text(domain, key, text)
@@ -315,7 +315,7 @@ def _add_rows(words: WordTable, domain: int, rows: Mapping[str, str]) -> None:
 
 
 def names_with_rules(words: WordTable) -> Callable[[str], bool]:
-    """A function that tells whether a template's name has a rule in `words`."""
+    """Return a function that tells whether a template's name has a rule in `words`."""
 
     def has_rule(name: str) -> bool:
         encoded = name.strip().encode()
@@ -326,7 +326,7 @@ def names_with_rules(words: WordTable) -> Callable[[str], bool]:
 
 
 def _with_forms(rule: Rule, forms: Mapping[str, str]) -> Rule:
-    """The rule with the texts of forms in the places of `{&form:…}`."""
+    """Return the rule with the texts of forms in the places of `{&form:…}`."""
 
     def replace(call: re.Match[str]) -> str:
         if call[1] not in forms:
@@ -345,7 +345,7 @@ def _with_forms(rule: Rule, forms: Mapping[str, str]) -> Rule:
 
 
 def _spread(rule: Rule, tables: Mapping[str, Mapping[str, str]]) -> list[tuple[str, str]]:
-    """The names and patterns of a rule: one for each row of the table if a name has `{@table}`."""
+    """Return the names and patterns of a rule: one for each row of the table if a name has `{@table}`."""
     spread = []
     for name in rule.names:
         row_key = _ROW_KEY.search(name)
@@ -360,7 +360,7 @@ def _spread(rule: Rule, tables: Mapping[str, Mapping[str, str]]) -> list[tuple[s
 
 
 def _constants(tables: Mapping[str, Mapping[str, str]], date: datetime.date) -> dict[str, str]:
-    """The texts of the functions of the clock: `{!year}` and so on."""
+    """Return the texts of the functions of the clock: `{!year}` and so on."""
     month = str(date.month)
     names = tables.get("month", {})
     return {
@@ -385,7 +385,7 @@ def _add_name(words: WordTable, name: str, program: int, is_function: bool) -> N
 
 
 def _escape(text: str) -> str:
-    """A text as patterns write it."""
+    """Return a text as patterns write it."""
     return re.sub(r"([\\{}\[\]])", r"\\\1", text)
 
 
@@ -404,7 +404,7 @@ _Node = str | _Expression | list["list[_Node]"]
 
 
 def _expressions(nodes: list[_Node]) -> Iterator[str]:
-    """What stands between the braces of a pattern's nodes, groups included."""
+    """Yield what stands between the braces of a pattern's nodes, groups included."""
     for node in nodes:
         if isinstance(node, _Expression):
             yield node.source
@@ -422,7 +422,7 @@ _PIECES = re.compile(r"\\.|\{((?:[^}\\]|\\.)*)\}|\|\||[^\\{\[\]|]+|.", re.DOTALL
 
 
 def _parse_pattern(pattern: str) -> list[_Node]:
-    """The nodes of a pattern. Raises _PatternError for a brace or bracket that is not closed."""
+    """Return the nodes of a pattern. Raises _PatternError for a brace or bracket that is not closed."""
     open_groups: list[list[list[_Node]]] = [[[]]]  # the first is the pattern itself
     for piece in _PIECES.finditer(pattern):
         nodes = open_groups[-1][-1]
@@ -473,7 +473,7 @@ class _Compiler:
         self._is_script = False
 
     def compile(self, pattern: str, where: str, *, is_function: bool) -> int:
-        """The place in words.code where the pattern's program starts."""
+        """Return the place in words.code where the pattern's program starts."""
         if (pattern, is_function) not in self._compiled:
             self._program = []
             self._jumps = []
@@ -501,7 +501,9 @@ class _Compiler:
         return self._compiled[pattern, is_function]
 
     def _shows_value(self, nodes: list[_Node]) -> bool:
-        """Whether a number is in what the pattern shows, or may stand before it: a unit or a word, and no more."""
+        """Return whether a number is in what the pattern shows, or may stand before it: a unit or a word, and no
+        more.
+        """
         texts = [node for node in nodes if isinstance(node, str)]
         if len(texts) == len(nodes):
             return any(c.isalnum() or unicodedata.category(c)[0] == "S" for c in "".join(texts))
@@ -510,7 +512,7 @@ class _Compiler:
         )
 
     def _emit_known(self, nodes: list[_Node]) -> None:
-        """Emits the tests that a call is one that the pattern describes; see the module's docstring."""
+        """Emit the tests that a call is one that the pattern describes; see the module's docstring."""
         everywhere = list(_expressions(nodes))
         for node in nodes if self._is_value else ():
             if isinstance(node, _Expression) and node.source[0] not in "?!*":
@@ -537,7 +539,7 @@ class _Compiler:
                 self._emit_group(node)
 
     def _emit_shown(self, nodes: list[_Node]) -> list[int]:
-        """Emits the test that a call with arguments gives one to show, for a pattern that shows some unconditionally.
+        """Emit the test that a call with arguments gives one to show, for a pattern that shows some unconditionally.
 
         `(lat. {{lang-la|}})` must not leave the name of the language. Returns the places of jumps to the end.
         """
@@ -562,19 +564,21 @@ class _Compiler:
         self._land(*ends)
 
     def _emit_jump(self, operation: int, *operands: int) -> int:
-        """Emits an operation that may jump; returns the place of its target, for `_land`."""
+        """Emit an operation that may jump; return the place of its target, for `_land`."""
         place = len(self._program) + 1
         self._program += [operation, 0, *operands]
         self._jumps.append(place)
         return place
 
     def _land(self, *places: int) -> None:
-        """Makes the end of the program so far the target of jumps."""
+        """Make the end of the program so far the target of jumps."""
         for place in places:
             self._program[place] = len(self._program)
 
     def _emit_test(self, expression: str) -> int | None:
-        """Emits the test that an expression puts to its alternative; the place of its jump, or None if it has none."""
+        """Emit the test that an expression puts to its alternative; return the place of its jump, or None if it has
+        none.
+        """
         if expression.startswith(("!", "*")) or re.match(r"\d+\*", expression):
             return None
         if expression.startswith("?"):
@@ -585,12 +589,12 @@ class _Compiler:
         return self._emit_given(value.names)
 
     def _emit_given(self, names: str, test: int = codes.OP_TEST) -> int:
-        """Emits the test that one of the arguments is given."""
+        """Emit the test that one of the arguments is given."""
         selectors = self._selectors(names)
         return self._emit_jump(test, len(selectors), *selectors)
 
     def _emit_condition(self, expression: str) -> int:
-        """Emits the test of an expression that starts with a question mark."""
+        """Emit the test of an expression that starts with a question mark."""
         flag = re.fullmatch(r"\?(!?)\^(\w+)", expression)
         if flag:
             if flag[2] not in _FLAGS:
@@ -617,7 +621,7 @@ class _Compiler:
         return self._emit_given(expression)
 
     def _emit_expression(self, expression: str) -> None:
-        """Emits the text that an expression gives; tests give none."""
+        """Emit the text that an expression gives; tests give none."""
         if expression.startswith("?"):
             return
         joined = re.fullmatch(r"(\d*)\*(\d*):(.*?)(?:(?<!\\):(.*))?", expression, re.DOTALL)
@@ -651,7 +655,7 @@ class _Compiler:
             raise _PatternError(f"there is no function {name!r}")
 
     def _emit_conversion(self, operation: int, source: str) -> int:
-        """Emits a value in another unit, or the test that it can be told; see OP_CONVERTED."""
+        """Emit a value in another unit, or the test that it can be told; see OP_CONVERTED."""
         names, _, table = source.partition("@")
         parts = [part.partition("/") for part in names.split()]
         if len(parts) != _CONVERSION_ARGUMENTS:
@@ -701,7 +705,7 @@ class _Compiler:
         return _Value(expression, fallback, codes.FORMAT_PLAIN)
 
     def _literal(self, text: str) -> tuple[int, int]:
-        """The offset and the length of a text in the pool."""
+        """Return the offset and the length of a text in the pool."""
         encoded = text.encode()
         return self._words.intern(encoded), len(encoded)
 

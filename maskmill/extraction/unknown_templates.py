@@ -42,7 +42,7 @@ class UnknownTemplate:
 
 
 def describe_call(text: bytes, start: int, end: int, prefixes: Sequence[str]) -> tuple[str, str]:
-    """The name of the template that is called at text[start:end], and a sample of the call.
+    """Return the name of the template that is called at text[start:end], and a sample of the call.
 
     prefixes: the names of the namespace of templates, which the name is given without.
     """
@@ -60,7 +60,7 @@ def describe_call(text: bytes, start: int, end: int, prefixes: Sequence[str]) ->
 
 
 def merge(parts: Iterable[Iterable[UnknownTemplate]]) -> list[UnknownTemplate]:
-    """The templates of all parts, in the order of their names; the sample is that of the first part with one."""
+    """Return the templates of all parts, in the order of their names; the sample is that of the first part with one."""
     merged: dict[str, UnknownTemplate] = {}
     for template in (template for part in parts for template in part):
         known = merged.get(template.name)
@@ -76,12 +76,12 @@ def merge(parts: Iterable[Iterable[UnknownTemplate]]) -> list[UnknownTemplate]:
 
 
 def most_frequent(templates: Iterable[UnknownTemplate], count: int = MOST_LISTED) -> list[UnknownTemplate]:
-    """The templates with most calls, the most frequent first; those of equal number by name."""
+    """Return the templates with most calls, the most frequent first; those of equal number by name."""
     return sorted(templates, key=lambda template: (-template.calls, template.name))[:count]
 
 
 def table_text(templates: Iterable[UnknownTemplate]) -> str:
-    """The report: a line of column names, and a line for each template, its fields divided by tabs.
+    """Return the report: a line of column names, and a line for each template, its fields divided by tabs.
 
     The column `gives` is there if templates are expanded.
     """

@@ -77,12 +77,12 @@ _SIGNS = "=<>"  # that `\\not` negates, beside commands
 
 
 def _all_cases(name: str) -> set[str]:
-    """The forms of a name in which wikis write it."""
+    """Return the forms of a name in which wikis write it."""
     return {name, name.lower(), name.upper(), name.title()}
 
 
 def _add_markup(words: template_rules.WordTable) -> None:
-    """Adds what is the same on every wiki: tags, entities, TeX commands, prefixes of links, hidden classes."""
+    """Add what is the same on every wiki: tags, entities, TeX commands, prefixes of links, hidden classes."""
     for number, (name, kind) in enumerate(languages.tags()):
         words.add(codes.DOMAIN_TAG, name, getattr(codes, f"TAG_{kind.upper()}"), number)
     for name, text in html5.items():
@@ -98,7 +98,7 @@ def _add_markup(words: template_rules.WordTable) -> None:
 
 
 def _add_tex(words: template_rules.WordTable) -> None:
-    """Adds TeX commands, and under `not NAME` what negates those that are signs."""
+    """Add TeX commands, and under `not NAME` what negates those that are signs."""
     path = resources.files("maskmill.extraction") / "data" / "tex_commands.tsv"
     commands = dict(line.split("\t") for line in path.read_text(encoding="utf-8").splitlines())
     for name, text in commands.items():
@@ -118,7 +118,7 @@ def _add_negation(words: template_rules.WordTable, name: str, sign: str) -> None
 
 
 def _add_namespaces(words: template_rules.WordTable, site: Site, language: Language) -> None:
-    """Adds the site's namespaces; their names replace those of other sites."""
+    """Add the site's namespaces; their names replace those of other sites."""
     kinds = {
         _FILE: codes.NAMESPACE_FILE,
         _CATEGORY: codes.NAMESPACE_CATEGORY,
@@ -134,7 +134,7 @@ def _add_namespaces(words: template_rules.WordTable, site: Site, language: Langu
 
 
 def _add_language(words: template_rules.WordTable, language: Language) -> None:
-    """Adds the language's names of appendices and lists of works, variants and disambiguation templates."""
+    """Add the language's names of appendices and lists of works, variants and disambiguation templates."""
     titles = [(name, codes.SECTION_OF_WORKS) for name in language.words("works")]
     titles += [(name, codes.SECTION_OF_SOURCES) for name in language.words("appendix")]
     titles += [(name, codes.SECTION_OR_TOPIC) for name in language.words("literature")]
@@ -162,7 +162,7 @@ _ANY_REDIRECT = re.compile(r"\s*[#＃]\s?([^\W\d]+)\s*[:：]?\s*\[\[[^\[\]\n]+\]
 
 
 def _case_tables() -> tuple[NDArray[np.uint16], NDArray[np.uint16]]:
-    """The upper and the lower case of the first code points, uint16 [codes.CASED] each."""
+    """Return the upper and the lower case of the first code points, uint16 [codes.CASED] each."""
     upper = np.arange(codes.CASED, dtype=np.uint16)
     lower = upper.copy()
     for code in range(codes.CASED):
@@ -176,7 +176,7 @@ def _case_tables() -> tuple[NDArray[np.uint16], NDArray[np.uint16]]:
 def _settings(
     words: template_rules.WordTable, language: Language, options: WikitextOptions, date: datetime.date
 ) -> NDArray[np.int64]:
-    """The numbers that tell the kernels of the options and the language, int64 [codes.SETTINGS]."""
+    """Return the numbers that tell the kernels of the options and the language, int64 [codes.SETTINGS]."""
     settings = np.zeros(codes.SETTINGS, np.int64)
     settings[codes.SETTING_KEEP_HEADINGS] = options.headings == "keep"
     settings[codes.SETTING_LISTS] = _LISTS[options.lists]
@@ -194,7 +194,9 @@ def _settings(
 
 
 def _buffer(kept: NDArray[np.uint8], size: int, usual: int) -> NDArray[np.uint8]:
-    """A buffer of at least `size` bytes: the kept one, unless it is too small, or one enormous page needed it."""
+    """Return a buffer of at least `size` bytes: the kept one, unless it is too small, or one enormous page needed
+    it.
+    """
     return kept if size <= len(kept) <= max(size, usual) else np.empty(max(size, usual), np.uint8)
 
 
@@ -250,7 +252,7 @@ class WikitextExtractor:
         return self._make_tables(self._make_words())
 
     def _make_words(self) -> template_rules.WordTable:
-        """The words and the rules that the kernels know."""
+        """Return the words and the rules that the kernels know."""
         words = template_rules.WordTable()
         _add_markup(words)
         _add_namespaces(words, self.site, self._language)
@@ -303,7 +305,7 @@ class WikitextExtractor:
         )
 
     def _load(self, text: bytes) -> int:
-        """Copies a page into the kernels' padded buffer; returns its length in bytes."""
+        """Copy a page into the kernels' padded buffer; return its length in bytes."""
         n = len(text)
         self._text = _buffer(self._text, n + codes.PADDING, _KEPT_BYTES)
         self._text[:n] = np.frombuffer(text, np.uint8)
@@ -316,7 +318,7 @@ class WikitextExtractor:
         return self._expander.limited if self._expander is not None else 0
 
     def take_template_counts(self) -> dict[str, int]:
-        """What became of templates in the pages since this was asked last: of each count that is not 0 its name.
+        """Return what became of templates in the pages since this was asked last: of each count that is not 0 its name.
 
         unknown_calls: calls of templates without a rule, within lines of text. kept_arguments: of these, those that
         gave their argument. dropped_brackets: pairs of brackets and quotation marks that went with all they held.
@@ -334,13 +336,15 @@ class WikitextExtractor:
         return counts
 
     def take_unknown_templates(self) -> list[UnknownTemplate]:
-        """The templates without a rule in the pages since this was asked last, where they are reported; by name."""
+        """Return the templates without a rule in the pages since this was asked last, where they are reported; by
+        name.
+        """
         found = [self._unknown[name] for name in sorted(self._unknown)]
         self._unknown = {}
         return found
 
     def _note_unknown(self, title: bytes, text: bytes, calls: Sequence[tuple[int, int, int]]) -> None:
-        """Notes the listed calls of templates without a rule, before any is expanded."""
+        """Note the listed calls of templates without a rule, before any is expanded."""
         prefixes = self.site.namespaces.get(TEMPLATE_NAMESPACE, ())
         for start, end, kept in calls:
             if kept in (codes.CALL_FUNCTION, codes.CALL_KNOWN):
@@ -365,7 +369,9 @@ class WikitextExtractor:
             )
 
     def _given_text(self, title: bytes, call: bytes) -> str:
-        """What the wiki's own definition gives for a call of a page, for the report; empty if nothing is expanded."""
+        """Return what the wiki's own definition gives for a call of a page, for the report; empty if nothing is
+        expanded.
+        """
         if self._expander is None:
             return ""
         call_text = call.decode("utf-8", "replace")
@@ -383,7 +389,7 @@ class WikitextExtractor:
         return plain[len(_BEFORE_GIVEN) : -len(_BEHIND_GIVEN)].decode("utf-8", "replace").strip()
 
     def is_redirect(self, text: bytes) -> bool:
-        """Whether the page's wikitext redirects: `#REDIRECT [[…]]` in English or in the site's language."""
+        """Return whether the page's wikitext redirects: `#REDIRECT [[…]]` in English or in the site's language."""
         start = text[:_REDIRECT_BYTES].lstrip()
         if not start.startswith((b"#", "＃".encode())):
             return False
@@ -395,21 +401,23 @@ class WikitextExtractor:
         return bool(word and len(word[1]) >= _SHORTEST_REDIRECT_WORD and word[1] == word[1].upper())
 
     def is_disambiguation(self, title: bytes, text: bytes) -> bool:
-        """Whether a page lists the meanings of its title: its title, a template or a switch says so."""
+        """Return whether a page lists the meanings of its title: its title, a template or a switch says so."""
         if title.endswith(self._title_ends):
             return True
         n = self._load(text)  # first: it may put a larger buffer in the place of self._text
         return bool(is_disambiguation(self._text, n, self._tables))
 
     def extract(self, title: bytes, text: bytes) -> bytes:
-        """The plain text of a page, UTF-8: one paragraph a line, no blank lines, no newline at the end.
+        """Return the plain text of a page, UTF-8: one paragraph a line, no blank lines, no newline at the end.
 
         title, text: UTF-8 as the reader gives it, without XML escapes; other bytes are taken, too.
         """
         return self.extract_with_holes(title, text)[0]
 
     def extract_with_holes(self, title: bytes, text: bytes) -> tuple[bytes, tuple[int, ...]]:
-        """What `extract` gives, and where in it something is missing: offsets, in order; none if holes are kept."""
+        """Return what `extract` gives, and where in it something is missing: offsets, in order; none if holes are
+        kept.
+        """
         return holes.without_marks(self._extract_marked(title, text.replace(holes.MARK, b"")))
 
     def _extract_marked(self, title: bytes, text: bytes) -> bytes:
@@ -426,7 +434,7 @@ class WikitextExtractor:
         return self._render(title, self._replace_calls(title, text, calls))
 
     def _replace_calls(self, title: bytes, text: bytes, calls: Sequence[tuple[int, int, int]]) -> bytes:
-        """The page with what the dump's definitions give in the place of the listed calls, which is counted."""
+        """Return the page with what the dump's definitions give in the place of the listed calls, which is counted."""
         assert self._expander is not None
         outermost: list[tuple[int, int]] = []
         for start, end, _ in calls:
@@ -447,7 +455,7 @@ class WikitextExtractor:
         return b"".join([*pieces, text[at:]])
 
     def _render(self, title: bytes, text: bytes) -> bytes:
-        """The kernels' text of a page; `_calls` then holds its listed calls."""
+        """Return the kernels' text of a page; `_calls` then holds its listed calls."""
         self._counts[codes.COUNT_LOGGED] = 0
         n = self._load(text)
         self._out = _buffer(self._out, 2 * n + codes.ROOM, 2 * _KEPT_BYTES)

@@ -58,7 +58,7 @@ class KernelCache(NullCache):
         self._kernel = kernel
 
     def load_overload(self, sig: Any, target_context: Any) -> CompileResult | None:
-        """The machine code for a list of argument types, or None where no directory has it."""
+        """Return the machine code for a list of argument types, or None where no directory has it."""
         # numba's own refresh() imports all that it can compile, SciPy too where it is installed: 0.3 s for nothing.
         rtsys.initialize(target_context)
         name = self._file_name(sig)
@@ -71,7 +71,7 @@ class KernelCache(NullCache):
         return None if payload is None else CompileResult._rebuild(target_context, *payload)
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Writes the machine code for a list of argument types, where the directory takes it."""
+        """Write the machine code for a list of argument types, where the directory takes it."""
         name = self._file_name(sig)
         if data.library.has_dynamic_globals:
             _log.warning("%s refers to a place in this process's memory: each process compiles it anew.", name)
@@ -92,7 +92,7 @@ class KernelCache(NullCache):
 
 @functools.cache
 def _tell_of_compiling() -> None:
-    """Says once in a process why it is silent now, unless it is a worker."""
+    """Say once in a process why it is silent now, unless it is a worker."""
     if multiprocessing.parent_process() is None:
         sys.stderr.write("maskmill: compiling what this command runs, which `maskmill warm-up` does beforehand\n")
         sys.stderr.flush()
@@ -104,19 +104,19 @@ _ready_soon: set[str] = set()
 
 
 def is_ready(module: str) -> bool:
-    """Whether the machine code of all kernels of a module is there."""
+    """Return whether the machine code of all kernels of a module is there."""
     is_noted = _path_of(f"{module}-{_stamp(module)}{_READY}") is not None
     return is_noted and all(_path_of(name) is not None for name in ready_files(module))
 
 
 def ready_files(module: str) -> list[str]:
-    """The names of the files of a module's kernels, once all are there."""
+    """Return the names of the files of a module's kernels, once all are there."""
     path = _path_of(f"{module}-{_stamp(module)}{_READY}")
     return [] if path is None else path.read_text().split()
 
 
 def export(modules: Sequence[str], folder: Path) -> None:
-    """Copies the machine code of modules to a folder.
+    """Copy the machine code of modules to a folder.
 
     Raises:
       RunFailedError: it is not there, because no directory can keep it.
@@ -144,7 +144,7 @@ def _stamp(module: str) -> str:
 
 
 def _describe_types(numba_types: Iterable[Any]) -> str:
-    """A text that two lists of numba's types share only where they give the same machine code."""
+    """Return a text that two lists of numba's types share only where they give the same machine code."""
     return ", ".join(map(_describe_type, numba_types))
 
 
@@ -162,13 +162,13 @@ def _describe_type(numba_type: Any) -> str:
 
 @functools.cache
 def cache_directories() -> tuple[Path, ...]:
-    """The directories that machine code is looked for in, in this order: the package's, then the user's."""
+    """Return the directories that machine code is looked for in, in this order: the package's, then the user's."""
     return (*((PACKAGED,) if PACKAGED.is_dir() else ()), user_directory())
 
 
 @functools.cache
 def user_directory() -> Path:
-    """The directory that machine code is written to."""
+    """Return the directory that machine code is written to."""
     # Read once a process: where code is cached is no option of any step.
     if given := os.environ.get("NUMBA_CACHE_DIR"):
         return Path(given) / "maskmill"
@@ -178,7 +178,7 @@ def user_directory() -> Path:
 
 
 def can_be_written() -> bool:
-    """Whether machine code can be kept."""
+    """Return whether machine code can be kept."""
     name = f"{uuid.uuid4().hex}{_TEMPORARY}"
     if not _write(name, b""):
         return False
@@ -200,13 +200,13 @@ def remove_old() -> int:
 
 
 def _path_of(name: str) -> Path | None:
-    """Where the file of a name is; None where no directory has it."""
+    """Return where the file of a name is; None where no directory has it."""
     paths = (directory / name for directory in cache_directories())
     return next((path for path in paths if path.exists()), None)
 
 
 def _find(name: str) -> Any:
-    """What the file of a name holds in the first directory that has it; None where none has."""
+    """Return what the file of a name holds in the first directory that has it; None where none has."""
     for directory in cache_directories():
         if (payload := _read(directory / name)) is not None:
             return payload
@@ -214,7 +214,7 @@ def _find(name: str) -> Any:
 
 
 def _read(path: Path) -> Any:
-    """What a file holds, or None where it is missing or cannot be used; it is then made anew."""
+    """Return what a file holds, or None where it is missing or cannot be used; it is then made anew."""
     try:
         with open(path, "rb") as file:
             content = file.read()
@@ -236,7 +236,7 @@ def _read(path: Path) -> Any:
 
 
 def _write(name: str, content: bytes) -> bool:
-    """Writes a file that other processes see whole or not at all; whether it could be written."""
+    """Write a file that other processes see whole or not at all; whether it could be written."""
     path = user_directory() / name
     temporary = path.with_name(f"{name}.{uuid.uuid4().hex}{_TEMPORARY}")
     try:

@@ -39,7 +39,7 @@ _IN_REGISTERS: dict[type, Callable[[Any], Any]] = {
 
 
 def as_number(value: Any) -> Any:
-    """A number as numba has it in a register; anything else as it is."""
+    """Return a number as numba has it in a register; anything else as it is."""
     return _IN_REGISTERS.get(type(value), _as_it_is)(value)
 
 
@@ -47,7 +47,7 @@ class CheckedArray(np.ndarray[Any, Any]):
     """An array whose elements have numba's types, and whose places must exist. It shares its array's memory."""
 
     def __array_finalize__(self, source: Any) -> None:
-        """Forgets what was known of another array's memory."""
+        """Forget what was known of another array's memory."""
         self._bytes: memoryview | None = None
 
     def __getitem__(self, key: Any) -> Any:
@@ -136,7 +136,9 @@ _exposed: list[tuple[int, int, "weakref.ref[np.ndarray]"]] = []  # first byte, e
 
 
 def expose(array: np.ndarray) -> ExposedAddress:
-    """The address of an array as a number, which kernels may find in a table of numbers while the array lives."""
+    """Return the address of an array as a number, which kernels may find in a table of numbers while the array
+    lives.
+    """
     number = ExposedAddress(array.ctypes.data)
     number.array = array
     _exposed[:] = [known for known in _exposed if known[2]() is not None]
@@ -152,14 +154,14 @@ def _found(number: int) -> Address:
 
 
 def address(array: CheckedArray) -> Address:
-    """The address of an array's first element."""
+    """Return the address of an array's first element."""
     if not array.flags.c_contiguous:
         raise IndexError("an array with gaps has no address")
     return Address(array)
 
 
 def _memory(base: Any) -> tuple[memoryview, int]:
-    """The bytes of an array or of an address's array, and the place there that the base stands for."""
+    """Return the bytes of an array or of an address's array, and the place there that the base stands for."""
     if isinstance(base, CheckedArray):
         base = address(base)
     if not isinstance(base, Address):
@@ -176,7 +178,7 @@ def _place(base: Any, offset: int, size: int) -> tuple[memoryview, int]:
 
 
 def loader(bits: int, scale: int = 1, signed: bool = False) -> Callable[[Any, Any], Any]:
-    """A function (base, index) that loads an integer."""
+    """Return a function (base, index) that loads an integer."""
     size = bits // 8
     number = np.uint64 if bits == 64 and not signed else np.int64
 
@@ -188,7 +190,7 @@ def loader(bits: int, scale: int = 1, signed: bool = False) -> Callable[[Any, An
 
 
 def storer(bits: int, scale: int = 1) -> Callable[[Any, Any, Any], None]:
-    """A function (base, index, value) that stores the lowest bits of an integer."""
+    """Return a function (base, index, value) that stores the lowest bits of an integer."""
     size = bits // 8
     mask = (1 << bits) - 1
 
@@ -200,7 +202,7 @@ def storer(bits: int, scale: int = 1) -> Callable[[Any, Any, Any], None]:
 
 
 def copier(size: int) -> Callable[[Any, Any, Any, Any], None]:
-    """A function (target, at, source, start) that copies bytes."""
+    """Return a function (target, at, source, start) that copies bytes."""
 
     def copy(target: Any, at: Any, source: Any, start: Any) -> None:
         read, first = _place(source, operator.index(start), size)
@@ -211,7 +213,7 @@ def copier(size: int) -> Callable[[Any, Any, Any, Any], None]:
 
 
 def least_of_16(base: Any, index: Any) -> np.int64:
-    """The least of 16 uint32, and the first place that has it: value << 4 | place."""
+    """Return the least of 16 uint32, and the first place that has it: value << 4 | place."""
     memory, at = _place(base, 4 * operator.index(index), 64)
     numbers = memory[at : at + 64].cast("I").tolist()
     least = min(numbers)
@@ -219,22 +221,22 @@ def least_of_16(base: Any, index: Any) -> np.int64:
 
 
 def prefetch(base: Any, offset: Any) -> None:
-    """Does nothing."""
+    """Do nothing."""
 
 
 def trailing_zeros(word: Any) -> np.int64:
-    """The number of zero bits below the lowest one bit; 64 where there is none."""
+    """Return the number of zero bits below the lowest one bit; 64 where there is none."""
     number = operator.index(word) & _WORD
     return np.int64((number & -number).bit_length() - 1 if number else 64)
 
 
 def leading_zeros(word: Any) -> np.int64:
-    """The number of zero bits above the highest one bit; 64 where there is none."""
+    """Return the number of zero bits above the highest one bit; 64 where there is none."""
     return np.int64(64 - (operator.index(word) & _WORD).bit_length())
 
 
 def _plain_key(key: Any) -> Any:
-    """An index without numbers below 0, which count from the end; a kernel only means that where it says -1."""
+    """Return an index without numbers below 0, which count from the end; a kernel only means that where it says -1."""
     for one in key if isinstance(key, tuple) else (key,):
         if isinstance(one, np.int64 | int) and one < 0 and not (type(one) is int and one == -1):
             raise IndexError(f"index {one} is below 0")
@@ -242,7 +244,7 @@ def _plain_key(key: Any) -> Any:
 
 
 def _storable(value: Any) -> Any:
-    """A number as Python's, which NumPy stores only where it fits."""
+    """Return a number as Python's, which NumPy stores only where it fits."""
     if isinstance(value, np.integer | np.bool_ | Address):
         return int(value)
     return value

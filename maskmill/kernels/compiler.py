@@ -41,7 +41,7 @@ Progress = Callable[[int, int], None]
 
 
 def kernel(function: Callable[..., Any]) -> Any:
-    """Compiles `function` with numba on first call: no Python objects, GIL released, machine code kept on disk.
+    """Compile `function` with numba on first call: no Python objects, GIL released, machine code kept on disk.
 
     Division by zero follows NumPy's rules; nothing checks array bounds.
     """
@@ -49,7 +49,7 @@ def kernel(function: Callable[..., Any]) -> Any:
 
 
 def lean_kernel(function: Callable[..., Any]) -> Any:
-    """Compiles `function` as `kernel` does, but without counting references to arrays, so that it cannot make any.
+    """Compile `function` as `kernel` does, but without counting references to arrays, so that it cannot make any.
 
     It is for functions that take arrays out of named tuples: each field that is looked at would be counted up and down,
     at several times the cost of the look.
@@ -58,7 +58,7 @@ def lean_kernel(function: Callable[..., Any]) -> Any:
 
 
 def inlined_kernel(function: Callable[..., Any]) -> Any:
-    """Has numba copy `function` into each kernel that calls it, in place of a call.
+    """Have numba copy `function` into each kernel that calls it, in place of a call.
 
     It is for a piece of a large kernel that has a name of its own to be read, and one caller or few: a call would pass
     each array of a named tuple as seven arguments. Each copy costs compile time, the more the larger the caller is.
@@ -75,7 +75,7 @@ def _compiled(function: Any, **options: Any) -> Any:
 
 
 def kernel_modules() -> list[str]:
-    """The names of all modules that hold kernels: those in `kernels/`, and in the `kernels/` of each room."""
+    """Return the names of all modules that hold kernels: those in `kernels/`, and in the `kernels/` of each room."""
     found = (folder for package in sources.PACKAGES for folder in sorted((_HOME / package).glob("*/kernels")))
     folders = [_HOME / sources.PACKAGES[0] / "kernels", *found]
     return [
@@ -105,7 +105,7 @@ def chosen_modules(only: Sequence[str] | None = None) -> list[str]:
 
 
 def prepare(only: Sequence[str] | None = None, progress: Progress | None = None) -> int:
-    """Compiles what a command will run and no directory has, before it starts, on all cores; tells the user so.
+    """Compile what a command will run and no directory has, before it starts, on all cores; tell the user so.
 
     Worker processes then find all of it. Otherwise each of them would compile it, and none could tell the user.
 
@@ -150,12 +150,12 @@ compile_in_this_process.__code__ = compile_in_this_process.__code__.replace(co_s
 
 
 def _work(name: str) -> int:
-    """How much work a module is to compile: the bytes of all that is compiled into its kernels."""
+    """Return how much work a module is to compile: the bytes of all that is compiled into its kernels."""
     return sum(len(sources.source(module)) for module in sources.reached(name))
 
 
 def _parts(names: Sequence[str]) -> list[list[str]]:
-    """Deals modules to processes, the most work first, each to the one that has least to do."""
+    """Deal modules to processes, the most work first, each to the one that has least to do."""
     parts: list[list[str]] = [[] for _ in range(min(os.cpu_count() or 1, _MOST_PROCESSES, len(names)))]
     for name in sorted(names, key=_work, reverse=True):
         min(parts, key=lambda part: sum(map(_work, part))).append(name)
@@ -163,7 +163,7 @@ def _parts(names: Sequence[str]) -> list[list[str]]:
 
 
 def _compile_in_processes(parts: Sequence[Sequence[str]], look: Callable[[], object]) -> None:
-    """Compiles each part in a process of its own, and calls `look` meanwhile and at the end.
+    """Compile each part in a process of its own, and call `look` meanwhile and at the end.
 
     The processes are not multiprocessing's, which would run the main module of a user's program again. They run with
     `-P`, because the current directory may have packages of the names of ours.

@@ -26,14 +26,16 @@ _LOW_WORD = np.uint64(0xFFFFFFFF)
 
 
 def seed_of(seed: int) -> np.uint64:
-    """The lowest 64 bits of any integer, as two's complement: a seed from 0 to 2**64 - 1 is itself, -1 is 2**64 - 1."""
+    """Return the lowest 64 bits of any integer, as two's complement: a seed from 0 to 2**64 - 1 is itself, -1 is 2**64
+    - 1.
+    """
     return np.uint64(seed & 0xFFFFFFFFFFFFFFFF)
 
 
 @kernel
 @wraps_around
 def mix(word):
-    """A bijection of uint64 in which each bit of the result depends on every bit of `word`."""
+    """Return a bijection of uint64 in which each bit of the result depends on every bit of `word`."""
     word = (word ^ word >> _30) * _FIRST_FACTOR
     word = (word ^ word >> _27) * _SECOND_FACTOR
     return word ^ word >> _31
@@ -42,7 +44,7 @@ def mix(word):
 @kernel
 @wraps_around
 def key_of(seed, epoch, sample):
-    """The state at which the numbers of a sample in an epoch start: uint64, from a uint64 and two int64."""
+    """Return the state at which the numbers of a sample in an epoch start: uint64, from a uint64 and two int64."""
     key = mix(seed + _GAMMA)
     key = mix((key ^ np.uint64(epoch)) + _GAMMA)
     return mix((key ^ np.uint64(sample)) + _GAMMA)
@@ -51,21 +53,21 @@ def key_of(seed, epoch, sample):
 @kernel
 @wraps_around
 def next_64_bits(state):
-    """A uint64, and the state behind it."""
+    """Return a uint64, and the state behind it."""
     state += _GAMMA
     return mix(state), state
 
 
 @kernel
 def next_53_bits(state):
-    """A number from 0 to 1, without 1, in units of 2**-53, as int64; and the state behind it."""
+    """Return a number from 0 to 1, without 1, in units of 2**-53, as int64; and the state behind it."""
     word, state = next_64_bits(state)
     return np.int64(word >> _DROPPED), state
 
 
 @kernel
 def below(state, n):
-    """A number from 0 to n - 1, all equally likely, for 1 <= n < 2**32, as int64; and the state behind it."""
+    """Return a number from 0 to n - 1, all equally likely, for 1 <= n < 2**32, as int64; and the state behind it."""
     count = np.uint64(n)
     word, state = next_64_bits(state)
     product = (word >> _32) * count

@@ -60,7 +60,7 @@ def _has_instruction(context: Any) -> bool:
 
 @kernel
 def _table_word(crc, word):
-    """The checksum (uint64) after eight bytes more, with tables."""
+    """Return the checksum (uint64) after eight bytes more, with tables."""
     word ^= crc
     result = np.uint32(0)
     for k in range(8):
@@ -70,7 +70,7 @@ def _table_word(crc, word):
 
 @intrinsic_or(lambda: True)  # so that a debugger gets to the lanes
 def _instruction_exists(typingctx: Any) -> Any:
-    """Whether the CPU that is compiled for has the instruction: a constant in the machine code."""
+    """Return whether the CPU that is compiled for has the instruction: a constant in the machine code."""
 
     def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return ir.Constant(ir.IntType(1), int(_has_instruction(context)))
@@ -80,7 +80,7 @@ def _instruction_exists(typingctx: Any) -> Any:
 
 @intrinsic_or(_table_word)
 def _instruction(typingctx: Any, crc: Any, word: Any) -> Any:
-    """What _table_word does. Only if _instruction_exists."""
+    """Return what _table_word does. Only if _instruction_exists."""
 
     def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         if not _has_instruction(context):
@@ -95,7 +95,7 @@ def _instruction(typingctx: Any, crc: Any, word: Any) -> Any:
 
 @kernel
 def _advance(crc, lanes):
-    """A checksum after `lanes` (1 or 2) lanes of zero bytes."""
+    """Return a checksum after `lanes` (1 or 2) lanes of zero bytes."""
     result = np.uint32(0)
     for k in range(4):
         result ^= ADVANCE[lanes - 1, k, np.int64((crc >> np.uint64(8 * k)) & np.uint64(255))]
@@ -104,7 +104,7 @@ def _advance(crc, lanes):
 
 @kernel
 def crc32c(data, start, end):
-    """The checksum of data[start:end] (uint8), as int64. Nothing beyond `end` is read."""
+    """Return the checksum of data[start:end] (uint8), as int64. Nothing beyond `end` is read."""
     crc = np.uint64(0xFFFFFFFF)
     i = start
     if _instruction_exists():
@@ -134,11 +134,11 @@ def crc32c(data, start, end):
 
 @kernel
 def masked_crc32c(data, start, end):
-    """The checksum as TFRecords store it: rotated, and a constant added, so that data may hold checksums."""
+    """Return the checksum as TFRecords store it: rotated, and a constant added, so that data may hold checksums."""
     crc = crc32c(data, start, end)
     return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
 
 def warm_up() -> None:
-    """Compiles the entry kernel of this module."""
+    """Compile the entry kernel of this module."""
     masked_crc32c(np.zeros(8, np.uint8), 0, 8)

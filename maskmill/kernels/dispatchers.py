@@ -21,7 +21,7 @@ class PartLibrary(JITCodeLibrary):
     """The intermediate code of a kernel for the kernels that call it."""
 
     def finalize(self) -> None:
-        """Leaves optimising and translating to who links it."""
+        """Leave optimising and translating to who links it."""
         self._finalized = True
 
     def _get_module_for_linking(self) -> Any:
@@ -41,7 +41,7 @@ class EntryLibrary(JITCodeLibrary):
     """
 
     def finalize(self) -> None:
-        """Links what is reached, directly or not; then as numba does."""
+        """Link what is reached, directly or not; then as numba does."""
         libraries = dict.fromkeys(self._linking_libraries)
         found = list(libraries)
         for library in found:  # grows meanwhile
@@ -84,7 +84,7 @@ class _Part(CPUDispatcher):
         self._compiler._customize_flags = _without_machine_code
 
     def compile(self, signature: Any) -> Any:
-        """Makes the intermediate code for a list of argument types; returns its key in numba's table of functions."""
+        """Make the intermediate code for a list of argument types; return its key in numba's table of functions."""
         arguments, _ = numba.core.sigutils.normalize_signature(signature)
         made: Any = self.overloads.get(arguments)
         if made is None:

@@ -23,7 +23,9 @@ _I64 = ir.IntType(64)
 
 
 def exposed_address(array: np.ndarray) -> int:
-    """The address of an array, for Python to give to a kernel, in an argument or a table. The array must outlive it."""
+    """Return the address of an array, for Python to give to a kernel, in an argument or a table. The array must outlive
+    it.
+    """
     return checked_memory.expose(array) if IN_PYTHON else int(array.ctypes.data)
 
 
@@ -117,7 +119,9 @@ _SIXTEEN = ir.VectorType(ir.IntType(32), 16)
 
 @intrinsic_or(checked_memory.least_of_16)
 def least_of_16(typingctx: Any, base: Any, index: Any) -> Any:
-    """The least of the 16 uint32 from element `index` on, and the first place that has it: value << 4 | place."""
+    """Return the least of the 16 uint32 from element `index` on, and the first place that has it: value << 4 |
+    place.
+    """
 
     def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         offset = builder.mul(args[1], ir.Constant(_I64, 4))
@@ -137,7 +141,7 @@ def least_of_16(typingctx: Any, base: Any, index: Any) -> Any:
 
 @intrinsic_or(checked_memory.prefetch)
 def prefetch(typingctx: Any, base: Any, offset: Any) -> Any:
-    """Asks for the cache line at a byte, to be read soon. The place need not exist."""
+    """Ask for the cache line at a byte, to be read soon. The place need not exist."""
 
     def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         i32 = ir.IntType(32)
@@ -152,7 +156,7 @@ def prefetch(typingctx: Any, base: Any, offset: Any) -> Any:
 
 @intrinsic_or(checked_memory.address)
 def address(typingctx: Any, array: Any) -> Any:
-    """The address of an array's first element. The array must outlive its use, see the module's head."""
+    """Return the address of an array's first element. The array must outlive its use, see the module's head."""
 
     def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         data = cgutils.create_struct_proxy(signature.args[0])(context, builder, value=args[0]).data

@@ -33,18 +33,20 @@ _unchecked: list[dict[str, Any]] = []  # namespaces of kernels whose arrays are 
 
 
 def intrinsic_or(in_python: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
-    """Decorates the code generator of an intrinsic: `in_python` is what it does where nothing is compiled."""
+    """Decorate the code generator of an intrinsic: `in_python` is what it does where nothing is compiled."""
     return (lambda typed: in_python) if IN_PYTHON else intrinsic
 
 
 def wraps_around(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Says of a function under `kernel` that its integers are meant to wrap around at 64 bits, as of a hash."""
+    """Say of a function under `kernel` that its integers are meant to wrap around at 64 bits, as of a hash."""
     function.__dict__["wraps_around"] = True
     return function
 
 
 def in_python(function: FunctionType) -> Callable[..., Any]:
-    """What `kernel` gives where nothing is compiled: the function, with arguments and results as numba has them."""
+    """Return what `kernel` gives where nothing is compiled: the function, with arguments and results as numba has
+    them.
+    """
     wraps = "wraps_around" in function.__dict__
     _unchecked.append(function.__globals__)
 
@@ -86,7 +88,7 @@ _NUMPY_OF_KERNELS = _NumPyOfKernels()
 
 
 def _check_globals() -> None:
-    """Makes the arrays of modules that hold kernels CheckedArrays, once these modules are imported."""
+    """Make the arrays of modules that hold kernels CheckedArrays, once these modules are imported."""
     while _unchecked:
         namespace = _unchecked.pop()
         modules = [vars(v) for v in namespace.values() if isinstance(v, ModuleType) and v.__name__.startswith(_OURS)]
@@ -100,7 +102,7 @@ def _check_globals() -> None:
 
 
 def _inner(value: Any) -> Any:
-    """An argument that a kernel gives another."""
+    """Return an argument that a kernel gives another."""
     return value.view(CheckedArray) if type(value) is np.ndarray else as_number(value)
 
 
@@ -109,7 +111,7 @@ def _truth(result: Any) -> Any:
 
 
 def _from_caller(value: Any) -> Any:
-    """An argument as a kernel has it."""
+    """Return an argument as a kernel has it."""
     if isinstance(value, np.ndarray):
         return value.view(CheckedArray)
     if isinstance(value, ExposedAddress):
@@ -120,7 +122,7 @@ def _from_caller(value: Any) -> Any:
 
 
 def _to_caller(value: Any) -> Any:
-    """A result as numba gives it to Python."""
+    """Return a result as numba gives it to Python."""
     if isinstance(value, CheckedArray):
         return value.view(np.ndarray)
     if isinstance(value, tuple):

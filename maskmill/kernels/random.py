@@ -33,7 +33,7 @@ _MATRIX = 0x9908B0DF
 
 
 def seeded(seed: int) -> np.ndarray:
-    """The state of `random.Random(seed)`, for any integer."""
+    """Return the state of `random.Random(seed)`, for any integer."""
     words = random.Random(seed).getstate()[1]
     twister = np.zeros(TWISTER, np.uint32)
     twister[:_WORDS] = words[:_WORDS]
@@ -43,7 +43,7 @@ def seeded(seed: int) -> np.ndarray:
 
 @kernel
 def refill(twister):
-    """Makes the next 624 outputs."""
+    """Make the next 624 outputs."""
     for i in range(_WORDS - _MIDDLE):
         y = (get_u32(twister, i) & _UPPER) | (get_u32(twister, i + 1) & _LOWER)
         put_u32(twister, i, get_u32(twister, i + _MIDDLE) ^ (y >> 1) ^ (_MATRIX * (y & 1)))
@@ -63,7 +63,7 @@ def refill(twister):
 
 @kernel
 def next_word(twister, used):
-    """getrandbits(32), as int64."""
+    """Return getrandbits(32), as int64."""
     if used == _WORDS:
         refill(twister)
         used = np.int64(0)
@@ -72,7 +72,7 @@ def next_word(twister, used):
 
 @kernel
 def next_53_bits(twister, used):
-    """random() * 2**53, as int64."""
+    """Return random() * 2**53, as int64."""
     high, used = next_word(twister, used)
     low, used = next_word(twister, used)
     return high >> 5 << 26 | low >> 6, used
@@ -90,7 +90,7 @@ def below(twister, used, n):
 
 @kernel
 def shuffle_u16(twister, used, items, length, first):
-    """shuffle(items) of uint16[length] at an address, of which only items[:first] must come out right.
+    """Return shuffle(items) of uint16[length] at an address, of which only items[:first] must come out right.
 
     The rest is left in any state.
     """
@@ -143,5 +143,5 @@ def shuffle(twister, items):
 
 
 def warm_up() -> None:
-    """Compiles the entry kernel of this module."""
+    """Compile the entry kernel of this module."""
     shuffle(seeded(0), np.arange(2, dtype=np.int64))

@@ -36,7 +36,7 @@ _IMPORT = re.compile(rf"^(?:from ({_OURS}) import (\([^)]*\)|.*)|import ({_OURS}
 
 @functools.cache
 def stamp(module: str, triple: str, processor: str, features: str) -> str:
-    """A hash, in hexadecimal digits, of all that the machine code of a module's kernels depends on.
+    """Return a hash, in hexadecimal digits, of all that the machine code of a module's kernels depends on.
 
     Args:
       module: its name, as in sys.modules.
@@ -54,7 +54,7 @@ def stamp(module: str, triple: str, processor: str, features: str) -> str:
 
 @functools.cache
 def reached(module: str) -> frozenset[str]:
-    """The names of the modules of ours that a module imports, directly or not, and its own."""
+    """Return the names of the modules of ours that a module imports, directly or not, and its own."""
     names = {module: None}
     for name in (pending := list(names)):  # grows meanwhile
         new = [other for other in _imports(source(name).decode()) if other not in names]
@@ -92,6 +92,6 @@ def _file(module: str) -> Path | None:
 
 @functools.cache
 def source(module: str) -> bytes:
-    """The source of a module of ours; empty where there is none."""
+    """Return the source of a module of ours; empty where there is none."""
     path = _file(module)
     return b"" if path is None else path.read_bytes()

@@ -17,14 +17,16 @@ _PAST_Z = np.uint64(0x0505050505050505)  # 0x80 - "{"
 
 @kernel
 def ascii_letters(word):
-    """The high bits of those of eight bytes that are letters of ASCII."""
+    """Return the high bits of those of eight bytes that are letters of ASCII."""
     lower = (word & LOW_BITS) | CASE_BITS
     return (lower + _FROM_A) & ~(lower + _PAST_Z) & ~word & HIGH_BITS
 
 
 @kernel
 def decode(text, i):
-    """The code point at text[i] and its length in bytes, as point * 8 + length; -1 where it is not UTF-8 (RFC 3629)."""
+    """Return the code point at text[i] and its length in bytes, as point * 8 + length; -1 where it is not UTF-8 (RFC
+    3629).
+    """
     first = load_u8(text, i)
     if first < NOT_ASCII:
         return first << 3 | 1

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def needed_by(module: str, framework: str, remedy: str, *packages: str) -> Iterator[None]:
-    """Imports a framework; says in one sentence if it is missing.
+    """Import a framework; say in one sentence if it is missing.
 
     Args:
       module: of the loader.

@@ -29,13 +29,13 @@ class Batches(grain.IterDataset):
     """
 
     def __init__(self, loader: Loader, *, endless: bool = False) -> None:
-        """Starts where the loader stands, which is not changed; endless: the next epoch follows, for ever."""
+        """Start where the loader stands, which is not changed; endless: the next epoch follows, for ever."""
         super().__init__()
         self._loader = loader.with_options()
         self._endless = endless
 
     def set_slice(self, sl: slice, sequential_slice: bool = False) -> None:
-        """Leaves every so-many-th batch here; grain calls this in its worker processes.
+        """Leave every so-many-th batch here; grain calls this in its worker processes.
 
         Raises:
           UnusableInputError: grain wants neighbouring batches for a worker.
@@ -75,7 +75,7 @@ class Samples:
     """
 
     def __init__(self, loader: Loader, *, epochs: int = 1) -> None:
-        """Has the samples of so many epochs, in the order of the files.
+        """Have the samples of so many epochs, in the order of the files.
 
         Raises:
           UnusableInputError: the loader is one of a mix.
@@ -95,7 +95,7 @@ class Samples:
         return self._getitems([int(index)])[0]
 
     def _getitems(self, indices: Sequence[int]) -> list[Batch]:
-        """Several samples at once: grain's name for it."""
+        """Return several samples at once: grain's name for it."""
         numbers = np.asarray(indices, np.int64)
         if len(numbers) and (numbers.min() < 0 or numbers.max() >= len(self)):
             raise IndexError(f"index must be from 0 to {len(self) - 1}")
@@ -109,7 +109,7 @@ class Samples:
         return rows
 
     def __repr__(self) -> str:
-        """Tells the content: grain's DataLoader compares it when it resumes."""
+        """Tell the content: grain's DataLoader compares it when it resumes."""
         data_set = self._loader.data_sets[0]
         return (
             f"Samples(fingerprint={data_set.fingerprint}, seed={self._loader.options.seed}, samples={self._samples}, "

@@ -31,7 +31,7 @@ class Batches:
     """
 
     def __init__(self, loader: Loader, sharding: jax.sharding.Sharding, *, endless: bool = False) -> None:
-        """Starts where the loader stands, which is not changed.
+        """Start where the loader stands, which is not changed.
 
         Args:
           loader: what maskmill.open or maskmill.mix gave, with the batch size of all processes together. Its rank does
@@ -57,17 +57,17 @@ class Batches:
         self._start = self._loader.options.rank * (batch_size // ranks)
 
     def __iter__(self) -> Iterator[Batch]:
-        """The batches that are left of the epoch."""
+        """Yield the batches that are left of the epoch."""
         for batch in self._loader.endless() if self._endless else self._loader:
             of_pieces = next(iter(batch.values())).shape
             yield {name: self._global(array, 2 if array.shape == of_pieces else 1) for name, array in batch.items()}
 
     def state_dict(self) -> State:
-        """The state of the whole run after the last batch that was given here: the same in every process."""
+        """Return the state of the whole run after the last batch that was given here: the same in every process."""
         return self._loader.state_dict()
 
     def load_state_dict(self, state: State) -> None:
-        """Lets the next iteration start at the state of a loader, however many processes it was saved with.
+        """Let the next iteration start at the state of a loader, however many processes it was saved with.
 
         Raises:
           UnusableInputError: the state belongs to other data, or to another seed.
@@ -75,7 +75,9 @@ class Batches:
         self._loader.load_state_dict(state)
 
     def _global(self, array: npt.NDArray[np.generic], axes: int) -> jax.Array:
-        """The array of all processes, of which `array` has the rows that are read here; `axes` of it are laid out."""
+        """Return the array of all processes, of which `array` has the rows that are read here; `axes` of it are laid
+        out.
+        """
         shape = (self._loader.options.batch_size, *array.shape[1:])
 
         def part(index: tuple[slice, ...]) -> npt.NDArray[np.generic]:
@@ -86,7 +88,7 @@ class Batches:
 
 
 def _rows_here(sharding: jax.sharding.Sharding, batch_size: int) -> tuple[int, int]:
-    """The first and the last row of a batch that devices of this process hold.
+    """Return the first and the last row of a batch that devices of this process hold.
 
     Raises:
       UnusableInputError: the batch cannot be shared evenly, or no device of this process has a part.
@@ -105,7 +107,7 @@ def _rows_here(sharding: jax.sharding.Sharding, batch_size: int) -> tuple[int, i
 
 
 def _of_axes(sharding: jax.sharding.Sharding, axes: int) -> Any:
-    """The sharding of the first axes; others are not laid out."""
+    """Return the sharding of the first axes; others are not laid out."""
     if isinstance(sharding, jax.sharding.NamedSharding) and len(sharding.spec) > axes:
         spec = jax.sharding.PartitionSpec(*sharding.spec[:axes])
         return jax.sharding.NamedSharding(sharding.mesh, spec, memory_kind=sharding.memory_kind)

@@ -22,7 +22,7 @@ class Part(Iterator[Batch]):
     """
 
     def __init__(self, loader: Loader, *, endless: bool = False) -> None:
-        """Starts where the loader stands, and takes it over. Its options `worker` and `workers` say which part."""
+        """Start where the loader stands, and take it over. Its options `worker` and `workers` say which part."""
         self._loader = loader
         self._endless = endless
         self._go_to(loader.state_dict(), made=0)
@@ -33,7 +33,7 @@ class Part(Iterator[Batch]):
         return batch
 
     def state_dict(self) -> State:
-        """Where the iteration started, and how many batches this worker has made since: what JSON can hold."""
+        """Return where the iteration started, and how many batches this worker has made since: what JSON can hold."""
         options = self._loader.options
         return {
             "start": self._start,
@@ -43,7 +43,7 @@ class Part(Iterator[Batch]):
         }
 
     def load_state_dict(self, state: State) -> None:
-        """Goes to where a part with the same number stood.
+        """Go to where a part with the same number stood.
 
         Raises:
           UnusableInputError: workers or batches were others, or the loader read something else.

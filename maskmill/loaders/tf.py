@@ -11,7 +11,7 @@ with needed_by(__name__, "TensorFlow", "install it with: pip install tensorflow"
 
 
 def dataset(loader: Loader, *, endless: bool = False) -> tf.data.Dataset:
-    """The batches of a loader, from where it stands; the loader is not changed.
+    """Return the batches of a loader, from where it stands; the loader is not changed.
 
     Gives dicts of tensors with the names, shapes and dtypes of `loader.spec`. Each iteration gives what is left of an
     epoch, and the next one gives the next epoch, as Keras' fit(epochs=…) expects. An iteration that is broken off is

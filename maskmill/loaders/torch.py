@@ -51,7 +51,7 @@ class Dataset(torch.utils.data.IterableDataset):
         endless: bool = False,
         goes_on: bool = True,
     ) -> None:
-        """Starts where the loader stands, which is not changed.
+        """Start where the loader stands, which is not changed.
 
         Args:
           loader: what maskmill.open or maskmill.mix gave.
@@ -73,7 +73,7 @@ class Dataset(torch.utils.data.IterableDataset):
         return TensorBatches(self)
 
     def __len__(self) -> int:
-        """Batches of an epoch.
+        """Return batches of an epoch.
 
         Raises:
           TypeError: the dataset goes on for ever.
@@ -84,12 +84,12 @@ class Dataset(torch.utils.data.IterableDataset):
         return steps
 
     def state_dict(self) -> State:
-        """The loader's state at which the next iteration starts."""
+        """Return the loader's state at which the next iteration starts."""
         epoch, sample = self._place.tolist()
         return self._loader.state_dict() | {"epoch": epoch, "sample": sample}
 
     def load_state_dict(self, state: State) -> None:
-        """Lets the next iteration start at the state of a loader.
+        """Let the next iteration start at the state of a loader.
 
         Raises:
           UnusableInputError: the state belongs to other data, or to another seed.
@@ -98,12 +98,12 @@ class Dataset(torch.utils.data.IterableDataset):
         self._place.copy_(torch.tensor([state["epoch"], state["sample"]]))
 
     def state_after(self, steps: int) -> State:
-        """The loader's state after so many batches of the next iteration."""
+        """Return the loader's state after so many batches of the next iteration."""
         self._loader.load_state_dict(self.state_dict())
         return self._loader.state_after(steps)
 
     def part(self) -> Part:
-        """What this process makes of the next iteration."""
+        """Return what this process makes of the next iteration."""
         info = torch.utils.data.get_worker_info()
         worker, workers = (info.id, info.num_workers) if info else (0, 1)
         loader = self._loader.with_options(worker=worker, workers=workers)
@@ -111,7 +111,7 @@ class Dataset(torch.utils.data.IterableDataset):
         return Part(loader, endless=self._endless)
 
     def end(self, state: State | None) -> None:
-        """Ends an iteration: the next one starts at `state`."""
+        """End an iteration: the next one starts at `state`."""
         if self._goes_on and state is not None:
             self.load_state_dict(state)
 
@@ -132,11 +132,11 @@ class TensorBatches(Iterator[Batch]):
         return {name: torch.from_numpy(array) for name, array in batch.items()}
 
     def state_dict(self) -> State:
-        """Where the iteration started, and how many batches were made here since."""
+        """Return where the iteration started, and how many batches were made here since."""
         return self._part.state_dict()
 
     def load_state_dict(self, state: State) -> None:
-        """Goes to where the same one of as many workers stood."""
+        """Go to where the same one of as many workers stood."""
         self._part.load_state_dict(state)
         if self._part.is_done:
             # If all are done, StatefulDataLoader asks for the next iteration without asking this one again.
@@ -159,7 +159,7 @@ _ALIGNMENT = 64
 
 
 def join(batch: Batch) -> JoinedBatch:
-    """Copies the tensors of a batch into one."""
+    """Copy the tensors of a batch into one."""
     layout, end = [], 0
     for name, tensor in batch.items():
         layout.append((name, tensor.dtype, tuple(tensor.shape), end))
@@ -171,7 +171,7 @@ def join(batch: Batch) -> JoinedBatch:
 
 
 def apart(joined: JoinedBatch) -> Batch:
-    """The tensors of a batch; they share their memory with `joined`."""
+    """Return the tensors of a batch; they share their memory with `joined`."""
     batch = {}
     for name, dtype, shape, start in joined.layout:
         size = math.prod(shape) * dtype.itemsize
@@ -195,7 +195,7 @@ class DataLoader(torch.utils.data.DataLoader):
         endless: bool = False,
         **options: Any,
     ) -> None:
-        """Starts where the loader stands, which is not changed.
+        """Start where the loader stands, which is not changed.
 
         Args:
           loader, rank, ranks, endless: as for `Dataset`.
@@ -218,7 +218,7 @@ class DataLoader(torch.utils.data.DataLoader):
         self._stats = LoaderStats()
 
     def __iter__(self) -> Iterator[Batch]:
-        """What is left of the epoch.
+        """Yield what is left of the epoch.
 
         Raises:
           RuntimeError: an iteration is used on after a later one started.
@@ -238,11 +238,11 @@ class DataLoader(torch.utils.data.DataLoader):
             asked = now
 
     def state_dict(self) -> State:
-        """The state of the whole run after the last batch that was given here: the same on every rank."""
+        """Return the state of the whole run after the last batch that was given here: the same on every rank."""
         return self._source.state_after(self._given)
 
     def load_state_dict(self, state: State) -> None:
-        """Lets the next iteration start at the state of a loader, whatever ranks and workers it was saved with.
+        """Let the next iteration start at the state of a loader, whatever ranks and workers it was saved with.
 
         Raises:
           UnusableInputError: the state belongs to other data, or to another seed.
@@ -251,12 +251,14 @@ class DataLoader(torch.utils.data.DataLoader):
         self._given = 0
 
     def stats(self) -> LoaderStats:
-        """`batches`, `seconds` and `waited` of the training loop in this process; workers count what they read."""
+        """Return `batches`, `seconds` and `waited` of the training loop in this process; workers count what they
+        read.
+        """
         return self._stats
 
 
 def _ranks(loader: Loader, rank: int | None, ranks: int | None) -> dict[str, int]:
-    """The options `rank` and `ranks` for the loader of this process."""
+    """Return the options `rank` and `ranks` for the loader of this process."""
     if (rank is None) != (ranks is None):
         raise UnusableInputError("rank and ranks belong together; give both, or neither.")
     if rank is not None and ranks is not None:

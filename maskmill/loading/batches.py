@@ -73,7 +73,7 @@ class BatchMaker:
     """
 
     def __init__(self, data_sets: Sequence[DataSet], options: LoaderOptions) -> None:
-        """Makes batches of the rows of a data set, or of several, which `alike` gave.
+        """Make batches of the rows of a data set, or of several, which `alike` gave.
 
         Raises:
           UnusableInputError: the rows are packed, and their arrays are to be those of transformers.
@@ -121,7 +121,7 @@ class BatchMaker:
         samples: npt.NDArray[np.int64],
         width: int,
     ) -> Batch:
-        """Makes a batch of rows, in arrays of its own.
+        """Make a batch of rows, in arrays of its own.
 
         Args:
           rows: those of the batch among others, with the columns of the data sets.
@@ -157,7 +157,7 @@ class BatchMaker:
         return self._finished(arrays, batch)
 
     def _lengths(self, rows: Rows, arrays: Batch, at: npt.NDArray[np.int64], width: int) -> npt.NDArray[np.int32]:
-        """int32[b]: how many pieces each row has; all that it has room for, if nothing tells."""
+        """Return int32[b]: how many pieces each row has; all that it has room for, if nothing tells."""
         if "input_mask" not in arrays:
             return (
                 _counts(rows, "input_ids", at) if "input_ids" in rows.counts else np.where(at < 0, 0, np.int32(width))
@@ -172,7 +172,7 @@ class BatchMaker:
     def _masks(
         self, rows: Rows, batch: "_Selection", input_ids: npt.NDArray[Any], lengths: npt.NDArray[np.int32]
     ) -> Batch:
-        """The masks: gathered, and drawn for the samples of data sets that have rules for them."""
+        """Return the masks: gathered, and drawn for the samples of data sets that have rules for them."""
         arrays = self._stored_masks(rows, batch, input_ids.shape[1])
         positions, labels, weights = arrays.values()
         continues = np.zeros((0, 0), np.uint8)
@@ -203,7 +203,7 @@ class BatchMaker:
         return arrays
 
     def _stored_masks(self, rows: Rows, batch: "_Selection", width: int) -> Batch:
-        """The masks of rows that have them; zeros for others."""
+        """Return the masks of rows that have them; zeros for others."""
         if not self._stores_masks:
             shape = len(batch.at), self._predictions
             return {name: np.zeros(shape, np.float32 if name == OF_MASKS[-1] else np.int32) for name in OF_MASKS}
@@ -224,7 +224,7 @@ class BatchMaker:
         return labels
 
     def _check_width(self, rows: Rows, batch: "_Selection", width: int) -> None:
-        """Raises an error for the first row that has more values than a batch of this width has room for."""
+        """Raise an error for the first row that has more values than a batch of this width has room for."""
         room = {"input_ids": width, "cu_seqlens": width // 2 + 1, "next_sentence_labels": max(1, width // 2)}
         for feature, most in room.items():
             if feature in rows.counts:
@@ -240,7 +240,7 @@ class BatchMaker:
             )
 
     def _finished(self, arrays: Batch, batch: "_Selection") -> Batch:
-        """The arrays under the names that were asked for, and those that are."""
+        """Return the arrays under the names that were asked for, and those that are."""
         if self._options.features == "huggingface":
             arrays = _for_transformers(arrays, is_padding=batch.at < 0)
         names = _NAMES[self._options.features]
@@ -255,7 +255,7 @@ class BatchMaker:
         return arrays
 
     def _spec(self) -> dict[str, ArraySpec]:
-        """The arrays of a batch of padding, which are those of any; twice if widths differ."""
+        """Return the arrays of a batch of padding, which are those of any; twice if widths differ."""
         rows = Rows(self._data_sets[0].columns, 0)
         padding = np.full(self._options.batch_size // self._options.ranks, -1, np.int64)
         nothing = np.zeros_like(padding)
@@ -290,7 +290,7 @@ def _gathered(
     fill: int,
     integers: type[np.integer] = np.int32,
 ) -> npt.NDArray[Any]:
-    """[b, width] of a column, of the type of integers or float32; `fill` in rows of padding."""
+    """Return [b, width] of a column, of the type of integers or float32; `fill` in rows of padding."""
     values = rows.arrays[feature]
     if width > values.shape[1]:
         raise ValueError(f"{feature}: rows have {values.shape[1]} values, and a batch must have {width}")
@@ -300,7 +300,7 @@ def _gathered(
 
 
 def _counts(rows: Rows, feature: str, at: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
-    """int32[b]: how many values of a column each row has; 0 in rows of padding."""
+    """Return int32[b]: how many values of a column each row has; 0 in rows of padding."""
     counts = np.zeros(len(at), np.int32)
     is_sample = at >= 0
     counts[is_sample] = rows.counts[feature][at[is_sample]]
@@ -308,7 +308,7 @@ def _counts(rows: Rows, feature: str, at: npt.NDArray[np.int64]) -> npt.NDArray[
 
 
 def _for_transformers(arrays: Batch, *, is_padding: npt.NDArray[np.bool_]) -> Batch:
-    """The arrays that a model of transformers takes, under google's names if nothing but the type differs."""
+    """Return the arrays that a model of transformers takes, under google's names if nothing but the type differs."""
     masks = [arrays.pop(name) for name in OF_MASKS if name in arrays]
     found: Batch = {
         name: array.astype(np.int64, copy=False) if array.dtype == np.int32 else array for name, array in arrays.items()
@@ -322,7 +322,8 @@ def _for_transformers(arrays: Batch, *, is_padding: npt.NDArray[np.bool_]) -> Ba
 
 
 def alike(data_sets: Sequence[DataSet]) -> tuple[DataSet, ...]:
-    """Data sets whose rows may stand in one batch: the same data sets, with columns of the same widths and types.
+    """Return data sets whose rows may stand in one batch: the same data sets, with columns of the same widths and
+    types.
 
     Masks may be stored in one and drawn in another, and widths may differ. What a data set lacks becomes a column that
     its files may lack.
@@ -360,7 +361,7 @@ def _check_alike(first: DataSet, other: DataSet) -> None:
 
 
 def _common(columns: Sequence[ReadColumn], data_sets: Sequence[DataSet]) -> ReadColumn:
-    """A column that has room for the rows of all data sets. Those without it have an optional one."""
+    """Return a column that has room for the rows of all data sets. Those without it have an optional one."""
     widths = {column.width for column in columns}
     # The widest rows may be those of a data set without this column.
     if columns[0].feature in (*_OF_PIECES, "continuation_mask"):
@@ -377,7 +378,7 @@ def _common(columns: Sequence[ReadColumn], data_sets: Sequence[DataSet]) -> Read
 
 
 def _columns_as(common: Sequence[ReadColumn], data_set: DataSet) -> tuple[ReadColumn, ...]:
-    """The columns of a data set with the room of common ones."""
+    """Return the columns of a data set with the room of common ones."""
     own = {column.feature: column for column in data_set.columns}
     return tuple(
         dataclasses.replace(

@@ -43,7 +43,7 @@ class Samples:
 
 
 def joined(parts: Sequence[Samples]) -> Samples:
-    """Parts of the sequence, one behind the other."""
+    """Return parts of the sequence, one behind the other."""
     return Samples(
         *(np.concatenate([getattr(part, field.name) for part in parts]) for field in dataclasses.fields(Samples))
     )
@@ -67,7 +67,7 @@ class SampleSequence:
         self._window = window
 
     def chunks(self, segment: Segment) -> Iterator[Samples]:
-        """A segment, a piece at a time."""
+        """Yield a segment, a piece at a time."""
         if segment.epoch == PADDING:
             count = segment.stop - segment.start
             yield Samples(*(np.full(count, value, np.int64) for value in (0, 0, NO_SAMPLE, 0)))
@@ -81,7 +81,7 @@ class SampleSequence:
                 start = stop
 
     def _mixed(self, mix: Mix, start: int, stop: int) -> Samples:
-        """Positions [start, stop) of a mix."""
+        """Position [start, stop) of a mix."""
         source, own = mix.positions(start, stop)
         mixed = Samples(source, *(np.empty(stop - start, np.int64) for _ in range(3)))
         for number in np.unique(source):
@@ -94,7 +94,7 @@ class SampleSequence:
         return mixed
 
     def _of_source(self, order: SampleOrder, start: int, stop: int) -> Samples:
-        """Positions [start, stop) of a data set that is read epoch after epoch. `source` is 0."""
+        """Position [start, stop) of a data set that is read epoch after epoch. `source` is 0."""
         parts: list[Samples] = []
         while start < stop:
             epoch, place = divmod(start, order.samples)
@@ -105,7 +105,7 @@ class SampleSequence:
 
 
 def _windows(order: SampleOrder, epoch: int, start: int, stop: int) -> Iterator[Samples]:
-    """Positions [start, stop) of an epoch of a data set, a window at a time. `source` is 0."""
+    """Position [start, stop) of an epoch of a data set, a window at a time. `source` is 0."""
     for window in order.windows_from(epoch, start, stop):
         constant = (np.full(len(window.samples), value, np.int64) for value in (0, epoch, window.width))
         source, epochs, widths = constant
@@ -136,7 +136,7 @@ class Plan:
 
 
 def plans(chunks: Iterable[Samples], options: LoaderOptions, orders: Sequence[SampleOrder]) -> Iterator[Plan]:
-    """What a reader does for each chunk of a sequence that starts with the first sample of a batch.
+    """Yield what a reader does for each chunk of a sequence that starts with the first sample of a batch.
 
     Args:
       chunks: parts of the sequence, one behind the other.
@@ -163,7 +163,9 @@ def plans(chunks: Iterable[Samples], options: LoaderOptions, orders: Sequence[Sa
 
 
 def ramped(chunks: Iterable[Samples], first: int) -> Iterator[Samples]:
-    """The same parts of a sequence, cut into at most `first` samples, then twice as many, …: the start comes soon."""
+    """Yield the same parts of a sequence, cut into at most `first` samples, then twice as many, …: the start comes
+    soon.
+    """
     for chunk in chunks:
         while len(chunk) > first:
             yield chunk[:first]
@@ -173,7 +175,7 @@ def ramped(chunks: Iterable[Samples], first: int) -> Iterator[Samples]:
 
 
 def _own_places(first: int, behind: int, options: LoaderOptions) -> npt.NDArray[np.int64]:
-    """Which positions of a chunk [first, behind) are the reader's own, counted from `first`, ascending."""
+    """Return which positions of a chunk [first, behind) are the reader's own, counted from `first`, ascending."""
     size = options.batch_size
     of_rank = size // options.ranks
     start = options.rank * of_rank
@@ -190,7 +192,8 @@ def _widest(chunk: Samples, start: int, stop: int) -> int:
 
 
 def reads(rows: Samples, carried: int, orders: Sequence[SampleOrder]) -> list[tuple[int, Read]]:
-    """Which blocks are read for rows, but for the first `carried` and for padding; each with the data set it is of.
+    """Return which blocks are read for rows, but for the first `carried` and for padding; each with the data set it is
+    of.
 
     A block is read once for each epoch that its samples are of.
     """
@@ -222,7 +225,7 @@ class PlannedReads:
         ]
 
     def planned(self, plans: Iterable[Plan]) -> Iterator[Plan]:
-        """The plans, once what they read is asked for; and so much of those behind that no thread stands idle."""
+        """Yield the plans, once what they read is asked for; and so much of those behind that no thread stands idle."""
         asked: collections.deque[Plan] = collections.deque()
         behind = 0  # blocks asked for by plans behind the first
         for plan in plans:
@@ -235,12 +238,12 @@ class PlannedReads:
         yield from asked
 
     def ask(self, reads: Sequence[tuple[int, Read]]) -> None:
-        """Has blocks fetched, each of a data set."""
+        """Have blocks fetched, each of a data set."""
         for number, fetcher in enumerate(self._fetchers):
             fetcher.ask([read.block for source, read in reads if source == number])
 
     def read(self, reads: Sequence[tuple[int, Read]], rows: Rows) -> None:
-        """Reads to rows what was asked for first.
+        """Read to rows what was asked for first.
 
         Raises:
           UnusableInputError: a block is damaged.
@@ -250,6 +253,6 @@ class PlannedReads:
             self._fetchers[source].decode(read.wanted, read.rows, rows)
 
     def close(self) -> None:
-        """Ends what is under way."""
+        """End what is under way."""
         for fetcher in self._fetchers:
             fetcher.close()

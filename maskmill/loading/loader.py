@@ -45,7 +45,7 @@ class Loader:
     """
 
     def __init__(self, sources: Sequence[Source], options: LoaderOptions, mix: Mix | None = None) -> None:
-        """Stands at the start of epoch 0.
+        """Stand at the start of epoch 0.
 
         Args:
           sources: the data set, or those of the mix, which have the same columns (batches.alike).
@@ -74,7 +74,7 @@ class Loader:
         self._stand(Place(0, 0), limit=None)
 
     def _order(self, number: int, window: int) -> SampleOrder:
-        """The order of a data set. In a mix, a chunk takes about a window of each."""
+        """Return the order of a data set. In a mix, a chunk takes about a window of each."""
         if self._mix is not None:
             window = max(1, int(window * self._mix.weights[number] / sum(self._mix.weights)))
         data_set, reader = self.data_sets[number], self._sources[number].reader
@@ -85,11 +85,11 @@ class Loader:
     # ---- batches
 
     def __iter__(self) -> "Batches":
-        """The batches that are left of the epoch."""
+        """Return the batches that are left of the epoch."""
         return self._start(endless=False)
 
     def endless(self) -> "Batches":
-        """The batches of this epoch and of all that follow; of a mix, as `iter`."""
+        """Return the batches of this epoch and of all that follow; of a mix, as `iter`."""
         return self._start(endless=True)
 
     @property
@@ -103,7 +103,7 @@ class Loader:
         return self._schedule.steps(self._place())
 
     def rows_of(self, samples: npt.ArrayLike, epoch: int = 0, source: int = 0) -> Batch:
-        """A batch of any samples.
+        """Return a batch of any samples.
 
         Args:
           samples: int64[n], numbers of samples, in any order; -1: a row of padding.
@@ -131,7 +131,7 @@ class Loader:
         return self._maker.make(room, at, sources, epochs, numbers, int(widths.max()))
 
     def samples_of(self, epoch: int, step: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Which samples a batch of all ranks has, without reading them.
+        """Return which samples a batch of all ranks has, without reading them.
 
         Args:
           epoch: one that starts with its first sample.
@@ -156,7 +156,9 @@ class Loader:
         return batch.source, batch.samples
 
     def given(self, step: int) -> tuple[Given, ...]:
-        """What each data set gave in the first `step` batches of all ranks together, from the start of epoch 0."""
+        """Return what each data set gave in the first `step` batches of all ranks together, from the start of epoch
+        0.
+        """
         paths = [data_set.path for data_set in self.data_sets]
         if self._mix is not None:
             position = step * self.options.batch_size
@@ -167,14 +169,14 @@ class Loader:
         return (Given(path=paths[0], samples=count, repetitions=count / samples, share=float(count > 0)),)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the data sets, and the arrays of a batch."""
+        """Return what a notebook shows: the data sets, and the arrays of a batch."""
         arrays = ((name, array.dtype, list(array.shape)) for name, array in self.spec.items())
         return "".join(data._repr_html_() for data in self.data_sets) + table("a batch", arrays)
 
     # ---- where the consumer stands
 
     def state_dict(self) -> State:
-        """Where the consumer stands: what JSON can hold.
+        """Return where the consumer stands: what JSON can hold.
 
         It counts the batches that the consumer got, not those that were made ahead. That of any rank is that of all.
         That of one of several workers is where the worker's next round of batches starts; the run's own is
@@ -183,11 +185,11 @@ class Loader:
         return state_of(self._description(), self._place())
 
     def state_after(self, steps: int) -> State:
-        """Where the consumer stands after so many batches more, those of all workers together."""
+        """Return where the consumer stands after so many batches more, those of all workers together."""
         return state_of(self._description(), self._schedule.after(self._place(), steps))
 
     def load_state_dict(self, state: State) -> None:
-        """Goes to where another loader of the same data stood. Ranks, workers and batch_size may be others.
+        """Go to where another loader of the same data stood. Ranks, workers and batch_size may be others.
 
         Raises:
           UnusableInputError: the state is of other data, another seed, or another way to shuffle.
@@ -198,7 +200,7 @@ class Loader:
         self._stand(checked_place(state, self._description(), samples, most), limit=None)
 
     def _description(self) -> State:
-        """What a state must have in common with this loader, and the files' paths beside it."""
+        """Return what a state must have in common with this loader, and the files' paths beside it."""
         first = self._mix or self.data_sets[0]
         return {
             "fingerprint": first.fingerprint,
@@ -209,20 +211,20 @@ class Loader:
         }
 
     def _stand(self, place: Place, limit: int | None) -> None:
-        """Ends the iteration that goes on and takes another place to count from; limit: batches of the next one."""
+        """End the iteration that goes on and take another place to count from; limit: batches of the next one."""
         self._stop()
         self._current = None
         self._base, self._limit, self._rounds = place, limit, 0
 
     def _place(self) -> Place:
-        """The place after the rounds of batches that this worker has given since the iteration started."""
+        """Return the place after the rounds of batches that this worker has given since the iteration started."""
         steps = self._rounds * self.options.workers
         return self._schedule.after(self._base, steps if self._limit is None else min(steps, self._limit))
 
     # ---- other loaders of the same data
 
     def with_options(self, **changes: Any) -> "Loader":
-        """A loader of the same data that stands where this one stands, with some options changed.
+        """Return a loader of the same data that stands where this one stands, with some options changed.
 
         It reads through this one's files and connections, and does not close them.
         """
@@ -244,7 +246,7 @@ class Loader:
         self._stand(kept["place"], limit=None)
 
     def _own_sources(self) -> tuple[Source, ...]:
-        """The sources, opened by this process: files, locks and threads of a parent are not for its children."""
+        """Return the sources, opened by this process: files, locks and threads of a parent are not for its children."""
         if self._process != os.getpid():
             self._sources = tuple(source.reopened() for source in self._sources)
             self._process = os.getpid()
@@ -254,7 +256,7 @@ class Loader:
     # ---- the work
 
     def stats(self) -> LoaderStats:
-        """What the consumer got so far, how long it waited, and what was read."""
+        """Return what the consumer got so far, how long it waited, and what was read."""
         read: dict[str, int] = {}
         for ranges in {id(source.ranges): source.ranges for source in self._sources}.values():
             for name, count in ranges.stats().items():
@@ -262,7 +264,7 @@ class Loader:
         return self._stats.plus(**read)
 
     def close(self) -> None:
-        """Ends an iteration that goes on; closes files and connections."""
+        """End an iteration that goes on; close files and connections."""
         self._stop()
         for source in () if self._shares_sources else self._sources:
             source.reader.close()
@@ -288,7 +290,7 @@ class Loader:
         return batches
 
     def _products(self, place: Place, *, endless: bool) -> Generator[Product, None, None]:
-        """Makes the batches from a place on."""
+        """Make the batches from a place on."""
         chunks = self._chunks(place, endless=endless)
         if any(source.reader.makes_rows for source in self._sources):
             chunks = ramped(chunks, max(self.options.batch_size, _FIRST_SAMPLES))
@@ -306,7 +308,7 @@ class Loader:
                 rows.move(behind, len(plan.rows))
 
     def _chunks(self, place: Place, *, endless: bool) -> Iterator[Samples]:
-        """The sequence from a place on, a chunk at a time. The first reader says when a data set leaves a mix."""
+        """Yield the sequence from a place on, a chunk at a time. The first reader says when a data set leaves a mix."""
         says_it = self._mix is not None and self.options.rank == self.options.worker == 0
         for segment in self._schedule.segments(place, endless=endless):
             position = segment.start
@@ -338,7 +340,7 @@ class Loader:
             yield Product(batch, samples=samples, tokens=tokens)
 
     def _gave(self, product: Product) -> None:
-        """Counts a batch that the consumer gets."""
+        """Count a batch that the consumer gets."""
         before = self._place()
         self._rounds += 1
         after = self._place()
@@ -367,12 +369,12 @@ class Batches(Iterator[Batch]):
     """An iteration of a loader. `close`, or dropping it, ends the thread that makes batches."""
 
     def __init__(self, loader: Loader, production: Production) -> None:
-        """Starts making batches with the first request."""
+        """Start making batches with the first request."""
         self._loader = loader
         self._production = production
 
     def __next__(self) -> Batch:
-        """The next batch.
+        """Return the next batch.
 
         Raises:
           RuntimeError: the loader has gone on to another iteration or another state.
@@ -392,11 +394,11 @@ class Batches(Iterator[Batch]):
 
     @property
     def is_ready(self) -> bool:
-        """Whether the next batch is there, so that asking for it does not wait."""
+        """True if the next batch is there, so that asking for it does not wait."""
         return self._production.is_ready
 
     def close(self) -> None:
-        """Ends the thread. The loader stands behind the last batch that was taken."""
+        """End the thread. The loader stands behind the last batch that was taken."""
         self._production.close()
 
     def __del__(self) -> None:

@@ -77,7 +77,7 @@ class Mix:
         return None if None in self.caps else sum(cap or 0 for cap in self.caps)
 
     def before(self, position: int) -> npt.NDArray[np.int64]:
-        """How many positions before `position` each source gives, int64[sources], where a part starts.
+        """Return how many positions before `position` each source gives, int64[sources], where a part starts.
 
         Within a part, which is shuffled, they are what the sources would have given without shuffling.
         """
@@ -105,7 +105,7 @@ class Mix:
         return np.array(counts, np.int64)
 
     def _time_of(self, amount: Fraction) -> Fraction:
-        """When the sources would have given `amount` together if they gave fractions of samples, too."""
+        """Return when the sources would have given `amount` together if they gave fractions of samples, too."""
         ends = sorted(
             (Fraction(cap) / weight, weight, cap)
             for weight, cap in zip(self.weights, self.caps, strict=True)
@@ -121,7 +121,8 @@ class Mix:
         return (amount - used) / rate
 
     def positions(self, start: int, stop: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """The source of each position of [start, stop), and which of the source's own positions it is: int64[n] each.
+        """Return the source of each position of [start, stop), and which of the source's own positions it is: int64[n]
+        each.
 
         A source's own positions ascend. Own position p is sample p % samples, in the order of epoch p // samples, of
         the source. Parts are computed as a whole, so ranges of whole parts are cheapest.
@@ -142,12 +143,12 @@ class Mix:
         return sources, owns
 
     def given(self, position: int) -> npt.NDArray[np.int64]:
-        """How many of the positions before `position` each source gives, int64[sources], shuffling included."""
+        """Return how many of the positions before `position` each source gives, int64[sources], shuffling included."""
         whole = position - position % self.part
         return self.before(whole) + np.bincount(self.positions(whole, position)[0], minlength=len(self.samples))
 
     def given_by(self, paths: Sequence[str], position: int) -> tuple[Given, ...]:
-        """What each source gave up to a position; `paths` tells their data sets."""
+        """Return what each source gave up to a position; `paths` tells their data sets."""
         given = zip(paths, self.given(position).tolist(), self.samples, strict=True)
         return tuple(
             Given(path=path, samples=count, repetitions=count / samples, share=count / max(1, position))
@@ -164,7 +165,7 @@ class Mix:
         return tuple((source, position) for position, source in ends if position != self.length)
 
     def _behind_last(self, source: int) -> int:
-        """The position behind the last sample of a source with a cap, without shuffling."""
+        """Return the position behind the last sample of a source with a cap, without shuffling."""
         time = Fraction(2 * (self.caps[source] or 0) - 1, 2) / self.weights[source]
         position = 0
         for other, (weight, cap) in enumerate(zip(self.weights, self.caps, strict=True)):
@@ -178,7 +179,7 @@ class Mix:
 def _part(
     number: int, seed: int, before: npt.NDArray[np.int64], behind: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """The sources and own positions of a part, from what the sources give before it and up to its end."""
+    """Return the sources and own positions of a part, from what the sources give before it and up to its end."""
     counts = behind - before
     sources = np.repeat(np.arange(len(counts)), counts)
     shuffle(sources, seed_of(seed), 0, number)
@@ -195,7 +196,7 @@ def mix_of(
     max_repetitions: float | Sequence[float | None] | None = None,
     seed: int = 0,
 ) -> Mix:
-    """The mix of data sets.
+    """Return the mix of data sets.
 
     Args:
       data_sets: one or more.
@@ -230,7 +231,7 @@ def mix_of(
 
 
 def _refuse_twins(data_sets: Sequence[DataSet]) -> None:
-    """Raises UnusableInputError if two data sets are the same: both would give the same samples at the same time."""
+    """Raise UnusableInputError if two data sets are the same: both would give the same samples at the same time."""
     seen: dict[str, str] = {}
     for data_set in data_sets:
         if data_set.fingerprint in seen:
@@ -242,7 +243,7 @@ def _refuse_twins(data_sets: Sequence[DataSet]) -> None:
 
 
 def _of_each(most: float | Sequence[float | None] | None, sources: int) -> Sequence[float | None]:
-    """`max_repetitions` of each source."""
+    """Return `max_repetitions` of each source."""
     if most is None or isinstance(most, (int, float)):
         return [most] * sources
     if len(most) != sources:
@@ -254,7 +255,7 @@ def _of_each(most: float | Sequence[float | None] | None, sources: int) -> Seque
 
 
 def _fraction(path: str, name: str, value: float) -> Fraction:
-    """A number above 0 as a user wrote it."""
+    """Return a number above 0 as a user wrote it."""
     if not (math.isfinite(value) and value > 0):
         raise UnusableInputError(f"{path}: {name} of this data set is {value}, but it must be a number above 0.")
     return Fraction(str(value))

@@ -48,7 +48,7 @@ def open(
     examples: Mapping[str, Any] | None = None,
     index_dir: str | os.PathLike[str] | None = None,
 ) -> Loader:
-    """Opens a data set to read it in batches.
+    """Open a data set to read it in batches.
 
         data = maskmill.open("demo", batch_size=256)
         for batch in data:
@@ -144,7 +144,7 @@ def mix(
     cache_bytes: int | None = None,
     text: str | os.PathLike[str] | None = None,
 ) -> Loader:
-    """Opens several data sets to read them as one, in which each has its share of the samples.
+    """Open several data sets to read them as one, in which each has its share of the samples.
 
         data = maskmill.mix([("wiki", 0.7), ("books", 0.3)], max_repetitions=4, batch_size=256)
         for batch in data:
@@ -185,7 +185,7 @@ def mix(
 
 
 def _options(arguments: Mapping[str, Any]) -> tuple[OpeningOptions, LoaderOptions]:
-    """The options among arguments, by name: for opening data sets, and for making batches of them."""
+    """Return the options among arguments, by name: for opening data sets, and for making batches of them."""
     given = {name: os.fspath(value) if isinstance(value, os.PathLike) else value for name, value in arguments.items()}
     of_opening, of_loading = (
         {field.name: given[field.name] for field in dataclasses.fields(kind)}

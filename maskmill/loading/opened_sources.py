@@ -32,7 +32,7 @@ class Source:
     reopen: "Callable[[], Source] | None" = None
 
     def reopened(self) -> "Source":
-        """The same data set, with files and connections of its own."""
+        """Return the same data set, with files and connections of its own."""
         return self if self.reopen is None else self.reopen()
 
     def __reduce__(self) -> Any:
@@ -55,7 +55,7 @@ class OpeningOptions:
     text: str | None = None
 
     def ranges(self, path: str, stamps: dict[str, Stamp] | None = None) -> ByteRanges:
-        """Reads the files under a path; stamps: as LocalRanges takes them."""
+        """Read the files under a path; stamps: as LocalRanges takes them."""
         if files.is_local(path):
             return LocalRanges(stamps)
         from maskmill.reading.remote import CACHE_BYTES, open_ranges
@@ -63,7 +63,7 @@ class OpeningOptions:
         return open_ranges(path, self.cache_dir, CACHE_BYTES if self.cache_bytes is None else self.cache_bytes)
 
     def data_set(self, path: str | os.PathLike[str], ranges: ByteRanges) -> DataSet:
-        """The data set under a path, checked."""
+        """Return the data set under a path, checked."""
         return open_data_set(
             path,
             split=self.split,
@@ -82,7 +82,7 @@ def source_of(
     ranges: ByteRanges | None = None,
     stamps: dict[str, Stamp] | None = None,
 ) -> Source:
-    """A data set whose files can be read, here and in other processes.
+    """Return a data set whose files can be read, here and in other processes.
 
     ranges: its files; None: they are opened. stamps: then, as LocalRanges takes them.
     """

@@ -62,7 +62,7 @@ class _Epoch:
 
 
 def bounded_window(data_set: DataSet, window: int) -> int:
-    """How many samples a window has at most: so many, or as many as WINDOW_BYTES has room for."""
+    """Return how many samples a window has at most: so many, or as many as WINDOW_BYTES has room for."""
     row_bytes = sum(column.width * column.dtype.itemsize for column in data_set.columns)
     return max(1, min(window, WINDOW_BYTES // max(1, row_bytes)))
 
@@ -76,7 +76,7 @@ class SampleOrder:
     """
 
     def __init__(self, data_set: DataSet, block_samples: int, *, seed: int, window: int, shuffle: bool) -> None:
-        """Lays out the blocks.
+        """Lay out the blocks.
 
         Args:
           data_set: its files in order.
@@ -98,7 +98,7 @@ class SampleOrder:
         self._epoch = functools.lru_cache(maxsize=2)(self._laid_out)
 
     def window_at(self, epoch: int, position: int) -> Window:
-        """The window that holds a position of an epoch."""
+        """Return the window that holds a position of an epoch."""
         laid_out = self._epoch(epoch)
         number = int(np.searchsorted(laid_out.starts, position, side="right")) - 1
         blocks = laid_out.blocks[slice(*laid_out.cuts[number])]
@@ -110,7 +110,7 @@ class SampleOrder:
         return Window(int(laid_out.starts[number]), samples, int(self._widths[file[0]]))
 
     def windows_from(self, epoch: int, start: int, stop: int) -> Iterator[Window]:
-        """The windows of an epoch that hold positions [start, stop), each cut off to them."""
+        """Yield the windows of an epoch that hold positions [start, stop), each cut off to them."""
         while start < stop:
             window = self.window_at(epoch, start)
             samples = window.samples[start - window.first : stop - window.first]
@@ -118,11 +118,11 @@ class SampleOrder:
             start += len(samples)
 
     def widths_of(self, samples: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """int64[n], the widths of the files that samples are in."""
+        """Return int64[n], the widths of the files that samples are in."""
         return self._widths[self._files_of(samples)]
 
     def reads(self, samples: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]) -> list[Read]:
-        """How to read different samples to rows, in the order of the files.
+        """Return how to read different samples to rows, in the order of the files.
 
         Args:
           samples: int64[n], numbers of samples.
@@ -148,13 +148,13 @@ class SampleOrder:
         return np.searchsorted(self._first_samples, samples, side="right") - 1
 
     def _of_blocks(self, blocks: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], ...]:
-        """int64[n] of blocks: the number of their first sample, how many they have, and their file."""
+        """Return int64[n] of blocks: the number of their first sample, how many they have, and their file."""
         file = np.searchsorted(self._first_blocks, blocks, side="right") - 1
         first = self._first_samples[file] + (blocks - self._first_blocks[file]) * self._block_samples
         return first, np.minimum(self._block_samples, self._first_samples[file + 1] - first), file
 
     def _laid_out(self, epoch: int) -> _Epoch:
-        """The windows of an epoch; none has samples of different widths."""
+        """Return the windows of an epoch; none has samples of different widths."""
         groups = self._groups()
         cuts = []
         before = 0
@@ -172,7 +172,7 @@ class SampleOrder:
         return _Epoch(all_blocks, all_cuts, _sums(ends[all_cuts[:, 1]] - ends[all_cuts[:, 0]]))
 
     def _groups(self) -> list[npt.NDArray[np.int64]]:
-        """The numbers of blocks that may share windows, int64[n] each."""
+        """Return the numbers of blocks that may share windows, int64[n] each."""
         in_file = np.diff(self._first_blocks)
         widths = np.repeat(self._widths, in_file)
         blocks = np.arange(len(widths), dtype=np.int64)
@@ -182,7 +182,9 @@ class SampleOrder:
 
 
 def _cuts(counts: npt.NDArray[np.int64], most: int) -> npt.NDArray[np.int64]:
-    """int64[windows, 2]: where to cut blocks of so many samples, so that windows have at most so many, or one block."""
+    """Return int64[windows, 2]: where to cut blocks of so many samples, so that windows have at most so many, or one
+    block.
+    """
     ends = np.cumsum(counts)
     cuts = []
     start, before = 0, 0
@@ -194,5 +196,5 @@ def _cuts(counts: npt.NDArray[np.int64], most: int) -> npt.NDArray[np.int64]:
 
 
 def _sums(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """int64[n + 1]: the sums of the first 0, 1, … of n numbers."""
+    """Return int64[n + 1]: the sums of the first 0, 1, … of n numbers."""
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])

@@ -46,7 +46,8 @@ class Production:
         self._since: float | None = None
 
     def take(self) -> tuple[Product | None, float, float]:
-        """The next product, or None behind the last; the seconds since the last call ended, and those of waiting.
+        """Return the next product, or None behind the last; the seconds since the last call ended, and those of
+        waiting.
 
         Raises:
           Exception: what making the product raised.
@@ -65,20 +66,20 @@ class Production:
 
     @property
     def is_ready(self) -> bool:
-        """Whether `take` has something to give at once."""
+        """True if `take` has something to give at once."""
         return not self._made.empty()
 
     @property
     def is_closed(self) -> bool:
-        """Whether the thread was told to end."""
+        """True if the thread was told to end."""
         return self._stop.is_set
 
     def stop(self) -> None:
-        """Tells the thread to end soon; does not wait for it."""
+        """Tell the thread to end soon; does not wait for it."""
         self._stop.is_set = True
 
     def close(self) -> None:
-        """Ends the thread and waits for that."""
+        """End the thread and wait for that."""
         self.stop()
         if self._since is None:
             return
@@ -91,7 +92,7 @@ class Production:
 def _make(
     products: Generator[Product, None, None], made: "queue.Queue[Product | BaseException | None]", stop: _Flag
 ) -> None:
-    """Puts products, or what making them raises, until there are none left or it is told to stop."""
+    """Put products, or what making them raises, until there are none left or it is told to stop."""
     try:
         for product in products:
             _put(product, made, stop)

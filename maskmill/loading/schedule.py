@@ -51,7 +51,7 @@ class Schedule:
             )
 
     def steps(self, place: Place) -> int | None:
-        """How many batches are left of the epoch; None: there is no end."""
+        """Return how many batches are left of the epoch; None: there is no end."""
         if self.samples is None:
             return None
         if place.epoch and not self.repeats:
@@ -60,11 +60,13 @@ class Schedule:
         return left // self.batch_size if self.tail == "drop" else -(-left // self.batch_size)
 
     def dropped(self, place: Place) -> int:
-        """How many samples are in no batch, from here to the end of the epoch."""
+        """Return how many samples are in no batch, from here to the end of the epoch."""
         return (self.samples - place.sample) % self.batch_size if self.samples and self.tail == "drop" else 0
 
     def after(self, place: Place, steps: int) -> Place:
-        """Where a run stands after so many batches more. Behind the last batch of an epoch it is the next epoch."""
+        """Return where a run stands after so many batches more. Behind the last batch of an epoch it is the next
+        epoch.
+        """
         left = self.steps(place)
         if left is None or self.samples is None:
             return Place(0, place.sample + steps * self.batch_size)
@@ -80,7 +82,7 @@ class Schedule:
         return Place(place.epoch + 1 + epochs, steps * self.batch_size)
 
     def segments(self, place: Place, *, endless: bool) -> Iterator[Segment]:
-        """What the batches are made of, one after the other: to the end of the epoch, or for ever."""
+        """Yield what the batches are made of, one after the other: to the end of the epoch, or for ever."""
         if self.samples is None:
             yield Segment(0, place.sample, _FOR_EVER)
         elif self.tail == "carry" and self.repeats:
@@ -92,7 +94,7 @@ class Schedule:
                 yield from self._epoch(place, self.samples)
 
     def _carried(self, place: Place, samples: int, *, endless: bool) -> Iterator[Segment]:
-        """Epochs without a gap, until a batch ends at the end of the first or behind it."""
+        """Yield epochs without a gap, until a batch ends at the end of the first or behind it."""
         left = (self.steps(place) or 0) * self.batch_size
         while endless or left:
             stop = samples if endless else min(samples, place.sample + left)
@@ -101,7 +103,7 @@ class Schedule:
             place = Place(place.epoch + 1, 0)
 
     def _epoch(self, place: Place, samples: int) -> Iterator[Segment]:
-        """An epoch from some position on; the last batch is filled up, or left out."""
+        """Yield an epoch from some position on; the last batch is filled up, or left out."""
         left = (self.steps(place) or 0) * self.batch_size
         stop = min(samples, place.sample + left)
         if place.sample < stop:

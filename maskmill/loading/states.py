@@ -14,7 +14,7 @@ MOST_EPOCHS, _MOST_SAMPLES = 1 << 31, 1 << 62  # that a state may be behind
 
 
 def state_of(description: Mapping[str, Any], place: Place) -> State:
-    """A state, of values that JSON has.
+    """Return a state, of values that JSON has.
 
     description: fingerprint, seed, shuffle, window, and "files", the digest of each by its path.
     """
@@ -30,7 +30,7 @@ def state_of(description: Mapping[str, Any], place: Place) -> State:
 def checked_place(
     state: Mapping[str, Any], description: Mapping[str, Any], samples: int | None, most_epochs: int = MOST_EPOCHS
 ) -> Place:
-    """The place of a state that fits a loader.
+    """Return the place of a state that fits a loader.
 
     Args:
       state: of this loader or another.
@@ -67,12 +67,12 @@ def checked_place(
 
 
 def is_count(value: object, most: int) -> bool:
-    """Whether a value of a state is a whole number from 0 to `most`; True and 1.0 are none."""
+    """Return whether a value of a state is a whole number from 0 to `most`; True and 1.0 are none."""
     return type(value) is int and 0 <= value <= most
 
 
 def _difference(state: Mapping[str, Any], description: Mapping[str, Any]) -> str | None:
-    """One sentence about what the state and the loader do not have in common; None: they fit."""
+    """Return one sentence about what the state and the loader do not have in common; None: they fit."""
     files = dict(description["files"])
     for (path, digest), found in zip(files.items(), state["files"], strict=False):
         if digest != found:

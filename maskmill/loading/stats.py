@@ -45,7 +45,7 @@ class LoaderStats:
         return self.waited / self.seconds if self.seconds else 0.0
 
     def since(self, earlier: "LoaderStats") -> "LoaderStats":
-        """What came after an earlier count of the same loader."""
+        """Return what came after an earlier count of the same loader."""
         return LoaderStats(
             **{
                 field.name: getattr(self, field.name) - getattr(earlier, field.name)
@@ -54,5 +54,5 @@ class LoaderStats:
         )
 
     def plus(self, **more: float) -> "LoaderStats":
-        """These counts with some raised."""
+        """Return these counts with some raised."""
         return dataclasses.replace(self, **{name: getattr(self, name) + count for name, count in more.items()})

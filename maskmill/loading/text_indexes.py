@@ -31,7 +31,7 @@ _MUCH_TEXT = 256 << 20  # bytes, of which an index takes a while
 
 
 def index_of_text(path: str, tokenizer: str, options: Mapping[str, Any], index_dir: str | None) -> str:
-    """The directory of the examples of text shards, in spans; they are made unless they are there.
+    """Return the directory of the examples of text shards, in spans; they are made unless they are there.
 
     One process makes them, and others that want the same wait for it. They are those of `maskmill examples --format
     spans` with the same options.
@@ -62,7 +62,7 @@ def index_of_text(path: str, tokenizer: str, options: Mapping[str, Any], index_d
 
 
 def _setup_of(tokenizer: str, options: Mapping[str, Any]) -> ExamplesSetup:
-    """What decides the examples."""
+    """Return what decides the examples."""
     names = {field.name: part for part in _PARTS for field in dataclasses.fields(part)}
     for name in options:
         if name not in names or name in _FIXED:
@@ -89,7 +89,7 @@ def _setup_of(tokenizer: str, options: Mapping[str, Any]) -> ExamplesSetup:
 
 
 def _key_of(setup: ExamplesSetup, texts: list[FileInfo]) -> str:
-    """A name for the examples of texts as they are now: files that were changed have others."""
+    """Return a name for the examples of texts as they are now: files that were changed have others."""
     version = completions.FORMAT_VERSIONS["examples"], setup.plan.shard_format.version
     listed = [
         [os.path.abspath(text.path) if files.is_local(text.path) else text.path, text.size, text.changed, text.version]
@@ -100,7 +100,7 @@ def _key_of(setup: ExamplesSetup, texts: list[FileInfo]) -> str:
 
 
 def _is_made(directory: str) -> bool:
-    """Whether examples are there, with all their files."""
+    """Return whether examples are there, with all their files."""
     made = manifest.find_manifest(directory)
     listed = [file for shard in made["shards"] for file in manifest.files_of_shard(shard)] if made else []
     sizes = files.sizes_in(directory) if listed else {}

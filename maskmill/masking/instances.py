@@ -48,7 +48,7 @@ class Instances:
 
 
 def make_instances(text: TokenizedText, vocabulary: Vocabulary, options: MaskingOptions) -> Instances:
-    """Draws the instances of a tokenized text of at least one document, and the order in which they are written."""
+    """Draw the instances of a tokenized text of at least one document, and the order in which they are written."""
     mask_rules = MaskRules(
         piece_ids=vocabulary.ids,
         mask_id=vocabulary.mask_id,
@@ -59,7 +59,7 @@ def make_instances(text: TokenizedText, vocabulary: Vocabulary, options: Masking
 
 
 def make_pairs(text: TokenizedText, vocabulary: Vocabulary, options: MaskingOptions, kind: int) -> Instances:
-    """Draws pairs of a kind of kernels/pairs.py, without masks, of a tokenized text of at least one document."""
+    """Draw pairs of a kind of kernels/pairs.py, without masks, of a tokenized text of at least one document."""
     no_masks = MaskRules(piece_ids=np.empty(0, np.int32), mask_id=0, whole_words=False, continues=_NONE)
     no_predictions = np.zeros(options.max_seq_length + 1, np.int64)
     continues = _NONE if kind == REFERENCE else word_continuations(text, vocabulary)
@@ -73,7 +73,7 @@ def _draw(
     rules: kernels.InstanceRules,
     mask_rules: MaskRules,
 ) -> Instances:
-    """Draws instances, with masks where the rules want any."""
+    """Draw instances, with masks where the rules want any."""
     twister = random_kernels.seeded(options.random_seed)
     order = np.arange(len(text.document_ends), dtype=np.int64)
     random_kernels.shuffle(twister, order)
@@ -119,18 +119,20 @@ def _instance_rules(options: MaskingOptions, pairs: int, to_predict: npt.NDArray
 
 
 def predictions(options: MaskingOptions) -> npt.NDArray[np.int64]:
-    """int64[max_seq_length + 1]: how many positions an instance of so many pieces predicts."""
+    """Return int64[max_seq_length + 1]: how many positions an instance of so many pieces predicts."""
     wanted = (max(1, round(pieces * options.masked_lm_prob)) for pieces in range(options.max_seq_length + 1))
     return np.array([min(options.max_predictions_per_seq, positions) for positions in wanted], np.int64)
 
 
 def word_continuations(text: TokenizedText, vocabulary: Vocabulary) -> npt.NDArray[np.uint8]:
-    """uint8[tokens]: 1 where a piece of a text goes on a word."""
+    """Return uint8[tokens]: 1 where a piece of a text goes on a word."""
     return piece_continuations(vocabulary)[text.ids] if text.continues is None else text.continues
 
 
 def piece_continuations(vocabulary: Vocabulary) -> npt.NDArray[np.uint8]:
-    """uint8[ids]: 1 for a piece that goes on a word wherever it stands; for none, if only the tokenizer knows words."""
+    """Return uint8[ids]: 1 for a piece that goes on a word wherever it stands; for none, if only the tokenizer knows
+    words.
+    """
     continues = np.zeros(vocabulary.size, np.uint8)
     if vocabulary.marks_words:
         continues[vocabulary.ids] = [piece.startswith("##") for piece in vocabulary.pieces]
@@ -138,7 +140,7 @@ def piece_continuations(vocabulary: Vocabulary) -> npt.NDArray[np.uint8]:
 
 
 def _guess(tokens: int, documents: int, options: MaskingOptions) -> tuple[int, int]:
-    """How many instances and how many masks there will be, rather too many than too few."""
+    """Return how many instances and how many masks there will be, rather too many than too few."""
     passes = tokens / (_INSTANCE_SHARE * options.max_seq_length) + documents
     instances = int(_INSTANCE_MARGIN * options.dupe_factor * passes) + _SPARE
     most = min(options.max_seq_length * options.masked_lm_prob, options.max_predictions_per_seq)
@@ -157,7 +159,7 @@ def _make_room(instances: int, masks: int) -> kernels.InstanceArrays:
 
 
 def _enlarge(arrays: kernels.InstanceArrays, instances: int, options: MaskingOptions) -> None:
-    """Makes room, in place, for more instances where `instances` fill the arrays, else for more masks."""
+    """Make room, in place, for more instances where `instances` fill the arrays, else for more masks."""
     if instances == len(arrays.spans):
         room = _more(instances)
         for pairs in (arrays.spans, arrays.lengths, arrays.mask_ends):

@@ -91,10 +91,10 @@ class ObjectiveOptions:
 
 
 def decided_mask_unit(masking: MaskingOptions, objective: ObjectiveOptions) -> MaskUnit:
-    """What is masked together: as mask_unit says, or else do_whole_word_mask."""
+    """Return what is masked together: as mask_unit says, or else do_whole_word_mask."""
     return objective.mask_unit or ("whole_word" if masking.do_whole_word_mask else "piece")
 
 
 def asks_for_words(masking: MaskingOptions, objective: ObjectiveOptions) -> bool:
-    """Whether it matters to the masks where words start."""
+    """Return whether it matters to the masks where words start."""
     return decided_mask_unit(masking, objective) != "piece"

@@ -25,7 +25,7 @@ _ONLY_WITH = {
 
 
 def defaults_of(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The defaults that follow from the values that are given, by name."""
+    """Return the defaults that follow from the values that are given, by name."""
     follows: dict[str, Any] = {}
     if values.get("dynamic_masking"):
         follows["dupe_factor"] = 1
@@ -41,7 +41,7 @@ def defaults_of(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def conflicts(masking: MaskingOptions, objective: ObjectiveOptions) -> Iterator[str]:
-    """What does not go together in options that are right alone: a sentence each."""
+    """Yield what does not go together in options that are right alone: a sentence each."""
     yield from _conflicts_of_masks(masking, objective)
     yield from _conflicts_of_rows(masking, objective)
 

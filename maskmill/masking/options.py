@@ -39,7 +39,7 @@ class MaskingOptions:
 
     @property
     def follows_reference(self) -> bool:
-        """Whether text is read as the references read it: with --compat, which their Unicode tables tell."""
+        """True if text is read as the references read it: with --compat, which their Unicode tables tell."""
         return self.unicode == "11.0.0"
 
     def __post_init__(self) -> None:

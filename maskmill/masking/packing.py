@@ -14,7 +14,7 @@ from maskmill.masking.kernels.sequences import Sequences
 
 
 def pack(lengths: npt.NDArray[np.int32], most: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Packs sequences into rows of at most `most` pieces, in linear time.
+    """Pack sequences into rows of at most `most` pieces, in linear time.
 
     The longest sequences come first, of equally long ones the first. Each goes into the row with the least room that
     is enough for it; of several such rows, into the one that came to have that much room last. A sequence of a single
@@ -39,7 +39,7 @@ def pack(lengths: npt.NDArray[np.int32], most: int) -> tuple[npt.NDArray[np.int6
 
 
 def check_lengths(lengths: npt.NDArray[np.int32] | npt.NDArray[np.int64], most: int) -> None:
-    """Looks whether all are from 1 to `most`.
+    """Look whether all are from 1 to `most`.
 
     Raises:
       ValueError: one is not.
@@ -49,14 +49,15 @@ def check_lengths(lengths: npt.NDArray[np.int32] | npt.NDArray[np.int64], most: 
 
 
 def row_lengths(sequences: Sequences, rows: Rows) -> npt.NDArray[np.int64]:
-    """int64[rows]: how many pieces each row has, special ones included."""
+    """Return int64[rows]: how many pieces each row has, special ones included."""
     sums = np.cumsum(sequences.lengths[rows.members], dtype=np.int64)[rows.ends - 1]
     lengths: npt.NDArray[np.int64] = np.diff(sums, prepend=0)
     return lengths
 
 
 def bin_widths(most: int, bins: int) -> npt.NDArray[np.int64]:
-    """int64[bins]: the most pieces of a row of each bin. Bin k has rows of (k·most/bins, (k+1)·most/bins] pieces.
+    """Return int64[bins]: the most pieces of a row of each bin. Bin k has rows of (k·most/bins, (k+1)·most/bins]
+    pieces.
 
     Where `most` is not a multiple of `bins`, these bounds are rounded up. LDDL refuses such a number of bins.
     """
@@ -64,7 +65,7 @@ def bin_widths(most: int, bins: int) -> npt.NDArray[np.int64]:
 
 
 def bin_of(lengths: npt.NDArray[np.int32] | npt.NDArray[np.int64], most: int, bins: int) -> npt.NDArray[np.int64]:
-    """int64[rows]: the bin of each row.
+    """Return int64[rows]: the bin of each row.
 
     Raises:
       ValueError: a row is empty, or longer than `most`.

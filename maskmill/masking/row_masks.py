@@ -60,12 +60,12 @@ class RowMasker:
     """Draws the masks of blocks of rows."""
 
     def __init__(self, vocabulary: Vocabulary, masking: MaskingOptions, objective: ObjectiveOptions) -> None:
-        """Uses `random_seed`, `max_seq_length`, `max_predictions_per_seq` and `masked_lm_prob` of `masking`."""
+        """Use `random_seed`, `max_seq_length`, `max_predictions_per_seq` and `masked_lm_prob` of `masking`."""
         self.rules = rules_of(vocabulary, masking, objective)
         self._seed = masking.random_seed
 
     def draw(self, rows: RowArrays, count: int, epochs: npt.NDArray[np.int64], samples: npt.NDArray[np.int64]) -> None:
-        """Masks the first `count` rows in place: input_ids, positions, labels and masked.
+        """Mask the first `count` rows in place: input_ids, positions, labels and masked.
 
         epochs, samples: int64[count], the keys of the rows.
         """
@@ -87,7 +87,7 @@ def draw_masks(
     epochs: npt.NDArray[np.int64],
     samples: npt.NDArray[np.int64],
 ) -> None:
-    """Masks rows in place, from arrays alone: what a reader of a data set calls.
+    """Mask rows in place, from arrays alone: what a reader of a data set calls.
 
     seed: any integer; its lowest 64 bits count.
     rows: int32 arrays in C order. lengths [rows] tells the pieces of each row, special ones included. input_ids
@@ -115,7 +115,7 @@ def draw_masks(
 
 
 def _check_arrays(rows: MaskedRows, epochs: npt.NDArray[np.int64], samples: npt.NDArray[np.int64]) -> None:
-    """Compares arrays with what the kernel takes for granted."""
+    """Compare arrays with what the kernel takes for granted."""
     count = len(rows.input_ids)
     for name, array in zip(MaskedRows.__annotations__, rows, strict=True):
         kind = np.dtype(np.uint8 if name == "continues" else np.int32)
@@ -136,7 +136,7 @@ def _check_arrays(rows: MaskedRows, epochs: npt.NDArray[np.int64], samples: npt.
 
 
 def rules_of(vocabulary: Vocabulary, masking: MaskingOptions, objective: ObjectiveOptions) -> RowMaskRules:
-    """The rules of RowMasker."""
+    """Return the rules of RowMasker."""
     kinds = np.where(piece_continuations(vocabulary), CONTINUES, STARTS).astype(np.uint8)
     kinds[[vocabulary.cls_id, vocabulary.sep_id]] = SPECIAL
     return row_mask_rules(
@@ -160,7 +160,7 @@ def row_mask_rules(
     shares: tuple[float, float, float] = (0.8, 0.1, 0.1),
     run_lengths: tuple[float, ...] = (),
 ) -> RowMaskRules:
-    """The rules of RowMasker, from arrays alone.
+    """Return the rules of RowMasker, from arrays alone.
 
     to_predict: int64[S + 1], how many positions of a row of 0 to S pieces are masked, if its words allow it.
     kinds: uint8[ids], for each id STARTS (it starts a word), CONTINUES (it goes on one) or SPECIAL (it is never masked,
@@ -203,7 +203,7 @@ def span_lengths(probability: float, max_span: int) -> tuple[float, ...]:
 
 
 def _run_lengths(objective: ObjectiveOptions) -> tuple[float, ...]:
-    """The weights of the lengths of n-grams or spans; none for other units."""
+    """Return the weights of the lengths of n-grams or spans; none for other units."""
     if objective.mask_unit == "ngram":
         return ngram_lengths(objective.max_ngram)
     if objective.mask_unit == "span":
@@ -212,7 +212,7 @@ def _run_lengths(objective: ObjectiveOptions) -> tuple[float, ...]:
 
 
 def _thresholds(weights: tuple[float, ...]) -> list[int]:
-    """What a number drawn from 0 to 2**53 is below, element by element, for chances in proportion to `weights`.
+    """Return what a number drawn from 0 to 2**53 is below, element by element, for chances in proportion to `weights`.
 
     A weight of 0 has no chance, in spite of rounding.
     """

@@ -25,7 +25,7 @@ _BLOCK_BYTES = 1 << 19  # of input_ids
 
 
 def make_rows(sequences: Sequences, masking: MaskingOptions, objective: ObjectiveOptions) -> Rows:
-    """Decides which sequences stand in which row.
+    """Decide which sequences stand in which row.
 
     A row has one sequence, or with `pack` several. For mlm and blocks the rows are repeated dupe_factor times, with
     other masks each time: epochs 0, 1, … of a loader that draws them anew. The sequences of nsp and sop have been drawn
@@ -51,7 +51,7 @@ def make_rows(sequences: Sequences, masking: MaskingOptions, objective: Objectiv
 
 
 def row_order(rows: Rows, masking: MaskingOptions, objective: ObjectiveOptions) -> npt.NDArray[np.int64]:
-    """int64[rows]: the order in which rows are written.
+    """Return int64[rows]: the order in which rows are written.
 
     It is drawn as random.Random(random_seed).shuffle draws it. Rows of mlm and blocks whose masks the reader draws stay
     in the order of the text.
@@ -69,7 +69,7 @@ def instance_blocks(
     vocabulary: Vocabulary,
     masking: MaskingOptions,
 ) -> Iterator[tuple[RowArrays, int]]:
-    """Yields the instances that `order` names as rows, in this order: blocks, and how many rows of each are used.
+    """Yield the instances that `order` names as rows, in this order: blocks, and how many rows of each are used.
 
     A block is valid until the next one is asked for. Rows are max_seq_length wide, which may be less than the instances
     were made with where those named are short enough (bins).
@@ -96,7 +96,7 @@ def sequence_blocks(
     objective: ObjectiveOptions,
     masker: RowMasker | None,
 ) -> Iterator[tuple[RowArrays, int]]:
-    """Yields the rows that `order` names, in this order: blocks, and how many rows of each are used.
+    """Yield the rows that `order` names, in this order: blocks, and how many rows of each are used.
 
     A block is valid until the next one is asked for. Rows are max_seq_length wide. masker: draws the masks; None where
     the reader draws them.
@@ -136,7 +136,7 @@ def _room(
     masks: bool,
     continues: bool = False,
 ) -> RowArrays:
-    """The arrays of a block, for `rows` rows or as many as it may have; `sequences`: the most of a row."""
+    """Return the arrays of a block, for `rows` rows or as many as it may have; `sequences`: the most of a row."""
     length = masking.max_seq_length
     rows = min(rows, max(1, _BLOCK_BYTES // (4 * length)))
     predictions = masking.max_predictions_per_seq if masks else 0
@@ -155,6 +155,6 @@ def _room(
 
 
 def _selections(order: npt.NDArray[np.int64], rows: int) -> Iterator[npt.NDArray[np.int64]]:
-    """The parts of an order that become a block each."""
+    """Yield the parts of an order that become a block each."""
     for first in range(0, len(order), rows or 1):
         yield np.ascontiguousarray(order[first : first + rows])

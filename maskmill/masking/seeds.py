@@ -6,10 +6,10 @@ from maskmill.text.text_shards import ShardKind
 
 
 def hash_of(text: str) -> int:
-    """The first 8 bytes of the sha256 of a text, as a number: uniform in 0..2^64-1."""
+    """Return the first 8 bytes of the sha256 of a text, as a number: uniform in 0..2^64-1."""
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
 
 
 def shard_seed(seed: int, kind: ShardKind, number: int) -> int:
-    """The seed of a shard: the first 8 bytes of sha256 of `seed:kind:number`."""
+    """Return the seed of a shard: the first 8 bytes of sha256 of `seed:kind:number`."""
     return hash_of(f"{seed}:{kind}:{number}")

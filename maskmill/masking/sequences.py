@@ -49,7 +49,7 @@ class MadeSequences:
 def make_sequences(
     text: TokenizedText, vocabulary: Vocabulary, masking: MaskingOptions, objective: ObjectiveOptions
 ) -> MadeSequences:
-    """Makes the sequences of a text.
+    """Make the sequences of a text.
 
     Each piece of the text is in some sequence or counted as unused. short_seq_prob has no effect on mlm and blocks.
 
@@ -100,12 +100,12 @@ def _cut(text: TokenizedText, rules: SequenceRules, separators: str) -> MadeSequ
 
 
 def _starts(ends: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """int64[n + 1]: where each of n runs starts, then where the last one ends."""
+    """Return int64[n + 1]: where each of n runs starts, then where the last one ends."""
     return np.concatenate([np.zeros(1, np.int64), ends])
 
 
 def _sequences_of(instances: Instances, rules: SequenceRules) -> Sequences:
-    """Pairs as sequences of [CLS], a first part of segment 0, [SEP], and a second part of segment 1, [SEP]."""
+    """Pair as sequences of [CLS], a first part of segment 0, [SEP], and a second part of segment 1, [SEP]."""
     count, arrays = len(instances), instances.arrays
     sequences = kernels.make_room(count * _PAIR_SPANS, count, count)
     starts, sizes, segments = (

@@ -24,7 +24,7 @@ class Rows:
     """
 
     def __init__(self, columns: Sequence[ReadColumn], rows: int) -> None:
-        """Makes room; what is in it is undefined."""
+        """Make room; what is in it is undefined."""
         self.room = rows
         self._columns = columns
         self.arrays: dict[str, npt.NDArray[np.generic]] = {
@@ -35,7 +35,7 @@ class Rows:
         }
 
     def first(self, count: int, *, room: int | None = None) -> "Rows":
-        """A copy of the first `count` rows, with room for more; None: for no more."""
+        """Return a copy of the first `count` rows, with room for more; None: for no more."""
         rows = Rows(self._columns, count if room is None else room)
         for arrays, others in ((rows.arrays, self.arrays), (rows.counts, self.counts)):
             for feature in arrays:
@@ -43,13 +43,13 @@ class Rows:
         return rows
 
     def move(self, start: int, stop: int) -> None:
-        """Makes rows [start, stop) the first ones."""
+        """Make rows [start, stop) the first ones."""
         for arrays in (self.arrays, self.counts):
             for array in arrays.values():
                 array[: stop - start] = array[start:stop]
 
     def original_pieces(self, which: Any, feature: str = "input_ids") -> npt.NDArray[np.int32]:
-        """int32[n, width]: the pieces of some rows, the stored masks undone, in an array of its own.
+        """Return int32[n, width]: the pieces of some rows, the stored masks undone, in an array of its own.
 
         A mask at a place that no row has is left out: a damaged row may name one.
 
@@ -69,7 +69,7 @@ class Rows:
         return pieces
 
     def put_zeros(self, column: ReadColumn, rows: npt.NDArray[np.int64]) -> None:
-        """Writes what rows have of an optional column that their file lacks."""
+        """Write what rows have of an optional column that their file lacks."""
         self.arrays[column.feature][rows] = 0
         if column.varies:
             self.counts[column.feature][rows] = 0
@@ -118,11 +118,11 @@ class BlockReader(abc.ABC):
     kernels: tuple[str, ...] = ()
 
     def __init__(self, data_set: DataSet, ranges: ByteRanges) -> None:  # noqa: B027 - each keeps what it needs
-        """Opens the files of a data set, which are read through ranges."""
+        """Open the files of a data set, which are read through ranges."""
 
     @abc.abstractmethod
     def fetch(self, block: Block) -> Any:
-        """Reads the bytes of a block. Several threads may call this at the same time.
+        """Read the bytes of a block. Several threads may call this at the same time.
 
         Raises:
           DamagedBlockError: what was read cannot be the block (sizes, an index that does not fit).
@@ -133,7 +133,7 @@ class BlockReader(abc.ABC):
     def decode(
         self, fetched: Any, block: Block, wanted: npt.NDArray[np.int64], rows: npt.NDArray[np.int64], into: Rows
     ) -> None:
-        """Writes samples of a block to rows; checks each value against the column's `low` and `high`.
+        """Write samples of a block to rows; check each value against the column's `low` and `high`.
 
         Args:
           fetched: what `fetch` gave for the block.
@@ -148,7 +148,7 @@ class BlockReader(abc.ABC):
         """
 
     def decode_each(self, fetched: Any, block: Block, into: Rows) -> dict[int, DamagedBlockError]:
-        """Writes the samples of a block that can be read to the rows of their numbers, counted from the block's first.
+        """Write the samples of a block that can be read to the rows of their numbers, counted from the block's first.
 
         Returns:
           What is wrong with the others.
@@ -164,15 +164,15 @@ class BlockReader(abc.ABC):
 
     @abc.abstractmethod
     def forget(self, block: Block) -> bool:
-        """Drops what was kept of a block and of its file's index; returns whether to fetch them anew may help."""
+        """Drop what was kept of a block and of its file's index; return whether to fetch them anew may help."""
 
     def close(self) -> None:  # noqa: B027 - most have nothing to close
-        """Closes files and connections."""
+        """Close files and connections."""
 
     @staticmethod
     @abc.abstractmethod
     def count_samples(path: str, ranges: ByteRanges) -> int:
-        """How many samples a file of the format says it has.
+        """Return how many samples a file of the format says it has.
 
         Raises:
           UnusableInputError: it says nothing that can be.
@@ -181,5 +181,7 @@ class BlockReader(abc.ABC):
 
     @staticmethod
     def why_unchecked(path: str, ranges: ByteRanges) -> str | None:
-        """Why a file's records cannot be compared with checksums, as a clause; None: they can, and readers do."""
+        """Return why a file's records cannot be compared with checksums, as a clause; None: they can, and readers
+        do.
+        """
         return "this format has no checksums of records"

@@ -33,7 +33,7 @@ class ByteRanges(abc.ABC):
 
     @abc.abstractmethod
     def read(self, path: str, start: int, end: int) -> npt.NDArray[np.uint8]:
-        """Bytes [start, end) of a file, in an array of its own that may be written to.
+        """Return bytes [start, end) of a file, in an array of its own that may be written to.
 
         Raises:
           MissingFileError: there is no such file. `read_all` and `size` raise it, too.
@@ -42,26 +42,26 @@ class ByteRanges(abc.ABC):
         """
 
     def read_all(self, path: str) -> bytes:
-        """The whole content of a small file."""
+        """Return the whole content of a small file."""
         return self.read(path, 0, self.size(path)).tobytes()
 
     def read_many(self, path: str, starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
-        """Several ranges of a file, ascending, one behind the other; raises what `read` does."""
+        """Return several ranges of a file, ascending, one behind the other; raises what `read` does."""
         return np.concatenate([self.read(path, start, end) for start, end in zip(starts, ends, strict=True)])
 
     @abc.abstractmethod
     def size(self, path: str) -> int:
-        """The size of a file in bytes."""
+        """Return the size of a file in bytes."""
 
     def sha256_of(self, path: str) -> str:
-        """The sha256 of a file in hexadecimal; a few megabytes of it are in memory at a time."""
+        """Return the sha256 of a file in hexadecimal; a few megabytes of it are in memory at a time."""
         digest, size = hashlib.sha256(), self.size(path)
         for start in range(0, size, _HASHED_BYTES):
             digest.update(self.read(path, start, min(size, start + _HASHED_BYTES)).data)
         return digest.hexdigest()
 
     def exists(self, path: str) -> bool:
-        """Whether there is a file of this name; raises what `size` does, but MissingFileError."""
+        """Return whether there is a file of this name; raises what `size` does, but MissingFileError."""
         try:
             self.size(path)
         except MissingFileError:
@@ -69,11 +69,11 @@ class ByteRanges(abc.ABC):
         return True
 
     def sizes(self, paths: Sequence[str]) -> list[int]:
-        """The size of each of these files; raises what `size` does, for the first of them that is at fault."""
+        """Return the size of each of these files; raises what `size` does, for the first of them that is at fault."""
         return [self.size(path) for path in paths]
 
     def glob(self, pattern: str) -> list[str]:
-        """The files whose paths match a pattern with *, ? and [...], sorted; a path of a file matches itself.
+        """Return the files whose paths match a pattern with *, ? and [...], sorted; a path of a file matches itself.
 
         Raises:
           UnusableInputError: files cannot be listed there.
@@ -81,15 +81,17 @@ class ByteRanges(abc.ABC):
         raise UnusableInputError(f"{pattern}: files cannot be listed here; name a data set's directory.")
 
     def forget(self, path: str) -> bool:
-        """Drops what is kept of a file; returns whether reading it again may give other bytes."""
+        """Drop what is kept of a file; return whether reading it again may give other bytes."""
         return False
 
     def stats(self) -> dict[str, int]:
-        """How much was read: `bytes_read`; where there is a cache, `cache_hits`, `cache_misses` and `bytes_fetched`."""
+        """Return how much was read: `bytes_read`; where there is a cache, `cache_hits`, `cache_misses` and
+        `bytes_fetched`.
+        """
         return {}
 
     def close(self) -> None:  # noqa: B027 - most have nothing to close
-        """Closes files and connections."""
+        """Close files and connections."""
 
 
 Stamp = tuple[int, int, int]  # of a file: its inode, its size in bytes, and when it was changed, in nanoseconds
@@ -112,7 +114,7 @@ class LocalRanges(ByteRanges):
         return type(self), (self.stamps,)  # a lock cannot be pickled
 
     def _check(self, path: str, found: os.stat_result) -> None:
-        """Raises ChangedError if this is not the file that was looked at first."""
+        """Raise ChangedError if this is not the file that was looked at first."""
         stamp = found.st_ino, found.st_size, found.st_mtime_ns
         if self.stamps.setdefault(path, stamp) != stamp:
             raise ChangedError(path)
@@ -163,14 +165,14 @@ class LocalRanges(ByteRanges):
 
 
 def is_beside(path: str, other: str) -> bool:
-    """Whether what reads one path reads the other one, too."""
+    """Return whether what reads one path reads the other one, too."""
     schemes = {one.partition("://")[0] if "://" in one else "" for one in (path, other)}
     return len(schemes) == 1
 
 
 @contextlib.contextmanager
 def ranges_beside(path: str, other: str, ranges: ByteRanges) -> Iterator[ByteRanges]:
-    """What reads a path: `ranges`, which reads another one, or while this is open, something else."""
+    """Return what reads a path: `ranges`, which reads another one, or while this is open, something else."""
     if is_beside(path, other):
         yield ranges
         return
@@ -181,7 +183,7 @@ def ranges_beside(path: str, other: str, ranges: ByteRanges) -> Iterator[ByteRan
 
 
 def open_bytes(size: int, read: Callable[[int, int], Any], read_bytes: int, most: int = 1 << 62) -> BinaryIO:
-    """Bytes as a file.
+    """Return bytes as a file.
 
     Args:
       size: how many there are.
@@ -197,14 +199,16 @@ def open_bytes(size: int, read: Callable[[int, int], Any], read_bytes: int, most
 
 
 def open_range_file(path: str, ranges: ByteRanges, read_bytes: int = _READ_BYTES) -> BinaryIO:
-    """A file to read from its start on, or from anywhere; it is read `read_bytes` at a time, ahead of use if remote."""
+    """Return a file to read from its start on, or from anywhere; it is read `read_bytes` at a time, ahead of use if
+    remote.
+    """
     if ranges.parallel_reads:
         ranges, read_bytes = ForwardRanges(ranges), min(read_bytes, LOOK_BYTES)
     return open_bytes(ranges.size(path), functools.partial(ranges.read, path), read_bytes)
 
 
 def forward(ranges: ByteRanges) -> ByteRanges:
-    """What reads files of which much is read in one go: remote ones ahead of use."""
+    """Return what reads files of which much is read in one go: remote ones ahead of use."""
     return ForwardRanges(ranges) if ranges.parallel_reads else ranges
 
 

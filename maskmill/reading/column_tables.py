@@ -35,7 +35,7 @@ class TargetTable:
             line[kernels.NAME :] = np.frombuffer(name.ljust(kernels.MOST_NAME_BYTES, b"\0"), np.int64)
 
     def of(self, rows: Rows) -> npt.NDArray[np.int64]:
-        """The table for these rows, which must live while it is used.
+        """Return the table for these rows, which must live while it is used.
 
         Raises:
           ValueError: the rows do not have arrays for these columns.
@@ -58,12 +58,14 @@ class TargetTable:
 
 
 def is_float(column: ReadColumn) -> bool:
-    """Whether the values of a column are floats."""
+    """Return whether the values of a column are floats."""
     return column.dtype.kind == "f"
 
 
 def limits(column: ReadColumn) -> tuple[float, float]:
-    """The smallest and the largest value that a column allows and its type holds; both are NaN if floats may be any."""
+    """Return the smallest and the largest value that a column allows and its type holds; both are NaN if floats may be
+    any.
+    """
     if not is_float(column):
         info = np.iinfo(column.dtype)
         low = info.min if column.low is None else max(info.min, math.ceil(column.low))
@@ -75,7 +77,7 @@ def limits(column: ReadColumn) -> tuple[float, float]:
 
 
 def wrong_value(column: ReadColumn, values: npt.NDArray[np.int64] | npt.NDArray[np.float32]) -> str:
-    """What is wrong with the first value that a column does not allow, as a sentence without the place."""
+    """Return what is wrong with the first value that a column does not allow, as a sentence without the place."""
     low, high = limits(column)
     wrong = values[~((values >= low) & (values <= high))]
     meaning = column.meaning or f"from {low} to {high}"
@@ -84,5 +86,5 @@ def wrong_value(column: ReadColumn, values: npt.NDArray[np.int64] | npt.NDArray[
 
 
 def wrong_count(column: ReadColumn, count: int) -> str:
-    """What is wrong with a number of values, as a sentence without the place."""
+    """Return what is wrong with a number of values, as a sentence without the place."""
     return f"{column.name} has length {count}, but it must be {'at most ' if column.varies else ''}{column.width}."

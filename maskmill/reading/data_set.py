@@ -103,7 +103,7 @@ class DataSet:
         return sum(file.samples for file in self.files)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: what the samples are, and where."""
+        """Return what a notebook shows: what the samples are, and where."""
         rows = [
             ("samples", f"{self.samples:,} in {len(self.files):,} file{'' if len(self.files) == 1 else 's'}"),
             ("format", self.format),

@@ -34,7 +34,9 @@ Bytes = npt.NDArray[np.uint8]
 
 
 def default_directory() -> str:
-    """Where pieces are kept unless somebody says otherwise: $XDG_CACHE_HOME/maskmill/data or ~/.cache/maskmill/data."""
+    """Return where pieces are kept unless somebody says otherwise: $XDG_CACHE_HOME/maskmill/data or
+    ~/.cache/maskmill/data.
+    """
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     return os.path.join(cache, "maskmill", "data")
 
@@ -63,7 +65,7 @@ class Piece:
         return os.path.join(_folder(self.file), f"{self.start}-{self.end}")
 
     def checksum(self, data: Bytes) -> bytes:
-        """The checksum of its bytes and of what it is, so that no piece is taken for another."""
+        """Return the checksum of its bytes and of what it is, so that no piece is taken for another."""
         start = zlib.crc32(f"{self.file} {self.start} {self.end}".encode())
         return zlib.crc32(data.data, start).to_bytes(_CRC_BYTES, "little")
 
@@ -79,7 +81,7 @@ class DiskCache:
     """
 
     def __init__(self, directory: str, most_bytes: int) -> None:
-        """Uses a directory; nothing is made before the first piece.
+        """Use a directory; nothing is made before the first piece.
 
         Args:
           directory: of the cache, and of nothing else.
@@ -92,11 +94,11 @@ class DiskCache:
         self._is_usable = True
 
     def stats(self) -> dict[str, int]:
-        """How many pieces were found, and how many were not, or were damaged."""
+        """Return how many pieces were found, and how many were not, or were damaged."""
         return {"cache_hits": self._hits, "cache_misses": self._misses}
 
     def get(self, piece: Piece, fetch: Callable[[], Bytes]) -> Bytes:
-        """The bytes of a piece, in an array of its own; `fetch` is called where the cache does not have them."""
+        """Return the bytes of a piece, in an array of its own; `fetch` is called where the cache does not have them."""
         path = os.path.join(self._directory, piece.name)
         data = self._find(piece, path)
         if data is None:
@@ -104,14 +106,14 @@ class DiskCache:
         return data
 
     def drop(self, file: str) -> None:
-        """Deletes all pieces of a version of a remote file."""
+        """Delete all pieces of a version of a remote file."""
         with contextlib.suppress(FileNotFoundError):
             for entry in os.scandir(os.path.join(self._directory, _folder(file))):
                 if not entry.name.endswith(_PART):  # which belongs to its writer
                     _delete(entry.path)
 
     def _fetch(self, piece: Piece, path: str, fetch: Callable[[], Bytes]) -> Bytes:
-        """Fetches a piece and keeps it, or finds it after all where another thread or process has fetched it."""
+        """Fetch a piece and keep it, or find it after all where another thread or process has fetched it."""
         part = None
         if self._is_usable and piece.size + _CRC_BYTES <= self._most_bytes:
             try:
@@ -136,7 +138,7 @@ class DiskCache:
                 os.close(part)
 
     def _find(self, piece: Piece, path: str) -> Bytes | None:
-        """A piece that is there and whole; a damaged one is deleted."""
+        """Return a piece that is there and whole; a damaged one is deleted."""
         try:
             with open(path, "rb", buffering=0) as file:
                 data = np.empty(piece.size + _CRC_BYTES, np.uint8)
@@ -163,7 +165,7 @@ class DiskCache:
         return None
 
     def _keep(self, piece: Piece, path: str, part: int, data: Bytes) -> None:
-        """Writes a piece to its locked part, and gives it its name."""
+        """Write a piece to its locked part, and give it its name."""
         self._make_room(part, piece.size + _CRC_BYTES)
         at = 0
         for view in (data.data, memoryview(piece.checksum(data))):
@@ -174,7 +176,7 @@ class DiskCache:
         os.rename(path + _PART, path)
 
     def _make_room(self, part: int, size: int) -> None:
-        """Gives a part its size, after pieces were deleted if the bytes in use would be too many."""
+        """Give a part its size, after pieces were deleted if the bytes in use would be too many."""
         used_file = os.open(os.path.join(self._directory, _USED), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             fcntl.flock(used_file, fcntl.LOCK_EX)
@@ -188,7 +190,7 @@ class DiskCache:
             os.close(used_file)
 
     def _delete_oldest(self, size: int) -> int:
-        """Deletes the pieces that were not used for longest if `size` more bytes are too many; returns their bytes."""
+        """Delete the pieces that were not used for longest if `size` more bytes are too many; return their bytes."""
         pieces = sorted(_pieces(self._directory))
         used = sum(bytes_ for _, bytes_, _ in pieces)
         if used + size <= self._most_bytes:
@@ -206,7 +208,7 @@ class DiskCache:
         return used
 
     def _do_without(self, error: OSError) -> None:
-        """Goes on without the cache, and says so once."""
+        """Go on without the cache, and say so once."""
         if self._is_usable:
             self._is_usable = False
             _log.warning(
@@ -223,7 +225,7 @@ class DiskCache:
 
 
 def _lock_part(path: str) -> int:
-    """Waits until nobody else writes a piece; gives the open file that will become it, which is locked until closed.
+    """Wait until nobody else writes a piece; give the open file that will become it, which is locked until closed.
 
     Only who holds the lock renames or deletes the part.
     """
@@ -245,7 +247,7 @@ def _lock_part(path: str) -> int:
 
 
 def _is_file(descriptor: int, path: str) -> bool:
-    """Whether an open file is the one that has a name now."""
+    """Return whether an open file is the one that has a name now."""
     try:
         return os.path.samestat(os.fstat(descriptor), os.stat(path))
     except FileNotFoundError:
@@ -258,7 +260,9 @@ def _delete(path: str) -> None:
 
 
 def _pieces(directory: str) -> Iterator[tuple[int, int, str]]:
-    """When each piece or part was used last (nanoseconds), its bytes, and its path. Deletes parts of dead writers."""
+    """Yield when each piece or part was used last (nanoseconds), its bytes, and its path. Deletes parts of dead
+    writers.
+    """
     for folder in os.scandir(directory):
         if not folder.is_dir(follow_symlinks=False) or len(folder.name) != _FOLDER_DIGITS:
             continue
@@ -272,7 +276,7 @@ def _pieces(directory: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _delete_abandoned(path: str) -> bool:
-    """Deletes a part that nobody holds locked; returns whether it did."""
+    """Delete a part that nobody holds locked; return whether it did."""
     with open(path, "rb") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

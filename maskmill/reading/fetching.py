@@ -20,7 +20,7 @@ class BlockFetcher:
     """
 
     def __init__(self, data_set: DataSet, reader: BlockReader, threads: int, most_bytes: int = MOST_BYTES) -> None:
-        """Starts no thread before the first block is asked for.
+        """Start no thread before the first block is asked for.
 
         Args:
           data_set: what the reader reads.
@@ -34,11 +34,11 @@ class BlockFetcher:
         self._blocks = self._refetched = 0
 
     def ask(self, blocks: Iterable[Block]) -> None:
-        """Asks for blocks; those asked for before come before them."""
+        """Ask for blocks; those asked for before come before them."""
         self._ahead.ask((block, self._size(block)) for block in blocks)
 
     def decode(self, wanted: npt.NDArray[np.int64], rows: npt.NDArray[np.int64], into: Rows) -> Block:
-        """Decodes the block that was asked for first, as BlockReader.decode does, and returns which it was.
+        """Decode the block that was asked for first, as BlockReader.decode does, and return which it was.
 
         Raises:
           DamagedBlockError: it is damaged, and was when it was fetched anew, if that could help.
@@ -57,15 +57,17 @@ class BlockFetcher:
         return block
 
     def drop(self) -> None:
-        """Forgets what was asked for and is not decoded."""
+        """Forget what was asked for and is not decoded."""
         self._ahead.drop()
 
     def close(self) -> None:
-        """Ends the threads; those that wait for a server end when it answers."""
+        """End the threads; those that wait for a server end when it answers."""
         self._ahead.close()
 
     def stats(self) -> dict[str, float]:
-        """Blocks decoded, those of them that were fetched once more, and for how many seconds `decode` waited."""
+        """Return blocks decoded, those of them that were fetched once more, and for how many seconds `decode`
+        waited.
+        """
         waited = self._ahead.waited
         return {"blocks": self._blocks, "blocks_refetched": self._refetched, "block_wait_seconds": waited}
 

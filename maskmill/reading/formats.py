@@ -10,13 +10,13 @@ _known: dict[str, type[BlockReader]] = {"tfrecord": TfRecordReader, "mds": MdsRe
 
 
 def register(format: ShardFormat, reader: type[BlockReader]) -> None:
-    """Makes a format known to all that writes, reads, opens and checks data sets in this process."""
+    """Make a format known to all that writes, reads, opens and checks data sets in this process."""
     shard_formats.register(format)
     _known[format.name] = reader
 
 
 def reader_of_format(name: str) -> type[BlockReader]:
-    """What reads files of a format.
+    """Return what reads files of a format.
 
     Raises:
       UnusableInputError: there is no such format.

@@ -44,7 +44,7 @@ class MadeExamples:
 
     @property
     def is_dynamic(self) -> bool:
-        """Whether readers draw the masks."""
+        """True if readers draw the masks."""
         return bool(self.options.get("dynamic_masking"))
 
     @property
@@ -54,7 +54,7 @@ class MadeExamples:
 
 
 def manifest_in(directory: str, ranges: ByteRanges) -> dict[str, Any] | None:
-    """The manifest in a directory; None if there is none.
+    """Return the manifest in a directory; None if there is none.
 
     Raises:
       UnusableInputError: it is damaged.
@@ -67,7 +67,7 @@ def manifest_in(directory: str, ranges: ByteRanges) -> dict[str, Any] | None:
 
 
 def parse_examples(made: Mapping[str, Any], split: str, directory: str) -> MadeExamples:
-    """What a manifest says of the examples of a split, of which there may be none.
+    """Return what a manifest says of the examples of a split, of which there may be none.
 
     Args:
       made: the manifest.
@@ -107,7 +107,7 @@ def parse_examples(made: Mapping[str, Any], split: str, directory: str) -> MadeE
 
 
 def _data_file(entry: Mapping[str, Any], directory: str, width: int) -> DataFile:
-    """A file that the manifest lists; `width` is that of rows which are in no bin."""
+    """Return a file that the manifest lists; `width` is that of rows which are in no bin."""
     return DataFile(
         path=files.join(directory, entry["name"]),
         samples=int(entry["examples"]),
@@ -126,7 +126,7 @@ def _schema_column(entry: Mapping[str, Any]) -> SchemaColumn:
 
 
 def _vocabulary(made: Mapping[str, Any], options: Mapping[str, Any], directory: str) -> KnownVocabulary:
-    """What the manifest says of the vocabulary; those of older versions say less."""
+    """Return what the manifest says of the vocabulary; those of older versions say less."""
     copied = made.get("vocabulary")
     is_tokenizer = options.get("tokenizer_file") is not None
     option = "tokenizer_file" if is_tokenizer else "vocab_file"

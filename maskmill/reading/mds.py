@@ -44,7 +44,7 @@ class MdsReader(BlockReader):
     block_samples = BLOCK_SAMPLES
 
     def __init__(self, data_set: DataSet, ranges: ByteRanges) -> None:
-        """Reads nothing yet."""
+        """Read nothing yet."""
         self._files, self._columns, self._ranges = data_set.files, data_set.columns, ranges
         self._targets = TargetTable(self._columns)
         self._heads: dict[int, _Head] = {}
@@ -107,13 +107,15 @@ class MdsReader(BlockReader):
         return "MDS has no checksums of records"
 
     def _fill_missing(self, parts: npt.NDArray[np.int64], rows: npt.NDArray[np.int64], into: Rows) -> None:
-        """Writes zeros for the optional columns that a shard lacks."""
+        """Write zeros for the optional columns that a shard lacks."""
         for place, column in enumerate(self._columns):
             if place not in parts[:, kernels.COLUMN]:
                 into.put_zeros(column, rows)
 
     def _head(self, number: int) -> _Head:
-        """The head of a shard, read once, and then the whole shard for its checksum, because records have none."""
+        """Return the head of a shard, read once, and then the whole shard for its checksum, because records have
+        none.
+        """
         with self._locks[number]:
             head = self._heads.get(number)
             if head is None:
@@ -147,7 +149,7 @@ class MdsReader(BlockReader):
         return _Head(np.append(offsets[:-1:BLOCK_SAMPLES], offsets[-1]), parts)
 
     def _parts(self, path: str, config: bytes) -> npt.NDArray[np.int64]:
-        """What the parts of a sample hold, as a shard describes it."""
+        """Return what the parts of a sample hold, as a shard describes it."""
         try:
             described = json.loads(config)
             encodings = dict(zip(described["column_names"], described["column_encodings"], strict=True))
@@ -175,7 +177,7 @@ class MdsReader(BlockReader):
 
 
 def _part(data: npt.NDArray[np.uint8], sample: int, parts: int, part: int) -> bytes:
-    """The bytes of one of the `parts` of a sample."""
+    """Return the bytes of one of the `parts` of a sample."""
     start = 0
     while True:
         sizes = data[start : start + _WORD * parts].view("<u4").astype(np.int64)
@@ -187,7 +189,7 @@ def _part(data: npt.NDArray[np.uint8], sample: int, parts: int, part: int) -> by
 
 
 def _explain(part: bytes, held: list[int], column: ReadColumn, why: int) -> str:
-    """What is wrong with a part, as a sentence without the place."""
+    """Return what is wrong with a part, as a sentence without the place."""
     if why == column_tables.UNREADABLE:
         return f"{column.name} cannot be read; make or fetch the file again."
     known = _FLOATS if is_float(column) else _INTEGERS

@@ -62,7 +62,7 @@ def open_data_set(
     sizes: bool = True,
     text: str | os.PathLike[str] | None = None,
 ) -> DataSet:
-    """Finds the files and columns of a data set, and checks them.
+    """Find the files and columns of a data set, and check them.
 
     Args:
       path: the directory of `maskmill examples`, of a build (its examples are read) or of its picked eval examples; or
@@ -103,12 +103,12 @@ def open_data_set(
 
 
 def reader_of(data_set: DataSet, ranges: ByteRanges) -> BlockReader:
-    """Reads the files of a data set, through ranges."""
+    """Read the files of a data set, through ranges."""
     return reader_of_format(data_set.format)(data_set, ranges)
 
 
 def find_manifest(path: str, ranges: ByteRanges) -> tuple[dict[str, Any], str] | None:
-    """The manifest of a data set and its directory; None where there is none.
+    """Return the manifest of a data set and its directory; None where there is none.
 
     Raises:
       UnusableInputError: it is damaged, or not of examples.
@@ -126,7 +126,7 @@ def find_manifest(path: str, ranges: ByteRanges) -> tuple[dict[str, Any], str] |
 
 
 def _open_made(request: _Request, made: Mapping[str, Any], directory: str) -> DataSet:
-    """A data set with a manifest."""
+    """Return a data set with a manifest."""
     examples = parse_examples(made, request.split, directory)
     if not examples.files:
         raise UnusableInputError(f"{request.path}: {_why_no_samples(made, request.split)}")
@@ -148,7 +148,7 @@ def _open_made(request: _Request, made: Mapping[str, Any], directory: str) -> Da
 
 
 def _why_no_samples(made: Mapping[str, Any], split: str) -> str:
-    """What is wrong with a split of which there is no file with samples, and what to do."""
+    """Return what is wrong with a split of which there is no file with samples, and what to do."""
     kinds = list(dict.fromkeys(shard["kind"] for shard in made["shards"]))
     others = " and ".join(repr(kind) for kind in kinds if kind != split)
     if split in kinds:
@@ -159,7 +159,7 @@ def _why_no_samples(made: Mapping[str, Any], split: str) -> str:
 
 
 def _check_sizes(listed: Sequence[DataFile], ranges: ByteRanges) -> None:
-    """Compares the files' sizes with those in the manifest."""
+    """Compare the files' sizes with those in the manifest."""
     for file, size in zip(listed, ranges.sizes([file.path for file in listed]), strict=True):
         if size != file.size:
             raise UnusableInputError(
@@ -169,7 +169,8 @@ def _check_sizes(listed: Sequence[DataFile], ranges: ByteRanges) -> None:
 
 
 def _with_texts(examples: MadeExamples, directory: str, request: _Request) -> list[DataFile]:
-    """The files with the paths of their text: where the user says, where it was seen from the data set, or at all.
+    """Return the files with the paths of their text: where the user says, where it was seen from the data set, or at
+    all.
 
     Raises:
       UnusableInputError: a text is not there, or is another one.
@@ -202,7 +203,7 @@ def _with_texts(examples: MadeExamples, directory: str, request: _Request) -> li
 
 
 def _check_sha256(expected: Mapping[str, str | None], ranges: ByteRanges) -> None:
-    """Compares the content of files with the checksums in the manifest."""
+    """Compare the content of files with the checksums in the manifest."""
     with concurrent.futures.ThreadPoolExecutor(_THREADS) as threads:
         digests = threads.map(ranges.sha256_of, expected)
         for (path, wanted), digest in zip(expected.items(), digests, strict=True):
@@ -234,7 +235,7 @@ def _open_records(request: _Request) -> DataSet:
 
 
 def _matching_files(path: str, ranges: ByteRanges) -> list[str]:
-    """The TFRecords that a list of paths and globs names, each once, in its order."""
+    """Return the TFRecords that a list of paths and globs names, each once, in its order."""
     paths: dict[str, None] = {}
     for pattern in (part.strip() for part in path.split(",")):
         if not pattern:
@@ -254,7 +255,7 @@ def _matching_files(path: str, ranges: ByteRanges) -> list[str]:
 
 
 def _counted_file(path: str, ranges: ByteRanges) -> DataFile:
-    """A TFRecord without a manifest."""
+    """Return a TFRecord without a manifest."""
     index = f"{path}{INDEX_SUFFIX}" if ranges.exists(f"{path}{INDEX_SUFFIX}") else None
     size, samples = ranges.size(path), index_blocks(path, ranges, index).samples
     digest = _digest_of_ends(path, size, samples, ranges)
@@ -262,7 +263,9 @@ def _counted_file(path: str, ranges: ByteRanges) -> DataFile:
 
 
 def _assembled(request: _Request, examples: MadeExamples, rules: RowMaskRules | None) -> DataSet:
-    """The data set, from what was found of it; files of width 0 have rows of any width. rules: how masks are drawn."""
+    """Return the data set, from what was found of it; files of width 0 have rows of any width. rules: how masks are
+    drawn.
+    """
     known, schema = examples.vocabulary, examples.schema
     features = first_example(examples.files[0].path, request.ranges) if schema is None else {}
     width = max((file.width for file in examples.files), default=0) or _width_of(schema, features)
@@ -297,7 +300,7 @@ def _assembled(request: _Request, examples: MadeExamples, rules: RowMaskRules | 
 
 
 def _width_of(schema: Sequence[SchemaColumn] | None, features: Mapping[str, tuple[int, str]]) -> int:
-    """Most pieces of a row, by the columns alone."""
+    """Return most pieces of a row, by the columns alone."""
     lengths = {name: length for name, (length, _) in features.items()}
     lengths |= {column.name: column.length or 0 for column in schema or ()}
     of_pieces = [length for name, length in lengths.items() if name in _PIECES]
@@ -305,7 +308,7 @@ def _width_of(schema: Sequence[SchemaColumn] | None, features: Mapping[str, tupl
 
 
 def _check_model(data_set: DataSet, request: _Request) -> None:
-    """Raises UnusableInputError if a data set does not fit the model."""
+    """Raise UnusableInputError if a data set does not fit the model."""
     if request.max_seq_length is not None and data_set.width > request.max_seq_length:
         raise UnusableInputError(
             f"{request.path}: its rows have up to {data_set.width:,} pieces, but the model takes at most "
@@ -346,7 +349,7 @@ def _fingerprint(
 
 
 def _plain(value: object) -> object:
-    """A number, or the checksum of an array."""
+    """Return a number, or the checksum of an array."""
     if isinstance(value, np.ndarray):
         return hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
     return value

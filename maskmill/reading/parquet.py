@@ -22,7 +22,7 @@ class ParquetReader(BlockReader):
     """
 
     def __init__(self, data_set: DataSet, ranges: ByteRanges) -> None:
-        """Opens a file of each width.
+        """Open a file of each width.
 
         Raises:
           UnusableInputError: a file is no Parquet, is damaged, or lacks a column.
@@ -70,7 +70,7 @@ class ParquetReader(BlockReader):
         return None
 
     def _block_rows(self, number: int) -> int:
-        """The rows of a file's blocks. A file that arrives damaged is opened once more."""
+        """Return the rows of a file's blocks. A file that arrives damaged is opened once more."""
         try:
             return self._file(number).block_rows
         except DamagedBlockError:
@@ -79,7 +79,7 @@ class ParquetReader(BlockReader):
             return self._file(number).block_rows
 
     def _file(self, number: int) -> ParquetFile:
-        """An open file. Threads that ask at the same time may open it twice."""
+        """Return an open file. Threads that ask at the same time may open it twice."""
         file = self._files.get(number)
         if file is None:
             file = self._files[number] = self._open(number)
@@ -102,7 +102,7 @@ class ParquetReader(BlockReader):
 
 
 def _check_kind(path: str, column: ReadColumn, kind: pyarrow.DataType) -> None:
-    """Raises OtherColumnsError if a column does not have lists of numbers of its kind."""
+    """Raise OtherColumnsError if a column does not have lists of numbers of its kind."""
     if not types.is_list(kind) or not (types.is_floating(kind.value_type) or types.is_integer(kind.value_type)):
         raise OtherColumnsError(f"{path}: the column {column.name} has {kind}, but it must have lists of numbers.")
     if types.is_floating(kind.value_type) != is_float(column):
@@ -118,7 +118,7 @@ def _put(
     rows: npt.NDArray[np.int64],
     into: Rows,
 ) -> None:
-    """Checks the lists of a column, and writes them to rows; samples: their numbers in the file, for messages."""
+    """Check the lists of a column, and write them to rows; samples: their numbers in the file, for messages."""
     array = lists.combine_chunks()
     flat = array.flatten()
     if array.null_count or flat.null_count:

@@ -20,7 +20,7 @@ _MAKER = "maskmill "  # how `created_by` begins in files of maskmill's up to ver
 
 
 def sealed_copy(file: BinaryIO, path: str, columns: Sequence[str]) -> Iterator[bytes]:
-    """Yields the bytes of a file with a seal that has the same rows, in blocks.
+    """Yield the bytes of a file with a seal that has the same rows, in blocks.
 
     A file of maskmill's keeps its row groups, by whose rows loaders shuffle.
 
@@ -64,7 +64,7 @@ def sealed_copy(file: BinaryIO, path: str, columns: Sequence[str]) -> Iterator[b
 
 
 def open_parquet(file: BinaryIO, path: str, *, buffer_size: int = 0) -> Any:
-    """A file; with a buffer its columns are read by so many bytes, not a whole row group at a time."""
+    """Return a file; with a buffer its columns are read by so many bytes, not a whole row group at a time."""
     with explained(path):
         return pyarrow.parquet.ParquetFile(
             file, pre_buffer=False, page_checksum_verification=True, buffer_size=buffer_size
@@ -72,7 +72,7 @@ def open_parquet(file: BinaryIO, path: str, *, buffer_size: int = 0) -> Any:
 
 
 def batches(parquet: Any, path: str, group: int, columns: list[str]) -> Iterator[Any]:
-    """The record batches of a row group."""
+    """Yield the record batches of a row group."""
     with explained(path, f" of row group {group}"):
         # Without threads, so that nothing asks for bytes of the file while an answer is being sent.
         yield from parquet.iter_batches(_ROWS_AT_ONCE, row_groups=[group], columns=columns, use_threads=False)
@@ -80,7 +80,7 @@ def batches(parquet: Any, path: str, group: int, columns: list[str]) -> Iterator
 
 @contextlib.contextmanager
 def explained(path: str, part: str = "") -> Iterator[None]:
-    """Turns what pyarrow raises on a damaged file into one sentence."""
+    """Turn what pyarrow raises on a damaged file into one sentence."""
     try:
         yield
     except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:

@@ -50,7 +50,7 @@ class ParquetFile:
     """
 
     def __init__(self, path: str, size: int, read: Read, columns: Sequence[str], *, is_copy: bool = False) -> None:
-        """Reads the seal and the metadata.
+        """Read the seal and the metadata.
 
         Args:
           path: what the file is called in messages.
@@ -92,7 +92,7 @@ class ParquetFile:
         self.block_rows = max(1, int(self._rows[:2][-1]))
 
     def parts(self, first: int, count: int) -> list[Part]:
-        """Reads the row groups in which rows [first, first + count) are."""
+        """Read the row groups in which rows [first, first + count) are."""
         start = int(np.searchsorted(self._rows, first, "right")) - 1
         stop = int(np.searchsorted(self._rows, first + count, "left"))
         parts = list[Part]()
@@ -102,7 +102,7 @@ class ParquetFile:
         return parts
 
     def _unpack(self, number: int, content: npt.NDArray[np.uint8]) -> pyarrow.Table:
-        """The rows of a row group, whose bytes `content` are."""
+        """Return the rows of a row group, whose bytes `content` are."""
         if zlib.crc32(content.data) != self._checksums[number]:
             message = f"{self._path}: row group {number + 1:,} does not fit its checksum; make or fetch the file again."
             raise DamagedBlockError(message) from WrongChecksumError(message)
@@ -113,7 +113,7 @@ class ParquetFile:
 
 
 def open_file(path: str, ranges: ByteRanges, columns: Sequence[str], size: int | None = None) -> ParquetFile:
-    """Opens a file, or a copy of it, to read columns; see ParquetFile.
+    """Open a file, or a copy of it, to read columns; see ParquetFile.
 
     Raises:
       DamagedBlockError: it is damaged, or no Parquet.
@@ -126,7 +126,7 @@ def open_file(path: str, ranges: ByteRanges, columns: Sequence[str], size: int |
 
 
 def _copy(path: str, ranges: ByteRanges, columns: Sequence[str]) -> ParquetFile:
-    """A copy of the columns of a file, in a temporary file without a name, which goes with what is given."""
+    """Return a copy of the columns of a file, in a temporary file without a name, which goes with what is given."""
     copy: Any = tempfile.TemporaryFile()  # noqa: SIM115 - it is read as long as the ParquetFile lives
     try:
         for content in parquet_process.answers(_COPY, path, list(columns), file=open_range_file(path, ranges)):

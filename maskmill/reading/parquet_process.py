@@ -39,7 +39,7 @@ _idle: list["_Process"] = []
 
 
 def answers(task: str, path: str, *arguments: object, file: BinaryIO | None = None) -> Iterator[Any]:
-    """Lets a process do a task on a file, and yields its answers.
+    """Let a process do a task on a file, and yield its answers.
 
     Args:
       task: MODULE:FUNCTION. The function takes the file, its path for messages, and the arguments; it yields answers.
@@ -97,11 +97,11 @@ class _Process:
             )
 
     def lives(self) -> bool:
-        """Whether the process still runs."""
+        """Return whether the process still runs."""
         return self._process.poll() is None
 
     def kill(self) -> None:
-        """Ends the process, whatever it does."""
+        """End the process, whatever it does."""
         self._process.kill()
         self._process.wait()
         self._connection.close()
@@ -110,7 +110,7 @@ class _Process:
     def answers(
         self, task: str, file: BinaryIO, path: str, arguments: tuple[object, ...]
     ) -> Generator[Any, None, UnusableInputError | None]:
-        """Yields the answers of a task on a file; returns the error with which it ended."""
+        """Yield the answers of a task on a file; return the error with which it ended."""
         try:
             self._connection.send((task, path, file.seek(0, os.SEEK_END), arguments))
             error: UnusableInputError | None
@@ -129,7 +129,7 @@ class _Process:
             raise self._ended(path) from None
 
     def _ended(self, path: str) -> Exception:
-        """The error for a process that ended in the middle of a task."""
+        """Return the error for a process that ended in the middle of a task."""
         code = self._process.wait()
         self._errors.seek(0)
         printed = self._errors.read().decode("utf-8", "replace").strip()
@@ -149,7 +149,7 @@ class _Process:
 
 
 def serve(descriptor: int) -> None:
-    """Does one task after another, until the parent closes its end of the pipe."""
+    """Do one task after another, until the parent closes its end of the pipe."""
     connection = Connection(descriptor)
 
     def read(start: int, end: int) -> bytes:

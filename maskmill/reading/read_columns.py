@@ -54,13 +54,13 @@ class Range:
 
 
 def columns_of_schema(schema: Sequence[SchemaColumn], limits: RowLimits) -> tuple[ReadColumn, ...]:
-    """The columns that a manifest lists."""
+    """Return the columns that a manifest lists."""
     columns = [_column(column, limits) for column in schema]
     return tuple(sorted(columns, key=lambda column: column.feature))
 
 
 def columns_of_example(features: Mapping[str, tuple[int, str]], limits: RowLimits) -> tuple[ReadColumn, ...]:
-    """The columns of TFRecords without a schema: one for each feature of an example, but for those of bytes.
+    """Return the columns of TFRecords without a schema: one for each feature of an example, but for those of bytes.
 
     features: by name the number of values and their kind: int64, float or bytes.
     """
@@ -95,7 +95,7 @@ def _column(column: SchemaColumn, limits: RowLimits) -> ReadColumn:
 
 
 def _allowed(name: str, limits: RowLimits) -> Range | None:
-    """The values that a feature may have; None: any."""
+    """Return the values that a feature may have; None: any."""
     feature, width, pieces = FEATURES.get(name), limits.width, limits.vocabulary_size
     if feature is None:
         return None

@@ -55,13 +55,13 @@ class NamedVocabulary:
     ranges: ByteRanges
 
     def read(self, file: str) -> bytes:
-        """The content of a vocabulary's file."""
+        """Return the content of a vocabulary's file."""
         with ranges_beside(file, self.path, self.ranges) as ranges:
             return ranges.read_all(file)
 
 
 def load_known(known: KnownVocabulary, named: NamedVocabulary, *, is_needed: bool) -> Vocabulary | None:
-    """Loads the vocabulary of a data set: the file that the user named, or the copy beside the examples.
+    """Load the vocabulary of a data set: the file that the user named, or the copy beside the examples.
 
     Args:
       known: what the data set says of it.
@@ -101,12 +101,12 @@ def load_known(known: KnownVocabulary, named: NamedVocabulary, *, is_needed: boo
 
 
 def _is_known(known: KnownVocabulary, content: bytes) -> bool:
-    """Whether a file may be the vocabulary that a data set was made with."""
+    """Return whether a file may be the vocabulary that a data set was made with."""
     return known.sha256 is None or hashlib.sha256(content).hexdigest() == known.sha256
 
 
 def vocabulary_in(file: str, content: bytes, duplicates: Any, special_ids: Mapping[str, int | None]) -> Vocabulary:
-    """The vocabulary in the content of a file; the data set says which tokens of a tokenizer.json are special.
+    """Return the vocabulary in the content of a file; the data set says which tokens of a tokenizer.json are special.
 
     Args:
       file: for messages.
@@ -130,7 +130,7 @@ def vocabulary_in(file: str, content: bytes, duplicates: Any, special_ids: Mappi
 
 
 def mask_rules(options: Mapping[str, Any], vocabulary: Vocabulary) -> RowMaskRules:
-    """How the masks of a data set are drawn: as its writer would have drawn them; options: MadeExamples.options.
+    """Return how the masks of a data set are drawn: as its writer would have drawn them; options: MadeExamples.options.
 
     Raises:
       UnusableInputError: an option has a value that cannot be meant.

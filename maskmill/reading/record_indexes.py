@@ -31,12 +31,14 @@ class BlockIndex:
 
 
 def read_index(index: str, ranges: ByteRanges, block_records: int = BLOCK_RECORDS) -> BlockIndex | None:
-    """What the index says of a file's blocks; None if it is none, or its records do not lie one behind the other."""
+    """Return what the index says of a file's blocks; None if it is none, or its records do not lie one behind the
+    other.
+    """
     return parse_index(ranges.read_all(index), block_records)
 
 
 def parse_index(content: bytes, block_records: int = BLOCK_RECORDS) -> BlockIndex | None:
-    """What the content of an index says; see `read_index`."""
+    """Return what the content of an index says; see `read_index`."""
     text = np.frombuffer(bytearray(content), np.uint8)
     starts = np.empty(len(text) // (_SHORTEST_LINE * block_records) + 2, np.int64)
     is_index, records, end = kernels.read_index(text, block_records, starts)
@@ -48,7 +50,7 @@ def parse_index(content: bytes, block_records: int = BLOCK_RECORDS) -> BlockInde
 
 
 def find_records(file: BinaryIO, path: str, block_records: int = BLOCK_RECORDS) -> BlockIndex:
-    """The blocks of a file, for which it is read from its start to its end, and every checksum is verified.
+    """Return the blocks of a file, for which it is read from its start to its end, and every checksum is verified.
 
     Args:
       file: the records, unpacked.
@@ -68,7 +70,7 @@ def find_records(file: BinaryIO, path: str, block_records: int = BLOCK_RECORDS) 
 
 
 def index_blocks(path: str, ranges: ByteRanges, index: str | None = None) -> BlockIndex:
-    """The blocks of a TFRecord file, gzipped or not.
+    """Return the blocks of a TFRecord file, gzipped or not.
 
     Args:
       path: the file.
@@ -85,7 +87,8 @@ def index_blocks(path: str, ranges: ByteRanges, index: str | None = None) -> Blo
 
 
 def first_example(path: str, ranges: ByteRanges) -> dict[str, tuple[int, str]]:
-    """The features of a file's first example: by name, how many values each has, and "int64", "float" or "bytes".
+    """Return the features of a file's first example: by name, how many values each has, and "int64", "float" or
+    "bytes".
 
     A feature without a list of values counts as one of integers. A file without examples has no features.
 
@@ -103,7 +106,7 @@ def first_example(path: str, ranges: ByteRanges) -> dict[str, tuple[int, str]]:
 
 
 def features_of_record(record: bytes) -> dict[str, tuple[int, str]] | None:
-    """The features of an example as `first_example` gives them; None: the record is none."""
+    """Return the features of an example as `first_example` gives them; None: the record is none."""
     try:
         features = example_proto.parse_example(record, strict=False)
     except ValueError:

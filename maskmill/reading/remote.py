@@ -30,7 +30,7 @@ def open_ranges(
     cache_dir: str | None = None,
     cache_bytes: int = CACHE_BYTES,
 ) -> ByteRanges:
-    """What reads ranges of the files in a directory, or of files beside one another.
+    """Return what reads ranges of the files in a directory, or of files beside one another.
 
     Args:
       path: of the directory or a file: local, gs://, s3://, http:// or https://. Nothing is asked of it yet.
@@ -66,7 +66,7 @@ class RemoteRanges(ByteRanges):
     parallel_reads = PARALLEL_READS
 
     def __init__(self, cache: DiskCache | None, store: "Store") -> None:
-        """Asks nothing yet.
+        """Ask nothing yet.
 
         Args:
           cache: takes what was read; None: there is none.
@@ -135,7 +135,7 @@ class RemoteRanges(ByteRanges):
         return counts | (self._cache.stats() if self._cache is not None else {})
 
     def _file(self, path: str) -> FileInfo:
-        """A file as it was when it was first asked for. Two threads may both ask the server."""
+        """Return a file as it was when it was first asked for. Two threads may both ask the server."""
         with self._lock:
             file = self._files.get(path)
         if file is None:
@@ -147,7 +147,7 @@ class RemoteRanges(ByteRanges):
         return file
 
     def _fetch(self, file: FileInfo, start: int, end: int) -> npt.NDArray[np.uint8]:
-        """Bytes [start, end) from the server."""
+        """Return bytes [start, end) from the server."""
         content = self._store.read(file, start, end, fresh=file.path in self._fresh)
         with self._lock:
             self._bytes_fetched += end - start
@@ -155,7 +155,7 @@ class RemoteRanges(ByteRanges):
 
 
 def _identity(file: FileInfo) -> str:
-    """What tells a file from others, and from itself with other content."""
+    """Return what tells a file from others, and from itself with other content."""
     return f"{file.path} {file.version} {file.size}"
 
 

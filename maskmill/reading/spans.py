@@ -63,7 +63,9 @@ class _Index:
     description: Mapping[str, Any]
 
     def stretches(self, firsts: Numbers, stops: Numbers) -> Stretches:
-        """The runs of lines that are tokenized for ranges [firsts, stops) of lines: what is before a line counts."""
+        """Return the runs of lines that are tokenized for ranges [firsts, stops) of lines: what is before a line
+        counts.
+        """
         return stretches_of(firsts if self.description["by_version_2"] else np.maximum(firsts - 1, 0), stops)
 
 
@@ -99,7 +101,7 @@ class SpansReader(BlockReader):
     kernels = ("tokenization.kernels", "masking.kernels.rows", "records.kernels.text_parts")
 
     def __init__(self, data_set: DataSet, ranges: ByteRanges) -> None:
-        """Reads nothing yet."""
+        """Read nothing yet."""
         self._data_set, self._ranges = data_set, ranges
         self._locks = [threading.Lock() for _ in data_set.files]
         self._indexes: collections.OrderedDict[int, _Index] = collections.OrderedDict()
@@ -148,7 +150,7 @@ class SpansReader(BlockReader):
     def _sequences(
         self, fetched: _Fetched, file: DataFile, wanted: Numbers, made_with: _Tokenization
     ) -> tuple[TokenizedText, Sequences, RowSet]:
-        """The pieces of the text that some rows of a block need, and these rows as spans of it."""
+        """Return the pieces of the text that some rows of a block need, and these rows as spans of it."""
         chosen, firsts = _chosen(fetched.spans, fetched.firsts, wanted)
         lasts = firsts + chosen.lines
         is_text = chosen.kinds % SECOND == TEXT
@@ -188,7 +190,7 @@ class SpansReader(BlockReader):
         rows: Numbers,
         into: Rows,
     ) -> None:
-        """Writes rows of sequences to the arrays of the data set's columns."""
+        """Write rows of sequences to the arrays of the data set's columns."""
         masking = dataclasses.replace(made_with.masking, max_seq_length=file.width)
         vocabulary, objective = made_with.vocabulary, made_with.objective
         special_ids = vocabulary.cls_id, vocabulary.sep_id
@@ -220,7 +222,7 @@ class SpansReader(BlockReader):
         return None
 
     def _text_ranges(self, file: DataFile) -> ByteRanges:
-        """What reads the text of a file's rows."""
+        """Return what reads the text of a file's rows."""
         if is_beside(_text_of(file), file.path):
             return self._ranges
         with self._keeping:
@@ -231,7 +233,7 @@ class SpansReader(BlockReader):
             return self._other_ranges
 
     def _index(self, number: int) -> _Index:
-        """The index of a file; those that were used last are kept."""
+        """Return the index of a file; those that were used last are kept."""
         with self._locks[number]:
             with self._keeping:
                 found = self._indexes.get(number)
@@ -246,7 +248,7 @@ class SpansReader(BlockReader):
             return index
 
     def _tokenization(self, file: DataFile, index: _Index) -> _Tokenization:
-        """What the rows of the data set are made with, which its files must agree on."""
+        """Return what the rows of the data set are made with, which its files must agree on."""
         description = _common(index.description)
         with self._tokenizing:
             if self._made_with is None:
@@ -287,7 +289,7 @@ def _text_of(file: DataFile) -> str:
 
 
 def _common(description: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What the files of a data set have in common: all but their text and their seed."""
+    """Return what the files of a data set have in common: all but their text and their seed."""
     masking = {name: value for name, value in description["masking"].items() if name != "random_seed"}
     return {"masking": masking, **{name: description[name] for name in ("objective", "vocabulary", "by_version_2")}}
 
@@ -296,7 +298,7 @@ def _common(description: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _head_of(path: str, ranges: ByteRanges) -> tuple[bytes, tuple[int, ...]]:
-    """The magic of a file; rows, blocks, parts, bytes of the description and of the table, and their checksum.
+    """Return the magic of a file; rows, blocks, parts, bytes of the description and of the table, and their checksum.
 
     Raises:
       UnusableInputError: the file is no index of spans.
@@ -310,7 +312,7 @@ def _head_of(path: str, ranges: ByteRanges) -> tuple[bytes, tuple[int, ...]]:
 
 
 def _read_index(file: DataFile, ranges: ByteRanges) -> _Index:
-    """Reads all of a file but its blocks.
+    """Read all of a file but its blocks.
 
     Raises:
       DamagedBlockError: it is damaged.
@@ -352,7 +354,7 @@ def _read_index(file: DataFile, ranges: ByteRanges) -> _Index:
 
 
 def _spans_in(data: bytes, block: Block, path: str) -> Spans:
-    """The rows of a block, of its bytes.
+    """Return the rows of a block, of its bytes.
 
     Raises:
       DamagedBlockError: they are not what was written.
@@ -371,7 +373,7 @@ def _spans_in(data: bytes, block: Block, path: str) -> Spans:
 
 
 def _chosen(spans: Spans, firsts: Numbers, wanted: Numbers) -> tuple[Spans, Numbers]:
-    """Some rows of a block, and the first lines of their spans of text."""
+    """Return some rows of a block, and the first lines of their spans of text."""
     sequence_ends = np.cumsum(spans.members)
     span_ends = np.append(0, np.cumsum(spans.spans))
     is_text = spans.kinds % SECOND == TEXT
@@ -394,14 +396,14 @@ def _chosen(spans: Spans, firsts: Numbers, wanted: Numbers) -> tuple[Spans, Numb
 
 
 def _pieces_before(text: TokenizedText, lines: Numbers) -> Numbers:
-    """int64[n]: how many pieces of a text stand before each of some lines."""
+    """Return int64[n]: how many pieces of a text stand before each of some lines."""
     segments = np.searchsorted(text.segment_lines, lines)
     before: Numbers = np.append(0, text.segment_ends)[segments]
     return before
 
 
 def _written(column: ReadColumn, width: int, *, packed: bool) -> Column:
-    """A column as its values are made, for rows of a file of some width."""
+    """Return a column as its values are made, for rows of a file of some width."""
     feature = FEATURES.get(column.feature)
     if feature is None or feature.per == "mask":
         raise UnusableInputError(f"{column.name}: rows of spans have no such column; make the examples again.")
@@ -411,7 +413,7 @@ def _written(column: ReadColumn, width: int, *, packed: bool) -> Column:
 
 
 def _put(column: ReadColumn, values: ColumnValues, rows: Numbers, into: Rows) -> None:
-    """Writes the values of a column to rows, which are filled up behind them."""
+    """Write the values of a column to rows, which are filled up behind them."""
     array, counts = into.arrays[column.feature], np.diff(values.offsets).astype(np.int32)
     if not column.varies:
         array[rows] = values.values.reshape(len(rows), column.width)

@@ -44,14 +44,14 @@ class Stretches:
     places: Numbers
 
     def place_of(self, lines: Numbers) -> Numbers:
-        """int64[n]: the number of lines among those of all runs, each of which is in one."""
+        """Return int64[n]: the number of lines among those of all runs, each of which is in one."""
         run = np.searchsorted(self.starts, lines, side="right") - 1
         place: Numbers = self.places[run] + lines - self.starts[run]
         return place
 
 
 def stretches_of(firsts: Numbers, stops: Numbers) -> Stretches:
-    """The runs of lines that ranges [firsts, stops) of lines have together; there is at least one."""
+    """Return the runs of lines that ranges [firsts, stops) of lines have together; there is at least one."""
     order = np.argsort(firsts, kind="stable")
     firsts, reached = firsts[order], np.maximum.accumulate(stops[order])
     is_first = np.ones(len(firsts), np.bool_)
@@ -62,7 +62,9 @@ def stretches_of(firsts: Numbers, stops: Numbers) -> Stretches:
 
 
 def runs_of(parts: TextParts, stretches: Stretches) -> tuple[Numbers, Numbers, Numbers]:
-    """The parts that hold some lines, ascending; and where each run of neighbours starts and ends in the text."""
+    """Return the parts that hold some lines, ascending; and where each run of neighbours starts and ends in the
+    text.
+    """
     first = np.searchsorted(parts.firsts, stretches.starts, side="right") - 1
     stop = np.searchsorted(parts.firsts, stretches.stops, side="left")
     which = np.unique(places_in(first, stop - first))
@@ -75,7 +77,7 @@ class HeldRanges(ByteRanges):
     """Ranges of a file that were read once, to be read again in part."""
 
     def __init__(self, path: str, starts: Numbers, ends: Numbers, ranges: ByteRanges) -> None:
-        """Reads ranges [starts, ends), ascending and apart, through `ranges`."""
+        """Read ranges [starts, ends), ascending and apart, through `ranges`."""
         self._starts, self._end = starts, int(ends[-1])
         self._places = np.cumsum(ends - starts) - (ends - starts)
         self._data = ranges.read_many(path, starts, ends)
@@ -90,7 +92,7 @@ class HeldRanges(ByteRanges):
 
 
 def read_lines(path: str, ranges: ByteRanges, parts: TextParts, stretches: Stretches) -> bytes:
-    """The lines of some stretches, one behind the other, each with its newline.
+    """Return the lines of some stretches, one behind the other, each with its newline.
 
     Raises:
       WrongChecksumError: the text is not what it was.

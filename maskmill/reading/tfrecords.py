@@ -46,7 +46,7 @@ class TfRecordReader(BlockReader):
     block_samples = BLOCK_RECORDS
 
     def __init__(self, data_set: DataSet, ranges: ByteRanges) -> None:
-        """Reads nothing yet."""
+        """Read nothing yet."""
         self._files, self._columns, self._ranges = data_set.files, data_set.columns, ranges
         if len(self._columns) > kernels.MOST_COLUMNS:
             raise ValueError(f"{len(self._columns)} columns are more than {kernels.MOST_COLUMNS}")
@@ -107,7 +107,7 @@ class TfRecordReader(BlockReader):
         return None
 
     def _find(self, number: int) -> _Found:
-        """Finds the blocks of a file: by its index, if that fits, else by reading the file once."""
+        """Find the blocks of a file: by its index, if that fits, else by reading the file once."""
         file = self._files[number]
         told = None if number in self._not_trusted else self._told(file)
         size = self._ranges.size(file.path) if file.size is None else file.size
@@ -143,13 +143,13 @@ class TfRecordReader(BlockReader):
         return _Found(blocks, start, is_told=False)
 
     def _say(self, message: str, *names: str) -> None:
-        """Logs a warning, but not again for another file."""
+        """Log a warning, but not again for another file."""
         if message not in self._said:
             self._said.add(message)
             _log.warning(message, *names)
 
     def _told(self, file: DataFile) -> BlockIndex | None:
-        """What the index of a file says; None if it has none that can be."""
+        """Return what the index of a file says; None if it has none that can be."""
         if file.index is None:
             return None
         try:
@@ -159,7 +159,7 @@ class TfRecordReader(BlockReader):
         return told if told is not None and told.samples == file.samples else None
 
     def _describe_damage(self, block: Block, end: int, record: int) -> str:
-        """What is wrong with a record of a block, as a message."""
+        """Return what is wrong with a record of a block, as a message."""
         file, found = self._files[block.file], self._found.get(block.file)
         where = f"{file.path}, record {block.first + record + 1:,}"
         if end == kernels.BAD_DATA:
@@ -173,7 +173,7 @@ class TfRecordReader(BlockReader):
 
 
 def explain_example(record: bytes, columns: Sequence[ReadColumn], place: int, why: int) -> str:
-    """What is wrong with an example, as a sentence without the place.
+    """Return what is wrong with an example, as a sentence without the place.
 
     columns: of the data set. place: which of them is wrong; -1: none. why: column_tables.UNREADABLE and so on.
     """

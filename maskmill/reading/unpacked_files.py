@@ -28,7 +28,7 @@ class UnpackedFiles:
         self._size = 0
 
     def add(self, content: BinaryIO, path: str) -> tuple[int, int]:
-        """Keeps a file's content, and returns where it starts and ends in the temporary file.
+        """Keep a file's content, and return where it starts and end in the temporary file.
 
         Args:
           content: of `unpacked`.
@@ -60,7 +60,7 @@ class UnpackedFiles:
             left = left[written:]
 
     def read(self, start: int, end: int) -> npt.NDArray[np.uint8]:
-        """Bytes [start, end) of the temporary file, which must have them, in an array that may be written to."""
+        """Return bytes [start, end) of the temporary file, which must have them, in an array that may be written to."""
         data = np.empty(end - start, np.uint8)
         filled = 0
         while self._file is not None and filled < len(data):
@@ -71,11 +71,11 @@ class UnpackedFiles:
         return data
 
     def open(self, start: int, end: int) -> BinaryIO:
-        """Bytes [start, end) of the temporary file as a file, to be read from its start on."""
+        """Return bytes [start, end) of the temporary file as a file, to be read from its start on."""
         return open_bytes(end - start, lambda first, last: self.read(start + first, start + last), _COPIED)
 
     def close(self) -> None:
-        """Drops all contents."""
+        """Drop all contents."""
         with self._lock:
             if self._file is not None:
                 self._file.close()

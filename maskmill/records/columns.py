@@ -41,7 +41,7 @@ class Column:
 
 
 def smallest_integers(largest: float) -> np.dtype:
-    """The smallest type of integers, uint8, uint16 or int32, that has all from 0 to `largest`."""
+    """Return the smallest type of integers, uint8, uint16 or int32, that has all from 0 to `largest`."""
     for kind in (np.uint8, np.uint16):
         if largest <= np.iinfo(kind).max:
             return np.dtype(kind)
@@ -68,7 +68,8 @@ class ColumnRules:
 
 
 def columns_of(rules: ColumnRules, width: int) -> tuple[Column, ...]:
-    """The columns of rows, in the order of their features' names, padded to `width` pieces where they are padded.
+    """Return the columns of rows, in the order of their features' names, padded to `width` pieces where they are
+    padded.
 
     Types follow from max_seq_length, so that the files of all bins have the same.
     """
@@ -115,7 +116,7 @@ class ColumnValues:
 
 
 def column_values(column: Column, rows: RowArrays, count: int, special_ids: Sequence[int], width: int) -> ColumnValues:
-    """The values of a column for the first `count` rows of a block.
+    """Return the values of a column for the first `count` rows of a block.
 
     Args:
       column: one of `columns_of` for this width.
@@ -140,7 +141,9 @@ def column_values(column: Column, rows: RowArrays, count: int, special_ids: Sequ
 def _table(
     feature: str, rows: RowArrays, special_ids: Sequence[int], width: int
 ) -> tuple[npt.NDArray[np.generic], npt.NDArray[np.int32]]:
-    """The values of a feature as an array with a line for each row, padded; and how many of a line are not padding."""
+    """Return the values of a feature as an array with a line for each row, padded; and how many of a line are not
+    padding.
+    """
     used = {"piece": rows.lengths, "sequence": rows.members, "border": rows.members + 1, "mask": rows.masked}
     if feature == "special_tokens_mask":
         return _is_special(rows, special_ids, width), rows.lengths
@@ -148,13 +151,13 @@ def _table(
 
 
 def up_to(counts: npt.NDArray[np.int32], width: int) -> npt.NDArray[np.bool_]:
-    """bool[rows, width]: whether a place is one of the first `counts` of its row."""
+    """Return bool[rows, width]: whether a place is one of the first `counts` of its row."""
     places = np.arange(width, dtype=np.int32)  # of the same type as counts: both are compared as they are
     return places < counts[:, None]
 
 
 def _is_special(rows: RowArrays, special_ids: Sequence[int], width: int) -> npt.NDArray[np.bool_]:
-    """bool[rows, width]: whether [CLS], [SEP] or padding stood there before masking."""
+    """Return bool[rows, width]: whether [CLS], [SEP] or padding stood there before masking."""
     is_special = ~up_to(rows.lengths, width)
     ids = rows.input_ids[:, :width]
     for special_id in special_ids:
@@ -165,20 +168,20 @@ def _is_special(rows: RowArrays, special_ids: Sequence[int], width: int) -> npt.
 
 
 def _sequence_ids(rows: RowArrays, width: int) -> npt.NDArray[np.int32]:
-    """int32[rows, width]: 1, 2, … for the sequences of a row, 0 for padding."""
+    """Return int32[rows, width]: 1, 2, … for the sequences of a row, 0 for padding."""
     numbers = np.arange(1, rows.sequence_starts.shape[1] + 1, dtype=np.int32)
     ids: npt.NDArray[np.int32] = _spread(np.where(numbers <= rows.members[:, None], numbers, 0), rows, width)
     return ids
 
 
 def _position_ids(rows: RowArrays, width: int) -> npt.NDArray[np.int32]:
-    """int32[rows, width]: a piece's place in its sequence, 0 for padding."""
+    """Return int32[rows, width]: a piece's place in its sequence, 0 for padding."""
     places = np.arange(width, dtype=np.int32) - _spread(rows.sequence_starts, rows, width)
     return np.where(up_to(rows.lengths, width), places, np.int32(0))
 
 
 def _spread(values: npt.NDArray[np.int32], rows: RowArrays, width: int) -> npt.NDArray[np.int32]:
-    """int32[rows, width]: at each place the value of its sequence; that behind a row's last one is for padding.
+    """Return int32[rows, width]: at each place the value of its sequence; that behind a row's last one is for padding.
 
     values: int32[rows, M + 1], as sequence_starts is.
     """
@@ -207,7 +210,7 @@ _TABLES: dict[str, Callable[[RowArrays, int], npt.NDArray[np.generic]]] = {
 
 
 def schema(columns: Sequence[Column], format: str) -> list[dict[str, Any]]:
-    """The columns as a manifest lists them.
+    """Return the columns as a manifest lists them.
 
     Each has its name, the type of its values as the format stores them, the shape of a row's values ([n], or [null]
     where it varies from row to row) and what it is.

@@ -43,7 +43,7 @@ class DrawnRows:
 
 
 def draw_rows(text: TokenizedText, vocabulary: Vocabulary, plan: ExamplesPlan) -> DrawnRows:
-    """Draws the rows of a text of at least one document."""
+    """Draw the rows of a text of at least one document."""
     if plan.is_exact:
         return rows_of_instances(text, make_instances(text, vocabulary, plan.exact_masking), vocabulary, plan)
     return _rows_of_sequences(text, vocabulary, plan)
@@ -52,7 +52,7 @@ def draw_rows(text: TokenizedText, vocabulary: Vocabulary, plan: ExamplesPlan) -
 def rows_of_instances(
     text: TokenizedText, instances: Instances, vocabulary: Vocabulary, plan: ExamplesPlan
 ) -> DrawnRows:
-    """A row for each instance of a text."""
+    """Return a row for each instance of a text."""
 
     def lay_out(order: npt.NDArray[np.int64], width: int) -> RowBlocks:
         masking = dataclasses.replace(plan.masking, max_seq_length=width)
@@ -73,7 +73,7 @@ def rows_of_instances(
 
 
 def _rows_of_sequences(text: TokenizedText, vocabulary: Vocabulary, plan: ExamplesPlan) -> DrawnRows:
-    """Rows of one sequence or several, with masks by row."""
+    """Return rows of one sequence or several, with masks by row."""
     masking, objective = plan.masking, plan.objective
     made = make_sequences(text, vocabulary, masking, objective)
     rows = make_rows(made.sequences, masking, objective)
@@ -109,7 +109,7 @@ def _rows_of_sequences(text: TokenizedText, vocabulary: Vocabulary, plan: Exampl
 
 
 def _text_pieces(sequences: Sequences) -> npt.NDArray[np.int64]:
-    """int64[sequences]: how many pieces of each are the text's and not special ones."""
+    """Return int64[sequences]: how many pieces of each are the text's and not special ones."""
     of_text = np.where(sequences.starts >= 0, sequences.sizes, 0)
     sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(of_text, dtype=np.int64)])
     pieces: npt.NDArray[np.int64] = np.diff(sums[sequences.ends], prepend=0)

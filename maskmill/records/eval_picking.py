@@ -23,7 +23,7 @@ def pick_examples(
     max_predictions_per_seq: int | None = None,
     checksum: bool = True,
 ) -> WrittenFile:
-    """Writes `count` examples at even distance over all examples of TFRecord files, read as one.
+    """Write `count` examples at even distance over all examples of TFRecord files, read as one.
 
     The rule is pick_eval_samples.py's: example int(i * number / count) for each i. An example keeps its features;
     its feature map is laid out in sorted order. An output whose name ends in .gz is gzipped.
@@ -60,7 +60,7 @@ def pick_examples(
 
 
 def _at_even_distance(paths: Sequence[str], available: int, count: int) -> Iterator[tuple[str, int, bytes]]:
-    """Yields `count` of the `available` records of some files: the file, the record's number in it, the record.
+    """Yield `count` of the `available` records of some files: the file, the record's number in it, the record.
 
     Raises:
       RunFailedError: there are more records, or fewer.
@@ -80,7 +80,7 @@ def _at_even_distance(paths: Sequence[str], available: int, count: int) -> Itera
 
 
 def _expected_lengths(max_seq_length: int | None, max_predictions_per_seq: int | None) -> dict[str, int]:
-    """How many values features must have, by name."""
+    """Return how many values features must have, by name."""
     lengths: dict[str, int] = {}
     if max_seq_length is not None:
         lengths |= dict.fromkeys(("input_ids", "input_mask", "segment_ids"), max_seq_length)
@@ -91,7 +91,7 @@ def _expected_lengths(max_seq_length: int | None, max_predictions_per_seq: int |
 
 
 def _checked(record: bytes, lengths: Mapping[str, int], path: str, place: int) -> dict[str, Message]:
-    """The features of the example that a record holds; those in `lengths` have as many values."""
+    """Return the features of the example that a record holds; those in `lengths` have as many values."""
     try:
         features = parse_example(record)
     except ValueError as error:

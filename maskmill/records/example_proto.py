@@ -31,7 +31,7 @@ _LISTS = (
 
 
 def _describe_messages() -> descriptor_pb2.FileDescriptorProto:
-    """The description of the messages above."""
+    """Return the description of the messages above."""
     file = descriptor_pb2.FileDescriptorProto(name="example.proto", package="tensorflow", syntax="proto3")
     feature = descriptor_pb2.DescriptorProto(name="Feature")
     feature.oneof_decl.add(name="kind")
@@ -55,7 +55,7 @@ def _describe_messages() -> descriptor_pb2.FileDescriptorProto:
 def _add_message(
     message: descriptor_pb2.DescriptorProto, name: str, number: int, value: str
 ) -> descriptor_pb2.FieldDescriptorProto:
-    """Adds a field that holds a message."""
+    """Add a field that holds a message."""
     return message.field.add(
         name=name,
         number=number,
@@ -72,7 +72,7 @@ Feature = message_factory.GetMessageClass(_POOL.FindMessageTypeByName("tensorflo
 
 
 def parse_example(record: bytes, *, strict: bool = True) -> dict[str, Message]:
-    """The features of a serialised tf.train.Example by name, in sorted order; each is a tf.train.Feature.
+    """Return the features of a serialised tf.train.Example by name, in sorted order; each is a tf.train.Feature.
 
     Raises:
       ValueError: it is not one, or, if `strict`, has fields that tf.train.Example does not have.
@@ -93,7 +93,7 @@ def parse_example(record: bytes, *, strict: bool = True) -> dict[str, Message]:
 
 
 def encode_example(features: Mapping[str, Message]) -> bytes:
-    """Serialises a tf.train.Example with its feature map in the mapping's order."""
+    """Serialise a tf.train.Example with its feature map in the mapping's order."""
     example = _Example()
     example.features.SetInParent()
     for name, feature in features.items():
@@ -105,6 +105,6 @@ def encode_example(features: Mapping[str, Message]) -> bytes:
 
 
 def count_values(feature: Message) -> int:
-    """How many values a tf.train.Feature has; none where it has no list."""
+    """Return how many values a tf.train.Feature has; none where it has no list."""
     kind = feature.WhichOneof("kind")
     return len(getattr(feature, kind).value) if kind else 0

@@ -34,7 +34,7 @@ _OF_SEQUENCES = tuple(f"masking.kernels.{name}" for name in ("sequences", "packi
 
 
 def kernels_of(plan: ExamplesPlan, of_tokenizer: tuple[str, ...] = WORDPIECE_KERNELS) -> tuple[str, ...]:
-    """Whose kernels `write_example_files` runs for a plan: each command compiles, or loads, only what it needs.
+    """Return whose kernels `write_example_files` runs for a plan: each command compiles, or loads, only what it needs.
 
     of_tokenizer: LoadedTokenizer.kernels.
     """
@@ -159,7 +159,7 @@ class Writing:
     def file(
         self, written: WrittenFile, *, examples: int | None = None, index: WrittenFile | None = None
     ) -> ExampleFile:
-        """The description of a file that was written; examples: how many it has, if not all."""
+        """Return the description of a file that was written; examples: how many it has, if not all."""
         examples = self.examples if examples is None else examples
         return ExampleFile(
             **{field.name: getattr(written, field.name) for field in dataclasses.fields(WrittenFile)},
@@ -179,7 +179,7 @@ def write_examples(
     packed: bool = False,
     checksum: bool = True,
 ) -> tuple[list[WrittenFile], ExampleCounts]:
-    """Makes the reference's examples of one group of text files and writes them as TFRecords.
+    """Make the reference's examples of one group of text files and write them as TFRecords.
 
     Args:
       inputs: text files, one sentence a line, blank lines between documents; read as one, in this order.
@@ -218,7 +218,7 @@ def write_example_files(
     packed: bool = False,
     checksum: bool = True,
 ) -> tuple[list[ExampleFile], ExampleCounts]:
-    """Makes the examples of one group of text files, with any objective, and writes them in any format.
+    """Make the examples of one group of text files, with any objective, and write them in any format.
 
     Args:
       inputs: text files, one sentence a line, blank lines between documents; read as one, in this order.
@@ -263,7 +263,7 @@ def write_example_files(
 
 
 def _tokenize(inputs: Sequence[str], loaded: LoadedTokenizer) -> TokenizedText:
-    """The pieces of text files with at least one sentence."""
+    """Return the pieces of text files with at least one sentence."""
     text = loaded.tokenizer().tokenize_files(inputs)
     if not len(text.document_ends):
         raise UnusableInputError(
@@ -286,7 +286,7 @@ class _Counted:
 
 
 def _deal(outputs: Sequence[str], rows: DrawnRows, writing: Writing) -> tuple[list[WrittenFile], int]:
-    """Deals rows to TFRecords in turn; returns the files, and the number of masked positions."""
+    """Deal rows to TFRecords in turn; return the files, and the number of masked positions."""
     written: list[WrittenFile] = []
     masked = 0
     for place, path in enumerate(outputs):
@@ -299,7 +299,7 @@ def _deal(outputs: Sequence[str], rows: DrawnRows, writing: Writing) -> tuple[li
 def writing_of(
     vocabulary: Vocabulary, plan: ExamplesPlan, *, indexes: bool, packed: bool = False, checksum: bool
 ) -> Writing:
-    """How files of the longest rows are written."""
+    """Return how files of the longest rows are written."""
     return Writing(
         vocabulary=vocabulary,
         plan=plan,
@@ -312,14 +312,14 @@ def writing_of(
 
 
 def write_records(path: str, blocks: Blocks, writing: Writing) -> list[WrittenFile]:
-    """Writes rows as a TFRecord, and its index; see `tfrecord.write_tfrecord`."""
+    """Write rows as a TFRecord, and its index; see `tfrecord.write_tfrecord`."""
     predictions = writing.plan.masking.max_predictions_per_seq
     records = Serializer(writing.columns, writing.vocabulary, writing.width, predictions).blocks(blocks)
     return write_tfrecord(path, records, index=writing.indexes, packed=writing.packed, checksum=writing.checksum)
 
 
 def _counts(text: TokenizedText, rows: DrawnRows, places: int | None, masked: int | None) -> ExampleCounts:
-    """The counts of a text and of its rows, which have `places` for pieces where they are padded."""
+    """Return the counts of a text and of its rows, which have `places` for pieces where they are padded."""
     pieces = int(rows.lengths.sum())
     return ExampleCounts(
         text_bytes=text.bytes,

@@ -30,7 +30,7 @@ class Feature(NamedTuple):
 
 
 def most_sequences(width: int, pieces: int = 0) -> int:
-    """The most sequences of a packed row of `width` pieces: each has two."""
+    """Return the most sequences of a packed row of `width` pieces: each has two."""
     return width // 2
 
 

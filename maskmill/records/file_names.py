@@ -22,6 +22,6 @@ INDEX_SUFFIX = ".idx"
 
 
 def lies_beside(path: str) -> bool:
-    """Whether a file does not hold examples, by its name, though a glob for examples may match it."""
+    """Return whether a file does not hold examples, by its name, though a glob for examples may match it."""
     # Indexes, manifests, rejected documents; the copy of a vocabulary, and the card that tells the files of each split.
     return path.endswith((INDEX_SUFFIX, ".json", ".jsonl")) or files.base_name(path) in (VOCAB_FILE, DATASET_CARD)

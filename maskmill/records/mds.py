@@ -44,7 +44,7 @@ def write_mds(
     checksum: bool,
     size_limit: int = _SIZE_LIMIT,
 ) -> list[MdsShard]:
-    """Writes rows to MDS shards, `PREFIX.00000.mds` and so on. Their index is written from `mds_shard_entry`.
+    """Write rows to MDS shards, `PREFIX.00000.mds` and so on. Their index is written from `mds_shard_entry`.
 
     Args:
       prefix, blocks, width, checksum: see ShardFormat.write. Without rows there is no shard.
@@ -84,7 +84,7 @@ def write_mds(
 def mds_shard_entry(
     columns: Sequence[Column], name: str, size: int, sha256: str | None, samples: int, size_limit: int = _SIZE_LIMIT
 ) -> dict[str, Any]:
-    """What the index has of a shard, as values of JSON.
+    """Return what the index has of a shard, as values of JSON.
 
     Args:
       columns: of `write_mds`, and likewise `size_limit`.
@@ -100,12 +100,12 @@ def mds_shard_entry(
 
 
 def mds_index(entries: Sequence[dict[str, Any]]) -> bytes:
-    """The content of `index.json`, which lies in the directory of its shards; entries: see `mds_shard_entry`."""
+    """Return the content of `index.json`, which lies in the directory of its shards; entries: see `mds_shard_entry`."""
     return json.dumps({"version": _VERSION, "shards": entries}, sort_keys=True).encode()
 
 
 def _config(columns: Sequence[Column], checksum: bool, size_limit: int) -> dict[str, Any]:
-    """What every shard says of itself; MDSWriter.get_config."""
+    """Return what every shard says of itself; MDSWriter.get_config."""
     return {
         "version": _VERSION,
         "format": "mds",
@@ -119,7 +119,9 @@ def _config(columns: Sequence[Column], checksum: bool, size_limit: int) -> dict[
 
 
 def part_sizes(lengths: npt.NDArray[np.int64], value_bytes: int) -> npt.NDArray[np.int64]:
-    """The sizes of the parts that kernels/mds.py writes, int64[rows], for `lengths` values of `value_bytes` bytes."""
+    """Return the sizes of the parts that kernels/mds.py writes, int64[rows], for `lengths` values of `value_bytes`
+    bytes.
+    """
     return 2 + (lengths >= 1 << 8) + 2 * (lengths >= 1 << 16) + lengths * value_bytes
 
 
@@ -144,19 +146,19 @@ class _Shard:
         self.clear()
 
     def clear(self) -> None:
-        """Drops all samples."""
+        """Drop all samples."""
         self._sizes: list[npt.NDArray[np.int64]] = []
         self._used = 0
         self.samples = 0
 
     def fitting(self, sizes: npt.NDArray[np.int64]) -> int:
-        """How many of the samples with these sizes there is room for; at least one in an empty shard."""
+        """Return how many of the samples with these sizes there is room for; at least one in an empty shard."""
         room = self._most - self._used - self.samples * _OFFSET_BYTES
         fitting = int(np.searchsorted((sizes + _OFFSET_BYTES).cumsum(), room, side="right"))
         return fitting or int(not self.samples)
 
     def add(self, block: _Block, start: int, end: int) -> None:
-        """Adds the samples of rows [start, end) of a block."""
+        """Add the samples of rows [start, end) of a block."""
         sizes = block.sizes[start:end]
         starts = self._used + sizes.cumsum() - sizes
         used = self._used + int(sizes.sum())
@@ -172,7 +174,7 @@ class _Shard:
         self.samples += len(sizes)
 
     def write(self, file: files.OutputFile, config: bytes) -> None:
-        """Writes the shard; `config`: what `_config` gives, as JSON."""
+        """Write the shard; `config`: what `_config` gives, as JSON."""
         sizes = np.concatenate([np.zeros(1, np.int64), *self._sizes])
         first = (2 + self.samples) * _OFFSET_BYTES + len(config)
         file.write(np.uint32(self.samples).tobytes())

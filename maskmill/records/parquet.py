@@ -41,7 +41,7 @@ def write_parquet(
     *,
     checksum: bool,
 ) -> list[WrittenFile]:
-    """Writes rows to a Parquet file.
+    """Write rows to a Parquet file.
 
     The same rows give the same bytes, whatever the blocks they come in, as long as the version of pyarrow is the same;
     the file's metadata (`created_by`) names it.
@@ -68,7 +68,7 @@ def write_parquet(
 
 
 def schema_of(columns: Sequence[Column]) -> pyarrow.Schema:
-    """The columns as Parquet has them: lists that are there in every row, of values that are all there."""
+    """Return the columns as Parquet has them: lists that are there in every row, of values that are all there."""
     return pyarrow.schema(
         [
             pyarrow.field(column.name, pyarrow.list_(pyarrow.field("element", kind, nullable=False)), nullable=False)
@@ -79,7 +79,7 @@ def schema_of(columns: Sequence[Column]) -> pyarrow.Schema:
 
 
 def _group_rows(columns: Sequence[Column], width: int) -> int:
-    """The rows of each row group but a file's last."""
+    """Return the rows of each row group but a file's last."""
     row_bytes = sum((column.length or width) * column.dtype.itemsize for column in columns)
     most = max(1, min(_GROUP_ROWS, _GROUP_BYTES // row_bytes))
     # A power of two: then readers that take the groups of bins in equal blocks never read half a group.
@@ -87,7 +87,7 @@ def _group_rows(columns: Sequence[Column], width: int) -> int:
 
 
 def _lists(of_block: ColumnValues) -> pyarrow.ListArray:
-    """The lists of a block, copied out of its arrays, which are used again."""
+    """Return the lists of a block, copied out of its arrays, which are used again."""
     field = pyarrow.field("element", pyarrow.from_numpy_dtype(of_block.values.dtype), nullable=False)
     values = pyarrow.array(of_block.values.copy())
     return pyarrow.ListArray.from_arrays(of_block.offsets.astype(np.int32), values, type=pyarrow.list_(field))
@@ -112,14 +112,14 @@ class SealedWriter:
         )
 
     def group(self, rows: pyarrow.Table) -> bytes:
-        """The bytes of the next row group, which has these rows."""
+        """Return the bytes of the next row group, which has these rows."""
         self._writer.write_table(rows.combine_chunks(), row_group_size=rows.num_rows)
         content = self._sink.take()
         self._seal += SEAL_ENTRY.pack(rows.num_rows, self._sink.tell(), zlib.crc32(content))
         return content
 
     def end(self) -> bytes:
-        """The bytes after the last row group: the seal and the metadata."""
+        """Return the bytes after the last row group: the seal and the metadata."""
         start = self._sink.take()  # of a file without row groups
         self._writer.close()
         metadata = self._sink.take()

@@ -30,7 +30,7 @@ class ExamplesPlan:
 
     @property
     def is_exact(self) -> bool:
-        """Whether the instances are those of create_pretraining_data.py, draw for draw (masking/instances.py)."""
+        """True if the instances are those of create_pretraining_data.py, draw for draw (masking/instances.py)."""
         objective = self.objective
         return (
             objective.objective == "nsp"
@@ -48,11 +48,12 @@ class ExamplesPlan:
 
     @property
     def is_padded(self) -> bool:
-        """Whether all rows of a file have the same width: always, unless the reader draws the masks."""
+        """True if all rows of a file have the same width: always, unless the reader draws the masks."""
         return self.shard_format.is_padded or not self.objective.dynamic_masking
 
     def folders_of(self, kind: ShardKind) -> list[str]:
-        """The folders of a kind's files below the output: one, or one for each bin, where the format has folders.
+        """Return the folders of a kind's files below the output: one, or one for each bin, where the format has
+        folders.
 
         Files of other formats have none: they lie in the output itself.
         """
@@ -73,11 +74,11 @@ class ExamplesPlan:
         return [length] if self.objective.bins is None else bin_widths(length, self.objective.bins).tolist()
 
     def columns(self, vocabulary: Vocabulary, width: int) -> tuple[Column, ...]:
-        """The columns of rows of this width, whose ids are those of `vocabulary`."""
+        """Return the columns of rows of this width, whose ids are those of `vocabulary`."""
         return self.columns_of(vocabulary.size, width, marks_words=vocabulary.marks_words)
 
     def columns_of(self, vocabulary_size: int, width: int, *, marks_words: bool) -> tuple[Column, ...]:
-        """The same for a vocabulary of so many ids, whose pieces tell where words start or do not."""
+        """Return the same for a vocabulary of so many ids, whose pieces tell where words start or do not."""
         rules = ColumnRules(
             masking=self.masking,
             objective=self.objective,
@@ -92,7 +93,7 @@ class ExamplesPlan:
         return columns_of(rules, width)
 
     def schema(self, vocabulary_size: int, *, marks_words: bool) -> list[dict[str, Any]]:
-        """The columns of all files, as a manifest lists them; see `columns.schema`.
+        """Return the columns of all files, as a manifest lists them; see `columns.schema`.
 
         Where bins differ in their width, it is with the files and the shape is [None].
         """

@@ -20,7 +20,7 @@ class Serializer:
     """Serialises rows. One serializer serves one thread at a time: its buffer is used again and again."""
 
     def __init__(self, columns: Sequence[Column], vocabulary: Vocabulary, width: int, predictions: int) -> None:
-        """Makes the tables.
+        """Make the tables.
 
         Args:
           columns: the columns of a record, padded, in the order of their names.
@@ -50,7 +50,7 @@ class Serializer:
         self._sizes = np.empty(self._records, np.int64)
 
     def blocks(self, blocks: Iterable[tuple[RowArrays, int]]) -> Iterator[RecordBlock]:
-        """Yields the records of blocks of rows, in their order, as runs of some megabytes.
+        """Yield the records of blocks of rows, in their order, as runs of some megabytes.
 
         A run is valid until the next one is asked for.
 
@@ -65,7 +65,7 @@ class Serializer:
 
 
 def _head(column: Column) -> tuple[bytes, bool]:
-    """What stands in front of a column's values, and whether this is all of it, with the lengths."""
+    """Return what stands in front of a column's values, and whether this is all of it, with the lengths."""
     name = column.name.encode()
     key = _field(kernels.TAG_1, len(name)) + name
     size = _fixed_size(column)
@@ -78,19 +78,19 @@ def _head(column: Column) -> tuple[bytes, bool]:
 
 
 def _fixed_size(column: Column) -> int | None:
-    """How many bytes a column's values have in each record; None where it depends on them."""
+    """Return how many bytes a column's values have in each record; None where it depends on them."""
     if column.length is None or column.feature not in kernels.OF_ONE_SIZE:
         return None
     return column.length * (_FLOAT_BYTES if column.largest is None else 1)
 
 
 def _field(tag: int, size: int) -> bytes:
-    """The tag and the length of a field whose content has `size` bytes."""
+    """Return the tag and the length of a field whose content has `size` bytes."""
     return bytes([tag]) + varint(size)
 
 
 def _most_record_bytes(columns: Sequence[Column], width: int) -> int:
-    """An upper bound of a record's size."""
+    """Return an upper bound of a record's size."""
     size = frames.FRAME + kernels.HEAD
     for column in columns:
         value = _FLOAT_BYTES if column.largest is None else len(varint(column.largest))

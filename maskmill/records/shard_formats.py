@@ -63,7 +63,7 @@ class ShardFormat(abc.ABC):
 
     @abc.abstractmethod
     def write(self, prefix: str, blocks: "Blocks", writing: "Writing") -> "Sequence[ExampleFile]":
-        """Writes rows, at least one, to files whose paths begin with `prefix` and end with `suffix`.
+        """Write rows, at least one, to files whose paths begin with `prefix` and end with `suffix`.
 
         Args:
           prefix: a path.
@@ -75,7 +75,7 @@ class ShardFormat(abc.ABC):
         """
 
     def listings(self, listed: Sequence[ListedFile], columns: ColumnsOfWidth) -> Mapping[str, bytes]:
-        """What lies beside the files of a data set and lists them for other programs: contents by name.
+        """Return what lies beside the files of a data set and lists them for other programs: contents by name.
 
         Args:
           listed: all files, in their order.
@@ -114,7 +114,7 @@ class Parquet(ShardFormat):
         return [writing.file(file)]
 
     def listings(self, listed: Sequence[ListedFile], columns: ColumnsOfWidth) -> Mapping[str, bytes]:
-        """The card; it names the files of each split that there is in JSON, which YAML reads."""
+        """Return the card; it names the files of each split that there is in JSON, which YAML reads."""
         splits = []
         for kind, split in SPLITS.items():
             names = [one.name for one in listed if one.kind == kind]
@@ -140,7 +140,7 @@ class Mds(ShardFormat):
         return [writing.file(shard, examples=shard.samples) for shard in written]
 
     def listings(self, listed: Sequence[ListedFile], columns: ColumnsOfWidth) -> Mapping[str, bytes]:
-        """The index.json of each folder, with its shards in order."""
+        """Return the index.json of each folder, with its shards in order."""
         from maskmill.records import mds
 
         entries: dict[str, list[dict[str, Any]]] = {}
@@ -170,22 +170,22 @@ NAMES = _known.keys()  # those of all formats, also of such as are registered la
 
 
 def suffixes() -> tuple[str, ...]:
-    """How the names of the files of all formats end."""
+    """Return how the names of the files of all formats end."""
     return tuple(f".{name}" for name in NAMES)
 
 
 def needs_manifest(path: str) -> bool:
-    """Whether a file, by its name, is of a format that is read only with a manifest: all do but TFRecords."""
+    """Return whether a file, by its name, is of a format that is read only with a manifest: all do but TFRecords."""
     return path.endswith(tuple(suffix for suffix in suffixes() if suffix != ".tfrecord"))
 
 
 def register(format: ShardFormat) -> None:
-    """Makes a format known to all that writes data sets in this process."""
+    """Make a format known to all that writes data sets in this process."""
     _known[format.name] = format
 
 
 def format_of(name: str) -> ShardFormat:
-    """The format with a name.
+    """Return the format with a name.
 
     Raises:
       UnusableInputError: there is none.
@@ -197,5 +197,5 @@ def format_of(name: str) -> ShardFormat:
 
 
 def all_formats() -> list[ShardFormat]:
-    """Every format that is known."""
+    """Return every format that is known."""
     return list(_known.values())

@@ -75,9 +75,8 @@ class Spans(NamedTuple):
 
 
 def pack(columns: Sequence[npt.NDArray[Any]]) -> bytes:
-    """Numbers of 32 bits, deflated: of each column how many it has and how many bytes these need (uint32), then of
-    each the lowest bytes of all, the next, ….
-    """
+    """Return numbers of 32 bits, deflated: of each column how many it has and how many bytes these need (uint32), then
+    of each the lowest bytes of all, the next, …."""
     needed = [-(-int(column.max(initial=0)).bit_length() // 8) for column in columns]
     parts = [np.array([*map(len, columns), *needed], "<u4").tobytes()]
     for column, planes in zip(columns, needed, strict=True):
@@ -86,7 +85,7 @@ def pack(columns: Sequence[npt.NDArray[Any]]) -> bytes:
 
 
 def unpack(packed: bytes, columns: int) -> list[Numbers]:
-    """What `pack` was given, as int64.
+    """Return what `pack` was given, as int64.
 
     Raises:
       ValueError: it is something else.
@@ -109,7 +108,7 @@ def unpack(packed: bytes, columns: int) -> list[Numbers]:
 
 
 def encode(spans: Spans) -> bytes:
-    """The bytes of some rows: packed numbers, how many bytes they have in front of them (uint32), and far steps.
+    """Return the bytes of some rows: packed numbers, how many bytes they have in front of them (uint32), and far steps.
 
     The numbers are the columns of Spans, but _FAR stands for each far step, and the last size of each sequence is left
     out; then how many pieces less than the longest each sequence has, how many that has, and the upper bits of far
@@ -128,7 +127,7 @@ def encode(spans: Spans) -> bytes:
 
 
 def decode(data: bytes) -> Spans:
-    """What `encode` was given.
+    """Return what `encode` was given.
 
     Raises:
       ValueError: it is something else.
@@ -151,32 +150,32 @@ def decode(data: bytes) -> Spans:
 
 
 def _sequences_of(spans: Spans) -> Numbers:
-    """int64[spans]: the sequence of each."""
+    """Return int64[spans]: the sequence of each."""
     return np.repeat(np.arange(len(spans.spans)), spans.spans)
 
 
 def _last_of_text(spans: Spans) -> npt.NDArray[np.bool_]:
-    """bool[spans of text]: whether each is the last of its sequence."""
+    """Return bool[spans of text]: whether each is the last of its sequence."""
     sequences = _sequences_of(spans)[spans.kinds % SECOND == TEXT]
     return np.append(sequences[1:] != sequences[:-1], True)[: len(sequences)]
 
 
 def checksum_of(data: bytes) -> int:
-    """The CRC-32C of bytes."""
+    """Return the CRC-32C of bytes."""
     checksum = np.empty(1, np.uint32)
     checksums_of(np.frombuffer(bytearray(data), np.uint8), np.zeros(1, np.int64), np.array([len(data)]), checksum)
     return int(checksum[0])
 
 
 def places_in(starts: Numbers, counts: Numbers) -> Numbers:
-    """int64[sum of counts]: starts[0], starts[0] + 1, … (counts[0] of them), then the same of the next run."""
+    """Return int64[sum of counts]: starts[0], starts[0] + 1, … (counts[0] of them), then the same of the next run."""
     before = np.cumsum(counts) - counts
     places: Numbers = np.repeat(starts - before, counts) + np.arange(counts.sum(), dtype=np.int64)
     return places
 
 
 def write_spans(prefix: str, blocks: "Blocks", writing: "Writing") -> "ExampleFile":
-    """Writes the index of rows; see ShardFormat.write.
+    """Write the index of rows; see ShardFormat.write.
 
     The rows are laid out as for a TFRecord, whose sha256 names them wherever they are: so they are read in the same
     order, and a state of a loader of the one is a state of the other.
@@ -221,7 +220,9 @@ def _description(text: npt.NDArray[np.uint8], blocks: "Blocks", writing: "Writin
 
 
 def parts_of(text: npt.NDArray[np.uint8]) -> tuple[Numbers, Numbers, npt.NDArray[np.uint32]]:
-    """The parts of a text, int64 or uint32 [parts] each: their first lines, their first bytes, their checksums."""
+    """Return the parts of a text, int64 or uint32 [parts] each: their first lines, their first bytes, their
+    checksums.
+    """
     ends = np.flatnonzero(text == ord("\n")) + 1
     line_starts = np.concatenate([np.zeros(1, np.int64), ends])
     line_starts = line_starts[line_starts < len(text)]
@@ -234,7 +235,7 @@ def parts_of(text: npt.NDArray[np.uint8]) -> tuple[Numbers, Numbers, npt.NDArray
 
 
 def _packed_blocks(origin: "RowOrigin", vocabulary: Vocabulary) -> list[bytes]:
-    """The blocks of the rows of an origin, in their order."""
+    """Return the blocks of the rows of an origin, in their order."""
     packed = []
     for first in range(0, len(origin.order), BLOCK_ROWS):
         block = encode(spans_of(origin, origin.order[first : first + BLOCK_ROWS], vocabulary))
@@ -243,7 +244,7 @@ def _packed_blocks(origin: "RowOrigin", vocabulary: Vocabulary) -> list[bytes]:
 
 
 def spans_of(origin: "RowOrigin", order: Numbers, vocabulary: Vocabulary) -> Spans:
-    """The rows that `order` names, as spans of the text's lines."""
+    """Return the rows that `order` names, as spans of the text's lines."""
     sequences, rows, text = origin.sequences, origin.rows, origin.text
     members = _sizes(rows.ends, order)
     chosen = rows.members[places_in(rows.ends[order] - members, members)]
@@ -280,5 +281,5 @@ def _kinds(sequences: Sequences, spans: Numbers, starts: Numbers, vocabulary: Vo
 
 
 def _sizes(ends: Numbers, which: Numbers) -> Numbers:
-    """int64[n]: how many each of some runs has, of runs that end at `ends`."""
+    """Return int64[n]: how many each of some runs has, of runs that end at `ends`."""
     return ends[which] - np.where(which > 0, ends[which - 1], 0)

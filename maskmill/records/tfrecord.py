@@ -48,7 +48,7 @@ class RecordBlock:
 def write_tfrecord(
     path: str, blocks: Iterable[RecordBlock], *, index: bool, packed: bool, checksum: bool
 ) -> list[WrittenFile]:
-    """Writes records to a TFRecord file and, with `index`, their index to `PATH.idx`; see `index_tfrecord`.
+    """Write records to a TFRecord file and, with `index`, their index to `PATH.idx`; see `index_tfrecord`.
 
     Args:
       path: the file.
@@ -80,7 +80,7 @@ def write_tfrecord(
 
 
 def read_records(path: str) -> Iterator[bytes]:
-    """Yields the data of each record of a TFRecord file, gzipped or not.
+    """Yield the data of each record of a TFRecord file, gzipped or not.
 
     Raises:
       UnusableInputError: the file is missing, truncated, damaged or no TFRecord; each checksum is verified.
@@ -92,7 +92,7 @@ def read_records(path: str) -> Iterator[bytes]:
 
 
 def count_records(path: str) -> int:
-    """The number of records of a TFRecord file; see `read_records`."""
+    """Return the number of records of a TFRecord file; see `read_records`."""
     return sum(len(run.starts) for run in _runs(path))
 
 
@@ -129,7 +129,7 @@ def check_indexable(path: str) -> None:
 
 
 def frame(record: bytes) -> bytes:
-    """A record as it stands in a TFRecord file: its length, its data, and the checksums of both."""
+    """Return a record as it stands in a TFRecord file: its length, its data, and the checksums of both."""
     length = struct.pack("<Q", len(record))
     checksums = [
         struct.pack("<I", masked_crc32c(np.frombuffer(bytearray(part), np.uint8), 0, len(part)))
@@ -139,12 +139,12 @@ def frame(record: bytes) -> bytes:
 
 
 def written_file(file: files.OutputFile, checksum: bool) -> WrittenFile:
-    """Describes a file that was written; checksum: whether one was computed."""
+    """Describe a file that was written; checksum: whether one was computed."""
     return WrittenFile(path=file.path, size=file.size, sha256=file.sha256 if checksum else None)
 
 
 def _index_lines(sizes: npt.NDArray[np.int64], offset: int) -> bytes:
-    """The index of records of these sizes, frames included, of which the first starts at `offset`."""
+    """Return the index of records of these sizes, frames included, of which the first starts at `offset`."""
     lines = np.empty(len(sizes) * kernels.INDEX_LINE, np.uint8)
     return lines[: kernels.index_lines(sizes, len(sizes), offset, lines)].tobytes()
 
@@ -164,13 +164,13 @@ class RecordRun:
 
 
 def _runs(path: str) -> Iterator[RecordRun]:
-    """Yields all records of a file; a run is valid until the next one is asked for."""
+    """Yield all records of a file; a run is valid until the next one is asked for."""
     with files.open_input(path, 0, files.TO_THE_END) as raw:
         yield from record_runs(unpacked(raw, path), path)
 
 
 def record_runs(file: BinaryIO, path: str, block_bytes: int | None = None) -> Iterator[RecordRun]:
-    """Yields all records of an open file; a run is valid until the next one is asked for.
+    """Yield all records of an open file; a run is valid until the next one is asked for.
 
     Args:
       file: the records, unpacked.
@@ -208,7 +208,7 @@ def record_runs(file: BinaryIO, path: str, block_bytes: int | None = None) -> It
 
 
 def _fill(file: BinaryIO, path: str, data: npt.NDArray[np.uint8], filled: int) -> int:
-    """Reads on until `data` is full or the file ends; returns how many bytes it has."""
+    """Read on until `data` is full or the file ends; return how many bytes it has."""
     while filled < len(data):
         block = read_part(file, path, len(data) - filled)
         if not block:
@@ -233,7 +233,7 @@ def read_part(file: BinaryIO, path: str, size: int) -> bytes:
 
 
 def _check_record(where: str, end: int, needs: int) -> None:
-    """Raises the error for the record at which a walk ended, if it is damaged."""
+    """Raise the error for the record at which a walk ended, if it is damaged."""
     if end in (kernels.BAD_LENGTH, kernels.BAD_DATA):
         what = "a length" if end == kernels.BAD_LENGTH else "data"
         raise UnusableInputError(
@@ -244,13 +244,13 @@ def _check_record(where: str, end: int, needs: int) -> None:
 
 
 def begins_record(head: bytes) -> bool:
-    """Whether the beginning of a file is that of a TFRecord: a length and its checksum."""
+    """Return whether the beginning of a file is that of a TFRecord: a length and its checksum."""
     length, checksum = struct.unpack("<8sI", head[: kernels.HEAD].ljust(kernels.HEAD))
     return bool(checksum == masked_crc32c(np.frombuffer(bytearray(length), np.uint8), 0, len(length)))
 
 
 def unpacked(raw: BinaryIO, path: str) -> BinaryIO:
-    """The file's content, unpacked where it is gzipped: told by its first bytes, unless they are a valid record.
+    """Return the file's content, unpacked where it is gzipped: told by its first bytes, unless they are a valid record.
 
     Raises:
       UnusableInputError: the file is packed with something else.

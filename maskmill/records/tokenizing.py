@@ -13,7 +13,7 @@ WORDPIECE_KERNELS = ("tokenization.kernels.wordpiece",)
 
 
 def load_tokenization(path: str, masking: MaskingOptions, *, is_tokenizer: bool) -> LoadedTokenizer:
-    """Loads a vocabulary with its tokenizer.
+    """Load a vocabulary with its tokenizer.
 
     Args:
       path: of a vocab.txt, or of a tokenizer.json.
@@ -34,7 +34,7 @@ def load_tokenization(path: str, masking: MaskingOptions, *, is_tokenizer: bool)
 def tokenization_in(
     path: str, content: bytes, masking: MaskingOptions, special_ids: Mapping[str, int | None], *, by_version_2: bool
 ) -> LoadedTokenizer:
-    """The vocabulary in the content of a file, with its tokenizer; see `load_tokenization`.
+    """Return the vocabulary in the content of a file, with its tokenizer; see `load_tokenization`.
 
     Args:
       path, content, masking: of the file, and as `load_tokenization` takes it.
@@ -51,7 +51,7 @@ def tokenization_in(
 
 
 def wordpiece(vocabulary: Vocabulary, masking: MaskingOptions, *, by_version_2: bool = False) -> LoadedTokenizer:
-    """A WordPiece vocabulary with its tokenizer; by_version_2: see `tokenization_in`.
+    """Return a WordPiece vocabulary with its tokenizer; by_version_2: see `tokenization_in`.
 
     Raises:
       ValueError: the vocabulary was loaded with another rule for duplicate pieces than the options say.

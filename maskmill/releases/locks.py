@@ -61,12 +61,12 @@ class Holder:
 
     @property
     def is_live(self) -> bool:
-        """Whether the hold still counts."""
+        """True if the hold still counts."""
         return time.time() < self.expires and not self.is_dead
 
     @property
     def is_dead(self) -> bool:
-        """Whether this machine knows that the process has ended."""
+        """True if this machine knows that the process has ended."""
         *machine, pid, _ = self.process.split() if self.process else ("", "0", "")
         if machine != _process_of(os.getpid()).split()[:2]:
             return False

@@ -35,7 +35,7 @@ def _documents(both: _Both, names: _Names) -> Iterator[Chart]:
 
 
 def _places(both: _Both, names: _Names) -> Iterator[Chart]:
-    """What the places of training rows hold."""
+    """Yield what the places of training rows hold."""
     if both[0].places:
         shares = [{kind: n / sum(one.places.values()) for kind, n in one.places.items()} for one in both]
         summary = f"Of {shown.count(sum(both[0].places.values()))} places of the training examples."

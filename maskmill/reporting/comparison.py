@@ -25,7 +25,7 @@ class Change(NamedTuple):
 
 
 def compare(facts: Facts, other: Facts) -> tuple[Change, ...]:
-    """What differs between a data set and another one, which counts as the earlier."""
+    """Return what differs between a data set and another one, which counts as the earlier."""
     ours, theirs = _texts(facts), _texts(other)
     texts = [Change(*key, theirs.get(key, _NONE), ours.get(key, _NONE)) for key in dict.fromkeys([*ours, *theirs])]
     figures, before = _figures(facts), _figures(other)
@@ -47,7 +47,7 @@ def _figures(facts: Facts) -> dict[tuple[str, str], Figure]:
 
 
 def _of_figures(group: str, name: str, ours: Figure | None, theirs: Figure | None) -> Change:
-    """A figure of both: of a share the change is in percentage points, of anything else in percent of theirs."""
+    """Return a figure of both: of a share the change is in percentage points, of anything else in percent of theirs."""
     other, this = (_NONE if figure is None else figure.text for figure in (theirs, ours))
     change = ""
     if ours is not None and theirs is not None and ours.value != theirs.value:

@@ -69,11 +69,11 @@ class Facts:
     samples: Samples
 
     def figure(self, group: str, name: str) -> Figure | None:
-        """A figure; None if the data set does not have it."""
+        """Return a figure; None if the data set does not have it."""
         return next((f for f in self.figures if (f.group, f.name) == (group, name)), None)
 
     def marked(self, mark: Mark) -> int:
-        """How many checks have a mark."""
+        """Return how many checks have a mark."""
         return sum(line.mark == mark for line in self.checks.values())
 
 
@@ -84,7 +84,7 @@ def collect(
     shards: str = "",
     stages: Sequence[MadeStage] | None = None,
 ) -> Facts:
-    """Collects what there is to tell of a data set.
+    """Collect what there is to tell of a data set.
 
     Args:
       path: the directory of a build, or of one of its stages.
@@ -123,7 +123,7 @@ def collect(
 
 
 def check_lines(verification: Verification) -> dict[str, CheckLine]:
-    """A line for each check that a verification has heard of."""
+    """Return a line for each check that a verification has heard of."""
     lines = {}
     for name in CHECKS:
         if (outcome := verification.outcomes.get(name)) is not None:

@@ -61,7 +61,7 @@ class Option(NamedTuple):
 
 
 def inputs_of(stages: Sequence[MadeStage]) -> tuple[Input, ...]:
-    """What went into the first stage, and what else was not an output of another one."""
+    """Return what went into the first stage, and what else was not an output of another one."""
     made = {files.base_name(shard["name"]) for stage in stages for shard in stage.shards}
     found: dict[str, Input] = {}
     for place, stage in enumerate(stages):
@@ -74,7 +74,7 @@ def inputs_of(stages: Sequence[MadeStage]) -> tuple[Input, ...]:
 
 
 def options_of(stages: Sequence[MadeStage]) -> tuple[Option, ...]:
-    """The options of all stages; what was decided if one was left open stands after it."""
+    """Return the options of all stages; what was decided if one was left open stands after it."""
     return tuple(
         Option(stage.title, name, _text(value, stage.parameter(name)))
         for stage in stages
@@ -90,7 +90,7 @@ def _text(value: Any, decided: Any) -> str:
 
 
 def versions_of(stages: Sequence[MadeStage]) -> Mapping[str, str]:
-    """The software that made the stages; if they differ, each version once."""
+    """Return the software that made the stages; if they differ, each version once."""
     found: dict[str, dict[str, None]] = {}
     for stage in stages:
         for name, version in stage.made.get("versions", {}).items():
@@ -100,13 +100,13 @@ def versions_of(stages: Sequence[MadeStage]) -> Mapping[str, str]:
 
 
 def dump_date(stages: Sequence[MadeStage]) -> str:
-    """The day of the dump, as `1 May 2016`; empty if the input has none."""
+    """Return the day of the dump, as `1 May 2016`; empty if the input has none."""
     dates = (stage.parameter("dump_date") for stage in stages)
     return next((shown.day(date) for date in dates if isinstance(date, str)), "")
 
 
 def steps_of(stage: MadeStage) -> Iterator[tuple[str, str]]:
-    """What came out of a stage, and how in a few words."""
+    """Yield what came out of a stage, and how in a few words."""
     if stage.name == "extract":
         inputs, date = stage.made["inputs"], dump_date([stage])
         more = f" and {shown.count(len(inputs) - 1)} more" if len(inputs) > 1 else ""
@@ -131,12 +131,12 @@ def steps_of(stage: MadeStage) -> Iterator[tuple[str, str]]:
 
 
 def share(part: float, whole: float) -> float:
-    """A part of a whole, 0 to 1; 0 of nothing."""
+    """Return a part of a whole, 0 to 1; 0 of nothing."""
     return part / whole if whole else 0.0
 
 
 def figures_of(stage: MadeStage) -> Iterator[Figure]:
-    """The figures of a stage."""
+    """Yield the figures of a stage."""
     if stage.name == "extract":
         yield Figure("Input", "bytes", stage.input_bytes, "bytes")
         yield Figure("Input", "pages or documents read", stage.counted("extract", "read"))
@@ -154,7 +154,7 @@ def figures_of(stage: MadeStage) -> Iterator[Figure]:
 
 
 def places_of(stage: MadeStage) -> dict[str, int]:
-    """What the places of all training rows hold; if the reader draws the masks, no piece is predicted."""
+    """Return what the places of all training rows hold; if the reader draws the masks, no piece is predicted."""
     counts = stage.counts.get("train", {})
     if not counts.get("examples") or counts.get("padding_tokens") is None:
         return {}

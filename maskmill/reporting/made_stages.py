@@ -43,7 +43,7 @@ class MadeStage:
         return counts
 
     def counted(self, step: str, name: str) -> int:
-        """A count; 0 where there is none."""
+        """Return a count; 0 where there is none."""
         return int(self.counts.get(step, {}).get(name) or 0)
 
     @property
@@ -53,7 +53,7 @@ class MadeStage:
         return parameters
 
     def parameter(self, name: str) -> Any:
-        """An option: as it was decided, if it was left open."""
+        """Return an option: as it was decided, if it was left open."""
         decided = self.made.get("decided", {}).get(name)
         return self.parameters.get(name) if decided is None else decided
 
@@ -69,13 +69,13 @@ class MadeStage:
         return sum(int(entry.get("bytes") or 0) for entry in self.made["inputs"])
 
     def bytes_of(self, kind: str | None = None) -> int:
-        """How large its shards are; those of one kind, or all."""
+        """Return how large its shards are; those of one kind, or all."""
         chosen = [shard for shard in self.shards if kind is None or shard.get("kind") == kind]
         return sum(int(file.get("bytes") or 0) for shard in chosen for file in manifest.files_of_shard(shard))
 
 
 def find_stages(path: str) -> tuple[MadeStage, ...]:
-    """The stages below a build's directory, or the one whose directory this is, in the order in which they run.
+    """Return the stages below a build's directory, or the one whose directory this is, in the order in which they run.
 
     Raises:
       UnusableInputError: there is none.

@@ -58,7 +58,7 @@ class RowFacts:
 
 
 def row_facts_of(results: Iterable[Any], *, directory: str | None) -> dict[str, RowFacts]:
-    """What the rows of each split look like: of the files of one directory, so that no row counts twice."""
+    """Return what the rows of each split look like: of the files of one directory, so that no row counts twice."""
     found: dict[str, list[RowStatistics]] = {}
     for result in results:
         if isinstance(result, PieceResult) and result.rows is not None and result.piece.directory == directory:
@@ -90,7 +90,7 @@ def _row_facts(statistics: Sequence[RowStatistics]) -> RowFacts:
 
 
 def _edges(first: int, last: int) -> list[tuple[int, int]]:
-    """Neighbouring ranges [a, b] of the same size that cover [first, last]: at most _BINS."""
+    """Return neighbouring ranges [a, b] of the same size that cover [first, last]: at most _BINS."""
     step = max(1, -(-(last - first + 1) // _BINS))
     return [(start, min(last, start + step - 1)) for start in range(first, last + 1, step)]
 
@@ -104,7 +104,7 @@ def _ratios(parts: Any, wholes: Any, edges: Sequence[tuple[int, int]]) -> tuple[
 
 
 def _of_ranks(counts: Any) -> tuple[Bin, ...]:
-    """The mean counts of ranks from 1 on, evenly on a logarithmic scale."""
+    """Return the mean counts of ranks from 1 on, evenly on a logarithmic scale."""
     ends = sorted({round(len(counts) ** (step / (_RANKS - 1))) for step in range(_RANKS)}) if len(counts) else []
     return tuple(Bin(a + 1, b, float(counts[a:b].mean())) for a, b in itertools.pairwise([0, *ends]))
 
@@ -129,7 +129,7 @@ class TextFacts:
 
 
 def text_facts_of(results: Iterable[Any]) -> dict[str, TextFacts]:
-    """What the text of each split looks like."""
+    """Return what the text of each split looks like."""
     found: dict[str, list[TextStatistics]] = {}
     for result in results:
         if isinstance(result, PieceResult) and result.text is not None:

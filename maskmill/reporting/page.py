@@ -16,7 +16,7 @@ from maskmill.storage import files
 
 
 def render(facts: Facts, other: Facts | None = None) -> str:
-    """The page of a data set, or of two beside each other.
+    """Return the page of a data set, or of two beside each other.
 
     Args:
       facts: of the data set.
@@ -50,7 +50,7 @@ def _environment() -> jinja2.Environment:
 
 
 def _shown(value: Any) -> Any:
-    """What an expression of the template gives, with all foreign text made harmless."""
+    """Return what an expression of the template gives, with all foreign text made harmless."""
     if value is None:
         return ""
     return harmless(value) if isinstance(value, str) and not isinstance(value, Markup) else value

@@ -43,7 +43,8 @@ class Samples:
 
 
 def samples_of(stages: Sequence[MadeStage], path: str) -> Samples:
-    """How the data of stages looks, as far as it can be read: what is damaged is just what a page has to tell of.
+    """Return how the data of stages looks, as far as it can be read: what is damaged is just what a page has to tell
+    of.
 
     Args:
       stages: of a build.
@@ -65,7 +66,7 @@ def samples_of(stages: Sequence[MadeStage], path: str) -> Samples:
 
 
 def _tried(take: Callable[[], Iterator[Any]]) -> tuple[list[Any], str]:
-    """What is taken, or why it cannot be read."""
+    """Return what is taken, or why it cannot be read."""
     try:
         return list(take()), ""
     except (UnusableInputError, RunFailedError) as error:
@@ -73,7 +74,7 @@ def _tried(take: Callable[[], Iterator[Any]]) -> tuple[list[Any], str]:
 
 
 def _texts(stage: MadeStage) -> Iterator[SampleText]:
-    """The first documents of the first shard, and of the first of the eval set."""
+    """Yield the first documents of the first shard, and of the first of the eval set."""
     first: dict[str, str] = {}
     for shard in stage.shards:
         if shard.get("documents", 1):
@@ -90,7 +91,7 @@ def _texts(stage: MadeStage) -> Iterator[SampleText]:
 
 
 def _examples(stage: MadeStage, split: Split) -> Iterator[DecodedExample]:
-    """The first and the middle row of training, or the first of eval."""
+    """Yield the first and the middle row of training, or the first of eval."""
     if stage.counted(split, "examples"):
         with open_examples(stage.directory, split=split) as opened:
             for sample in (0, opened.count // 2) if split == "train" else (0,):

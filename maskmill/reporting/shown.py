@@ -8,17 +8,17 @@ _DURATIONS = (("days", 86_400), ("h", 3_600), ("min", 60))
 
 
 def count(value: float) -> str:
-    """A number of things, as `12,345`."""
+    """Return a number of things, as `12,345`."""
     return f"{value:,.0f}"
 
 
 def plural(number: int, noun: str) -> str:
-    """A number with its noun: `1 shard`, `5 shards`."""
+    """Return a number with its noun: `1 shard`, `5 shards`."""
     return f"{count(number)} {noun}{'' if number == 1 else 's'}"
 
 
 def size(value: float) -> str:
-    """A number of bytes, as `12.3 MB`."""
+    """Return a number of bytes, as `12.3 MB`."""
     for unit, factor in _SIZES:
         if value >= factor:
             return f"{value / factor:,.1f} {unit}"
@@ -26,7 +26,7 @@ def size(value: float) -> str:
 
 
 def percent(share: float) -> str:
-    """A share of 1, as `15 %`; with three digits, or below 1 % with one."""
+    """Return a share of 1, as `15 %`; with three digits, or below 1 % with one."""
     if not math.isfinite(share):
         return "–"
     if share == 0:
@@ -35,12 +35,12 @@ def percent(share: float) -> str:
 
 
 def number(value: float) -> str:
-    """A number that need not be whole, with three digits."""
+    """Return a number that need not be whole, with three digits."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def duration(seconds: float) -> str:
-    """A time, as `3.4 s` or `2.5 h`."""
+    """Return a time, as `3.4 s` or `2.5 h`."""
     for unit, factor in _DURATIONS:
         if seconds >= 2 * factor:
             return f"{seconds / factor:,.1f} {unit}"
@@ -48,7 +48,7 @@ def duration(seconds: float) -> str:
 
 
 def day(date: str) -> str:
-    """A date such as 2016-05-01 as `1 May 2016`; any other text as it is."""
+    """Return a date such as 2016-05-01 as `1 May 2016`; any other text as it is."""
     try:
         parsed = datetime.date.fromisoformat(date)
     except ValueError:

@@ -63,21 +63,21 @@ class SentenceChoice:
 
     @property
     def needs_training(self) -> bool:
-        """Whether Punkt is to be trained on the inputs before the choice can be used."""
+        """True if Punkt is to be trained on the inputs before the choice can be used."""
         return self.rules.punkt == TRAINED and self.parameters is None
 
     def after_training(self, parameters: ParametersFolder | None, text_bytes: int) -> "SentenceChoice":
-        """The choice once Punkt is trained: with its parameters; without any where there was too little text."""
+        """Return the choice once Punkt is trained: with its parameters; without any where there was too little text."""
         rules = self.rules if parameters is not None else dataclasses.replace(self.rules, punkt=None)
         return dataclasses.replace(self, rules=rules, parameters=parameters, text_bytes=text_bytes)
 
     def to_json(self) -> str:
-        """The choice as text, which `from_json` reads."""
+        """Return the choice as text, which `from_json` reads."""
         return json.dumps(dataclasses.asdict(self), ensure_ascii=False, sort_keys=True)
 
     @classmethod
     def from_json(cls, text: str) -> "SentenceChoice":
-        """The choice that `to_json` has written; Punkt's English parameters for an empty text."""
+        """Return the choice that `to_json` has written; Punkt's English parameters for an empty text."""
         if not text:
             return cls(rules=SentenceRules(language="", punkt="english"), why="option")
         given = json.loads(text)
@@ -89,7 +89,7 @@ class SentenceChoice:
         )
 
     def splitter(self, output: str = "", *, rules: CharacterRules = "nltk-3.10.4") -> SentenceSplitter:
-        """The splitter of the choice.
+        """Return the splitter of the choice.
 
         Args:
           output: the directory of the build, where Punkt was trained for it.
@@ -146,25 +146,26 @@ def _codes_by_name() -> dict[str, str]:
 
 
 def _code_of(rules: SentenceRules) -> str:
-    """The code of the rules' language; where they are only Punkt's of a name, that of this name; else empty."""
+    """Return the code of the rules' language; where they are only Punkt's of a name, that of this name; else empty."""
     if rules.language:
         return known_code(rules.language) or rules.language
     return _codes_by_name().get(rules.punkt or "", "") if rules.is_plain_punkt else ""
 
 
 def name_of(code: str) -> str:
-    """The English name of a language by its code; the code itself if it is unknown."""
+    """Return the English name of a language by its code; the code itself if it is unknown."""
     known = known_code(code)
     return language_names()[known].name if known else code
 
 
 def known_code(code: str) -> str:
-    """A code as data/language_names.tsv has it: `zh-hans` counts as `zh`; empty if it is not there."""
+    """Return a code as data/language_names.tsv has it: `zh-hans` counts as `zh`; empty if it is not there."""
     return next((known for known in codes_of(code) if known in language_names()), "")
 
 
 def named_choice(language: str) -> SentenceChoice:
-    """The choice that --language names: a code, the name of Punkt parameters, an English name, a folder of parameters.
+    """Return the choice that --language names: a code, the name of Punkt parameters, an English name, a folder of
+    parameters.
 
     Raises:
       UnusableInputError: it names none of these, or the folder's files cannot be used.
@@ -189,7 +190,7 @@ def named_choice(language: str) -> SentenceChoice:
 
 
 def _is_punkt_name(language: str) -> bool:
-    """Whether Punkt parameters of this name come with the package, or are among NLTK's data on this machine."""
+    """Return whether Punkt parameters of this name come with the package, or are among NLTK's data on this machine."""
     return language.isidentifier() and (is_bundled(language) or installed_checksum(language) is not None)
 
 
@@ -198,7 +199,7 @@ def _rules_of_code(code: str) -> SentenceRules:
 
 
 def _to_train(rules: SentenceRules, scripts: Iterable[str]) -> SentenceRules:
-    """The rules, with Punkt to be trained where they have no parameters and one of the scripts is fit for it."""
+    """Return the rules, with Punkt to be trained where they have no parameters and one of the scripts is fit for it."""
     is_fit = not rules.by_spaces and not _TRAINABLE.isdisjoint(scripts)
     return dataclasses.replace(rules, punkt=TRAINED) if rules.punkt is None and is_fit else rules
 
@@ -211,12 +212,13 @@ def _choice_of_folder(folder: str) -> SentenceChoice:
 
 
 def sample_of(texts: Iterable[bytes]) -> str:
-    """The beginning of texts (UTF-8), by which their language is told."""
+    """Return the beginning of texts (UTF-8), by which their language is told."""
     return "".join(beginning_of(texts, _SAMPLE_BYTES))
 
 
 def choice_of_input(language: str, texts: Iterable[bytes]) -> SentenceChoice:
-    """The choice of an input itself: by the language that a dump names, or by the words or the script of its beginning.
+    """Return the choice of an input itself: by the language that a dump names, or by the words or the script of its
+    beginning.
 
     Args:
       language: the code that a dump names; empty for another input.
@@ -229,12 +231,12 @@ def choice_of_input(language: str, texts: Iterable[bytes]) -> SentenceChoice:
 
 
 def choice_of_dump(code: str) -> SentenceChoice:
-    """The choice for a dump whose <siteinfo> names a language."""
+    """Return the choice for a dump whose <siteinfo> names a language."""
     return SentenceChoice(rules=_rules_of_code(code), why="dump")
 
 
 def choice_of_language(found: Detection, sample: str) -> SentenceChoice:
-    """The choice for a text by the language of its words if that is sure, else by its script."""
+    """Return the choice for a text by the language of its words if that is sure, else by its script."""
     by_script = choice_of_text(sample)
     if not found.is_sure or by_script.script not in language_names()[found.language].scripts:
         return by_script
@@ -242,7 +244,7 @@ def choice_of_language(found: Detection, sample: str) -> SentenceChoice:
 
 
 def choice_of_document(language: str) -> SentenceChoice | None:
-    """The choice for one document of several languages, whose Punkt is never trained; None if it is unknown.
+    """Return the choice for one document of several languages, whose Punkt is never trained; None if it is unknown.
 
     language: its code, of two letters or of three, or its English name.
     """
@@ -255,24 +257,28 @@ def choice_of_document(language: str) -> SentenceChoice | None:
 
 
 def names_several(script: str) -> bool:
-    """Whether there are rules of several languages that are written in a script, so that a text's words must say it."""
+    """Return whether there are rules of several languages that are written in a script, so that a text's words must say
+    it.
+    """
     return sum(script in language_names()[code].scripts for code in codes_by_long_code().values()) > 1
 
 
 def choice_of_text(sample: str) -> SentenceChoice:
-    """The choice for a text of an unknown language, by the script of its beginning."""
+    """Return the choice for a text of an unknown language, by the script of its beginning."""
     scripts = scripts_of(sample)
     script = max(sorted(scripts), key=lambda name: scripts[name], default="LATIN")
     return SentenceChoice(rules=_to_train(rules_for_script(sample), (script,)), why="script", script=script)
 
 
 def script_name(script: str) -> str:
-    """What a user calls a script; `script` is as in LanguageName."""
+    """Return what a user calls a script; `script` is as in LanguageName."""
     return {"CJK": "Chinese", "HIRAGANA": "Japanese", "HANGUL": "Korean"}.get(script, script.capitalize())
 
 
 def known_scripts() -> frozenset[str]:
-    """The scripts whose marks at the ends of sentences are known: those of languages that there are rules for."""
+    """Return the scripts whose marks at the ends of sentences are known: those of languages that there are rules
+    for.
+    """
     names = language_names()
     of_languages = [script for code in rule_data()["language"] if code in names for script in names[code].scripts]
     return frozenset((*rule_data()["script"], *of_languages))

@@ -37,13 +37,13 @@ class Detection:
 
     @property
     def is_sure(self) -> bool:
-        """Whether the text is to be taken for one in this language."""
+        """True if the text is to be taken for one in this language."""
         return self.sure >= SURE
 
 
 @functools.cache
 def _rows() -> tuple[tuple[str, str, tuple[str, ...]], ...]:
-    """The languages of the table: code, ISO 639-3 code, words."""
+    """Return the languages of the table: code, ISO 639-3 code, words."""
     path = resources.files("maskmill.sentences") / "data" / "common_words.tsv"
     lines = path.read_text(encoding="utf-8").splitlines()
     rows = (line.split("\t") for line in lines if not line.startswith("#"))
@@ -51,13 +51,13 @@ def _rows() -> tuple[tuple[str, str, tuple[str, ...]], ...]:
 
 
 def codes_by_long_code() -> dict[str, str]:
-    """The codes of the table's languages by their ISO 639-3 codes."""
+    """Return the codes of the table's languages by their ISO 639-3 codes."""
     return {long_code: code for code, long_code, _ in _rows()}
 
 
 @functools.cache
 def _tables() -> tuple[tuple[str, ...], NDArray[np.int32], NDArray[np.uint64], NDArray[np.int64]]:
-    """The codes of the languages in the order of their bits, and the tables of the kernel."""
+    """Return the codes of the languages in the order of their bits, and the tables of the kernel."""
     masks: dict[str, int] = {}
     for number, (_, _, words) in enumerate(_rows()):
         for word in words:
@@ -71,7 +71,7 @@ def _tables() -> tuple[tuple[str, ...], NDArray[np.int32], NDArray[np.uint64], N
 
 
 def detect_language(text: bytes) -> Detection:
-    """The language of a text in valid UTF-8; so many bytes of it should be given as are to decide."""
+    """Return the language of a text in valid UTF-8; so many bytes of it should be given as are to decide."""
     codes, model, masks, groups = _tables()
     found = common_words.nearest_language(model, masks, groups, np.frombuffer(text, np.uint8))
     if found.language < 0:
@@ -83,7 +83,8 @@ def detect_language(text: bytes) -> Detection:
 
 
 def is_plainly_in(language: str, text: bytes, limit: int) -> bool:
-    """Whether the first bytes of a text, up to `limit`, have a few words that of all languages only this one has.
+    """Return whether the first bytes of a text, up to `limit`, have a few words that of all languages only this one
+    has.
 
     It is a quick look, before `detect_language`; False says nothing.
     """

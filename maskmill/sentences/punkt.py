@@ -45,7 +45,7 @@ class PunktParameters(NamedTuple):
 
 
 def parse_parameters(read: Callable[[str], str]) -> PunktParameters:
-    """The parameters in the files whose text `read` gives by name."""
+    """Return the parameters in the files whose text `read` gives by name."""
 
     def lines(name: str) -> list[str]:
         return [line for line in read(name).split("\n") if line]
@@ -67,12 +67,12 @@ def parse_parameters(read: Callable[[str], str]) -> PunktParameters:
 
 
 def is_bundled(language: str) -> bool:
-    """Whether Punkt parameters of this name come with the package."""
+    """Return whether Punkt parameters of this name come with the package."""
     return (_DATA / "punkt_tab" / language).is_dir() or (_DATA / "punkt_tab" / f"{language}.xz").is_file()
 
 
 def _read_bundled(language: str) -> Callable[[str], str]:
-    """Gives the text of a bundled language's files by name."""
+    """Give the text of a bundled language's files by name."""
     folder = _DATA / "punkt_tab" / language
     if folder.is_dir():
         return lambda name: (folder / name).read_text(encoding="utf-8")
@@ -89,7 +89,7 @@ def _read_nltk_data(language: str, name: str) -> str:
 
 
 def installed_checksum(language: str) -> str | None:
-    """The sha256, in hexadecimal, of a language's parameters among NLTK's data on this machine.
+    """Return the sha256, in hexadecimal, of a language's parameters among NLTK's data on this machine.
 
     None for a language that comes with the package, whose parameters are part of its version, and for one that this
     machine does not have.
@@ -119,7 +119,9 @@ def _parameters(language: str) -> PunktParameters:
 
 
 def _hashes(words: Sequence[str]) -> NDArray[np.uint64]:
-    """The kernel's hash of each word: FNV-1a over code points, 64 bits, its upper half folded onto the lower one."""
+    """Return the kernel's hash of each word: FNV-1a over code points, 64 bits, its upper half folded onto the lower
+    one.
+    """
     characters = np.frombuffer("".join(words).encode("utf-32-le"), np.uint32).astype(np.uint64)
     lengths = np.array([len(word) for word in words])
     starts = np.cumsum(lengths) - lengths
@@ -131,7 +133,7 @@ def _hashes(words: Sequence[str]) -> NDArray[np.uint64]:
 
 
 def _word_bits(parameters: PunktParameters) -> dict[str, int]:
-    """All words of the parameters with their bits; the order numbers them."""
+    """Return all words of the parameters with their bits; the order numbers them."""
     bits: dict[str, int] = {_NUMBER: 0, **parameters.contexts}
     for words, bit in (
         (parameters.abbreviations, punkt.ABBREVIATION),
@@ -145,7 +147,9 @@ def _word_bits(parameters: PunktParameters) -> dict[str, int]:
 
 
 def _hash_table(words: Iterable[str]) -> NDArray[np.int32]:
-    """An open hash table of word numbers, at most half full, with -1 in free slots; its size is a power of two."""
+    """Return an open hash table of word numbers, at most half full, with -1 in free slots; its size is a power of
+    two.
+    """
     words = list(words)
     last = (1 << (2 * len(words)).bit_length()) - 1
     slots = [-1] * (last + 1)
@@ -161,14 +165,14 @@ _NO_PARAMETERS = PunktParameters(frozenset(), frozenset(), frozenset(), {})
 
 @functools.cache
 def _model(rules: SentenceRules, characters: CharacterRules) -> NDArray[np.int32]:
-    """The model of rules whose parameters are known by name."""
+    """Return the model of rules whose parameters are known by name."""
     return _build_model(
         _NO_PARAMETERS if rules.punkt is None else _parameters(rules.punkt), words_of(rules), characters
     )
 
 
 def _build_model(parameters: PunktParameters, words: Words, rules: CharacterRules) -> NDArray[np.int32]:
-    """The model of a language, int32, laid out as maskmill/sentences/kernels/punkt.py says."""
+    """Return the model of a language, int32, laid out as maskmill/sentences/kernels/punkt.py says."""
     bits = _word_bits(parameters)
     for word, more in words.bits.items():
         bits[word] = bits.get(word, 0) | more
@@ -199,12 +203,12 @@ def _build_model(parameters: PunktParameters, words: Words, rules: CharacterRule
 
 
 def model_of_words(bits: Mapping[str, int]) -> NDArray[np.int32]:
-    """A model of words alone, with their bits, in which kernels look them up (punkt.look_up)."""
+    """Return a model of words alone, with their bits, in which kernels look them up (punkt.look_up)."""
     return _build_model(_NO_PARAMETERS, Words(bits, 0), "nltk-3.10.4")
 
 
 def _as_array(text: bytes, what: str) -> NDArray[np.uint8]:
-    """The bytes of a text as an array, checked to be UTF-8: the kernel trusts the first bytes of characters."""
+    """Return the bytes of a text as an array, checked to be UTF-8: the kernel trusts the first bytes of characters."""
     data = np.frombuffer(text, np.uint8)
     at = first_invalid(data, data[: data.size & -8].view(np.uint64))
     if at >= 0:
@@ -255,7 +259,7 @@ class SentenceSplitter:
         ), ()
 
     def split(self, line: bytes) -> list[bytes]:
-        """The sentences of one line: white space inside them is kept.
+        """Return the sentences of one line: white space inside them is kept.
 
         By Punkt alone they are what `nltk.sent_tokenize(line)` gives.
 

@@ -48,25 +48,27 @@ class SentenceRules:
 
     @property
     def is_plain_punkt(self) -> bool:
-        """Whether Punkt alone decides, as NLTK's `sent_tokenize` does."""
+        """True if Punkt alone decides, as NLTK's `sent_tokenize` does."""
         return not self.words and not self.stops
 
 
 @functools.cache
 def data() -> Mapping[str, Any]:
-    """The content of data/languages.toml."""
+    """Return the content of data/languages.toml."""
     path = resources.files("maskmill.sentences") / "data" / "languages.toml"
     return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
 def codes_of(language_code: str) -> tuple[str, str]:
-    """A code as data files have it, and that of its language: `zh-hans` and `zh`."""
+    """Return a code as data files have it, and that of its language: `zh-hans` and `zh`."""
     code = language_code.lower().replace("_", _VARIANT_SEPARATOR)
     return code, code.split(_VARIANT_SEPARATOR)[0]
 
 
 def scripts_of(text: str) -> dict[str, int]:
-    """How many letters of each script a text has, by the first word of the letters' names in Unicode: `LATIN`."""
+    """Return how many letters of each script a text has, by the first word of the letters' names in Unicode:
+    `LATIN`.
+    """
     scripts: Counter[str] = Counter()
     for character, number in Counter(text).items():
         if character.isalpha():
@@ -75,13 +77,15 @@ def scripts_of(text: str) -> dict[str, int]:
 
 
 def entry_of(language_code: str) -> str:
-    """The code under which a language's entry stands: of its alias, of `zh` for `zh-hans`, or of no known language."""
+    """Return the code under which a language's entry stands: of its alias, of `zh` for `zh-hans`, or of no known
+    language.
+    """
     found = (data()["aliases"].get(candidate, candidate) for candidate in codes_of(language_code))
     return next((str(code) for code in found if code in data()["language"]), _UNKNOWN)
 
 
 def _rules(language: str, codes: Sequence[str], punkt: str | None) -> SentenceRules:
-    """The rules that these entries and those that they are like make together."""
+    """Return the rules that these entries and those that they are like make together."""
     entries = data()["language"]
     found = list(codes)
     for code in found:  # grows
@@ -96,7 +100,7 @@ def _rules(language: str, codes: Sequence[str], punkt: str | None) -> SentenceRu
 
 
 def rules_for(language_code: str) -> SentenceRules:
-    """The rules of a language by the code of its Wikipedia or by its ISO 639 code; `zh-hans` counts as `zh`.
+    """Return the rules of a language by the code of its Wikipedia or by its ISO 639 code; `zh-hans` counts as `zh`.
 
     A language that the data file does not know has no parameters and a few abbreviations: a full stop ends its
     sentences unless a lower-case letter, an initial or such forbids it, and so do the marks of all scripts.
@@ -107,7 +111,7 @@ def rules_for(language_code: str) -> SentenceRules:
 
 
 def rules_for_script(sample: str) -> SentenceRules:
-    """The rules for a text of an unknown language, by the script that most of its letters have.
+    """Return the rules for a text of an unknown language, by the script that most of its letters have.
 
     Latin letters, and none, give the rules of English.
     """
@@ -148,7 +152,7 @@ def _groups(table: NDArray[np.uint16], groups: tuple[str, ...], first: int) -> N
 
 @functools.cache
 def character_classes(rules: SentenceRules) -> NDArray[np.uint16]:
-    """The classes of all characters of the basic plane for a language, uint16 [65536]."""
+    """Return the classes of all characters of the basic plane for a language, uint16 [65536]."""
     table = np.zeros(_TABLE_SIZE, np.uint16)
     for character in rules.stops:
         is_spaced = character in _SPACED_STOPS
@@ -226,7 +230,7 @@ class Words(NamedTuple):
 
 
 def _bracket_words(code: str) -> Iterator[str]:
-    """The abbreviations that templates write before foreign names: of "дав.-гр." both parts."""
+    """Yield the abbreviations that templates write before foreign names: of "дав.-гр." both parts."""
     for file in load_rules(code):
         for text in file.tables.get(_LANGUAGES, {}).values():
             for word in text.replace("-", " ").split():
@@ -235,7 +239,9 @@ def _bracket_words(code: str) -> Iterator[str]:
 
 
 def _own_bits(entry: Mapping[str, Any]) -> dict[str, int]:
-    """The words of one entry with their bits; those with a space once with a plain one and once with a fixed one."""
+    """Return the words of one entry with their bits; those with a space once with a plain one and once with a fixed
+    one.
+    """
     bits: dict[str, int] = {}
     for key, bit in _BITS.items():
         for name in entry.get(key, "").split():
@@ -246,7 +252,7 @@ def _own_bits(entry: Mapping[str, Any]) -> dict[str, int]:
 
 @functools.cache
 def words_of(rules: SentenceRules) -> Words:
-    """The words of all entries of data/languages.toml that rules name; none for plain Punkt.
+    """Return the words of all entries of data/languages.toml that rules name; none for plain Punkt.
 
     Where entries say different things of a word, or of a flag, the first holds.
     """

@@ -45,12 +45,12 @@ class ParametersFolder:
     is_trained_here: bool
 
     def place(self, output: str) -> str:
-        """The folder's path; `output` is the directory of the build."""
+        """Return the folder's path; `output` is the directory of the build."""
         return files.join(output, self.path) if self.is_trained_here else self.path
 
 
 def beginning_of(texts: Iterable[bytes], size: int) -> Iterator[str]:
-    """The first `size` bytes of texts (UTF-8, a paragraph a line), in pieces of whole lines.
+    """Yield the first `size` bytes of texts (UTF-8, a paragraph a line), in pieces of whole lines.
 
     A blank line stands behind each text. A character that the end would cut is left out.
     """
@@ -71,7 +71,7 @@ def beginning_of(texts: Iterable[bytes], size: int) -> Iterator[str]:
 
 
 def train_parameters(texts: Iterable[bytes]) -> tuple[PunktParameters | None, int]:
-    """Trains Punkt on the first TRAINING_BYTES of texts, and drops abbreviations that there is little evidence for.
+    """Train Punkt on the first TRAINING_BYTES of texts, and drop abbreviations that there is little evidence for.
 
     Args:
       texts: of documents, in order: plain text, UTF-8, a paragraph a line. Not more of them is asked for than is used.
@@ -110,7 +110,7 @@ def _may_be_in_abbreviation(character: str) -> bool:
 
 
 def parameter_files(parameters: PunktParameters) -> dict[str, bytes]:
-    """The files of parameters by name, as NLTK's `punkt_tab` has them; their lines are sorted."""
+    """Return the files of parameters by name, as NLTK's `punkt_tab` has them; their lines are sorted."""
     lines: dict[str, list[str]] = {
         "collocations.tab": [f"{first}\t{second}" for first, second in sorted(parameters.collocations)],
         "ortho_context.tab": [f"{word}\t{context}" for word, context in sorted(parameters.contexts.items())],
@@ -121,7 +121,7 @@ def parameter_files(parameters: PunktParameters) -> dict[str, bytes]:
 
 
 def checksum_of(contents: dict[str, bytes]) -> str:
-    """The sha256, in hexadecimal, of the files of parameters together."""
+    """Return the sha256, in hexadecimal, of the files of parameters together."""
     return hashlib.sha256(b"\0".join(contents[name] for name in PARAMETER_FILES)).hexdigest()
 
 
@@ -145,12 +145,12 @@ def _parse(folder: str, contents: dict[str, bytes]) -> PunktParameters:
 
 
 def read_parameters(folder: str) -> PunktParameters:
-    """The parameters in a folder; raises UnusableInputError if a file is missing, or is not one of Punkt's."""
+    """Return the parameters in a folder; raises UnusableInputError if a file is missing, or is not one of Punkt's."""
     return _parse(folder, _read_files(folder))
 
 
 def describe_folder(folder: str) -> ParametersFolder:
-    """The description of a folder that the user names.
+    """Return the description of a folder that the user names.
 
     Raises:
       UnusableInputError: a file is missing, or is not one of Punkt's.

@@ -46,12 +46,12 @@ TITLES = "titles"  # of the first documents that are left out, by the name under
 
 
 def fingerprint(*parts: Any) -> str:
-    """A 32-digit hexadecimal fingerprint of values that JSON can represent, or dataclasses of such values."""
+    """Return a 32-digit hexadecimal fingerprint of values that JSON can represent, or dataclasses of such values."""
     return hashlib.sha256(canonical_json([_RECORD_VERSION, *parts]).encode()).hexdigest()[:_FINGERPRINT_DIGITS]
 
 
 def canonical_json(value: Any, *, indent: int | None = None) -> str:
-    """JSON with sorted keys, so that equal values give equal text.
+    """Return JSON with sorted keys, so that equal values give equal text.
 
     Raises:
       TypeError: a value is neither JSON's, nor a dataclass, nor an array or a scalar of NumPy.
@@ -68,30 +68,32 @@ def _plain(value: Any) -> Any:
 
 
 def work_path(output: str, kind: str, name: str) -> str:
-    """The path of a working file of the build into `output`."""
+    """Return the path of a working file of the build into `output`."""
     return files.join(output, work_name(kind, name))
 
 
 def work_name(kind: str, name: str) -> str:
-    """The name of a working file below the directory of its build; `kind` is empty for the claim."""
+    """Return the name of a working file below the directory of its build; `kind` is empty for the claim."""
     return f"{WORK_DIRECTORY}/{kind}/{name}" if kind else f"{WORK_DIRECTORY}/{name}"
 
 
 def _digest(kind: str, key: str, content: bytes | memoryview = b"") -> "hashlib._Hash":
-    """What a record or table carries: the sha256 of its kind, its key and its content."""
+    """Return what a record or table carries: the sha256 of its kind, its key and its content."""
     digest = hashlib.sha256(f"{kind}/{key}\n".encode())
     digest.update(content)
     return digest
 
 
 def sealed_json(kind: str, key: str, record: Any) -> bytes:
-    """The content of a JSON file that carries its kind, its key and its checksum; `unsealed_json` reads it."""
+    """Return the content of a JSON file that carries its kind, its key and its checksum; `unsealed_json` reads it."""
     checksum = _digest(kind, key, canonical_json(record).encode()).hexdigest()
     return canonical_json({"kind": kind, "key": key, "record": record, "sha256": checksum}, indent=1).encode()
 
 
 def unsealed_json(kind: str, key: str, content: bytes) -> Any:
-    """What `sealed_json` has sealed; None if a single byte is not as it was written, or the file is another's."""
+    """Return what `sealed_json` has sealed; None if a single byte is not as it was written, or the file is
+    another's.
+    """
     try:
         record = json.loads(content)["record"]
         return record if content == sealed_json(kind, key, record) else None
@@ -100,7 +102,7 @@ def unsealed_json(kind: str, key: str, content: bytes) -> Any:
 
 
 def seal_of_table(kind: str, key: str, content: bytes | memoryview) -> bytes:
-    """The end of a table's file, behind what np.save writes: a line with its kind, its key and its checksum."""
+    """Return the end of a table's file, behind what np.save writes: a line with its kind, its key and its checksum."""
     return _seal(kind, key, _digest(kind, key, content).hexdigest())
 
 
@@ -109,18 +111,18 @@ def _seal(kind: str, key: str, checksum: str) -> bytes:
 
 
 def is_sealed_table(kind: str, key: str, sealed: bytes) -> bool:
-    """Whether a table's file, which np.load reads, is just as it was written, and this piece's."""
+    """Return whether a table's file, which np.load reads, is just as it was written, and this piece's."""
     end = max(0, len(sealed) - len(seal_of_table(kind, key, b"")))
     return sealed[end:] == seal_of_table(kind, key, memoryview(sealed)[:end])
 
 
 def _read(path: str) -> bytes | None:
-    """The content of a file below the work directory; None if there is no such file."""
+    """Return the content of a file below the work directory; None if there is no such file."""
     return files.read_if_there(path)
 
 
 def write_table(output: str, kind: str, key: str, table: "npt.NDArray[Any]") -> None:
-    """Writes the array of a piece, of any shape and dtype, as `<key>.npy`."""
+    """Write the array of a piece, of any shape and dtype, as `<key>.npy`."""
     import numpy as np
 
     with files.new_file(work_path(output, kind, f"{key}.npy"), checksum=False) as file:
@@ -135,7 +137,7 @@ def write_table(output: str, kind: str, key: str, table: "npt.NDArray[Any]") -> 
 
 
 def read_table(output: str, kind: str, key: str) -> "npt.NDArray[Any]":
-    """The array that `write_table` has written for a piece which `once` found finished, or made, in this run.
+    """Return the array that `write_table` has written for a piece which `once` found finished, or made, in this run.
 
     Raises:
       RunFailedError: since then it was deleted or damaged.
@@ -151,7 +153,7 @@ def read_table(output: str, kind: str, key: str) -> "npt.NDArray[Any]":
 
 
 def lost_meanwhile(path: str) -> RunFailedError:
-    """The error for a working file which `once` found, or made, in this run, and which does not fit any more."""
+    """Return the error for a working file which `once` found, or made, in this run, and which does not fit any more."""
     return RunFailedError(
         f"{path}: this working file was deleted or damaged while the run needed it; run the same command again, it "
         "makes the file again."
@@ -159,25 +161,25 @@ def lost_meanwhile(path: str) -> RunFailedError:
 
 
 def load(output: str, kind: str, key: str) -> dict[str, Any] | None:
-    """The record of a piece; None if the piece is not finished or its record is damaged."""
+    """Return the record of a piece; None if the piece is not finished or its record is damaged."""
     content = _read(work_path(output, kind, f"{key}.json"))
     return None if content is None else unsealed_json(kind, key, content)
 
 
 def keys(output: str, kind: str) -> list[str]:
-    """The keys of all records of a kind that are there, damaged ones too."""
+    """Return the keys of all records of a kind that are there, damaged ones too."""
     found = files.list_directory(work_path(output, kind, "").rstrip("/"), "*.json")
     return [files.base_name(path).removesuffix(".json") for path in found]
 
 
 def all_keys(output: str) -> dict[str, list[str]]:
-    """The keys of the records of all kinds of pieces, as `keys` gives them."""
+    """Return the keys of the records of all kinds of pieces, as `keys` gives them."""
     with files.remembering(output):
         return {kind: keys(output, kind) for kind in FORMAT_VERSIONS}
 
 
 def finished(output: str, kind: str, key: str) -> dict[str, Any]:
-    """The record of a piece which `once` found finished, or made, in this run.
+    """Return the record of a piece which `once` found finished, or made, in this run.
 
     Raises:
       RunFailedError: since then it was deleted or damaged.
@@ -189,17 +191,17 @@ def finished(output: str, kind: str, key: str) -> dict[str, Any]:
 
 
 def all_finished(output: str, kind: str, wanted: Iterable[str]) -> list[dict[str, Any]]:
-    """The records of pieces, as `finished` gives them, by their keys in order."""
+    """Return the records of pieces, as `finished` gives them, by their keys in order."""
     return files.each(output, lambda key: finished(output, kind, key), wanted)
 
 
 def store(output: str, kind: str, key: str, record: Mapping[str, Any]) -> None:
-    """Writes a piece's record, which marks it as finished. First all its files must have their final names."""
+    """Write a piece's record, which marks it as finished. First all its files must have their final names."""
     files.write_bytes(work_path(output, kind, f"{key}.json"), sealed_json(kind, key, record))
 
 
 def is_intact(path: str, size: int, sha256: str, stored: str | None = None) -> bool:
-    """Whether a file exists and has exactly this content.
+    """Return whether a file exists and has exactly this content.
 
     Args:
       path: the file.
@@ -223,7 +225,7 @@ def note_remade(output: str, kind: str, key: str, name: str, reason: str) -> Non
 
 
 def renew(output: str, kind: str, key: str) -> None:
-    """Gives the record of a piece that this run does not repeat the current time, so that its progress counts it.
+    """Give the record of a piece that this run does not repeat the current time, so that its progress counts it.
 
     The time is a whole second, which tells the record from those of pieces that this run has made (`is_renewed`).
     """
@@ -235,7 +237,7 @@ def renew(output: str, kind: str, key: str) -> None:
 
 
 def is_renewed(modified_ns: int) -> bool:
-    """Whether `renew` has set this time of a record's last change, in nanoseconds."""
+    """Return whether `renew` has set this time of a record's last change, in nanoseconds."""
     return modified_ns % 1_000_000_000 == 0
 
 
@@ -302,7 +304,7 @@ def once(
 
 
 def _unfit(output: str, kind: str, key: str, record: Mapping[str, Any], piece: PieceFiles, name: str) -> str | None:
-    """Why the files of a piece do not fit its record: a clause for its note; None if they do."""
+    """Return why the files of a piece do not fit its record: a clause for its note; None if they do."""
     known = record.get(_STORED, {})
     for file, size, sha256 in (*piece.written, *piece.cached):
         path, base = files.join(output, file), files.base_name(file)

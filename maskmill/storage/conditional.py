@@ -24,12 +24,12 @@ Version = str
 
 
 def is_possible(path: str) -> bool:
-    """Whether a path is where files can be changed conditionally: on a local disk, gs:// or s3://."""
+    """Return whether a path is where files can be changed conditionally: on a local disk, gs:// or s3://."""
     return files.is_local(path) or path.startswith(COMPARING)
 
 
 def check_store(path: str) -> None:
-    """Checks that a path is where files can be changed conditionally.
+    """Check that a path is where files can be changed conditionally.
 
     Raises:
       UnusableInputError: it is on another store.
@@ -42,7 +42,7 @@ def check_store(path: str) -> None:
 
 
 def read(path: str) -> tuple[bytes, Version] | None:
-    """The content of a file and its version; None if there is no such file.
+    """Return the content of a file and its version; None if there is no such file.
 
     Raises:
       UnusableInputError: it cannot be read, or its store has no conditional writes.
@@ -53,13 +53,13 @@ def read(path: str) -> tuple[bytes, Version] | None:
 
 
 def exists(path: str) -> bool:
-    """Whether there is such a file; errors as in `read`."""
+    """Return whether there is such a file; errors as in `read`."""
     check_store(path)
     return files.exists(path)
 
 
 def write(path: str, content: bytes, *, expected: Version | None, guard: str | None = None) -> Version:
-    """Writes a file if its version is still the expected one; it appears whole or not at all.
+    """Write a file if its version is still the expected one; it appears whole or not at all.
 
     Args:
       path: of the file; a missing directory is made.
@@ -85,7 +85,7 @@ def write(path: str, content: bytes, *, expected: Version | None, guard: str | N
 
 
 def delete(path: str, *, expected: Version) -> None:
-    """Deletes a file if its version is still the expected one; one that is gone is no error.
+    """Delete a file if its version is still the expected one; one that is gone is no error.
 
     Raises:
       ChangedError: the file has another version. It stays.
@@ -108,7 +108,7 @@ def delete(path: str, *, expected: Version) -> None:
 
 @contextlib.contextmanager
 def guarded(path: str) -> Iterator[None]:
-    """Keeps every other process from changing the files in the directory of a local path; they can be read.
+    """Keep every other process from changing the files in the directory of a local path; they can be read.
 
     Raises:
       UnusableInputError: the directory cannot be made or written to.
@@ -142,7 +142,7 @@ def _locked_guard(guard: str) -> int:
 
 
 def _compare(path: str, expected: Version | None) -> None:
-    """Raises ChangedError if a local file has not the expected version."""
+    """Raise ChangedError if a local file has not the expected version."""
     found = _read_local(path)
     if (None if found is None else found[1]) != expected:
         raise ChangedError(path)

@@ -40,7 +40,7 @@ _SENT_AT_ONCE = 32 << 20  # bytes of a file that the disk is given together
 
 
 def scratch_prefix(process: int | None = None) -> str:
-    """How the names of a process's own directories in the temporary directory begin; None: of this process.
+    """Return how the names of a process's own directories in the temporary directory begin; None: of this process.
 
     A command that is told to stop removes those of its own and of its workers (pipelines/running/interruption.py).
     """
@@ -52,7 +52,7 @@ _beginning_a_file = threading.Lock()
 
 
 def free_after_fork(lock: threading.Lock) -> None:
-    """Sees to it that a fork (a local worker) finds a lock free: no other thread holds it while the process forks."""
+    """See to it that a fork (a local worker) finds a lock free: no other thread holds it while the process forks."""
     os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
 
 
@@ -60,7 +60,7 @@ free_after_fork(_beginning_a_file)
 
 
 def no_more_temporary_files() -> None:
-    """Keeps all other threads from beginning a file: what exists now is all that has to be removed.
+    """Keep all other threads from beginning a file: what exists now is all that has to be removed.
 
     Returns at the latest after a second: a file system that does not answer may hold a thread that begins a file.
     """
@@ -111,12 +111,12 @@ class DeniedError(UnusableInputError):
 
 
 def is_local(path: str) -> bool:
-    """Whether `path` is on this machine's file system, as opposed to gs://, s3:// and so on."""
+    """Return whether `path` is on this machine's file system, as opposed to gs://, s3:// and so on."""
     return "://" not in path
 
 
 def store_of(path: str) -> "ObjectStore":
-    """The store that a path which is not local is in.
+    """Return the store that a path which is not local is in.
 
     Raises:
       UnusableInputError: the path has no scheme that works here, or names no bucket.
@@ -128,17 +128,17 @@ def store_of(path: str) -> "ObjectStore":
 
 
 def join(directory: str, name: str) -> str:
-    """Joins a directory, local or not, and a name below it."""
+    """Join a directory, local or not, and a name below it."""
     return f"{directory.rstrip('/')}/{name}" if directory != "/" else f"/{name}"
 
 
 def base_name(path: str) -> str:
-    """The last component of a path, local or not."""
+    """Return the last component of a path, local or not."""
     return path.rstrip("/").rsplit("/", 1)[-1]
 
 
 def parent(path: str) -> str:
-    """The directory of a path, local or not."""
+    """Return the directory of a path, local or not."""
     if is_local(path):
         return os.path.dirname(path) or "."
     scheme, _, name = path.rstrip("/").partition("://")
@@ -147,7 +147,7 @@ def parent(path: str) -> str:
 
 
 def match(patterns: str | Sequence[str], *, may_be_missing: bool = False) -> list[FileInfo]:
-    """Returns the files that globs match, each file once: in the order of the globs, sorted within a glob.
+    """Return the files that globs match, each file once: in the order of the globs, sorted within a glob.
 
     Args:
       patterns: globs, as a list or separated by commas. A name with a comma in it may come in pieces, as options take
@@ -177,7 +177,9 @@ def match(patterns: str | Sequence[str], *, may_be_missing: bool = False) -> lis
 
 
 def _match_first(pieces: Sequence[str]) -> tuple[list[FileInfo], int]:
-    """The files that the first piece names, or that a name with commas does, whose pieces come first; and how many."""
+    """Return the files that the first piece names, or that a name with commas does, whose pieces come first; and how
+    many.
+    """
     found = _match_one(pieces[0])
     if found or not is_local(pieces[0]):
         return found, 1
@@ -189,7 +191,7 @@ def _match_first(pieces: Sequence[str]) -> tuple[list[FileInfo], int]:
 
 
 def may_match(pattern: str, path: str) -> bool:
-    """Whether a pattern, as `match` takes it, would match a file of this path, which need not be there."""
+    """Return whether a pattern, as `match` takes it, would match a file of this path, which need not be there."""
     if not is_local(pattern):
         return not is_local(path) and _matcher_of(pattern).fullmatch(path) is not None
     if not is_local(path) or os.path.lexists(pattern):
@@ -206,14 +208,14 @@ def may_match(pattern: str, path: str) -> bool:
 
 
 def _matcher_of(pattern: str) -> re.Pattern[str]:
-    """What matches the paths that a pattern means; `**/` may stand for nothing."""
+    """Return what matches the paths that a pattern means; `**/` may stand for nothing."""
     from maskmill.storage.stores import matcher
 
     return matcher(pattern.replace("**/", "**"))
 
 
 def find(path: str) -> FileInfo | None:
-    """The file of exactly this name; None if there is none."""
+    """Return the file of exactly this name; None if there is none."""
     if is_local(path):
         found = paths.regular_file(path)
         return None if found is None else FileInfo(path=path, size=found.st_size, changed=found.st_mtime_ns)
@@ -236,7 +238,7 @@ def _match_local(pattern: str) -> list[FileInfo]:
 
 
 def is_glob(pattern: str) -> bool:
-    """Whether a pattern stands for the names that it matches: nothing has itself for its name."""
+    """Return whether a pattern stands for the names that it matches: nothing has itself for its name."""
     if not paths.has_wildcard(pattern) or paths.is_web(pattern):
         return False
     if is_local(pattern):
@@ -246,21 +248,21 @@ def is_glob(pattern: str) -> bool:
 
 
 def exists(path: str) -> bool:
-    """Whether a file exists under this exact name."""
+    """Return whether a file exists under this exact name."""
     if is_local(path):
         return os.path.exists(path)
     return store_of(path).find(path) is not None
 
 
 def size(path: str) -> int:
-    """The size of a file in bytes."""
+    """Return the size of a file in bytes."""
     if is_local(path):
         return os.path.getsize(path)
     return match([path])[0].size
 
 
 def open_input(path: str, start: int = 0, end: int | None = None) -> BinaryIO:
-    """Opens a file to read its raw bytes, still packed where they are; the file object can seek.
+    """Open a file to read its raw bytes, still packed where they are; the file object can seek.
 
     Its methods raise RunFailedError where the machine cannot read on. Of an object, parts are fetched ahead of use, up
     to 40 MiB (read_ahead.py).
@@ -315,7 +317,7 @@ class _Input(io.FileIO):
 
 
 def read_bytes(path: str) -> bytes:
-    """The whole content of a file, which should be small; errors as in `open_input`."""
+    """Return the whole content of a file, which should be small; errors as in `open_input`."""
     if is_local(path):
         with open_input(path) as file:
             return file.read()
@@ -323,7 +325,7 @@ def read_bytes(path: str) -> bytes:
 
 
 def read_if_there(path: str) -> bytes | None:
-    """The content of a small file; None where there is none. An object takes one request."""
+    """Return the content of a small file; None where there is none. An object takes one request."""
     if is_local(path):
         return read_bytes(path) if exists(path) else None
     with contextlib.suppress(MissingFileError):
@@ -332,7 +334,7 @@ def read_if_there(path: str) -> bytes | None:
 
 
 def read_range(path: str, start: int, end: int) -> bytes:
-    """Bytes [start, end) of a file; fewer where the file ends before."""
+    """Return bytes [start, end) of a file; fewer where the file ends before."""
     if not is_local(path):
         if start >= end:
             return b""
@@ -343,7 +345,7 @@ def read_range(path: str, start: int, end: int) -> bytes:
 
 
 def sha256_of(path: str, also: Callable[[bytes], object] | None = None) -> str:
-    """The sha256 of a file's content, in hexadecimal.
+    """Return the sha256 of a file's content, in hexadecimal.
 
     also: takes the content as well, in parts, one after the other.
     """
@@ -357,7 +359,7 @@ def sha256_of(path: str, also: Callable[[bytes], object] | None = None) -> str:
 
 
 def stored_checksum(path: str) -> str | None:
-    """The checksum that a store keeps of an object (gs://: crc32c, s3://: the entity tag), without reading it.
+    """Return the checksum that a store keeps of an object (gs://: crc32c, s3://: the entity tag), without reading it.
 
     None elsewhere and for a missing object. An upload counts as finished only when this is that of the bytes sent.
     """
@@ -366,7 +368,7 @@ def stored_checksum(path: str) -> str | None:
 
 
 def make_directory(path: str) -> None:
-    """Creates a local directory and its parents; object stores have no directories.
+    """Create a local directory and its parents; object stores have no directories.
 
     Raises:
       UnusableInputError: the directory cannot be made.
@@ -380,7 +382,7 @@ def make_directory(path: str) -> None:
 
 
 def check_directory(path: str) -> None:
-    """Looks whether a local directory can be written to, or made; does neither.
+    """Look whether a local directory can be written to, or made; does neither.
 
     Raises:
       UnusableInputError: it cannot; the message names the file or directory that is in the way.
@@ -399,7 +401,9 @@ def check_directory(path: str) -> None:
 
 
 def list_directory(directory: str, pattern: str = "*") -> list[str]:
-    """The paths of the files in a directory (not below it) whose names match a glob, sorted; [] without directory."""
+    """Return the paths of the files in a directory (not below it) whose names match a glob, sorted; [] without
+    directory.
+    """
     if is_local(directory):
         if not os.path.isdir(directory):
             return []
@@ -411,14 +415,14 @@ def list_directory(directory: str, pattern: str = "*") -> list[str]:
 
 
 def list_folders(directory: str) -> list[str]:
-    """The names of the folders in a directory, sorted; [] without directory."""
+    """Return the names of the folders in a directory, sorted; [] without directory."""
     if is_local(directory):
         return sorted(e.name for e in os.scandir(directory) if e.is_dir()) if os.path.isdir(directory) else []
     return [base_name(folder) for folder in store_of(join(directory, "")).entries(join(directory, ""), deep=False)[1]]
 
 
 def list_below(directory: str) -> list[str]:
-    """The paths of all files below a directory, at any depth, sorted."""
+    """Return the paths of all files below a directory, at any depth, sorted."""
     if is_local(directory):
         return sorted(os.path.join(folder, name) for folder, _, names in os.walk(directory) for name in names)
     return [file.path for file in objects_below(directory)]
@@ -444,7 +448,7 @@ def remembering(*directories: str) -> Iterator[None]:
 
 
 def each(place: str, function: Callable[..., T], *arguments: Iterable[Any]) -> list[T]:
-    """What `map` gives: one call after the other, or many at once, which wait for a store.
+    """Return what `map` gives: one call after the other, or many at once, which wait for a store.
 
     place: a path, local or not, which tells which. As many calls are made as each of the arguments has items.
     """
@@ -458,14 +462,14 @@ def each(place: str, function: Callable[..., T], *arguments: Iterable[Any]) -> l
 
 
 def sizes_in(directory: str) -> dict[str, int]:
-    """The size in bytes of each file in a directory (not below it), by path; empty without directory."""
+    """Return the size in bytes of each file in a directory (not below it), by path; empty without directory."""
     if is_local(directory):
         return {path: os.path.getsize(path) for path in list_directory(directory)}
     return {file.path: file.size for file in store_of(join(directory, "")).entries(join(directory, ""), deep=False)[0]}
 
 
 def delete(paths: Sequence[str]) -> None:
-    """Deletes files, all local or none; a file that does not exist is no error."""
+    """Delete files, all local or none; a file that does not exist is no error."""
     if not paths:
         return
     if is_local(paths[0]):
@@ -477,7 +481,7 @@ def delete(paths: Sequence[str]) -> None:
 
 
 def delete_abandoned(directory: str) -> None:
-    """Deletes the temporary files in a directory whose writers are dead; those of living writers stay."""
+    """Delete the temporary files in a directory whose writers are dead; those of living writers stay."""
     if not is_local(directory):
         return  # object stores list no unfinished object
     for path in list_directory(directory, f"*{TEMPORARY_SUFFIX}"):
@@ -504,7 +508,7 @@ class OutputFile:
         self._packer = _gzip_into(self) if packed else None
 
     def write(self, block: bytes | bytearray | memoryview) -> None:
-        """Appends bytes, which are packed on the way if the file is."""
+        """Append bytes, which are packed on the way if the file is."""
         if self._packer is not None:
             self._packer.write(block)
         else:
@@ -517,7 +521,7 @@ class OutputFile:
             self._digest.update(block)
 
     def finish(self) -> None:
-        """Writes the bytes that the packer still has."""
+        """Write the bytes that the packer still has."""
         if self._packer is not None:
             self._packer.close()
 
@@ -534,7 +538,9 @@ class OutputFile:
 
 
 def _gzip_into(file: OutputFile) -> "gzip.GzipFile":
-    """A gzip file whose bytes go on to `file`; with neither time nor name the same content gives the same bytes."""
+    """Return a gzip file whose bytes go on to `file`; with neither time nor name the same content gives the same
+    bytes.
+    """
     import gzip
 
     passed_on: Any = types.SimpleNamespace(write=file._write_raw, flush=lambda: None)
@@ -543,7 +549,7 @@ def _gzip_into(file: OutputFile) -> "gzip.GzipFile":
 
 @contextlib.contextmanager
 def new_file(path: str, *, checksum: bool = True, packed: bool = False) -> Iterator[OutputFile]:
-    """Writes a file that appears under `path` only when the block ends without an exception.
+    """Write a file that appears under `path` only when the block ends without an exception.
 
     Args:
       path: final name, local or not. A missing directory is made.
@@ -598,7 +604,7 @@ def _new_local_file(path: str, checksum: bool, packed: bool) -> Iterator[OutputF
 
 
 def check_replaceable(target: str, path: str) -> None:
-    """Refuses to rename a file over anything but a regular file: a device or a FIFO would be lost.
+    """Refuse to rename a file over anything but a regular file: a device or a FIFO would be lost.
 
     Raises:
       UnusableInputError: `target`, which the user named as `path`, is there and is no regular file.
@@ -616,7 +622,7 @@ def check_replaceable(target: str, path: str) -> None:
 
 
 def check_outputs(inputs: Sequence[str], outputs: Sequence[str]) -> None:
-    """Refuses outputs that are inputs or each other, also by another path or link: one would destroy the other.
+    """Refuse outputs that are inputs or each other, also by another path or link: one would destroy the other.
 
     Raises:
       UnusableInputError: an output is one of the inputs, or another output, has no name of a file, or lies where no
@@ -641,7 +647,7 @@ def check_outputs(inputs: Sequence[str], outputs: Sequence[str]) -> None:
 
 
 def identity(path: str) -> tuple[int, int] | str:
-    """What two names of one file have in common: device and inode, or the plain name where there are none."""
+    """Return what two names of one file have in common: device and inode, or the plain name where there are none."""
     if not is_local(path):
         scheme, _, rest = path.partition("://")
         return f"{scheme}://{posixpath.normpath(rest)}"
@@ -653,7 +659,7 @@ def identity(path: str) -> tuple[int, int] | str:
 
 
 def _locked_temporary(path: str) -> tuple[str, io.FileIO]:
-    """Makes a temporary file beside `path`, locked as long as its writer lives; returns its name and the file."""
+    """Make a temporary file beside `path`, locked as long as its writer lives; return its name and the file."""
     while True:
         temporary = f"{path}.{os.urandom(_ATTEMPT_BYTES).hex()}{TEMPORARY_SUFFIX}"
         with _beginning_a_file:
@@ -688,6 +694,6 @@ class _WholeWriter:
 
 
 def write_bytes(path: str, content: bytes) -> None:
-    """Writes a small file, which appears whole or not at all; errors as in `new_file`."""
+    """Write a small file, which appears whole or not at all; errors as in `new_file`."""
     with new_file(path, checksum=False) as file:
         file.write(content)

@@ -26,7 +26,7 @@ class Found(Protocol):
 
 
 def refuse_repeated(inputs: Mapping[str, Sequence[FileInfo]]) -> None:
-    """Refuses a file that comes twice, by a link or another spelling of its path.
+    """Refuse a file that comes twice, by a link or another spelling of its path.
 
     inputs: by the names of their sources; the name is empty without sources.
 
@@ -52,7 +52,7 @@ def refuse_repeated(inputs: Mapping[str, Sequence[FileInfo]]) -> None:
 
 
 def check_same(found: Sequence[FileInfo], now: Sequence[FileInfo]) -> None:
-    """Compares the files that a command has found with those that its patterns match now.
+    """Compare the files that a command has found with those that its patterns match now.
 
     Raises:
       RunFailedError: one is gone, new, or was replaced.
@@ -67,7 +67,7 @@ def check_same(found: Sequence[FileInfo], now: Sequence[FileInfo]) -> None:
 
 
 def check_unchanged(file: Found) -> None:
-    """Looks whether a file is as it was found; call it once the file is read.
+    """Look whether a file is as it was found; call it once the file is read.
 
     Raises:
       RunFailedError: it is gone, or was replaced.

@@ -42,7 +42,7 @@ class Claim:
     was_free: bool = False
 
     def write(self) -> None:
-        """Claims the directory.
+        """Claim the directory.
 
         Raises:
           UnusableInputError: another run has just claimed it with other parameters; looked at in stores that compare.
@@ -64,7 +64,7 @@ class Claim:
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Claims the directory, and keeps it from runs with other options as long as the block runs."""
+        """Claim the directory, and keep it from runs with other options as long as the block runs."""
         if not files.is_local(self.path):
             self.write()
             yield
@@ -80,7 +80,7 @@ class Claim:
             yield
 
     def _refuse_if_taken(self) -> None:
-        """Raises UnusableInputError where another run has claimed a free directory since it was looked at."""
+        """Raise UnusableInputError where another run has claimed a free directory since it was looked at."""
         now = files.read_if_there(self.path)
         if not self.was_free or now == self.content:
             return
@@ -96,7 +96,7 @@ class Claim:
 
 @contextlib.contextmanager
 def locked(directory: str) -> Iterator[None]:
-    """Keeps others that ask for the same out of the block, where the file system has locks."""
+    """Keep others that ask for the same out of the block, where the file system has locks."""
     handle = os.open(directory, os.O_RDONLY)
     try:
         with contextlib.suppress(OSError):
@@ -113,7 +113,7 @@ def check_output(
     defaults: Mapping[str, Any] | None = None,
     folders: Sequence[str] = (),
 ) -> Claim:
-    """Checks that an output directory can be claimed for a stage with these parameters; writes nothing.
+    """Check that an output directory can be claimed for a stage with these parameters; write nothing.
 
     An option that the directory's claim does not have was declared after it was made, so it counts as its default; one
     that only the claim has is of another version, and must have been at its default. A local directory that holds
@@ -164,7 +164,7 @@ def check_output(
 def _find_claim(
     output: str, content: bytes | None, wanted: Mapping[str, Any], folders: Sequence[str]
 ) -> tuple[dict[str, Any] | None, str | None]:
-    """The claim of a directory, from its file or its manifest, and what was wrong with the file.
+    """Return the claim of a directory, from its file or its manifest, and what was wrong with the file.
 
     Args:
       output: the directory.
@@ -204,7 +204,9 @@ def _find_claim(
 
 
 def _is_free(output: str, claim: str) -> bool:
-    """Whether a claimed directory holds nothing but its work directory, and no run its claim; a store has no locks."""
+    """Return whether a claimed directory holds nothing but its work directory, and no run its claim; a store has no
+    locks.
+    """
     if not files.is_local(output):
         return False
     beside = {name for name in os.listdir(output) if not name.endswith(files.TEMPORARY_SUFFIX)}
@@ -219,7 +221,7 @@ def _is_free(output: str, claim: str) -> bool:
 
 
 def _compare_claims(output: str, claimed: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
-    """Raises UnusableInputError if a directory belongs to another stage or other parameters."""
+    """Raise UnusableInputError if a directory belongs to another stage or other parameters."""
     if claimed["stage"] != wanted["stage"]:
         raise UnusableInputError(f"{output}: this directory belongs to {claimed['stage']!r}; name another one.")
     before = wanted["defaults"] | claimed["parameters"]
@@ -246,7 +248,9 @@ def _compare_claims(output: str, claimed: Mapping[str, Any], wanted: Mapping[str
 
 
 def format_version(made: Mapping[str, Any], step: str) -> int | None:
-    """The version of a step's output by which a manifest's files were made; None: the manifest does not say it."""
+    """Return the version of a step's output by which a manifest's files were made; None: the manifest does not say
+    it.
+    """
     versions = made.get("versions")
     formats = versions.get("formats") if isinstance(versions, dict) else None
     said = formats.get(step) if isinstance(formats, dict) else None
@@ -254,7 +258,7 @@ def format_version(made: Mapping[str, Any], step: str) -> int | None:
 
 
 def versions() -> dict[str, Any]:
-    """The versions of the software that makes the data: of packages, of Python, and of each step's output."""
+    """Return the versions of the software that makes the data: of packages, of Python, and of each step's output."""
     import importlib.metadata
 
     installed = {}
@@ -278,7 +282,7 @@ def write_manifest(
     rejected: Iterable[Mapping[str, Any]] = (),
     data: Mapping[str, Any] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """Writes manifest.json and, if any document was rejected, rejected.jsonl; returns the manifest.
+    """Write manifest.json and, if any document was rejected, rejected.jsonl; return the manifest.
 
     Args:
       output: the directory of the shards.
@@ -314,12 +318,12 @@ def write_manifest(
 
 
 def encoded(made: Mapping[str, Any]) -> bytes:
-    """The content of a manifest's file."""
+    """Return the content of a manifest's file."""
     return completions.canonical_json(made, indent=1).encode()
 
 
 def read_manifest(output: str) -> dict[str, Any]:
-    """The manifest of a finished output directory.
+    """Return the manifest of a finished output directory.
 
     Raises:
       UnusableInputError: there is none, or it is damaged.
@@ -332,7 +336,7 @@ def read_manifest(output: str) -> dict[str, Any]:
 
 
 def parse_manifest(path: str, content: bytes) -> dict[str, Any]:
-    """The manifest that a file at `path` has as its content.
+    """Return the manifest that a file at `path` has as its content.
 
     Raises:
       UnusableInputError: it is none, or it is damaged.
@@ -346,13 +350,13 @@ def parse_manifest(path: str, content: bytes) -> dict[str, Any]:
 
 
 def find_manifest(output: str) -> dict[str, Any] | None:
-    """The manifest of an output directory; None where there is none, or one that is damaged."""
+    """Return the manifest of an output directory; None where there is none, or one that is damaged."""
     content = files.read_if_there(files.join(output, MANIFEST))
     return None if content is None else _parsed(content)
 
 
 def _parsed(content: bytes) -> dict[str, Any] | None:
-    """The manifest with this content; None if it is none."""
+    """Return the manifest with this content; None if it is none."""
     try:
         made = json.loads(content)
     except (ValueError, RecursionError):
@@ -361,7 +365,7 @@ def _parsed(content: bytes) -> dict[str, Any] | None:
 
 
 def _is_manifest(value: Any) -> bool:
-    """Whether a value from JSON has what is read of a manifest."""
+    """Return whether a value from JSON has what is read of a manifest."""
     if not isinstance(value, dict) or not isinstance(value.get("stage"), str):
         return False
     parts = {"parameters": dict, "counts": dict, "inputs": list, "shards": list}
@@ -375,7 +379,7 @@ def _is_manifest(value: Any) -> bool:
 
 
 def sum_counts(all_counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """Adds up counts by name; the names of the sum are sorted."""
+    """Add up counts by name; the names of the sum are sorted."""
     total: dict[str, int] = {}
     for counts in all_counts:
         for name, value in counts.items():
@@ -384,7 +388,8 @@ def sum_counts(all_counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 
 def files_of_shard(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The files of a shard that a manifest lists: each has its name (below the directory), its bytes and its sha256.
+    """Return the files of a shard that a manifest lists: each has its name (below the directory), its bytes and its
+    sha256.
 
     A shard of one file is described by its entry itself.
     """
@@ -398,7 +403,7 @@ def sweep(
     patterns: Sequence[str],
     records: Mapping[str, Iterable[str]],
 ) -> None:
-    """Deletes what earlier builds have left in an output directory; call it once the manifest is written.
+    """Delete what earlier builds have left in an output directory; call it once the manifest is written.
 
     Args:
       output: the directory.

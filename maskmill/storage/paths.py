@@ -36,18 +36,18 @@ _KINDS = (
 
 
 def is_web(path: str) -> bool:
-    """Whether a path is reached over HTTP."""
+    """Return whether a path is reached over HTTP."""
     return path.lower().startswith(_HTTP)
 
 
 def path_from(directory: str, path: str) -> str:
-    """How a path is reached from a directory, with `/`; of another store than the directory, the path itself."""
+    """Return how a path is reached from a directory, with `/`; of another store than the directory, the path itself."""
     (store, below), (other, name) = _split(directory), _split(path)
     return posixpath.relpath(name, below) if store == other else path
 
 
 def path_at(directory: str, relative: str) -> str:
-    """The path that `path_from` gave for a directory, wherever that is now."""
+    """Return the path that `path_from` gave for a directory, wherever that is now."""
     if _split(relative)[0] or relative.startswith("/"):
         return relative
     store, below = _split(directory)
@@ -55,7 +55,9 @@ def path_at(directory: str, relative: str) -> str:
 
 
 def _split(path: str) -> tuple[str, str]:
-    """The store of a path, with its bucket or server (nothing of a local path), and the name in it, from its root."""
+    """Return the store of a path, with its bucket or server (nothing of a local path), and the name in it, from its
+    root.
+    """
     scheme, mark, rest = path.partition("://")
     if not mark:
         return "", os.path.abspath(path)
@@ -64,7 +66,8 @@ def _split(path: str) -> tuple[str, str]:
 
 
 def as_written(value: Any) -> Any:
-    """What a value of an option means where it is a path: `~` at its beginning is the home directory, as in a shell.
+    """Return what a value of an option means where it is a path: `~` at its beginning is the home directory, as in a
+    shell.
 
     A shell expands no `~` behind a `=`, so that `--output=~/x` would make a folder of the name `~`.
 
@@ -95,7 +98,7 @@ def as_written(value: Any) -> Any:
 
 
 def check_name(path: str) -> None:
-    """Refuses names that no output could hold.
+    """Refuse names that no output could hold.
 
     Raises:
       UnusableInputError: the name is not UTF-8, or has a zero byte in it.
@@ -110,7 +113,7 @@ def check_name(path: str) -> None:
 
 
 def check_scheme(path: str) -> None:
-    """Checks a path with a scheme before anything is asked of its store.
+    """Check a path with a scheme before anything is asked of its store.
 
     Raises:
       UnusableInputError: nothing can be read or written under such a scheme, here or at all, or the bucket's name is
@@ -144,7 +147,8 @@ def _is_installed(module: str) -> bool:
 
 
 def regular_file(path: str, *, by_glob: bool = False) -> os.stat_result | None:
-    """What is known of a local file; None where there is none under this name, or a directory that a glob matched.
+    """Return what is known of a local file; None where there is none under this name, or a directory that a glob
+    matched.
 
     Raises:
       UnusableInputError: something is there, but no file that can be read.
@@ -189,21 +193,21 @@ def _explain_directory(path: str) -> str:
 
 
 def has_wildcard(pattern: str) -> bool:
-    """Whether a pattern has a character that may stand for others."""
+    """Return whether a pattern has a character that may stand for others."""
     return any(character in pattern for character in "*?[")
 
 
 def expand(pattern: str) -> list[str]:
-    """The local names that a pattern matches, sorted. What lies there under the name itself comes before any pattern:
-    the longest beginning of `pattern`, up to a slash or its end, that is the name of something stands for itself.
-    """
+    """Return the local names that a pattern matches, sorted. What lies there under the name itself comes before any
+    pattern: the longest beginning of `pattern`, up to a slash or its end, that is the name of something stands for
+    itself."""
     ends = [len(pattern), *(found.start() for found in reversed(list(re.finditer("/", pattern))))]
     literal = next((end for end in ends if os.path.lexists(pattern[:end])), 0)
     return sorted(glob.glob(glob.escape(pattern[:literal]) + pattern[literal:], recursive=True))
 
 
 def why(error: OSError) -> str:
-    """Why a local file cannot be used, with what can be done about it where that is known."""
+    """Return why a local file cannot be used, with what can be done about it where that is known."""
     if error.errno == errno.ELOOP:
         return "its links lead in a circle; delete one of them, and name the file itself"
     if error.errno == errno.EISDIR:
@@ -212,7 +216,7 @@ def why(error: OSError) -> str:
 
 
 def refuse_missing(pattern: str) -> None:
-    """Looks whether a local file or directory is there; passes globs and whatever is not on this machine.
+    """Look whether a local file or directory is there; pass globs and whatever is not on this machine.
 
     Raises:
       UnusableInputError: it is not there.
@@ -223,7 +227,7 @@ def refuse_missing(pattern: str) -> None:
 
 
 def explain_missing(pattern: str) -> str:
-    """The sentence for a pattern that names no file."""
+    """Return the sentence for a pattern that names no file."""
     if pattern == "-":
         return "-: standard input is not read, because an input is read more than once; write it to a file first."
     if has_wildcard(pattern):

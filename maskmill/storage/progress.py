@@ -38,7 +38,7 @@ class Finished:
 
 
 def announce(output: str, kind: str, *, pieces: int, size: int, part: str = "") -> None:
-    """Records the work of the step of a kind: its number of pieces, which together read `size` bytes.
+    """Record the work of the step of a kind: its number of pieces, which together read `size` bytes.
 
     A step that a build has more than once, for a source each, announces each part under a name of its own. No display
     looks into a store, so nothing is written there.
@@ -49,7 +49,7 @@ def announce(output: str, kind: str, *, pieces: int, size: int, part: str = "") 
 
 
 def announced(output: str, kind: str) -> Announced | None:
-    """The work that the step of a kind has announced, all parts together; None before it does.
+    """Return the work that the step of a kind has announced, all parts together; None before it does.
 
     Only local outputs are looked at.
     """
@@ -67,7 +67,7 @@ def announced(output: str, kind: str) -> Announced | None:
 
 
 def finished_since(output: str, kind: str, began: float) -> Finished:
-    """How many pieces of a kind were finished, or found finished, since a time in seconds of the epoch.
+    """Return how many pieces of a kind were finished, or found finished, since a time in seconds of the epoch.
 
     Only local outputs are looked at.
     """
@@ -77,7 +77,7 @@ def finished_since(output: str, kind: str, began: float) -> Finished:
 
 
 def _records_since(directory: str, began: float) -> Iterator[int]:
-    """When each record was last changed, in nanoseconds of the epoch."""
+    """Yield when each record was last changed, in nanoseconds of the epoch."""
     with contextlib.suppress(FileNotFoundError), os.scandir(directory) as entries:
         for entry in entries:
             # The closing step may delete a record meanwhile.

@@ -38,7 +38,9 @@ def write(output: str, timings: Sequence[Timing]) -> None:
 
 
 def read(output: str) -> tuple[Timing, ...]:
-    """The timings of the last runs in an output directory, in the order of the steps; empty where none are kept."""
+    """Return the timings of the last runs in an output directory, in the order of the steps; empty where none are
+    kept.
+    """
     steps = (completions.load(output, _RUN, _TIMINGS) or {}).get("steps", ())
     # Those of older versions have more entries.
     names = [field.name for field in dataclasses.fields(Timing)]

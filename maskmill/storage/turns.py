@@ -14,7 +14,7 @@ _thread = threading.local()  # `computes`: whether this thread holds _computing;
 
 
 def refuse_nesting() -> None:
-    """Raises RuntimeError where this thread is at a piece of work already: it would wait for itself for ever."""
+    """Raise RuntimeError where this thread is at a piece of work already: it would wait for itself for ever."""
     if getattr(_thread, "computes", None) is not None:
         raise RuntimeError(
             "This thread already makes a piece of work and starts another inside it; it would wait for itself for "

@@ -36,7 +36,7 @@ FORMAT_NAMES: Mapping[str, str] = {
 
 
 def container_of(head: bytes) -> str:
-    """How a file is packed, by its first bytes: one of CONTAINERS."""
+    """Return how a file is packed, by its first bytes: one of CONTAINERS."""
     for name, magic in _MAGIC.items():
         if re.match(magic, head):
             return name
@@ -44,28 +44,32 @@ def container_of(head: bytes) -> str:
 
 
 def packing_not_read(head: bytes) -> str | None:
-    """The name of the packing of a file that no Source unpacks, by the file's first bytes; None where there is none."""
+    """Return the name of the packing of a file that no Source unpacks, by the file's first bytes; None where there is
+    none.
+    """
     return next((name for magic, name in _UNREAD.items() if head.startswith(magic)), None)
 
 
 def packing_only_named(path: str, container: str) -> str | None:
-    """How a file's name says that it is packed, where it is not packed so: "bz2"; None where name and content agree."""
+    """Return how a file's name says that it is packed, where it is not packed so: "bz2"; None where name and content
+    agree.
+    """
     found = _NAMED_PACKED.search(path)
     said = None if found is None else found[1].lower()
     return None if said is None or _CONTAINERS_BY_NAME.get(said, said) == container else said
 
 
 def format_only_named(path: str) -> str | None:
-    """Which format the name of a plain text says that it has: "parquet"; None where it says none."""
+    """Return which format the name of a plain text says that it has: "parquet"; None where it says none."""
     found = _NAMED_FORMAT.search(path)
     return "xml" if NAMED_XML.search(path) else found and found[1].lower()
 
 
 def start_of_text(head: bytes) -> bytes:
-    """The first bytes of a file from its text on, without a byte order mark and white space."""
+    """Return the first bytes of a file from its text on, without a byte order mark and white space."""
     return head.removeprefix(BYTE_ORDER_MARK).lstrip()[:HEAD_BYTES]
 
 
 def begins_dump(start: bytes) -> bool:
-    """Whether a text begins as a MediaWiki XML dump does."""
+    """Return whether a text begins as a MediaWiki XML dump does."""
     return start.startswith(b"<") and b"<mediawiki" in start

@@ -120,7 +120,7 @@ _TABLE_NAME = re.compile(r"\.(?:csv|tsv|tab)(?:\.(?:gz|bz2|xz))?$", re.IGNORECAS
 
 
 def of_bytes(head: bytes, *, most_zeros: float = 0.0) -> Lookalike | None:
-    """What a file that is not text is, by its first bytes, packed or not; None if they may be text.
+    """Return what a file that is not text is, by its first bytes, packed or not; None if they may be text.
 
     Args:
       head: at least 512 bytes, or all that the file has.
@@ -153,7 +153,7 @@ def _is_tfrecord(head: bytes) -> bool:
 
 
 def of_text(start: bytes, path: str, *, is_whole: bool) -> Lookalike | None:
-    """What a text is that no one trains on; None where nothing speaks against it.
+    """Return what a text is that no one trains on; None where nothing speaks against it.
 
     Args:
       start: the file's first bytes, unpacked, without byte order mark and white space in front.
@@ -180,12 +180,14 @@ def of_text(start: bytes, path: str, *, is_whole: bool) -> Lookalike | None:
 
 
 def of_json(start: bytes) -> Lookalike | None:
-    """What a text that begins with a brace is, but no JSON lines; None where it is no JSON either."""
+    """Return what a text that begins with a brace is, but no JSON lines; None where it is no JSON either."""
     return _JSON_DOCUMENT if _OBJECT_START.match(start) else None
 
 
 def begins_json_lines(start: bytes, *, is_whole: bool) -> bool:
-    """Whether one of a text's first lines is a JSON object; of a line that is cut off only its beginning counts."""
+    """Return whether one of a text's first lines is a JSON object; of a line that is cut off only its beginning
+    counts.
+    """
     if not is_whole and b"\n" not in start:
         return _OBJECT_START.match(start) is not None
     return any(line.startswith(b"{") and _is_object(line) for line in _whole_lines(start, is_whole)[:_MOST_ROWS])
@@ -199,7 +201,7 @@ def _is_object(line: bytes) -> bool:
 
 
 def _whole_lines(start: bytes, is_whole: bool) -> list[bytes]:
-    """The lines of a text, without the last one where that may be cut off."""
+    """Return the lines of a text, without the last one where that may be cut off."""
     if is_whole or b"\n" not in start:
         return start.rstrip().splitlines()
     return start[: start.rindex(b"\n")].splitlines()
@@ -221,14 +223,14 @@ def _is_json_array(start: bytes, is_whole: bool) -> bool:
 
 
 def _is_index(lines: Sequence[bytes]) -> bool:
-    """Whether each line is offset:page:title, and the offsets never fall."""
+    """Return whether each line is offset:page:title, and the offsets never fall."""
     found = [_INDEX_LINE.fullmatch(line) for line in lines]
     offsets = [int(match[1]) for match in found if match]
     return len(offsets) == len(lines) and offsets == sorted(offsets)
 
 
 def _is_table(lines: Sequence[bytes], path: str) -> bool:
-    """Whether lines are rows of a table: by the file's name, or because all have the same separators."""
+    """Return whether lines are rows of a table: by the file's name, or because all have the same separators."""
     rows = [line.decode("utf-8", "replace") for line in lines[:_MOST_ROWS]]
     if _TABLE_NAME.search(path):
         return any(separator in rows[0] for separator in ",;\t|")
@@ -241,7 +243,7 @@ def _is_table(lines: Sequence[bytes], path: str) -> bool:
 
 
 def _has_columns(rows: Sequence[str], separator: str) -> bool:
-    """Whether rows have the same number of columns, more than a sentence would have by chance."""
+    """Return whether rows have the same number of columns, more than a sentence would have by chance."""
     records = list(csv.reader(rows, delimiter=separator))[:-1]  # the last one may be cut off
     is_prose = any(field.startswith(" ") for record in records for field in record[1:])
     widths = {len(record) for record in records}
@@ -251,7 +253,9 @@ def _has_columns(rows: Sequence[str], separator: str) -> bool:
 
 
 def no_text_shard(path: str) -> str | None:
-    """What a file is that its user takes for a text shard: "a JSON array", "a bz2 file"; None where it may be one."""
+    """Return what a file is that its user takes for a text shard: "a JSON array", "a bz2 file"; None where it may be
+    one.
+    """
     head = files.read_range(path, 0, HEAD_BYTES)
     container = container_of(head)
     if container != "plain":

@@ -19,7 +19,7 @@ _TEXT = "text"  # below a build's directory
 
 
 def find_texts(patterns: Sequence[str], *, may_be_missing: bool = False) -> list[files.FileInfo]:
-    """Finds the text shards that patterns name.
+    """Find the text shards that patterns name.
 
     Args:
       patterns: globs of files, or directories that extract made, which stand for their shards that are not empty.
@@ -45,7 +45,7 @@ def find_texts(patterns: Sequence[str], *, may_be_missing: bool = False) -> list
 
 
 def refuse_equal_names(texts: Sequence[files.FileInfo]) -> None:
-    """Raises UnusableInputError if two texts have the same name, so that their shards of examples would."""
+    """Raise UnusableInputError if two texts have the same name, so that their shards of examples would."""
     paths: dict[str, str] = {}
     for text in texts:
         other = paths.setdefault(files.base_name(text.path), text.path)
@@ -56,7 +56,7 @@ def refuse_equal_names(texts: Sequence[files.FileInfo]) -> None:
 
 
 def beside_texts(patterns: Sequence[str], *, may_be_missing: bool = False) -> list[str]:
-    """The files that globs match beside text shards: manifests, checksums, examples and their indexes."""
+    """Return the files that globs match beside text shards: manifests, checksums, examples and their indexes."""
     globs = [pattern for pattern in patterns if files.is_glob(pattern)]
     return [
         file.path
@@ -66,7 +66,7 @@ def beside_texts(patterns: Sequence[str], *, may_be_missing: bool = False) -> li
 
 
 def _shards_of_directory(pattern: str) -> list[str] | None:
-    """The names of the shards with text in a directory that extract made; None where the pattern is none.
+    """Return the names of the shards with text in a directory that extract made; None where the pattern is none.
 
     Raises:
       UnusableInputError: it is the directory of another stage, of a whole build, or of a build that is not finished.
@@ -89,7 +89,7 @@ def _shards_of_directory(pattern: str) -> list[str] | None:
 
 
 def _listed_shards(directory: str) -> list[dict[str, Any]] | None:
-    """What the manifest of extract in a directory says of its shards; None if there is no such manifest."""
+    """Return what the manifest of extract in a directory says of its shards; None if there is no such manifest."""
     if files.is_glob(directory) or not files.exists(files.join(directory, manifest.MANIFEST)):
         return None
     made = manifest.read_manifest(directory)
@@ -97,7 +97,7 @@ def _listed_shards(directory: str) -> list[dict[str, Any]] | None:
 
 
 def listed_shards(patterns: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """What manifests say of the shards of directories that extract made, by the shards' paths.
+    """Return what manifests say of the shards of directories that extract made, by the shards' paths.
 
     A directory stands for what extract wrote into it. Files that are named are taken as they are.
     """
@@ -107,7 +107,7 @@ def listed_shards(patterns: Sequence[str]) -> dict[str, dict[str, Any]]:
 
 
 def refuse_unlisted(path: str, found: str, said: str) -> None:
-    """Raises UnusableInputError if a shard has another size or checksum than the manifest beside it says."""
+    """Raise UnusableInputError if a shard has another size or checksum than the manifest beside it says."""
     if found != said:
         raise UnusableInputError(
             f"{path}: this shard is not the one that was extracted: it has {found}, and the manifest beside it says "
@@ -117,7 +117,7 @@ def refuse_unlisted(path: str, found: str, said: str) -> None:
 
 
 def check_texts(texts: Sequence[files.FileInfo], patterns: Sequence[str]) -> None:
-    """Looks at the size and the beginning of each file, so that nothing else is taken for a text shard.
+    """Look at the size and the beginning of each file, so that nothing else is taken for a text shard.
 
     What the manifest beside a file lists in this size is believed to be text, and so are names that extract gives on
     object stores, where each look takes a request.
@@ -154,12 +154,12 @@ def check_texts(texts: Sequence[files.FileInfo], patterns: Sequence[str]) -> Non
 
 
 def kind_of_text(path: str) -> ShardKind:
-    """Whether a text file is training text or held out, by its name."""
+    """Return whether a text file is training text or held out, by its name."""
     return "eval" if files.base_name(path).startswith("eval") else "train"
 
 
 def describe_text_shard(numbered: tuple[int, str]) -> TextShard:
-    """Describes a text file on disk as a text shard; it is read for its checksum.
+    """Describe a text file on disk as a text shard; it is read for its checksum.
 
     Args:
       numbered: the file's place among all, and its path. Names that the extract stage gives have the shard's kind and

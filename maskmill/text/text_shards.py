@@ -42,7 +42,7 @@ class TextShard:
     index: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def check_unchanged(self) -> None:
-        """Raises RunFailedError if the file is not as it was when its checksum was computed: once it is read.
+        """Raise RunFailedError if the file is not as it was when its checksum was computed: once it is read.
 
         An object that this build has made needs no look: it was read in one version, and nobody else writes there.
         """
@@ -51,7 +51,7 @@ class TextShard:
 
 
 def shard_name(kind: ShardKind, number: int, count: int) -> str:
-    """`part-00003-of-00010` for training text; `eval.txt`, or its shards' names where it is cut."""
+    """Return `part-00003-of-00010` for training text; `eval.txt`, or its shards' names where it is cut."""
     if kind == "train":
         return f"part-{number:05d}-of-{count:05d}"
     return "eval.txt" if count == 1 else f"eval-{number:05d}-of-{count:05d}.txt"
@@ -65,7 +65,7 @@ def table_name(shard: str) -> str:
 def write_once(
     name: str, sources: Any, output: str, write: Callable[[str], dict[str, Any]]
 ) -> tuple[str, dict[str, Any]]:
-    """Writes a shard, unless it is there already with the same content.
+    """Write a shard, unless it is there already with the same content.
 
     Args:
       name: of the shard.
@@ -95,12 +95,14 @@ def write_once(
 
 
 def article_md5(article: bytes) -> str:
-    """The hash of an article in eval.md5: of its text without the white space at its end, as MLPerf's split does."""
+    """Return the hash of an article in eval.md5: of its text without the white space at its end, as MLPerf's split
+    does.
+    """
     return hashlib.md5(article.decode().rstrip().encode()).hexdigest()
 
 
 def write_eval_md5(shards: Iterable[TextShard], output: str) -> None:
-    """Writes eval.md5, one hash an article in the order of the eval text."""
+    """Write eval.md5, one hash an article in the order of the eval text."""
     eval_shards = sorted((shard for shard in shards if shard.kind == "eval"), key=lambda shard: shard.number)
     records = completions.all_finished(output, KIND, [shard.key for shard in eval_shards])
     hashes = [md5 for record in records for md5 in record["md5"]]

@@ -49,7 +49,7 @@ class BytePairs:
 
 
 def plain_byte_pairs(saved: Mapping[str, Any]) -> BytePairs | None:
-    """What a tokenizer is made of, or None if it is not plain byte-level BPE.
+    """Return what a tokenizer is made of, or None if it is not plain byte-level BPE.
 
     Plain is a BPE model with a piece for each byte and without dropout, affixes and the like, over a ByteLevel that
     splits words, with nothing that changes the text before; with no more pieces and merges than the kernels take.
@@ -95,7 +95,7 @@ class ByteLevelTokenizer(TextTokenizer):
     """
 
     def __init__(self, pairs: BytePairs, library: LibraryTokenizer) -> None:
-        """Makes the tables. `library` is for lines with added tokens, and says whether lines are joined."""
+        """Make the tables. `library` is for lines with added tokens, and says whether lines are joined."""
         self._library = library
         self.drops_returns = library.drops_returns
         left, right, results = np.ascontiguousarray(pairs.merges.T)
@@ -130,7 +130,7 @@ class ByteLevelTokenizer(TextTokenizer):
         return parts.joined()
 
     def _tokenize_block(self, block: TextBlock, memory: "_BlockMemory", size: int, parts: LineParts) -> None:
-        """Tokenizes the lines of a block; memory.text[_FRONT:size] has them."""
+        """Tokenize the lines of a block; memory.text[_FRONT:size] has them."""
         start = _FRONT
         while start < size:
             found = -1
@@ -147,7 +147,7 @@ class ByteLevelTokenizer(TextTokenizer):
             start = end + 1 + _FRONT
 
     def _tokenize_lines(self, block: TextBlock, memory: "_BlockMemory", start: int, end: int, parts: LineParts) -> None:
-        """Tokenizes the lines of memory.text[start:end], which have no added token."""
+        """Tokenize the lines of memory.text[start:end], which have no added token."""
         while start < end:
             state = np.zeros(kernels.STATE, np.int64)
             state[[kernels.OPEN_SEGMENTS, kernels.BEFORE]] = parts.open_segments, parts.before
@@ -183,14 +183,14 @@ class _BlockMemory(BlockMemory):
         self.continues = np.empty(0, np.uint8)
 
     def load(self, content: bytes | bytearray) -> int:
-        """Takes in the text of a block; returns where it ends."""
+        """Take in the text of a block; return where it ends."""
         end = super().load(content)
         if len(self.continues) < len(self.ids):
             self.continues = np.empty(len(self.ids), np.uint8)
         return end
 
     def lines(self, state: npt.NDArray[np.int64]) -> kernels.TokenizedLines:
-        """What the kernel writes to."""
+        """Return what the kernel writes to."""
         return kernels.TokenizedLines(
             self.ids, self.continues, self.segment_ends, self.document_ends, self.segment_lines, state
         )
@@ -199,14 +199,14 @@ class _BlockMemory(BlockMemory):
 def _pair_table(
     left: npt.NDArray[np.int64], right: npt.NDArray[np.int64], values: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.uint64]:
-    """The hash table `pairs` of kernels/byte_level.py."""
+    """Return the hash table `pairs` of kernels/byte_level.py."""
     pairs = np.zeros(1 << (2 * len(left) + 1).bit_length(), np.uint64)
     kernels.put_pairs(pairs, left, right, values)
     return pairs
 
 
 def _trie_of(tokens: Iterable[bytes]) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64]]:
-    """The trie of added tokens, as `find_added_token` of kernels/byte_level.py wants it."""
+    """Return the trie of added tokens, as `find_added_token` of kernels/byte_level.py wants it."""
     nodes: dict[tuple[int, int], int] = {}
     ends: set[int] = set()
     for token in tokens:

@@ -28,7 +28,7 @@ class _Front(NamedTuple):
 
 
 def is_library_error(error: BaseException) -> bool:
-    """Whether the library gave up: it raises Exception, or panics, and a panic is no Exception."""
+    """Return whether the library gave up: it raises Exception, or panics, and a panic is no Exception."""
     return isinstance(error, Exception) or type(error).__name__ == "PanicException"
 
 
@@ -45,7 +45,7 @@ class LibraryTokenizer(TextTokenizer):
     def __init__(
         self, tokenizer: tokenizers.Tokenizer, unknown_id: int | None, *, joins_lines: bool, drops_returns: bool
     ) -> None:
-        """Takes a tokenizer that neither truncates nor pads; unknown_id: the piece that stands for unknown text."""
+        """Take a tokenizer that neither truncates nor pads; unknown_id: the piece that stands for unknown text."""
         self.joins_lines = joins_lines
         self.drops_returns = drops_returns
         self._tokenizer = tokenizer
@@ -53,7 +53,7 @@ class LibraryTokenizer(TextTokenizer):
         self._before_space, self._before_unspaced = map(self._fronts, (_BEFORE_SPACE, _BEFORE_UNSPACED))
 
     def _fronts(self, texts: Sequence[str]) -> list[_Front]:
-        """Those of some texts that the tokenizer knows; none if it does not join lines."""
+        """Return those of some texts that the tokenizer knows; none if it does not join lines."""
         fronts = []
         for text in texts if self.joins_lines else ():
             ids = self._tokenizer.encode(text.strip(), add_special_tokens=False).ids
@@ -74,7 +74,7 @@ class LibraryTokenizer(TextTokenizer):
         return parts.joined()
 
     def add_line(self, parts: LineParts, block: TextBlock, start: int, line: bytes) -> None:
-        """Adds the pieces of the line that starts at `start` in a block.
+        """Add the pieces of the line that starts at `start` in a block.
 
         Raises:
           UnusableInputError: it is not UTF-8, or the library cannot split it.
@@ -100,7 +100,7 @@ class LibraryTokenizer(TextTokenizer):
         parts.before = kind_of(reversed(text)) if self.joins_lines else NO_LINE
 
     def _encode(self, text: str, parts: LineParts) -> tuple[list[int], list[int | None]]:
-        """The pieces of a line that is not blank, and the number of the word that each belongs to."""
+        """Return the pieces of a line that is not blank, and the number of the word that each belongs to."""
         if parts.before != NO_LINE:
             has_space = parts.before != UNSPACED or kind_of(text) != UNSPACED
             for front, of_front in self._before_space if has_space else self._before_unspaced:

@@ -49,7 +49,7 @@ _UNSPACED_BLOCKS = (
 
 @functools.cache
 def load() -> npt.NDArray[np.uint8]:
-    """The kind of each code point: uint8[0x110000]."""
+    """Return the kind of each code point: uint8[0x110000]."""
     kinds = np.where(pre_token_classes.load() == pre_token_classes.LETTER, SPACED, NEUTRAL).astype(np.uint8)
     for first, last in _UNSPACED_BLOCKS:
         kinds[first : last + 1] = UNSPACED
@@ -58,6 +58,6 @@ def load() -> npt.NDArray[np.uint8]:
 
 
 def kind_of(characters: Iterable[str]) -> int:
-    """UNSPACED if the first of some characters that has a script is of one without spaces, else SPACED."""
+    """Return UNSPACED if the first of some characters that has a script is of one without spaces, else SPACED."""
     kinds = load()
     return next((int(kind) for c in characters if (kind := kinds[ord(c)]) != NEUTRAL), SPACED)

@@ -31,7 +31,7 @@ _CHUNK = 1 << 14
 
 @functools.cache
 def load() -> npt.NDArray[np.uint8]:
-    """The class of each code point: uint8[NUM_CODE_POINTS]; that of the newline is LINE_END."""
+    """Return the class of each code point: uint8[NUM_CODE_POINTS]; that of the newline is LINE_END."""
     classes = np.full(NUM_CODE_POINTS, OTHER, np.uint8)
     numbers = {letter: number for number, letter in _LETTERS.items()}
     name = resources.files("maskmill.tokenization").joinpath("data", "pre-tokens-16.0.0.tsv")
@@ -43,7 +43,7 @@ def load() -> npt.NDArray[np.uint8]:
 
 
 def library_classes() -> npt.NDArray[np.uint8]:
-    """The class of each code point as the installed `tokenizers` has it: uint8[NUM_CODE_POINTS].
+    """Return the class of each code point as the installed `tokenizers` has it: uint8[NUM_CODE_POINTS].
 
     A character belongs to a class if it does not stand alone behind another of that class.
     """
@@ -52,7 +52,7 @@ def library_classes() -> npt.NDArray[np.uint8]:
     split = ByteLevel(add_prefix_space=False).pre_tokenize_str
 
     def joined(points: Iterable[int], before: str) -> Iterator[tuple[int, bool]]:
-        """Whether each character forms one word with the character `before` it."""
+        """Yield whether each character forms one word with the character `before` it."""
         points = [point for point in points if point not in _SURROGATES]
         text = "".join(before + chr(point) for point in points)
         starts = {start for _, (start, _) in split(text)}
@@ -71,7 +71,7 @@ def library_classes() -> npt.NDArray[np.uint8]:
 
 
 def lines_of(classes: npt.NDArray[np.uint8]) -> Iterator[str]:
-    """The lines of the file for the classes of all code points."""
+    """Yield the lines of the file for the classes of all code points."""
     starts = np.concatenate(([0], np.flatnonzero(np.diff(classes)) + 1))
     ends = np.append(starts[1:], len(classes)) - 1
     for first, last in zip(starts.tolist(), ends.tolist(), strict=True):

@@ -26,7 +26,7 @@ class TextBlock:
 
 
 def without_returns(text: bytes | bytearray, *, drops_returns: bool) -> bytes | bytearray:
-    """Takes the carriage returns out of whole lines: those that end a line are dropped, any other is a space.
+    """Take the carriage returns out of whole lines: those that end a line are dropped, any other is a space.
 
     drops_returns: whether every one is dropped, so that it joins what stands on both sides, as TensorFlow's readline
     does, which the references read with.
@@ -37,7 +37,7 @@ def without_returns(text: bytes | bytearray, *, drops_returns: bool) -> bytes | 
 
 
 def read_blocks(path: str, *, drops_returns: bool = False) -> Iterator[TextBlock]:
-    """Yields the blocks of a text file.
+    """Yield the blocks of a text file.
 
     Only a newline ends a line; `without_returns` says what becomes of carriage returns. Memory: a block, and twice the
     file's longest line.
@@ -73,7 +73,7 @@ class PaddedText:
         self._lead = lead
 
     def load(self, content: bytes | bytearray) -> int:
-        """Takes in the text of a block, which is not empty; returns where it ends, a newline at its end included."""
+        """Take in the text of a block, which is not empty; return where it ends, a newline at its end included."""
         end = self._lead + len(content)
         whole = end + (content[-1] != _NEWLINE)
         if whole + PADDING > len(self.text):
@@ -94,13 +94,13 @@ class BlockMemory:
     """
 
     def __init__(self, spare_ids: int, lead: int = 0) -> None:
-        """Makes memory without room; lead: newlines before the text."""
+        """Make memory without room; lead: newlines before the text."""
         self._padded = PaddedText(lead)
         self._spare_ids = spare_ids
         self._bytes = self._lines = -1
 
     def load(self, content: bytes | bytearray) -> int:
-        """Takes in the text of a block; returns where it ends, see PaddedText."""
+        """Take in the text of a block; return where it ends, see PaddedText."""
         end = self._padded.load(content)
         self.text = self._padded.text
         if end > self._bytes:
@@ -117,7 +117,7 @@ class BlockMemory:
 
 
 def not_utf8(block: TextBlock, bad: int) -> UnusableInputError:
-    """The error for the byte at `bad` of a block."""
+    """Return the error for the byte at `bad` of a block."""
     content = block.content
     line = block.lines_before + content.count(b"\n", 0, bad) + 1
     column = bad - (content.rfind(b"\n", 0, bad) + 1)

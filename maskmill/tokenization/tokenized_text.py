@@ -52,7 +52,7 @@ class LineParts:
     """
 
     def __init__(self, *, tells_words: bool = True) -> None:
-        """Takes no lines yet; tells_words: whether it is told which pieces go on a word."""
+        """Take no lines yet; tells_words: whether it is told which pieces go on a word."""
         self._tells_words = tells_words
         self.open_segments = self.lines = self.words = self.unknown = self.bytes = 0
         self.before = NO_LINE
@@ -73,7 +73,7 @@ class LineParts:
         *,
         lines: int,
     ) -> None:
-        """Adds so many lines, laid out as in TokenizedText and counted from their start; ids and continues are kept.
+        """Add so many lines, laid out as in TokenizedText and counted from their start; ids and continue are kept.
 
         A document that ends in these lines may have started in earlier ones.
         """
@@ -88,7 +88,7 @@ class LineParts:
         self._segments += len(segment_ends)
 
     def add_line(self, ids: Sequence[int], words: Sequence[int | None], unknown_id: int | None) -> None:
-        """Adds a line as `tokenizers` encodes it: its pieces, and the number of the word that each belongs to."""
+        """Add a line as `tokenizers` encodes it: its pieces, and the number of the word that each belongs to."""
         if not ids:
             self.lines += 1
             return
@@ -102,19 +102,19 @@ class LineParts:
         self.unknown += 0 if unknown_id is None else len(np.unique(word[pieces == unknown_id]))
 
     def add_blank_line(self) -> None:
-        """Adds a blank line, which ends the document."""
+        """Add a blank line, which ends the document."""
         self.lines += 1
         self.before = NO_LINE
         self._end_document()
 
     def _end_document(self) -> None:
-        """Ends the document, if it has any segment."""
+        """End the document, if it has any segment."""
         if self.open_segments:
             self._document_ends.append(np.array([self._segments], np.int64))
             self.open_segments = 0
 
     def joined(self) -> TokenizedText:
-        """All lines; a document that is still open ends. The parts are given up."""
+        """Return all lines; a document that is still open ends. The parts are given up."""
         self._end_document()
         return TokenizedText(
             ids=_joined(self._ids, np.int32),
@@ -129,7 +129,7 @@ class LineParts:
 
 
 def _joined(parts: list[npt.NDArray[Any]], kind: type[np.generic]) -> npt.NDArray[Any]:
-    """Joins arrays of a kind; `parts` is emptied."""
+    """Join arrays of a kind; `parts` is emptied."""
     joined = np.concatenate(parts) if parts else np.empty(0, kind)
     parts.clear()  # so that no more than one array is there twice
     return joined
@@ -144,7 +144,7 @@ class TextTokenizer(abc.ABC):
     drops_returns = False
 
     def tokenize_files(self, paths: Sequence[str]) -> TokenizedText:
-        """Tokenizes text files that are read as one: one segment a line, blank lines between documents.
+        """Tokenize text files that are read as one: one segment a line, blank lines between documents.
 
         No document ends where a file ends. Lines are read as `read_blocks` does.
 
@@ -155,13 +155,13 @@ class TextTokenizer(abc.ABC):
         return self._tokenize(block for path in paths for block in read_blocks(path, drops_returns=drops_returns))
 
     def tokenize_bytes(self, text: bytes, name: str = "text") -> TokenizedText:
-        """Tokenizes text in memory; see `tokenize_files`. `name` is what an error calls it."""
+        """Tokenize text in memory; see `tokenize_files`. `name` is what an error calls it."""
         content = without_returns(text, drops_returns=self.drops_returns)
         return self._tokenize([TextBlock(name, 0, content)] if content else [])
 
     @abc.abstractmethod
     def _tokenize(self, blocks: Iterable[TextBlock]) -> TokenizedText:
-        """Tokenizes the blocks of a text, in order."""
+        """Tokenize the blocks of a text, in order."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

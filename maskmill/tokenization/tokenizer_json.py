@@ -103,7 +103,7 @@ def byte_level_bpe(
 
 
 def directory_files(tokenizer: Mapping[str, Any], roles: Mapping[str, str], *, positions: int) -> dict[str, Any]:
-    """What transformers reads beside tokenizer.json: tokenizer_config.json and special_tokens_map.json.
+    """Return what transformers reads beside tokenizer.json: tokenizer_config.json and special_tokens_map.json.
 
     Args:
       tokenizer: the content of any tokenizer.json.
@@ -130,7 +130,7 @@ def directory_files(tokenizer: Mapping[str, Any], roles: Mapping[str, str], *, p
 
 
 def token_ids(tokenizer: Mapping[str, Any]) -> dict[str, int]:
-    """The id of each token in the content of any tokenizer.json, added tokens included."""
+    """Return the id of each token in the content of any tokenizer.json, added tokens included."""
     vocabulary = tokenizer["model"]["vocab"]
     if not isinstance(vocabulary, Mapping):  # Unigram's: pieces with their scores
         vocabulary = {piece: number for number, (piece, *_) in enumerate(vocabulary)}
@@ -138,7 +138,8 @@ def token_ids(tokenizer: Mapping[str, Any]) -> dict[str, int]:
 
 
 def lower_cases(content: bytes, ids: Mapping[str, int]) -> bool | None:
-    """Whether a tokenizer.json lower-cases text, if it is BERT's tokenizer with this vocabulary; None if it is not.
+    """Return whether a tokenizer.json lower-cases text, if it is BERT's tokenizer with this vocabulary; None if it is
+    not.
 
     Args:
       content: of the file that lies beside a vocab.txt, which cannot say it.
@@ -154,7 +155,7 @@ def lower_cases(content: bytes, ids: Mapping[str, int]) -> bool | None:
 
 
 def to_bytes(content: Mapping[str, Any]) -> bytes:
-    """A JSON file as `tokenizers` and transformers write them: indented by two, characters as they are."""
+    """Return a JSON file as `tokenizers` and transformers write them: indented by two, characters as they are."""
     return (_written(content, "\n") + "\n").encode()
 
 

@@ -20,7 +20,7 @@ _SAMPLING = ("dropout", "alpha")  # of BPE and of Unigram; with any of them the 
 def load_tokenizer(
     path: str, content: bytes, special_ids: Mapping[str, int | None] | None = None, *, by_version_2: bool = False
 ) -> LoadedTokenizer:
-    """Loads a tokenizer.json.
+    """Load a tokenizer.json.
 
     Plain byte-level BPE (`plain_byte_pairs`) is compiled, every other tokenizer runs in the library; both give the
     pieces that `Tokenizer.encode(line, add_special_tokens=False)` gives for the first line of a document, and for each
@@ -62,7 +62,7 @@ def load_tokenizer(
 
 
 def _check_fixed(path: str, model: Mapping[str, Any]) -> None:
-    """Raises UnusableInputError if a model gives other pieces of the same word each time."""
+    """Raise UnusableInputError if a model gives other pieces of the same word each time."""
     for name in _SAMPLING:
         if model.get(name):
             raise UnusableInputError(
@@ -72,7 +72,7 @@ def _check_fixed(path: str, model: Mapping[str, Any]) -> None:
 
 
 def _check_added(path: str, added: Sequence[Mapping[str, Any]], ids: Mapping[str, int]) -> None:
-    """Raises UnusableInputError if the library gives an added token another id than the file does.
+    """Raise UnusableInputError if the library gives an added token another id than the file does.
 
     It numbers those that the model does not have anew, without gaps.
     """
@@ -86,7 +86,7 @@ def _check_added(path: str, added: Sequence[Mapping[str, Any]], ids: Mapping[str
 
 
 def parse_tokenizer(path: str, content: bytes) -> tokenizers.Tokenizer:
-    """The tokenizer of a tokenizer.json, as the library has it.
+    """Return the tokenizer of a tokenizer.json, as the library has it.
 
     Raises:
       UnusableInputError: it is not JSON or no tokenizer.

@@ -79,7 +79,7 @@ class CodePoints:
 
 @functools.cache
 def load(version: str, do_lower_case: bool) -> CodePoints:
-    """Reads a table that comes with the package; raises UnusableInputError if there is no table for this version."""
+    """Read a table that comes with the package; raise UnusableInputError if there is no table for this version."""
     if version not in VERSIONS:
         raise UnusableInputError(f"unicode {version}: no such tables; there are {' and '.join(VERSIONS)}.")
     packed = resources.files("maskmill.tokenization").joinpath("data", f"unicode-{version}.bin.gz").read_bytes()
@@ -100,5 +100,5 @@ def load(version: str, do_lower_case: bool) -> CodePoints:
 
 
 def _table_bytes(blocks: int, pool: int) -> int:
-    """The size of a table: uint16 `pages`, uint32 `blocks`, uint8 `pool`."""
+    """Return the size of a table: uint16 `pages`, uint32 `blocks`, uint8 `pool`."""
     return 2 * PAGES + 4 * blocks + pool

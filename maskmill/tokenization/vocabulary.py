@@ -87,12 +87,12 @@ class Vocabulary:
         return sum(piece != piece.lower() for piece in pieces) / max(1, len(pieces))
 
     def id_of(self, piece: str) -> int:
-        """The id of a piece that the vocabulary has."""
+        """Return the id of a piece that the vocabulary has."""
         return int(self.ids[self.pieces.index(piece)])
 
 
 def load_vocabulary(path: str, duplicates: DuplicatePieces = "last") -> Vocabulary:
-    """Reads a vocabulary; see `parse_vocabulary`.
+    """Read a vocabulary; see `parse_vocabulary`.
 
     Raises:
       UnusableInputError: the file is missing, or cannot be used.
@@ -101,7 +101,7 @@ def load_vocabulary(path: str, duplicates: DuplicatePieces = "last") -> Vocabula
 
 
 def vocabulary_lines(path: str, content: bytes) -> list[str]:
-    """The pieces of a vocab.txt line by line, blank and repeated ones included; path: of the file, for messages.
+    """Return the pieces of a vocab.txt line by line, blank and repeated ones included; path: of the file, for messages.
 
     They are read as the references do: every carriage return is dropped, and so is white space around a piece.
 
@@ -119,14 +119,14 @@ def vocabulary_lines(path: str, content: bytes) -> list[str]:
 
 
 def is_tokenizer(content: bytes) -> bool:
-    """Whether a vocabulary's file is a tokenizer.json."""
+    """Return whether a vocabulary's file is a tokenizer.json."""
     # A vocab.txt may have a piece "{", but hardly on its first line.
     return content.lstrip().startswith(b"{")
 
 
 @functools.lru_cache(maxsize=2)  # verify makes many shards again with one vocabulary
 def parse_vocabulary(path: str, content: bytes, duplicates: DuplicatePieces = "last") -> Vocabulary:
-    """A vocab.txt; its lines are those of `vocabulary_lines`.
+    """Return a vocab.txt; its lines are those of `vocabulary_lines`.
 
     Args:
       path: of the file, for messages.
@@ -157,7 +157,9 @@ def parse_vocabulary(path: str, content: bytes, duplicates: DuplicatePieces = "l
 
 
 def wordpiece_vocabulary(path: str, sha256: str, duplicates: DuplicatePieces, ids: Mapping[str, int]) -> Vocabulary:
-    """A vocabulary of WordPiece's pieces, of which [CLS], [SEP] and [MASK] are some; the arguments as in Vocabulary."""
+    """Return a vocabulary of WordPiece's pieces, of which [CLS], [SEP] and [MASK] are some; the arguments as in
+    Vocabulary.
+    """
     return Vocabulary(
         path=path,
         sha256=sha256,
@@ -174,7 +176,7 @@ def wordpiece_vocabulary(path: str, sha256: str, duplicates: DuplicatePieces, id
 
 
 def tokenizer_vocabulary(path: str, content: bytes, ids: Mapping[str, int]) -> Vocabulary:
-    """The vocabulary of a tokenizer.json.
+    """Return the vocabulary of a tokenizer.json.
 
     Args:
       path: of the tokenizer.json. Its special tokens are looked up in tokenizer_config.json, then in
@@ -209,7 +211,9 @@ def tokenizer_vocabulary(path: str, content: bytes, ids: Mapping[str, int]) -> V
 
 
 def vocabulary_of_ids(path: str, content: bytes, ids: Mapping[str, int], special_ids: Mapping[str, Any]) -> Vocabulary:
-    """The vocabulary of a tokenizer.json whose special tokens are known; special_ids: see Vocabulary.special_ids."""
+    """Return the vocabulary of a tokenizer.json whose special tokens are known; special_ids: see
+    Vocabulary.special_ids.
+    """
     ids = dict(sorted(ids.items(), key=lambda token: (token[1], token[0])))
     return Vocabulary(
         path=path,
@@ -223,7 +227,7 @@ def vocabulary_of_ids(path: str, content: bytes, ids: Mapping[str, int], special
 
 
 def _checked_ids(path: str, ids: Mapping[str, int]) -> np.ndarray:
-    """int32[len(ids)]: the ids of a vocabulary's tokens, in their order.
+    """Return int32[len(ids)]: the ids of a vocabulary's tokens, in their order.
 
     Raises:
       UnusableInputError: two tokens have one id, or far more ids have no token than any model leaves unused: memory

@@ -31,7 +31,7 @@ class Tokenizer(TextTokenizer):
         unicode: str = "11.0.0",
         drops_returns: bool = False,
     ) -> None:
-        """Makes the tables; drops_returns: as `without_returns` takes it.
+        """Make the tables; drops_returns: as `without_returns` takes it.
 
         Raises:
           UnusableInputError: there are no tables for this Unicode version, or the vocabulary is too large.
@@ -82,7 +82,7 @@ class Tokenizer(TextTokenizer):
 
 @functools.lru_cache(maxsize=1)
 def _trie_of(vocabulary: Vocabulary) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int32]]:
-    """The arrays `slots` and `node_ids` of kernels/wordpiece.py."""
+    """Return the arrays `slots` and `node_ids` of kernels/wordpiece.py."""
     pieces = [piece.encode() for piece in vocabulary.pieces]
     joined = np.frombuffer(bytearray(b"".join(pieces) + b"\0"), np.uint8)
     starts = np.zeros(len(pieces) + 1, np.int64)

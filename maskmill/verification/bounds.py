@@ -32,12 +32,12 @@ def poisson_tail(events: int, expected: float) -> float:
 
 
 def is_too_many(successes: int, trials: int, probability: float, tests: int = 1) -> bool:
-    """Whether so many successes cannot be chance, where `tests` numbers are looked at."""
+    """Return whether so many successes cannot be chance, where `tests` numbers are looked at."""
     return upper_tail(successes, trials, probability) < FALSE_ALARM / max(1, tests)
 
 
 def is_unlikely(successes: int, trials: int, least: float, most: float, tests: int = 1) -> bool:
-    """Whether so many successes cannot be chance, whichever probability from least to most is the right one."""
+    """Return whether so many successes cannot be chance, whichever probability from least to most is the right one."""
     return is_too_many(successes, trials, min(1.0, most), tests) or is_too_many(
         trials - successes, trials, 1 - max(0.0, least), tests
     )

@@ -156,7 +156,7 @@ class Verification:
 
     @property
     def is_right(self) -> bool:
-        """Whether there is nothing but notes."""
+        """True if there is nothing but notes."""
         return all(finding.severity == "note" for finding in self.findings)
 
     def _repr_html_(self) -> str:

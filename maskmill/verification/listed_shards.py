@@ -166,14 +166,14 @@ def _check(entry: Any, hints: Mapping[str, Any], where: str) -> None:
 
 
 def is_below(name: Any) -> bool:
-    """Whether something is the name of a file below a directory, and leads nowhere else."""
+    """Return whether something is the name of a file below a directory, and leads nowhere else."""
     if not isinstance(name, str) or "://" in name or any(part in ("", ".", "..") for part in name.split("/")):
         return False
     return name.isprintable()
 
 
 def is_digest(value: Any) -> bool:
-    """Whether something is a sha256 in hexadecimal."""
+    """Return whether something is a sha256 in hexadecimal."""
     return isinstance(value, str) and _SHA256.fullmatch(value) is not None
 
 

@@ -102,7 +102,7 @@ def check_counts(plan: VerifyPlan, results: Sequence[PieceResult]) -> Checked:
 
 
 def _is_damaged(result: PieceResult) -> bool:
-    """Whether something is wrong with records of a file."""
+    """Return whether something is wrong with records of a file."""
     return any(found.severity == "error" and CHECKS[found.check].reads != "bytes" for found in result.findings)
 
 

@@ -59,7 +59,7 @@ class VerifyOptions:
 
 
 def shard_numbers(text: str) -> tuple[range, ...]:
-    """The numbers of shards that a text such as "0-9,12" means.
+    """Return the numbers of shards that a text such as "0-9,12" means.
 
     Raises:
       UnusableInputError: it means none.

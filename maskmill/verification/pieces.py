@@ -108,7 +108,9 @@ class RowStatistics:
 
 
 def add_statistics(parts: Sequence[RowStatistics]) -> RowStatistics:
-    """The sum of statistics, of which there is at least one; arrays of different lengths are filled up with 0."""
+    """Return the sum of statistics, of which there is at least one; arrays of different lengths are filled up with
+    0.
+    """
     fields = [field.name for field in dataclasses.fields(RowStatistics)]
     return RowStatistics(**{name: _added([getattr(part, name) for part in parts]) for name in fields})
 

@@ -77,12 +77,14 @@ class Faults:
         self.add(check, record, what, kind=feature or (what if record is None else "record"))
 
     def findings(self) -> tuple[Finding, ...]:
-        """One for each kind."""
+        """Return one for each kind."""
         return tuple(dataclasses.replace(first, count=self._counts[key]) for key, first in self._first.items())
 
 
 def checked_columns(columns: tuple[ReadColumn, ...]) -> tuple[ReadColumn, ...]:
-    """The columns of a data set with the types in which their values are compared: flags as bytes, others as int32."""
+    """Return the columns of a data set with the types in which their values are compared: flags as bytes, others as
+    int32.
+    """
     flags, numbers = np.dtype(np.uint8), np.dtype(np.int32)
     return tuple(
         dataclasses.replace(column, dtype=flags if column.feature in FLAGS else numbers)
@@ -103,7 +105,7 @@ class RowReading:
     """
 
     def __init__(self, data_set: DataSet, ranges: ByteRanges, faults: Faults) -> None:
-        """Opens the file.
+        """Open the file.
 
         Args:
           data_set: its columns, and the file.
@@ -128,7 +130,7 @@ class RowReading:
         self.rows = Rows(self.columns, room)
 
     def blocks(self) -> Iterator[npt.NDArray[np.int64]]:
-        """Reads the rows to `rows`, a block at a time; yields the numbers of their records, from 1.
+        """Read the rows to `rows`, a block at a time; yield the numbers of their records, from 1.
 
         Raises:
           UnusableInputError: the file is damaged from here on.
@@ -154,7 +156,7 @@ class RowReading:
                 yield right + first + 1
 
     def _records(self) -> Iterator[npt.NDArray[np.int64]]:
-        """The same of TFRecords, which are read from their start to their end, without their index."""
+        """Yield the same of TFRecords, which are read from their start to their end, without their index."""
         table = TargetTable(self.columns).of(self.rows)
         for run in record_runs(unpacked(open_range_file(self._path, self._ranges), self._path), self._path):
             for first in range(0, len(run.starts), _RECORDS):
@@ -168,7 +170,7 @@ class RowReading:
     def _read_examples(
         self, data: npt.NDArray[np.uint8], count: int, table: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.int64]:
-        """Reads records to `rows` around those that are no examples; which of them were read."""
+        """Read records to `rows` around those that are no examples; which of them were read."""
         wanted, right = np.arange(count), [np.zeros(0, np.int64)]
         while len(wanted):
             rows = np.arange(len(wanted)) + sum(map(len, right))

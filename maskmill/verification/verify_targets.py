@@ -158,7 +158,7 @@ def _data_files(directory: str) -> list[str]:
 
 
 def may_be_data(path: str) -> bool:
-    """Whether a file may hold text or examples, by its name."""
+    """Return whether a file may hold text or examples, by its name."""
     name = files.base_name(path)
     hidden = name.startswith(".") or name.endswith(files.TEMPORARY_SUFFIX)
     return not (hidden or name in _BESIDE_TEXT or lies_beside(path))

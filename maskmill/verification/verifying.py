@@ -78,7 +78,9 @@ def verify_pieces(plan: VerifyPlan, done: Callable[[PieceResult], object] = lamb
 
 @contextlib.contextmanager
 def scratch_directory(options: VerifyOptions) -> Iterator[str]:
-    """A directory for temporary files that goes with the verification: below the one that a user names, or anywhere."""
+    """Return a directory for temporary files that goes with the verification: below the one that a user names, or
+    anywhere.
+    """
     if options.scratch is None:
         with tempfile.TemporaryDirectory(prefix=files.scratch_prefix()) as directory:
             yield directory

@@ -44,7 +44,7 @@ class WordRules:
 
     @classmethod
     def of(cls, options: VocabularyOptions) -> "WordRules":
-        """Those that options ask for."""
+        """Return those that options ask for."""
         decided = options.decided
         return cls(
             kind=decided.kind,
@@ -92,7 +92,7 @@ class CountedShard:
 
 
 def count_shard(shard: TextShard, rules: WordRules, output: str) -> CountedShard:
-    """Counts the words of a text shard into runs below `output`, unless that is done already.
+    """Count the words of a text shard into runs below `output`, unless that is done already.
 
     Raises:
       UnusableInputError: the text is missing or not UTF-8.
@@ -122,7 +122,7 @@ def _files_of(record: dict[str, Any]) -> completions.PieceFiles:
 
 
 def write_runs(path: str, rules: WordRules, key: str, output: str) -> dict[str, Any]:
-    """Writes the runs of a text file; returns the completion record.
+    """Write the runs of a text file; return the completion record.
 
     runs: name below `output`, size, checksum and the buckets' starts of each. counts: as in CountedShard.
     """
@@ -136,7 +136,7 @@ def write_runs(path: str, rules: WordRules, key: str, output: str) -> dict[str, 
 
 
 def write_table(table: WordTable, path: str) -> tuple[files.OutputFile, list[int]]:
-    """Writes a table's words as records; returns the file, and the buckets' starts."""
+    """Write a table's words as records; return the file, and the buckets' starts."""
     records, starts = table.records()
     with files.new_file(path) as file:
         file.write(records.data)
@@ -147,7 +147,7 @@ class WordCounter:
     """Counts the words of text in bounded memory."""
 
     def __init__(self, rules: WordRules) -> None:
-        """Makes an empty counter; `rules` decide what a word is."""
+        """Make an empty counter; `rules` decide what a word is."""
         self._table = WordTable(_MOST_WORDS, _MOST_BYTES)
         self._text = PaddedText(_LEAD)
         self._count = _kernel_of(rules)
@@ -160,7 +160,7 @@ class WordCounter:
         return {"bytes": self._bytes, "words": int(state[kernels.READ]), "long_words": int(state[kernels.LONG])}
 
     def full_tables(self, blocks: Iterable[TextBlock]) -> Iterator[WordTable]:
-        """Counts the words of text; yields the table each time that it is full, and at the end if it has any words.
+        """Count the words of text; yield the table each time that it is full, and at the end if it has any words.
 
         The table is emptied afterwards, and used for the words that follow.
 
@@ -186,7 +186,7 @@ class WordCounter:
 
 
 def _kernel_of(rules: WordRules) -> Callable[[npt.NDArray[np.uint8], int, int, WordTable], None]:
-    """Counts words of text[at:end] into a table, and says in its state how far: called with text, end, at and table."""
+    """Count words of text[at:end] into a table, and say in its state how far: called with text, end, at and table."""
     if rules.kind == "bpe":
         classes, joints = pre_token_classes.load(), line_joints.load()
         return lambda text, end, at, table: kernels.count_pre_tokens(
@@ -204,7 +204,7 @@ def _kernel_of(rules: WordRules) -> Callable[[npt.NDArray[np.uint8], int, int, W
 
 
 def read_run(shard_path: str, rules: WordRules, key: str, name: str, start: int, end: int, output: str) -> bytes:
-    """Bytes [start, end) of a run; its shard is counted again where the run is gone."""
+    """Return bytes [start, end) of a run; its shard is counted again where the run is gone."""
     path = files.join(output, name)
     if not files.exists(path):
         write_runs(shard_path, rules, key, output)
@@ -212,6 +212,6 @@ def read_run(shard_path: str, rules: WordRules, key: str, name: str, start: int,
 
 
 def drop_runs(shards: Iterable[CountedShard], output: str) -> None:
-    """Deletes the runs of shards once they are merged."""
+    """Delete the runs of shards once they are merged."""
     paths = [files.join(output, run.name) for shard in shards for run in shard.runs]
     files.delete([path for path in paths if files.exists(path)])

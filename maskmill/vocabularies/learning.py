@@ -76,7 +76,7 @@ class Alphabet:
 
 
 def bytes_alphabet(words: WordCounts, options: VocabularyOptions) -> Alphabet:
-    """All 256 bytes, in the order of their characters, as `tokenizers` has them."""
+    """Return all 256 bytes, in the order of their characters, as `tokenizers` has them."""
     names = byte_characters()
     first = len(options.first_tokens)
     ids = np.empty(len(names), np.int32)
@@ -86,7 +86,7 @@ def bytes_alphabet(words: WordCounts, options: VocabularyOptions) -> Alphabet:
 
 
 def characters_alphabet(words: WordCounts, options: VocabularyOptions) -> Alphabet:
-    """The characters of the words as beginnings of words, then those that go on words, each by code point.
+    """Return the characters of the words as beginnings of words, then those that go on words, each by code point.
 
     What only goes on words here may begin one in other text. So it is a beginning, too, as `tokenizers` has it.
 
@@ -123,7 +123,8 @@ def characters_alphabet(words: WordCounts, options: VocabularyOptions) -> Alphab
 
 
 def _most_frequent(counts: npt.NDArray[np.int64], limit: int | None, least: int) -> list[int]:
-    """The characters of an alphabet, by code point: the most frequent ones, and of equally frequent ones the first.
+    """Return the characters of an alphabet, by code point: the most frequent ones, and of equally frequent ones the
+    first.
 
     They are as many as `limit` says. Without it they are those that make up all but one of 10,000 characters of the
     text, without those that occur less than `least` times.
@@ -138,7 +139,7 @@ def _most_frequent(counts: npt.NDArray[np.int64], limit: int | None, least: int)
 
 
 def learn_vocabulary(words: WordCounts, options: VocabularyOptions) -> LearnedVocabulary:
-    """Learns a vocabulary from two words or more. The same words and options give the same one on any machine.
+    """Learn a vocabulary from two words or more. The same words and options give the same one on any machine.
 
     The pieces of one character come first. Then the most frequent pair of neighbouring pieces becomes a
     piece, again and again; of equally frequent pairs the one with the smaller left id is first, then the one with the
@@ -177,10 +178,10 @@ def learn_vocabulary(words: WordCounts, options: VocabularyOptions) -> LearnedVo
 
 
 def _writable(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The array, or a copy where it is read-only, for which the kernels would be compiled again."""
+    """Return the array, or a copy where it is read-only, for which the kernels would be compiled again."""
     return np.require(array, requirements=["C", "W"])
 
 
 def _bytes_of(piece: str, kind: VocabularyKind) -> int:
-    """How many bytes of a word a piece of the alphabet is."""
+    """Return how many bytes of a word a piece of the alphabet is."""
     return len(piece.removeprefix(_INSIDE).encode()) if kind == "wordpiece" else 1

@@ -44,7 +44,9 @@ class VocabularySetup:
 
 
 def kernels_of(options: VocabularyOptions, compare: Sequence[str]) -> list[str]:
-    """The modules of kernels that a report runs: those of the vocabulary's tokenizer, and of others' beside it."""
+    """Return the modules of kernels that a report runs: those of the vocabulary's tokenizer, and of others' beside
+    it.
+    """
     tokenizers = [
         _TOKENIZERS[options.kind],
         *(_TOKENIZERS["bpe" if path.endswith(".json") else "wordpiece"] for path in compare),
@@ -64,7 +66,7 @@ class MadeVocabulary:
 def make_vocabulary(
     merged: Sequence[MergedWords], setup: VocabularySetup, texts: Sequence[str], output: str
 ) -> MadeVocabulary:
-    """Learns a vocabulary from the merged counts and writes its files to the directory `output`.
+    """Learn a vocabulary from the merged counts and write its files to the directory `output`.
 
     Files of an earlier run are kept where they were made from the same counts with the same options and still have the
     content that they were written with.
@@ -92,7 +94,7 @@ def _files_of(record: Mapping[str, Any]) -> PieceFiles:
 
 
 def _make(merged: Sequence[MergedWords], setup: VocabularySetup, texts: Sequence[str], output: str) -> dict[str, Any]:
-    """Writes the files; returns the completion record.
+    """Write the files; return the completion record.
 
     files: name, size and sha256 of each. counts: of words and pieces.
     """
@@ -125,7 +127,7 @@ def _make(merged: Sequence[MergedWords], setup: VocabularySetup, texts: Sequence
 
 
 def _written(contents: Mapping[str, bytes], directory: str) -> dict[str, Any]:
-    """Writes files into a directory; returns what a record says of them: `files`, name, size and sha256 of each."""
+    """Write files into a directory; return what a record says of them: `files`, name, size and sha256 of each."""
     listed = []
     for name, content in contents.items():
         with files.new_file(files.join(directory, name)) as file:
@@ -135,7 +137,7 @@ def _written(contents: Mapping[str, bytes], directory: str) -> dict[str, Any]:
 
 
 def write_model_directory(options: VocabularyOptions, output: str, model_dir: str) -> list[Listed]:
-    """Writes all that transformers reads of a tokenizer into the directory of a model; returns its files."""
+    """Write all that transformers reads of a tokenizer into the directory of a model; return its files."""
     vocabulary = {name: files.read_bytes(files.join(output, name)) for name in VOCABULARY_FILES[options.kind]}
     files.make_directory(model_dir)
     listed: list[Listed] = _written(model_files(vocabulary, options), model_dir)["files"]
@@ -156,7 +158,7 @@ class MadeReport:
 
 
 def measured_texts(texts: Sequence[TextShard]) -> list[TextShard]:
-    """The text that a vocabulary is measured on: what is held out; where nothing is, the first shard of all."""
+    """Return the text that a vocabulary is measured on: what is held out; where nothing is, the first shard of all."""
     with_text = sorted((text for text in texts if text.size), key=lambda text: (text.number, text.path))
     return [text for text in with_text if text.kind == "eval"] or with_text[:1]
 
@@ -167,7 +169,7 @@ def report_vocabulary(
     compare: Sequence[str],
     output: str,
 ) -> MadeReport:
-    """Measures a vocabulary, and others beside it, on held-out text; writes report.json and report.md.
+    """Measure a vocabulary, and others beside it, on held-out text; write report.json and report.md.
 
     elements: the vocabulary and all text shards, in any order. compare: the files of the others, vocab.txt or
     tokenizer.json.
@@ -220,7 +222,7 @@ def close_vocabulary(
     model_dir: str | None,
     output: str,
 ) -> None:
-    """Writes the files of a model's directory and the manifest; deletes what older builds left over.
+    """Write the files of a model's directory and the manifest; delete what older builds left over.
 
     Args:
       elements: everything that the steps gave, in any order.

@@ -100,7 +100,7 @@ class CountedWords:
 
 
 def plan_merges(shards: Sequence[CountedShard]) -> list[MergePlan]:
-    """Cuts the work of merging into pieces, by the sizes of the buckets; the order of the shards does not matter."""
+    """Cut the work of merging into pieces, by the sizes of the buckets; the order of the shards does not matter."""
     runs = [(shard, run) for shard in sorted(shards, key=lambda s: (s.key, s.path)) for run in shard.runs]
     sizes = np.zeros(kernels.BUCKETS, np.int64)
     for _, run in runs:
@@ -129,7 +129,7 @@ def plan_merges(shards: Sequence[CountedShard]) -> list[MergePlan]:
 
 
 def announce_merges(shards: Sequence[CountedShard], output: str) -> list[MergePlan]:
-    """Plans the work of merging, and announces it for the progress."""
+    """Plan the work of merging, and announce it for the progress."""
     plans = plan_merges(shards)
     size = sum(run.end - run.start for plan in plans for run in plan.runs)
     progress.announce(output, KIND, pieces=len(plans), size=size)
@@ -137,7 +137,7 @@ def announce_merges(shards: Sequence[CountedShard], output: str) -> list[MergePl
 
 
 def merge_runs(plan: MergePlan, output: str) -> MergedWords:
-    """Adds up the counts of a piece's words, unless that is done already.
+    """Add up the counts of a piece's words, unless that is done already.
 
     Raises:
       UnusableInputError, RunFailedError: a run is gone, and its text cannot be counted again.
@@ -165,7 +165,7 @@ def merge_runs(plan: MergePlan, output: str) -> MergedWords:
 
 
 def _merge(plan: MergePlan, name: str, output: str) -> dict[str, Any]:
-    """Writes a piece's words; returns the completion record.
+    """Write a piece's words; return the completion record.
 
     size, sha256: of the file. histogram: each count that words have, how many words have it, and how many bytes they
     have together.
@@ -182,7 +182,7 @@ def _merge(plan: MergePlan, name: str, output: str) -> dict[str, Any]:
 
 
 def _added_up(rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Adds up the words and bytes of the rows of a histogram, int64[n, 3], that have the same count; sorts them."""
+    """Add up the words and bytes of the rows of a histogram, int64[n, 3], that have the same count; sorts them."""
     counts, places = np.unique(rows[:, 0], return_inverse=True)
     sums = np.zeros((len(counts), 2), np.int64)
     np.add.at(sums, places, rows[:, 1:])
@@ -197,7 +197,7 @@ def _padded(content: bytes) -> npt.NDArray[np.uint8]:
 def read_words(
     merged: Sequence[MergedWords], output: str, most: int = MAX_WORDS, most_bytes: int = MAX_WORD_BYTES
 ) -> CountedWords:
-    """Reads the words of merged counts, leaving out the rarest where there are too many.
+    """Read the words of merged counts, leaving out the rarest where there are too many.
 
     Memory: the words twice, 16 bytes a word twice, and one file.
 
@@ -221,14 +221,14 @@ def read_words(
 
 
 def _threshold(histogram: npt.NDArray[np.int64], most: int, most_bytes: int) -> int:
-    """The smallest count, 1 or more, so that the words that have it or a larger one are within both limits."""
+    """Return the smallest count, 1 or more, so that the words that have it or a larger one are within both limits."""
     words, sizes = histogram[::-1, 1:].cumsum(axis=0)[::-1].T  # of the words with this count or a larger one
     too_many = np.flatnonzero((words > most) | (sizes > most_bytes))
     return int(histogram[too_many[-1], 0]) + 1 if len(too_many) else 1
 
 
 def _read_sorted(merged: Sequence[MergedWords], output: str, threshold: int, *, words: int, size: int) -> WordCounts:
-    """The words that occur at least `threshold` times; there are `words` of them, with `size` bytes."""
+    """Return the words that occur at least `threshold` times; there are `words` of them, with `size` bytes."""
     read = kernels.WordTable(
         slots=np.empty(0, np.uint64),
         text=np.empty(size + PADDING, np.uint8),

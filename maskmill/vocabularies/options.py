@@ -51,7 +51,7 @@ class VocabularyOptions:
         self._check_size()
 
     def _check_kind(self) -> None:
-        """Checks that no option of the other kind is given."""
+        """Check that no option of the other kind is given."""
         if self.kind == "wordpiece":
             if self.add_prefix_space:
                 raise UnusableInputError("--add_prefix_space goes with --kind bpe; leave it out.")
@@ -66,7 +66,7 @@ class VocabularyOptions:
             )
 
     def _check_special_tokens(self) -> None:
-        """Checks that examples can be made with the special tokens."""
+        """Check that examples can be made with the special tokens."""
         for token in self._special_tokens:
             if not token or any(character.isspace() for character in token):
                 raise UnusableInputError(f"--special_tokens: {token!r} is empty or has white space; rename it.")
@@ -84,7 +84,7 @@ class VocabularyOptions:
             raise UnusableInputError("--special_tokens: with wordpiece, rows are padded with id 0; put [PAD] first.")
 
     def _check_size(self) -> None:
-        """Checks that the vocabulary has room for what it has in any case."""
+        """Check that the vocabulary has room for what it has in any case."""
         size = self.decided_size
         first, alphabet = len(self.first_tokens), BYTES if self.kind == "bpe" else 1
         if size < first + alphabet:

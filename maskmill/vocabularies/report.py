@@ -67,7 +67,7 @@ class _Text:
 def measure(
     path: str, options: VocabularyOptions, compare: Sequence[str], texts: Sequence[str], *, kind: str
 ) -> dict[str, Any]:
-    """Measures a vocabulary, and others beside it, on the first MOST_BYTES of some text.
+    """Measure a vocabulary, and others beside it, on the first MOST_BYTES of some text.
 
     Memory: this text, its distinct words, and one tokenizer at a time.
 
@@ -107,7 +107,7 @@ def measure(
 
 
 def as_table(report: Mapping[str, Any]) -> str:
-    """What `measure` gave, as a Markdown page."""
+    """Return what `measure` gave, as a Markdown page."""
     text = report["text"]
     source = "held-out text" if text["kind"] == "eval" else "training text"
     measured = (
@@ -128,7 +128,7 @@ def as_table(report: Mapping[str, Any]) -> str:
 
 
 def _read(texts: Sequence[str]) -> _Text:
-    """Reads the first MOST_BYTES of text, up to the end of a block, and counts its words."""
+    """Read the first MOST_BYTES of text, up to the end of a block, and count its words."""
     blocks: list[TextBlock] = []
     left, is_all = MOST_BYTES, True
     for block in (block for text in texts for block in read_blocks(text)):
@@ -150,7 +150,9 @@ def _read(texts: Sequence[str]) -> _Text:
 
 
 def _count_words(blocks: Sequence[TextBlock]) -> tuple[WordCounts, int]:
-    """The words of text as BERT's basic tokenizer splits it without lower-casing; and how many there are in all."""
+    """Return the words of text as BERT's basic tokenizer splits it without lower-casing; and how many there are in
+    all.
+    """
     counter = WordCounter(WordRules(kind="wordpiece", do_lower_case=False, add_prefix_space=False))
     # There is one table at the most: it has room for more than MOST_BYTES.
     tables = [table.word_counts() for table in counter.full_tables(blocks)]
@@ -158,7 +160,7 @@ def _count_words(blocks: Sequence[TextBlock]) -> tuple[WordCounts, int]:
 
 
 def _load(path: str, do_lower_case: bool | None) -> tuple[Vocabulary, TextTokenizer, bool | None]:
-    """A vocabulary, its tokenizer, and whether its text is lower-cased; None: its tokenizer.json says it itself.
+    """Return a vocabulary, its tokenizer, and whether its text is lower-cased; None: its tokenizer.json says it itself.
 
     Raises:
       UnusableInputError: there is none.
@@ -175,7 +177,9 @@ def _load(path: str, do_lower_case: bool | None) -> tuple[Vocabulary, TextTokeni
 
 
 def _lower_cases(path: str, vocabulary: Vocabulary) -> bool:
-    """Whether text is lower-cased for a vocab.txt: as a tokenizer.json beside it says; else if it has no capitals."""
+    """Return whether text is lower-cased for a vocab.txt: as a tokenizer.json beside it says; else if it has no
+    capitals.
+    """
     beside = files.join(files.parent(path), "tokenizer.json")
     if files.exists(beside):
         ids = dict(zip(vocabulary.pieces, vocabulary.ids.tolist(), strict=True))
@@ -186,7 +190,7 @@ def _lower_cases(path: str, vocabulary: Vocabulary) -> bool:
 
 
 def _figures(name: str, path: str, do_lower_case: bool | None, text: _Text) -> dict[str, Any]:
-    """What the report says, under this name, of a vocabulary."""
+    """Return what the report says, under this name, of a vocabulary."""
     vocabulary, tokenizer, do_lower_case = _load(path, do_lower_case)
     tokens = sum(len(tokenizer.tokenize_bytes(bytes(block.content), block.path).ids) for block in text.blocks)
     words = whole = unknown = characters = covered = 0
@@ -216,7 +220,7 @@ def _ratio(part: int, whole: int) -> float:
 
 
 def _batches(words: WordCounts) -> Iterator[tuple[list[bytes], npt.NDArray[np.int64]]]:
-    """Words with their counts, some thousands at a time."""
+    """Yield words with their counts, some thousands at a time."""
     for first in range(0, len(words), _WORDS_AT_ONCE):
         ends = words.ends[first : first + _WORDS_AT_ONCE].tolist()
         starts = [int(words.ends[first - 1]) if first else 0, *ends[:-1]]
@@ -227,7 +231,9 @@ def _batches(words: WordCounts) -> Iterator[tuple[list[bytes], npt.NDArray[np.in
 def _pieces_of(
     tokenizer: TextTokenizer, words: Sequence[bytes], unknown_id: int | None
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-    """How many pieces each of one or more words has, int64[words], and whether [UNK] is among them, bool[words]."""
+    """Return how many pieces each of one or more words has, int64[words], and whether [UNK] is among them,
+    bool[words].
+    """
     # Each is a document, so that nothing but this space is before it.
     tokenized = tokenizer.tokenize_bytes(b"".join(b" " + word + b"\n\n" for word in words), "words")
     ends = tokenized.segment_ends

@@ -26,7 +26,7 @@ _MERGES_HEADER = "#version: 0.2\n"
 
 
 def vocabulary_files(learned: LearnedVocabulary, options: VocabularyOptions) -> dict[str, bytes]:
-    """The files of a vocabulary: their contents by name.
+    """Return the files of a vocabulary: their contents by name.
 
     With wordpiece: vocab.txt, one piece a line, and tokenizer.json. With bpe: tokenizer.json, vocab.json and
     merges.txt. `tokenizers` writes the same tokenizer.json for the same vocabulary, up to the newline at its end.
@@ -56,7 +56,7 @@ def vocabulary_files(learned: LearnedVocabulary, options: VocabularyOptions) -> 
 
 
 def model_files(vocabulary: Mapping[str, bytes], options: VocabularyOptions) -> dict[str, bytes]:
-    """All files that `transformers.AutoTokenizer.from_pretrained` wants in a directory: their contents by name.
+    """Return all files that `transformers.AutoTokenizer.from_pretrained` wants in a directory: their contents by name.
 
     These are the vocabulary's own and MODEL_FILES. config.json is for a model of BERT's (wordpiece) or RoBERTa's (bpe)
     base size with this vocabulary.
@@ -72,7 +72,7 @@ def model_files(vocabulary: Mapping[str, bytes], options: VocabularyOptions) -> 
 
 
 def _model(kind: VocabularyKind, ids: Mapping[str, int], roles: Mapping[str, str]) -> dict[str, Any]:
-    """The content of config.json; what it does not say is as in transformers' BertConfig or RobertaConfig."""
+    """Return the content of config.json; what it does not say is as in transformers' BertConfig or RobertaConfig."""
     pad = ids[roles["pad_token"]]
     sizes = {"vocab_size": len(ids), "pad_token_id": pad}
     if kind == "wordpiece":

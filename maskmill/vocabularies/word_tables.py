@@ -23,7 +23,7 @@ class WordTable:
     """
 
     def __init__(self, most_words: int | None = None, most_bytes: int | None = None) -> None:
-        """Makes an empty table that does not grow beyond so many words, and so many bytes of them."""
+        """Make an empty table that does not grow beyond so many words, and so many bytes of them."""
         self._most_words = most_words
         self._most_bytes = most_bytes
         self.state = np.zeros(kernels.STATE, np.int64)
@@ -35,7 +35,7 @@ class WordTable:
         )
 
     def __len__(self) -> int:
-        """The number of words."""
+        """Return the number of words."""
         return int(self.state[kernels.WORDS])
 
     @property
@@ -51,7 +51,7 @@ class WordTable:
         return sizes
 
     def grow(self) -> bool:
-        """Makes room after a kernel has stopped for want of it; False where the table may not grow any more."""
+        """Make room after a kernel has stopped for want of it; return False where the table may not grow any more."""
         slots, text, ends, counts = self.arrays
         words = len(self)
         if words > len(counts) - kernels.SPARE_WORDS:
@@ -68,16 +68,16 @@ class WordTable:
         return True
 
     def word_counts(self) -> WordCounts:
-        """The words in the order of their bytes."""
+        """Return the words in the order of their bytes."""
         return sorted_words(self.arrays.text, self.arrays.ends, self.counts)
 
     def clear(self) -> None:
-        """Takes all words out; the table keeps its size."""
+        """Take all words out; the table keeps its size."""
         self.arrays.slots.fill(0)
         self.state[kernels.WORDS] = 0
 
     def add(self, records: Bytes, size: int, part: int, parts: int) -> None:
-        """Adds the counts of records, uint8[size + PADDING], or of one part of them by the hashes of the words."""
+        """Add the counts of records, uint8[size + PADDING], or of one part of them by the hashes of the words."""
         at = 0
         while at < size:
             kernels.add_records(records, size, at, part, parts, self.arrays, self.state)
@@ -86,7 +86,9 @@ class WordTable:
                 self.grow()
 
     def records(self) -> tuple[Bytes, Integers]:
-        """The words as records, uint8[bytes], and where each bucket starts and the last ends, int64[BUCKETS + 1]."""
+        """Return the words as records, uint8[bytes], and where each bucket starts and the last ends, int64[BUCKETS +
+        1].
+        """
         words = len(self)
         order, buckets = _ordered(self.arrays.text, self.arrays.ends, words)
         order = order[np.argsort(buckets[order], kind="stable")]
@@ -98,7 +100,7 @@ class WordTable:
 
 
 def sorted_words(text: Bytes, ends: Integers, counts: Integers) -> WordCounts:
-    """Puts distinct words in the order of their bytes.
+    """Put distinct words in the order of their bytes.
 
     Args:
       text, ends: as in a kernels.WordTable.
@@ -113,7 +115,8 @@ def sorted_words(text: Bytes, ends: Integers, counts: Integers) -> WordCounts:
 
 
 def _ordered(text: Bytes, ends: Integers, words: int) -> tuple[Integers, Bytes]:
-    """The numbers of distinct words in the order of their bytes, int64[words], and the words' buckets, uint8[words].
+    """Return the numbers of distinct words in the order of their bytes, int64[words], and the words' buckets,
+    uint8[words].
 
     Args:
       text, ends: as in a kernels.WordTable.
@@ -131,7 +134,7 @@ def _slots(words: int) -> npt.NDArray[np.uint64]:
 
 
 def _doubled(array: npt.NDArray[np.generic], used: int) -> npt.NDArray[np.generic]:
-    """An array of about twice the size, with the first `used` elements of this one."""
+    """Return an array of about twice the size, with the first `used` elements of this one."""
     larger = np.empty(2 * len(array), array.dtype)
     larger[:used] = array[:used]
     return larger

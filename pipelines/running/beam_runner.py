@@ -46,7 +46,7 @@ class BeamRun:
 
     @property
     def is_dry_run(self) -> bool:
-        """Whether nothing is to be run or changed."""
+        """True if nothing is to be run or changed."""
         return environments.is_dry_run(self.options)
 
     def run(self, build: Callable[[beam.Pipeline], None], scratch: str) -> bool:

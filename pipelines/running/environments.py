@@ -48,7 +48,7 @@ _PATIENCE_SECONDS = 5.0
 
 
 def complete(options: PipelineOptions, given: Set[str], paths: Iterable[str]) -> None:
-    """Sets for a runner that works elsewhere what the user left open.
+    """Set for a runner that works elsewhere what the user left open.
 
     options: Beam's, changed in place. given: the flags that the user gave, as `--name`. paths: every input and output.
 
@@ -67,29 +67,29 @@ def complete(options: PipelineOptions, given: Set[str], paths: Iterable[str]) ->
 
 
 def is_dry_run(options: PipelineOptions) -> bool:
-    """Whether these options ask that nothing be run or changed."""
+    """Return whether these options ask that nothing be run or changed."""
     return bool(options.view_as(TestOptions).dry_run)
 
 
 def only_describes(options: PipelineOptions) -> bool:
-    """Whether these options ask for the job's description and not for its execution."""
+    """Return whether these options ask for the job's description and not for its execution."""
     return is_dry_run(options) or options.view_as(GoogleCloudOptions).template_location is not None
 
 
 def is_dataflow(options: PipelineOptions) -> bool:
-    """Whether these options name Dataflow's runner."""
+    """Return whether these options name Dataflow's runner."""
     return bool(options.view_as(StandardOptions).runner == DATAFLOW)
 
 
 def goes_on_alone(options: PipelineOptions) -> bool:
-    """Whether the job that these options submit goes on when this process ends."""
+    """Return whether the job that these options submit goes on when this process ends."""
     master = options.view_as(FlinkRunnerOptions).flink_master.strip()
     runner, endpoint = options.view_as(StandardOptions).runner, options.view_as(PortableOptions).job_endpoint
     return runner == DATAFLOW or (runner == FLINK and (master not in _EMBEDDED or endpoint not in (None, "embed")))
 
 
 def _check_job_endpoint(options: PipelineOptions, given: Set[str]) -> None:
-    """Waits for the job service at `--job_endpoint`: a few seconds, or as long as `--job_server_timeout` says."""
+    """Wait for the job service at `--job_endpoint`: a few seconds, or as long as `--job_server_timeout` says."""
     portable = options.view_as(PortableOptions)
     endpoint = portable.job_endpoint
     if endpoint in (None, "", "embed"):
@@ -116,7 +116,7 @@ def _check_job_endpoint(options: PipelineOptions, given: Set[str]) -> None:
 
 
 def _host_and_port(address: str, flag: str) -> tuple[str, int]:
-    """The host and the port of `HOST:PORT`."""
+    """Return the host and the port of `HOST:PORT`."""
     try:
         parts = urllib.parse.urlsplit(f"//{address}")
         host, port = parts.hostname, parts.port
@@ -157,7 +157,7 @@ def _complete_flink(options: PipelineOptions, given: Set[str], paths: Iterable[s
 
 
 def _complete_job_server(options: PipelineOptions, given: Set[str]) -> None:
-    """Checks and completes what Beam needs to start its job server as a process of this command."""
+    """Check and complete what Beam needs to start its job server as a process of this command."""
     server = options.view_as(JobServerOptions)
     if shutil.which(server.job_server_java_launcher) is None:
         raise UnusableInputError(
@@ -173,7 +173,7 @@ def _complete_job_server(options: PipelineOptions, given: Set[str]) -> None:
 
 
 def _task_slots(master: str) -> list[int]:
-    """The task slots of each TaskManager of the cluster at `host:port` or a URL."""
+    """Return the task slots of each TaskManager of the cluster at `host:port` or a URL."""
     url = master if is_web(master) else f"http://{master}"
     try:
         with urllib.request.urlopen(f"{url}/taskmanagers", timeout=_PATIENCE_SECONDS) as answer:

@@ -36,12 +36,12 @@ class _Heard:
     how_to_go_on: str
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
-        """Does nothing: the thread has heard the signal already."""
+        """Do nothing: the thread has heard the signal already."""
 
 
 @contextlib.contextmanager
 def going_on(how: str) -> Iterator[None]:
-    """Has `Watch` tell the user to go on in this way, if the block is interrupted; for the main thread."""
+    """Have `Watch` tell the user to go on in this way, if the block is interrupted; for the main thread."""
     heard = [number for number in _SIGNALS if isinstance(signal.getsignal(number), _Heard)]
     before = [signal.signal(number, _Heard(how)) for number in heard]
     try:
@@ -110,7 +110,7 @@ class Watch:
 
 
 def _stop_children() -> None:
-    """Stops the processes that this one has started, and removes the temporary files that it or they have made."""
+    """Stop the processes that this one has started, and remove the temporary files that it or they have made."""
     import glob
     import multiprocessing
     import shutil
@@ -148,7 +148,7 @@ def _stop_children() -> None:
 
 
 def _suspended(workers: list[Any]) -> list[Any]:
-    """Suspends worker processes; returns them once the system has done so, which a wait for the disk may put off."""
+    """Suspend worker processes; return them once the system has done so, which a wait for the disk may put off."""
     import psutil
 
     for worker in workers:

@@ -243,7 +243,7 @@ class _Program:
         function()
 
     def run(self, elements: Sequence[Any]) -> _Result:
-        """Runs a work item."""
+        """Run a work item."""
         for runner, container in self._steps:
             self._call(runner.start, container)
         for element in elements:
@@ -322,7 +322,7 @@ class _Run:
         return self._advance()
 
     def _give(self, collection: int, elements: list[_Placed]) -> None:
-        """Pass elements of a collection to those who need them."""
+        """Pas elements of a collection to those who need them."""
         if collection in self._views:
             self._shown[collection] += elements
         for root, which in self._takers[collection]:
@@ -333,7 +333,7 @@ class _Run:
                 self._waiting[root] += taken
 
     def _put(self, root: int, elements: list[_Placed]) -> None:
-        """Pass elements of a root to its stage."""
+        """Pas elements of a root to its stage."""
         if self._roots[root].steps:
             self._waiting[root] += elements
         self._give(root, elements)

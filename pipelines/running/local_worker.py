@@ -49,7 +49,7 @@ class _Failure(NamedTuple):
 
 
 def last_line(error: BaseException) -> str:
-    """The type of an error and the last line of its message."""
+    """Return the type of an error and the last line of its message."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return f"{type(error).__name__}: {lines[-1].rstrip('.') if lines else 'no message'}"
 
@@ -98,7 +98,7 @@ class Workers:
         descriptions: Iterable[Any],
         follow: Callable[[Any, Any], Iterable[Any]],
     ) -> None:
-        """Does `work` for each description, and at once for those that follow; each goes to a worker with most room.
+        """Do `work` for each description, and at once for those that follow; each goes to a worker with most room.
 
         follow: takes a description and what `work` gave for it, and gives further ones.
 
@@ -139,7 +139,7 @@ class Workers:
 
     @contextlib.contextmanager
     def _explained(self, worker: connection.Connection) -> Any:
-        """Turns what is raised because a worker has ended into one sentence."""
+        """Turn what is raised because a worker has ended into one sentence."""
         try:
             yield
         except (EOFError, ConnectionError) as error:
@@ -164,12 +164,12 @@ class _ToCommand(logging.Handler):
         self._command = command
 
     def answer(self, pickled: bytes) -> None:
-        """Sends an answer, whichever thread logs meanwhile."""
+        """Send an answer, whichever thread logs meanwhile."""
         with self.lock or contextlib.nullcontext():
             self._command.send_bytes(pickled)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Sends a record with its text: its arguments may be anything."""
+        """Send a record with its text: its arguments may be anything."""
         record.msg, record.args, record.exc_info = self.format(record), None, None
         self._command.send(record)
 
@@ -218,7 +218,7 @@ def _failure(error: BaseException) -> _Failure:
 
 
 def _become_worker(log: str, parent: int) -> None:
-    """Leaves signals, and what is told to the user, to the command, and ends with it."""
+    """Leave signals, and what is told to the user, to the command, and ends with it."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:

@@ -51,7 +51,7 @@ Run = Union[LocalRun, "BeamRun"]
 def choose(
     beam_arguments: Sequence[str], *, input_bytes: int = 0, pieces: int | None = None, paths: Sequence[str] = ()
 ) -> Run:
-    """The runner that Beam's flags name, with our defaults for it. Changes nothing elsewhere.
+    """Return the runner that Beam's flags name, with our defaults for it. Changes nothing elsewhere.
 
     Args:
       beam_arguments: flags of Beam, as `flags.parse` gives them.
@@ -126,7 +126,7 @@ def _beside(watched: contextlib.AbstractContextManager[Any], meanwhile: Callable
 
 @contextlib.contextmanager
 def _scratch_directory() -> Iterator[str]:
-    """A directory for this run's temporary files, which goes with it."""
+    """Return a directory for this run's temporary files, which goes with it."""
     try:
         directory = tempfile.TemporaryDirectory(prefix=files.scratch_prefix())
     except OSError as error:
@@ -140,7 +140,7 @@ def _scratch_directory() -> Iterator[str]:
 
 @contextlib.contextmanager
 def _one_sentence(logs: str) -> Iterator[None]:
-    """Makes one sentence of an error that no step meant: a fault of ours, or of the machine.
+    """Make one sentence of an error that no step meant: a fault of ours, or of the machine.
 
     Its traceback goes to a file, which the sentence names.
     """
@@ -158,7 +158,7 @@ def _one_sentence(logs: str) -> Iterator[None]:
 
 
 def _keep_story(error: Exception, logs: str) -> str:
-    """Writes a traceback and what the workers printed to a file that stays; returns its name."""
+    """Write a traceback and what the workers printed to a file that stays; return its name."""
     handle, kept = tempfile.mkstemp(prefix="maskmill-failure-", suffix=".log")
     with os.fdopen(handle, "w", encoding="utf-8") as story:
         traceback.print_exception(error, file=story)

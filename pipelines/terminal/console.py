@@ -25,7 +25,7 @@ OF_RICH = re.compile(r"(\x1b\[[0-9;?]*[A-Za-z]|[\t\n\r\b])")
 
 
 def json_line(message: str, *, level: str, logger: str = _LOGGER, **fields: Any) -> str:
-    """A line of `--log_format json`; `fields` are further keys."""
+    """Return a line of `--log_format json`; `fields` are further keys."""
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
     record = {"time": now, "level": level, "logger": logger, "message": message, **fields}
     # In ASCII: whatever a reader takes for the end of a line, and whatever encoding the stream has.
@@ -53,7 +53,7 @@ class Stream:
             stream.reconfigure(errors="backslashreplace")
 
     def write(self, text: str, *, unescaped: re.Pattern[str] = _PLAIN) -> int:
-        """Writes a text, unless an earlier one could not be written; escapes what steers a terminal.
+        """Write a text, unless an earlier one could not be written; escape what steers a terminal.
 
         unescaped: what is left as it is, besides what is printable. All else may come from a file's name.
         """
@@ -71,7 +71,7 @@ class Stream:
         return len(text)
 
     def tell(self, message: str, *, level: str = "INFO", **fields: Any) -> None:
-        """Writes a line; as JSON it bears the level and the fields, too."""
+        """Write a line; as JSON it bears the level and the fields, too."""
         # One write, so that a line that another thread logs meanwhile does not end up inside it.
         if self.as_json:
             self._put(json_line(message, level=level, **fields))
@@ -80,7 +80,7 @@ class Stream:
         self.flush()
 
     def stop_printing_above(self) -> None:
-        """Writes as before there were bars, and first what is left of a line."""
+        """Write as before there were bars, and first what is left of a line."""
         self.print_above = None
         with self._lock:
             rest, self._unfinished = self._unfinished, ""
@@ -93,7 +93,7 @@ class Stream:
                 self._stream.write(text)
 
     def flush(self) -> None:
-        """Hands over what was written."""
+        """Hand over what was written."""
         if self._stream is not None and self.failure is None:
             with self._noting():
                 self._stream.flush()
@@ -109,15 +109,15 @@ class Stream:
                 os.dup2(nowhere.fileno(), self.fileno())
 
     def close(self) -> None:
-        """Hands over what was written: a library's log handler closes what it was given, but others still write."""
+        """Hand over what was written: a library's log handler closes what it was given, but others still write."""
         self.flush()
 
     def isatty(self) -> bool:
-        """Whether a person is looking."""
+        """Return whether a person is looking."""
         return self._stream is not None and self._stream.isatty()
 
     def fileno(self) -> int:
-        """The file descriptor. Raises OSError if there is none."""
+        """Return the file descriptor. Raises OSError if there is none."""
         if self._stream is None:
             raise OSError("the stream is closed")
         return self._stream.fileno()
@@ -127,7 +127,7 @@ class Stream:
 
 
 def _visible(text: str, unescaped: re.Pattern[str]) -> str:
-    """A text without what steers a terminal, but for what is `unescaped`."""
+    """Return a text without what steers a terminal, but for what is `unescaped`."""
     if text.isprintable():
         return text
     return "".join(part if unescaped.fullmatch(part) else shown(part) for part in unescaped.split(text))
@@ -142,7 +142,7 @@ class Coloured:
         self._unescaped = unescaped
 
     def write(self, text: str) -> int:
-        """Writes a text."""
+        """Write a text."""
         stream = self._stream
         return stream.write(text, unescaped=self._unescaped) if isinstance(stream, Stream) else stream.write(text)
 
@@ -159,7 +159,7 @@ class _Handler(logging.Handler):
         self.formatter: logging.Formatter = logging.Formatter("%(levelname)s %(name)s: %(message)s")
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Writes a record."""
+        """Write a record."""
         try:
             if self._to.as_json:
                 trace = {"traceback": self.formatter.formatException(record.exc_info)} if record.exc_info else {}
@@ -178,11 +178,11 @@ class Console:
     errors: Stream
 
     def say(self, sentence: str) -> None:
-        """Prints the sentence of a failure to standard error."""
+        """Print the sentence of a failure to standard error."""
         self.errors.tell(shown(sentence), level="ERROR")
 
     def finish(self) -> None:
-        """Hands over what was printed. A reader that went away, as `head` does, has seen what it wanted.
+        """Hand over what was printed. A reader that went away, as `head` does, has seen what it wanted.
 
         Raises:
           RunFailedError: it cannot be written.
@@ -194,7 +194,7 @@ class Console:
 
     @contextlib.contextmanager
     def listening(self, *, quiet: bool, level: str | None, keeps_output: bool = False) -> Iterator[None]:
-        """Lets the code in the block print and log.
+        """Let the code in the block print and log.
 
         Args:
           quiet: nothing is printed, and nothing but errors is logged.
@@ -227,7 +227,7 @@ class Console:
 
 @contextlib.contextmanager
 def opened(*, as_json: bool = False) -> Iterator[Console]:
-    """Puts streams that do not fail in place of this process's.
+    """Put streams that do not fail in place of this process's.
 
     as_json: whether each line on standard error is a JSON object.
     """
@@ -237,19 +237,19 @@ def opened(*, as_json: bool = False) -> Iterator[Console]:
 
 
 def reader_is_gone() -> bool:
-    """Hands over what was printed; whether nothing more can be, as once `head` has seen what it wanted."""
+    """Hand over what was printed; whether nothing more can be, as once `head` has seen what it wanted."""
     sys.stdout.flush()
     return isinstance(sys.stdout, Stream) and sys.stdout.failure is not None
 
 
 def tell(message: str, *, level: str = "INFO", **fields: Any) -> None:
-    """Prints a line to standard error; with `--log_format json` it bears the level and the fields, too."""
+    """Print a line to standard error; with `--log_format json` it bears the level and the fields, too."""
     stream = sys.stderr if isinstance(sys.stderr, Stream) else Stream(sys.stderr)
     stream.tell(message, level=level, **fields)
 
 
 def bytes_text(size: float) -> str:
-    """A number of bytes with three digits: `412 MB`."""
+    """Return a number of bytes with three digits: `412 MB`."""
     for unit, factor in (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
         if size >= 0.9995 * factor:
             return f"{size / factor:.3g} {unit}" if size < 999.5 * factor else f"{size / factor:,.0f} {unit}"

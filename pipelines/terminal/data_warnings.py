@@ -42,28 +42,28 @@ _OF_SENTENCES = {
 
 
 def text_used(counts: Mapping[str, int]) -> float:
-    """The share of a text's tokens that are in at least one example, 0 to 1; `counts` is as in ExampleCounts."""
+    """Return the share of a text's tokens that are in at least one example, 0 to 1; `counts` is as in ExampleCounts."""
     return 1 - counts["unused_tokens"] / max(1, counts["tokens"])
 
 
 def words_unknown(counts: Mapping[str, int]) -> float:
-    """The share of a text's words that became [UNK], 0 to 1; `counts` is as in ExampleCounts."""
+    """Return the share of a text's words that became [UNK], 0 to 1; `counts` is as in ExampleCounts."""
     return counts["unknown_words"] / max(1, counts["words"])
 
 
 def percent(share: float) -> str:
-    """A share with three digits as `99.9 %`, or below 1 % with one, as `0.03 %`."""
+    """Return a share with three digits as `99.9 %`, or below 1 % with one, as `0.03 %`."""
     return f"{100 * share:.3g} %" if share >= 0.01 else f"{100 * share:.1g} %"
 
 
 def warn(command: str, warnings: Iterable[str]) -> None:
-    """Prints warnings to stderr, a line each."""
+    """Print warnings to stderr, a line each."""
     for warning in warnings:
         console.tell(f"maskmill {command}: warning: {warning}", level="WARNING")
 
 
 def warnings_of(manifest: Mapping[str, Any]) -> Iterator[str]:
-    """The warnings about what a stage has made, a sentence each."""
+    """Yield the warnings about what a stage has made, a sentence each."""
     stages = {"extract": _of_extract, "vocabulary": _of_vocabulary, "examples": _of_examples}
     if (stage := manifest["stage"]) in stages:
         yield from stages[stage](manifest)
@@ -118,7 +118,7 @@ def _of_extract(manifest: Mapping[str, Any]) -> Iterator[str]:
 
 
 def cut_lines(lines: Mapping[str, int]) -> str:
-    """A sentence about lines that are cut at a width, counted as by text_profile.add_up."""
+    """Return a sentence about lines that are cut at a width, counted as by text_profile.add_up."""
     return (
         f"{percent(lines['begin_small'] / lines['lines'])} of the lines of the text begin with a small letter: its "
         "paragraphs are cut into lines of some width, and each line counts as a sentence; join the lines of a "
@@ -142,7 +142,7 @@ def _of_vocabulary(manifest: Mapping[str, Any]) -> Iterator[str]:
 
 
 def warnings_of_vocabulary(vocabulary: "Vocabulary", *, do_lower_case: bool) -> Iterator[str]:
-    """The warnings about the vocabulary of examples, before anything is done.
+    """Yield the warnings about the vocabulary of examples, before anything is done.
 
     do_lower_case: as the option says; it has no effect on the vocabulary of a tokenizer.json.
     """
@@ -189,7 +189,7 @@ def _of_examples(manifest: Mapping[str, Any]) -> Iterator[str]:
 def warnings_of_texts(
     texts: Mapping[str, Mapping[str, int]], *, max_seq_length: int, do_lower_case: bool
 ) -> Iterator[str]:
-    """The warnings about the texts of examples, a sentence each.
+    """Yield the warnings about the texts of examples, a sentence each.
 
     texts: for the path of each text, the fields of ExampleCounts.
     """

@@ -58,7 +58,7 @@ class State:
 
     @property
     def is_done(self) -> bool:
-        """Whether all pieces are there."""
+        """True if all pieces are there."""
         return self.done == self.pieces
 
     @property
@@ -99,7 +99,8 @@ class ProgressLine:
     kind: str
 
     def look(self, began: float) -> State | None:
-        """How far the step is, by what it has announced and by its completion records; None before there is work.
+        """Return how far the step is, by what it has announced and by its completion records; None before there is
+        work.
 
         began: when the run began, in seconds of the epoch.
         """
@@ -110,7 +111,7 @@ class ProgressLine:
 
 
 def state_of(label: str, announced: progress.Announced, finished: progress.Finished, now: float) -> State:
-    """How far a step is at a time in seconds of the epoch."""
+    """Return how far a step is at a time in seconds of the epoch."""
     is_done = finished.made + finished.found >= announced.pieces
     return State(
         label=label,
@@ -139,7 +140,7 @@ class Counter:
         self._made, self._pieces, self._bytes, self._last = made, pieces, size, time.time()
 
     def look(self, began: float) -> State | None:
-        """How far the step is."""
+        """Return how far the step is."""
         if not self._pieces:
             return None
         seconds = (self._last if self._made == self._pieces else time.time()) - self._began
@@ -189,7 +190,7 @@ class Progress:
             pause = max(_LOOK_EVERY_SECONDS, (time.perf_counter() - began) / _MOST_LOOKING)
 
     def _look(self) -> list[State]:
-        """How far each step is that has work; keeps the timings of steps at once when they are done."""
+        """Return how far each step is that has work; keeps the timings of steps at once when they are done."""
         seen = [(step, state) for step in self._steps if (state := step.look(self._began)) is not None]
         done: dict[str, list[timings.Timing]] = {}
         for step, state in seen:
@@ -208,7 +209,7 @@ class Progress:
 
 
 def _display(stream: Stream) -> "_Bars | _Lines":
-    """The display that fits a stream."""
+    """Return the display that fits a stream."""
     if stream.isatty() and not stream.as_json and os.environ.get("TERM") != "dumb":
         return _Bars(stream)
     return _Lines(stream)
@@ -224,11 +225,11 @@ class _Lines:
 
     @property
     def has_shown(self) -> bool:
-        """Whether anything was shown yet."""
+        """True if anything was shown yet."""
         return bool(self._shown)
 
     def show(self, states: Sequence[State], *, is_last: bool) -> None:
-        """Shows how far the steps are."""
+        """Show how far the steps are."""
         if not is_last and time.monotonic() < self._next:
             return
         self._next = time.monotonic() + _LINE_EVERY_SECONDS
@@ -248,7 +249,7 @@ class _Lines:
             )
 
     def end(self) -> None:
-        """Leaves what was shown."""
+        """Leave what was shown."""
 
 
 class _Bars:
@@ -283,7 +284,9 @@ class _Bars:
             self._stream.stop_printing_above()
 
     def _is_in_foreground(self) -> bool:
-        """Whether the shell has not put the command into the background, where it would write over other things."""
+        """Return whether the shell has not put the command into the background, where it would write over other
+        things.
+        """
         try:
             return os.tcgetpgrp(self._stream.fileno()) == os.getpgrp()
         except (OSError, ValueError):
@@ -291,20 +294,20 @@ class _Bars:
 
 
 def _bars_of_rich(stream: Stream) -> "Progress_of_rich":
-    """A bar for each step: its label, a bar, pieces, time, and where there is room the rate."""
+    """Return a bar for each step: its label, a bar, pieces, time, and where there is room the rate."""
     from rich.console import Console, RenderableType
     from rich.progress import BarColumn, Progress, TextColumn
 
     class Terminal(Console):
         def show_cursor(self, show: bool = True) -> bool:
-            """Leaves the cursor as it is: whenever the process ends, the terminal is as a shell wants it."""
+            """Leave the cursor as it is: whenever the process ends, the terminal is as a shell wants it."""
             return False
 
     class Bars(Progress):
         is_at_work = True
 
         def get_renderables(self) -> Iterable[RenderableType]:
-            """The bars and, as long as they may change, an empty line for the cursor and what a shell writes."""
+            """Yield the bars and, as long as they may change, an empty line for the cursor and what a shell writes."""
             yield from super().get_renderables()
             if self.is_at_work:
                 yield ""
@@ -328,7 +331,7 @@ def _bars_of_rich(stream: Stream) -> "Progress_of_rich":
 
 @contextlib.contextmanager
 def following_download(dump: "Dump", directory: str) -> Iterator[Callable[[str, int], None]]:
-    """Shows how far the download of a dump into a directory is; files that are there count no more.
+    """Show how far the download of a dump into a directory is; files that are there count no more.
 
     Gives a function to tell of the bytes of a file that are there, which may be called from several threads.
     """
@@ -351,7 +354,7 @@ def following_download(dump: "Dump", directory: str) -> Iterator[Callable[[str, 
 
 
 def duration(seconds: float) -> str:
-    """A duration in whole seconds: `2 h 2 min`, `1 min 1 s`, `4 s`."""
+    """Return a duration in whole seconds: `2 h 2 min`, `1 min 1 s`, `4 s`."""
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:

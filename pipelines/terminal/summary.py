@@ -44,7 +44,7 @@ _PIECES = {
 
 
 def report(output: str, result: Result | None) -> None:
-    """Prints the counts of a stage, and on stderr what its data gives reason to warn of.
+    """Print the counts of a stage, and on stderr what its data gives reason to warn of.
 
     output: the stage's directory. result: what became of the stage; None if the job was only described.
     """
@@ -64,7 +64,7 @@ def report(output: str, result: Result | None) -> None:
 
 
 def _lines_of(output: str, result: Result) -> Iterator[str]:
-    """The heading, a row for each step and each decision, and the notes below them."""
+    """Yield the heading, a row for each step and each decision, and the notes below them."""
     manifest = result.made
     counts, decided = manifest["counts"], manifest.get("decided", {})
     rows = [
@@ -89,7 +89,7 @@ def _lines_of(output: str, result: Result) -> Iterator[str]:
 
 
 def _figures(step: str, counts: Mapping[str, int]) -> list[str]:
-    """The counts of a step."""
+    """Return the counts of a step."""
     if step in ("train", "eval"):
         names: Sequence[str] = _OF_TEXT
     elif step in ("text", "vocabulary"):
@@ -105,7 +105,8 @@ def _count(name: str, counts: Mapping[str, int]) -> str:
 
 
 def shares(counts: Mapping[str, int]) -> list[str]:
-    """How much of a text is in examples, how many of its words are [UNK], and how much of the examples is padding.
+    """Return how much of a text is in examples, how many of its words are [UNK], and how much of the examples is
+    padding.
 
     counts: as in ExampleCounts.
     """
@@ -124,14 +125,18 @@ def shares(counts: Mapping[str, int]) -> list[str]:
 
 
 def _source_described(name: str, mixed: Mapping[str, Any]) -> list[str]:
-    """What became of a source of a mix, as phrases; `mixed` is its entry among the manifest's decided sources."""
+    """Return what became of a source of a mix, as phrases; `mixed` is its entry among the manifest's decided
+    sources.
+    """
     figures = [_count(key, mixed) for key in ("read", "documents", "held_out", "used", "bytes")]
     share = f"{percent(mixed['share'])} of the mix"
     return [f"{name}: {figures[0]}", *figures[1:], f"{mixed['epochs']:.4g} epochs", share]
 
 
 def _sentences_described(entry: Mapping[str, Any], parameters: Mapping[str, Any]) -> list[str]:
-    """How sentences were split and why, and what became of them, as phrases; both arguments are of the manifest."""
+    """Return how sentences were split and why, and what became of them, as phrases; both arguments are of the
+    manifest.
+    """
     source, folder, lines = entry.get("source"), entry["parameters"], entry.get("lines")
     language = parameters[f"sources.{source}.language" if source else "language"]
     option = f"--compat {parameters['compat']}" if language == "auto" else "--language"
@@ -158,7 +163,7 @@ def _sentences_described(entry: Mapping[str, Any], parameters: Mapping[str, Any]
 
 
 def _notes(output: str, manifest: Mapping[str, Any]) -> Iterator[str]:
-    """What the user should know of a stage, a line each."""
+    """Yield what the user should know of a stage, a line each."""
     counts, parameters, stage = manifest["counts"], manifest["parameters"], manifest["stage"]
     of_templates, extracted, picked = (counts.get(step, {}) for step in ("templates", "extract", "eval"))
     if stage == "extract" and of_templates.get("definitions") and not _any(parameters, "expand_templates"):
@@ -194,12 +199,12 @@ def _notes(output: str, manifest: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _any(parameters: Mapping[str, Any], name: str) -> bool:
-    """Whether an option of extract has a value: the one of all, or in a mix that of a source."""
+    """Return whether an option of extract has a value: the one of all, or in a mix that of a source."""
     return any(value for key, value in parameters.items() if key == name or key.endswith(f".{name}"))
 
 
 def _outcome_lines(outcome: Outcome | None) -> Iterator[str]:
-    """What the run found finished, made, and made again, and why; nothing after a first run."""
+    """Yield what the run found finished, made, and made again, and why; nothing after a first run."""
     if outcome is None:
         return
     for label, numbers in (("reused", outcome.reused), ("made", outcome.made)):

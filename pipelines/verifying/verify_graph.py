@@ -53,7 +53,7 @@ def _read_plan(scratch: str) -> VerifyPlan:
 
 
 def verify_and_note(number: int, scratch: str, noted: str) -> int:
-    """Verifies a piece of the plan, writes what it gave, and notes for the progress that it is done."""
+    """Verify a piece of the plan, writes what it gave, and note for the progress that it is done."""
     result = verify_piece(_read_plan(scratch).pieces[number])
     files.write_bytes(_result_path(scratch, number), pickle.dumps(result))
     if noted:
@@ -62,7 +62,7 @@ def verify_and_note(number: int, scratch: str, noted: str) -> int:
 
 
 def conclude_all(numbers: Sequence[int], scratch: str) -> None:
-    """Looks across files, and writes what was found."""
+    """Look across files, and write what was found."""
     results = [pickle.loads(files.read_bytes(_result_path(scratch, number))) for number in sorted(set(numbers))]
     files.write_bytes(files.join(scratch, _FOUND), pickle.dumps(conclude(_read_plan(scratch), results)))
 
@@ -72,7 +72,7 @@ def _result_path(scratch: str, number: int) -> str:
 
 
 def run(plan: VerifyPlan, size: int, beam_arguments: Sequence[str], names: Sequence[str]) -> Verification | None:
-    """Verifies what is planned by a runner; None where Beam's flags ask only for a description of the job.
+    """Verify what is planned by a runner; None where Beam's flags ask only for a description of the job.
 
     Args:
       plan: what `verify_plan.plan` gives.

@@ -38,7 +38,7 @@ _HIGH_BITS = np.uint64(0x8080808080808080)
 
 @kernel
 def first_invalid(data, words):
-    """The index of the first character in `data` that is not UTF-8 (RFC 3629), or -1.
+    """Return the index of the first character in `data` that is not UTF-8 (RFC 3629), or -1.
 
     Args:
       data: uint8[n].
@@ -71,7 +71,9 @@ def first_invalid(data, words):
 
 @kernel
 def _may_follow(lead, second):
-    """Whether a character may start with these two bytes: not if it is overlong, a surrogate or above U+10FFFF."""
+    """Return whether a character may start with these two bytes: not if it is overlong, a surrogate or above
+    U+10FFFF.
+    """
     if lead == 0xE0:
         return 0xA0 <= second <= 0xBF
     if lead == 0xED:
@@ -85,7 +87,7 @@ def _may_follow(lead, second):
 
 @kernel
 def code_at(data, at):
-    """The code point that starts at byte `at` of valid UTF-8, and its length in bytes."""
+    """Return the code point that starts at byte `at` of valid UTF-8, and its length in bytes."""
     lead = np.int64(data[at])
     if lead < _ASCII_END:
         return lead, 1
@@ -100,7 +102,7 @@ def code_at(data, at):
 
 @kernel
 def put_code_point(out, size, code):
-    """Writes a code point as UTF-8 behind out[:size] and returns the new size."""
+    """Write a code point as UTF-8 behind out[:size] and return the new size."""
     if code < _ASCII_END:
         out[size] = code
         return size + 1
@@ -122,13 +124,13 @@ def put_code_point(out, size, code):
 
 @kernel
 def entry(model, code):
-    """The entry of a code point in the tables."""
+    """Return the entry of a code point in the tables."""
     return model[model[PAGES + (code >> 8)] + (code & 255)]
 
 
 @kernel
 def character(model, data, at):
-    """The entry of the character at byte `at`, and its length in bytes."""
+    """Return the entry of the character at byte `at`, and its length in bytes."""
     lead = data[at]
     if lead < _ASCII_END:
         return model[ASCII + lead], 1
@@ -138,7 +140,7 @@ def character(model, data, at):
 
 @kernel
 def character_before(data, at, begin):
-    """The index of the character that ends in front of byte `at`; it starts at `begin` or behind it."""
+    """Return the index of the character that ends in front of byte `at`; it starts at `begin` or behind it."""
     at -= 1
     while at > begin and data[at] & _KIND == _CONTINUES:
         at -= 1
@@ -147,7 +149,7 @@ def character_before(data, at, begin):
 
 @kernel
 def stripped_end(model, data, begin, end):
-    """The end of bytes `begin:end` without their trailing white space (str.rstrip)."""
+    """Return the end of bytes `begin:end` without their trailing white space (str.rstrip)."""
     while end > begin:
         at = character_before(data, end, begin)
         if not character(model, data, at)[0] & STRIPPED:
@@ -158,7 +160,7 @@ def stripped_end(model, data, begin, end):
 
 @kernel
 def stripped_start(model, data, begin, end):
-    """The start of bytes `begin:end` without their leading white space (str.lstrip)."""
+    """Return the start of bytes `begin:end` without their leading white space (str.lstrip)."""
     while begin < end:
         properties, size = character(model, data, begin)
         if not properties & STRIPPED:
@@ -168,6 +170,6 @@ def stripped_start(model, data, begin, end):
 
 
 def warm_up() -> None:
-    """Compiles the kernel that other modules call from Python."""
+    """Compile the kernel that other modules call from Python."""
     text = np.frombuffer(b"One. Two.", np.uint8)
     first_invalid(text, text[:8].view(np.uint64))

@@ -14,7 +14,7 @@ NEEDS_EXPANSION = 2  # of template_spans
 
 @kernel
 def _run_end(data, at):
-    """Where the run of equal bytes ends that starts at byte `at`."""
+    """Return where the run of equal bytes ends that starts at byte `at`."""
     byte = data[at]
     while at < data.size and data[at] == byte:
         at += 1
@@ -23,7 +23,7 @@ def _run_end(data, at):
 
 @kernel
 def _find_opening(data, at):
-    """The first `{{` from byte `at` on; the text's end if there is none."""
+    """Return the first `{{` from byte `at` on; the text's end if there is none."""
     while at + 1 < data.size:
         if data[at] == ascii.OPEN_BRACE and data[at + 1] == ascii.OPEN_BRACE:
             return at
@@ -33,7 +33,7 @@ def _find_opening(data, at):
 
 @kernel
 def _find_run(data, at):
-    """The first `{{` or `}}` from byte `at` on; the text's end if there is none."""
+    """Return the first `{{` or `}}` from byte `at` on; the text's end if there is none."""
     while at + 1 < data.size:
         if data[at] in (ascii.OPEN_BRACE, ascii.CLOSE_BRACE) and data[at + 1] == data[at]:
             return at
@@ -43,7 +43,7 @@ def _find_run(data, at):
 
 @kernel
 def _close_runs(stack, depth, length):
-    """Closes open runs (their lengths are `stack[:depth]`) with `length` braces: (the new depth, braces left)."""
+    """Close open runs (their lengths are `stack[:depth]`) with `length` braces: (the new depth, braces left)."""
     while depth > 0:
         depth -= 1
         if length < stack[depth]:
@@ -57,7 +57,7 @@ def _close_runs(stack, depth, length):
 
 @kernel
 def brace_spans(data):
-    """The outermost `{{…}}`, int64 [n, 2].
+    """Return the outermost `{{…}}`, int64 [n, 2].
 
     Runs of two or more braces are matched from the inside; a run may close several, and one that stays open ends
     the search.
@@ -97,7 +97,7 @@ def brace_spans(data):
 
 @kernel
 def needs_expansion(model, data, start, end):
-    """Whether the body of `{{…}}` may be a variable, a parser function, or a title that holds braces.
+    """Return whether the body of `{{…}}` may be a variable, a parser function, or a title that holds braces.
 
     All others are transclusions of pages, which give nothing.
     """
@@ -130,7 +130,9 @@ def needs_expansion(model, data, start, end):
 
 @kernel
 def template_spans(model, data):
-    """The outermost `{{…}}`, and whether each needs a look: int64 [n, 3], columns START, END, NEEDS_EXPANSION."""
+    """Return the outermost `{{…}}`, and whether each needs a look: int64 [n, 3], columns START, END,
+    NEEDS_EXPANSION.
+    """
     spans = brace_spans(data)
     templates = np.empty((spans.shape[0], 3), np.int64)
     for i in range(spans.shape[0]):
@@ -142,7 +144,7 @@ def template_spans(model, data):
 
 @kernel
 def drop_spans(data, spans, out):
-    """Copies what is outside the spans (sorted by their starts); one that starts within another is ignored."""
+    """Copy what is outside the spans (sorted by their starts); one that starts within another is ignored."""
     written = 0
     at = 0
     for i in range(spans.shape[0]):
@@ -154,7 +156,7 @@ def drop_spans(data, spans, out):
 
 @kernel
 def _first_from(spans, number, at):
-    """The number of the first span, from `number` on, that starts at byte `at` or later."""
+    """Return the number of the first span, from `number` on, that starts at byte `at` or later."""
     while number < spans.shape[0] and spans[number, START] < at:
         number += 1
     return number
@@ -162,7 +164,7 @@ def _first_from(spans, number, at):
 
 @kernel
 def nested_spans(opens, closes):
-    """The outermost balanced pairs of opening and closing marks (each int64 [n, 2], sorted), int64 [n, 2].
+    """Return the outermost balanced pairs of opening and closing marks (each int64 [n, 2], sorted), int64 [n, 2].
 
     A pair only counts as closed if something stands between its end and the next opening. When closing marks run
     out before the openings do, everything from the first pair's start to the last mark is one span.
@@ -204,7 +206,7 @@ def nested_spans(opens, closes):
 
 @kernel
 def _write_pairs(data, first, second, pairs):
-    """Writes where the two bytes stand next to each other, as far as `pairs` has rows; their number."""
+    """Write where the two bytes stand next to each other, as far as `pairs` has rows; return their number."""
     count = 0
     at = 0
     while at + 1 < data.size:
@@ -220,7 +222,7 @@ def _write_pairs(data, first, second, pairs):
 
 @kernel
 def _pairs(data, first, second):
-    """Where the two bytes stand next to each other, from the left, int64 [n, 2]."""
+    """Return where the two bytes stand next to each other, from the left, int64 [n, 2]."""
     pairs = np.empty((_write_pairs(data, first, second, np.empty((0, 2), np.int64)), 2), np.int64)
     _write_pairs(data, first, second, pairs)
     return pairs
@@ -228,7 +230,7 @@ def _pairs(data, first, second):
 
 @kernel
 def drop_pairs(data, first, second, out):
-    """Drops what is between the bytes `first second` and their mirror image: `{{` and `}}`, `{|` and `|}`."""
+    """Drop what is between the bytes `first second` and their mirror image: `{{` and `}}`, `{|` and `|}`."""
     opens = _pairs(data, first, second)
     if opens.shape[0] == 0:
         return NOTHING_TO_DO
@@ -238,7 +240,7 @@ def drop_pairs(data, first, second, out):
 
 
 def warm_up() -> None:
-    """Compiles what this module's callers use."""
+    """Compile what this module's callers use."""
     model = np.zeros(ASCII + 256, np.int32)
     # Texts come out of bytes objects, so that they are read-only.
     text = np.frombuffer(b"{{[[", np.uint8)

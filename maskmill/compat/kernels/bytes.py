@@ -30,7 +30,7 @@ QUOTE_MARK, LESS_MARK, GREATER_MARK = 1, 2, 3
 
 
 def packed(names: Iterable[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Names one behind another, uint8; and where each starts and the last one ends, int64 [names + 1]."""
+    """Name one behind another, uint8; and where each starts and the last one ends, int64 [names + 1]."""
     names = list(names)
     starts = np.concatenate(([0], np.cumsum([len(name) for name in names])))
     return np.frombuffer(b"".join(names), np.uint8).copy(), starts
@@ -43,13 +43,13 @@ _ENTITY_CODES = np.array([code for _, code in _ENTITIES], np.int64)
 
 @lean_kernel
 def lower(byte):
-    """A byte, in lower case if it is an ASCII letter."""
+    """Return a byte, in lower case if it is an ASCII letter."""
     return byte | ascii.LOWER_CASE if ascii.UPPER_A <= byte <= ascii.UPPER_Z else byte
 
 
 @lean_kernel
 def copy(data, start, end, out, written):
-    """Copies bytes `start:end` behind what is written to `out`; returns how many bytes are written then."""
+    """Copy bytes `start:end` behind what is written to `out`; return how many bytes are written then."""
     for at in range(start, end):
         out[written] = data[at]
         written += 1
@@ -58,7 +58,7 @@ def copy(data, start, end, out, written):
 
 @lean_kernel
 def stands_at(data, at, word):
-    """Whether the bytes `word` stand at byte `at`."""
+    """Return whether the bytes `word` stand at byte `at`."""
     if at + word.size > data.size:
         return False
     for i in range(word.size):
@@ -69,7 +69,7 @@ def stands_at(data, at, word):
 
 @lean_kernel
 def letter_at(data, at):
-    """The character at byte `at` as Python's patterns compare it in either case, and its size; 0 for others."""
+    """Return the character at byte `at` as Python's patterns compare it in either case, and its size; 0 for others."""
     byte = data[at]
     if byte < 0x80:
         return lower(byte), 1
@@ -85,7 +85,9 @@ def letter_at(data, at):
 
 @lean_kernel
 def match(data, at, names, starts, number):
-    """Where the packed name of this number ends that starts at byte `at`, in whatever case; -1 if it is not there."""
+    """Return where the packed name of this number ends that starts at byte `at`, in whatever case; -1 if it is not
+    there.
+    """
     for i in range(starts[number], starts[number + 1]):
         if at >= data.size:
             return -1
@@ -98,7 +100,7 @@ def match(data, at, names, starts, number):
 
 @lean_kernel
 def skip_space(model, data, at):
-    """Where the white space ends that starts at byte `at`."""
+    """Return where the white space ends that starts at byte `at`."""
     while at < data.size:
         properties, size = character(model, data, at)
         if not properties & SPACE:
@@ -109,7 +111,7 @@ def skip_space(model, data, at):
 
 @kernel
 def _entity(data, start, end):
-    """The code point that a name stands for, or -1."""
+    """Return the code point that a name stands for, or -1."""
     low, high = 0, _ENTITY_CODES.size
     while low < high:
         middle = (low + high) >> 1
@@ -133,7 +135,7 @@ def _entity(data, start, end):
 
 @kernel
 def _reference(data, start, end):
-    """The code point that the digits of a numeric reference stand for, or -1."""
+    """Return the code point that the digits of a numeric reference stand for, or -1."""
     base = 10
     if data[start] == ascii.LOWER_X:
         base = 16
@@ -157,7 +159,7 @@ def _reference(data, start, end):
 
 @kernel
 def resolve_references(data, out):
-    """Puts characters in place of HTML 4's named references and of numeric ones; `ODD_DIGITS` if it meets such.
+    """Put characters in place of HTML 4's named references and of numeric ones; `ODD_DIGITS` if it meets such.
 
     Python's int, and so WikiExtractor, takes digits of all scripts, and `_` between them.
     """
@@ -192,6 +194,6 @@ def resolve_references(data, out):
 
 
 def warm_up() -> None:
-    """Compiles what this module's callers use."""
+    """Compile what this module's callers use."""
     # Texts come out of bytes objects, so that they are read-only.
     resolve_references(np.frombuffer(b"{{[[", np.uint8), np.empty(8, np.uint8))

@@ -16,7 +16,7 @@ _ITALIC, _BOLD, _BOLD_ITALIC = 2, 3, 5
 
 @lean_kernel
 def _find_apostrophes(data, start, end, width):
-    """The first `width` apostrophes in a row of bytes `start:end`, or -1."""
+    """Return the first `width` apostrophes in a row of bytes `start:end`, or -1."""
     run = 0
     for at in range(start, end):
         if data[at] == ascii.APOSTROPHE:
@@ -30,7 +30,8 @@ def _find_apostrophes(data, start, end, width):
 
 @lean_kernel
 def _take_quotes(data, start, end, width, out, written, mark):
-    """Takes `width` apostrophes away before and after each quoted text of a line; how many bytes are written then.
+    """Take `width` apostrophes away before and after each quoted text of a line; return how many bytes are written
+    then.
 
     With `mark`, a QUOTE_MARK takes the place of each.
     """
@@ -53,7 +54,7 @@ def _take_quotes(data, start, end, width, out, written, mark):
 
 @lean_kernel
 def _scan_line(data, start):
-    """Where the line ends that starts at byte `start`, and how many apostrophes stand in a row there at most."""
+    """Return where the line ends that starts at byte `start`, and how many apostrophes stand in a row there at most."""
     end = start
     longest = run = 0
     while end < data.size and data[end] != ascii.NEWLINE:
@@ -69,7 +70,7 @@ def _scan_line(data, start):
 
 @kernel
 def replace_quotes(data, out):
-    """Takes bold away and puts italics into quotes (QUOTE_MARK), line by line; what is unbalanced follows suit."""
+    """Take bold away and put italics into quotes (QUOTE_MARK), line by line; what is unbalanced follows suit."""
     size = data.size
     written = 0
     start = 0
@@ -100,7 +101,7 @@ def replace_quotes(data, out):
 
 @lean_kernel
 def _has_doubles(text, size):
-    """Whether two quote marks or two apostrophes stand next to each other."""
+    """Return whether two quote marks or two apostrophes stand next to each other."""
     at = 1
     while at < size and not (text[at - 1] == text[at] and text[at] in (QUOTE_MARK, ascii.APOSTROPHE)):
         at += 1
@@ -109,7 +110,7 @@ def _has_doubles(text, size):
 
 @lean_kernel
 def _merge_marks(text, size):
-    """Makes one mark of two on either side of a text without any, in place; the new size."""
+    """Make one mark of two on either side of a text without any, in place; return the new size."""
     written = 0
     at = 0
     while at < size:
@@ -129,7 +130,7 @@ def _merge_marks(text, size):
 
 @lean_kernel
 def _drop_apostrophes(text, size, width, mark):
-    """Drops each `width` apostrophes in a row, or puts a QUOTE_MARK in their place, in place; the new size."""
+    """Drop each `width` apostrophes in a row, or put a QUOTE_MARK in their place, in place; return the new size."""
     written = 0
     at = 0
     while at < size:
@@ -150,7 +151,7 @@ def _drop_apostrophes(text, size, width, mark):
 
 @lean_kernel
 def _tidy_quotes(text, size):
-    """Mends what unbalanced quotes leave, in place; the new size."""
+    """Mend what unbalanced quotes leave, in place; return the new size."""
     if not _has_doubles(text, size):
         return size
     size = _merge_marks(text, size)
@@ -160,7 +161,7 @@ def _tidy_quotes(text, size):
 
 @kernel
 def tidy_spaces(data, out):
-    """Makes guillemets of `<<` and `>>`, blanks of tabs, one blank of several, and three full stops of more."""
+    """Make guillemets of `<<` and `>>`, blanks of tabs, one blank of several, and three full stops of more."""
     written = 0
     stops = 0
     second = -1
@@ -190,7 +191,7 @@ def tidy_spaces(data, out):
 
 @kernel
 def tidy_lines(model, data, out):
-    """Drops lines that hold no word character (of neighbouring ones, and of empty lines, every other).
+    """Drop lines that hold no word character (of neighbouring ones, and of empty lines, every other).
 
     Then makes one comma of two, and a full stop of a comma and a full stop.
     """
@@ -238,7 +239,7 @@ def _tidy_commas(text, size):
 
 @lean_kernel
 def _is_left_over(data, start, end):
-    """Whether a line is what a table, a note in brackets, or dropped text leaves behind."""
+    """Return whether a line is what a table, a note in brackets, or dropped text leaves behind."""
     if data[start] in (ascii.OPEN_BRACE, ascii.PIPE) or data[end - 1] == ascii.CLOSE_BRACE:
         return True
     if data[start] == ascii.OPEN_PAREN and data[end - 1] == ascii.CLOSE_PAREN:
@@ -264,7 +265,7 @@ _LINE_EMPTY, _LINE_HEADING, _LINE_PLUS, _LINE_INDENTED, _LINE_LIST, _LINE_LEFT_O
 
 @lean_kernel
 def _line_kind(data, start, end):
-    """Which of the _LINE_… kinds bytes `start:end`, a line without its newline, are."""
+    """Return which of the _LINE_… kinds bytes `start:end`, a line without its newline, are."""
     if start == end:
         return _LINE_EMPTY
     first = data[start]
@@ -283,7 +284,7 @@ def _line_kind(data, start, end):
 
 @lean_kernel
 def _write_plus_line(data, start, end, out, written):
-    """Writes a line that starts with `++`, without its first and last two characters, as a sentence."""
+    """Write a line that starts with `++`, without its first and last two characters, as a sentence."""
     start += 2
     for _ in range(2):
         if end > start:
@@ -300,7 +301,7 @@ def _write_plus_line(data, start, end, out, written):
 
 @kernel
 def compact(data, out):
-    """Drops headings, lists and what is left of tables; writes the lines that stay, each with its newline.
+    """Drop headings, lists and what is left of tables; write the lines that stay, each with its newline.
 
     The line right after a list stays whatever it is. `out` needs two bytes more than the text.
     """
@@ -350,7 +351,7 @@ def compact(data, out):
 
 
 def warm_up() -> None:
-    """Compiles what this module's callers use."""
+    """Compile what this module's callers use."""
     model = np.zeros(ASCII + 256, np.int32)
     # Texts come out of bytes objects, so that they are read-only.
     text = np.frombuffer(b"{{[[", np.uint8)

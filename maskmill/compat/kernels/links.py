@@ -18,7 +18,7 @@ from maskmill.kernels import ascii, kernel, lean_kernel
 
 @lean_kernel
 def _find(data, byte, start, end):
-    """The first such byte of `start:end`, or -1."""
+    """Return the first such byte of `start:end`, or -1."""
     for at in range(start, end):
         if data[at] == byte:
             return at
@@ -27,7 +27,7 @@ def _find(data, byte, start, end):
 
 @lean_kernel
 def _find_last(data, byte, start, end):
-    """The last such byte of `start:end`, or -1."""
+    """Return the last such byte of `start:end`, or -1."""
     for at in range(end - 1, start - 1, -1):
         if data[at] == byte:
             return at
@@ -40,7 +40,7 @@ _PREFIXES, _PREFIX_STARTS = packed((b"w", b"wiktionary", b"wikt"))
 
 @lean_kernel
 def _is_accepted_prefix(data, start, end):
-    """Whether bytes `start:end` are one of _PREFIXES, in lower case."""
+    """Return whether bytes `start:end` are one of _PREFIXES, in lower case."""
     for number in range(_PREFIX_STARTS.size - 1):
         first = _PREFIX_STARTS[number]
         if end - start == _PREFIX_STARTS[number + 1] - first:
@@ -54,7 +54,9 @@ def _is_accepted_prefix(data, start, end):
 
 @lean_kernel
 def _keeps_link(data, start, end):
-    """Whether a link with this title keeps its label: not one to a file, a category, or a page of another wiki."""
+    """Return whether a link with this title keeps its label: not one to a file, a category, or a page of another
+    wiki.
+    """
     colon = _find(data, ascii.COLON, start, end)
     if colon > start:
         return _is_accepted_prefix(data, start, colon)
@@ -68,7 +70,9 @@ def _keeps_link(data, start, end):
 
 @lean_kernel
 def _label_pipe(data, start, pipe, end):
-    """The pipe before the label of a link `start:end`: the last one that a nested link follows, else the first one."""
+    """Return the pipe before the label of a link `start:end`: the last one that a nested link follows, else the first
+    one.
+    """
     searched = pipe + 1
     depth = 0
     nested_start = at = start
@@ -93,7 +97,7 @@ def _label_pipe(data, start, pipe, end):
 
 @lean_kernel
 def _label(model, data, start, end):
-    """The label of the link whose inside is `start:end`: (its start, its end), an empty one if it is dropped."""
+    """Return the label of the link whose inside is `start:end`: (its start, its end), an empty one if it is dropped."""
     first_pipe = _find(data, ascii.PIPE, start, end)
     if first_pipe < 0:
         return (start, end) if _keeps_link(data, start, end) else (start, start)
@@ -105,7 +109,7 @@ def _label(model, data, start, end):
 
 @kernel
 def replace_links(model, data, out):
-    """Puts the label in place of each outermost `[[…]]`; word characters behind a link stay with it."""
+    """Put the label in place of each outermost `[[…]]`; word characters behind a link stay with it."""
     size = data.size
     written = 0
     copied = 0
@@ -145,7 +149,7 @@ _SCHEMES, _SCHEME_STARTS = packed(
 
 @lean_kernel
 def _is_address_character(model, data, at, end):
-    """Whether the character at byte `at` may be in an address, and its size."""
+    """Return whether the character at byte `at` may be in an address, and its size."""
     if at >= end:
         return False, 1
     byte = data[at]
@@ -157,7 +161,7 @@ def _is_address_character(model, data, at, end):
 
 @lean_kernel
 def _scheme_end(model, data, at, end):
-    """Where the address starts behind a scheme at byte `at`, or -1; it has one character at least."""
+    """Return where the address starts behind a scheme at byte `at`, or -1; it has one character at least."""
     for number in range(_SCHEME_STARTS.size - 1):
         place = match(data, at, _SCHEMES, _SCHEME_STARTS, number)
         if place >= 0 and _is_address_character(model, data, place, end)[0]:
@@ -174,7 +178,7 @@ def _is_label_byte(byte):
 
 @lean_kernel
 def _label_end(data, at, end):
-    """Where the label ends that starts at byte `at`: at a bracket; -1 if it does not end well."""
+    """Return where the label ends that starts at byte `at`: at a bracket; -1 if it does not end well."""
     while at < end and data[at] != ascii.CLOSE_BRACKET:
         if _is_label_byte(data[at]):
             at += 1
@@ -199,7 +203,7 @@ _IMAGE_SCHEMES, _IMAGE_SCHEME_STARTS = packed((b"http://", b"https://"))
 
 @lean_kernel
 def _is_image_address(model, data, start, end):
-    """Whether a label is the address of an image, which is dropped."""
+    """Return whether a label is the address of an image, which is dropped."""
     slash = _find_last(data, ascii.SLASH, start, end)
     dot = _find_last(data, ascii.PERIOD, start, end)
     if slash < start or dot < slash + 2:
@@ -227,7 +231,7 @@ def _is_image_address(model, data, start, end):
 
 @lean_kernel
 def _label_start(model, data, at):
-    """Where the label starts behind an address, of which byte `at` is one, and white space."""
+    """Return where the label starts behind an address, of which byte `at` is one, and white space."""
     is_address, length = _is_address_character(model, data, at, data.size)
     while is_address:
         at += length
@@ -237,7 +241,7 @@ def _label_start(model, data, at):
 
 @kernel
 def replace_addresses(model, data, out):
-    """Puts the label in place of each `[address label]`."""
+    """Put the label in place of each `[address label]`."""
     size = data.size
     written = 0
     at = 0
@@ -259,7 +263,7 @@ def replace_addresses(model, data, out):
 
 
 def warm_up() -> None:
-    """Compiles what this module's callers use."""
+    """Compile what this module's callers use."""
     model = np.zeros(ASCII + 256, np.int32)
     # Texts come out of bytes objects, so that they are read-only.
     text = np.frombuffer(b"{{[[", np.uint8)

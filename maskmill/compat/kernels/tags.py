@@ -35,7 +35,7 @@ for _number, _name in enumerate(_NAMES):
 
 @lean_kernel
 def _name_at(model, data, at):
-    """The number of the element whose name is the word at byte `at`, and where the name ends; -1 for no such."""
+    """Return the number of the element whose name is the word at byte `at`, and where the name ends; -1 for no such."""
     if at >= data.size:
         return -1, at
     first, _size = letter_at(data, at)
@@ -52,7 +52,7 @@ def _name_at(model, data, at):
 
 @lean_kernel
 def _seek(data, byte, found, at):
-    """The first such byte from `at` on (the text's end if none), `found` being what an earlier search gave."""
+    """Return the first such byte from `at` on (the text's end if none), `found` being what an earlier search gave."""
     if found < at:
         found = at
         while found < data.size and data[found] != byte:
@@ -72,7 +72,7 @@ _NUM_SEARCHES = 4
 
 @lean_kernel
 def _comment_end(data, start, searches):
-    """Where the comment ends whose `<` is byte `start`, or -1 if it is not one."""
+    """Return where the comment ends whose `<` is byte `start`, or -1 if it is not one."""
     size = data.size
     inside = start + 4
     if not stands_at(data, start + 1, _COMMENT_START):
@@ -88,7 +88,7 @@ def _comment_end(data, start, searches):
 
 @lean_kernel
 def _solidus_before(model, data, greater, searches):
-    """The `/` before the `>` at byte `greater`, with nothing but white space in between, or -1."""
+    """Return the `/` before the `>` at byte `greater`, with nothing but white space in between, or -1."""
     if searches[_SOLIDUS_OF] != greater:
         searches[_SOLIDUS_OF] = greater
         before = greater
@@ -103,7 +103,9 @@ def _solidus_before(model, data, greater, searches):
 
 @lean_kernel
 def _closing_tag_end(model, data, start):
-    """Where the closing tag of a formatting element ends whose `</` is at byte `start`, or -1 if it is not one."""
+    """Return where the closing tag of a formatting element ends whose `</` is at byte `start`, or -1 if it is not
+    one.
+    """
     number, end = _name_at(model, data, skip_space(model, data, start + 2))
     if number >= 0 and _IS_UNWRAPPED[number] and end < data.size and data[end] == ascii.GREATER_THAN:
         return end + 1
@@ -112,7 +114,7 @@ def _closing_tag_end(model, data, start):
 
 @lean_kernel
 def _opening_tag_end(model, data, start, ends, searches):
-    """Where the tag ends, to be dropped, whose `<` is byte `start`, or -1.
+    """Return where the tag ends, to be dropped, whose `<` is byte `start`, or -1.
 
     ends: for each element's pattern, where its last match ends; the next one starts behind.
     """
@@ -135,7 +137,7 @@ def _opening_tag_end(model, data, start, ends, searches):
 
 @kernel
 def drop_tags(model, data, out):
-    """Drops comments, self-closing tags, and the tags (not what is between them) of formatting elements."""
+    """Drop comments, self-closing tags, and the tags (not what is between them) of formatting elements."""
     size = data.size
     written = 0
     copied = 0
@@ -162,7 +164,7 @@ def drop_tags(model, data, out):
 
 @kernel
 def opened_elements(model, data):
-    """Which of the elements to drop are opened in the text: a bit for each."""
+    """Return which of the elements to drop are opened in the text: a bit for each."""
     opened = 0
     for at in range(data.size):
         if data[at] == ascii.LESS_THAN:
@@ -174,7 +176,7 @@ def opened_elements(model, data):
 
 @kernel
 def drop_element(model, data, number, out):
-    """Drops the elements of one name with what is between their tags.
+    """Drop the elements of one name with what is between their tags.
 
     An opening tag has no `/` in it; in a closing one white space may stand around the `/`.
     """
@@ -215,7 +217,7 @@ def drop_element(model, data, number, out):
 
 
 def warm_up() -> None:
-    """Compiles what this module's callers use."""
+    """Compile what this module's callers use."""
     model = np.zeros(ASCII + 256, np.int32)
     # Texts come out of bytes objects, so that they are read-only.
     text = np.frombuffer(b"{{[[", np.uint8)

@@ -36,7 +36,7 @@ OTHER_NOTATIONS = byte_set(b"\\$")  # a command of TeX, a formula
 
 @lean_kernel
 def arrow_at(source, i, end):
-    """(character, bytes) of the arrow that source[i:end] starts with, its labels included; (0, 0) if none.
+    """Return (character, bytes) of the arrow that source[i:end] starts with, its labels included; (0, 0) if none.
 
     `->`, `<-`, `<->`, `<=>`, each with more of its marks: `-->`, `<=>>`. Labels follow the last mark in brackets.
     """
@@ -60,7 +60,7 @@ def arrow_at(source, i, end):
 
 @lean_kernel
 def charge_end(source, i, end):
-    """One past the bracket at i, if it holds nothing but a charge such as `2+` or `-`; else 0."""
+    """Return one past the bracket at i, if it holds nothing but a charge such as `2+` or `-`; else 0."""
     j = i + 1
     while j < end and is_digit(source[j]):
         j += 1
@@ -71,25 +71,25 @@ def charge_end(source, i, end):
 
 @lean_kernel
 def is_sign(c):
-    """True for plus and minus."""
+    """Return True for plus and minus."""
     return c == ascii.PLUS or c == ascii.HYPHEN
 
 
 @lean_kernel
 def closes(c):
-    """True for the brackets that close a group of atoms."""
+    """Return True for the brackets that close a group of atoms."""
     return c == ascii.CLOSE_PAREN or c == ascii.CLOSE_BRACKET
 
 
 @lean_kernel
 def ends_word(source, i, end):
-    """True if nothing or a space stands at i."""
+    """Return True if nothing or a space stands at i."""
     return i >= end or source[i] == ascii.SPACE
 
 
 @lean_kernel
 def is_charge(source, i, start, end):
-    """True if the sign at i is a charge: it ends the formula of an ion."""
+    """Return True if the sign at i is a charge: it ends the formula of an ion."""
     if i == start or not (is_alphanumeric(source[i - 1]) or closes(source[i - 1])):
         return False
     return ends_word(source, i + 1, end) or closes(source[i + 1])
@@ -97,8 +97,8 @@ def is_charge(source, i, start, end):
 
 @lean_kernel
 def put_index(source, i, end, out, o, is_raised):
-    """(where to go on, new end) once the index that starts at i is written: what stands in braces, a number with a
-    sign if it is raised, or one character. One before its atom is lowered."""
+    """Return (where to go on, new end) once the index that starts at i is written: what stands in braces, a number with
+    a sign if it is raised, or one character. One before its atom is lowered."""
     lowered = not is_raised and (o == 0 or not (is_alphanumeric(out[o - 1]) or closes(out[o - 1])))
     first, stop, after = i, i + 1, i + 1
     if source[i] == ascii.OPEN_BRACE:
@@ -122,7 +122,9 @@ def put_index(source, i, end, out, o, is_raised):
 
 @lean_kernel
 def put_chemistry(source, start, end, out, o, room):
-    """Writes the formula source[start:end]; -1 without room for three bytes each of its own, or if it holds TeX."""
+    """Write the formula source[start:end]; return -1 without room for three bytes each of its own, or if it holds
+    TeX.
+    """
     if o + 3 * (end - start) > room or find_any(source, start, end, OTHER_NOTATIONS) < end:
         return -1
     i = start

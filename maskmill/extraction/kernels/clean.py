@@ -32,7 +32,7 @@ from maskmill.kernels import ascii, inlined_kernel, lean_kernel
 
 
 def characters(text: str) -> tuple[int, ...]:
-    """The characters of a text as `mark_at` gives them."""
+    """Return the characters of a text as `mark_at` gives them."""
     return tuple(utf8(c) for c in text)
 
 
@@ -68,7 +68,7 @@ BYTE_ORDER_MARK = utf8("\ufeff")
 
 @inlined_kernel
 def character_at(out, i, n):
-    """(UTF-8 of the character at i as one number, bytes of it), as far as `is_invisible` and `is_space` need it.
+    """Return (UTF-8 of the character at i as one number, bytes of it), as far as `is_invisible` and `is_space` need it.
 
     Other characters than those are given as their first byte alone, which tells them apart as well.
     """
@@ -84,7 +84,7 @@ def character_at(out, i, n):
 
 @inlined_kernel
 def is_invisible(character):
-    """True for characters that take no room: soft hyphen, zero-width space, direction marks, byte order mark."""
+    """Return True for characters that take no room: soft hyphen, zero-width space, direction marks, byte order mark."""
     return (
         character == SOFT_HYPHEN
         or character == ZERO_WIDTH_SPACE
@@ -96,7 +96,7 @@ def is_invisible(character):
 
 @inlined_kernel
 def is_space(character):
-    """True for white space, control characters, and Unicode's spaces and separators."""
+    """Return True for white space, control characters, and Unicode's spaces and separators."""
     if character < ascii.NOT_ASCII:
         return character <= ascii.SPACE or character == ascii.DELETE
     if character >> 8 == GENERAL_PUNCTUATION:
@@ -111,13 +111,15 @@ def is_space(character):
 
 @lean_kernel
 def two_bytes(out, i):
-    """The bytes at i and i + 1 as one number, as `utf8` gives them."""
+    """Return the bytes at i and i + 1 as one number, as `utf8` gives them."""
     return (np.int64(out[i]) << 8) | np.int64(out[i + 1])
 
 
 @lean_kernel
 def mark_at(out, i, n):
-    """(UTF-8 of the character at i as one number, bytes of it); a character of four bytes is given as its first one."""
+    """Return (UTF-8 of the character at i as one number, bytes of it); a character of four bytes is given as its first
+    one.
+    """
     c = np.int64(out[i])
     if 0xC0 <= c < 0xE0 and i + 1 < n:
         return two_bytes(out, i), 2
@@ -128,7 +130,7 @@ def mark_at(out, i, n):
 
 @lean_kernel
 def mark_before(out, w, line):
-    """(UTF-8 of the character before w as one number, bytes of it); (0, 0) at the start of the line."""
+    """Return (UTF-8 of the character before w as one number, bytes of it); (0, 0) at the start of the line."""
     if w <= line:
         return 0, 0
     at = character_before(out, w, line)
@@ -138,14 +140,14 @@ def mark_before(out, w, line):
 
 @lean_kernel
 def opens(out, w, line):
-    """True if what is written, from `line` up to w, ends in an opening bracket."""
+    """Return True if what is written, from `line` up to w, ends in an opening bracket."""
     mark, _ = mark_before(out, w, line)
     return mark in OPENING_BRACKETS
 
 
 @lean_kernel
 def opening_quote(out, w, line, mark):
-    """The bytes of the quotation mark before w that this one closes; 0 if there is none.
+    """Return the bytes of the quotation mark before w that this one closes; 0 if there is none.
 
     What opens and closes alike opens behind a space, a bracket, or nothing.
     """
@@ -160,14 +162,14 @@ def opening_quote(out, w, line, mark):
 
 @lean_kernel
 def separator_before(out, w, line):
-    """The bytes of the mark before w that divides a sentence; 0 if another character is there."""
+    """Return the bytes of the mark before w that divides a sentence; 0 if another character is there."""
     mark, size = mark_before(out, w, line)
     return size if mark in SEPARATORS else 0
 
 
 @lean_kernel
 def before_dividers(out, w, line):
-    """The end of what is written without the spaces, commas, slashes and dashes that it ends with."""
+    """Return the end of what is written without the spaces, commas, slashes and dashes that it ends with."""
     mark, size = mark_before(out, w, line)
     while mark in DIVIDERS:
         w -= size
@@ -177,7 +179,7 @@ def before_dividers(out, w, line):
 
 @lean_kernel
 def bracket_start(out, w, line):
-    """Where the bracket that is open at w starts in what is written; -1 if none is."""
+    """Return where the bracket that is open at w starts in what is written; -1 if none is."""
     closed = 0
     i = w - 1
     while i >= line and w - i <= LONGEST_BRACKET:
@@ -193,7 +195,8 @@ def bracket_start(out, w, line):
 
 @lean_kernel
 def before_label(out, w, line):
-    """The end of what is written without the label that it ends with: `IPA:` behind an opening bracket or a separator.
+    """Return the end of what is written without the label that it ends with: `IPA:` behind an opening bracket or a
+    separator.
 
     Its value was dropped. Outside brackets a label is not told from the start of a sentence.
     """
@@ -218,7 +221,7 @@ def before_label(out, w, line):
 
 @lean_kernel
 def before_bracket(out, w, line):
-    """(end of what is written, whether the bracket is kept) where a closing bracket follows what was dropped.
+    """Return (end of what is written, whether the bracket is kept) where a closing bracket follows what was dropped.
 
     What stands before it may be punctuation that led to what was dropped; brackets with nothing left in them go too.
     """
@@ -237,7 +240,9 @@ def before_bracket(out, w, line):
 
 @lean_kernel
 def before_quote(out, w, line, mark):
-    """(end of what is written, whether the mark is kept) where a closing quotation mark follows what was dropped."""
+    """Return (end of what is written, whether the mark is kept) where a closing quotation mark follows what was
+    dropped.
+    """
     k = skip_back(out, w, line, ascii.SPACE)
     if mark == ascii.DOUBLE_QUOTE and k < w:
         return w, True
@@ -247,7 +252,7 @@ def before_quote(out, w, line, mark):
 
 @inlined_kernel
 def before_punctuation(out, w, line, c):
-    """(end of what is written, whether c is kept) where the punctuation mark c follows what was dropped."""
+    """Return (end of what is written, whether c is kept) where the punctuation mark c follows what was dropped."""
     k = skip_back(out, w, line, ascii.SPACE)
     if c == ascii.COMMA or c == ascii.SEMICOLON:
         label = before_label(out, k, line)
@@ -269,7 +274,7 @@ def before_punctuation(out, w, line, c):
 
 @lean_kernel
 def before_wide(out, w, line, size, ends):
-    """(end of what is written, bytes that go) where punctuation of `size` bytes follows what was dropped.
+    """Return (end of what is written, bytes that go) where punctuation of `size` bytes follows what was dropped.
 
     ends: whether it ends a sentence. Of two marks with nothing left between them the later one stays.
     """
@@ -281,7 +286,7 @@ def before_wide(out, w, line, size, ends):
 
 @inlined_kernel
 def before_spaced(out, w, line, i, n):
-    """The end of what is written without the space that stands wrongly before the comma or period at i."""
+    """Return the end of what is written without the space that stands wrongly before the comma or period at i."""
     if w - line <= 1 or out[w - 1] != ascii.SPACE:
         return w
     c = out[i]
@@ -297,7 +302,9 @@ def before_spaced(out, w, line, i, n):
 
 @inlined_kernel
 def swaps_comma(out, w, line, i, n):
-    """True if the comma at i stands behind a space and before a letter, both neighbours beyond ASCII: `शब्द ,शब्द`."""
+    """Return True if the comma at i stands behind a space and before a letter, both neighbours beyond ASCII: `शब्द
+    ,शब्द`.
+    """
     if out[i] != ascii.COMMA or w - line <= 1 or i + 1 >= n:
         return False
     return out[w - 1] == ascii.SPACE and out[w - 2] >= ascii.NOT_ASCII and out[i + 1] >= ascii.NOT_ASCII
@@ -305,7 +312,7 @@ def swaps_comma(out, w, line, i, n):
 
 @inlined_kernel
 def end_line(out, w, line, letters, hole):
-    """The end of what is written once the line that starts at `line` has ended; without letters it is removed.
+    """Return the end of what is written once the line that starts at `line` has ended; without letters it is removed.
 
     hole: where a HOLE stands that no character follows; -1: there is none. It stays if it follows a space.
     """
@@ -320,13 +327,13 @@ def end_line(out, w, line, letters, hole):
 
 @lean_kernel
 def has_letters(out, start, end):
-    """True if there is a letter or a digit, or any character beyond ASCII, from start up to end."""
+    """Return True if there is a letter or a digit, or any character beyond ASCII, from start up to end."""
     return find_any(out, start, end, LETTERS) < end
 
 
 @lean_kernel
 def behind_mark(out, w, line, i, n, counts):
-    """(end of what is written, bytes from i on that go) where the character at i follows what was dropped."""
+    """Return (end of what is written, bytes from i on that go) where the character at i follows what was dropped."""
     mark, size = mark_at(out, i, n)
     if mark in CLOSING_BRACKETS:
         w, kept = before_bracket(out, w, line)
@@ -347,7 +354,7 @@ def behind_mark(out, w, line, i, n, counts):
 
 @lean_kernel
 def bracket_end(out, i, n):
-    """One past the end of the bracket that is open at i; -1 if the line ends before it does."""
+    """Return one past the end of the bracket that is open at i; -1 if the line ends before it does."""
     opened = 0
     stop = min(n, i + LONGEST_BRACKET)
     while i < stop and out[i] != ascii.NEWLINE:
@@ -363,7 +370,7 @@ def bracket_end(out, i, n):
 
 @lean_kernel
 def drop_bracket(out, w, line, i, n, counts):
-    """(end of what is written, where to go on) without the bracket around the BRACKET_MARK at i.
+    """Return (end of what is written, where to go on) without the bracket around the BRACKET_MARK at i.
 
     Outside brackets a currency's sign before the mark goes: the figure that belongs to it is not known.
     """
@@ -384,7 +391,7 @@ def drop_bracket(out, w, line, i, n, counts):
 
 @lean_kernel
 def is_debris(out, w, line, opened, marks, hole):
-    """True if the bracket open at w is left without a digit, and with hardly a word between what was dropped.
+    """Return True if the bracket open at w is left without a digit, and with hardly a word between what was dropped.
 
     opened: where the text of a bracket starts in which a mark came first; marks: how many such stood there between
     spaces. hole: whether a HOLE comes last.
@@ -410,7 +417,7 @@ def is_debris(out, w, line, opened, marks, hole):
 
 @lean_kernel
 def leaves_hole(out, w, line, i, n, before, hole):
-    """True if a sentence may need what a HOLE stands for: text follows it, and it does not begin a bracket.
+    """Return True if a sentence may need what a HOLE stands for: text follows it, and it does not begin a bracket.
 
     i: where the next character stands; hole, before, w: the end of what was written at the HOLE, before the character,
     and before it once punctuation is repaired; hole is `line` behind quotation marks that went with it. In scripts
@@ -429,7 +436,9 @@ def leaves_hole(out, w, line, i, n, before, hole):
 
 @inlined_kernel
 def count_mark(out, w, line, opened, marks):
-    """(where the text of the bracket starts in which a mark comes first, the marks between spaces in it) after one."""
+    """Return (where the text of the bracket starts in which a mark comes first, the marks between spaces in it) after
+    one.
+    """
     k = skip_back(out, w, line, ascii.SPACE)
     if opens(out, k, line):
         return k, 1
@@ -438,13 +447,16 @@ def count_mark(out, w, line, opened, marks):
 
 @inlined_kernel
 def unsettled(out, w, line):
-    """(end of what is written, place of the HOLE that waits for a character) after a bracket that went as a whole."""
+    """Return (end of what is written, place of the HOLE that waits for a character) after a bracket that went as a
+    whole.
+    """
     return (w - 1, w - 1) if w > line and out[w - 1] == HOLE else (w, -1)
 
 
 @lean_kernel
 def put_hole_at(out, w, line, i, n, before, gone, hole, opened, marks):
-    """(end of what is written, place of the HOLE that waits for a character) once the character at i follows a mark.
+    """Return (end of what is written, place of the HOLE that waits for a character) once the character at i follows a
+    mark.
 
     before: the end of what was written before punctuation was repaired; gone: the bytes of the character that go.
     """
@@ -468,7 +480,7 @@ def put_hole_at(out, w, line, i, n, before, gone, hole, opened, marks):
 
 @lean_kernel
 def clean(out, n, counts, keeps_holes):
-    """Collapses white space and repairs punctuation beside MARKs, in place; the number of bytes left.
+    """Collapse white space and repair punctuation beside MARKs, in place; return the number of bytes left.
 
     out: uint8, of which the first n bytes are text. counts: int64[COUNTS], added to. Lines keep no space at their ends;
     blank lines, and lines without a letter or a digit, are removed. keeps_holes: whether HOLEs mark then where a

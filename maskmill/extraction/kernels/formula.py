@@ -125,7 +125,7 @@ class Formula(NamedTuple):
 
 @lean_kernel
 def group_end(text, i, end):
-    """The position of the `}` that closes the `{` at i, or -1."""
+    """Return the position of the `}` that closes the `{` at i, or -1."""
     depth = 0
     while i < end:
         c = text[i]
@@ -143,7 +143,8 @@ def group_end(text, i, end):
 
 @lean_kernel
 def needs_brackets(out, start, end, place):
-    """True unless what is written is one character, or a run of letters and digits that reads as one in its PLACE_*.
+    """Return True unless what is written is one character, or a run of letters and digits that reads as one in its
+    PLACE_*.
 
     Names such as π and ∂ are letters; raised characters, sums, and what has spaces in it are more than a run.
     """
@@ -177,7 +178,7 @@ def needs_brackets(out, start, end, place):
 
 @lean_kernel
 def insert(out, o, at, c):
-    """Writes c before what is written from `at` on; the new end of the output."""
+    """Write c before what is written from `at` on; return the new end of the output."""
     for k in range(o, at, -1):
         out[k] = out[k - 1]
     out[at] = c
@@ -186,7 +187,7 @@ def insert(out, o, at, c):
 
 @lean_kernel
 def put_brackets(out, o, start, place):
-    """Trims what is written from `start` on, and puts brackets around it if it needs them; the new end."""
+    """Trim what is written from `start` on, and put brackets around it if it needs them; return the new end."""
     k = skip(out, start, o, ascii.SPACE)
     o = copy(out, k, skip_back(out, o, k, ascii.SPACE), out, start)
     if needs_brackets(out, start, o, place):
@@ -196,7 +197,7 @@ def put_brackets(out, o, start, place):
 
 @lean_kernel
 def put_spaced(out, o, first):
-    """Writes a space, unless at the start or behind a space or an opening bracket; the new end of the output."""
+    """Write a space, unless at the start or behind a space or an opening bracket; return the new end of the output."""
     if o > first and out[o - 1] != ascii.SPACE and out[o - 1] != ascii.OPEN_PAREN:
         return put_byte(out, o, ascii.SPACE)
     return o
@@ -204,13 +205,13 @@ def put_spaced(out, o, first):
 
 @inlined_kernel
 def top_frame(formula):
-    """The number of the innermost frame."""
+    """Return the number of the innermost frame."""
     return formula.depth[0] - 1
 
 
 @lean_kernel
 def push_frame(formula, kind, o):
-    """Opens a frame whose text starts at o; o, or -1 if there are too many."""
+    """Open a frame whose text starts at o; o, or -1 if there are too many."""
     top = formula.depth[0]
     if top >= MAX_FRAMES:
         return -1
@@ -223,7 +224,9 @@ def push_frame(formula, kind, o):
 
 @lean_kernel
 def starts_factor(formula, i):
-    """True if what follows at i is multiplied with what is written, and would join it: a letter, a number, a root."""
+    """Return True if what follows at i is multiplied with what is written, and would join it: a letter, a number, a
+    root.
+    """
     text, end, tables = formula.text, formula.end, formula.tables
     i = skip_any(text, i, end, SPACING)
     if i >= end or text[i] != ascii.BACKSLASH:
@@ -264,14 +267,14 @@ def put_label(formula, top, i, o):
 
 @inlined_kernel
 def put_index_brackets(out, o, start, place):
-    """Puts brackets around an index or a power if it needs them; without any text its `_` or `^` goes, too."""
+    """Put brackets around an index or a power if it needs them; without any text its `_` or `^` goes, too."""
     o = put_brackets(out, o, start, place)
     return o if o > start else o - 1
 
 
 @lean_kernel
 def finish_atom(formula, i, o):
-    """Gives what was written last, up to o, to the command that waits for it; the new end of the output.
+    """Give what was written last, up to o, to the command that waits for it; return the new end of the output.
 
     i: where the formula goes on. An argument can complete one command after the other.
     """
@@ -362,7 +365,7 @@ def is_in_text(formula):
 
 @inlined_kernel
 def open_group(formula, i, o):
-    """Opens the group whose `{` is at i. An operator or a comma alone in braces is an ordinary sign, without spaces:
+    """Open the group whose `{` is at i. An operator or a comma alone in braces is an ordinary sign, without spaces:
     `3{,}14` is 3,14."""
     kind = formula.frames[top_frame(formula)].kind
     sign = formula.text[i + 1]
@@ -375,7 +378,7 @@ def open_group(formula, i, o):
 
 @inlined_kernel
 def close_group(formula, i, o):
-    """Closes the innermost group; i is at its `}`."""
+    """Close the innermost group; i is at its `}`."""
     top = top_frame(formula)
     if top == 0 or formula.frames[top].kind > GROUP_TEXT:
         return i, -1
@@ -399,7 +402,7 @@ def before_index(formula, i, o):
 
 @lean_kernel
 def wait_for_index(formula, kind, o, spaced):
-    """Waits for an index or a power; spaced: whether a space follows it. The new end of the output."""
+    """Wait for an index or a power; spaced: whether a space follows it. The new end of the output."""
     o = push_frame(formula, kind, o)
     if o >= 0 and spaced:
         formula.frames[top_frame(formula)].part = PART_SPACE
@@ -408,8 +411,8 @@ def wait_for_index(formula, kind, o, spaced):
 
 @inlined_kernel
 def put_power(formula, i, o):
-    """Writes what follows the `^` at i as superscript characters, if it is a number, a degree, primes or n; else the
-    `^`, and waits for the rest."""
+    """Write what follows the `^` at i as superscript characters, if it is a number, a degree, primes or n; else the
+    `^`, and wait for the rest."""
     text, end, out = formula.text, formula.end, formula.out
     written = before_index(formula, i, o)
     spaced = written < o
@@ -450,7 +453,7 @@ def put_power(formula, i, o):
 
 @inlined_kernel
 def put_root(formula, i, o):
-    """Writes the root sign, with the index before it that stands in square brackets at i, if any."""
+    """Write the root sign, with the index before it that stands in square brackets at i, if any."""
     text, end, out = formula.text, formula.end, formula.out
     i = skip_any(text, i, end, SPACING)
     if i < end and text[i] == ascii.OPEN_BRACKET:
@@ -470,7 +473,7 @@ def put_root(formula, i, o):
 
 @inlined_kernel
 def put_index(formula, i, o):
-    """Writes the `_` at i, and waits for the index."""
+    """Write the `_` at i, and wait for the index."""
     written = before_index(formula, i, o)
     formula.out[written] = ascii.UNDERSCORE
     return i + 1, wait_for_index(formula, WAIT_INDEX, written + 1, written < o)
@@ -478,7 +481,7 @@ def put_index(formula, i, o):
 
 @lean_kernel
 def put_line_end(formula, i, o):
-    """Writes what stands between two lines of a formula, the first of which ended before i."""
+    """Write what stands between two lines of a formula, the first of which ended before i."""
     text, end, out = formula.text, formula.end, formula.out
     top = top_frame(formula)
     kind = formula.frames[top].kind
@@ -506,7 +509,7 @@ def put_line_end(formula, i, o):
 
 @inlined_kernel
 def put_cell_end(formula, i, o):
-    """Writes what stands between two cells, at the `&` at i."""
+    """Write what stands between two cells, at the `&` at i."""
     out, top = formula.out, top_frame(formula)
     kind = formula.frames[top].kind
     if kind != GROUP_LINES and kind != GROUP_CASES:
@@ -523,7 +526,7 @@ def put_cell_end(formula, i, o):
 
 @inlined_kernel
 def begin_environment(formula, i, o):
-    """Begins the environment whose name stands in braces at i."""
+    """Begin the environment whose name stands in braces at i."""
     text, end, out = formula.text, formula.end, formula.out
     i = skip_any(text, i, end, SPACING)
     close = group_end(text, i, end)
@@ -552,7 +555,7 @@ def begin_environment(formula, i, o):
 
 @inlined_kernel
 def end_environment(formula, i, o):
-    """Ends the innermost environment, whose name stands in braces at i."""
+    """End the innermost environment, whose name stands in braces at i."""
     text, out, top = formula.text, formula.out, top_frame(formula)
     i = skip_any(text, i, formula.end, SPACING)
     close = group_end(text, i, formula.end)
@@ -573,7 +576,7 @@ def end_environment(formula, i, o):
 
 @inlined_kernel
 def put_escape(formula, j, o):
-    """Writes a command of one sign, which stands at j, behind its backslash."""
+    """Write a command of one sign, which stands at j, behind its backslash."""
     out = formula.out
     c = formula.text[j]
     if c == ascii.BACKSLASH:
@@ -596,7 +599,7 @@ def put_escape(formula, j, o):
 
 @lean_kernel
 def put_symbol(formula, pool, offset, length, i, o):
-    """Writes the text that a command stands for, which ends at i. A space before it is one only if it shows."""
+    """Write the text that a command stands for, which ends at i. A space before it is one only if it shows."""
     out = formula.out
     k = 0
     if pool[offset] == ascii.SPACE:
@@ -631,7 +634,7 @@ def put_negation(formula, i, o):
 
 @inlined_kernel
 def put_reaction(formula, i, o):
-    """Writes the chemical formula that stands in braces at i."""
+    """Write the chemical formula that stands in braces at i."""
     text, out = formula.text, formula.out
     i = skip_any(text, i, formula.end, SPACING)
     close = group_end(text, i, formula.end)
@@ -664,8 +667,8 @@ def put_fence(formula, kind, i, o):
 
 @lean_kernel
 def skip_argument(text, i, end):
-    """One past the arguments from i on of a command that shows nothing: one in square brackets, one in braces; -1 if
-    there is none in braces."""
+    """Return one past the arguments from i on of a command that shows nothing: one in square brackets, one in braces;
+    -1 if there is none in braces."""
     i = skip_any(text, skip(text, i, end, ascii.ASTERISK), end, SPACING)
     if i < end and text[i] == ascii.OPEN_BRACKET:
         while i < end and text[i] != ascii.CLOSE_BRACKET:
@@ -677,7 +680,7 @@ def skip_argument(text, i, end):
 
 @inlined_kernel
 def put_arrow(formula, o):
-    """Writes the arrow to the right whose label follows."""
+    """Write the arrow to the right whose label follows."""
     out = formula.out
     o = put_code_point(out, put_spaced(out, o, formula.first), np.int64(RIGHT_ARROW))
     return put_byte(out, o, ascii.CARET)
@@ -685,7 +688,7 @@ def put_arrow(formula, o):
 
 @inlined_kernel
 def wait_for_argument(formula, kind, j, o):
-    """Makes the command that ends at j wait for its argument: what TEX_* says is done with it once it is there."""
+    """Make the command that ends at j wait for its argument: what TEX_* says is done with it once it is there."""
     out = formula.out
     if kind == codes.TEX_FRACTION:
         waiting = WAIT_NUMERATOR
@@ -712,7 +715,7 @@ def wait_for_argument(formula, kind, j, o):
 
 @lean_kernel
 def put_command(formula, i, o):
-    """Writes the command whose backslash is at i, or does what it says."""
+    """Write the command whose backslash is at i, or do what it says."""
     text, end, tables = formula.text, formula.end, formula.tables
     j = i + 1
     while j < end and is_letter(text[j]):
@@ -752,7 +755,9 @@ def put_command(formula, i, o):
 
 @inlined_kernel
 def is_sign(formula, o):
-    """True if a plus or minus at the end of the output is the sign of what follows, as nothing stands before it."""
+    """Return True if a plus or minus at the end of the output is the sign of what follows, as nothing stands before
+    it.
+    """
     out, first = formula.out, formula.first
     frame = formula.frames[top_frame(formula)]
     if o == first or o == frame.start or o == frame.part:
@@ -767,7 +772,7 @@ def is_sign(formula, o):
 
 @inlined_kernel
 def put_operator(formula, o, c):
-    """Writes an operator, with spaces around it unless it is a sign; the new end of the output."""
+    """Write an operator, with spaces around it unless it is a sign; return the new end of the output."""
     out = formula.out
     if (c == ascii.PLUS or c == ascii.HYPHEN) and is_sign(formula, o):
         return put_byte(out, o, c)
@@ -779,7 +784,7 @@ def put_operator(formula, o, c):
 
 @inlined_kernel
 def put_token(formula, i, o):
-    """Writes what starts at i and is neither white space, a group, an index nor a command."""
+    """Write what starts at i and is neither white space, a group, an index nor a command."""
     text, out = formula.text, formula.out
     c = text[i]
     if c == ascii.AMPERSAND:
@@ -803,7 +808,7 @@ def put_token(formula, i, o):
 
 @lean_kernel
 def put_steps(formula, i, o):
-    """Writes the formula from i on; the new end of the output, or -1."""
+    """Write the formula from i on; return the new end of the output, or -1."""
     text, end, first = formula.text, formula.end, formula.first
     room = o + 2 * (end - i + TAGS)
     while i < end:
@@ -833,7 +838,9 @@ def put_steps(formula, i, o):
 
 @kernel
 def put_formula(text, i, end, out, o, tables):
-    """Writes the TeX formula text[i:end] as a line of text; the new end of the output, or -1 if it cannot be one."""
+    """Write the TeX formula text[i:end] as a line of text; return the new end of the output, or -1 if it cannot be
+    one.
+    """
     if end - i > MAX_FORMULA:
         return -1
     frames = np.empty(MAX_FRAMES, FRAME)

@@ -68,7 +68,7 @@ class Words(NamedTuple):
 
 @inlined_kernel
 def divides(text, i, size, end, code):
-    """True if the character at i stands between a name and what explains it."""
+    """Return True if the character at i stands between a name and what explains it."""
     behind = text[i + size] if i + size < end else ascii.SPACE
     if code in DIVIDERS or code in COLONS:
         return not is_digit(behind)
@@ -81,7 +81,8 @@ def divides(text, i, size, end, code):
 
 @inlined_kernel
 def after_markup(text, i, end, events, e):
-    """One past the link, the call, the comment or the tag that starts at i; i if none does. e: the event that may.
+    """Return one past the link, the call, the comment or the tag that starts at i; i if none does. e: the event that
+    may.
 
     Of a call with one argument alone, where its argument starts.
     """
@@ -96,8 +97,8 @@ def after_markup(text, i, end, events, e):
 
 @lean_kernel
 def lone_argument(text, events, e):
-    """Where the argument of the call that event e is starts, if it has one alone, without a name or a call in it; else
-    -1."""
+    """Return where the argument of the call that event e is starts, if it has one alone, without a name or a call in
+    it; else -1."""
     start = np.int64(-1)
     i, end = np.int64(events[e].inner_start), np.int64(events[e].inner_end)
     e += 1
@@ -119,7 +120,7 @@ def lone_argument(text, events, e):
 
 @inlined_kernel
 def entity_end(text, i, end):
-    """One past the entity that starts with the `&` at i; i if none does."""
+    """Return one past the entity that starts with the `&` at i; i if none does."""
     j = i + 1
     while j < end and j < i + LONGEST_ENTITY:
         if text[j] == ascii.SEMICOLON:
@@ -130,7 +131,7 @@ def entity_end(text, i, end):
 
 @inlined_kernel
 def follows_number(text, i):
-    """True if a number ends before the space or the `&nbsp;` that ends at i."""
+    """Return True if a number ends before the space or the `&nbsp;` that ends at i."""
     if i > 1 and text[i - 1] == ascii.SPACE:
         return is_digit(text[i - 2])
     if i <= NO_BREAK or text[i - 1] != ascii.SEMICOLON or text[i - NO_BREAK] != ascii.AMPERSAND:
@@ -140,7 +141,9 @@ def follows_number(text, i):
 
 @lean_kernel
 def title_end(text, i, end, tables):
-    """One past the title in italics or quotes that starts at i; i if none does. Titles start with no small letter."""
+    """Return one past the title in italics or quotes that starts at i; i if none does. Titles start with no small
+    letter.
+    """
     code, size = code_at(text, i)
     if code == ascii.APOSTROPHE:
         mark = skip(text, i, end, code) - i
@@ -167,7 +170,9 @@ def title_end(text, i, end, tables):
 
 @lean_kernel
 def count_words(text, start, end, events, e, outside, tables):
-    """The Words of text[start:end]; with `outside`, of a page's, of what stands outside titles and events from e on."""
+    """Return the Words of text[start:end]; with `outside`, of a page's, of what stands outside titles and events from e
+    on.
+    """
     linked = False
     words = small = long = capitals = points = long_behind = points_behind = 0
     divided = behind = False
@@ -219,7 +224,9 @@ def count_words(text, start, end, events, e, outside, tables):
 
 @inlined_kernel
 def says_something_uncased(outside):
-    """True if an item says more than names and titles in a script without capitals; outside: of it without links."""
+    """Return True if an item says more than names and titles in a script without capitals; outside: of it without
+    links.
+    """
     if outside.points < EXPLANATION_POINTS * max(outside.small + outside.capitals, 1):
         return False
     if outside.points >= UNCASED_POINTS or outside.points_behind >= EXPLANATION_POINTS:
@@ -229,7 +236,9 @@ def says_something_uncased(outside):
 
 @lean_kernel
 def says_something(whole, outside):
-    """True if an item says more than names and titles; whole, outside: Words of its text, and of it without links."""
+    """Return True if an item says more than names and titles; whole, outside: Words of its text, and of it without
+    links.
+    """
     if whole.words < FEWEST_WORDS or outside.small * CAPITALS_A_SMALL_WORD < outside.capitals:
         return False
     is_phrase = outside.small >= SMALL_WORDS and (outside.divided or outside.long > 0)
@@ -241,7 +250,9 @@ def says_something(whole, outside):
 
 @lean_kernel
 def is_citation(text, start, end, events, e, tables):
-    """True if text[start:end], of a page, has nothing but titles in italics, names and numbers beside its stop."""
+    """Return True if text[start:end], of a page, has nothing but titles in italics, names and numbers beside its
+    stop.
+    """
     i = start
     while i < end - 1 and not (text[i] == ascii.APOSTROPHE and text[i + 1] == ascii.APOSTROPHE):
         i += 1
@@ -254,7 +265,9 @@ def is_citation(text, start, end, events, e, tables):
 
 @lean_kernel
 def is_sentence(out, start, end, in_works, tables):
-    """True if an item is a sentence, or holds some; in_works: in a list of works, whose entries may end with a stop."""
+    """Return True if an item is a sentence, or holds some; in_works: in a list of works, whose entries may end with a
+    stop.
+    """
     if ends_as_sentence(out, start, end) and (not in_works or holds_prose(out, start, end, tables)):
         return True
     return holds_sentences(out, start, end, tables) or is_unstopped_sentence(out, start, end, tables)

@@ -36,13 +36,13 @@ RULER = np.frombuffer(b"----", np.uint8)
 
 @lean_kernel
 def is_list_mark(c):
-    """True for the bytes that start items of lists, definitions and indented lines."""
+    """Return True for the bytes that start items of lists, definitions and indented lines."""
     return LIST_MARKS[c]
 
 
 @inlined_kernel
 def heading_content_end(text, q, end):
-    """One past the last byte of the heading text[q:end] before the white space and the comments at its end."""
+    """Return one past the last byte of the heading text[q:end] before the white space and the comments at its end."""
     last = end
     while True:
         while last > q and (text[last - 1] == ascii.SPACE or text[last - 1] == ascii.TAB):
@@ -59,7 +59,9 @@ def heading_content_end(text, q, end):
 
 @inlined_kernel
 def classify_heading(text, q, end):
-    """What `classify_line` gives for a line that starts with `=` and ends at `end`: a heading, if it also ends so."""
+    """Return what `classify_line` gives for a line that starts with `=` and ends at `end`: a heading, if it also ends
+    so.
+    """
     last = heading_content_end(text, q, end)
     if last - q < 3 or text[last - 1] != ascii.EQUALS:
         return codes.LINE_ALONE, q, 0, 0, 0
@@ -73,7 +75,7 @@ def classify_heading(text, q, end):
 
 @inlined_kernel
 def divides_cells(text, q, n):
-    """True if `|` or `!!` stands on the line, outside links and calls: heading cells that lost their table."""
+    """Return True if `|` or `!!` stands on the line, outside links and calls: heading cells that lost their table."""
     i = skip(text, q, n, ascii.EXCLAMATION)
     depth = 0
     while i < n and text[i] != ascii.NEWLINE:
@@ -90,7 +92,8 @@ def divides_cells(text, q, n):
 
 @inlined_kernel
 def starts_with_bars(text, q, n):
-    """True if the line starts with something short between bars, as the sign of a size: `|x| is`, or of a state: `|x⟩`.
+    """Return True if the line starts with something short between bars, as the sign of a size: `|x| is`, or of a state:
+    `|x⟩`.
 
     A line of a table that lost its start, or of a template, has a space, an attribute or a name behind its bar.
     """
@@ -103,13 +106,15 @@ def starts_with_bars(text, q, n):
 
 @inlined_kernel
 def is_of_word(c):
-    """True for a byte of a letter or a digit, as far as its first byte tells."""
+    """Return True for a byte of a letter or a digit, as far as its first byte tells."""
     return is_alphanumeric(c) or (c >= ascii.NOT_ASCII and not NO_LETTERS[c])
 
 
 @lean_kernel
 def stands_among_rows(text, q, n, end):
-    """True if the line before or after text[q:end] is one of a table or a template that lost its start or its end."""
+    """Return True if the line before or after text[q:end] is one of a table or a template that lost its start or its
+    end.
+    """
     if end + 1 < n and ROW_ENDS[text[end + 1]]:
         return True
     if q < 2 or text[q - 2] == ascii.CLOSE_BRACE:
@@ -122,7 +127,8 @@ def stands_among_rows(text, q, n, end):
 
 @lean_kernel
 def is_sentence_with_bars(text, q, n):
-    """True if the line that starts with a bar or `!` is a sentence: `|x + y| is at most 1.`, `||Gana is a language.`
+    """Return True if the line that starts with a bar or `!` is a sentence: `|x + y| is at most 1.`, `||Gana is a
+    language.`
 
     Its bars stand at words, with a space or a sign on one side; a cell's bar has words on both sides, or spaces. The
     lines of a table or a template stand together, and have their first `=` before any other bar.
@@ -159,7 +165,7 @@ def is_sentence_with_bars(text, q, n):
 
 @inlined_kernel
 def classify_item(text, q, n):
-    """(kind, first byte of content) of a line that starts with a list's mark."""
+    """Return (kind, first byte of content) of a line that starts with a list's mark."""
     j = skip_any(text, q, n, LIST_MARKS)
     kind = codes.LINE_QUOTED if text[q] == ascii.COLON and text[j - 1] == ascii.COLON else codes.LINE_LIST
     return kind, skip(text, j, n, ascii.SPACE)
@@ -167,7 +173,7 @@ def classify_item(text, q, n):
 
 @inlined_kernel
 def classify_other(text, q, n):
-    """(kind, first byte of content) of the line that starts at q, if it is not a heading."""
+    """Return (kind, first byte of content) of the line that starts at q, if it is not a heading."""
     if q >= n:
         return codes.LINE_BLANK, q
     c = text[q]
@@ -191,7 +197,7 @@ def classify_other(text, q, n):
 
 @lean_kernel
 def classify_line(text, q, n, end):
-    """(kind, first byte of content, level, end of content, end of line) of the line that starts at q.
+    """Return (kind, first byte of content, level, end of content, end of line) of the line that starts at q.
 
     end: of the line, if it starts with `=`. The last three results are given for headings only.
     """
@@ -203,7 +209,7 @@ def classify_line(text, q, n, end):
 
 @lean_kernel
 def stray_bold(text, p, n):
-    """(end of line, position of the bold mark that reads as an apostrophe and an italic mark, or -1).
+    """Return (end of line, position of the bold mark that reads as an apostrophe and an italic mark, or -1).
 
     MediaWiki's rule for lines in which both bold and italic marks are odd in number: the first mark behind a word of
     one letter is taken, else the first behind a longer word, else the first behind a space.

@@ -32,20 +32,20 @@ LONGEST_FLAGS = 20  # bytes of a variant that are looked at for its flags, and f
 
 @lean_kernel
 def namespace_of(text, start, colon, tables):
-    """NAMESPACE_* of the prefix text[start:colon]; NAMESPACE_NONE if it is not one."""
+    """Return NAMESPACE_* of the prefix text[start:colon]; NAMESPACE_NONE if it is not one."""
     row = find(tables, codes.DOMAIN_NAMESPACE, text, start, colon)
     return np.int64(tables.words[row].value) if row >= 0 else NAMESPACE_NONE
 
 
 @lean_kernel
 def is_file_or_category(kind):
-    """True for the namespaces whose links show nothing."""
+    """Return True for the namespaces whose links show nothing."""
     return kind == codes.NAMESPACE_FILE or kind == codes.NAMESPACE_CATEGORY
 
 
 @inlined_kernel
 def target_end(text, start, end):
-    """(end of the link's target that starts at `start`, its first colon or -1).
+    """Return (end of the link's target that starts at `start`, its first colon or -1).
 
     The end is that of the content if the target is all of it, and of MAX_TARGET bytes if it is too long.
     """
@@ -69,14 +69,18 @@ def target_end(text, start, end):
 
 @inlined_kernel
 def short_name(text, start, end):
-    """The end of the name text[start:end] before what stands in brackets: `[[Name (what)|]]` shows the name alone."""
+    """Return the end of the name text[start:end] before what stands in brackets: `[[Name (what)|]]` shows the name
+    alone.
+    """
     k = find_any(text, start, end, OPENING_PARENS)
     return k if k > start else end
 
 
 @lean_kernel
 def link_shows(text, inner, inner_end, tables):
-    """(start, end) of what the internal link shows whose content is text[inner:inner_end]; (-1, -1) if nothing."""
+    """Return (start, end) of what the internal link shows whose content is text[inner:inner_end]; (-1, -1) if
+    nothing.
+    """
     inner = skip(text, inner, inner_end, ascii.SPACE)
     start = inner
     if text[start] == ascii.COLON:
@@ -111,7 +115,9 @@ def link_shows(text, inner, inner_end, tables):
 
 @lean_kernel
 def is_symbol(text, start, end):
-    """True if the link text[start:end] shows a small picture where a word may stand: `today [[File:G.png|10px]] is`."""
+    """Return True if the link text[start:end] shows a small picture where a word may stand: `today [[File:G.png|10px]]
+    is`.
+    """
     k = end - len(PIXELS)
     if k < start + 2 or not (has_word(text, k, PIXELS) and is_digit(text[k - 1])):
         return False
@@ -125,7 +131,7 @@ def is_symbol(text, start, end):
 
 @inlined_kernel
 def names_category(text, inner, inner_end, tables):
-    """True if the internal link with this content leads to a category or a file: `[[:Category:x]]`."""
+    """Return True if the internal link with this content leads to a category or a file: `[[:Category:x]]`."""
     inner = skip(text, inner, inner_end, ascii.SPACE)
     if text[inner] != ascii.COLON:
         return False
@@ -138,7 +144,7 @@ def names_category(text, inner, inner_end, tables):
 
 @lean_kernel
 def call_end(text, i, end):
-    """One past the braces that close the call whose first brace is at i; `end` if none do."""
+    """Return one past the braces that close the call whose first brace is at i; `end` if none do."""
     depth = 0
     while i < end:
         if text[i] == ascii.OPEN_BRACE:
@@ -153,7 +159,7 @@ def call_end(text, i, end):
 
 @lean_kernel
 def external_shows(text, inner, inner_end):
-    """Where what an external link shows starts, its content being text[inner:inner_end]; inner_end if nothing.
+    """Return where what an external link shows starts, its content being text[inner:inner_end]; inner_end if nothing.
 
     Its address ends where MediaWiki ends it: at a space of any kind, a quote, an angle bracket, italics. Calls in it
     belong to it.
@@ -173,7 +179,9 @@ def external_shows(text, inner, inner_end):
 
 @inlined_kernel
 def variant_flags(text, start, bar):
-    """The first of a variant's flags text[start:bar] that matters: R shows all; H, T and - show nothing; 0 if none."""
+    """Return the first of a variant's flags text[start:bar] that matters: R shows all; H, T and - show nothing; 0 if
+    none.
+    """
     for k in range(start, bar):
         c = text[k]
         if c == ascii.UPPER_H or c == ascii.UPPER_T or c == ascii.UPPER_R:
@@ -186,7 +194,7 @@ def variant_flags(text, start, bar):
 
 @inlined_kernel
 def variant_rank(text, start, end, tables):
-    """(rank of the code that the piece text[start:end] of a variant starts with, or -1; its colon)."""
+    """Return (rank of the code that the piece text[start:end] of a variant starts with, or -1; its colon)."""
     colon = find_any(text, start, min(end, start + LONGEST_FLAGS), COLONS)
     if colon < end and text[colon] == ascii.COLON:
         a, b = trim(text, start, colon)
@@ -198,7 +206,7 @@ def variant_rank(text, start, end, tables):
 
 @lean_kernel
 def variant_shows(text, start, end, tables):
-    """(start, end) of what `-{...}-` shows, its content being text[start:end].
+    """Return (start, end) of what `-{...}-` shows, its content being text[start:end].
 
     Of `code:text;` pairs it is the pair whose code ranks first for the language; a rule that shows nothing (flags
     H, T, -) gives an empty range.

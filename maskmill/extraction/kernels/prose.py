@@ -53,7 +53,7 @@ ATTACHED = 5  # belongs to the letter before
 
 @lean_kernel
 def is_gap(code):
-    """True for white space, the mark of something dropped, and characters that take no room."""
+    """Return True for white space, the mark of something dropped, and characters that take no room."""
     if code < ascii.NOT_ASCII:
         return code <= ascii.SPACE or code == ascii.DELETE
     return (
@@ -71,25 +71,25 @@ def is_gap(code):
 
 @lean_kernel
 def ends_sentence(code):
-    """True for the marks that end sentences."""
+    """Return True for the marks that end sentences."""
     return is_stop(code) if code < ascii.NOT_ASCII else code in STOPS
 
 
 @lean_kernel
 def is_closer(code):
-    """True for quotes and brackets that can stand behind the mark that ends a sentence."""
+    """Return True for quotes and brackets that can stand behind the mark that ends a sentence."""
     return ASCII_CLOSERS[code] if code < ascii.NOT_ASCII else code in CLOSERS
 
 
 @lean_kernel
 def is_dash(code):
-    """True for hyphens and dashes."""
+    """Return True for hyphens and dashes."""
     return code == ascii.HYPHEN or code in DASHES
 
 
 @lean_kernel
 def letter_kind(code, tables):
-    """SMALL, CAPITAL, UNCASED, SIGN, ATTACHED or OTHER for a code point."""
+    """Return SMALL, CAPITAL, UNCASED, SIGN, ATTACHED or OTHER for a code point."""
     if code < ascii.NOT_ASCII:
         if not is_letter(code):
             return OTHER
@@ -119,7 +119,7 @@ def letter_kind(code, tables):
 
 @lean_kernel
 def reads_as_prose(out, start, end):
-    """True if an indented line is a paragraph somebody indented by accident: long, and letters nearly all of it.
+    """Return True if an indented line is a paragraph somebody indented by accident: long, and letters nearly all of it.
 
     Some people set two spaces between sentences; so do code and drawings, but their lines are
     short or have more spaces.
@@ -145,7 +145,7 @@ def reads_as_prose(out, start, end):
 
 @lean_kernel
 def ends_as_sentence(out, start, end):
-    """True if a line ends with a mark that ends sentences; quotes, brackets and white space may follow it."""
+    """Return True if a line ends with a mark that ends sentences; quotes, brackets and white space may follow it."""
     start, end = trim(out, start, end)
     if end - start < SHORTEST_SENTENCE:
         return False
@@ -162,7 +162,8 @@ def ends_as_sentence(out, start, end):
 
 @lean_kernel
 def is_row_of_names(out, start, end):
-    """True if a line is not a sentence but names between bars or dots, as calendars and links to other pages have them.
+    """Return True if a line is not a sentence but names between bars or dots, as calendars and links to other pages
+    have them.
 
     A line with an equals sign is a formula.
     """
@@ -187,7 +188,9 @@ def is_row_of_names(out, start, end):
 
 @lean_kernel
 def skip_behind_stop(out, i, end):
-    """(the first character behind the stop at i that is not a stop, closer or space, whether a space is there)."""
+    """Return (the first character behind the stop at i that is not a stop, closer or space, whether a space is
+    there).
+    """
     gap = False
     while i < end:
         code, size = code_at(out, i)
@@ -201,7 +204,7 @@ def skip_behind_stop(out, i, end):
 
 @inlined_kernel
 def starts_sentence(out, i, end, word, tables):
-    """True if a sentence can start at i, behind a full stop and a word of so many letters and digits.
+    """Return True if a sentence can start at i, behind a full stop and a word of so many letters and digits.
 
     None starts with a small letter or behind an abbreviation; a dash can stand before the author of a quotation.
     """
@@ -219,13 +222,15 @@ def starts_sentence(out, i, end, word, tables):
 
 @inlined_kernel
 def is_prose(points, small, capitals):
-    """True if a piece of text reads as a sentence: not too short, and not a title, whose words have capitals."""
+    """Return True if a piece of text reads as a sentence: not too short, and not a title, whose words have capitals."""
     return points >= SENTENCE_POINTS and small * 2 >= capitals
 
 
 @inlined_kernel
 def may_hold_sentences(out, start, end):
-    """False if a line is too short to hold sentences, or certainly has no stop before its end. It takes little time."""
+    """Return False if a line is too short to hold sentences, or certainly has no stop before its end. It takes little
+    time.
+    """
     if end - start < SHORTEST_SENTENCE:
         return False
     for i in range(start, end - 1):
@@ -237,7 +242,7 @@ def may_hold_sentences(out, start, end):
 
 @lean_kernel
 def next_piece(out, i, end, tables):
-    """Reads on from i up to where a sentence ends for sure, at most to `end`.
+    """Read on from i up to where a sentence ends for sure, at most to `end`.
 
     Returns (where the next sentence starts, whether a stop ends this one, whether it reads as a sentence, its letters
     of scripts without stops, all its characters). What stands in brackets counts for none of these.
@@ -281,7 +286,7 @@ def next_piece(out, i, end, tables):
 
 @inlined_kernel
 def starts_signature(out, i, end, tables):
-    """True if a dash stands at i, and a name behind it."""
+    """Return True if a dash stands at i, and a name behind it."""
     code, size = code_at(out, i)
     if not is_dash(code):
         return False
@@ -296,7 +301,7 @@ def starts_signature(out, i, end, tables):
 
 @lean_kernel
 def holds_sentences(out, start, end, tables):
-    """True if a line that does not end like a sentence holds some all the same.
+    """Return True if a line that does not end like a sentence holds some all the same.
 
     It is one of these: sentences of which the last lacks its stop, a quotation that ends with its author's name behind
     a dash, or much text of a script that ends its sentences with nothing. Works of a bibliography hold stops, too, but
@@ -330,7 +335,7 @@ def holds_sentences(out, start, end, tables):
 
 @lean_kernel
 def has_several_sentences(out, start, end, tables):
-    """True if text starts with a sentence that a stop ends, and goes on with another."""
+    """Return True if text starts with a sentence that a stop ends, and goes on with another."""
     if not may_hold_sentences(out, start, end):
         return False
     i, stopped, first, _, _ = next_piece(out, start, end, tables)
@@ -339,7 +344,7 @@ def has_several_sentences(out, start, end, tables):
 
 @lean_kernel
 def holds_prose(out, start, end, tables):
-    """True if a piece of a line, from one end of a sentence to the next, reads as a sentence."""
+    """Return True if a piece of a line, from one end of a sentence to the next, reads as a sentence."""
     start, end = trim(out, start, end)
     i = start
     while i < end:
@@ -351,7 +356,9 @@ def holds_prose(out, start, end, tables):
 
 @lean_kernel
 def is_unstopped_sentence(out, start, end, tables):
-    """True if an item of a list reads as a sentence that lacks its stop: a capital, and long runs of small words."""
+    """Return True if an item of a list reads as a sentence that lacks its stop: a capital, and long runs of small
+    words.
+    """
     start, end = trim(out, start, end)
     if end - start < SHORTEST_PARAGRAPH or not (is_letter(out[end - 1]) or out[end - 1] >= ascii.NOT_ASCII):
         return False
@@ -378,7 +385,9 @@ def is_unstopped_sentence(out, start, end, tables):
 
 @lean_kernel
 def has_small_words(out, start, end, tables):
-    """True if a line has two small words, or a word of a script without capitals: it is not a bare name or number."""
+    """Return True if a line has two small words, or a word of a script without capitals: it is not a bare name or
+    number.
+    """
     start, end = trim(out, start, end)
     small = 0
     word = 0
@@ -399,7 +408,9 @@ def has_small_words(out, start, end, tables):
 
 @lean_kernel
 def is_paragraph(out, start, end, tables):
-    """True if a line is a paragraph whose first and last sentences read as such, and no work of a bibliography."""
+    """Return True if a line is a paragraph whose first and last sentences read as such, and no work of a
+    bibliography.
+    """
     start, end = trim(out, start, end)
     if not reads_as_prose(out, start, end):
         return False

@@ -33,7 +33,7 @@ TEMPERATURE = ord("T")
 
 @lean_kernel
 def read_decimal(text, i, end):
-    """(value, digits behind the point, zeros at the end of an integer, whether it is a number) of text[i:end].
+    """Return (value, digits behind the point, zeros at the end of an integer, whether it is a number) of text[i:end].
 
     Commas between digits are passed over.
     """
@@ -63,7 +63,7 @@ def read_decimal(text, i, end):
 
 @lean_kernel
 def read_unit(tables, table, text, start, end):
-    """(what it measures, size, zero, whether whole numbers get more precise) of the unit text[start:end].
+    """Return (what it measures, size, zero, whether whole numbers get more precise) of the unit text[start:end].
 
     table: of the rules. (0, 0, 0, False) for a unit that is not in it.
     """
@@ -82,7 +82,8 @@ def read_unit(tables, table, text, start, end):
 
 @lean_kernel
 def default_precision(value, decimals, zeros, result, kind, size, zero, precise):
-    """The digits behind the point of a result, unless a call asks for some; negative ones round to tens and so on.
+    """Return the digits behind the point of a result, unless a call asks for some; negative ones round to tens and so
+    on.
 
     size, zero: of the unit that was converted from. precise: of the one that was converted to.
     """
@@ -101,13 +102,15 @@ def default_precision(value, decimals, zeros, result, kind, size, zero, precise)
 
 @lean_kernel
 def rounds_to_zero(value, precision):
-    """True if nothing is left of a value that is rounded to so many digits behind the point."""
+    """Return True if nothing is left of a value that is rounded to so many digits behind the point."""
     return abs(value) * 10.0**precision < 0.5
 
 
 @lean_kernel
 def put_decimal(out, o, value, precision):
-    """Writes a value that is not negative, rounded to so many digits behind the point; -1 if it has too many digits."""
+    """Write a value that is not negative, rounded to so many digits behind the point; return -1 if it has too many
+    digits.
+    """
     if precision > MOST_PLACES or precision < -MOST_PLACES or value * 10.0 ** max(precision, 0) >= SAFE:
         return -1
     places = max(precision, 0)

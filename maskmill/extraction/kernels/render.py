@@ -170,7 +170,7 @@ class Page(NamedTuple):
 
 @lean_kernel
 def line_is_blank(page, o):
-    """True if the line's text up to o is blank. Each byte of it is looked at once."""
+    """Return True if the line's text up to o is blank. Each byte of it is looked at once."""
     blank_to = page.state[STATE_BLANK_TO]
     while blank_to < o and is_blank(page.out[blank_to]):
         blank_to += 1
@@ -180,7 +180,7 @@ def line_is_blank(page, o):
 
 @inlined_kernel
 def enter_range(page, end, resume):
-    """Renders up to `end` next, and then goes on from `resume`."""
+    """Render up to `end` next, and then go on from `resume`."""
     depth = page.state[STATE_DEPTH]
     page.frames[depth].kind = FRAME_RANGE
     page.frames[depth].end = end
@@ -191,14 +191,16 @@ def enter_range(page, end, resume):
 
 @lean_kernel
 def in_template(page):
-    """True if the innermost frame is a template's."""
+    """Return True if the innermost frame is a template's."""
     depth = page.state[STATE_DEPTH]
     return depth > 0 and page.frames[depth - 1].kind == FRAME_TEMPLATE
 
 
 @lean_kernel
 def heading_end(page, q):
-    """The end of the line that starts with the `=` at q. Templates, comments and references in it may hold newlines."""
+    """Return the end of the line that starts with the `=` at q. Templates, comments and references in it may hold
+    newlines.
+    """
     text, events = page.text, page.events
     e = page.state[STATE_EVENT]
     while e < page.used and events[e].start < q:
@@ -215,7 +217,7 @@ def heading_end(page, q):
 
 @inlined_kernel
 def start_line(page, q):
-    """Begins the line of the page that starts at q; the first byte of its content."""
+    """Begin the line of the page that starts at q; return the first byte of its content."""
     end = heading_end(page, q) if page.text[q] == ascii.EQUALS else q
     kind, p, level, content_end, line_end = classify_line(page.text, q, page.n, end)
     if kind == codes.LINE_INDENTED and page.state[STATE_QUOTATION] != 0:
@@ -232,7 +234,7 @@ def start_line(page, q):
 
 @inlined_kernel
 def enter_section(page, o, tables):
-    """Notes at the end of a heading whether its section is dropped, or lists works."""
+    """Note at the end of a heading whether its section is dropped, or lists works."""
     state = page.state
     level = state[STATE_LEVEL]
     if level <= state[STATE_SKIP_LEVEL]:
@@ -257,7 +259,7 @@ def enter_section(page, o, tables):
 
 @lean_kernel
 def decide_section(page, o, tables):
-    """Keeps the section after all whose first line ends at o if that line is a paragraph of prose."""
+    """Keep the section after all whose first line ends at o if that line is a paragraph of prose."""
     state = page.state
     if state[STATE_LINE_KIND] != codes.LINE_HEADING:
         state[STATE_UNDECIDED] = 0
@@ -267,7 +269,7 @@ def decide_section(page, o, tables):
 
 @lean_kernel
 def lists_categories(page, start, o):
-    """True if the line is little more than links to categories ("See also Category:Rivers"), not a sentence."""
+    """Return True if the line is little more than links to categories ("See also Category:Rivers"), not a sentence."""
     if start > 0 and page.out[start - 1] == ascii.SPACE:  # it goes on with the line before
         return False
     rest = o - start - page.state[STATE_CATEGORIES]
@@ -276,7 +278,7 @@ def lists_categories(page, start, o):
 
 @lean_kernel
 def item_is_kept(page, p, o, tables):
-    """True if the item of a list that ends before p is kept, its text ending at o."""
+    """Return True if the item of a list that ends before p is kept, its text ending at o."""
     state = page.state
     start = state[STATE_LINE_START]
     lists = tables.settings[codes.SETTING_LISTS]
@@ -298,7 +300,7 @@ def item_is_kept(page, p, o, tables):
 
 @inlined_kernel
 def line_is_kept(page, p, o, tables):
-    """True if the text of the line that ends at o, and in the page before p, is kept."""
+    """Return True if the text of the line that ends at o, and in the page before p, is kept."""
     kind = page.state[STATE_LINE_KIND]
     if line_is_blank(page, o) or kind == codes.LINE_DROPPED:
         return False
@@ -323,7 +325,7 @@ def line_is_kept(page, p, o, tables):
 
 @inlined_kernel
 def count_line(page, kept):
-    """Counts the calls of the line that ends, or forgets them where the line is not kept."""
+    """Count the calls of the line that ends, or forget them where the line is not kept."""
     state, counts = page.state, page.counts
     if kept:
         counts[codes.COUNT_KNOWN] += state[STATE_LINE_KNOWN]
@@ -339,7 +341,7 @@ def count_line(page, kept):
 
 @lean_kernel
 def finish_line(page, p, o, tables):
-    """Ends the line of the page whose newline is at p, and begins the next one."""
+    """End the line of the page whose newline is at p, and begin the next one."""
     state = page.state
     kind = state[STATE_LINE_KIND]
     if kind == codes.LINE_HEADING:
@@ -365,7 +367,7 @@ def finish_line(page, p, o, tables):
 
 @inlined_kernel
 def list_call(page, start, end, kept):
-    """Lists the call text[start:end]; its row in `calls`, -1 if there is no room."""
+    """List the call text[start:end]; return its row in `calls`, -1 if there is no room."""
     row = page.counts[codes.COUNT_LOGGED]
     if row >= len(page.calls):
         return -1
@@ -378,14 +380,16 @@ def list_call(page, start, end, kept):
 
 @inlined_kernel
 def count_call(page, start, end):
-    """Counts the call text[start:end] of a template without a rule; its row in `calls`, -1 if there is no room."""
+    """Count the call text[start:end] of a template without a rule; return its row in `calls`, -1 if there is no
+    room.
+    """
     page.state[STATE_LINE_UNKNOWN] += 1
     return list_call(page, start, end, codes.CALL_DROPPED)
 
 
 @lean_kernel
 def count_known(page, frame, shows, tables):
-    """Counts the call whose frame was left, which its rule describes; shows: whether that gives text.
+    """Count the call whose frame was left, which its rule describes; show: whether that gives text.
 
     A call that gives none can hold another that a definition gives text for.
     """
@@ -402,7 +406,7 @@ def count_known(page, frame, shows, tables):
 
 @inlined_kernel
 def set_apart(page):
-    """Keeps the present line apart from both of its neighbours."""
+    """Keep the present line apart from both of its neighbours."""
     page.state[STATE_LINE_KIND] = codes.LINE_ALONE
     line_start = page.state[STATE_LINE_START]
     if line_start > 0:
@@ -411,7 +415,7 @@ def set_apart(page):
 
 @lean_kernel
 def begins_argument(page, o):
-    """True if nothing but white space is written before o of the argument that is being rendered."""
+    """Return True if nothing but white space is written before o of the argument that is being rendered."""
     if not in_template(page):
         return False
     a = page.frames[page.state[STATE_DEPTH] - 1].argument
@@ -420,7 +424,7 @@ def begins_argument(page, o):
 
 @lean_kernel
 def put_call_hole(page, start, end, call, o, tables):
-    """Writes the mark of the call text[start:end], which gave nothing: of a hole, unless it stands as a footnote does.
+    """Write the mark of the call text[start:end], which gave nothing: of a hole, unless it stands as a footnote does.
 
     call: its row in `calls`, -1 if it is not there.
     """
@@ -433,7 +437,7 @@ def put_call_hole(page, start, end, call, o, tables):
 
 @lean_kernel
 def put_argument(page, call, frame, o):
-    """Writes at o the argument of the unknown call whose frame was left, if it reads as text; the output's end."""
+    """Write at o the argument of the unknown call whose frame was left, if it reads as text; the output's end."""
     start, end = only_argument(call)
     is_text = start < end and frame.program != PROGRAM_QUOTATION
     if not is_text or not reads_as_text(call.out, start, end, frame.program == PROGRAM_CODE):
@@ -452,7 +456,7 @@ def put_argument(page, call, frame, o):
 
 @lean_kernel
 def count_misread(page, frame):
-    """Counts the call whose frame was left, which its rule does not describe, as one without a rule.
+    """Count the call whose frame was left, which its rule does not describe, as one without a rule.
 
     Its row in `calls`, -1 if it is not there.
     """
@@ -464,7 +468,7 @@ def count_misread(page, frame):
 
 @inlined_kernel
 def flags_of(page, frame):
-    """FLAG_* of the call whose frame was left."""
+    """Return FLAG_* of the call whose frame was left."""
     out, start, line_start = page.out, frame.output, page.state[STATE_LINE_START]
     flags = where_called(out, line_start, start, line_is_blank(page, start))
     if is_glued(page.text, frame.start, frame.resume, page.n):
@@ -476,7 +480,7 @@ def flags_of(page, frame):
 
 @lean_kernel
 def finish_template(page, p, o, title, tables):
-    """Evaluates the template whose frame was left and puts its text in the place of its arguments; the output's end.
+    """Evaluate the template whose frame was left and put its text in the place of its arguments; the output's end.
 
     p: where the page goes on, which tells how much of the output the rest of it may need.
     """
@@ -519,7 +523,7 @@ def finish_template(page, p, o, title, tables):
 
 @inlined_kernel
 def leave_frame(page, o, title, tables):
-    """Leaves the innermost frame, all of which is rendered."""
+    """Leave the innermost frame, all of which is rendered."""
     depth = page.state[STATE_DEPTH] - 1
     page.state[STATE_DEPTH] = depth
     p = page.frames[depth].resume
@@ -531,7 +535,7 @@ def leave_frame(page, o, title, tables):
 
 @inlined_kernel
 def put_inner_newline(page, p, o):
-    """Writes the newline at p, which stands inside a construct: as a space, but in a template before a list's item."""
+    """Write the newline at p, which stands inside a construct: as a space, but in a template before a list's item."""
     text = page.text
     p += 1
     if in_template(page) and (text[p] == ascii.NEWLINE or is_list_mark(text[p])):
@@ -541,7 +545,7 @@ def put_inner_newline(page, p, o):
 
 @inlined_kernel
 def put_apostrophes(page, p, o):
-    """Writes those of the run of apostrophes at p that mark neither bold nor italic text."""
+    """Write those of the run of apostrophes at p that mark neither bold nor italic text."""
     state = page.state
     j = skip(page.text, p, state[STATE_LIMIT], ascii.APOSTROPHE)
     run = j - p
@@ -563,7 +567,7 @@ def put_apostrophes(page, p, o):
 
 @inlined_kernel
 def begin_argument(page, depth, o):
-    """Begins the next argument of the template in frame `depth`, unless there are too many: then it is not kept."""
+    """Begin the next argument of the template in frame `depth`, unless there are too many: then it is not kept."""
     a = page.state[STATE_ARGUMENTS]
     if a < MAX_ARGUMENTS:
         open_argument(page.arguments, a, o)
@@ -573,7 +577,7 @@ def begin_argument(page, depth, o):
 
 @inlined_kernel
 def put_pipe(page, o):
-    """Ends a template's argument and begins the next, or writes a `|`; the new end of the output."""
+    """End a template's argument and begin the next, or write a `|`; return the new end of the output."""
     if not in_template(page):
         return put_byte(page.out, o, ascii.PIPE)
     top = page.state[STATE_DEPTH] - 1
@@ -589,7 +593,7 @@ def put_pipe(page, o):
 
 @inlined_kernel
 def put_equals(page, o):
-    """Ends the name of a template's argument, or writes a `=`; the new end of the output."""
+    """End the name of a template's argument, or write a `=`; return the new end of the output."""
     if in_template(page):
         a = page.frames[page.state[STATE_DEPTH] - 1].argument
         if a >= 0 and page.arguments[a].name_start < 0:
@@ -602,15 +606,15 @@ def put_equals(page, o):
 
 @inlined_kernel
 def put_stray_closer(page, p, o, c):
-    """Writes a single closing bracket or brace at p; drops a run of them, which is what is left of broken markup."""
+    """Write a single closing bracket or brace at p; drop a run of them, which is what is left of broken markup."""
     j = skip(page.text, p, page.state[STATE_LIMIT], c)
     return j, put_byte(page.out, o, c) if j - p == 1 else o
 
 
 @inlined_kernel
 def switch_end(text, p, limit):
-    """(one past the name in capitals between two underscores on either side that starts at p, whether it is ASCII); 0
-    if there is none."""
+    """Return (one past the name in capitals between two underscores on either side that starts at p, whether it is
+    ASCII); 0 if there is none."""
     is_ascii = True
     j = p + 2
     stop = min(limit - 1, p + LONGEST_SWITCH)
@@ -627,7 +631,7 @@ def switch_end(text, p, limit):
 
 @inlined_kernel
 def put_underscore(page, p, o, tables):
-    """Writes the `_` at p, unless it starts a behaviour switch.
+    """Write the `_` at p, unless it starts a behaviour switch.
 
     That is one that MediaWiki knows, one that has its line to itself, or one in a script that MediaWiki's translations
     write their switches in. Others are text, as `__FILE__`.
@@ -642,7 +646,7 @@ def put_underscore(page, p, o, tables):
 
 @lean_kernel
 def run_end(page, p, e):
-    """The end of the run of braces or brackets at p, or where in it a construct starts.
+    """Return the end of the run of braces or brackets at p, or where in it a construct starts.
 
     e: the first event that does not start before p.
     """
@@ -660,7 +664,7 @@ def run_end(page, p, e):
 
 @inlined_kernel
 def put_unclosed_brackets(page, p, o, j, tables):
-    """Passes over the brackets text[p:j], which open nothing; a link to a file drops the rest of its line."""
+    """Pass over the brackets text[p:j], which open nothing; a link to a file drops the rest of its line."""
     text = page.text
     if j - p == 1:
         return j, put_byte(page.out, o, ascii.OPEN_BRACKET)
@@ -679,7 +683,7 @@ def put_unclosed_brackets(page, p, o, j, tables):
 
 @inlined_kernel
 def put_unclosed_braces(page, p, o, j):
-    """Passes over the braces text[p:j], which open nothing; at the start of a line they drop it.
+    """Pass over the braces text[p:j], which open nothing; at the start of a line they drop it.
 
     They are what is left of a template or of a table that is never closed.
     """
@@ -692,7 +696,7 @@ def put_unclosed_braces(page, p, o, j):
 
 @inlined_kernel
 def note_quotation(page, p):
-    """Notes whether the tag at p begins or ends a quotation; a line in which one begins is kept."""
+    """Note whether the tag at p begins or end a quotation; a line in which one begins is kept."""
     state = page.state
     closing = page.text[p + 1] == ascii.SLASH
     if not has_word(page.text, p + 1 + closing, BLOCKQUOTE):
@@ -709,7 +713,7 @@ def note_quotation(page, p):
 
 @lean_kernel
 def put_unpaired(page, p, o, e, tables):
-    """Writes what the byte at p stands for, which may start a construct but does not; e: the first event from p on."""
+    """Write what the byte at p stands for, which may start a construct but does not; e: the first event from p on."""
     c = page.text[p]
     if c == ascii.LESS_THAN:
         note_quotation(page, p)
@@ -723,7 +727,7 @@ def put_unpaired(page, p, o, e, tables):
 
 @lean_kernel
 def enter_unknown(page, o, e, p, name, name_end, tables):
-    """(PROGRAM_*, row in `calls`) of the call that event e is, of a template without a rule.
+    """Return (PROGRAM_*, row in `calls`) of the call that event e is, of a template without a rule.
 
     p: where its arguments start. name, name_end: where its name stands.
     """
@@ -760,7 +764,7 @@ def enter_unknown(page, o, e, p, name, name_end, tables):
 
 @inlined_kernel
 def put_template(page, o, e, tables):
-    """Enters the template call that event e is, if it shows something; else drops it."""
+    """Enter the template call that event e is, if it shows something; else drops it."""
     state, frames = page.state, page.frames
     event = page.events[e]
     inner, inner_end = np.int64(event.inner_start), np.int64(event.inner_end)
@@ -790,7 +794,7 @@ def put_template(page, o, e, tables):
 
 @inlined_kernel
 def put_link(page, o, e, tables):
-    """Enters what the internal link that event e is shows."""
+    """Enter what the internal link that event e is shows."""
     event = page.events[e]
     start, end = link_shows(page.text, np.int64(event.inner_start), np.int64(event.inner_end), tables)
     if start < 0:
@@ -804,7 +808,7 @@ def put_link(page, o, e, tables):
 
 @inlined_kernel
 def put_shown(page, o, e, start, end):
-    """Enters the range of the page that the construct that event e is shows, unless it is empty."""
+    """Enter the range of the page that the construct that event e is shows, unless it is empty."""
     if start >= end:
         return np.int64(page.events[e].end), put_mark(page.out, o)
     enter_range(page, end, np.int64(page.events[e].end))
@@ -813,7 +817,7 @@ def put_shown(page, o, e, start, end):
 
 @inlined_kernel
 def put_external(page, o, e, tables):
-    """Enters what the external link that event e is shows; without a label the wiki shows a number."""
+    """Enter what the external link that event e is shows; without a label the wiki shows a number."""
     event = page.events[e]
     end = np.int64(event.inner_end)
     start = external_shows(page.text, np.int64(event.inner_start), end)
@@ -824,7 +828,7 @@ def put_external(page, o, e, tables):
 
 @inlined_kernel
 def put_table(page, o, e):
-    """Drops the table or the hidden element that event e is. Only elements that stand within a line leave it whole."""
+    """Drop the table or the hidden element that event e is. Only elements that stand within a line leave it whole."""
     if page.events[e].tag == codes.TAG_INLINE:
         o = put_mark(page.out, o)
     else:
@@ -834,7 +838,7 @@ def put_table(page, o, e):
 
 @inlined_kernel
 def put_literal_text(text, p, end, out, o, tables):
-    """Writes the content text[p:end] of `<nowiki>`, in which only entities mean something; the output's end."""
+    """Write the content text[p:end] of `<nowiki>`, in which only entities mean something; the output's end."""
     while p < end:
         if text[p] == ascii.AMPERSAND:
             p, o = put_entity(text, p, end, out, o, tables)
@@ -846,7 +850,7 @@ def put_literal_text(text, p, end, out, o, tables):
 
 @inlined_kernel
 def put_math(page, o, e, tables):
-    """Writes the formula that event e is, unless it has a line to itself: then it is not a part of a sentence."""
+    """Write the formula that event e is, unless it has a line to itself: then it is not a part of a sentence."""
     text, event = page.text, page.events[e]
     end = np.int64(event.end)
     j = skip_any(text, end, page.n, BEHIND_FORMULA)
@@ -863,7 +867,7 @@ def put_math(page, o, e, tables):
 
 @inlined_kernel
 def put_raw(page, o, e, tables):
-    """Writes or enters what the extension tag that event e is shows."""
+    """Write or enter what the extension tag that event e is shows."""
     event = page.events[e]
     start, end = np.int64(event.inner_start), np.int64(event.inner_end)
     if event.tag == codes.TAG_MATH or event.tag == codes.TAG_CHEMISTRY:
@@ -881,7 +885,7 @@ def put_raw(page, o, e, tables):
 
 @inlined_kernel
 def put_comment(page, o, e):
-    """Drops the comment that event e is; one that has its lines to itself leaves none."""
+    """Drop the comment that event e is; one that has its lines to itself leaves none."""
     text, state = page.text, page.state
     p = np.int64(page.events[e].end)
     if state[STATE_DEPTH] == 0 and o == state[STATE_LINE_START]:
@@ -896,7 +900,7 @@ def put_comment(page, o, e):
 
 @lean_kernel
 def put_construct(page, o, e, tables):
-    """Writes or enters the construct that event e is."""
+    """Write or enter the construct that event e is."""
     event = page.events[e]
     start, end = np.int64(event.inner_start), np.int64(event.inner_end)
     if event.kind == codes.EVENT_TEMPLATE:
@@ -920,7 +924,7 @@ def put_construct(page, o, e, tables):
 
 @inlined_kernel
 def put_possible_construct(page, p, o, tables):
-    """Writes or enters the construct that starts at p, if the first pass found one; else writes the byte."""
+    """Write or enter the construct that starts at p, if the first pass found one; else writes the byte."""
     events, state = page.events, page.state
     e = state[STATE_EVENT]
     while e < page.used and events[e].start < p:
@@ -935,7 +939,7 @@ def put_possible_construct(page, p, o, tables):
 
 @inlined_kernel
 def put_markup(page, p, o, tables):
-    """Writes what stands for the byte at p, which is one that means something in wikitext."""
+    """Write what stands for the byte at p, which is one that means something in wikitext."""
     c = page.text[p]
     if c == ascii.NEWLINE:
         return put_inner_newline(page, p, o)
@@ -963,7 +967,7 @@ def put_markup(page, p, o, tables):
 
 @lean_kernel
 def put_page(page, title, tables):
-    """Writes the text of a page; the number of bytes written."""
+    """Write the text of a page; return the number of bytes written."""
     text, n, out, state = page.text, page.n, page.out, page.state
     classes = tables.render_class
     o = n - n
@@ -988,7 +992,7 @@ def put_page(page, title, tables):
 
 @inlined_kernel
 def render(text, n, events, used, title, tables, out, counts, calls):
-    """Writes the text of a page to `out`, uint8[at least 2 n + ROOM]; the number of bytes written.
+    """Write the text of a page to `out`, uint8[at least 2 n + ROOM]; return the number of bytes written.
 
     text: uint8[n + PADDING]. events, used: what `structure` gives. title: uint8, of the page. counts: int64[COUNTS],
     added to. calls: CALL[any], filled with calls of lines that are kept (LISTED_*). In what is written lines end with

@@ -94,7 +94,9 @@ class Call(NamedTuple):
 
 @inlined_kernel
 def has_name(call, a, place):
-    """True if the name of argument `a` is the one whose offset in the pool and length stand at `place` in the code."""
+    """Return True if the name of argument `a` is the one whose offset in the pool and length stand at `place` in the
+    code.
+    """
     argument = call.arguments[a]
     offset = call.tables.code[place]
     length = call.tables.code[place + 1]
@@ -108,7 +110,7 @@ def has_name(call, a, place):
 
 @lean_kernel
 def value_of(call, a):
-    """(start, end) in the output of the value of argument `a`, trimmed, but with the holes at its ends.
+    """Return (start, end) in the output of the value of argument `a`, trimmed, but with the holes at its ends.
 
     A value that is nothing but a hole is empty, and counted.
     """
@@ -123,7 +125,7 @@ def value_of(call, a):
 
 @lean_kernel
 def find_argument(call, selector):
-    """(start, end) in the output of the argument a selector names, trimmed; an empty range if it is not given.
+    """Return (start, end) in the output of the argument a selector names, trimmed; an empty range if it is not given.
 
     A selector is a number from 1, or minus one minus the place in `code` where the offset and the length of the
     argument's name stand. The last argument of a name counts.
@@ -136,14 +138,14 @@ def find_argument(call, selector):
 
 @lean_kernel
 def read_argument(call, selector):
-    """The integer that an argument is; -1 if it is not one."""
+    """Return the integer that an argument is; -1 if it is not one."""
     start, end = find_argument(call, selector)
     return read_integer(call.out, start, end)
 
 
 @inlined_kernel
 def put_number(tables, out, o, room, start, end):
-    """Writes the number out[start:end] with its digits grouped; other text as it is; -1 without room."""
+    """Write the number out[start:end] with its digits grouped; other text as it is; return -1 without room."""
     settings = tables.settings
     first = start
     while first < end and not is_digit(out[first]):
@@ -169,7 +171,7 @@ def put_number(tables, out, o, room, start, end):
 
 @lean_kernel
 def put_cased(tables, form, out, o, room, start, end):
-    """Writes out[start:end] in upper or lower case, all of it or its first letter; -1 without room."""
+    """Write out[start:end] in upper or lower case, all of it or its first letter; return -1 without room."""
     if o + (end - start) > room:
         return -1
     upper = form == codes.FORMAT_UPPER or form == codes.FORMAT_FIRST_UPPER
@@ -187,7 +189,7 @@ def put_cased(tables, form, out, o, room, start, end):
 
 @inlined_kernel
 def put_exponent(out, o, room, start, end):
-    """Writes out[start:end] with its digits and signs as superscript characters; -1 without room."""
+    """Write out[start:end] with its digits and signs as superscript characters; return -1 without room."""
     if o + 3 * (end - start) > room:
         return -1
     k = start
@@ -203,7 +205,7 @@ def put_exponent(out, o, room, start, end):
 
 @lean_kernel
 def title_end(out, start, end):
-    """The end of the page's title out[start:end] without the hyphen or the bracket that it ends with.
+    """Return the end of the page's title out[start:end] without the hyphen or the bracket that it ends with.
 
     The bracket tells pages of one name apart, and the hyphen says that the title is no link.
     """
@@ -219,7 +221,7 @@ def title_end(out, start, end):
 
 @lean_kernel
 def starts_with_key(call, table, start, end):
-    """True if the argument out[start:end] starts with a key of a table of the rules."""
+    """Return True if the argument out[start:end] starts with a key of a table of the rules."""
     for i in range(start + 1, min(end, start + LONGEST_START) + 1):
         if find_in_table(call.tables, table, call.out, start, i) >= 0:
             return True
@@ -228,7 +230,9 @@ def starts_with_key(call, table, start, end):
 
 @lean_kernel
 def put_formatted(tables, form, out, o, room, start, end):
-    """Writes out[start:end] under one of the formats FORMAT_*; -1 without room, or if the text does not fit it."""
+    """Write out[start:end] under one of the formats FORMAT_*; return -1 without room, or if the text does not fit
+    it.
+    """
     if form == codes.FORMAT_SURE_NUMBER or form == codes.FORMAT_NUMERAL or form == codes.FORMAT_EXPONENT:
         if find_any(out, start, end, DIGITS) == end or (
             form == codes.FORMAT_NUMERAL and out[start] == ascii.OPEN_PAREN
@@ -263,7 +267,7 @@ def put_formatted(tables, form, out, o, room, start, end):
 
 @inlined_kernel
 def put_literal(call, offset, length, o):
-    """Writes a string of the pool."""
+    """Write a string of the pool."""
     if o + length > call.room:
         return -1
     return copy(call.tables.pool, offset, offset + length, call.out, o)
@@ -271,7 +275,7 @@ def put_literal(call, offset, length, o):
 
 @lean_kernel
 def first_given(call, place):
-    """(start, end) in the output of the first of some arguments that is not empty; an empty range if all are.
+    """Return (start, end) in the output of the first of some arguments that is not empty; an empty range if all are.
 
     Their number and their selectors stand at `place` in the code.
     """
@@ -294,7 +298,7 @@ def put_value(call, pc, o):
 
 @inlined_kernel
 def last_number(call):
-    """The highest number of an argument that is not empty; 0 if there is none."""
+    """Return the highest number of an argument that is not empty; 0 if there is none."""
     highest = np.int64(0)
     for a in range(call.first, call.last):
         number = np.int64(call.arguments[a].number)
@@ -365,7 +369,8 @@ def put_age(call, pc, o):
 
 @lean_kernel
 def result_of(call, table, value, unit, target):
-    """(value in the other unit, digits behind the point that it has, whether it is known); each pair is a range of out.
+    """Return (value in the other unit, digits behind the point that it has, whether it is known); each pair is a range
+    of out.
 
     table: of the units.
     """
@@ -381,7 +386,7 @@ def result_of(call, table, value, unit, target):
 
 @lean_kernel
 def put_name(call, table, singular, out, o, start, end, number):
-    """Writes a space and what a table names the unit out[start:end], after the number that starts at `number`."""
+    """Write a space and what a table names the unit out[start:end], after the number that starts at `number`."""
     row = find_in_table(call.tables, table, out, start, end)
     if singular > 0 and o - number == 1 and out[number] == ascii.ONE:
         row = find_in_table(call.tables, singular, out, start, end)
@@ -395,7 +400,9 @@ def put_name(call, table, singular, out, o, start, end, number):
 
 @lean_kernel
 def put_quantity(call, pc, o, target):
-    """Writes the value of OP_CONVERTED at pc in one unit, whose name is the range `target` of out; -1 if it cannot."""
+    """Write the value of OP_CONVERTED at pc in one unit, whose name is the range `target` of out; return -1 if it
+    cannot.
+    """
     code = call.tables.code
     unit = find_argument(call, code[pc + 4])
     factors = np.int64(code[pc + 7])
@@ -428,7 +435,9 @@ def put_quantity(call, pc, o, target):
 
 @lean_kernel
 def asked_precision(call, pc):
-    """What read_decimal gives for the precision that a call of {{convert}} names, before or instead of the unit."""
+    """Return what read_decimal gives for the precision that a call of {{convert}} names, before or instead of the
+    unit.
+    """
     code = call.tables.code
     start, end = find_argument(call, code[pc + 5])
     asked = read_decimal(call.out, start, end)
@@ -469,7 +478,7 @@ def put_converted(call, pc, o):
 
 @inlined_kernel
 def is_equal(call, start, end, offset, length):
-    """True if the argument out[start:end] is a string of the pool, in any case."""
+    """Return True if the argument out[start:end] is a string of the pool, in any case."""
     if end - start != length:
         return False
     for k in range(length):
@@ -480,7 +489,7 @@ def is_equal(call, start, end, offset, length):
 
 @inlined_kernel
 def after_test(call, op, pc):
-    """Where the program goes on behind a test or a jump at `pc`."""
+    """Return where the program goes on behind a test or a jump at `pc`."""
     code = call.tables.code
     holds = False
     size = np.int64(3)
@@ -513,7 +522,7 @@ def after_test(call, op, pc):
 
 @inlined_kernel
 def evaluate(call, program, o):
-    """Runs a rule's program, which starts at `program` in the code."""
+    """Run a rule's program, which starts at `program` in the code."""
     code = call.tables.code
     pc = program
     while o >= 0 and pc >= 0:
@@ -549,7 +558,7 @@ def evaluate(call, program, o):
 
 @inlined_kernel
 def open_argument(arguments, a, o):
-    """Starts argument `a` at output position o."""
+    """Start argument `a` at output position o."""
     arguments[a].start = o
     arguments[a].end = o
     arguments[a].name_start = -1
@@ -559,7 +568,7 @@ def open_argument(arguments, a, o):
 
 @lean_kernel
 def close_argument(arguments, a, out, o, position):
-    """Ends argument `a` at output position o. `position` is the number it has if it is unnamed; returns the next."""
+    """End argument `a` at output position o. `position` is the number it has if it is unnamed; returns the next."""
     arguments[a].end = o
     if arguments[a].name_start < 0:
         arguments[a].number = position
@@ -573,7 +582,7 @@ def close_argument(arguments, a, out, o, position):
 
 @inlined_kernel
 def ends_with_word(out, start, end):
-    """True if a slash, an ASCII letter or digit, a letter of two bytes or an arrow ends out[start:end]."""
+    """Return True if a slash, an ASCII letter or digit, a letter of two bytes or an arrow ends out[start:end]."""
     if end <= start:
         return False
     last = out[end - 1]
@@ -585,7 +594,7 @@ def ends_with_word(out, start, end):
 
 @lean_kernel
 def where_called(out, line_start, start, blank):
-    """FLAG_* of a template whose text goes to `start`, its line's text starting at line_start.
+    """Return FLAG_* of a template whose text goes to `start`, its line's text starting at line_start.
 
     blank: whether nothing but white space and marks stands between the two.
     """
@@ -610,7 +619,7 @@ def where_called(out, line_start, start, blank):
 
 @inlined_kernel
 def find_name(tables, text, start, end):
-    """The row of `words` of the template with the name text[start:end]; -1 if there is none."""
+    """Return the row of `words` of the template with the name text[start:end]; -1 if there is none."""
     if end - start in EXACT_LENGTHS and is_capital(text[end - 1]):
         row = find(tables, codes.DOMAIN_EXACT_TEMPLATE, text, start, end)
         if row >= 0:
@@ -620,7 +629,8 @@ def find_name(tables, text, start, end):
 
 @lean_kernel
 def find_template(text, start, end, tables):
-    """(program, where its arguments start, its name's first byte, one past its last) of the call text[start:end].
+    """Return (program, where its arguments start, its name's first byte, one past its last) of the call
+    text[start:end].
 
     text[start:end] is what stands between the braces. The program is -1 if there is no rule. It is found under the
     name up to the first `|`, or for a parser function up to the first `:`. A namespace prefix and `subst:` are passed

@@ -110,7 +110,7 @@ class Tag(NamedTuple):
 
 @lean_kernel
 def starts_line(text, i):
-    """True if only indentation stands between position i and the start of its line."""
+    """Return True if only indentation stands between position i and the start of its line."""
     i -= 1
     while i >= 0:
         c = text[i]
@@ -122,7 +122,7 @@ def starts_line(text, i):
 
 @lean_kernel
 def starts_url(text, i):
-    """True if a protocol that MediaWiki links stands at i, and some of an address behind it."""
+    """Return True if a protocol that MediaWiki links stands at i, and some of an address behind it."""
     if text[i] != ascii.SLASH and not is_letter(text[i]):
         return False
     for row in range(len(PROTOCOL_LENGTHS)):
@@ -134,7 +134,7 @@ def starts_url(text, i):
 
 @lean_kernel
 def bar_before(text, i):
-    """Where the bar that ends before i starts, which can be `{{!}}`; -1 if none does."""
+    """Return where the bar that ends before i starts, which can be `{{!}}`; -1 if none does."""
     if i > 0 and text[i - 1] == ascii.PIPE:
         return i - 1
     return i - len(BAR_CALL) if i >= len(BAR_CALL) and stands_at(text, i - len(BAR_CALL), BAR_CALL) else -1
@@ -142,7 +142,7 @@ def bar_before(text, i):
 
 @lean_kernel
 def count_openers(text, n, classes):
-    """One more than the constructs that can start in text[:n], as `structure` counts them."""
+    """Return one more than the constructs that can start in text[:n], as `structure` counts them."""
     room = 1
     i = 0
     while i < n:
@@ -167,7 +167,7 @@ def count_openers(text, n, classes):
 
 @inlined_kernel
 def add_event(scan, start, kind):
-    """Adds a construct that is not closed yet; its row."""
+    """Add a construct that is not closed yet; return its row."""
     row = scan.state[STATE_USED]
     scan.events[row].start = start
     scan.events[row].end = -1
@@ -178,7 +178,7 @@ def add_event(scan, start, kind):
 
 @inlined_kernel
 def close_event(scan, row, end, inner_start, inner_end):
-    """Closes a construct."""
+    """Close a construct."""
     scan.events[row].end = end
     scan.events[row].inner_start = inner_start
     scan.events[row].inner_end = inner_end
@@ -186,7 +186,7 @@ def close_event(scan, row, end, inner_start, inner_end):
 
 @inlined_kernel
 def push(scan, kind, start, row):
-    """Puts an opener on the stack; its place there."""
+    """Put an opener on the stack; return its place there."""
     top = scan.state[STATE_DEPTH]
     scan.stack[top].kind = kind
     scan.stack[top].start = start
@@ -198,7 +198,7 @@ def push(scan, kind, start, row):
 
 @lean_kernel
 def unwind(scan, to):
-    """Takes openers off the stack until `to` are left."""
+    """Take openers off the stack until `to` are left."""
     depth = scan.state[STATE_DEPTH]
     while depth > to:
         depth -= 1
@@ -211,7 +211,9 @@ def unwind(scan, to):
 
 @lean_kernel
 def below_brackets(scan):
-    """How many openers lie below the brackets on top of the stack: those never keep another construct from closing."""
+    """Return how many openers lie below the brackets on top of the stack: those never keep another construct from
+    closing.
+    """
     depth = scan.state[STATE_DEPTH]
     while depth > 0:
         kind = scan.stack[depth - 1].kind
@@ -223,7 +225,7 @@ def below_brackets(scan):
 
 @inlined_kernel
 def open_run(scan, i, j, kind):
-    """Opens what the braces or brackets text[i:j] can open: each two of them one construct."""
+    """Open what the braces or brackets text[i:j] can open: each two of them one construct."""
     run = min(j - i, MAX_RUN)
     start = j - run
     for k in range(run // 2):
@@ -235,7 +237,7 @@ def open_run(scan, i, j, kind):
 
 @inlined_kernel
 def close_run(scan, top, i, count, kind):
-    """Closes the innermost construct of a run on the stack, which took `count` marks, with as many marks at i."""
+    """Close the innermost construct of a run on the stack, which took `count` marks, with as many marks at i."""
     stack = scan.stack
     row = stack[top].event
     start = stack[top].start + stack[top].run - count
@@ -250,7 +252,7 @@ def close_run(scan, top, i, count, kind):
 
 @inlined_kernel
 def open_braces(scan, i):
-    """Opens what starts with the `{` at i: a table, templates, parameters; where to go on."""
+    """Open what starts with the `{` at i: a table, templates, parameters; return where to go on."""
     text = scan.text
     j = skip(text, i, scan.n, ascii.OPEN_BRACE)
     is_call = j - i == 3 and stands_at(text, i + 1, BAR_CALL) and starts_line(text, i)
@@ -268,7 +270,7 @@ def open_braces(scan, i):
 
 @inlined_kernel
 def close_table(scan, i, run):
-    """Closes a table with the `|}` whose brace, one of a run, is at i; True if it closes one.
+    """Close a table with the `|}` whose brace, one of a run, is at i; return True if it closes one.
 
     Templates and table elements that are open inside the table keep it open, but a template does not that this run is
     too short to close.
@@ -293,7 +295,7 @@ def close_table(scan, i, run):
 
 @inlined_kernel
 def close_variant(scan, j):
-    """Closes a variant with the `}-` whose hyphen is at j; True if it closes one."""
+    """Close a variant with the `}-` whose hyphen is at j; return True if it closes one."""
     top = below_brackets(scan) - 1
     if top < 0 or scan.stack[top].kind != STACK_VARIANT:
         return False
@@ -306,7 +308,7 @@ def close_variant(scan, j):
 
 @inlined_kernel
 def close_braces(scan, i):
-    """Closes what the run of `}` at i closes; where to go on."""
+    """Close what the run of `}` at i closes; return where to go on."""
     j = skip(scan.text, i, scan.n, ascii.CLOSE_BRACE)
     run = j - i
     if close_table(scan, i, run):
@@ -330,7 +332,7 @@ def close_braces(scan, i):
 
 @inlined_kernel
 def open_brackets(scan, i):
-    """Opens what starts with the `[` at i: links, or an external link; where to go on."""
+    """Open what starts with the `[` at i: links, or an external link; return where to go on."""
     j = skip(scan.text, i, scan.n, ascii.OPEN_BRACKET)
     if j - i > 1:
         open_run(scan, i, j, STACK_BRACKET)
@@ -345,14 +347,14 @@ def open_brackets(scan, i):
 
 @inlined_kernel
 def ends_line(text, i, n):
-    """True if nothing but spaces follows on the line."""
+    """Return True if nothing but spaces follows on the line."""
     i = skip(text, i, n, ascii.SPACE)
     return i >= n or text[i] == ascii.NEWLINE
 
 
 @inlined_kernel
 def close_brackets(scan, i):
-    """Closes what the run of `]` at i closes; where to go on."""
+    """Close what the run of `]` at i closes; return where to go on."""
     stack = scan.stack
     j = skip(scan.text, i, scan.n, ascii.CLOSE_BRACKET)
     run = j - i
@@ -382,7 +384,7 @@ def close_brackets(scan, i):
 
 @inlined_kernel
 def break_at(text, i, n):
-    """BREAK_* for what the newline at i ends: what kind of line follows it."""
+    """Return BREAK_* for what the newline at i ends: what kind of line follows it."""
     j = skip(text, i + 1, n, ascii.SPACE)
     if j >= n or text[j] == ascii.NEWLINE:
         return BREAK_PARAGRAPH
@@ -395,7 +397,7 @@ def break_at(text, i, n):
 
 @lean_kernel
 def opens_file(scan, top, tables):
-    """True if the brackets at `top` of the stack open a link of the file namespace."""
+    """Return True if the brackets at `top` of the stack open a link of the file namespace."""
     start = scan.stack[top].start + scan.stack[top].run
     colon = find_any(scan.text, start, start + LONGEST_NAMESPACE, COLON_OR_END)
     if colon >= scan.n or scan.text[colon] != ascii.COLON:
@@ -406,7 +408,7 @@ def opens_file(scan, top, tables):
 
 @lean_kernel
 def leave_open_links(scan, i, tables):
-    """Takes the links off the stack that the newline at i keeps from being closed: a `]]` further on is not theirs.
+    """Take the links off the stack that the newline at i keeps from being closed: a `]]` further on is not theirs.
 
     A link holds neither a blank line, an item of a list nor a heading. The caption of a file may hold
     one of the first two, and some more if the marks that close it end their line.
@@ -430,7 +432,7 @@ def leave_open_links(scan, i, tables):
 
 @inlined_kernel
 def open_variant(scan, i):
-    """Opens a variant, if one starts with the `-` at i; where to go on."""
+    """Open a variant, if one starts with the `-` at i; return where to go on."""
     if scan.text[i + 1] != ascii.OPEN_BRACE or scan.text[i + 2] == ascii.OPEN_BRACE:
         return i + 1
     depth = scan.state[STATE_DEPTH]
@@ -444,7 +446,7 @@ def open_variant(scan, i):
 
 @inlined_kernel
 def add_comment(scan, i):
-    """Adds the comment that starts at i, if it is closed; where to go on."""
+    """Add the comment that starts at i, if it is closed; return where to go on."""
     if scan.state[STATE_NO_COMMENT_END] == 0:
         end = comment_end(scan.text, i, scan.n)
         if end >= 0:
@@ -457,7 +459,7 @@ def add_comment(scan, i):
 
 @inlined_kernel
 def add_shown_attribute(scan, tag, end, after):
-    """Adds a map, whose opening tag ends at `end` and which ends before `after`: an attribute of it shows."""
+    """Add a map, whose opening tag ends at `end` and which ends before `after`: an attribute of it shows."""
     row = add_event(scan, tag.start, codes.EVENT_RAW)
     scan.events[row].tag = tag.kind
     value, value_end = attribute_value(scan.text, tag.name_end, end, TEXT)
@@ -466,7 +468,7 @@ def add_shown_attribute(scan, tag, end, after):
 
 @inlined_kernel
 def add_raw_element(scan, tag):
-    """Adds the extension tag whose opening tag this is, with its content, if it is closed; where to go on."""
+    """Add the extension tag whose opening tag this is, with its content, if it is closed; return where to go on."""
     text, n = scan.text, scan.n
     if scan.unclosed[tag.number]:
         return tag.name_end
@@ -503,14 +505,14 @@ def add_raw_element(scan, tag):
 
 @inlined_kernel
 def is_in_hidden(scan, number):
-    """True if the innermost element that hides its content, or counts as one, is of the tag of this number."""
+    """Return True if the innermost element that hides its content, or counts as one, is of the tag of this number."""
     hidden = scan.state[STATE_HIDDEN]
     return hidden > 0 and scan.stack[hidden - 1].tag == number
 
 
 @inlined_kernel
 def close_element(scan, tag):
-    """Closes the element that is dropped with its content and whose closing tag this is, if there is one."""
+    """Close the element that is dropped with its content and whose closing tag this is, if there is one."""
     if not (is_in_hidden(scan, tag.number) or (tag.kind == codes.TAG_TABLE and scan.counts[STACK_TABLE_TAG] > 0)):
         return
     stack = scan.stack
@@ -524,7 +526,7 @@ def close_element(scan, tag):
 
 @inlined_kernel
 def open_element(scan, tag, tables):
-    """Opens the element of this opening tag, if it is a table or its attributes hide its content."""
+    """Open the element of this opening tag, if it is a table or its attributes hide its content."""
     text = scan.text
     nested = is_in_hidden(scan, tag.number)
     after = text[tag.name_end]
@@ -555,7 +557,7 @@ def open_element(scan, tag, tables):
 
 @lean_kernel
 def add_tag(scan, i, tables):
-    """Opens or closes the element whose tag starts with the `<` at i; where to go on."""
+    """Open or close the element whose tag starts with the `<` at i; return where to go on."""
     closing = scan.text[i + 1] == ascii.SLASH
     name = i + 2 if closing else i + 1
     name_end = tag_name_end(scan.text, name)
@@ -577,7 +579,7 @@ def add_tag(scan, i, tables):
 
 @lean_kernel
 def find_constructs(scan, tables):
-    """Goes through the page, and opens and closes constructs."""
+    """Go through the page, and open and close constructs."""
     text, n, state = scan.text, scan.n, scan.state
     classes = tables.structure_class
     i = n - n  # a literal would make numba compile what is called with it twice
@@ -608,7 +610,7 @@ def find_constructs(scan, tables):
 
 @inlined_kernel
 def structure(text, n, tables):
-    """(events: EVENT[m], number of rows used): the constructs of text[:n], in the order of their first bytes.
+    """Return (events: EVENT[m], number of rows used): the constructs of text[:n], in the order of their first bytes.
 
     text: uint8[n + PADDING], zeros from n on.
     """

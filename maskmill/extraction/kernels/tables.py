@@ -18,7 +18,7 @@ from maskmill.kernels import inlined_kernel, kernel, lean_kernel
 
 
 def record(kind: type[np.signedinteger[Any]], names: str) -> np.dtype[np.void]:
-    """The type of rows whose fields all are of one kind."""
+    """Return the type of rows whose fields all are of one kind."""
     return np.dtype([(name, kind) for name in names.split()])
 
 
@@ -49,7 +49,7 @@ class Tables(NamedTuple):
 
 
 def has_exact_names(domain: int) -> bool:
-    """True if the names of a domain are case-sensitive."""
+    """Return True if the names of a domain are case-sensitive."""
     return (
         domain == codes.DOMAIN_ENTITY
         or domain == codes.DOMAIN_TEX
@@ -64,7 +64,7 @@ is_exact = lean_kernel(has_exact_names)
 
 @kernel
 def hash_bytes(fold, domain, source, start, end):
-    """31-bit FNV-1a of source[start:end] under the domain's case folding."""
+    """Return 31-bit FNV-1a of source[start:end] under the domain's case folding."""
     value = FNV_OFFSET ^ domain
     if is_exact(domain):
         for i in range(start, end):
@@ -77,7 +77,7 @@ def hash_bytes(fold, domain, source, start, end):
 
 @inlined_kernel
 def has_key(tables, row, domain, source, start):
-    """True if the key in a row of `words` is the text from `start` on, under the domain's case folding."""
+    """Return True if the key in a row of `words` is the text from `start` on, under the domain's case folding."""
     word = tables.words[row]
     exact = is_exact(domain)
     for i in range(word.key_length):
@@ -91,7 +91,7 @@ def has_key(tables, row, domain, source, start):
 
 @lean_kernel
 def find(tables, domain, source, start, end):
-    """The row of `words` whose key in `domain` is source[start:end], or -1."""
+    """Return the row of `words` whose key in `domain` is source[start:end], or -1."""
     words = tables.words
     last = words.shape[0] - 1  # the capacity is a power of two
     value = hash_bytes(tables.fold, domain, source, start, end)
@@ -107,7 +107,7 @@ def find(tables, domain, source, start, end):
 
 @lean_kernel
 def find_in_table(tables, table, source, start, end):
-    """The row of `words` for the key source[start:end] of a table of the rules, given as its domain; -1 if none.
+    """Return the row of `words` for the key source[start:end] of a table of the rules, given as its domain; -1 if none.
 
     A key that has its case in common is preferred: MW and mW are two.
     """

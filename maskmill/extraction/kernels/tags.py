@@ -50,13 +50,13 @@ LONGEST_REMARK = 120
 
 @lean_kernel
 def starts_comment(text, i):
-    """True if `!--` stands behind the `<` at i."""
+    """Return True if `!--` stands behind the `<` at i."""
     return text[i + 1] == ascii.EXCLAMATION and text[i + 2] == ascii.HYPHEN and text[i + 3] == ascii.HYPHEN
 
 
 @lean_kernel
 def comment_end(text, i, n):
-    """One past the `-->` that closes the comment at i; -1 if there is none."""
+    """Return one past the `-->` that closes the comment at i; -1 if there is none."""
     for j in range(i + 6, n):
         if text[j] == ascii.GREATER_THAN and text[j - 1] == ascii.HYPHEN and text[j - 2] == ascii.HYPHEN:
             return j + 1
@@ -65,7 +65,9 @@ def comment_end(text, i, n):
 
 @lean_kernel
 def skip_comment(text, i, n):
-    """One past the comment that starts with the `<` at i, inside other markup; i + 1 if none does, or a long one."""
+    """Return one past the comment that starts with the `<` at i, inside other markup; i + 1 if none does, or a long
+    one.
+    """
     if not starts_comment(text, i):
         return i + 1
     end = comment_end(text, i, min(n, i + LONGEST_INNER_COMMENT))
@@ -74,7 +76,7 @@ def skip_comment(text, i, n):
 
 @lean_kernel
 def tag_end(text, i, n):
-    """The position of the `>` of the tag that starts at i; -1 if another `<` or the end comes first.
+    """Return the position of the `>` of the tag that starts at i; -1 if another `<` or the end comes first.
 
     Comments may stand inside the tag.
     """
@@ -107,7 +109,7 @@ def extension_tag_end(text, i, n):
 
 @lean_kernel
 def attribute_value(text, start, end, name):
-    """(start, end) of the value of the attribute `name` among text[start:end]; (-1, -1) if it is not there.
+    """Return (start, end) of the value of the attribute `name` among text[start:end]; (-1, -1) if it is not there.
 
     The value of an attribute without an equals sign is empty.
     """
@@ -132,7 +134,7 @@ def attribute_value(text, start, end, name):
 
 @lean_kernel
 def is_inline_code(text, start, end):
-    """True if the attributes text[start:end] of a tag say that the code it holds stands in a line of text."""
+    """Return True if the attributes text[start:end] of a tag say that the code it holds stands in a line of text."""
     inline, _ = attribute_value(text, start, end, INLINE)
     value, value_end = attribute_value(text, start, end, ENCLOSE)
     return inline >= 0 or (value_end - value == len(NONE) and has_word(text, value, NONE))
@@ -140,7 +142,8 @@ def is_inline_code(text, start, end):
 
 @lean_kernel
 def gloss_end(text, i, n):
-    """(end of the content, one past the element) of the gloss whose content starts at i; (-1, -1) if it has no end.
+    """Return (end of the content, one past the element) of the gloss whose content starts at i; (-1, -1) if it has no
+    end.
 
     Where its closing tag is left out, it ends before the next tag of its kind, or with what it belongs to.
     """
@@ -159,7 +162,7 @@ def gloss_end(text, i, n):
 
 @lean_kernel
 def tag_name_end(text, i):
-    """One past the tag name that starts at i; i if none does."""
+    """Return one past the tag name that starts at i; i if none does."""
     j = i
     while j < i + LONGEST_NAME and is_alphanumeric(text[j]):
         j += 1
@@ -168,7 +171,7 @@ def tag_name_end(text, i):
 
 @lean_kernel
 def same_name(text, i, other, length):
-    """True if the name at `other`, of this length, also stands at i, in any case, and ends there."""
+    """Return True if the name at `other`, of this length, also stands at i, in any case, and ends there."""
     for k in range(length):
         if (text[i + k] | ascii.LOWER_CASE) != (text[other + k] | ascii.LOWER_CASE):
             return False
@@ -177,7 +180,7 @@ def same_name(text, i, other, length):
 
 @lean_kernel
 def closing_tag(text, i, n, name, length, reference):
-    """(position of `</name` at or after i, -1 if there is none; whether a reference is cut short before it).
+    """Return (position of `</name` at or after i, -1 if there is none; whether a reference is cut short before it).
 
     A reference is cut short by the next `<ref` and by a heading: MediaWiki would swallow what lies between.
     """
@@ -197,7 +200,7 @@ def closing_tag(text, i, n, name, length, reference):
 
 @inlined_kernel
 def hides_display(text, i, end):
-    """True if `display: none` stands at i."""
+    """Return True if `display: none` stands at i."""
     if i + len(DISPLAY) > end or not has_word(text, i, DISPLAY):
         return False
     i = skip_any(text, i + len(DISPLAY), end, SPACES_AND_COLONS)
@@ -206,7 +209,7 @@ def hides_display(text, i, end):
 
 @inlined_kernel
 def hidden_class(text, i, end, tables):
-    """(whether one of the classes from i on is not prose, the end of the attribute's value or of that class)."""
+    """Return (whether one of the classes from i on is not prose, the end of the attribute's value or of that class)."""
     quote = text[i]
     if quote == ascii.DOUBLE_QUOTE or quote == ascii.APOSTROPHE:
         i += 1
@@ -223,7 +226,9 @@ def hidden_class(text, i, end, tables):
 
 @lean_kernel
 def is_hidden(text, start, end, tables):
-    """True if a tag's attributes text[start:end] hide its content: `display:none`, or a class that is not prose."""
+    """Return True if a tag's attributes text[start:end] hide its content: `display:none`, or a class that is not
+    prose.
+    """
     i = start
     while i < end:
         c = text[i] | ascii.LOWER_CASE
@@ -245,7 +250,7 @@ def is_hidden(text, start, end, tables):
 
 @inlined_kernel
 def put_power(text, p, limit, out, o):
-    """Writes the digits and signs from p on as superscript characters; (where they end, new end of the output)."""
+    """Write the digits and signs from p on as superscript characters; (where they end, new end of the output)."""
     j = p
     while j < limit and j < p + LONGEST_POWER:
         c = text[j]
@@ -262,13 +267,14 @@ def put_power(text, p, limit, out, o):
 
 @lean_kernel
 def is_closing_tag(text, i, limit):
-    """True if `</` stands at i."""
+    """Return True if `</` stands at i."""
     return i < limit and text[i] == ascii.LESS_THAN and text[i + 1] == ascii.SLASH
 
 
 @lean_kernel
 def remark_end(text, p, limit):
-    """Where the content of `<sup>` from p on ends if it is all an editor's remark, in italics and brackets; else -1.
+    """Return where the content of `<sup>` from p on ends if it is all an editor's remark, in italics and brackets; else
+    -1.
 
     Translation tools leave what `{{citation needed}}` shows as `<sup>[''citation needed'']</sup>`.
     """
@@ -292,7 +298,7 @@ def remark_end(text, p, limit):
 
 @lean_kernel
 def put_superscript_tag(text, p, limit, out, o):
-    """Writes the content of `<sup>` that starts at p if it is short; (where to go on, new end of the output).
+    """Write the content of `<sup>` that starts at p if it is short; (where to go on, new end of the output).
 
     Digits and signs become superscript characters; what else is an exponent follows a `^`; ordinals stay as they are;
     an editor's remark is dropped.
@@ -321,13 +327,13 @@ def put_superscript_tag(text, p, limit, out, o):
 
 @inlined_kernel
 def put_less_than(out, o, p):
-    """Writes the `<` at p as what it is; (where to go on, new end of the output)."""
+    """Write the `<` at p as what it is; (where to go on, new end of the output)."""
     return p + 1, put_byte(out, o, ascii.LESS_THAN)
 
 
 @lean_kernel
 def put_tag(text, p, limit, out, o, depth, tables):
-    """Writes what the `<` at p stands for, if it starts no paired construct.
+    """Write what the `<` at p stands for, if it starts no paired construct.
 
     depth: how many constructs are being rendered around it. Returns (where to go on, new end of the output).
     """

@@ -36,7 +36,7 @@ AFTER_CONTROLS = 0xA0
 
 
 def utf8(character: str) -> int:
-    """The UTF-8 of a character as one number, its first byte the highest: what `last_bytes` gives."""
+    """Return the UTF-8 of a character as one number, its first byte the highest: what `last_bytes` gives."""
     return int.from_bytes(character.encode(), "big")
 
 
@@ -62,49 +62,49 @@ FIRST_WIDE_SPACE = 0xE1  # the first byte of the first of them
 
 @lean_kernel
 def is_letter(c):
-    """True for an ASCII letter."""
+    """Return True for an ASCII letter."""
     return ascii.LOWER_A <= c <= ascii.LOWER_Z or ascii.UPPER_A <= c <= ascii.UPPER_Z
 
 
 @lean_kernel
 def is_digit(c):
-    """True for an ASCII digit."""
+    """Return True for an ASCII digit."""
     return ascii.ZERO <= c <= ascii.NINE
 
 
 @lean_kernel
 def is_alphanumeric(c):
-    """True for an ASCII letter or digit."""
+    """Return True for an ASCII letter or digit."""
     return is_letter(c) or is_digit(c)
 
 
 @lean_kernel
 def is_capital(c):
-    """True for an ASCII capital."""
+    """Return True for an ASCII capital."""
     return ascii.UPPER_A <= c <= ascii.UPPER_Z
 
 
 @lean_kernel
 def is_stop(c):
-    """True for the marks of ASCII that end sentences, among other things."""
+    """Return True for the marks of ASCII that end sentences, among other things."""
     return c == ascii.PERIOD or c == ascii.EXCLAMATION or c == ascii.QUESTION
 
 
 @lean_kernel
 def is_separator(c):
-    """True for the marks of ASCII that divide a sentence."""
+    """Return True for the marks of ASCII that divide a sentence."""
     return c == ascii.COMMA or c == ascii.SEMICOLON or c == ascii.COLON
 
 
 @lean_kernel
 def is_blank(c):
-    """True for white space and the marks of something dropped."""
+    """Return True for white space and the marks of something dropped."""
     return BLANKS[c]
 
 
 @lean_kernel
 def separator_at(text, i):
-    """The bytes of the space that stands at i, of those that Unicode calls space separators; 0 if none does."""
+    """Return the bytes of the space that stands at i, of those that Unicode calls space separators; 0 if none does."""
     c = text[i]
     if c == ascii.SPACE:
         return 1
@@ -118,13 +118,13 @@ def separator_at(text, i):
 
 @lean_kernel
 def is_mark(c):
-    """True for the marks of something dropped, but for that of a whole bracket."""
+    """Return True for the marks of something dropped, but for that of a whole bracket."""
     return c == MARK or c == HOLE
 
 
 @lean_kernel
 def trim(source, start, end):
-    """(start, end) of source[start:end] without blanks at its ends."""
+    """Return (start, end) of source[start:end] without blanks at its ends."""
     while start < end and is_blank(source[start]):
         start += 1
     while end > start and is_blank(source[end - 1]):
@@ -134,7 +134,7 @@ def trim(source, start, end):
 
 @inlined_kernel
 def skip(source, i, end, c):
-    """The first position from i on, at most `end`, that does not hold the byte c."""
+    """Return the first position from i on, at most `end`, that does not hold the byte c."""
     while i < end and source[i] == c:
         i += 1
     return i
@@ -142,7 +142,7 @@ def skip(source, i, end, c):
 
 @lean_kernel
 def skip_any(text, i, end, members):
-    """The first position from i on, at most `end`, whose byte is not one of a `byte_set`."""
+    """Return the first position from i on, at most `end`, whose byte is not one of a `byte_set`."""
     while i < end and members[text[i]]:
         i += 1
     return i
@@ -150,7 +150,7 @@ def skip_any(text, i, end, members):
 
 @lean_kernel
 def find_any(text, i, end, members):
-    """The first position from i on, at most `end`, whose byte is one of a `byte_set`."""
+    """Return the first position from i on, at most `end`, whose byte is one of a `byte_set`."""
     while i < end and not members[text[i]]:
         i += 1
     return i
@@ -158,7 +158,7 @@ def find_any(text, i, end, members):
 
 @lean_kernel
 def skip_back(source, i, start, c):
-    """The end of source[start:i] without the bytes c that it ends with."""
+    """Return the end of source[start:i] without the bytes c that it ends with."""
     while i > start and source[i - 1] == c:
         i -= 1
     return i
@@ -166,13 +166,13 @@ def skip_back(source, i, start, c):
 
 @lean_kernel
 def three_bytes(text, i):
-    """The bytes at i, i + 1 and i + 2 as one number, as `utf8` gives them."""
+    """Return the bytes at i, i + 1 and i + 2 as one number, as `utf8` gives them."""
     return (np.int64(text[i]) << 16) | (np.int64(text[i + 1]) << 8) | np.int64(text[i + 2])
 
 
 @lean_kernel
 def has_word(text, i, word):
-    """True if `word` (uint8, no capitals) stands at i, in any case."""
+    """Return True if `word` (uint8, no capitals) stands at i, in any case."""
     for k in range(len(word)):
         c = text[i + k]
         if is_capital(c):
@@ -184,7 +184,7 @@ def has_word(text, i, word):
 
 @lean_kernel
 def stands_at(text, i, word):
-    """True if `word` (uint8) stands at i."""
+    """Return True if `word` (uint8) stands at i."""
     for k in range(len(word)):
         if text[i + k] != word[k]:
             return False
@@ -193,7 +193,7 @@ def stands_at(text, i, word):
 
 @lean_kernel
 def copy(source, start, end, out, o):
-    """Writes source[start:end], from left to right if it lies in the output itself."""
+    """Write source[start:end], from left to right if it lies in the output itself."""
     for i in range(start, end):
         out[o] = source[i]
         o += 1
@@ -202,34 +202,34 @@ def copy(source, start, end, out, o):
 
 @lean_kernel
 def put_byte(out, o, c):
-    """Writes a byte."""
+    """Write a byte."""
     out[o] = c
     return o + 1
 
 
 @lean_kernel
 def put_mark(out, o):
-    """Writes the mark of something dropped."""
+    """Write the mark of something dropped."""
     out[o] = MARK
     return o + 1
 
 
 @lean_kernel
 def put_hole(tables, out, o):
-    """Writes the mark of something dropped that the wiki shows."""
+    """Write the mark of something dropped that the wiki shows."""
     return put_byte(out, o, HOLE if tables.settings[codes.SETTING_HOLES] != 0 else MARK)
 
 
 @lean_kernel
 def put_word(tables, row, out, o):
-    """Writes the text that a row of `words` stands for."""
+    """Write the text that a row of `words` stands for."""
     start = np.int64(tables.words[row].value)
     return copy(tables.pool, start, start + np.int64(tables.words[row].second), out, o)
 
 
 @lean_kernel
 def put_superscript(out, o, c):
-    """Writes a digit or a sign as its superscript character, another byte as it is."""
+    """Write a digit or a sign as its superscript character, another byte as it is."""
     if c >= ascii.NOT_ASCII:  # of a character of several bytes
         return put_byte(out, o, c)
     return put_code_point(out, o, SUPERSCRIPTS[c])
@@ -237,7 +237,7 @@ def put_superscript(out, o, c):
 
 @lean_kernel
 def put_integer(out, o, value):
-    """Writes a non-negative integer in decimal."""
+    """Write a non-negative integer in decimal."""
     divisor = 1
     while value // divisor >= 10:
         divisor *= 10
@@ -249,7 +249,9 @@ def put_integer(out, o, value):
 
 @lean_kernel
 def read_integer(source, start, end):
-    """The integer written in source[start:end]; -1 if it is not one, or one of more than LONGEST_INTEGER digits."""
+    """Return the integer written in source[start:end]; -1 if it is not one, or one of more than LONGEST_INTEGER
+    digits.
+    """
     if end <= start or end - start > LONGEST_INTEGER:
         return -1
     value = 0
@@ -262,7 +264,7 @@ def read_integer(source, start, end):
 
 @lean_kernel
 def read_code_point(text, first, limit):
-    """(value, end) of a numeric entity whose `#` is before `first`: decimal digits, or `x` and hexadecimal ones.
+    """Return (value, end) of a numeric entity whose `#` is before `first`: decimal digits, or `x` and hexadecimal ones.
 
     The value is -1 if there are no digits, or no semicolon behind them; the end is that of the digits.
     """
@@ -287,7 +289,7 @@ def read_code_point(text, first, limit):
 
 @lean_kernel
 def put_entity(text, p, limit, out, o, tables):
-    """Writes what the `&` at p stands for; (where to go on, new end of the output).
+    """Write what the `&` at p stands for; (where to go on, new end of the output).
 
     Code points that no text holds become a space, and an `&` that starts no entity stays.
     """

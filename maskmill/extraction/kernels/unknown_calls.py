@@ -115,7 +115,7 @@ for _side, _characters in (
 
 @lean_kernel
 def side_of(character):
-    """SIDE_* of a code point."""
+    """Return SIDE_* of a code point."""
     if character < ascii.NOT_ASCII:
         return SIDES[character]
     if character in WIDE_SPACES:
@@ -138,7 +138,7 @@ def side_of(character):
 
 @lean_kernel
 def start_of_entity(text, i):
-    """Where the entity that ends at i starts; i if there is none."""
+    """Return where the entity that ends at i starts; i if there is none."""
     if i == 0 or text[i - 1] != ascii.SEMICOLON:
         return i
     for j in range(i - 2, max(i - LONGEST_ENTITY, -1), -1):
@@ -151,7 +151,7 @@ def start_of_entity(text, i):
 
 @lean_kernel
 def is_elided(text, i):
-    """True if the apostrophe before i ends a short word such as `l'`: the word behind it belongs to it."""
+    """Return True if the apostrophe before i ends a short word such as `l'`: the word behind it belongs to it."""
     for j in range(i - 1, max(i - LONGEST_ELISION, -1), -1):
         if j == 0:
             return True
@@ -165,7 +165,7 @@ def is_elided(text, i):
 
 @lean_kernel
 def side_before(text, start):
-    """SIDE_* of what stands before a call that starts at `start`, quotation marks and spaces passed over.
+    """Return SIDE_* of what stands before a call that starts at `start`, quotation marks and spaces passed over.
 
     SIDE_STOP is given for the end of a sentence and a space; SIDE_CLOSER for that end without one, and for the tag of a
     reference.
@@ -206,7 +206,9 @@ def side_before(text, start):
 
 @lean_kernel
 def side_after(text, end, n):
-    """SIDE_* of what follows a call that ends at `end`; a link and the end of a line count behind spaces, too."""
+    """Return SIDE_* of what follows a call that ends at `end`; a link and the end of a line count behind spaces,
+    too.
+    """
     i = skip(text, end, n, ascii.APOSTROPHE)
     side = side_of(code_at(text, i)[0]) if i < n else SIDE_LINE
     j = skip(text, skip_any(text, i, n, SPACES), n, ascii.APOSTROPHE)
@@ -219,7 +221,7 @@ def side_after(text, end, n):
 
 @lean_kernel
 def is_glued(text, start, end, n):
-    """True if the call text[start:end] follows a word or punctuation at once, and no word follows it at once."""
+    """Return True if the call text[start:end] follows a word or punctuation at once, and no word follows it at once."""
     i = skip_back(text, start, 0, ascii.APOSTROPHE)
     if i == 0:
         return False
@@ -232,7 +234,7 @@ def is_glued(text, start, end, n):
 
 @lean_kernel
 def arguments_of(text, start, end, tables):
-    """ARGUMENTS_* of the call text[start:end]: whether a text can depend on one of its arguments."""
+    """Return ARGUMENTS_* of the call text[start:end]: whether a text can depend on one of its arguments."""
     bar = find_any(text, start, end, BARS)
     if bar == end:
         return ARGUMENTS_NONE
@@ -247,7 +249,7 @@ def arguments_of(text, start, end, tables):
 
 @lean_kernel
 def with_elements(text, start, end, n):
-    """(start, end) of the call text[start:end] with the elements such as `<b>` that hold nothing else.
+    """Return (start, end) of the call text[start:end] with the elements such as `<b>` that hold nothing else.
 
     Of an element such as `<span>` that holds more behind it, the opening tag belongs to it.
     """
@@ -275,7 +277,7 @@ def with_elements(text, start, end, n):
 
 @lean_kernel
 def is_footnote(text, start, end, n, begins, tables):
-    """True if a call that gave nothing stands where a footnote does, or is a note to editors.
+    """Return True if a call that gave nothing stands where a footnote does, or is a note to editors.
 
     begins: whether an argument of another call begins with it.
 
@@ -299,7 +301,7 @@ def is_footnote(text, start, end, n, begins, tables):
 
 @lean_kernel
 def link_is_word(text, start, end, n):
-    """True if text[start:end], a link that shows its number alone, stands for a word: no footnote stands there.
+    """Return True if text[start:end], a link that shows its number alone, stands for a word: no footnote stands there.
 
     It begins its line, ends its line behind a colon, or follows the only word in its bracket so far: `(see [1])`.
     """
@@ -317,14 +319,16 @@ def link_is_word(text, start, end, n):
 
 @lean_kernel
 def ends_line(text, i, n):
-    """True if nothing but white space follows i on its line."""
+    """Return True if nothing but white space follows i on its line."""
     i = skip_any(text, i, n, SPACES)
     return i >= n or text[i] == ascii.NEWLINE
 
 
 @lean_kernel
 def place_of(text, start, end, n):
-    """PLACE_* of the call text[start:end]: whether it stands where a sentence has text, not a footnote or a flag."""
+    """Return PLACE_* of the call text[start:end]: whether it stands where a sentence has text, not a footnote or a
+    flag.
+    """
     after = side_after(text, end, n)
     if after == SIDE_LINE or after == SIDE_LINK:
         return PLACE_ELSEWHERE
@@ -345,19 +349,21 @@ def place_of(text, start, end, n):
 
 @lean_kernel
 def is_on_one_line(text, start, end):
-    """True if a call is short, and all of it on one line."""
+    """Return True if a call is short, and all of it on one line."""
     return end - start <= LONGEST_CALL and find_any(text, start, end, NEWLINES) == end
 
 
 @lean_kernel
 def may_name_template(text, start, end):
-    """True if text[start:end] can be a template's name; that of a parser function or another namespace cannot."""
+    """Return True if text[start:end] can be a template's name; that of a parser function or another namespace
+    cannot.
+    """
     return end > start and find_any(text, start, end, NOT_IN_NAMES) == end
 
 
 @lean_kernel
 def has_word(text, start, end, domain, tables):
-    """True if one of the words of the name text[start:end] is a key of a domain."""
+    """Return True if one of the words of the name text[start:end] is a key of a domain."""
     word = start
     for i in range(start, end + 1):
         if i == end or text[i] == ascii.SPACE or text[i] == ascii.UNDERSCORE:
@@ -369,7 +375,7 @@ def has_word(text, start, end, domain, tables):
 
 @lean_kernel
 def may_name_text(text, start, end, tables):
-    """True if text[start:end] can be the name of a template that shows its argument.
+    """Return True if text[start:end] can be the name of a template that shows its argument.
 
     What wikis keep their data in cannot: subpages, names that end in codes (`Population GER-BE`), and names with a word
     for what a database holds (`UN_Population`).
@@ -390,7 +396,7 @@ def may_name_text(text, start, end, tables):
 
 @lean_kernel
 def names_code(text, start, end, tables):
-    """True if a number under the name text[start:end] is not text.
+    """Return True if a number under the name text[start:end] is not text.
 
     The names of catalogues have a capital or a digit behind their first letter, those of templates that compute a word.
     """
@@ -407,7 +413,9 @@ def names_code(text, start, end, tables):
 
 @inlined_kernel
 def argument_places(call, a):
-    """(start, end, start of the name, end of the name) of an argument in the output, without the blanks around it."""
+    """Return (start, end, start of the name, end of the name) of an argument in the output, without the blanks around
+    it.
+    """
     argument = call.arguments[a]
     first, last = trim(call.out, np.int64(argument.start), np.int64(argument.end))
     return first, last, np.int64(argument.name_start), np.int64(argument.name_end)
@@ -415,7 +423,7 @@ def argument_places(call, a):
 
 @lean_kernel
 def only_argument(call):
-    """(start, end) in the output of a call's one argument; an empty range if others may matter."""
+    """Return (start, end) in the output of a call's one argument; an empty range if others may matter."""
     start, end = np.int64(0), np.int64(0)
     for a in range(call.first, call.last):
         first, last, name, name_end = argument_places(call, a)
@@ -431,7 +439,7 @@ def only_argument(call):
 
 @lean_kernel
 def may_quote(text, start, end, tables):
-    """True if the call whose arguments text[start:end] are, the first pipe included, may hold a quotation.
+    """Return True if the call whose arguments text[start:end] are, the first pipe included, may hold a quotation.
 
     It tells so without rendering them, as infoboxes are long.
     """
@@ -452,7 +460,7 @@ def may_quote(text, start, end, tables):
 
 @lean_kernel
 def quoted(call):
-    """(start, end) in the output of the quotation that a call holds; an empty range if there is none."""
+    """Return (start, end) in the output of the quotation that a call holds; an empty range if there is none."""
     unnamed = 0
     start, end = np.int64(0), np.int64(0)
     for a in range(call.first, call.last):
@@ -469,7 +477,7 @@ def quoted(call):
 
 @inlined_kernel
 def is_file_name(out, start, end):
-    """True if out[start:end] ends in a period and the three or four letters of a kind of file."""
+    """Return True if out[start:end] ends in a period and the three or four letters of a kind of file."""
     i = end
     while i > start and is_alphanumeric(out[i - 1]):
         i -= 1
@@ -480,7 +488,7 @@ def is_file_name(out, start, end):
 
 @lean_kernel
 def is_foreign_digit(code):
-    """True if a code point is a digit of a script with digits of its own, or a wide one."""
+    """Return True if a code point is a digit of a script with digits of its own, or a wide one."""
     for zero in FOREIGN_ZEROS:
         if zero <= code < zero + 10:
             return True
@@ -489,7 +497,7 @@ def is_foreign_digit(code):
 
 @lean_kernel
 def is_foreign_number(out, start, end):
-    """True if out[start:end] is nothing but digits that are not those of ASCII."""
+    """Return True if out[start:end] is nothing but digits that are not those of ASCII."""
     while start < end:
         code, size = code_at(out, start)
         if not is_foreign_digit(code):
@@ -500,7 +508,7 @@ def is_foreign_number(out, start, end):
 
 @lean_kernel
 def reads_as_text(out, start, end, code_name):
-    """True if out[start:end], not empty and trimmed, reads as a part of a sentence.
+    """Return True if out[start:end], not empty and trimmed, reads as a part of a sentence.
 
     code_name: whether a number is not text, by the template's name; see `names_code`.
     """

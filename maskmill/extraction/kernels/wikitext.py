@@ -27,7 +27,7 @@ LONGEST_SWITCH = 60  # and of a behaviour switch
 
 @kernel
 def extract(text, n, title, tables, out, counts, calls):
-    """The three passes; the number of bytes of plain text in `out`, uint8[at least 2 n + ROOM].
+    """Return the three passes; the number of bytes of plain text in `out`, uint8[at least 2 n + ROOM].
 
     text: uint8[at least n + PADDING], the page's UTF-8, zeros from n on. title: uint8, not empty. counts:
     int64[COUNTS], added to. calls: CALL[any], where calls are listed (LISTED_*) as long as there is room.
@@ -39,7 +39,7 @@ def extract(text, n, title, tables, out, counts, calls):
 
 @inlined_kernel
 def switch_name_end(text, i, n):
-    """One past the behaviour switch `__NAME__` that starts at i, as far as it matters."""
+    """Return one past the behaviour switch `__NAME__` that starts at i, as far as it matters."""
     stop = min(n, i + LONGEST_SWITCH)
     i += 2
     while i < stop and (is_letter(text[i]) or text[i] >= ascii.NOT_ASCII or text[i] == ascii.UNDERSCORE):
@@ -49,7 +49,7 @@ def switch_name_end(text, i, n):
 
 @kernel
 def is_disambiguation(text, n, tables):
-    """True if a template of the DISAMBIGUATION domain is called in text[:n], or a switch of that domain is set.
+    """Return True if a template of the DISAMBIGUATION domain is called in text[:n], or a switch of that domain is set.
 
     text: uint8[at least n + PADDING], the page's UTF-8, zeros from n on.
     """
@@ -72,7 +72,7 @@ def is_disambiguation(text, n, tables):
 
 
 def warm_up() -> None:
-    """Compiles the entry kernels."""
+    """Compile the entry kernels."""
     tables = Tables(
         structure_class=np.zeros(256, np.bool_),
         render_class=np.zeros(256, np.bool_),

@@ -9,7 +9,7 @@ from maskmill.kernels.counter_random import below, key_of
 
 @kernel
 def shuffle(values, seed, epoch, part):
-    """Shuffles int64 values in place (Fisher and Yates); fewer than 2**32.
+    """Shuffle int64 values in place (Fisher and Yates); fewer than 2**32.
 
     seed: uint64. epoch, part: ints. The order is a function of these three and of the number of values.
     """
@@ -20,5 +20,5 @@ def shuffle(values, seed, epoch, part):
 
 
 def warm_up() -> None:
-    """Compiles the entry kernels of this module."""
+    """Compile the entry kernels of this module."""
     shuffle(np.arange(2), np.uint64(1), 0, 0)

@@ -74,7 +74,7 @@ class InstanceArrays(NamedTuple):
 
 @kernel
 def make_instances(twister_array, documents, rules, mask_rules, scratch, instances, state):
-    """Makes instances of all documents, `dupe_factor` times; returns whether all are made.
+    """Make instances of all documents, `dupe_factor` times; return whether all are made.
 
     False: there is no room for one instance more. Enlarge the arrays and call again.
     """
@@ -135,7 +135,7 @@ def make_instances(twister_array, documents, rules, mask_rules, scratch, instanc
 
 @kernel
 def _save(twister, used, state, n, m, r):
-    """Writes down how far it went."""
+    """Write down how far it went."""
     twister[USED] = used
     state[INSTANCES] = n
     state[MASKS] = m
@@ -143,7 +143,7 @@ def _save(twister, used, state, n, m, r):
 
 
 def warm_up() -> None:
-    """Compiles the entry kernel of this module."""
+    """Compile the entry kernel of this module."""
     room = 4
     documents = Documents(
         segment_starts=np.array([0, 4]),

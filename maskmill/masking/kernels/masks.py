@@ -82,7 +82,7 @@ class Masker(NamedTuple):
 
 @kernel
 def masker_of(rules, scratch):
-    """The addresses of the arrays of MaskRules and of `scratch`."""
+    """Return the addresses of the arrays of MaskRules and of `scratch`."""
     return Masker(
         address(rules.piece_ids),
         np.int64(len(rules.piece_ids)),
@@ -95,7 +95,7 @@ def masker_of(rules, scratch):
 
 @kernel
 def draw_masks(twister, used, masker, pair, count):
-    """Draws up to `count` masks of a pair; they are kept in `scratch` until `store_masks`."""
+    """Draw up to `count` masks of a pair; they are kept in `scratch` until `store_masks`."""
     if masker.whole_words:
         return _mask_words(twister, used, masker, pair, count)
     return _mask_pieces(twister, used, masker, pair, count)
@@ -103,7 +103,7 @@ def draw_masks(twister, used, masker, pair, count):
 
 @kernel
 def _mask_pieces(twister, used, masker, pair, count):
-    """Masks `count` pieces one by one."""
+    """Mask `count` pieces one by one."""
     candidates = masker.scratch + _CANDIDATES
     for i in range(pair.a_length):
         put_u16(candidates, i, i + _FIRST_SHIFT)
@@ -117,7 +117,7 @@ def _mask_pieces(twister, used, masker, pair, count):
 
 @kernel
 def _mask_words(twister, used, masker, pair, count):
-    """Masks whole words while they fit into `count` pieces."""
+    """Mask whole words while they fit into `count` pieces."""
     starts = masker.scratch + _CANDIDATES  # where each word starts among the pair's pieces
     words = masker.scratch + _WORDS
     n = np.int64(0)
@@ -148,7 +148,7 @@ def _mask_words(twister, used, masker, pair, count):
 
 @kernel
 def _replace(twister, used, masker, position):
-    """Marks a position as masked and draws what is written there: 80 % [MASK], 10 % itself, 10 % a random piece."""
+    """Mark a position as masked and draw what is written there: 80 % [MASK], 10 % itself, 10 % a random piece."""
     drawn, used = next_53_bits(twister, used)
     piece = masker.mask_id
     if drawn >= _EIGHT_TENTHS:
@@ -166,7 +166,7 @@ def _replace(twister, used, masker, position):
 
 @kernel
 def store_masks(masker, last, masks, m, redrawn, r):
-    """Moves the masks of a pair from `scratch` to masks[m:] and redrawn[r:]; returns where they end in both.
+    """Move the masks of a pair from `scratch` to masks[m:] and redrawn[r:]; return where they end in both.
 
     last: no position above it is masked.
     """

@@ -14,7 +14,7 @@ _SHORTEST = 2  # pieces: a shorter sequence takes as much room, so that a row of
 
 @kernel
 def longest_first(lengths, most):
-    """The sequences by length, the longest first, those of equal length as they stand: a counting sort.
+    """Return the sequences by length, the longest first, those of equal length as they stand: a counting sort.
 
     lengths: int32[sequences], 1 to `most`.
     """
@@ -36,7 +36,7 @@ def longest_first(lengths, most):
 
 @kernel
 def _smallest_from(piles, words, room):
-    """The smallest room, not below `room`, whose pile has a row; _NO_ROW if there is none."""
+    """Return the smallest room, not below `room`, whose pile has a row; _NO_ROW if there is none."""
     word = room >> _SHIFT
     bits = piles[word] >> np.uint64(room & 63)
     if bits:
@@ -54,7 +54,7 @@ def _smallest_from(piles, words, room):
 
 @kernel
 def best_fit(lengths, order, most):
-    """Puts each sequence into the row with the least room that is enough for it; returns their rows and their number.
+    """Put each sequence into the row with the least room that is enough for it; return their rows and their number.
 
     Of rows with equally much room, the one that came to have that much last is taken, as in Krell's code.
 
@@ -93,7 +93,7 @@ def best_fit(lengths, order, most):
 
 @kernel
 def rows_in_order(row_of, rows):
-    """Numbers rows by their first members, and lists the members of each as they stand in the text.
+    """Return numbers rows by their first members, and lists the members of each as they stand in the text.
 
     row_of: int64[sequences], the row of each, below `rows`; it is written to. Returns int64 arrays: the members of all
     rows, row after row, and where those of each row end.
@@ -122,6 +122,6 @@ def rows_in_order(row_of, rows):
 
 
 def warm_up() -> None:
-    """Compiles the entry kernels of this module."""
+    """Compile the entry kernels of this module."""
     lengths = np.ones(1, np.int32)
     rows_in_order(*best_fit(lengths, longest_first(lengths, 5), 5))

@@ -62,7 +62,7 @@ class Pair(NamedTuple):
 
 @kernel
 def places_of(documents):
-    """The addresses of the arrays of Documents."""
+    """Return the addresses of the arrays of Documents."""
     return Places(
         address(documents.segment_starts),
         address(documents.document_starts),
@@ -74,14 +74,14 @@ def places_of(documents):
 
 @kernel
 def segments_of(places, turn):
-    """The first segment of the document whose turn it is, and the one behind its last."""
+    """Return the first segment of the document whose turn it is, and the one behind its last."""
     document = get_i64(places.order, turn)
     return get_i64(places.document_starts, document), get_i64(places.document_starts, document + 1)
 
 
 @kernel
 def draw_target(twister, used, most, short_seq_prob):
-    """Draws how many pieces the pairs of a document aim at: `most`, or with `short_seq_prob` fewer."""
+    """Draw how many pieces the pairs of a document aim at: `most`, or with `short_seq_prob` fewer."""
     target = most
     drawn, used = next_53_bits(twister, used)
     if np.float64(drawn) * 2.0**-53 < short_seq_prob:
@@ -92,7 +92,7 @@ def draw_target(twister, used, most, short_seq_prob):
 
 @kernel
 def draw_pair(twister, used, places, turn, start, target, most, strict):
-    """Draws a pair of at most `most` pieces whose first part starts at segment `start`.
+    """Draw a pair of at most `most` pieces whose first part starts at segment `start`.
 
     turn: the place in `order` of the document. target: how many pieces the pair aims at. strict: a random second part
     never comes from the pair's own document. Then, where there is no other document, no pair is random, and a segment
@@ -124,7 +124,7 @@ def draw_pair(twister, used, places, turn, start, target, most, strict):
 
 @kernel
 def _draw_other(twister, used, places, turn, strict):
-    """Draws another document than the one whose turn it is; unless strict, that one after all if _TRIES fail."""
+    """Draw another document than the one whose turn it is; unless strict, that one after all if _TRIES fail."""
     if strict:
         other, used = below(twister, used, places.documents - 1)
         return other + (other >= turn), used
@@ -138,7 +138,7 @@ def _draw_other(twister, used, places, turn, strict):
 
 @kernel
 def draw_ordered_pair(twister, used, places, turn, start, target, most):
-    """Draws a pair of two parts that follow each other, swapped with probability 1/2, as ALBERT does.
+    """Draw a pair of two parts that follow each other, swapped with probability 1/2, as ALBERT does.
 
     A segment that is alone is split in two, where google-research/albert draws a second part from another document and
     labels it as if it were swapped. The pair of a single piece has no second part: it is none.
@@ -162,7 +162,9 @@ def draw_ordered_pair(twister, used, places, turn, start, target, most):
 
 @kernel
 def _chunk_end(places, turn, start, target):
-    """Where the segments from `start` on end that have `target` pieces or more together, or the document's end."""
+    """Return where the segments from `start` on end that have `target` pieces or more together, or the document's
+    end.
+    """
     _, document_end = segments_of(places, turn)
     first = get_i64(places.segment_starts, start)
     end = start + 1
@@ -173,14 +175,14 @@ def _chunk_end(places, turn, start, target):
 
 @kernel
 def _part(places, start, end):
-    """Where the segments from `start` to `end` start in the pieces, and how many pieces they have."""
+    """Return where the segments from `start` to `end` start in the pieces, and how many pieces they have."""
     first = get_i64(places.segment_starts, start)
     return first, get_i64(places.segment_starts, end) - first
 
 
 @kernel
 def _split_segment(twister, used, places, segment):
-    """A pair of the two parts of a segment, split at random; the second part of a single piece is empty.
+    """Return a pair of the two parts of a segment, split at random; the second part of a single piece is empty.
 
     It is split where a word starts, at or behind the place that is drawn, else before it; within the word, if there is
     only one.
@@ -204,7 +206,9 @@ def _split_segment(twister, used, places, segment):
 
 @kernel
 def _truncated(twister, used, pair, most):
-    """The pair without the pieces that are too many: each is the first or the last of the part that is longer."""
+    """Return the pair without the pieces that are too many: each is the first or the last of the part that is
+    longer.
+    """
     a, a_length, b, b_length, is_random = pair
     while a_length + b_length > most:
         drawn, used = next_53_bits(twister, used)
@@ -219,7 +223,7 @@ def _truncated(twister, used, pair, most):
 
 @kernel
 def _draw_part(twister, used, places, turn, wanted):
-    """Draws segments of a document, up to `wanted` pieces or more, or its end: their start and their length."""
+    """Draw segments of a document, up to `wanted` pieces or more, or its end: their start and their length."""
     first, last = segments_of(places, turn)
     drawn, used = below(twister, used, last - first)
     end = first + drawn + 1

@@ -106,7 +106,7 @@ class Scratch(NamedTuple):
 
 
 def make_scratch(most_pieces: int) -> Scratch:
-    """Scratch for rows of up to so many pieces."""
+    """Return scratch for rows of up to so many pieces."""
     blocks = most_pieces // 64 + 1
     return Scratch(
         words=np.zeros(most_pieces + 1, np.uint32),
@@ -136,7 +136,7 @@ class _Masker(NamedTuple):
 
 @kernel
 def draw_row_masks(rules, seed, epochs, samples, rows, scratch):
-    """Draws the masks of all rows. seed: uint64; epochs, samples: int64[rows]."""
+    """Draw the masks of all rows. seed: uint64; epochs, samples: int64[rows]."""
     masker = _Masker(
         np.int64(rules.unit),
         address(rules.kinds),
@@ -184,7 +184,7 @@ def draw_row_masks(rules, seed, epochs, samples, rows, scratch):
 
 @kernel
 def _find_pieces(masker, ids, length):
-    """Fills `tries` with the positions of the pieces that can be masked; returns how many there are."""
+    """Fill `tries` with the positions of the pieces that can be masked; return how many there are."""
     pieces = np.int64(0)
     for i in range(length):
         put_u16(masker.tries, pieces, i)
@@ -194,7 +194,7 @@ def _find_pieces(masker, ids, length):
 
 @kernel
 def _choose_pieces(state, masker, tries, left):
-    """Marks pieces as `_choose_words` would if each were a word."""
+    """Mark pieces as `_choose_words` would if each were a word."""
     for tried in range(min(tries, left)):
         at, state = below(state, tries - tried)
         at += tried
@@ -206,7 +206,7 @@ def _choose_pieces(state, masker, tries, left):
 
 @kernel
 def _find_words(masker, ids, continues, length):
-    """Fills `words` and `tries`; returns how many of each there are."""
+    """Fill `words` and `tries`; return how many of each there are."""
     last = np.int64(-1)
     pieces = np.int64(0)
     word = np.int64(0)
@@ -235,7 +235,7 @@ def _find_words(masker, ids, continues, length):
 
 @kernel
 def _draw_word(state, masker, tried, tries):
-    """Draws one of the words tries[tried:] and removes it: its number, start and end, and the state."""
+    """Draw one of the words tries[tried:] and remove it: its number, start and end, and the state."""
     at, state = below(state, tries - tried)
     at += tried
     number = get_u16(masker.tries, at)
@@ -246,7 +246,7 @@ def _draw_word(state, masker, tried, tries):
 
 @kernel
 def _choose_words(state, masker, tries, left):
-    """Marks words, in random order, while they fit into `left` pieces."""
+    """Mark words, in random order, while they fit into `left` pieces."""
     for tried in range(tries):
         if left == 0:
             break
@@ -262,7 +262,7 @@ def _choose_words(state, masker, tries, left):
 
 @kernel
 def _choose_runs(state, masker, words, tries, left):
-    """Marks runs of words, at random places, while they fit into `left` pieces."""
+    """Mark runs of words, at random places, while they fit into `left` pieces."""
     for tried in range(tries):
         if left == 0:
             break
@@ -279,7 +279,7 @@ def _choose_runs(state, masker, words, tries, left):
 
 @kernel
 def _draw_length(state, masker):
-    """Draws how many words a run has."""
+    """Draw how many words a run has."""
     drawn, state = next_53_bits(state)
     length = np.int64(1)
     while drawn >= get_i64(masker.lengths_below, length - 1):
@@ -289,7 +289,7 @@ def _draw_length(state, masker):
 
 @kernel
 def _extend(masker, number, stop, left):
-    """Where the run of words from `number` to `stop` ends, and how many pieces it masks anew: `left` at most.
+    """Return where the run of words from `number` to `stop` ends, and how many pieces it masks anew: `left` at most.
 
     It ends early at a special piece, and before a word that does not fit. A span passes over words that are masked
     already; an n-gram that meets one is given up, and masks 0 pieces.
@@ -322,7 +322,7 @@ def _is_marked(masker, position):
 
 @kernel
 def _mark(bits, start, end):
-    """Sets the bits of the positions from `start` to `end`."""
+    """Set the bits of the positions from `start` to `end`."""
     for position in range(start, end):
         block = get_u64(bits, position >> 6)
         put_u64(bits, position >> 6, block | _ONE << np.uint64(position & 63))
@@ -330,7 +330,7 @@ def _mark(bits, start, end):
 
 @kernel
 def _write(state, masker, ids, length, positions, labels):
-    """Draws what is written at the marked positions, and clears the marks. Returns how many there are.
+    """Draw what is written at the marked positions, and clear the marks. Returns how many there are.
 
     It is drawn for each piece, but with WORD for each word, and with SPAN for each run of masked pieces.
     """
@@ -368,7 +368,7 @@ def _write(state, masker, ids, length, positions, labels):
 
 
 def warm_up() -> None:
-    """Compiles the entry kernel of this module."""
+    """Compile the entry kernel of this module."""
     rules = RowMaskRules(
         unit=PIECE,
         to_predict=np.ones(3, np.int64),

@@ -135,7 +135,7 @@ class _SequencePlaces(NamedTuple):
 
 @kernel
 def _places_of(rows):
-    """The addresses of the arrays of RowArrays, and their rows' sizes."""
+    """Return the addresses of the arrays of RowArrays, and their rows' sizes."""
     return _Places(
         address(rows.input_ids),
         address(rows.lengths),
@@ -158,7 +158,7 @@ def _places_of(rows):
 
 @kernel
 def _copy_pieces(target, at, source, start, count):
-    """Copies `count` pieces to target[at:] from source[start:]."""
+    """Copy `count` pieces to target[at:] from source[start:]."""
     if count < _COPIED:
         for j in range(count):
             put_i32(target, at + j, get_i32(source, start + j))
@@ -171,14 +171,14 @@ def _copy_pieces(target, at, source, start, count):
 
 @kernel
 def _fill(target, start, end, value):
-    """Sets the bytes from `start` to `end`."""
+    """Set the bytes from `start` to `end`."""
     for j in range(start, end):
         store_u8(target, j, value)
 
 
 @kernel
 def _pad_pieces(places, k, length, pad_id):
-    """Sets what is behind the last piece of row k: to padding, and to 0."""
+    """Set what is behind the last piece of row k: to padding, and to 0."""
     if pad_id == 0:
         _fill(places.input_ids, 4 * (places.pieces * k + length), 4 * places.pieces * (k + 1), 0)
     else:
@@ -195,7 +195,7 @@ def _pad_pieces(places, k, length, pad_id):
 
 @kernel
 def _prefetch_instance(source, n):
-    """Prefetches what the arrays of instances say of one."""
+    """Prefetch what the arrays of instances say of one."""
     prefetch(source.spans, 16 * n)
     prefetch(source.lengths, 8 * n)
     prefetch(source.mask_ends, 16 * n - 16)
@@ -205,14 +205,14 @@ def _prefetch_instance(source, n):
 
 @kernel
 def _prefetch_span(ids, start, count):
-    """Prefetches a range of pieces."""
+    """Prefetch a range of pieces."""
     for at in range(4 * start, 4 * (start + count) + _CACHE_LINE, _CACHE_LINE):
         prefetch(ids, at)
 
 
 @kernel
 def _prefetch_instance_pieces(source, n):
-    """Prefetches what an instance is made of."""
+    """Prefetch what an instance is made of."""
     for part in range(2):
         _prefetch_span(source.ids, get_i64(source.spans, 2 * n + part), get_i32(source.lengths, 2 * n + part))
     end = get_i64(source.mask_ends, 2 * n)
@@ -223,7 +223,7 @@ def _prefetch_instance_pieces(source, n):
 
 @kernel
 def _put_masks(source, n, special_ids, places, k):
-    """Masks row k as instance n is masked; returns at how many positions."""
+    """Mask row k as instance n is masked; return at how many positions."""
     start = get_i64(source.mask_ends, 2 * n - 2) if n > 0 else np.int64(0)
     masked = get_i64(source.mask_ends, 2 * n) - start
     r = get_i64(source.mask_ends, 2 * n + 1)
@@ -244,7 +244,7 @@ def _put_masks(source, n, special_ids, places, k):
 
 @kernel
 def _gather_instance(source, n, special_ids, places, k):
-    """Makes row k of instance n."""
+    """Make row k of instance n."""
     a_length = get_i32(source.lengths, 2 * n)
     b_length = get_i32(source.lengths, 2 * n + 1)
     length = a_length + b_length + SPECIAL_PIECES
@@ -271,7 +271,7 @@ def _gather_instance(source, n, special_ids, places, k):
 
 @kernel
 def gather_instances(ids, instances, selection, special_ids, rows):
-    """Makes a row of each instance, [CLS] a [SEP] b [SEP], with its masks.
+    """Make a row of each instance, [CLS] a [SEP] b [SEP], with its masks.
 
     ids: int32, the pieces of the whole text. instances: InstanceArrays.
     selection: int64, the instances, in the order in which they become rows. special_ids: SpecialIds.
@@ -301,13 +301,13 @@ def gather_instances(ids, instances, selection, special_ids, rows):
 
 @kernel
 def _before(ends, n):
-    """ends[n - 1], where the n-th part starts; 0 for the first."""
+    """Return ends[n - 1], where the n-th part starts; 0 for the first."""
     return get_i64(ends, n - 1) if n > 0 else np.int64(0)
 
 
 @kernel
 def _prefetch_row(source, row):
-    """Prefetches where the spans of a row stand."""
+    """Prefetch where the spans of a row stand."""
     for m in range(_before(source.row_ends, row), get_i64(source.row_ends, row)):
         sequence = get_i64(source.members, m)
         prefetch(source.span_ends, 8 * sequence - 8)
@@ -316,7 +316,7 @@ def _prefetch_row(source, row):
 
 @kernel
 def _prefetch_spans(source, row):
-    """Prefetches the spans of a row."""
+    """Prefetch the spans of a row."""
     for m in range(_before(source.row_ends, row), get_i64(source.row_ends, row)):
         span = _before(source.span_ends, get_i64(source.members, m))
         prefetch(source.span_starts, 8 * span)
@@ -326,7 +326,7 @@ def _prefetch_spans(source, row):
 
 @kernel
 def _prefetch_row_pieces(source, row):
-    """Prefetches the pieces of a row."""
+    """Prefetch the pieces of a row."""
     for m in range(_before(source.row_ends, row), get_i64(source.row_ends, row)):
         sequence = get_i64(source.members, m)
         for span in range(_before(source.span_ends, sequence), get_i64(source.span_ends, sequence)):
@@ -337,14 +337,14 @@ def _prefetch_row_pieces(source, row):
 
 @kernel
 def _copy_continuations(source, start, size, places, target):
-    """Writes which pieces of a span go on a word; a special piece does not."""
+    """Write which pieces of a span go on a word; a special piece does not."""
     for j in range(size):
         store_u8(places.continues, target + j, load_u8(source.continues, start + j) if start >= 0 else 0)
 
 
 @kernel
 def _gather_sequence(source, sequence, places, k, at):
-    """Appends a sequence to row k, which has `at` pieces; returns how many it has then."""
+    """Append a sequence to row k, which has `at` pieces; return how many it has then."""
     row = places.pieces * k
     for span in range(_before(source.span_ends, sequence), get_i64(source.span_ends, sequence)):
         start = get_i64(source.span_starts, span)
@@ -363,7 +363,7 @@ def _gather_sequence(source, sequence, places, k, at):
 
 @kernel
 def _gather_row(source, row, pad_id, places, k):
-    """Makes row k of the block of a row of Rows."""
+    """Make row k of the block of a row of Rows."""
     first = _before(source.row_ends, row)
     members = get_i64(source.row_ends, row) - first
     at = np.int64(0)
@@ -382,7 +382,7 @@ def _gather_row(source, row, pad_id, places, k):
 
 @kernel
 def gather_sequences(ids, continues, sequences, row_set, selection, pad_id, rows):
-    """Makes rows of sequences, without masks: positions and labels are left as they are.
+    """Make rows of sequences, without masks: positions and labels are left as they are.
 
     ids: int32, the pieces of the whole text. continues: uint8, for each of them 1 where it goes on a word; it may be
     empty where `rows` does not ask for it. sequences: Sequences. row_set: Rows.
@@ -412,7 +412,7 @@ def gather_sequences(ids, continues, sequences, row_set, selection, pad_id, rows
 
 
 def warm_up() -> None:
-    """Compiles the entry kernels of this module."""
+    """Compile the entry kernels of this module."""
     rows = RowArrays(
         input_ids=np.zeros((1, 5), np.int32),
         lengths=np.zeros(1, np.int32),

@@ -66,7 +66,7 @@ class Made(NamedTuple):
 
 @lean_kernel
 def fill_with_sentences(segment_starts, document_starts, rules, sequences):
-    """Fills sequences with full sentences of one document after the other; returns Made.
+    """Fill sequences with full sentences of one document after the other; return Made.
 
     A sentence that is longer than a sequence is cut into pieces that fill one, the rest counts as a sentence.
 
@@ -103,7 +103,7 @@ def fill_with_sentences(segment_starts, document_starts, rules, sequences):
 
 @lean_kernel
 def cut_documents(document_starts, rules, sequences):
-    """Cuts documents, joined, into blocks of [CLS], text and [SEP]; returns Made.
+    """Cut documents, joined, into blocks of [CLS], text and [SEP]; return Made.
 
     Between two documents of a block stands a [SEP]. Where no text fits behind it, the block ends, one piece shorter.
     Documents that are not to be joined have blocks of their own.
@@ -143,7 +143,7 @@ def cut_documents(document_starts, rules, sequences):
 
 @lean_kernel
 def cut_framed_documents(document_starts, rules, sequences):
-    """Cuts documents that each stand between a [CLS] and a [SEP] into blocks, as they come; returns Made.
+    """Cut documents that each stand between a [CLS] and a [SEP] into blocks, as they come; return Made.
 
     A last block that is nothing but a [SEP] is left out. `document_starts` as in `cut_documents`.
     """
@@ -177,27 +177,27 @@ def cut_framed_documents(document_starts, rules, sequences):
 
 @lean_kernel
 def _open(sequences, rules, n, at):
-    """Begins a sequence with [CLS]; returns the spans, where the run of text starts, and the pieces so far."""
+    """Begin a sequence with [CLS]; return the spans, where the run of text starts, and the pieces so far."""
     return _put(sequences, n, -1 - rules.cls_id, 1), at, np.int64(1)
 
 
 @lean_kernel
 def _separate(sequences, rules, n, run, at, length):
-    """Ends a run of text with a [SEP]; returns the spans, where the next run starts, and the pieces so far."""
+    """End a run of text with a [SEP]; return the spans, where the next run starts, and the pieces so far."""
     n = _put(sequences, n, run, at - run)
     return _put(sequences, n, -1 - rules.sep_id, 1), at, length + 1
 
 
 @lean_kernel
 def _close(sequences, rules, n, k, run, at, length):
-    """Ends a run of text and its sequence with a [SEP]; returns the spans and the sequences."""
+    """End a run of text and its sequence with a [SEP]; return the spans and the sequences."""
     n, _, length = _separate(sequences, rules, n, run, at, length)
     return n, _end(sequences, n, k, length)
 
 
 @lean_kernel
 def _add(sequences, rules, n, k, length, start, size):
-    """Adds a span to a block, which ends if it is full; returns the spans, the sequences and the block's pieces."""
+    """Add a span to a block, which ends if it is full; return the spans, the sequences and the block's pieces."""
     n = _put(sequences, n, start, size)
     length += size
     if length == rules.length:
@@ -207,7 +207,7 @@ def _add(sequences, rules, n, k, length, start, size):
 
 @lean_kernel
 def _put(sequences, n, start, size):
-    """Writes a span, if there is room; returns how many there are."""
+    """Write a span, if there is room; return how many there are."""
     if n < len(sequences.starts):
         sequences.starts[n] = start
         sequences.sizes[n] = size
@@ -216,7 +216,7 @@ def _put(sequences, n, start, size):
 
 @lean_kernel
 def _end(sequences, n, k, length):
-    """Writes where a sequence ends, if there is room; returns how many there are."""
+    """Write where a sequence ends, if there is room; return how many there are."""
     if k < len(sequences.ends):
         sequences.ends[k] = n
         sequences.lengths[k] = length
@@ -224,7 +224,7 @@ def _end(sequences, n, k, length):
 
 
 def make_room(spans: int, sequences: int, labels: int = 0) -> Sequences:
-    """Arrays for so many spans, all of segment 0, sequences and labels."""
+    """Return arrays for so many spans, all of segment 0, sequences and labels."""
     return Sequences(
         starts=np.empty(spans, np.int64),
         sizes=np.empty(spans, np.int32),
@@ -236,7 +236,7 @@ def make_room(spans: int, sequences: int, labels: int = 0) -> Sequences:
 
 
 def warm_up() -> None:
-    """Compiles the entry kernels of this module."""
+    """Compile the entry kernels of this module."""
     starts = np.array([0, 1])
     rules = SequenceRules(length=5, cls_id=1, sep_id=2, joins=True, batch=0)
     fill_with_sentences(starts, starts, rules, make_room(0, 0))

@@ -11,7 +11,7 @@ _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 @kernel
 def count_unused(spans, lengths, pieces):
-    """How many of a text's `pieces` are in no instance.
+    """Return how many of a text's `pieces` are in no instance.
 
     spans, lengths: int64 and int32[instances, 2], as InstanceArrays has them.
     """
@@ -33,7 +33,7 @@ def count_unused(spans, lengths, pieces):
 
 @kernel
 def _mark(used, first, last):
-    """Sets the bits from `first` to `last`."""
+    """Set the bits from `first` to `last`."""
     start = first // _WORD_BITS
     end = last // _WORD_BITS
     from_first = _ALL << np.uint64(first % _WORD_BITS)
@@ -48,5 +48,5 @@ def _mark(used, first, last):
 
 
 def warm_up() -> None:
-    """Compiles the entry kernel of this module."""
+    """Compile the entry kernel of this module."""
     count_unused(np.zeros((1, 2), np.int64), np.ones((1, 2), np.int32), 1)

@@ -56,13 +56,13 @@ _VECTOR = 32  # bytes
 
 @kernel
 def row_address(column, row):
-    """Where a row of a column starts in memory."""
+    """Return where a row of a column starts in memory."""
     return get_i64(column, ADDRESS) + row * get_i64(column, WIDTH) * get_i64(column, VALUE_BYTES)
 
 
 @kernel
 def put_value(target, size, n, value):
-    """Stores an integer, or the bits of a float, as the n-th of values of `size` bytes."""
+    """Store an integer, or the bits of a float, as the n-th of values of `size` bytes."""
     if size == 1:
         store_u8(target, n, value)
     elif size == 2:
@@ -72,7 +72,9 @@ def put_value(target, size, n, value):
 
 
 def _any_above(bits: int) -> Any:
-    """any_above(base, offset, limit): whether one of the unsigned integers of 32 bytes is above a limit; else 0."""
+    """Return any_above(base, offset, limit): whether one of the unsigned integers of 32 bytes is above a limit; else
+    0.
+    """
     lanes = 8 * _VECTOR // bits
     kind = ir.VectorType(ir.IntType(bits), lanes)
 
@@ -101,7 +103,7 @@ _any_above_16 = _any_above(16)
 
 @kernel
 def get_integer(values, size, k):
-    """The k-th of integers of `size` bytes: 1, 2, or 4 with a sign."""
+    """Return the k-th of integers of `size` bytes: 1, 2, or 4 with a sign."""
     if size == 1:
         return load_u8(values, k)
     return get_u16(values, k) if size == 2 else get_i32(values, k)
@@ -109,7 +111,7 @@ def get_integer(values, size, k):
 
 @kernel
 def are_integers_allowed(column, values, size, count):
-    """Whether integers at an address are within their limits; size: their bytes: 1, 2, or 4 with a sign."""
+    """Return whether integers at an address are within their limits; size: their bytes: 1, 2, or 4 with a sign."""
     low, high = get_i64(column, LOW), get_i64(column, HIGH)
     k = 0
     above = np.int64(0)
@@ -135,7 +137,7 @@ def are_integers_allowed(column, values, size, count):
 
 @kernel
 def are_floats_allowed(column, values, count):
-    """Whether floats at an address are within their limits, which NaN never is unless there are none."""
+    """Return whether floats at an address are within their limits, which NaN never is unless there are none."""
     low = np.float32(np.uint64(get_u64(column, LOW)).view(np.float64))
     high = np.float32(np.uint64(get_u64(column, HIGH)).view(np.float64))
     if low != low:
@@ -149,7 +151,7 @@ def are_floats_allowed(column, values, count):
 
 @kernel
 def finish_row(column, row, count):
-    """Fills a row up behind `count` values and notes their number; returns it, or OTHER_COUNT if it is wrong."""
+    """Fill a row up behind `count` values and note their number; return it, or OTHER_COUNT if it is wrong."""
     width = get_i64(column, WIDTH)
     if count > width or (count < width and not get_i64(column, VARIES)):
         return OTHER_COUNT

@@ -73,7 +73,7 @@ _LINE = 8 * TARGET  # bytes of a column's line
 
 @kernel
 def _field(data, i, end):
-    """The tag of a field, and where its content starts and ends; UNREADABLE as the end if there is no field."""
+    """Return the tag of a field, and where its content starts and ends; UNREADABLE as the end if there is no field."""
     tag, i = varint(data, i, end)
     wire = tag & 7
     if i < 0:
@@ -91,7 +91,7 @@ def _field(data, i, end):
 
 @kernel
 def _floats(data, i, end, column, target, n):
-    """Reads packed floats behind n that are read; returns how many there are then."""
+    """Read packed floats behind n that are read; return how many there are then."""
     if (end - i) % 4:
         return np.int64(UNREADABLE)
     if n + (end - i) // 4 > get_i64(column, WIDTH):
@@ -104,7 +104,7 @@ def _floats(data, i, end, column, target, n):
 
 @kernel
 def _list(data, i, end, column, target, n):
-    """Reads an Int64List or FloatList behind n values that are read; returns how many there are then."""
+    """Read an Int64List or FloatList behind n values that are read; return how many there are then."""
     is_float = get_i64(column, IS_FLOAT)
     one = _TAG_FLOAT if is_float else _TAG_INT
     while i < end and n >= 0:
@@ -121,7 +121,7 @@ def _list(data, i, end, column, target, n):
 
 @kernel
 def _feature(data, i, end, column, target, kind, n):
-    """Reads a Feature behind what is read of it; returns the kind of its list (0: none) and the number of values.
+    """Read a Feature behind what is read of it; return the kind of its list (0: none) and the number of values.
 
     Of lists of several kinds the last counts.
     """
@@ -144,7 +144,9 @@ def _feature(data, i, end, column, target, kind, n):
 
 @kernel
 def _key(data, i, end):
-    """Where the key of an entry starts and ends; an empty one if it has none. UNREADABLE if the entry is no message."""
+    """Return where the key of an entry starts and ends; an empty one if it has none. UNREADABLE if the entry is no
+    message.
+    """
     first = i
     last = i
     while i < end:
@@ -159,7 +161,7 @@ def _key(data, i, end):
 
 @kernel
 def _is_name(data, start, size, name):
-    """Whether a name of `size` bytes stands there; name: its address."""
+    """Return whether a name of `size` bytes stands there; name: its address."""
     if size < 8:
         for k in range(size):
             if load_u8(data, start + k) != load_u8(name, k):
@@ -173,7 +175,9 @@ def _is_name(data, start, size, name):
 
 @kernel
 def _column_of(data, start, stop, targets, columns, guess):
-    """The number of the column with the name that stands there, -1 if there is none. The guess is tried first."""
+    """Return the number of the column with the name that stands there, -1 if there is none. The guess is tried
+    first.
+    """
     for k in range(columns):
         place = guess + k
         if place >= columns:
@@ -186,7 +190,7 @@ def _column_of(data, start, stop, targets, columns, guess):
 
 @kernel
 def _entry_values(data, i, end, column, target):
-    """Reads the values of an entry to a row; returns their number."""
+    """Read the values of an entry to a row; return their number."""
     kind = np.int64(0)
     n = np.int64(0)
     while i < end:
@@ -204,7 +208,7 @@ def _entry_values(data, i, end, column, target):
 
 @kernel
 def _entry(data, i, end, row, targets, columns, guess):
-    """Reads an entry of the map of features; returns its column (-1: not wanted) and its count, negative if wrong."""
+    """Read an entry of the map of features; return its column (-1: not wanted) and its count, negative if wrong."""
     start, stop = _key(data, i, end)
     if start < 0:
         return np.int64(-1), start
@@ -230,7 +234,7 @@ def _entry(data, i, end, row, targets, columns, guess):
 
 @kernel
 def _features(data, i, end, row, targets, columns, seen):
-    """Reads the map of features to a row; returns which columns were seen, or the column and why it is wrong."""
+    """Read the map of features to a row; return which columns were seen, or the column and why it is wrong."""
     guess = np.int64(0)
     while i < end:
         tag, start, i = _field(data, i, end)
@@ -252,7 +256,7 @@ def _features(data, i, end, row, targets, columns, seen):
 
 @kernel
 def example(data, i, end, row, targets, columns):
-    """Reads an Example to a row; returns the column that is wrong, if one is, and why it is: a negative number.
+    """Read an Example to a row; return the column that is wrong, if one is, and why it is: a negative number.
 
     Where nothing is wrong, it returns OTHER_FEATURES or NO_COLUMN, and 0.
     """
@@ -276,7 +280,7 @@ def example(data, i, end, row, targets, columns):
 
 @kernel
 def read_examples(data, count, wanted, rows, targets):
-    """Reads examples of a block to rows.
+    """Read examples of a block to rows.
 
     data: uint8, records with their frames, the first at byte 0. count: how many they are. wanted: int64[n], ascending,
     which of them to read. rows: int64[n], the row for each. targets: kernels/column_tables.py.
@@ -308,6 +312,6 @@ def read_examples(data, count, wanted, rows, targets):
 
 
 def warm_up() -> None:
-    """Compiles the entry kernels of this module."""
+    """Compile the entry kernels of this module."""
     none = np.empty(0, np.int64)
     read_examples(np.empty(0, np.uint8), 0, none, none, np.empty((0, TARGET), np.int64))

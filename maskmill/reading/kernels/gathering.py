@@ -8,7 +8,7 @@ from maskmill.kernels import kernel
 
 @kernel
 def gather(values, at, fill, out):
-    """Copies the rows of a batch, converted to its type.
+    """Copy the rows of a batch, converted to its type.
 
     values: [rows, at least width], uint8, uint16, int32 or float32.
     at: int64[batch], the row of `values` for each row of the batch; below 0 for one of padding, which gets `fill`.
@@ -28,7 +28,7 @@ def gather(values, at, fill, out):
 
 @kernel
 def put_labels(positions, ids, weights, labels):
-    """Writes what belongs at the masked positions, as models of transformers take it.
+    """Write what belongs at the masked positions, as models of transformers take it.
 
     positions, ids: int32[batch, P], the positions less than S. weights: float32[batch, P], 0 where there is no mask.
     labels: int64[batch, S], filled with what stands for none; written.
@@ -40,7 +40,7 @@ def put_labels(positions, ids, weights, labels):
 
 
 def warm_up() -> None:
-    """Compiles the entry kernels of this module, for each type of columns."""
+    """Compile the entry kernels of this module, for each type of columns."""
     at = np.zeros(1, np.int64)
     masks = np.zeros((1, 1), np.int32)
     put_labels(masks, masks, np.zeros((1, 1), np.float32), np.zeros((1, 1), np.int64))

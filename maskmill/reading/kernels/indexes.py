@@ -13,7 +13,7 @@ _NEWLINE = 10
 
 @kernel
 def _number(text, i, behind):
-    """Whether a number stands there that ends in the byte `behind`; the number, and the place after that."""
+    """Return whether a number stands there that ends in the byte `behind`; the number, and the place after that."""
     value = np.int64(0)
     start = i
     while i < len(text) and i - start < MOST_DIGITS and text[i] >= _ZERO_DIGIT and text[i] < _ZERO_DIGIT + 10:
@@ -26,7 +26,7 @@ def _number(text, i, behind):
 
 @kernel
 def read_index(text, every, starts):
-    """Reads an index whose records lie one behind the other, from byte 0 on.
+    """Read an index whose records lie one behind the other, from byte 0 on.
 
     text: uint8. starts: int64, takes where each `every`-th record starts, the first, the one behind them, and so on.
 
@@ -48,5 +48,5 @@ def read_index(text, every, starts):
 
 
 def warm_up() -> None:
-    """Compiles the entry kernels of this module."""
+    """Compile the entry kernels of this module."""
     read_index(np.empty(0, np.uint8), 1, np.empty(0, np.int64))

@@ -38,7 +38,7 @@ _VECTOR = 32
 
 @kernel
 def _copy(target, source, size):
-    """Copies bytes."""
+    """Copy bytes."""
     whole = size & -_VECTOR
     for k in range(0, whole, _VECTOR):
         copy_32(target, k, source, k)
@@ -48,7 +48,7 @@ def _copy(target, source, size):
 
 @kernel
 def _part(data, i, end, stored, column, row):
-    """Reads a part, of values of `stored` bytes, to a row of its column; returns their number, negative if wrong."""
+    """Read a part, of values of `stored` bytes, to a row of its column; return their number, negative if wrong."""
     code = load_u8(data, i) - _ONE_DIMENSION if i < end else np.int64(-1)
     if code < 0 or code > 2 or i + 1 + (1 << code) > end:
         return np.int64(UNREADABLE)
@@ -77,7 +77,7 @@ def _part(data, i, end, stored, column, row):
 
 @kernel
 def _sample_end(data, start, size, parts):
-    """Where a sample ends; UNREADABLE if it goes beyond the block."""
+    """Return where a sample ends; UNREADABLE if it goes beyond the block."""
     end = start + _SIZE_BYTES * parts
     if end > size:
         return np.int64(UNREADABLE)
@@ -88,7 +88,7 @@ def _sample_end(data, start, size, parts):
 
 @kernel
 def read_samples(data, count, wanted, rows, targets, parts):
-    """Reads samples of a block to rows.
+    """Read samples of a block to rows.
 
     data: uint8, samples, the first at byte 0, the last at the end. count: how many they are. wanted: int64[n],
     ascending, which of them to read. rows: int64[n], the row for each. targets: kernels/column_tables.py. parts:
@@ -121,7 +121,7 @@ def read_samples(data, count, wanted, rows, targets, parts):
 
 
 def warm_up() -> None:
-    """Compiles the entry kernels of this module."""
+    """Compile the entry kernels of this module."""
     none = np.empty(0, np.int64)
     targets, parts = np.empty((0, TARGET), np.int64), np.empty((0, PART), np.int64)
     read_samples(np.empty(0, np.uint8), 0, none, none, targets, parts)

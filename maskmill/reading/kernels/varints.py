@@ -70,7 +70,8 @@ COUNTS, SHIFTS, MASKS = _make_tables()
 
 
 def _put_four(bits: int) -> Any:
-    """put_four(word, shifts, masks, line, target, n) stores the integers of a line of the tables, and 0 for others.
+    """Return put_four(word, shifts, masks, line, target, n) stores the integers of a line of the tables, and 0 for
+    others.
 
     shifts, masks: the addresses of the tables. target, n: where the values are, and the first place. Values that do
     not fit become the largest.
@@ -123,7 +124,7 @@ _put_four_32 = _put_four(32)
 
 @kernel
 def varint(data, i, end):
-    """A varint and the place behind it, which is UNREADABLE if it does not end."""
+    """Return a varint and the place behind it, which is UNREADABLE if it does not end."""
     value = np.int64(0)
     shift = np.int64(0)
     while i < end and shift < 70:
@@ -139,7 +140,7 @@ def varint(data, i, end):
 @kernel
 @wraps_around
 def _several(data, i, end, target, size, n, width):
-    """Reads integers as long as several can be read at a time; returns how many there are then, and the place.
+    """Read integers as long as several can be read at a time; return how many there are then, and the place.
 
     That may be in the middle of an integer, of which none of the bytes counts.
     """
@@ -174,7 +175,7 @@ def _several(data, i, end, target, size, n, width):
 
 @kernel
 def integers(data, i, end, column, target, n):
-    """Reads packed integers behind n that are read; returns how many there are then, or a negative number.
+    """Read packed integers behind n that are read; return how many there are then, or a negative number.
 
     data: an address. The byte in front of i, the end of a length or tag, is no part of an integer. Only integers that
     the column's type cannot hold are surely refused: hold the others against `are_integers_allowed`.

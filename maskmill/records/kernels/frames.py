@@ -34,7 +34,7 @@ _NO_LENGTH = np.int64(1 << 62)  # beyond any file
 
 @kernel
 def scan_records(data, size, starts, sizes):
-    """Walks over data[:size]; returns how it ended, how many records there are, where the next one starts, and how
+    """Walk over data[:size]; return how it ended, how many records there are, where the next one starts, and how
     many bytes from there that one needs (at least)."""
     n = 0
     i = 0
@@ -60,7 +60,7 @@ def scan_records(data, size, starts, sizes):
 
 @kernel
 def index_lines(record_sizes, count, offset, lines):
-    """Writes a line "offset size" for each of `count` records, the first at `offset`; returns how many bytes.
+    """Write a line "offset size" for each of `count` records, the first at `offset`; return how many bytes.
 
     record_sizes: int64, each with its frame. lines: uint8, with room for INDEX_LINE bytes a record.
     """
@@ -86,7 +86,7 @@ def index_lines(record_sizes, count, offset, lines):
 
 
 def warm_up() -> None:
-    """Compiles the entry kernels of this module."""
+    """Compile the entry kernels of this module."""
     sizes = np.empty(1, np.int64)
     index_lines(sizes, 0, 0, np.empty(INDEX_LINE, np.uint8))
     scan_records(np.zeros(HEAD, np.uint8), 0, np.empty(1, np.int64), np.empty(1, np.int64))

@@ -18,7 +18,7 @@ _VECTOR = 32
 
 @kernel
 def put_column(values, value_bytes, offsets, column, starts, ends, samples):
-    """Writes the parts of a column into samples, and their sizes; moves `ends` behind them.
+    """Write the parts of a column into samples, and their sizes; move `ends` behind them.
 
     values: uint8, the bytes of the values of all rows, each value of `value_bytes` bytes.
     offsets: int64[rows + 1], where the values of each row start and end, counted in values.
@@ -53,6 +53,6 @@ def put_column(values, value_bytes, offsets, column, starts, ends, samples):
 
 
 def warm_up() -> None:
-    """Compiles the entry kernels of this module."""
+    """Compile the entry kernels of this module."""
     place = np.zeros(1, np.int64)
     put_column(np.zeros(1, np.uint8), 1, np.arange(2), 0, place, place + SIZE_BYTES, np.empty(16, np.uint8))

@@ -137,7 +137,7 @@ class _Row(NamedTuple):
 
 @kernel
 def _memory(layout, rows, buffer):
-    """The addresses of all arrays."""
+    """Return the addresses of all arrays."""
     return _Memory(
         address(layout.varints),
         address(layout.columns),
@@ -164,7 +164,7 @@ def _memory(layout, rows, buffer):
 
 @kernel
 def make_varints(varints):
-    """Fills `varints`."""
+    """Fill `varints`."""
     for number in range(len(varints)):
         rest = number
         length = 1
@@ -179,7 +179,7 @@ def make_varints(varints):
 
 @kernel
 def _put_number(buffer, at, number):
-    """Writes a variable-length number of any size."""
+    """Write a variable-length number of any size."""
     length = 1
     rest = number
     while rest > 127:
@@ -193,7 +193,7 @@ def _put_number(buffer, at, number):
 
 @kernel
 def _put_tag(buffer, at, size, tag):
-    """Writes the tag and the length of a field whose content of `size` bytes starts at `at`."""
+    """Write the tag and the length of a field whose content of `size` bytes starts at `at`."""
     at = _put_number(buffer, at, size) - 1
     store_u8(buffer, at, tag)
     return at
@@ -201,7 +201,7 @@ def _put_tag(buffer, at, size, tag):
 
 @kernel
 def _put_head(memory, at, end, column):
-    """Writes what stands in front of a column's values, which are buffer[at:end]."""
+    """Write what stands in front of a column's values, which are buffer[at:end]."""
     size = get_i64(memory.columns, COLUMN * column + HEAD_SIZE)
     if get_i64(memory.columns, COLUMN * column + IS_FIXED):
         copy_32(memory.buffer, at - 32, memory.heads, HEAD * column + HEAD - 32)
@@ -217,7 +217,7 @@ def _put_head(memory, at, end, column):
 
 @kernel
 def _put_bytes(buffer, at, count, value):
-    """Writes `count` equal bytes."""
+    """Write `count` equal bytes."""
     at -= count
     for k in range(at, at + count):
         store_u8(buffer, k, value)
@@ -226,7 +226,7 @@ def _put_bytes(buffer, at, count, value):
 
 @kernel
 def _put_copied(buffer, at, source, start, count):
-    """Writes `count` bytes of an array."""
+    """Write `count` bytes of an array."""
     at -= count
     whole = count - count % _COPIED
     for k in range(0, whole, _COPIED):
@@ -238,7 +238,7 @@ def _put_copied(buffer, at, source, start, count):
 
 @kernel
 def _put_numbers(memory, at, source, start, count):
-    """Writes `count` numbers of an int32 array. Bytes before them are not kept."""
+    """Write `count` numbers of an int32 array. Bytes before them are not kept."""
     for k in range(start + count - 1, start - 1, -1):
         word = get_u64(memory.varints, get_i32(source, k))
         store_u64(memory.buffer, at - 8, word)
@@ -248,7 +248,7 @@ def _put_numbers(memory, at, source, start, count):
 
 @kernel
 def _put_weights(memory, at, row):
-    """Writes 1.0 for each masked position, then 0.0."""
+    """Write 1.0 for each masked position, then 0.0."""
     at = _put_bytes(memory.buffer, at, 4 * (memory.predictions - row.masked), 0)
     at -= 4 * row.masked
     for j in range(row.masked):
@@ -258,7 +258,7 @@ def _put_weights(memory, at, row):
 
 @kernel
 def _put_special_tokens_mask(memory, at, row):
-    """Writes 1 for [CLS], [SEP] and padding, by what stood there before masking."""
+    """Write 1 for [CLS], [SEP] and padding, by what stood there before masking."""
     at = _put_bytes(memory.buffer, at, memory.width - row.used, 1) - row.used
     start = row.number * memory.row_width
     for j in range(row.used):
@@ -274,7 +274,7 @@ def _put_special_tokens_mask(memory, at, row):
 
 @kernel
 def _put_column_of_bytes(memory, at, row, feature):
-    """Writes the values of a column whose values all have the same size."""
+    """Write the values of a column whose values all have the same size."""
     if feature == _INPUT_MASK:
         at = _put_bytes(memory.buffer, at, memory.width - row.used, 0)
         return _put_bytes(memory.buffer, at, row.used, 1)
@@ -292,7 +292,7 @@ def _put_column_of_bytes(memory, at, row, feature):
 
 @kernel
 def _lay_out_sequences(memory, row, feature):
-    """Lays out the values of position_ids or sequence_ids in `scratch`."""
+    """Lay out the values of position_ids or sequence_ids in `scratch`."""
     starts = row.number * memory.row_starts
     for n in range(row.members):
         start = get_i32(memory.sequence_starts, starts + n)
@@ -302,7 +302,7 @@ def _lay_out_sequences(memory, row, feature):
 
 @kernel
 def _put_column_of_numbers(memory, at, row, feature):
-    """Writes the values of a column that are numbers of variable length."""
+    """Write the values of a column that are numbers of variable length."""
     source = memory.input_ids
     start = row.number * memory.row_width
     count = row.used
@@ -330,7 +330,7 @@ def _put_column_of_numbers(memory, at, row, feature):
 
 @kernel
 def _put_record(memory, record_end, row, columns):
-    """Writes a row as a record: the features, the last one first, then the frame."""
+    """Write a row as a record: the features, the last one first, then the frame."""
     data_end = record_end - FRAME_TAIL
     at = data_end
     for column in range(columns - 1, -1, -1):
@@ -351,7 +351,7 @@ def _put_record(memory, record_end, row, columns):
 
 @kernel
 def serialize_rows(layout, rows, first, end, buffer, record_sizes):
-    """Writes the rows `first` to `end` of a block as records that end where `buffer` ends; returns where they start.
+    """Write the rows `first` to `end` of a block as records that end where `buffer` ends; return where they start.
 
     layout: a Layout. rows: RowArrays; those of features that are no column may have no values.
     buffer: uint8, with room for the records and HEAD bytes before them.
@@ -374,7 +374,7 @@ def serialize_rows(layout, rows, first, end, buffer, record_sizes):
 
 
 def warm_up() -> None:
-    """Compiles the entry kernels of this module."""
+    """Compile the entry kernels of this module."""
     width, predictions = 5, 1
     layout = Layout(
         varints=np.empty(width + 1, np.uint64),

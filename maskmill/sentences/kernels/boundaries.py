@@ -125,7 +125,7 @@ def _kind_of(classes, code):
 
 @lean_kernel
 def _is_east_asian(code):
-    """Whether a character is of a script that puts no spaces between words: ideographs and kana."""
+    """Return whether a character is of a script that puts no spaces between words: ideographs and kana."""
     return (
         0x2E80 <= code <= 0x2FFF
         or 0x3005 <= code <= 0x3007
@@ -139,13 +139,13 @@ def _is_east_asian(code):
 
 @lean_kernel
 def _is_latin(code):
-    """Whether a character is a Latin letter, or a bracket that may close behind one."""
+    """Return whether a character is a Latin letter, or a bracket that may close behind one."""
     return ord("A") <= code <= ord("Z") or ord("a") <= code <= ord("z") or code == ord(")")
 
 
 @kernel
 def _scan(classes, data, begin, events, marks):
-    """Writes the events of the line at byte `begin`, and the places of its `.`, `?`, `!`: (its end, their numbers).
+    """Write the events of the line at byte `begin`, and the places of its `.`, `?`, `!`: (its end, their numbers).
 
     Stops early, with a number of events larger than there is room for, when there are too many.
     """
@@ -177,7 +177,7 @@ def _scan(classes, data, begin, events, marks):
 
 @lean_kernel
 def _looks_like_opener(model, data, begin, end, event):
-    """Whether white space, a bracket or the line's start is before a mark, and something else behind it."""
+    """Return whether white space, a bracket or the line's start is before a mark, and something else behind it."""
     at = event[AT]
     if at > begin:
         before = character_before(data, at, begin)
@@ -189,7 +189,7 @@ def _looks_like_opener(model, data, begin, end, event):
 
 @lean_kernel
 def _pair(model, data, begin, end, events, stack):
-    """Pairs brackets and quotation marks: their `VALUE` becomes the row of the partner."""
+    """Pair brackets and quotation marks: their `VALUE` becomes the row of the partner."""
     depth = 0
     for number in range(events.shape[0]):
         kind = events[number, KIND]
@@ -218,7 +218,7 @@ def _pair(model, data, begin, end, events, stack):
 
 @lean_kernel
 def _run_of_marks(data, events, first):
-    """The marks that stand together from the event `first` on."""
+    """Return the marks that stand together from the event `first` on."""
     number = first
     start, end = events[first, AT], events[first, AT]
     kind = 0
@@ -246,13 +246,13 @@ def _run_of_marks(data, events, first):
 
 @lean_kernel
 def _closes_at(events, number, at):
-    """Whether an event stands at byte `at` and closes what one before it has opened."""
+    """Return whether an event stands at byte `at` and closes what one before it has opened."""
     return number < events.shape[0] and events[number, AT] == at and 0 <= events[number, VALUE] < number
 
 
 @lean_kernel
 def _closed_behind(model, data, end, events, run):
-    """The brackets and quotation marks that close right behind a run of marks."""
+    """Return the brackets and quotation marks that close right behind a run of marks."""
     at = run.end
     number = run.next_event
     bracket = -1
@@ -288,7 +288,9 @@ def _closed_behind(model, data, end, events, run):
 
 @lean_kernel
 def _behind_source(model, data, at, end, events, number, takes_round):
-    """The byte and the event behind the numbers of footnotes at byte `at` ("[1][2]"), or a source in round brackets."""
+    """Return the byte and the event behind the numbers of footnotes at byte `at` ("[1][2]"), or a source in round
+    brackets.
+    """
     while number < events.shape[0]:
         partner = events[number, VALUE]
         opener = events[number, AT]
@@ -306,7 +308,7 @@ def _behind_source(model, data, at, end, events, number, takes_round):
 
 @lean_kernel
 def _first_of_next(model, data, at, end):
-    """Where the first letter or digit stands from byte `at` on, a few characters away at most, or -1."""
+    """Return where the first letter or digit stands from byte `at` on, a few characters away at most, or -1."""
     for _ in range(_FURTHEST_WORD):
         if at >= end:
             return -1
@@ -319,7 +321,9 @@ def _first_of_next(model, data, at, end):
 
 @lean_kernel
 def _is_in_name(model, data, begin, end, run, after, scratch):
-    """Whether a single `!` stands in the name of a firm: behind a capitalised word, in front of "Inc." or the like."""
+    """Return whether a single `!` stands in the name of a firm: behind a capitalised word, in front of "Inc." or the
+    like.
+    """
     if data[run.start] != _EXCLAMATION or run.end - run.start > 1 or after < 0:
         return False
     if not word_bits(model, data, after, word_end(model, data, after, end), scratch) & FIRM:
@@ -332,7 +336,7 @@ def _is_in_name(model, data, begin, end, run, after, scratch):
 
 @lean_kernel
 def _mark_ends(model, data, begin, end, sentence, run, after, is_break, scratch):
-    """Whether marks that white space follows end a sentence; `after` is where the next word starts, or -1."""
+    """Return whether marks that white space follows end a sentence; `after` is where the next word starts, or -1."""
     following = np.int64(character(model, data, after)[0]) if after >= 0 else np.int64(0)
     # Georgian letters are lower-case letters to Unicode, but their capitals start no sentences.
     if following & LOWER and not _FIRST_GEORGIAN <= code_at(data, after)[0] <= _LAST_GEORGIAN:
@@ -358,7 +362,7 @@ def _mark_ends(model, data, begin, end, sentence, run, after, is_break, scratch)
 
 @lean_kernel
 def _joined(model, classes, data, begin, end, run, closed, scratch):
-    """Whether text without white space behind marks goes on with the sentence."""
+    """Return whether text without white space behind marks goes on with the sentence."""
     code = np.int64(code_at(data, closed.end)[0])
     kind = _kind_of(classes, code)
     if kind & JOINS or 0 < kind & _EVENT < APOSTROPHE:
@@ -384,7 +388,7 @@ def _joined(model, classes, data, begin, end, run, closed, scratch):
 
 @lean_kernel
 def _is_before_verse(model, data, end, run, at):
-    """Whether the number of a verse is behind double dandas, from byte `at` on, and others behind it (॥ १ ॥)."""
+    """Return whether the number of a verse is behind double dandas, from byte `at` on, and others behind it (॥ १ ॥)."""
     last = code_at(data, character_before(data, run.end, run.start))[0]
     if last != _DOUBLE_DANDA and not (last == _DANDA and run.end - run.start > _DANDA_BYTES):
         return False
@@ -397,7 +401,7 @@ def _is_before_verse(model, data, end, run, at):
 
 @lean_kernel
 def _ends_sentence(model, classes, data, begin, end, sentence, run, closed, is_break, scratch):
-    """Whether a run of marks, with what closes behind it, ends the sentence that starts at byte `sentence`."""
+    """Return whether a run of marks, with what closes behind it, ends the sentence that starts at byte `sentence`."""
     at = skip_space(model, data, closed.end, end)
     if closed.bracket > sentence and (closed.quote < 0 or closed.quote > closed.bracket):
         # It ends a bracket inside of the sentence, or stands in front of the bracket that it belongs behind.
@@ -423,7 +427,9 @@ def _ends_sentence(model, classes, data, begin, end, sentence, run, closed, is_b
 
 @lean_kernel
 def _has_only_marks(model, data, at, end):
-    """Whether bytes `at:end` are marks, quotation marks and white space of ASCII, or dandas and Arabic full stops."""
+    """Return whether bytes `at:end` are marks, quotation marks and white space of ASCII, or dandas and Arabic full
+    stops.
+    """
     while at < end:
         code, size = code_at(data, at)
         is_ascii_mark = code < _ASCII_END and not character(model, data, at)[0] & (ALPHA | DIGIT)
@@ -435,7 +441,7 @@ def _has_only_marks(model, data, at, end):
 
 @inlined_kernel
 def _ends_plainly(model, data, end, sentence, events, number, scratch):
-    """Whether a mark, with which Punkt ends a sentence, does so as most do: between a plain word and a capital.
+    """Return whether a mark, with which Punkt ends a sentence, does so as most do: between a plain word and a capital.
 
     `_ends_sentence` would say the same, at several times the cost. In a language with PUNKT_LETTERS the first of the
     words of an abbreviation is one by itself, or the second is a single letter.
@@ -457,7 +463,7 @@ def _ends_plainly(model, data, end, sentence, events, number, scratch):
 
 @lean_kernel
 def _behind_bullet(model, data, at, end):
-    """Where the text of a sentence starts that may start with the bullet of an item, at byte `at`."""
+    """Return where the text of a sentence starts that may start with the bullet of an item, at byte `at`."""
     if data[at] == _BULLET_LEAD:
         code, size = code_at(data, at)
         if code in _BULLETS:
@@ -467,7 +473,7 @@ def _behind_bullet(model, data, at, end):
 
 @lean_kernel
 def _item_start(model, data, end, sentence, event):
-    """Where the item of a list starts whose number or bullet an event ends or is, or -1."""
+    """Return where the item of a list starts whose number or bullet an event ends or is, or -1."""
     at = event[AT]
     if event[KIND] == BULLET:
         is_next = at > sentence and code_at(data, at)[0] == code_at(data, sentence)[0]
@@ -480,7 +486,7 @@ def _item_start(model, data, end, sentence, event):
 
 @lean_kernel
 def _line_sentences(model, classes, data, begin, end, events, next_starts, spans, scratch):
-    """Writes the spans of the sentences of the line `begin:end` into `spans` [n, 2]; their number.
+    """Write the spans of the sentences of the line `begin:end` into `spans` [n, 2]; return their number.
 
     next_starts: what punkt.line_breaks says of each `.`, `?` and `!`. `spans` has room for one more than there
     are events.
@@ -593,7 +599,7 @@ def _room(model, size):
 
 @kernel
 def _split_line(model, classes, data, begin, room):
-    """Splits the line at byte `begin`: (its end, its sentences, the room, which has their spans)."""
+    """Split the line at byte `begin`: (its end, its sentences, the room, which has their spans)."""
     end, count, num_marks = _scan(classes, data, begin, room.events, room.punkt.marks)
     while count > room.events.shape[0]:
         room = _room(model, 4 * room.events.shape[0])
@@ -608,14 +614,14 @@ def _split_line(model, classes, data, begin, room):
 
 @kernel
 def spans_of_line(model, classes, data):
-    """The spans of the sentences of a text without newline (but for the last byte), int64 [n, 2]."""
+    """Return the spans of the sentences of a text without newline (but for the last byte), int64 [n, 2]."""
     _end, number, room = _split_line(model, classes, data, 0, _room(model, _FEWEST_EVENTS))
     return room.punkt.spans[:number].copy()
 
 
 @kernel
 def split_lines(model, classes, data, out):
-    """Writes the sentences of each line of `data` to `out`, one a line, stripped; the bytes written.
+    """Write the sentences of each line of `data` to `out`, one a line, stripped; the bytes written.
 
     `out` needs `2 * data.size + 2` bytes at most.
     """
@@ -630,7 +636,7 @@ def split_lines(model, classes, data, out):
 
 
 def warm_up() -> None:
-    """Compiles what this module's callers use."""
+    """Compile what this module's callers use."""
     # Texts come out of bytes objects, so that they are read-only.
     text = np.frombuffer(b"One. Two.", np.uint8)
     model = np.zeros(ASCII + 256, np.int32)

@@ -51,7 +51,7 @@ def _is_without_spaces(code):
 
 @kernel
 def _common_words(model, data, counts, rows):
-    """Counts each common word of a text in `counts`, by its row, and writes the rows to `rows`: (words, rows)."""
+    """Count each common word of a text in `counts`, by its row, and write the rows to `rows`: (words, rows)."""
     scratch = np.empty(model[LONGEST_WORD] + 2, np.int32)
     words = 0
     distinct = 0
@@ -75,7 +75,9 @@ def _common_words(model, data, counts, rows):
 
 @kernel
 def has_own_words(model, masks, language, data, limit):
-    """Whether the first `limit` bytes of a text (UTF-8) have some words that are common in one language alone."""
+    """Return whether the first `limit` bytes of a text (UTF-8) have some words that are common in one language
+    alone.
+    """
     scratch = np.empty(model[LONGEST_WORD] + 2, np.int32)
     rows = np.empty(_FEW_WORDS, np.int64)
     own = np.uint64(1) << np.uint64(language)
@@ -103,7 +105,7 @@ def has_own_words(model, masks, language, data, limit):
 
 @kernel
 def _sum(masks, counts, rows, wanted):
-    """How many of the counted words are common in all of the languages whose bits are `wanted`."""
+    """Return how many of the counted words are common in all of the languages whose bits are `wanted`."""
     number = 0
     for row in rows:
         if masks[row] & wanted == wanted:
@@ -113,7 +115,7 @@ def _sum(masks, counts, rows, wanted):
 
 @kernel
 def nearest_language(model, masks, groups, data):
-    """The language in which most words of a text (UTF-8) are common, and what speaks for it, as `Found`."""
+    """Return the language in which most words of a text (UTF-8) are common, and what speaks for it, as `Found`."""
     counts = np.zeros(masks.size, np.int64)
     rows = np.empty(masks.size, np.int64)
     words, distinct = _common_words(model, data, counts, rows)
@@ -149,7 +151,7 @@ def nearest_language(model, masks, groups, data):
 
 
 def warm_up() -> None:
-    """Compiles what this module's callers use."""
+    """Compile what this module's callers use."""
     text = np.frombuffer(b"one", np.uint8)  # it comes out of a bytes object, so that it is read-only
     model, masks = np.zeros(ASCII + 256, np.int32), np.zeros(1, np.uint64)
     nearest_language(model, masks, np.zeros(MOST_LANGUAGES, np.int64), text)

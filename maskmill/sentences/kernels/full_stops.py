@@ -98,7 +98,9 @@ class _Following(NamedTuple):
 
 @lean_kernel
 def _is_after_number(model, data, begin, at):
-    """Whether a number, which may be Roman or have an ending ("1990-х"), and white space are in front of byte `at`."""
+    """Return whether a number, which may be Roman or have an ending ("1990-х"), and white space are in front of byte
+    `at`.
+    """
     before = stripped_end(model, data, begin, at)
     if before == at or before <= begin:
         return False
@@ -112,7 +114,7 @@ def _is_after_number(model, data, begin, at):
 
 @lean_kernel
 def _is_in_first_words(model, data, sentence, at, fewest):
-    """Whether fewer than so many words are between the start of a sentence and byte `at`."""
+    """Return whether fewer than so many words are between the start of a sentence and byte `at`."""
     count = 0
     while sentence < at and count < fewest:
         properties, size = character(model, data, sentence)
@@ -124,7 +126,7 @@ def _is_in_first_words(model, data, sentence, at, fewest):
 
 @lean_kernel
 def _is_behind_mark(model, data, word, following):
-    """Whether a mark stands in front of a number, which numbers an item in running text, then."""
+    """Return whether a mark stands in front of a number, which numbers an item in running text, then."""
     before = stripped_end(model, data, word.sentence, word.start)
     if before <= word.sentence or before == word.start:
         return False
@@ -139,7 +141,7 @@ def _is_behind_mark(model, data, word, following):
 
 @lean_kernel
 def _number_ends(model, data, word, num_digits, following, is_break):
-    """Whether a full stop behind a number ends a sentence."""
+    """Return whether a full stop behind a number ends a sentence."""
     flags = model[FLAGS]
     is_short = num_digits <= _MOST_ORDINAL_DIGITS
     if is_short and _is_behind_mark(model, data, word, following):
@@ -159,7 +161,7 @@ def _number_ends(model, data, word, num_digits, following, is_break):
 
 @lean_kernel
 def _roman_number_ends(model, following, is_break):
-    """Whether a full stop behind a Roman number ends a sentence."""
+    """Return whether a full stop behind a Roman number ends a sentence."""
     if following.bits & FOLLOWS_ORDINAL:
         return False
     if model[FLAGS] & ROMAN:
@@ -169,7 +171,7 @@ def _roman_number_ends(model, following, is_break):
 
 @lean_kernel
 def _is_year_at_start(model, data, word):
-    """Whether a word ends a year or a century with which a sentence starts ("В V в. до н. э. Рим …")."""
+    """Return whether a word ends a year or a century with which a sentence starts ("В V в. до н. э. Рим …")."""
     at = word.start
     fewest = _FEWEST_WORDS
     for _ in range(_MOST_ERA_WORDS):
@@ -186,7 +188,9 @@ def _is_year_at_start(model, data, word):
 
 @lean_kernel
 def _is_year_in_front(model, data, word, scratch):
-    """Whether a year is before a word, in a sentence that starts with a preposition or a day ("През 1990 г. Рим …")."""
+    """Return whether a year is before a word, in a sentence that starts with a preposition or a day ("През 1990 г. Рим
+    …").
+    """
     end = stripped_end(model, data, word.sentence, word.start)
     start = word_start(model, data, word.sentence, end)
     if end == word.start or count_digits(model, data, start, end) != _YEAR_DIGITS:
@@ -199,7 +203,7 @@ def _is_year_in_front(model, data, word, scratch):
 
 @lean_kernel
 def _abbreviation_ends(model, data, word, following, is_break, scratch):
-    """Whether a sentence ends with an abbreviation that may end one."""
+    """Return whether a sentence ends with an abbreviation that may end one."""
     if following.properties & DIGIT:
         return False
     is_in_front = _is_year_in_front(model, data, word, scratch)
@@ -216,7 +220,7 @@ def _abbreviation_ends(model, data, word, following, is_break, scratch):
 
 @lean_kernel
 def _behind_number(model, data, start, end):
-    """Where a unit that is written without a space behind a number starts (५०कि.मी)."""
+    """Return where a unit that is written without a space behind a number starts (५०कि.मी)."""
     while start < end:
         properties, size = character(model, data, start)
         if not properties & DIGIT and data[start] not in (_FULL_STOP, _COMMA):
@@ -227,7 +231,7 @@ def _behind_number(model, data, start, end):
 
 @lean_kernel
 def _abbreviation_bits(model, data, word, is_initial, scratch):
-    """What is known of the word before a full stop: with the word before it, by itself, or of its last part.
+    """Return what is known of the word before a full stop: with the word before it, by itself, or of its last part.
 
     Of an initial it is what is known of it with the word or the initials before it: lists do not tell `M.` from `m.`.
     """
@@ -256,7 +260,9 @@ def _abbreviation_bits(model, data, word, is_initial, scratch):
 
 @lean_kernel
 def _is_syllable(data, start, end):
-    """Whether bytes `start:end` are one letter of a script of India, with its vowel signs: the name of a letter."""
+    """Return whether bytes `start:end` are one letter of a script of India, with its vowel signs: the name of a
+    letter.
+    """
     count = 0
     while start < end:
         code, size = code_at(data, start)
@@ -273,7 +279,7 @@ def _is_syllable(data, start, end):
 
 @lean_kernel
 def _word_before(model, data, sentence, stop):
-    """The word that the full stop at byte `stop` ends."""
+    """Return the word that the full stop at byte `stop` ends."""
     start = word_start(model, data, sentence, stop)
     whole = start  # with what hyphens and slashes join to it
     while whole > sentence and data[whole - 1] in (_HYPHEN, _SLASH):
@@ -293,7 +299,7 @@ def _word_before(model, data, sentence, stop):
 
 @lean_kernel
 def _is_small_roman(data, word):
-    """Whether a word is a Roman number below 40 in small letters ("Haer. xxvi. 2")."""
+    """Return whether a word is a Roman number below 40 in small letters ("Haer. xxvi. 2")."""
     for at in range(word.start, word.stop):
         if data[at] not in _SMALL_ROMAN:
             return False
@@ -302,7 +308,7 @@ def _is_small_roman(data, word):
 
 @lean_kernel
 def _is_of_ruler(model, data, word):
-    """Whether a letter is a Roman number behind a word with a capital ("Gustav V"), not an initial."""
+    """Return whether a letter is a Roman number behind a word with a capital ("Gustav V"), not an initial."""
     if word.points > 0 or word.whole < word.start or not is_roman(data, word.start, word.stop):
         return False
     before = stripped_end(model, data, word.sentence, word.start)
@@ -314,7 +320,9 @@ def _is_of_ruler(model, data, word):
 
 @lean_kernel
 def _letter_ends(model, data, word, following, is_break, scratch):
-    """Whether a sentence ends with a single letter that no list knows: a unit behind a number may, an initial not."""
+    """Return whether a sentence ends with a single letter that no list knows: a unit behind a number may, an initial
+    not.
+    """
     if character(model, data, word.part)[0] & UPPER:
         if word.whole < word.start and character(model, data, word.whole)[0] & LOWER:
             return is_break  # as in "raio-X."
@@ -332,7 +340,7 @@ def _letter_ends(model, data, word, following, is_break, scratch):
 
 @lean_kernel
 def _is_greek_acronym(model, data, word, following):
-    """Whether a Greek acronym such as Η.Π.Α. is before a capital.
+    """Return whether a Greek acronym such as Η.Π.Α. is before a capital.
 
     Names have an article in Greek; so one without, which is never written small, goes on with its sentence.
     """
@@ -348,7 +356,7 @@ def _is_greek_acronym(model, data, word, following):
 
 @lean_kernel
 def _following(model, data, after, end, scratch):
-    """The word at byte `after`, which is -1 where there is none."""
+    """Return the word at byte `after`, which is -1 where there is none."""
     if after < 0:
         return _Following(after, after, np.int64(0), np.int64(0), False)
     next_end = word_end(model, data, after, end)
@@ -359,7 +367,7 @@ def _following(model, data, after, end, scratch):
 
 @lean_kernel
 def _word_ends(model, data, word, following, is_break, scratch):
-    """Whether a full stop behind a word that is no number in digits ends a sentence."""
+    """Return whether a full stop behind a word that is no number in digits ends a sentence."""
     properties, size = character(model, data, word.part)
     is_letter = word.part + size == word.stop and properties & ALPHA != 0 and data[word.part] < _FIRST_LEAD_3
     is_initial = is_letter and properties & UPPER != 0
@@ -392,7 +400,7 @@ def _word_ends(model, data, word, following, is_break, scratch):
 
 @lean_kernel
 def full_stop_ends(model, data, sentence, stop, after, end, is_break, scratch):
-    """Whether the full stop at byte `stop` ends the sentence that starts at byte `sentence`.
+    """Return whether the full stop at byte `stop` ends the sentence that starts at byte `sentence`.
 
     after: where the next word starts, or -1. is_break: what Punkt says.
     """
@@ -412,7 +420,7 @@ def full_stop_ends(model, data, sentence, stop, after, end, is_break, scratch):
 
 @lean_kernel
 def _is_numbering(model, data, word, num_digits):
-    """Whether a word at the start of a sentence, with a full stop, is the number or the letter of an item."""
+    """Return whether a word at the start of a sentence, with a full stop, is the number or the letter of an item."""
     if num_digits > 0:
         return num_digits <= _MOST_NUMBERING_DIGITS
     properties, size = character(model, data, word.start)
@@ -422,19 +430,22 @@ def _is_numbering(model, data, word, num_digits):
 
 @lean_kernel
 def is_item_number(model, data, sentence, stop):
-    """Whether nothing but a short number is between the start of a sentence and byte `stop`: the number of an item."""
+    """Return whether nothing but a short number is between the start of a sentence and byte `stop`: the number of an
+    item.
+    """
     return 0 < count_digits(model, data, sentence, stop) <= _MOST_NUMBERING_DIGITS
 
 
 @lean_kernel
 def _is_semitic(model, code):
-    """Whether a character is a letter of Hebrew or Arabic."""
+    """Return whether a character is a letter of Hebrew or Arabic."""
     return _FIRST_HEBREW <= code <= _LAST_ARABIC and entry(model, code) & ALPHA != 0
 
 
 @lean_kernel
 def lacks_space(model, data, begin, stop, before, code, scratch):
-    """Whether the full stop at byte `stop`, between the characters `before` and `code`, lacks the space of an end.
+    """Return whether the full stop at byte `stop`, between the characters `before` and `code`, lacks the space of an
+    end.
 
     So between letters of Greek, Cyrillic and Armenian where a capital follows, and between letters of India, or of
     Hebrew and Arabic, behind a word that is long enough to be no abbreviation; and behind a Korean verb. Latin file

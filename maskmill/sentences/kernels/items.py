@@ -25,7 +25,9 @@ class _Numbering(NamedTuple):
 
 @lean_kernel
 def _numbering(model, data, at, end):
-    """The number of an item, or its letter, that starts at byte `at`, in front of a word that is not written small."""
+    """Return the number of an item, or its letter, that starts at byte `at`, in front of a word that is not written
+    small.
+    """
     start = at
     value = 0
     while at < end and at - start < _MOST_DIGITS and _ZERO <= data[at] <= _ZERO + 9:
@@ -52,7 +54,7 @@ def _numbering(model, data, at, end):
 
 @lean_kernel
 def is_next_item(model, data, head, begin, mark, end):
-    """Where the number of an item starts whose mark is at byte `mark`, or -1.
+    """Return where the number of an item starts whose mark is at byte `mark`, or -1.
 
     It is one only if the number before it starts the sentence, at byte `head`, with the same marks.
     """

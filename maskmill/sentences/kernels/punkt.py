@@ -136,7 +136,7 @@ def _is_end_mark(byte):
 
 @lean_kernel
 def _multi_character_mark(model, data, at, end):
-    """Whether `--`, `..` or `. . .` starts at byte `at` (_re_multi_char_punct)."""
+    """Return whether `--`, `..` or `. . .` starts at byte `at` (_re_multi_char_punct)."""
     if at + 1 >= end:
         return False
     byte = data[at]
@@ -158,7 +158,7 @@ def _multi_character_mark(model, data, at, end):
 
 @lean_kernel
 def _multi_character_end(model, data, at, end):
-    """Where the multi-character mark that starts at byte `at` ends."""
+    """Return where the multi-character mark that starts at byte `at` ends."""
     byte = data[at]
     if data[at + 1] == byte:
         while at < end and data[at] == byte:
@@ -175,7 +175,7 @@ def _multi_character_end(model, data, at, end):
 
 @lean_kernel
 def _ends_word(model, data, at, end):
-    """Whether a word that reaches byte `at` ends there (_word_tokenize_fmt), a comma not looked at."""
+    """Return whether a word that reaches byte `at` ends there (_word_tokenize_fmt), a comma not looked at."""
     if at >= end:
         return True
     properties, _size = character(model, data, at)
@@ -186,7 +186,7 @@ def _ends_word(model, data, at, end):
 
 @lean_kernel
 def _token_end(model, data, at, end):
-    """Where the token that starts at byte `at` (no white space) ends (_word_tokenize_fmt)."""
+    """Return where the token that starts at byte `at` (no white space) ends (_word_tokenize_fmt)."""
     properties, size = character(model, data, at)
     if properties & CHECK and _multi_character_mark(model, data, at, end):
         return _multi_character_end(model, data, at, end)
@@ -209,7 +209,7 @@ def _token_end(model, data, at, end):
 
 @lean_kernel
 def _sigma_is_final(model, data, start, end, at):
-    """Whether the capital sigma at byte `at` of a token gets its final form (str.lower)."""
+    """Return whether the capital sigma at byte `at` of a token gets its final form (str.lower)."""
     follows_cased = False
     before = at
     while before > start and not follows_cased:
@@ -232,7 +232,7 @@ def _sigma_is_final(model, data, start, end, at):
 
 @lean_kernel
 def look_up(model, data, start, end, scratch):
-    """The number of the word that bytes `start:end` are in lower case, or -1."""
+    """Return the number of the word that bytes `start:end` are in lower case, or -1."""
     count, hashed = _lower_and_hash(model, data, start, end, scratch)
     if count == 0 or count > model[LONGEST_WORD]:
         return -1
@@ -247,7 +247,7 @@ def look_up(model, data, start, end, scratch):
 
 @lean_kernel
 def _is_word(model, number, scratch, count):
-    """Whether `scratch[:count]` is the word of this number."""
+    """Return whether `scratch[:count]` is the word of this number."""
     first = model[LETTERS_AT] + model[model[STARTS_AT] + number]
     if model[LETTERS_AT] + model[model[STARTS_AT] + number + 1] - first != count:
         return False
@@ -260,7 +260,8 @@ def _is_word(model, number, scratch, count):
 @lean_kernel
 @wraps_around
 def _lower_and_hash(model, data, start, end, scratch):
-    """Writes bytes `start:end` in lower case to `scratch`; the number of code points, and their hash before folding.
+    """Write bytes `start:end` in lower case to `scratch`; return the number of code points, and their hash before
+    folding.
 
     Stops early, with a number above `model[LONGEST_WORD]`, when there are more than a word has.
     """
@@ -316,13 +317,13 @@ def _is_number(model, data, start, end):
 
 @lean_kernel
 def _is_abbreviation(model, number):
-    """Whether the word of a number, or -1, is an abbreviation."""
+    """Return whether the word of a number, or -1, is an abbreviation."""
     return number >= 0 and model[model[BITS_AT] + number] & ABBREVIATION != 0
 
 
 @lean_kernel
 def _period_bits(model, data, start, end, number, scratch):
-    """The bits of a token that ends in a full stop and is more than that; `number` is that of its type."""
+    """Return the bits of a token that ends in a full stop and is more than that; `number` is that of its type."""
     bits = _T_PERIOD
     if data[end - 2] == _FULL_STOP:
         bits |= _T_ELLIPSIS
@@ -349,7 +350,7 @@ def _period_bits(model, data, start, end, number, scratch):
 
 @lean_kernel
 def _first_pass(model, data, start, end, scratch):
-    """The token of bytes `start:end`, with what it says by itself (_first_pass_annotation).
+    """Return the token of bytes `start:end`, with what it says by itself (_first_pass_annotation).
 
     The type of a token that ends in a full stop is taken without it (type_no_period); the number is only looked up
     for those.
@@ -374,7 +375,7 @@ def _first_pass(model, data, start, end, scratch):
 
 @lean_kernel
 def _next_type(model, data, token, scratch):
-    """The number of the type of the token after a possible break (type_no_sentperiod), or -1."""
+    """Return the number of the type of the token after a possible break (type_no_sentperiod), or -1."""
     if token.bits & _T_PERIOD:
         if token.bits & (_T_BREAK | _T_NUMBER):
             return token.number
@@ -385,7 +386,7 @@ def _next_type(model, data, token, scratch):
 
 @lean_kernel
 def _are_collocated(model, first, second):
-    """Whether two word numbers are a collocation."""
+    """Return whether two word numbers are a collocation."""
     low, high = 0, model[NUM_COLLOCATIONS]
     while low < high:
         middle = (low + high) >> 1
@@ -403,7 +404,7 @@ _FALSE, _TRUE, _UNKNOWN = 0, 1, 2
 
 @lean_kernel
 def _starts_sentence(model, data, start, end, bits):
-    """Whether a token whose type has these `bits` starts a sentence (_ortho_heuristic)."""
+    """Return whether a token whose type has these `bits` starts a sentence (_ortho_heuristic)."""
     byte = data[start]
     if end - start == 1 and (_is_end_mark(byte) or byte in (_COMMA, _SEMICOLON, _COLON)):
         return _FALSE
@@ -417,7 +418,7 @@ def _starts_sentence(model, data, start, end, bits):
 
 @lean_kernel
 def _second_pass(model, data, token, following, scratch):
-    """Whether a sentence ends with a token, in view of the token that follows (_second_pass_annotation)."""
+    """Return whether a sentence ends with a token, in view of the token that follows (_second_pass_annotation)."""
     if not token.bits & _T_UNSURE:
         return token.bits & _T_BREAK != 0
     next_type = _next_type(model, data, following, scratch)
@@ -442,7 +443,7 @@ def _second_pass(model, data, token, following, scratch):
 
 @lean_kernel
 def _contains_break(model, data, begin, end, scratch):
-    """Whether a sentence ends within bytes `begin:end`, before their last token (text_contains_sentbreak)."""
+    """Return whether a sentence ends within bytes `begin:end`, before their last token (text_contains_sentbreak)."""
     token = _Token(begin, begin, 0, -1)  # the last one; there is none yet
     at = begin
     while at < end:
@@ -464,7 +465,7 @@ def _contains_break(model, data, begin, end, scratch):
 
 @lean_kernel
 def _realigned(model, data, begin, end):
-    """How many bytes of `begin:end` belong to the sentence before (re_boundary_realignment), 0 if none.
+    """Return how many bytes of `begin:end` belong to the sentence before (re_boundary_realignment), 0 if none.
 
     Closing marks, up to white space (which is counted), to `--` or to the end.
     """
@@ -491,7 +492,7 @@ def _realigned(model, data, begin, end):
 
 @lean_kernel
 def _context_after(model, data, at, end):
-    """What follows the candidate at byte `at`: (end of the context, start of the next sentence), -1 if none.
+    """Return what follows the candidate at byte `at`: (end of the context, start of the next sentence), -1 if none.
 
     The context takes one mark that ends a word, or white space and the word after it.
     """
@@ -519,7 +520,7 @@ def _context_after(model, data, at, end):
 
 @lean_kernel
 def _space_between(model, data, begin, end):
-    """Where the word at the end of bytes `begin:end` starts if white space is before it there, else -1."""
+    """Return where the word at the end of bytes `begin:end` starts if white space is before it there, else -1."""
     at = end
     while at > begin:
         at -= 1
@@ -535,7 +536,7 @@ def _space_between(model, data, begin, end):
 
 @lean_kernel
 def _end_slice(model, data, waiting, start, end, spans, count):
-    """Writes the sentence of the waiting slice, and lets bytes `start:end` wait: (the slice that waits, sentences)."""
+    """Write the sentence of the waiting slice, and let bytes `start:end` wait: (the slice that waits, sentences)."""
     if waiting.end < 0:
         return _Slice(start, end, 0), count
     sentence_start = waiting.start + waiting.skipped
@@ -551,7 +552,7 @@ def _end_slice(model, data, waiting, start, end, spans, count):
 
 @lean_kernel
 def _find_candidate(model, data, begin, end, mark, previous):
-    """The candidate at byte `mark` of a line, and whether it stands in another word than the previous one.
+    """Return the candidate at byte `mark` of a line, and whether it stands in another word than the previous one.
 
     Its `mark` is -1 if nothing follows that could start a sentence.
     """
@@ -573,7 +574,7 @@ def _find_candidate(model, data, begin, end, mark, previous):
 
 @lean_kernel
 def line_breaks(model, data, begin, end, marks, next_starts, scratch):
-    """Finds where sentences of one line end.
+    """Find where sentences of one line end.
 
     `data[begin:end]` is the line; `marks`, int64 [n], are the places of its bytes `.`, `?` and `!`. Writes to
     `next_starts`, int64 [n], where the next sentence starts if one ends at the mark, else -1.
@@ -595,7 +596,7 @@ def line_breaks(model, data, begin, end, marks, next_starts, scratch):
 
 @lean_kernel
 def line_sentences(model, data, begin, end, marks, room):
-    """Writes the spans of the sentences of one line (see `line_breaks`) into the room's; their number."""
+    """Write the spans of the sentences of one line (see `line_breaks`) into the room's; return their number."""
     next_starts, spans = room.next_starts, room.spans
     line_breaks(model, data, begin, end, marks, next_starts, room.scratch)
     count = 0
@@ -616,7 +617,7 @@ def line_sentences(model, data, begin, end, marks, room):
 
 @lean_kernel
 def find_marks(data, begin, marks):
-    """Scans one line from byte `begin`: (its end, number of `.`, `?`, `!`); writes their places to `marks`.
+    """Scan one line from byte `begin`: (its end, number of `.`, `?`, `!`); write their places to `marks`.
 
     Stops early, with a number larger than `marks` holds, when there are too many.
     """
@@ -641,7 +642,7 @@ def _scratch(model):
 
 @lean_kernel
 def write_sentences(model, data, spans, keep_blank, out, written):
-    """Writes sentences, stripped, one a line; how many bytes are written then."""
+    """Write sentences, stripped, one a line; return how many bytes are written then."""
     for number in range(spans.shape[0]):
         start = stripped_start(model, data, spans[number, 0], spans[number, 1])
         end = stripped_end(model, data, start, spans[number, 1])
@@ -656,7 +657,7 @@ def write_sentences(model, data, spans, keep_blank, out, written):
 
 @lean_kernel
 def _is_one_character(data, begin, end):
-    """Whether the line of bytes `begin:end`, with its newline if it has one, is a single character."""
+    """Return whether the line of bytes `begin:end`, with its newline if it has one, is a single character."""
     if end < data.size:
         return begin == end
     return end - begin == code_at(data, begin)[1]
@@ -680,7 +681,7 @@ def room_for(model, size):
 
 @lean_kernel
 def split_line(model, data, begin, room):
-    """Splits the line at byte `begin`: (its end, its sentences, whose spans the room has); (-1, 0) without room."""
+    """Split the line at byte `begin`: (its end, its sentences, whose spans the room has); (-1, 0) without room."""
     end, num_marks = find_marks(data, begin, room.marks)
     if num_marks > room.marks.size:
         return -1, 0
@@ -689,7 +690,7 @@ def split_line(model, data, begin, room):
 
 @kernel
 def spans_of_line(model, data):
-    """The spans of the sentences of a text without newline (but for the last byte), int64 [n, 2]."""
+    """Return the spans of the sentences of a text without newline (but for the last byte), int64 [n, 2]."""
     room = room_for(model, data.size)
     _end, count = split_line(model, data, 0, room)
     return room.spans[:count].copy()
@@ -697,7 +698,7 @@ def spans_of_line(model, data):
 
 @kernel
 def split_lines(model, data, keep_blank, out):
-    """Writes the sentences of each line of `data` to `out`, one a line, stripped; the bytes written.
+    """Write the sentences of each line of `data` to `out`, one a line, stripped; the bytes written.
 
     With `keep_blank`, lines of one character give a blank line, and sentences that strip to nothing stay, as
     do_sentence_segmentation.py has it. `out` needs `2 * data.size + 2` bytes at most.
@@ -719,7 +720,7 @@ def split_lines(model, data, keep_blank, out):
 
 
 def warm_up() -> None:
-    """Compiles what this module's callers use."""
+    """Compile what this module's callers use."""
     # Texts come out of bytes objects, so that they are read-only.
     text = np.frombuffer(b"One. Two.", np.uint8)
     model = np.zeros(ASCII + 256, np.int32)

@@ -44,7 +44,9 @@ _LONGEST_ABBREVIATION = 3 * 8  # bytes
 
 @lean_kernel
 def _is_spaced_letter(data, at):
-    """Whether the character at byte `at` is a letter or sign of Thai or Lao, and neither a digit nor a repetition."""
+    """Return whether the character at byte `at` is a letter or sign of Thai or Lao, and neither a digit nor a
+    repetition.
+    """
     code = code_at(data, at)[0]
     if not 0xE00 <= code <= 0xEFF:
         return False
@@ -54,7 +56,9 @@ def _is_spaced_letter(data, at):
 
 @lean_kernel
 def _bits_at_start(model, data, at, end, scratch):
-    """What is known of the words that the text of bytes `at:end` starts with, which has no space between words."""
+    """Return what is known of the words that the text of bytes `at:end` starts with, which has no space between
+    words.
+    """
     bits = np.int64(0)
     until = at
     for _ in range(_LONGEST_JOINING):
@@ -67,7 +71,7 @@ def _bits_at_start(model, data, at, end, scratch):
 
 @lean_kernel
 def _bits_at_end(model, data, begin, at, scratch):
-    """What is known of the words that the text of bytes `begin:at` ends with."""
+    """Return what is known of the words that the text of bytes `begin:at` ends with."""
     bits = np.int64(0)
     since = at
     for _ in range(_LONGEST_JOINING):
@@ -80,7 +84,7 @@ def _bits_at_end(model, data, begin, at, scratch):
 
 @lean_kernel
 def _word_length(model, data, at, end):
-    """The bytes from `at` up to white space."""
+    """Return the bytes from `at` up to white space."""
     until = at
     while until < end:
         properties, size = character(model, data, until)
@@ -92,7 +96,9 @@ def _word_length(model, data, at, end):
 
 @lean_kernel
 def _longest_word(model, data, at, end, scratch):
-    """The longest word that the model knows of those which the text of bytes `at:end` starts with: (bits, its end)."""
+    """Return the longest word that the model knows of those which the text of bytes `at:end` starts with: (bits, its
+    end).
+    """
     bits = np.int64(0)
     longest = at
     until = at
@@ -108,7 +114,8 @@ def _longest_word(model, data, at, end, scratch):
 
 @lean_kernel
 def _holds_verb(model, data, at, end, is_chunk, scratch):
-    """Whether bytes `at:end` hold a verb; in a chunk from space to space not as its first word or in a relative clause.
+    """Return whether bytes `at:end` hold a verb; in a chunk from space to space not as its first word or in a relative
+    clause.
 
     There are no spaces between words, so that a word may be found inside another one.
     """
@@ -135,7 +142,7 @@ def _holds_verb(model, data, at, end, is_chunk, scratch):
 
 @lean_kernel
 def _verb_follows_foreign(model, data, at, end, scratch):
-    """Whether a verb follows words in another script that start at byte `at`, such as a name in brackets."""
+    """Return whether a verb follows words in another script that start at byte `at`, such as a name in brackets."""
     if at < end and character(model, data, at)[0] & DIGIT:
         return False
     for number in range(_MOST_FOREIGN):
@@ -147,7 +154,9 @@ def _verb_follows_foreign(model, data, at, end, scratch):
 
 @lean_kernel
 def _main_clause(model, data, sentence, end, scratch):
-    """Where the main clause of a sentence starts at the earliest: behind a space if a subordinate one starts it."""
+    """Return where the main clause of a sentence starts at the earliest: behind a space if a subordinate one starts
+    it.
+    """
     at = sentence
     until = sentence
     for _ in range(_LONGEST_JOINING):
@@ -164,7 +173,7 @@ def _main_clause(model, data, sentence, end, scratch):
 
 @lean_kernel
 def _starts_clause(model, data, at, end, least, scratch):
-    """Whether the text from byte `at` on, behind a space, has a subject and a verb."""
+    """Return whether the text from byte `at` on, behind a space, has a subject and a verb."""
     first = _bits_at_start(model, data, at, end, scratch)
     if first & OPENING:
         return True
@@ -181,7 +190,9 @@ def _starts_clause(model, data, at, end, least, scratch):
 
 @lean_kernel
 def _parts_clauses(model, data, sentence, at, behind, end, scratch):
-    """Whether the white space of bytes `at:behind` stands between two clauses that make sentences of their own."""
+    """Return whether the white space of bytes `at:behind` stands between two clauses that make sentences of their
+    own.
+    """
     if not _is_spaced_letter(data, behind) or end - behind < _LEAST_CLAUSE_BEHIND:
         return False
     last = character_before(data, at, sentence)
@@ -199,7 +210,7 @@ def _parts_clauses(model, data, sentence, at, behind, end, scratch):
 
 @lean_kernel
 def space_ends(model, data, begin, end, sentence, at, scratch):
-    """Whether the white space at byte `at` ends a sentence in a language that ends sentences so."""
+    """Return whether the white space at byte `at` ends a sentence in a language that ends sentences so."""
     behind = skip_space(model, data, at, end)
     if at - sentence < _LEAST_BEFORE_START or end - behind < _LEAST_BEFORE_START:
         return False

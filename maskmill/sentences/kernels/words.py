@@ -60,7 +60,7 @@ _ROMAN_DIGITS[[ord(character) for character in "IVXL"]] = 1
 
 @lean_kernel
 def code_before(data, at, begin):
-    """The code point of the character that ends in front of byte `at`, 0 at the line's start."""
+    """Return the code point of the character that ends in front of byte `at`, 0 at the line's start."""
     if at <= begin:
         return np.int64(0)
     return np.int64(code_at(data, character_before(data, at, begin))[0])
@@ -83,7 +83,7 @@ def skip_space(model, data, at, end):
 
 @lean_kernel
 def _is_gershayim(data, begin, mark, behind):
-    """Whether the byte `mark` is a quotation mark between Hebrew letters, which writes an acronym (ארה"ב)."""
+    """Return whether the byte `mark` is a quotation mark between Hebrew letters, which writes an acronym (ארה"ב)."""
     return (
         data[mark] == _QUOTATION_MARK
         and mark - 2 >= begin
@@ -94,7 +94,9 @@ def _is_gershayim(data, begin, mark, behind):
 
 @lean_kernel
 def word_start(model, data, begin, at):
-    """Where the word that ends at byte `at` starts: behind white space, a bracket, a quotation mark or a hyphen."""
+    """Return where the word that ends at byte `at` starts: behind white space, a bracket, a quotation mark or a
+    hyphen.
+    """
     least = max(begin, at - _LONGEST_LOOK_BACK)
     while at > least:
         before = character_before(data, at, begin)
@@ -115,7 +117,7 @@ def word_start(model, data, begin, at):
 
 @lean_kernel
 def word_end(model, data, at, end):
-    """Where the word that starts at byte `at` ends: its letters, digits and signs."""
+    """Return where the word that starts at byte `at` ends: its letters, digits and signs."""
     while at < end:
         properties, size = character(model, data, at)
         lead = data[at]
@@ -129,7 +131,7 @@ def word_end(model, data, at, end):
 
 @lean_kernel
 def word_bits(model, data, start, end, scratch):
-    """What is known of the word of bytes `start:end`."""
+    """Return what is known of the word of bytes `start:end`."""
     if start >= end:
         return np.int64(0)
     number = punkt.look_up(model, data, start, end, scratch)
@@ -138,7 +140,9 @@ def word_bits(model, data, start, end, scratch):
 
 @lean_kernel
 def abbreviation_bits(model, data, start, end, scratch):
-    """What is known of the word or words of bytes `start:end`, which are not looked up if they are too long to tell."""
+    """Return what is known of the word or words of bytes `start:end`, which are not looked up if they are too long to
+    tell.
+    """
     if end - start > model[LONGEST_ABBREVIATION]:
         return np.int64(0)
     return word_bits(model, data, start, end, scratch)
@@ -146,7 +150,7 @@ def abbreviation_bits(model, data, start, end, scratch):
 
 @lean_kernel
 def count_digits(model, data, start, end):
-    """How many digits bytes `start:end` are, 0 if they are not all digits."""
+    """Return how many digits bytes `start:end` are, 0 if they are not all digits."""
     count = 0
     while start < end:
         properties, size = character(model, data, start)

@@ -129,7 +129,7 @@ class TokenizedLines(NamedTuple):
 
 
 def rank_room(size: int) -> int:
-    """The size of `ranks` for pre-tokens of up to `size` bytes."""
+    """Return the size of `ranks` for pre-tokens of up to `size` bytes."""
     return size + size // (_BRANCHES - 1) + _BRANCHES * LEVELS
 
 
@@ -155,13 +155,13 @@ class _Words(NamedTuple):
 @kernel
 @wraps_around
 def _pair_slot(key, mask):
-    """The entry where the search for a pair starts."""
+    """Return the entry where the search for a pair starts."""
     return np.int64((key * MIX_1) >> _PAIR_SHIFT) & mask
 
 
 @kernel
 def put_pairs(pairs, left, right, values):
-    """Fills `pairs` (zeros, room for twice as many entries) with left[k], right[k] -> values[k] (int64)."""
+    """Fill `pairs` (zeros, room for twice as many entries) with left[k], right[k] -> values[k] (int64)."""
     mask = len(pairs) - 1
     for k in range(len(left)):
         key = (np.uint64(left[k]) << _ID_BITS | np.uint64(right[k])) + _ONE
@@ -173,7 +173,7 @@ def put_pairs(pairs, left, right, values):
 
 @kernel
 def _rank_of(pairs, mask, left, right):
-    """The value that the table has for a pair, or NO_RANK."""
+    """Return the value that the table has for a pair, or NO_RANK."""
     key = (np.uint64(left) << _ID_BITS | np.uint64(right)) + _ONE
     at = _pair_slot(key, mask)
     while True:
@@ -187,7 +187,7 @@ def _rank_of(pairs, mask, left, right):
 
 @kernel
 def put_byte_ranks(pairs_array, byte_ids, byte_ranks):
-    """Fills `byte_ranks` from `pairs` and `byte_ids`."""
+    """Fill `byte_ranks` from `pairs` and `byte_ids`."""
     pairs = address(pairs_array)
     mask = np.int64(len(pairs_array) - 1)
     for left in range(256):
@@ -197,7 +197,7 @@ def put_byte_ranks(pairs_array, byte_ids, byte_ranks):
 
 @kernel
 def _plant(words, size):
-    """Builds the levels of the tree over ranks[:size]; returns how many there are."""
+    """Build the levels of the tree over ranks[:size]; return how many there are."""
     levels = np.int64(0)
     start = np.int64(0)
     count = size
@@ -218,7 +218,7 @@ def _plant(words, size):
 
 @kernel
 def _lowest(words, levels):
-    """The lowest rank and the first place that has it."""
+    """Return the lowest rank and the first place that has it."""
     at = np.int64(0)
     found = np.int64(0)
     for level in range(levels - 1, -1, -1):
@@ -229,7 +229,7 @@ def _lowest(words, levels):
 
 @kernel
 def _mend(words, levels, first, last):
-    """Brings the levels of the tree up to date, after ranks[first:last + 1] have changed."""
+    """Bring the levels of the tree up to date, after ranks[first:last + 1] have changed."""
     for level in range(1, levels):
         below = get_i64(words.levels, level - 1)
         start = get_i64(words.levels, level)
@@ -242,7 +242,7 @@ def _mend(words, levels, first, last):
 
 @kernel
 def _merge(words, text, size, n):
-    """Writes the pieces of text[:size] to ids[n:]; returns where they end.
+    """Write the pieces of text[:size] to ids[n:]; return where they end.
 
     A piece is at the place of its first byte: its id is ids[n + place], the rank of the merge that joins it to the
     piece behind it ranks[place]. links[2 * place] is the place of the piece before it (-1: none),
@@ -290,7 +290,7 @@ def _merge(words, text, size, n):
 
 @kernel
 def _word_key(text, size):
-    """A pre-token of up to 24 bytes as three numbers."""
+    """Return a pre-token of up to 24 bytes as three numbers."""
     low = load_u64(text, 0)
     if size <= 8:
         return low & _ONES >> np.uint64(64 - 8 * size), _ZERO, _ZERO
@@ -302,7 +302,7 @@ def _word_key(text, size):
 
 @kernel
 def _new_word(words, text, size, n):
-    """Writes the pieces of a pre-token that is not in the cache to ids[n:]; returns where they end."""
+    """Write the pieces of a pre-token that is not in the cache to ids[n:]; return where they end."""
     end = _merge(words, text, size, n)
     store_u8(words.continues, n, 0)
     for k in range(n + 1, end):
@@ -313,7 +313,7 @@ def _new_word(words, text, size, n):
 @kernel
 @wraps_around
 def _write_word(words, text, size, n):
-    """Writes the pieces of the pre-token text[:size] to ids[n:]; returns where they end."""
+    """Write the pieces of the pre-token text[:size] to ids[n:]; return where they end."""
     # A zero at the end could not be told from the padding.
     if size > _MOST_CACHED_BYTES or load_u8(text, size - 1) == 0:
         return _new_word(words, text, size, n)
@@ -336,7 +336,7 @@ def _write_word(words, text, size, n):
 
 @kernel
 def _end_document(lines, state):
-    """Ends the document that a blank line ends."""
+    """End the document that a blank line ends."""
     open_segments = get_i64(state, OPEN_SEGMENTS)
     if open_segments > 0:
         documents = get_i64(state, DOCUMENTS)
@@ -347,7 +347,7 @@ def _end_document(lines, state):
 
 @kernel
 def tokenize_lines(text_array, start, size, arrays, lines):
-    """Tokenizes the lines of text[start:size] with BytePairArrays; fills TokenizedLines from what `state` has on.
+    """Tokenize the lines of text[start:size] with BytePairArrays; fill TokenizedLines from what `state` has on.
 
     Stops at a line that is not UTF-8, and at one with a pre-token that needs more memory; `state` tells.
     """
@@ -413,7 +413,7 @@ def tokenize_lines(text_array, start, size, arrays, lines):
 
 @kernel
 def find_added_token(text_array, start, size, first_nodes, pairs_array):
-    """Where the first added token in text[start:size] starts, or -1.
+    """Return where the first added token in text[start:size] starts, or -1.
 
     Args:
       first_nodes: uint32[256], the node of the trie behind each byte that a token starts with, TOKEN where a token is
@@ -438,7 +438,7 @@ def find_added_token(text_array, start, size, first_nodes, pairs_array):
 
 
 def warm_up() -> None:
-    """Compiles the entry kernels of this module."""
+    """Compile the entry kernels of this module."""
     pairs = np.zeros(4, np.uint64)
     numbers = np.zeros(1, np.int64)
     put_pairs(pairs, numbers, numbers, numbers)

@@ -30,7 +30,7 @@ _E, _L, _M, _R, _S, _T, _V = map(ord, "elmrstv")
 
 @kernel
 def _class_end(classes, text, i, wanted):
-    """Where the characters of class `wanted` from text[i] on end; -1 less the place of what is not UTF-8."""
+    """Return where the characters of class `wanted` from text[i] on end; -1 less the place of what is not UTF-8."""
     while True:
         if wanted == LETTER and load_u8(text, i) < NOT_ASCII:
             count = trailing_zeros(ascii_letters(load_u64(text, i)) ^ HIGH_BITS) >> 3
@@ -47,7 +47,9 @@ def _class_end(classes, text, i, wanted):
 
 @kernel
 def _white_end(classes, text, i):
-    """Where the white space at text[i] ends: all of it at the end of a line, otherwise all but its last character."""
+    """Return where the white space at text[i] ends: all of it at the end of a line, otherwise all but its last
+    character.
+    """
     start = i
     last = i
     while True:
@@ -66,7 +68,7 @@ def _white_end(classes, text, i):
 
 @kernel
 def _contraction_end(text, i):
-    """Where the contraction whose apostrophe is at text[i] ends; i if there is none."""
+    """Return where the contraction whose apostrophe is at text[i] ends; i if there is none."""
     first = load_u8(text, i + 1)
     if first == _S or first == _T or first == _M or first == LOWER_D:
         return i + 2
@@ -78,7 +80,7 @@ def _contraction_end(text, i):
 
 @kernel
 def pre_token_end(classes, text, i):
-    """Where the pre-token that starts at text[i] ends; text[i] is not the newline that ends its line.
+    """Return where the pre-token that starts at text[i] ends; text[i] is not the newline that ends its line.
 
     Args:
       classes, text: addresses of the arrays (maskmill/kernels/memory.py), see the module's head.
@@ -110,7 +112,7 @@ def pre_token_end(classes, text, i):
 
 @kernel
 def is_blank_line(classes, text, i):
-    """Whether the line from text[i] on has nothing but white space; and if so, where its newline is."""
+    """Return whether the line from text[i] on has nothing but white space; and if so, where its newline is."""
     while True:
         decoded = decode(text, i)
         if decoded < 0:
@@ -123,7 +125,7 @@ def is_blank_line(classes, text, i):
 
 @kernel
 def line_end_kind(joints, text, start, end):
-    """UNSPACED if the line text[start:end], which is UTF-8, ends with a script without spaces, else SPACED."""
+    """Return UNSPACED if the line text[start:end], which is UTF-8, ends with a script without spaces, else SPACED."""
     i = end
     while i > start:
         i -= 1
@@ -137,7 +139,7 @@ def line_end_kind(joints, text, start, end):
 
 @kernel
 def _begins_unspaced(joints, text, i):
-    """Whether the line at text[i] begins with a script without spaces."""
+    """Return whether the line at text[i] begins with a script without spaces."""
     while True:
         decoded = decode(text, i)
         if decoded < 0:
@@ -150,7 +152,7 @@ def _begins_unspaced(joints, text, i):
 
 @kernel
 def begins_with_space(joints, text, line, before, prefix_space):
-    """Whether the line at text[line] is read as if a space stood before it.
+    """Return whether the line at text[line] is read as if a space stood before it.
 
     Args:
       joints, text, line: addresses of the arrays, and where the line starts.

@@ -25,14 +25,16 @@ class CodePointArrays(NamedTuple):
 
 @kernel
 def last_bits(count):
-    """How far to shift a word of eight bytes to the left so that its first `count` bytes remain; count is 1 to 7."""
+    """Return how far to shift a word of eight bytes to the left so that its first `count` bytes remain; count is 1 to
+    7.
+    """
     return np.uint64(64 - 8 * count)
 
 
 @kernel
 @wraps_around
 def hash_bytes(source, size):
-    """The hash of source[:size]; seven bytes behind it must be readable."""
+    """Return the hash of source[:size]; seven bytes behind it must be readable."""
     hashed = np.uint64(size) * MIX_2
     k = np.int64(0)
     while k + 8 <= size:

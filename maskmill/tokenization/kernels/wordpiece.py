@@ -166,7 +166,7 @@ class _Lines(NamedTuple):
 
 @kernel
 def build_trie(pieces, starts, piece_ids, slots, node_ids):
-    """Fills `slots` and `node_ids` from pieces[starts[k]:starts[k + 1]] (uint8), whose ids are piece_ids[k]."""
+    """Fill `slots` and `node_ids` from pieces[starts[k]:starts[k + 1]] (uint8), whose ids are piece_ids[k]."""
     mask = len(slots) - 1
     nodes = FIRST_FREE_NODE
     node_ids[WORD_START] = node_ids[WORD_REST] = -1
@@ -195,13 +195,13 @@ def build_trie(pieces, starts, piece_ids, slots, node_ids):
 
 @kernel
 def _slot_of(key, mask):
-    """The slot where the search for an edge starts."""
+    """Return the slot where the search for an edge starts."""
     return (key * _EDGE_MIX >> _EDGE_SHIFT) & mask
 
 
 @kernel
 def _step(words, node, byte):
-    """The node behind `byte` from `node`, or -1."""
+    """Return the node behind `byte` from `node`, or -1."""
     key = node * 256 + byte + 1
     at = _slot_of(key, words.slot_mask)
     while True:
@@ -215,7 +215,7 @@ def _step(words, node, byte):
 
 @kernel
 def _split_word(words, size, n):
-    """Writes the pieces of word[:size] to ids[n:], longest match first.
+    """Write the pieces of word[:size] to ids[n:], longest match first.
 
     Returns where they end, and 1 if the word is unknown.
     """
@@ -245,13 +245,13 @@ def _split_word(words, size, n):
 @kernel
 @wraps_around
 def _entry_of(low, high):
-    """The entry of a word in `words`."""
+    """Return the entry of a word in `words`."""
     return np.int64(((low ^ (high * MIX_2)) * MIX_1) >> _WORD_SHIFT) * CACHED_WORD
 
 
 @kernel
 def _new_word(words, low, high, n):
-    """Writes the pieces of a word of up to 16 bytes that is not in the cache, and puts it there; see _short_word."""
+    """Write the pieces of a word of up to 16 bytes that is not in the cache, and put it there; see _short_word."""
     store_u64(words.word, 0, low)
     store_u64(words.word, 8, high)
     size = 16 - (leading_zeros(high) >> 3) if high != 0 else 8 - (leading_zeros(low) >> 3)
@@ -273,7 +273,7 @@ def _new_word(words, low, high, n):
 
 @kernel
 def _short_word(words, low, high, n):
-    """Writes the pieces of a word of up to 16 bytes, given as two numbers; returns as _split_word."""
+    """Write the pieces of a word of up to 16 bytes, given as two numbers; return as _split_word."""
     at = _entry_of(low, high)
     if get_u64(words.cache, at) != low or get_u64(words.cache, at + 1) != high:
         return _new_word(words, low, high, n)
@@ -285,14 +285,14 @@ def _short_word(words, low, high, n):
 
 @kernel
 def _lookup(table, point):
-    """The entry of a code point."""
+    """Return the entry of a code point."""
     page = get_u16(table.pages, point >> unicode.PAGE_BITS)
     return get_u32(table.blocks, (page << unicode.PAGE_BITS) + (point & ((1 << unicode.PAGE_BITS) - 1)))
 
 
 @kernel
 def _sigma_is_final(table, text, i):
-    """Whether the capital sigma at text[i] is the last letter of its token, as `str.lower` sees it."""
+    """Return whether the capital sigma at text[i] is the last letter of its token, as `str.lower` sees it."""
     at = i
     while True:
         if at == 0 or load_u8(text, at - 1) == NEWLINE:
@@ -327,14 +327,14 @@ def _sigma_is_final(table, text, i):
 
 @kernel
 def _copy(target, at, source, count):
-    """Copies bytes; count is small."""
+    """Copy bytes; count is small."""
     for j in range(count):
         store_u8(target, at + j, load_u8(source, j))
 
 
 @kernel
 def _append(word, size, points, source, count):
-    """Appends bytes to the word, unless it is too long already; returns its size."""
+    """Append bytes to the word, unless it is too long already; return its size."""
     if points < MAX_WORD:
         _copy(word, size, source, count)
         size += count
@@ -343,7 +343,7 @@ def _append(word, size, points, source, count):
 
 @kernel
 def _append_complex(table, word, entry, size, points, run):
-    """Appends what a code point of kind COMPLEX becomes; returns the word's bytes, code points, and movable marks."""
+    """Append what a code point of kind COMPLEX becomes; return the word's bytes, code points, and movable marks."""
     record = table.pool + (entry >> unicode.POOL_SHIFT)
     for _ in range(entry >> unicode.COUNT_SHIFT & unicode.COUNT_MASK):
         combining = load_u8(record, 0)
@@ -365,7 +365,7 @@ def _append_complex(table, word, entry, size, points, run):
 
 @kernel
 def _insert_mark(word, record, size, run):
-    """Puts the mark that a record of `pool` describes in order among the `run` marks at the end of word[:size]."""
+    """Put the mark that a record of `pool` describes in order among the `run` marks at the end of word[:size]."""
     combining = load_u8(record, 0)
     mark_bytes = load_u8(record, 1)
     marks = word + _WORD_BYTES
@@ -385,7 +385,7 @@ def _insert_mark(word, record, size, run):
 
 @kernel
 def _write_word(words, size, points, n):
-    """Writes the pieces of word[:size], if it has any; returns as _split_word."""
+    """Write the pieces of word[:size], if it has any; return as _split_word."""
     if points == 0:
         return n, np.int64(0)
     if points > MAX_WORD:
@@ -405,7 +405,7 @@ def _write_word(words, size, points, n):
 
 @kernel
 def read_word(table, word, text, i):
-    """Reads the word at text[i], normalised, into `word` (see `scratch`), whatever it is made of; it may be empty.
+    """Read the word at text[i], normalised, into `word` (see `scratch`), whatever it is made of; it may be empty.
 
     Stops before white space, before a character that stands alone, before a newline and before what is not UTF-8.
     Returns its place, what `decode` says of it, its entry (0 for the last two), the bytes and the code points of the
@@ -450,7 +450,7 @@ def read_word(table, word, text, i):
 
 @kernel
 def read_own_word(table, word, text, i, decoded, entry):
-    """Puts what stands at text[i] into `word`: a character that is a word of its own, or what it becomes.
+    """Put what stands at text[i] into `word`: a character that is a word of its own, or what it becomes.
 
     Returns its bytes; 0 where `read_word` stopped at something else.
     """
@@ -468,7 +468,7 @@ def read_own_word(table, word, text, i, decoded, entry):
 
 @kernel
 def _careful_word(table, words, text, i, n):
-    """Writes the pieces of one word, and of the character behind it if it stands alone, whatever they are made of.
+    """Write the pieces of one word, and of the character behind it if it stands alone, whatever they are made of.
 
     Stops before a newline and before what is not UTF-8. Returns where it goes on in `text` (negative: -1 less the
     place that is not UTF-8), where the pieces end, how many words there were, how many of them were unknown, and
@@ -489,7 +489,7 @@ def _careful_word(table, words, text, i, n):
 
 @kernel
 def ascii_word(text, i, fold):
-    """The ASCII letters and digits from text[i] on, up to 16: the word as two numbers, and how many they are.
+    """Return the ASCII letters and digits from text[i] on, up to 16: the word as two numbers, and how many they are.
 
     fold: the bits that are set in letters; CASE_BITS makes them lower-case.
     """
@@ -514,7 +514,9 @@ def ascii_word(text, i, fold):
 
 @kernel
 def _classify(word):
-    """The high bits of those of eight bytes that are letters or digits of ASCII, and of those that are letters."""
+    """Return the high bits of those of eight bytes that are letters or digits of ASCII, and of those that are
+    letters.
+    """
     plain = word & LOW_BITS
     letter = ascii_letters(word)
     digit = (plain + _FROM_0) & ~(plain + _PAST_9) & ~word & HIGH_BITS
@@ -523,7 +525,7 @@ def _classify(word):
 
 @kernel
 def _end_line(lines, line_start, n, seen):
-    """Ends the segment of a line whose pieces are ids[line_start:n], or the document that a blank line ends."""
+    """End the segment of a line whose pieces are ids[line_start:n], or the document that a blank line ends."""
     segments = get_i64(lines.state, SEGMENTS)
     open_segments = get_i64(lines.state, OPEN_SEGMENTS)
     line = get_i64(lines.state, LINES)
@@ -542,7 +544,7 @@ def _end_line(lines, line_start, n, seen):
 
 @kernel
 def tokenize_block(text_array, size, arrays, block):
-    """Tokenizes the lines of text[:size] with a TokenizerArrays; fills a TokenizedBlock.
+    """Tokenize the lines of text[:size] with a TokenizerArrays; fill a TokenizedBlock.
 
     Segments and documents are counted from the start of the block; a document that started in an earlier block ends
     at a segment counted in this one. Stops at the first byte that is not UTF-8 and leaves its place in `state`.
@@ -613,7 +615,7 @@ def tokenize_block(text_array, size, arrays, block):
 
 
 def warm_up() -> None:
-    """Compiles the entry kernels of this module."""
+    """Compile the entry kernels of this module."""
     slots = np.zeros(8, np.uint64)
     node_ids = np.empty(4, np.int32)
     build_trie(np.array([97, 98], np.uint8), np.array([0, 1, 2]), np.arange(2, dtype=np.int32), slots, node_ids)

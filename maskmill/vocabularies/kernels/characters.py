@@ -18,7 +18,7 @@ MISSING = -1  # a character that is not in the alphabet
 
 @kernel
 def count_characters(text, ends, counts):
-    """How often each character occurs: int64[2, CODE_POINTS]. The arguments are those of WordCounts."""
+    """Return how often each character occurs: int64[2, CODE_POINTS]. The arguments are those of WordCounts."""
     table = np.zeros((2, CODE_POINTS), np.int64)
     at = np.int64(0)
     for word in range(len(ends)):
@@ -33,7 +33,7 @@ def count_characters(text, ends, counts):
 
 @kernel
 def words_as_characters(text, ends, ids, symbols, weights):
-    """Writes the piece of each character to `symbols`, where the character begins.
+    """Write the piece of each character to `symbols`, where the character begins.
 
     ids: int32[2, CODE_POINTS], the pieces of the characters, or MISSING. weights: int64[words], set to 0 for each word
     with a character that is missing.
@@ -52,7 +52,7 @@ def words_as_characters(text, ends, ids, symbols, weights):
 
 
 def warm_up() -> None:
-    """Compiles the entry kernels of this module."""
+    """Compile the entry kernels of this module."""
     text = np.full(1, ord("a"), np.uint8)
     ends = np.ones(1, np.int64)
     counts = count_characters(text, ends, ends)

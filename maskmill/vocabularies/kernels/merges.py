@@ -59,7 +59,7 @@ _HASH = np.uint64(0x9E3779B97F4A7C15)  # 2**64 divided by the golden ratio: Knut
 @kernel
 @wraps_around
 def _slot(pairs, pair):
-    """Where `pair` is in the table, or the free slot where it belongs."""
+    """Return where `pair` is in the table, or the free slot where it belongs."""
     mask = len(pairs) - 1
     hashed = np.uint64(pair) * _HASH
     slot = np.int64(hashed >> np.uint64(_HALF)) & mask
@@ -70,7 +70,9 @@ def _slot(pairs, pair):
 
 @kernel
 def _with_room(pairs, used, more, least):
-    """The table with room for `more` pairs, without those that occur less than `least` times; how many it has."""
+    """Return the table with room for `more` pairs, without those that occur less than `least` times; how many it
+    has.
+    """
     if 3 * (used + more) <= 2 * len(pairs):
         return pairs, used
     kept = np.int64(0)
@@ -92,7 +94,7 @@ def _with_room(pairs, used, more, least):
 
 @kernel
 def _before(queue, one, other):
-    """Whether an entry of the queue is merged before another."""
+    """Return whether an entry of the queue is merged before another."""
     if queue[one, _TOP_COUNT] != queue[other, _TOP_COUNT]:
         return queue[one, _TOP_COUNT] > queue[other, _TOP_COUNT]
     return queue[one, _TOP_PAIR] < queue[other, _TOP_PAIR]
@@ -108,7 +110,7 @@ def _swap(queue, one, other):
 
 @kernel
 def _rise(queue, at):
-    """Moves an entry up to where it belongs."""
+    """Move an entry up to where it belongs."""
     while at and _before(queue, at, (at - 1) >> 1):
         _swap(queue, at, (at - 1) >> 1)
         at = (at - 1) >> 1
@@ -116,7 +118,7 @@ def _rise(queue, at):
 
 @kernel
 def _sink(queue, entries, at):
-    """Moves an entry down to where it belongs."""
+    """Move an entry down to where it belongs."""
     while True:
         first = at
         for below in range(2 * at + 1, min(2 * at + 3, entries)):
@@ -130,7 +132,7 @@ def _sink(queue, entries, at):
 
 @kernel
 def _pushed(queue, entries, count, pair, start, words):
-    """The queue with one entry more, which is a copy if it had no room."""
+    """Return the queue with one entry more, which is a copy if it had no room."""
     if entries == len(queue):
         grown = np.empty((entries + (entries >> 1) + 8, 4), np.int64)
         grown[:entries] = queue
@@ -145,13 +147,15 @@ def _pushed(queue, entries, count, pair, start, words):
 
 @kernel
 def _start_of(ends, word):
-    """Where a word begins."""
+    """Return where a word begins."""
     return ends[word - 1] if word else np.int64(0)
 
 
 @kernel
 def _first_pair(words, word):
-    """Where a word begins, where its second piece does, and where it ends; a word of weight 0 has no second piece."""
+    """Return where a word begins, where its second piece does, and where it ends; a word of weight 0 has no second
+    piece.
+    """
     at, end = _start_of(words.ends, word), words.ends[word]
     after = at + words.lengths[words.symbols[at]] if words.weights[word] and at < end else end
     return at, after, end
@@ -159,7 +163,7 @@ def _first_pair(words, word):
 
 @kernel
 def _first_pairs(words):
-    """The pairs of all words: the table, its COUNT being a row of the other result, and how many there are.
+    """Return the pairs of all words: the table, its COUNT being a row of the other result, and how many there are.
 
     Also int64[pairs, 3]: the occurrences of each pair, the words that have it, and the last of them plus 1.
     """
@@ -195,7 +199,7 @@ def _first_pairs(words):
 
 @kernel
 def _first_places(words, pairs, found, places):
-    """Writes the words of all pairs to `places`; `found`'s second column says where those of each go, then end."""
+    """Write the words of all pairs to `places`; `found`'s second column says where those of each go, then end."""
     found[:, 2] = 0
     symbols = words.symbols
     for word in range(len(words.ends)):
@@ -213,7 +217,7 @@ def _first_places(words, pairs, found, places):
 
 @kernel
 def _start(words, places, least):
-    """The table and the queue of the words as they are, and how many pairs and places there are."""
+    """Return the table and the queue of the words as they are, and how many pairs and places there are."""
     pairs, found, used = _first_pairs(words)
     filled = np.int64(0)
     for row in range(used):
@@ -261,7 +265,7 @@ class Changes(NamedTuple):
 
 @lean_kernel
 def _note(changes, row, column, weight):
-    """Adds to a column of a row."""
+    """Add to a column of a row."""
     rows = changes.rows
     if not rows[row, _MORE] and not rows[row, _FEWER]:
         changes.touched[changes.numbers[_TOUCHED]] = row
@@ -284,7 +288,7 @@ def _note_place(changes, row, word):
 
 @lean_kernel
 def _merge_in_word(words, word, changes):
-    """Merges a pair wherever it is in one word, from left to right, and notes what changes."""
+    """Merge a pair wherever it is in one word, from left to right, and note what changes."""
     symbols = words.symbols
     left = changes.merge[0]
     right = changes.merge[1]
@@ -315,7 +319,7 @@ def _merge_in_word(words, word, changes):
 
 @lean_kernel
 def _merge_everywhere(words, places, start, end, changes):
-    """Merges a pair in the words that an entry of the queue names."""
+    """Merge a pair in the words that an entry of the queue names."""
     changes.numbers[:] = 0
     for place in range(start, end):
         _merge_in_word(words, np.int64(places[place]), changes)
@@ -323,7 +327,7 @@ def _merge_everywhere(words, places, start, end, changes):
 
 @lean_kernel
 def _most_new_places(words, places, start, end):
-    """How many places a merge in the words of an entry makes at the most."""
+    """Return how many places a merge in the words of an entry makes at the most."""
     most = np.int64(0)
     for place in range(start, end):
         word = np.int64(places[place])
@@ -333,13 +337,13 @@ def _most_new_places(words, places, start, end):
 
 @lean_kernel
 def _pair_of(row, left, right):
-    """The pair of a row of `rows`: its piece, at the left of `right` or at the right of `left`."""
+    """Return the pair of a row of `rows`: its piece, at the left of `right` or at the right of `left`."""
     return left << _HALF | row >> 1 if row & 1 else row >> 1 << _HALF | right
 
 
 @lean_kernel
 def _change_counts(pairs, used, least, changes):
-    """Brings the counts of the pairs up to date after a merge; returns how many pairs the table has."""
+    """Bring the counts of the pairs up to date after a merge; return how many pairs the table has."""
     merge = changes.merge
     rows = changes.rows
     touched = changes.touched[: changes.numbers[_TOUCHED]]
@@ -359,7 +363,7 @@ def _change_counts(pairs, used, least, changes):
 
 @kernel
 def _queue_new(pairs, queue, entries, least, changes, places, filled):
-    """Queues the pairs that a merge made, if they occur often enough, with their words."""
+    """Queue the pairs that a merge made, if they occur often enough, with their words."""
     rows = changes.rows
     whole = changes.merge[2]
     for row in changes.touched[: changes.numbers[_TOUCHED]]:
@@ -385,7 +389,7 @@ def _queue_new(pairs, queue, entries, least, changes, places, filled):
 
 @kernel
 def _changes(size):
-    """No changes, for up to `size` pieces."""
+    """Return no changes, for up to `size` pieces."""
     return Changes(
         np.zeros(3, np.int64),
         np.zeros((2 * size, 4), np.int64),
@@ -397,7 +401,7 @@ def _changes(size):
 
 @kernel
 def _with_places(changes, most):
-    """The changes with room for `most` places."""
+    """Return the changes with room for `most` places."""
     if most <= len(changes.places):
         return changes
     places = np.empty((most + (most >> 1), 2), np.int32)
@@ -406,7 +410,7 @@ def _with_places(changes, most):
 
 @kernel
 def _pop(queue, entries):
-    """Takes out the top of the queue."""
+    """Take out the top of the queue."""
     _swap(queue, 0, entries - 1)
     _sink(queue, entries - 1, 0)
     return entries - 1
@@ -414,7 +418,7 @@ def _pop(queue, entries):
 
 @kernel
 def merge_words(symbols, ends, weights, lengths, alphabet, least):
-    """Merges pairs until there are as many pieces as `lengths` has room for, or no pair occurs often enough.
+    """Merge pairs until there are as many pieces as `lengths` has room for, or no pair occurs often enough.
 
     Args:
       symbols: int32[bytes of the words], the words as pieces of the alphabet: the id of a piece at its first byte, at
@@ -461,6 +465,6 @@ def merge_words(symbols, ends, weights, lengths, alphabet, least):
 
 
 def warm_up() -> None:
-    """Compiles the entry kernel of this module."""
+    """Compile the entry kernel of this module."""
     one = np.ones(1, np.int64)
     merge_words(np.zeros(2, np.int32), 2 * one, one, np.ones(2, np.int32), 1, 1)

@@ -76,7 +76,7 @@ class _Places(NamedTuple):
 
 @kernel
 def _places(table, state):
-    """The addresses of a table's arrays."""
+    """Return the addresses of a table's arrays."""
     return _Places(
         address(table.slots),
         np.int64(len(table.slots) - 1),
@@ -91,14 +91,14 @@ def _places(table, state):
 
 @kernel
 def _has_room(table, size):
-    """Whether the table can take in SPARE_WORDS words more, of `size` bytes together."""
+    """Return whether the table can take in SPARE_WORDS words more, of `size` bytes together."""
     words = get_i64(table.state, WORDS)
     return words <= table.most_words and get_i64(table.ends, words) + size <= table.most_bytes
 
 
 @kernel
 def _same(first, second, size):
-    """Whether first[:size] and second[:size] are the same bytes; seven bytes behind them must be readable."""
+    """Return whether first[:size] and second[:size] are the same bytes; seven bytes behind them must be readable."""
     k = np.int64(0)
     while k + 8 <= size:
         if load_u64(first, k) != load_u64(second, k):
@@ -109,7 +109,7 @@ def _same(first, second, size):
 
 @kernel
 def _copy(target, source, size):
-    """Copies source[:size]; up to seven bytes more are read, and written behind the copy, where nothing stands yet."""
+    """Copy source[:size]; up to seven bytes more are read, and written behind the copy, where nothing stands yet."""
     for j in range(0, size, 8):
         store_u64(target, j, load_u64(source, j))
 
@@ -121,7 +121,7 @@ def _add_to(array, at, more):
 
 @kernel
 def _add(table, source, size, hashed, count):
-    """Adds `count` to that of source[:size], whose hash is `hashed`. The table must have room for it."""
+    """Add `count` to that of source[:size], whose hash is `hashed`. The table must have room for it."""
     tag = hashed >> _HALF
     at = np.int64(hashed & np.uint64(table.slot_mask))
     while True:
@@ -146,7 +146,7 @@ def _add(table, source, size, hashed, count):
 
 @kernel
 def fill_slots(table, words):
-    """Fills the empty `slots` of a table with its first `words` words."""
+    """Fill the empty `slots` of a table with its first `words` words."""
     mask = np.int64(len(table.slots) - 1)
     slots, text, ends = address(table.slots), address(table.text), address(table.ends)
     for k in range(words):
@@ -160,7 +160,7 @@ def fill_slots(table, words):
 
 @kernel
 def count_words(text_array, size, start, arrays, word_table, state):
-    """Counts the words of BERT's basic tokenizer in the lines of text[start:size].
+    """Count the words of BERT's basic tokenizer in the lines of text[start:size].
 
     Stops where the table may lack room, at the first byte that is not UTF-8, or at the end, and says so in `state`.
 
@@ -220,7 +220,7 @@ def count_words(text_array, size, start, arrays, word_table, state):
 
 @kernel
 def count_pre_tokens(text_array, size, start, classes_array, joints_array, add_prefix_space, word_table, state):
-    """Counts the pre-tokens of byte-level BPE in the lines of text[start:size]; stops where `count_words` does.
+    """Count the pre-tokens of byte-level BPE in the lines of text[start:size]; stop where `count_words` does.
 
     They are those of lines that are not blank, as kernels/byte_level.py of tokenization reads them.
 
@@ -273,7 +273,7 @@ def count_pre_tokens(text_array, size, start, classes_array, joints_array, add_p
 
 @kernel
 def _varint(records, at):
-    """The number at records[at], and where it ends."""
+    """Return the number at records[at], and where it ends."""
     value = np.int64(0)
     shift = np.int64(0)
     while True:
@@ -287,7 +287,7 @@ def _varint(records, at):
 
 @kernel
 def _put_varint(records, at, value):
-    """Writes a number, 0 or more; returns where it ends."""
+    """Write a number, 0 or more; return where it ends."""
     while value >= 0x80:
         store_u8(records, at, value & 0x7F | 0x80)
         value >>= 7
@@ -298,7 +298,7 @@ def _put_varint(records, at, value):
 
 @kernel
 def add_records(records_array, size, start, part, parts, word_table, state):
-    """Adds the counts of records[start:size] to a table; stops before a word that may lack room, or at the end.
+    """Add the counts of records[start:size] to a table; stop before a word that may lack room, or at the end.
 
     Of the words it takes one part of `parts`, by their hashes. PADDING bytes must stand behind the records.
     """
@@ -319,7 +319,7 @@ def add_records(records_array, size, start, part, parts, word_table, state):
 
 @kernel
 def write_records(table, order, records_array, starts):
-    """Writes the words of a table in an order by buckets.
+    """Write the words of a table in an order by buckets.
 
     Args:
       table: a WordTable.
@@ -348,7 +348,7 @@ def write_records(table, order, records_array, starts):
 
 @kernel
 def take_records(records_array, size, threshold, table, state):
-    """Appends the words of records[:size] that occur at least `threshold` times to a WordTable, without its slots."""
+    """Append the words of records[:size] that occur at least `threshold` times to a WordTable, without its slots."""
     text, ends = address(table.text), address(table.ends)
     counts, records = address(table.counts), address(records_array)
     words = state[WORDS]
@@ -368,7 +368,7 @@ def take_records(records_array, size, threshold, table, state):
 
 @kernel
 def _big_endian(source, at, size):
-    """The eight bytes at source[at], as a number that orders as they do; zeros behind source[:size]."""
+    """Return the eight bytes at source[at], as a number that orders as they do; zeros behind source[:size]."""
     if at >= size:
         return _ZERO
     word = load_u64(source, at)
@@ -382,7 +382,7 @@ def _big_endian(source, at, size):
 
 @kernel
 def order_keys(text_array, ends, keys, buckets):
-    """Fills in what words are ordered by: keys uint64[words], their first eight bytes, and buckets uint8[words]."""
+    """Fill in what words are ordered by: keys uint64[words], their first eight bytes, and buckets uint8[words]."""
     text = address(text_array)
     for k in range(len(keys)):
         start = ends[k]
@@ -393,7 +393,9 @@ def order_keys(text_array, ends, keys, buckets):
 
 @kernel
 def _is_before(text, ends, first, second):
-    """Whether a word stands before another one, whose first eight bytes are the same, in the order of their bytes."""
+    """Return whether a word stands before another one, whose first eight bytes are the same, in the order of their
+    bytes.
+    """
     first_start, second_start = get_i64(ends, first), get_i64(ends, second)
     first_size = get_i64(ends, first + 1) - first_start
     second_size = get_i64(ends, second + 1) - second_start
@@ -409,7 +411,7 @@ def _is_before(text, ends, first, second):
 
 @kernel
 def order_ties(text_array, ends_array, keys, order, scratch):
-    """Orders words with the same keys by their other bytes: merges neighbours, then pairs of them, and so on.
+    """Order words with the same keys by their other bytes: merges neighbours, then pairs of them, and so on.
 
     Args:
       text_array, ends_array, keys: of words that differ.
@@ -443,7 +445,7 @@ def order_ties(text_array, ends_array, keys, order, scratch):
 
 @kernel
 def gather(text_array, ends, order, new_text_array, new_ends):
-    """Copies words in an order; both texts have PADDING bytes more than their words. `new_ends` has no leading 0."""
+    """Copy words in an order; both texts have PADDING bytes more than their words. `new_ends` has no leading 0."""
     text, new_text = address(text_array), address(new_text_array)
     at = np.int64(0)
     for k in range(len(order)):
@@ -455,7 +457,7 @@ def gather(text_array, ends, order, new_text_array, new_ends):
 
 
 def warm_up() -> None:
-    """Compiles the entry kernels of this module."""
+    """Compile the entry kernels of this module."""
     points = load(VERSIONS[-1], True)
     arrays = CodePointArrays(points.pages, points.blocks, points.pool, np.empty(SCRATCH, np.uint8), True)
     text = np.full(2 + PADDING, ascii.NEWLINE, np.uint8)

@@ -31,7 +31,7 @@ class ByteLevel:
         *,
         add_prefix_space: bool,
     ) -> None:
-        """Makes the tables.
+        """Make the tables.
 
         Args:
           byte_ids: int32[256], the id of each byte.
@@ -50,7 +50,7 @@ class ByteLevel:
         self._add_prefix_space = add_prefix_space
 
     def __call__(self, text: Any) -> Any:
-        """The ids of texts, string[texts]: a RaggedTensor int64 [texts, ids]."""
+        """Return the ids of texts, string[texts]: a RaggedTensor int64 [texts, ids]."""
         points, rows = strings.code_points(text)
         if self._add_prefix_space:
             points, rows = _with_spaces(points, rows)
@@ -68,7 +68,7 @@ class ByteLevel:
         )
 
     def _merge(self, distinct: Any) -> tuple[Any, Any]:
-        """The ids of words, string[words], and the word of each; those of a word in order."""
+        """Return the ids of words, string[words], and the word of each; those of a word in order."""
         letters = tf.strings.bytes_split(distinct)
         values = tf.cast(tf.reshape(tf.io.decode_raw(letters.flat_values, tf.uint8), [-1]), tf.int32)
         ids, words = tf.gather(self._byte_ids, values), letters.value_rowids()
@@ -82,7 +82,7 @@ class ByteLevel:
         return found_ids.concat(), found_words.concat()
 
     def _step(self, number: Any, ids: Any, words: Any, found: tuple[Any, Any]) -> tuple[Any, Any, Any]:
-        """Makes the next merge in every word: of its pairs of the lowest rank, the leftmost.
+        """Make the next merge in every word: of its pairs of the lowest rank, the leftmost.
 
         Words that have no pair to merge go to place `number` of `found`; the others go on.
         """
@@ -103,7 +103,7 @@ class ByteLevel:
 
 
 def _with_spaces(points: Any, rows: Any) -> tuple[Any, Any]:
-    """Puts a space before each line that has characters and starts with another one."""
+    """Put a space before each line that has characters and starts with another one."""
     first = (rows != strings.previous(rows, -1)) | (strings.previous(points, 0) == ord("\n"))
     bare = first & (points != _SPACE) & (points != ord("\n"))
     source = tf.repeat(tf.range(tf.size(points)), 1 + tf.cast(bare, tf.int32))
@@ -112,7 +112,7 @@ def _with_spaces(points: Any, rows: Any) -> tuple[Any, Any]:
 
 
 def _starts(points: Any, rows: Any, kinds: Any) -> Any:
-    """Whether a pre-token starts at each code point.
+    """Return whether a pre-token starts at each code point.
 
     The rules are those of GPT-2's regular expression (tokenization/kernels/pre_tokens.py), read from what stands
     around a character: nothing depends on what is further away than a contraction is long.
@@ -144,7 +144,7 @@ def _is_any(points: Any, letters: str) -> Any:
 
 
 def _behind(values: Any, count: int) -> Any:
-    """What stands `count` places before each value."""
+    """Return what stands `count` places before each value."""
     for _ in range(count):
         values = strings.previous(values, False)
     return values

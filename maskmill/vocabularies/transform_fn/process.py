@@ -57,7 +57,7 @@ def transform_fn_files(
 
 
 def _run(task: Any, scratch: str) -> None:
-    """Runs a process on a task, until it has ended."""
+    """Run a process on a task, until it has ended."""
     with tempfile.TemporaryFile() as printed:
         process = subprocess.Popen(
             [sys.executable, "-P", "-c", _START, json.dumps(sys.path), scratch],
@@ -94,7 +94,7 @@ def _failure(code: int, printed: str) -> RunFailedError:
 
 
 def _contents(folder: str) -> list[tuple[str, bytes]]:
-    """The name and the content of every file below a folder; names begin with the folder's own."""
+    """Return the name and the content of every file below a folder; names begin with the folder's own."""
     found = []
     for directory, _, names in os.walk(folder):
         for name in names:
@@ -112,7 +112,7 @@ def serve(scratch: str) -> None:
 
 
 def _end_with_parent() -> None:
-    """Waits for the end of stdin, which comes when the parent ends: it writes nothing behind the task."""
+    """Wait for the end of stdin, which comes when the parent ends: it writes nothing behind the task."""
     os.read(sys.stdin.fileno(), 1)
     os._exit(1)
 

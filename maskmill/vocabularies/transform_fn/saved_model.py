@@ -23,7 +23,7 @@ _FINGERPRINT = "fingerprint.pb"
 
 
 def splitter(learned: LearnedVocabulary, options: VocabularyOptions) -> Callable[[Any], Any]:
-    """What makes ids of texts: string[texts] to a RaggedTensor int64 [texts, ids]."""
+    """Return what makes ids of texts: string[texts] to a RaggedTensor int64 [texts, ids]."""
     if learned.kind == "wordpiece":
         return WordPiece(learned.pieces, do_lower_case=bool(options.decided.do_lower_case), unicode=UNICODE)
     # A special token never is a byte or a merge, though it may look like one.
@@ -38,7 +38,7 @@ def splitter(learned: LearnedVocabulary, options: VocabularyOptions) -> Callable
 
 
 def save_transform_fn(learned: LearnedVocabulary, options: VocabularyOptions, vocabulary: str, folder: str) -> None:
-    """Writes the SavedModel and the description of its output.
+    """Write the SavedModel and the description of its output.
 
     `tft.TFTransformOutput(folder)` gives a layer that maps {"text": string[texts]} to {"ids": RaggedTensor int64
     [texts, ids]}. `tf.saved_model.load(folder + "/transform_fn")` has the same as its attribute `transform_fn`, and a

@@ -8,7 +8,7 @@ KEY_FACTOR = 1 << 32  # two numbers of 32 bits make one of 64
 
 
 def code_points(text: Any) -> tuple[Any, Any]:
-    """The code points of texts, and the text that each belongs to.
+    """Return the code points of texts, and the text that each belongs to.
 
     Carriage returns at the end of a line are dropped and any other is a space, as `without_returns` has it.
 
@@ -24,17 +24,17 @@ def code_points(text: Any) -> tuple[Any, Any]:
 
 
 def previous(values: Any, first: Any) -> Any:
-    """What stands before each value; `first` before the first one."""
+    """Return what stands before each value; `first` before the first one."""
     return tf.concat([tf.fill([tf.minimum(1, tf.size(values))], tf.cast(first, values.dtype)), values[:-1]], 0)
 
 
 def following(values: Any, last: Any) -> Any:
-    """What stands behind each value; `last` behind the last one."""
+    """Return what stands behind each value; `last` behind the last one."""
     return tf.concat([values[1:], tf.fill([tf.minimum(1, tf.size(values))], tf.cast(last, values.dtype))], 0)
 
 
 def distinct_words(points: Any, starts: Any) -> tuple[Any, Any, Any]:
-    """Cuts code points into words and finds the distinct ones.
+    """Cut code points into words and find the distinct ones.
 
     Args:
       points: int32[code points]. starts: bool[code points], whether a word starts there.
@@ -50,24 +50,26 @@ def distinct_words(points: Any, starts: Any) -> tuple[Any, Any, Any]:
 
 
 def key(first: Any, second: Any) -> Any:
-    """One number for two that are not negative, as `find` looks them up. int64[n]."""
+    """Return one number for two that are not negative, as `find` looks them up. int64[n]."""
     return tf.cast(first, tf.int64) * KEY_FACTOR + tf.cast(second, tf.int64)
 
 
 def find(keys: Any, wanted: Any) -> tuple[Any, Any]:
-    """The place of each number of `wanted` in the sorted `keys`, and whether it is there. int32[n], bool[n]."""
+    """Return the place of each number of `wanted` in the sorted `keys`, and whether it is there. int32[n], bool[n]."""
     at = tf.minimum(tf.searchsorted(keys, wanted), tf.size(keys) - 1)
     return at, tf.gather(keys, at) == wanted
 
 
 def grouped(pieces: Any, words: Any, count: Any) -> Any:
-    """The pieces of each of `count` words, in the order in which they come, as a RaggedTensor [count, pieces]."""
+    """Return the pieces of each of `count` words, in the order in which they come, as a RaggedTensor [count,
+    pieces].
+    """
     order = tf.argsort(words, stable=True)
     return tf.RaggedTensor.from_value_rowids(tf.gather(pieces, order), tf.gather(words, order), nrows=count)
 
 
 def of_texts(pieces: Any, which: Any, rows: Any, texts: Any) -> Any:
-    """The pieces of texts, from those of distinct words.
+    """Return the pieces of texts, from those of distinct words.
 
     Args:
       pieces: RaggedTensor [distinct words, pieces].

@@ -28,7 +28,7 @@ _SCHEMA = pa.schema([(_WORD, pa.large_list(pa.large_binary())), (_COUNT, pa.larg
 
 
 def write_word_vocabulary(words: WordCounts, threshold: int, name: str, folder: str) -> str:
-    """Writes the words that occur at least `threshold` times, a line "COUNT WORD" each; returns the file's path.
+    """Write the words that occur at least `threshold` times, a line "COUNT WORD" each; return the file's path.
 
     name: of the vocabulary and of its file. folder: an empty folder for working files; the file is below it.
 
@@ -68,7 +68,7 @@ def _one_a_row(column: str) -> Any:
 
 
 def _read_rows(first: int, folder: str) -> Iterator[Any]:
-    """Yields a pa.RecordBatch of the words from number `first` on."""
+    """Yield a pa.RecordBatch of the words from number `first` on."""
     text, ends, counts = (np.load(os.path.join(folder, f"{part}.npy"), "r") for part in ("text", "ends", "counts"))
     last = min(first + _ROWS, len(ends))
     start = int(ends[first - 1]) if first else 0
@@ -85,7 +85,7 @@ def _read_rows(first: int, folder: str) -> Iterator[Any]:
 
 
 def _check(path: str, counts: Any) -> None:
-    """Checks that the file has as many words as there are counts, with these counts in falling order."""
+    """Check that the file has as many words as there are counts, with these counts in falling order."""
     with open(path, "rb") as file:
         found = np.fromiter((int(line.partition(b" ")[0]) for line in file), np.int64)
     if not np.array_equal(found, np.sort(counts)[::-1]):

@@ -74,7 +74,7 @@ def _code_points(unicode: str, do_lower_case: bool) -> _CodePoints:
 
 
 def _outputs(entry: int, pool: bytes) -> list[tuple[int, int]]:
-    """What a code point with this entry becomes: outputs with their combining classes."""
+    """Return what a code point with this entry becomes: outputs with their combining classes."""
     kind = entry & tables.KIND_MASK
     start = entry >> tables.POOL_SHIFT
     size = entry >> tables.BYTES_SHIFT & tables.BYTES_MASK
@@ -136,7 +136,7 @@ class WordPiece:
     """
 
     def __init__(self, pieces: Sequence[str], *, do_lower_case: bool, unicode: str) -> None:
-        """Makes the tables.
+        """Make the tables.
 
         Args:
           pieces: the distinct pieces in the order of their ids, [UNK] among them.
@@ -148,7 +148,7 @@ class WordPiece:
         self._unknown_id = list(pieces).index("[UNK]")
 
     def __call__(self, text: Any) -> Any:
-        """The ids of texts, string[texts]: a RaggedTensor int64 [texts, pieces]."""
+        """Return the ids of texts, string[texts]: a RaggedTensor int64 [texts, pieces]."""
         points, rows, starts = self._words(*strings.code_points(text))
         distinct, which, splits = strings.distinct_words(points, starts)
         count = tf.size(distinct, tf.int64)
@@ -160,7 +160,7 @@ class WordPiece:
         )
 
     def _words(self, points: Any, rows: Any) -> tuple[Any, Any, Any]:
-        """The normalised code points of all words, the text that each is of, and whether a word starts there."""
+        """Return the normalised code points of all words, the text that each is of, and whether a word starts there."""
         table = self._points
         page = tf.gather(table.pages, tf.bitwise.right_shift(points, tables.PAGE_BITS))
         at = page * (1 << tables.PAGE_BITS) + points % (1 << tables.PAGE_BITS)
@@ -189,7 +189,7 @@ class WordPiece:
         return tf.boolean_mask(outputs, kept), tf.boolean_mask(rows, kept), tf.boolean_mask(starts, kept)
 
     def _split(self, points: Any, starts: Any, ends: Any) -> tuple[Any, Any]:
-        """The pieces of words, longest match first, and the word of each; those of a word in order.
+        """Return the pieces of words, longest match first, and the word of each; those of a word in order.
 
         All words go on by a code point at a time. One that can go on no further takes the longest piece that it has
         passed and starts again behind it.
@@ -219,7 +219,7 @@ class WordPiece:
         return tf.boolean_mask(pieces, kept), tf.boolean_mask(words, kept)
 
     def _step(self, number: Any, points: Any, walks: "_Walks", found: tuple[Any, Any]) -> tuple["_Walks", Any]:
-        """Takes every word on by a code point; writes the pieces that have an end to place `number` of `found`."""
+        """Take every word on by a code point; write the pieces that have an end to place `number` of `found`."""
         point = tf.gather(points, tf.minimum(walks.at, tf.size(points, tf.int64) - 1))
         edge, known = strings.find(self._trie.keys, strings.key(walks.nodes, point))
         goes_on = known & (walks.at < walks.ends)
@@ -259,7 +259,7 @@ def _select(walks: _Walks, wanted: Any) -> _Walks:
 
 
 def _is_final(cases: Any, rows: Any) -> Any:
-    """Whether a sigma at each place would be the last letter of its token, as `str.lower` sees it.
+    """Return whether a sigma at each place would be the last letter of its token, as `str.lower` sees it.
 
     The nearest characters before and behind it that are not case-ignorable decide (Unicode Standard, Final_Sigma).
     """
@@ -277,7 +277,9 @@ def _is_final(cases: Any, rows: Any) -> Any:
 
 
 def _order(combining: Any, rows: Any) -> Any:
-    """The canonical order of marks (Unicode Standard, section 3.11), as int32 places; few texts have any marks left."""
+    """Return the canonical order of marks (Unicode Standard, section 3.11), as int32 places; few texts have any marks
+    left.
+    """
     run = tf.cumsum(tf.cast((combining == 0) | (rows != strings.previous(rows, -1)), tf.int64))
     return tf.cond(
         tf.reduce_any(combining != 0),
