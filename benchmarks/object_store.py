@@ -3,7 +3,7 @@
     python -m benchmarks.object_store [DUMP] [--in_store] [--delay 0.05] [--shard_size_mb 4] [--workers 2]
         [--compat mlperf]
 
-DUMP (default: the sample) is built on a local disk, then into a Cloud Storage emulator on this machine, behind a
+DUMP (default: the sample) is built on a local disk, then into a Cloud Storage emulator on this machine, after a
 server that answers each request after a delay, any number at a time; then the finished build is run again. Each of the
 first two is built twice and the second one counts: meanwhile the system has found the memory that files and objects
 take, which costs a virtual machine more than to copy them. So is the dump's first megabyte, for the start-up. For each

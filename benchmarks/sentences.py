@@ -7,7 +7,7 @@ DIR holds dumps (`*.xml`, packed or not) of any languages. `maskmill extract` wr
 dumps, with its default options; 100 lines of each language are drawn by a hash with a fixed seed.
 
 A verdict is one of `ok`, `several` (the line holds two sentences or more) and `cut` (the line starts or ends inside a
-sentence). It stands in benchmarks/sentence_verdicts/LANGUAGE.tsv behind a checksum of the line with its neighbours: a
+sentence). It stands in benchmarks/sentence_verdicts/LANGUAGE.tsv after a checksum of the line with its neighbours: a
 change that changes none of the three keeps it. Exits with 1 if a drawn line of a language that has such a file has
 none, or if a language has more than 5 % of `several` or 3 % of `cut`.
 """
@@ -55,7 +55,7 @@ class Line:
 
     @property
     def checksum(self) -> str:
-        """What its verdict stands behind."""
+        """What its verdict stands after."""
         return hashlib.sha256("\n".join((self.before, self.text, self.after)).encode()).hexdigest()[:16]
 
 

@@ -1,7 +1,7 @@
 """Runs the commands of the how-tos in docs/, and compares what they print with what the pages say.
 
 A block of ```console holds commands after `$ ` (continued after `> `), and what each prints. A block of ```python with
-a block of ```text directly behind it is a program and what it prints; other blocks of ```python do not run. In what is
+a block of ```text directly after it is a program and what it prints; other blocks of ```python do not run. In what is
 printed, `…` stands for any text of a line, and a line of `…` alone for any lines.
 """
 

@@ -51,7 +51,7 @@ class ModelConfig:
 
     `model_type` is "bert", "roberta", "albert" or "modernbert". `max_position_embeddings` counts the usable positions;
     for RoBERTa it is 512, where Hugging Face's files say 514. `position_offset` is the difference: the row of position
-    0 in the position table of Hugging Face's RoBERTa, the one behind the id of its padding. BERT has no use for it.
+    0 in the position table of Hugging Face's RoBERTa, the one after the id of its padding. BERT has no use for it.
 
     ALBERT has the embeddings' own width `embedding_size`, and `num_hidden_groups` layers that share their weights.
     In ModernBERT every `global_attn_every_n_layers`-th layer sees all tokens, with rotary positions of base

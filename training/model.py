@@ -207,7 +207,7 @@ def _pooled(config: ModelConfig, weights: Cast, sequence: Any, batch: Tensors) -
     if ends is None:
         first = _at(sequence, ops.zeros_like(ids[:, :1]), length)[:, 0]
     else:
-        # A sequence that is not there would begin behind a full row.
+        # A sequence that is not there would begin after a full row.
         first = _at(sequence, ops.minimum(ends[:, :-1], length - 1), length)
     if config.model_type == "modernbert":
         return _transformed(config, weights, first)

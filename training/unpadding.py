@@ -15,7 +15,7 @@ _MASKS_TOGETHER = 8
 
 
 def unpadded(batch: Batch, width: int, multiple: int = 1) -> Batch:
-    """Put the examples of a padded batch [B, S] into rows of `width` tokens, best fit, one behind the other.
+    """Put the examples of a padded batch [B, S] into rows of `width` tokens, best fit, one after the other.
 
     The arrays are those of packed rows (maskmill/loading/batches.py, "google"), [R, …], with room for as many masks as
     a row has. R is a function of the lengths, and a multiple of `multiple`; rows that no example needs are padding.

@@ -35,7 +35,7 @@ class Run(NamedTuple):
 
 
 def _properties(character: str, alpha: Any, digit: Any) -> tuple[str, int]:
-    # str.lower writes the final form of a capital sigma behind a cased letter where no cased letter follows; it skips
+    # str.lower writes the final form of a capital sigma after a cased letter where no cased letter follows; it skips
     # case-ignorable characters. So the form of a sigma in front of a character tells whether it is cased or ignorable.
     is_neither = ("A\u03a3" + character + "A").lower()[1] == "\u03c2"
     is_ignorable = not is_neither and ("A\u03a3" + character).lower()[1] == "\u03c2"

@@ -1,4 +1,4 @@
-"""The calculator behind #expr and #ifexpr: MediaWiki's expressions, their numbers and how these are written.
+"""The calculator after #expr and #ifexpr: MediaWiki's expressions, their numbers and how these are written.
 
 Source: the extension ParserFunctions, includes/ExprParser.php. Expressions are read once from left to right, by
 Dijkstra's shunting yard.
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 _SYMBOLS = re.compile(r"\s*(?:(\d+\.?\d*(?:e[+-]?\d+)?|\.\d+)|(<=|>=|<>|!=|[-+*/^()<>=−×÷])|([a-z]+))", re.IGNORECASE)
 _MOST_SYMBOLS = 500
-_MOST_ROUNDED_DIGITS = 15  # before or behind the decimal point
+_MOST_ROUNDED_DIGITS = 15  # before or after the decimal point
 _WHOLE_NUMBERS_BELOW = 1e15  # larger ones are written with an exponent
 
 # How strongly operators bind; of equal ones the left one does first.

@@ -23,7 +23,7 @@ def without_marks(text: bytes) -> tuple[bytes, tuple[int, ...]]:
 def drop_broken(text: bytes, holes: Sequence[int], sentences: bytes) -> tuple[bytes, list[bytes]]:
     """Return the sentences of a text that are whole, one a line, and those that have a hole.
 
-    A hole is between words or digits of a sentence, before a small letter that begins it, or behind its last word.
+    A hole is between words or digits of a sentence, before a small letter that begins it, or after its last word.
     holes: offsets in the text. sentences: all of them, in order, as SentenceSplitter.split_lines gives them.
     """
     if not holes:

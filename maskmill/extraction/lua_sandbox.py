@@ -1,7 +1,7 @@
 """The process that runs a wiki's Scribunto modules: Lua 5.1 with Scribunto's libraries, and nothing to do harm with.
 
 Once it is ready it can open no file, socket or process, and has little memory. It asks its parent (lua_process.py) for
-what lies in the dump. Messages are JSON objects, each behind its length (4 bytes, little endian):
+what lies in the dump. Messages are JSON objects, each after its length (4 bytes, little endian):
 
     from the parent   {"call": [module, function], "frames": …, "page": …}   a call, also while an answer is awaited
                       {"answer": …}                                       what was asked for

@@ -57,7 +57,7 @@ class Arguments:
         return self.page.expand_nodes(part[: part.index(Separator.EQUALS)], self._frame).strip()
 
     def value(self, number: int) -> str:
-        """Return what stands behind the equals sign of an argument from 1 on, or all of it, trimmed."""
+        """Return what stands after the equals sign of an argument from 1 on, or all of it, trimmed."""
         part = self._parts[number - 1]
         start = part.index(Separator.EQUALS) + 1 if Separator.EQUALS in part else 0
         return self.page.expand_nodes(part[start:], self._frame).strip()

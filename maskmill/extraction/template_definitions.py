@@ -1,4 +1,4 @@
-"""A dump's own templates and modules by name, behind redirects, and which names have rules."""
+"""A dump's own templates and modules by name, after redirects, and which names have rules."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -21,7 +21,7 @@ _MODULE_REDIRECT = re.compile(r"""\s*+return require\s*+\(?\s*+['"\[]++([^'"\[\]
 
 
 class Definition(NamedTuple):
-    """A template's definition: its title behind redirects, its nodes, and the steps that reading it counts."""
+    """A template's definition: its title after redirects, its nodes, and the steps that reading it counts."""
 
     title: str
     nodes: list[Node]
@@ -31,7 +31,7 @@ class Definition(NamedTuple):
 class Definitions:
     """What a dump says of its templates and modules.
 
-    find: gives a template's page by its title without the namespace, a module's by its title behind MODULE_MARK, or
+    find: gives a template's page by its title without the namespace, a module's by its title after MODULE_MARK, or
     None. has_rule: whether a name has a rule and stays a call. rule_names: names that have rules, which the dump may
     redirect to local names. `was_asked` is set when a template was asked for.
     """
@@ -138,7 +138,7 @@ class Definitions:
         return not is_held or self.page_text(title) is not None
 
     def _find(self, name: str) -> tuple[str, str | None]:
-        """Return the title behind redirects, and the page there; None if there is none."""
+        """Return the title after redirects, and the page there; None if there is none."""
         for _ in range(1 + _MOST_REDIRECTS):
             page = self._find_page(name.encode())
             if page is None:

@@ -35,7 +35,7 @@ _MODELS = {TEMPLATE_NAMESPACE: (b"wikitext",), MODULE_NAMESPACE: (b"Scribunto", 
 _HASH_BYTES = 8
 _COPY_BYTES = 4 << 20
 _MARK = MODULE_MARK.encode()
-# hash: of the wiki and the template's name, a module's behind MODULE_MARK (name_hash); offset, size: the bytes of its
+# hash: of the wiki and the template's name, a module's after MODULE_MARK (name_hash); offset, size: the bytes of its
 # page in the text.
 TABLE = np.dtype([("hash", "<u8"), ("offset", "<i8"), ("size", "<i8")])
 
@@ -195,7 +195,7 @@ class TemplateLibrary:
             raise completions.lost_meanwhile(path)
 
     def find(self, wiki: str, name: bytes) -> bytes | None:
-        """Return the page (UTF-8) of a wiki's template, or behind MODULE_MARK its module; None if the wiki has none.
+        """Return the page (UTF-8) of a wiki's template, or after MODULE_MARK its module; None if the wiki has none.
 
         MODULE_MARK alone stands for all modules, and gives a digest of them and of what runs them, or None if there is
         none.

@@ -28,7 +28,7 @@ A pattern is literal text with
     {?^start} {?^bracket}  in an alternative: only if the call starts its line, stands in brackets; {?!^start} if not
     {?^digit}          only if a digit stands before the call
     {?^after_word}     only if a word, a slash or an arrow does
-    {?^glued}          only if it stands like a footnote's mark: behind a word without a space, and not before one so
+    {?^glued}          only if it stands like a footnote's mark: after a word without a space, and not before one so
     {?a} {?!a} {?a=x} {?a@t}   in an alternative: only if a is given, is not given, is x, is a key of table t
     {?a:word}          in an alternative: only if a does not start like a number
     {?a^t}             in an alternative: only if a starts with a key of table t, in letters of any case
@@ -524,7 +524,7 @@ class _Compiler:
         lookups = {name for source in everywhere for name in re.findall(r"@([\w-]+)", source)}
         shows = self._is_value or any(source[0] not in "?!" or source.startswith("!age") for source in everywhere)
         if shows and not any("*" in source for source in everywhere) and lookups.isdisjoint(_UNIT_TABLES):
-            # The arguments of {!age:…} stand behind the colon.
+            # The arguments of {!age:…} stand after the colon.
             named = "|".join(source if source[0] == "!" else re.split('[=:@"^]', source)[0] for source in everywhere)
             numbers = [int(number) for number in re.findall(r"\b\d+\b", named)]
             self._unknown.append(self._emit_jump(codes.OP_KNOWN, max(numbers, default=0)))

@@ -18,7 +18,7 @@ MOST_LISTED = 50
 
 _LONGEST_NAME = 100  # characters
 _LONGEST_CALL = 160
-_BEFORE = 80  # characters of the sentence before the call that a sample shows, and behind it
+_BEFORE = 80  # characters of the sentence before the call that a sample shows, and after it
 _BEHIND = 60
 
 

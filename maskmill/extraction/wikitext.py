@@ -204,7 +204,7 @@ class WikitextExtractor:
     """Makes plain text of a site's pages. Pickles as its arguments; one instance serves one thread at a time.
 
     templates: for `expand_templates`, a function that gives a template's page by its name without the namespace, a
-    module's by its name behind MODULE_MARK, or None if there is none; MODULE_MARK alone gives anything if there are
+    module's by its name after MODULE_MARK, or None if there is none; MODULE_MARK alone gives anything if there are
     modules.
 
     Raises UnusableInputError if templates are to be expanded and none are given.

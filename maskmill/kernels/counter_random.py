@@ -1,7 +1,7 @@
 """A counter-based generator of random numbers: the n-th number of a key is a function of the key and n alone.
 
 It is SplitMix64: number n of a key is the mix of key + n * GAMMA, modulo 2**64. Whoever draws passes the state (the
-counter so far, a uint64) and gets it back behind the number, so that it lives in a register. Keys are hashed from what
+counter so far, a uint64) and gets it back after the number, so that it lives in a register. Keys are hashed from what
 names a stream of numbers, here seed, epoch and sample, so that each row can be drawn on its own, anywhere.
 
 Sources: G. Steele, D. Lea, C. Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014, with the mix of
@@ -53,21 +53,21 @@ def key_of(seed, epoch, sample):
 @kernel
 @wraps_around
 def next_64_bits(state):
-    """Return a uint64, and the state behind it."""
+    """Return a uint64, and the state after it."""
     state += _GAMMA
     return mix(state), state
 
 
 @kernel
 def next_53_bits(state):
-    """Return a number from 0 to 1, without 1, in units of 2**-53, as int64; and the state behind it."""
+    """Return a number from 0 to 1, without 1, in units of 2**-53, as int64; and the state after it."""
     word, state = next_64_bits(state)
     return np.int64(word >> _DROPPED), state
 
 
 @kernel
 def below(state, n):
-    """Return a number from 0 to n - 1, all equally likely, for 1 <= n < 2**32, as int64; and the state behind it."""
+    """Return a number from 0 to n - 1, all equally likely, for 1 <= n < 2**32, as int64; and the state after it."""
     count = np.uint64(n)
     word, state = next_64_bits(state)
     product = (word >> _32) * count

@@ -7,7 +7,7 @@ from maskmill.loading.batches import Batch
 from maskmill.loading.loader import Loader
 from maskmill.loading.states import State, is_count
 
-_MOST_BATCHES = 1 << 48  # that a state may be behind
+_MOST_BATCHES = 1 << 48  # that a state may be after
 
 
 class Part(Iterator[Batch]):
@@ -18,7 +18,7 @@ class Part(Iterator[Batch]):
 
     Attributes:
       end: the state at which the next iteration starts; None: this one goes on for ever.
-      is_done: whether a state was taken up behind the worker's last batch.
+      is_done: whether a state was taken up after the worker's last batch.
     """
 
     def __init__(self, loader: Loader, *, endless: bool = False) -> None:

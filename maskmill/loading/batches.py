@@ -210,7 +210,7 @@ class BatchMaker:
         arrays = {name: _gathered(rows, name, batch.at, self._predictions, 0) for name in OF_MASKS}
         positions = arrays[OF_MASKS[0]]
         if positions.max(initial=0) >= width:
-            self._refuse(batch, (positions >= width).any(axis=1), f"has a mask behind its {width} pieces")
+            self._refuse(batch, (positions >= width).any(axis=1), f"has a mask after its {width} pieces")
         return arrays
 
     def _draw(self, rules: RowMaskRules, rows: MaskedRows, batch: "_Selection") -> None:

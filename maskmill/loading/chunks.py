@@ -43,7 +43,7 @@ class Samples:
 
 
 def joined(parts: Sequence[Samples]) -> Samples:
-    """Return parts of the sequence, one behind the other."""
+    """Return parts of the sequence, one after the other."""
     return Samples(
         *(np.concatenate([getattr(part, field.name) for part in parts]) for field in dataclasses.fields(Samples))
     )
@@ -139,7 +139,7 @@ def plans(chunks: Iterable[Samples], options: LoaderOptions, orders: Sequence[Sa
     """Yield what a reader does for each chunk of a sequence that starts with the first sample of a batch.
 
     Args:
-      chunks: parts of the sequence, one behind the other.
+      chunks: parts of the sequence, one after the other.
       options: batch_size, and which reader it is.
       orders: of each data set.
     """
@@ -175,7 +175,7 @@ def ramped(chunks: Iterable[Samples], first: int) -> Iterator[Samples]:
 
 
 def _own_places(first: int, behind: int, options: LoaderOptions) -> npt.NDArray[np.int64]:
-    """Return which positions of a chunk [first, behind) are the reader's own, counted from `first`, ascending."""
+    """Return which positions of a chunk [first, after) are the reader's own, counted from `first`, ascending."""
     size = options.batch_size
     of_rank = size // options.ranks
     start = options.rank * of_rank
@@ -225,9 +225,9 @@ class PlannedReads:
         ]
 
     def planned(self, plans: Iterable[Plan]) -> Iterator[Plan]:
-        """Yield the plans, once what they read is asked for; and so much of those behind that no thread stands idle."""
+        """Yield the plans, once what they read is asked for; and so much of those after that no thread stands idle."""
         asked: collections.deque[Plan] = collections.deque()
-        behind = 0  # blocks asked for by plans behind the first
+        behind = 0  # blocks asked for by plans after the first
         for plan in plans:
             self.ask(plan.reads)
             behind += len(plan.reads) if asked else 0

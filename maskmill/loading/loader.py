@@ -195,7 +195,7 @@ class Loader:
           UnusableInputError: the state is of other data, another seed, or another way to shuffle.
         """
         samples = self._sequence.samples
-        # A mix has no second epoch: behind its only one it stands at the start of epoch 1, if it ends.
+        # A mix has no second epoch: after its only one it stands at the start of epoch 1, if it ends.
         most = MOST_EPOCHS if self._schedule.repeats else 0 if samples is None else 1
         self._stand(checked_place(state, self._description(), samples, most), limit=None)
 
@@ -398,7 +398,7 @@ class Batches(Iterator[Batch]):
         return self._production.is_ready
 
     def close(self) -> None:
-        """End the thread. The loader stands behind the last batch that was taken."""
+        """End the thread. The loader stands after the last batch that was taken."""
         self._production.close()
 
     def __del__(self) -> None:

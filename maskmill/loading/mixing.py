@@ -128,7 +128,7 @@ class Mix:
         the source. Parts are computed as a whole, so ranges of whole parts are cheapest.
 
         Raises:
-          ValueError: `stop` is behind the end of the mix.
+          ValueError: `stop` is after the end of the mix.
         """
         if self.length is not None and stop > self.length:
             raise ValueError(f"positions up to {stop}, but the mix has {self.length}")
@@ -157,7 +157,7 @@ class Mix:
 
     @functools.cached_property
     def leaving(self) -> tuple[tuple[int, int], ...]:
-        """The sources that reach their caps before the mix ends, each with the position behind its last sample.
+        """The sources that reach their caps before the mix ends, each with the position after its last sample.
 
         Shuffling moves that sample within its part.
         """
@@ -165,7 +165,7 @@ class Mix:
         return tuple((source, position) for position, source in ends if position != self.length)
 
     def _behind_last(self, source: int) -> int:
-        """Return the position behind the last sample of a source with a cap, without shuffling."""
+        """Return the position after the last sample of a source with a cap, without shuffling."""
         time = Fraction(2 * (self.caps[source] or 0) - 1, 2) / self.weights[source]
         position = 0
         for other, (weight, cap) in enumerate(zip(self.weights, self.caps, strict=True)):

@@ -69,7 +69,7 @@ def open(
       worker, workers: of the rank's batches, which are read here: those whose number modulo `workers` is `worker`.
       tail: the last batch of an epoch, if samples do not fill it. "drop": left out. "pad": filled up with rows of
         padding, and `sample_weights` (float32[batch]) tells them by 0. "repeat": filled up with the epoch's first
-        samples. "carry": filled up with the first samples of the next epoch, which starts behind them.
+        samples. "carry": filled up with the first samples of the next epoch, which starts after them.
       features: what arrays are called: "google" as in BERT, "v2" as in TensorFlow Models, or "huggingface", which has
         labels for every piece (-100: none) and int64, as a model of transformers takes; not of packed rows.
       with_samples: whether batches have `samples` (int64[batch]), the numbers of their samples, -1 for padding.

@@ -92,7 +92,7 @@ class SampleOrder:
         self._seed = np.uint64(hash_of(f"{data_set.fingerprint}:{seed}"))
         counts = np.array([file.samples for file in data_set.files], np.int64)
         self._widths = np.array([file.width for file in data_set.files], np.int64)
-        # The numbers of the first sample and of the first block of each file, and of those behind the last.
+        # The numbers of the first sample and of the first block of each file, and of those after the last.
         self._first_samples = _sums(counts)
         self._first_blocks = _sums(-(-counts // block_samples))
         self._epoch = functools.lru_cache(maxsize=2)(self._laid_out)

@@ -46,7 +46,7 @@ class Production:
         self._since: float | None = None
 
     def take(self) -> tuple[Product | None, float, float]:
-        """Return the next product, or None behind the last; the seconds since the last call ended, and those of
+        """Return the next product, or None after the last; the seconds since the last call ended, and those of
         waiting.
 
         Raises:

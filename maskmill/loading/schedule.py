@@ -64,7 +64,7 @@ class Schedule:
         return (self.samples - place.sample) % self.batch_size if self.samples and self.tail == "drop" else 0
 
     def after(self, place: Place, steps: int) -> Place:
-        """Return where a run stands after so many batches more. Behind the last batch of an epoch it is the next
+        """Return where a run stands after so many batches more. After the last batch of an epoch it is the next
         epoch.
         """
         left = self.steps(place)
@@ -94,7 +94,7 @@ class Schedule:
                 yield from self._epoch(place, self.samples)
 
     def _carried(self, place: Place, samples: int, *, endless: bool) -> Iterator[Segment]:
-        """Yield epochs without a gap, until a batch ends at the end of the first or behind it."""
+        """Yield epochs without a gap, until a batch ends at the end of the first or after it."""
         left = (self.steps(place) or 0) * self.batch_size
         while endless or left:
             stop = samples if endless else min(samples, place.sample + left)

@@ -10,7 +10,7 @@ State = dict[str, Any]
 
 # Raised whenever the same seed gives another order or other masks.
 VERSION = 1
-MOST_EPOCHS, _MOST_SAMPLES = 1 << 31, 1 << 62  # that a state may be behind
+MOST_EPOCHS, _MOST_SAMPLES = 1 << 31, 1 << 62  # that a state may be after
 
 
 def state_of(description: Mapping[str, Any], place: Place) -> State:

@@ -29,7 +29,7 @@ class ObjectiveOptions:
         "sop: ALBERT's sentence order",
     )
     cross_documents: bool = option(
-        True, help="with mlm: a sequence goes on in the next document, behind a [SEP]; false: it ends with its document"
+        True, help="with mlm: a sequence goes on in the next document, after a [SEP]; false: it ends with its document"
     )
     full_sentences: bool = option(
         True,

@@ -6,7 +6,7 @@ reader draws with dynamic masks.
 
 A row of n pieces, special ones included, gets min(P, max(1, round(n * masked_lm_prob))) masks. It gets fewer only where
 no word is left that fits. On real text that happens only with n-grams and a masked_lm_prob of 0.8 or more. [CLS] and
-[SEP] are never masked. A word is a piece and the "##" pieces behind it; with a tokenizer.json, what the tokenizer says.
+[SEP] are never masked. A word is a piece and the "##" pieces after it; with a tokenizer.json, what the tokenizer says.
 No word, n-gram or span goes over a special piece. The units, each after the file it is named by:
 
   piece       positions are drawn evenly.
@@ -92,7 +92,7 @@ def draw_masks(
     seed: any integer; its lowest 64 bits count.
     rows: int32 arrays in C order. lengths [rows] tells the pieces of each row, special ones included. input_ids
       [rows, S] is changed at the masked positions. positions [rows, P], ascending, labels [rows, P], what stood there,
-      and masked [rows], how many there are, are written, with zeros behind the last mask. continues, uint8 [rows, S],
+      and masked [rows], how many there are, are written, with zeros after the last mask. continues, uint8 [rows, S],
       tells which pieces go on a word where the ids do not: it is the column continuation_mask.
     epochs, samples: int64[rows], the keys of the rows.
 

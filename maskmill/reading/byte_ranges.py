@@ -46,7 +46,7 @@ class ByteRanges(abc.ABC):
         return self.read(path, 0, self.size(path)).tobytes()
 
     def read_many(self, path: str, starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
-        """Return several ranges of a file, ascending, one behind the other; raises what `read` does."""
+        """Return several ranges of a file, ascending, one after the other; raises what `read` does."""
         return np.concatenate([self.read(path, start, end) for start, end in zip(starts, ends, strict=True)])
 
     @abc.abstractmethod

@@ -82,7 +82,7 @@ class ParquetFile:
         if mark != other or zlib.crc32(seal + metadata) != checksum:
             raise DamagedBlockError(f"{path}: the end of this Parquet file is damaged; make or fetch it again.")
         entries = np.frombuffer(seal, np.int64).reshape(groups, 3)
-        # int64[groups + 1]: the rows before each row group, where its bytes start, and what is behind the last.
+        # int64[groups + 1]: the rows before each row group, where its bytes start, and what is after the last.
         self._rows, self._ends = np.append(0, np.cumsum(entries[:, 0])), np.append(0, entries[:, 1])
         self._checksums = entries[:, 2]
         self._metadata = pyarrow.parquet.read_metadata(io.BytesIO(metadata))

@@ -31,7 +31,7 @@ class BlockIndex:
 
 
 def read_index(index: str, ranges: ByteRanges, block_records: int = BLOCK_RECORDS) -> BlockIndex | None:
-    """Return what the index says of a file's blocks; None if it is none, or its records do not lie one behind the
+    """Return what the index says of a file's blocks; None if it is none, or its records do not lie one after the
     other.
     """
     return parse_index(ranges.read_all(index), block_records)

@@ -118,7 +118,7 @@ class SpansReader(BlockReader):
         try:
             spans = _spans_in(data, block, file.path)
         except DamagedBlockError as error:
-            return error  # for `decode` to raise, so that whoever verifies goes on behind the block
+            return error  # for `decode` to raise, so that whoever verifies goes on after the block
         steps = np.where(spans.steps & 1, -(spans.steps + 1 >> 1), spans.steps >> 1)
         firsts = np.cumsum(steps) + np.cumsum(spans.lines) - spans.lines
         ranges = self._text_ranges(file)
@@ -413,7 +413,7 @@ def _written(column: ReadColumn, width: int, *, packed: bool) -> Column:
 
 
 def _put(column: ReadColumn, values: ColumnValues, rows: Numbers, into: Rows) -> None:
-    """Write the values of a column to rows, which are filled up behind them."""
+    """Write the values of a column to rows, which are filled up after them."""
     array, counts = into.arrays[column.feature], np.diff(values.offsets).astype(np.int32)
     if not column.varies:
         array[rows] = values.values.reshape(len(rows), column.width)

@@ -92,7 +92,7 @@ class HeldRanges(ByteRanges):
 
 
 def read_lines(path: str, ranges: ByteRanges, parts: TextParts, stretches: Stretches) -> bytes:
-    """Return the lines of some stretches, one behind the other, each with its newline.
+    """Return the lines of some stretches, one after the other, each with its newline.
 
     Raises:
       WrongChecksumError: the text is not what it was.

@@ -181,7 +181,7 @@ def _position_ids(rows: RowArrays, width: int) -> npt.NDArray[np.int32]:
 
 
 def _spread(values: npt.NDArray[np.int32], rows: RowArrays, width: int) -> npt.NDArray[np.int32]:
-    """Return int32[rows, width]: at each place the value of its sequence; that behind a row's last one is for padding.
+    """Return int32[rows, width]: at each place the value of its sequence; that after a row's last one is for padding.
 
     values: int32[rows, M + 1], as sequence_starts is.
     """

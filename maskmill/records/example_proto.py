@@ -11,7 +11,7 @@ Source: tensorflow/core/example/example.proto and feature.proto:
 
 The map is described as what it is in a serialised message, `repeated Entry feature = 1` with
 `message Entry { optional string key = 1; Feature value = 2; }`: so the order of its entries is ours. The library's
-deterministic order puts "image" behind "image/height".
+deterministic order puts "image" after "image/height".
 
 The messages lie in a descriptor pool of their own, beside those of a TensorFlow that is loaded into the same process.
 Examples are made by kernels/serialize.py; this module is for what reads them and writes them again.

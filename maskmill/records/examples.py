@@ -56,7 +56,7 @@ class ExampleCounts:
       examples: records written.
       example_tokens: pieces of text in all examples, each as often as it is used.
       special_tokens: [CLS] and [SEP], whatever they are called, in all examples.
-      padding_tokens: places of all examples behind their last piece.
+      padding_tokens: places of all examples after their last piece.
       masked_positions: of all examples; None where the reader draws them.
       random_next: nsp: examples, or sequences in them, whose second part is drawn at random (label 1).
       swapped: sop: sequences whose parts are swapped (label 1).

@@ -19,7 +19,7 @@ class Feature(NamedTuple):
         smallest is 0.
       check: the check of `maskmill verify` that finds a value that is not allowed.
       why: why a value is allowed; it may name the `width` of a row and the `vocabulary` with its number of `pieces`.
-      fill: what rows are filled up with behind the values that they have; None: their last value.
+      fill: what rows are filled up with after the values that they have; None: their last value.
     """
 
     per: Literal["piece", "sequence", "border", "mask"]
@@ -62,7 +62,7 @@ MEANINGS = {
     "input_mask": "1 for a piece, 0 for padding",
     "masked_lm_ids": "the pieces that belong at the masked positions, then 0",
     "masked_lm_positions": "the masked positions, ascending, then 0",
-    "masked_lm_weights": "1.0 for a masked position, 0.0 behind the last",
+    "masked_lm_weights": "1.0 for a masked position, 0.0 after the last",
     "next_sentence_labels": "of each pair: 0 as in the text, 1 with a random second part (nsp) or swapped (sop)",
     "position_ids": "a piece's place in its sequence, from 0; 0 for padding",
     "segment_ids": "0 for the first part of a pair and for padding, 1 for the second part",

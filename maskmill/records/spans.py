@@ -59,7 +59,7 @@ class Spans(NamedTuple):
 
     members: [rows], how many sequences each row has. spans: [sequences], how many spans each has. labels: [sequences],
     of next_sentence_labels; empty for objectives without it. kinds: [spans], TEXT, CLS or SEP, and SECOND.
-    The others are of the spans of text. steps: how far the first line is behind the last line of the span before (of
+    The others are of the spans of text. steps: how far the first line is after the last line of the span before (of
     the first span, its number), as 2 n, or -2 n - 1 if n is negative. lines: how many they are, less one. fronts:
     pieces of these lines that are left out in front. sizes: pieces that follow.
     """
@@ -112,7 +112,7 @@ def encode(spans: Spans) -> bytes:
 
     The numbers are the columns of Spans, but _FAR stands for each far step, and the last size of each sequence is left
     out; then how many pieces less than the longest each sequence has, how many that has, and the upper bits of far
-    steps. Behind them stand the lower 16 bits of these (uint16).
+    steps. After them stand the lower 16 bits of these (uint16).
     """
     is_last, pieces = _last_of_text(spans), np.ones(len(spans.kinds), np.int64)
     pieces[spans.kinds % SECOND == TEXT] = spans.sizes

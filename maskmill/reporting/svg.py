@@ -60,7 +60,7 @@ class Chart(NamedTuple):
     Attributes:
       name: its id on the page. title: what it shows. summary: what there is to see, in a sentence or two.
       svg: the drawing.
-      columns, rows: the figures behind it, as text; every column but the first is of numbers.
+      columns, rows: the figures after it, as text; every column but the first is of numbers.
       legend: the names of data sets, if there are two.
     """
 

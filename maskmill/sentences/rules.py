@@ -126,18 +126,18 @@ def rules_for_script(sample: str) -> SentenceRules:
 
 
 _TABLE_SIZE = 1 << 16  # marks and brackets are all in the basic plane
-# Marks that need white space behind them where text of their own script does not follow: they stand in abbreviations,
+# Marks that need white space after them where text of their own script does not follow: they stand in abbreviations,
 # too (Urdu), or between the letters of a number or a name.
 _SPACED_STOPS = "۔ـ;\u037e؟:"
 _FULL_WIDTH_POINTS = "．"
-# Each group opens with its first characters and closes with those behind the blank. Width does not matter.
+# Each group opens with its first characters and closes with those after the blank. Width does not matter.
 _BRACKETS = ("(（ )）", "[［ ]］", "{｛ }｝", "【〖 】〗", "〔 〕")
 _QUOTES = ("「｢ 」｣", "『 』", "《 》", "〈 〉", "„ ", "‹ ›", "﹁ ﹂", "﹃ ﹄")
 _CURLY = 4  # the number of the group of „, which “ and ” close, too
 _GUILLEMETS = len(_QUOTES)
-# Behind a mark and without white space, these go on with the sentence.
+# After a mark and without white space, these go on with the sentence.
 _JOINING_MARKS = "&,;:，、；：､—–―…‥·・～〜~-%％№"
-# Behind a mark and a closing quotation mark, these do so, too: Japanese particles, Chinese 的 and such.
+# After a mark and a closing quotation mark, these do so, too: Japanese particles, Chinese 的 and such.
 _JOINING_QUOTES = "とっはがをにもでやなへのか的之等是和與与及或為为"
 _APOSTROPHES = "'’‘"
 

@@ -52,7 +52,7 @@ class ParametersFolder:
 def beginning_of(texts: Iterable[bytes], size: int) -> Iterator[str]:
     """Yield the first `size` bytes of texts (UTF-8, a paragraph a line), in pieces of whole lines.
 
-    A blank line stands behind each text. A character that the end would cut is left out.
+    A blank line stands after each text. A character that the end would cut is left out.
     """
     pending: list[bytes] = []
     held = 0

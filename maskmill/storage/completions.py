@@ -102,7 +102,7 @@ def unsealed_json(kind: str, key: str, content: bytes) -> Any:
 
 
 def seal_of_table(kind: str, key: str, content: bytes | memoryview) -> bytes:
-    """Return the end of a table's file, behind what np.save writes: a line with its kind, its key and its checksum."""
+    """Return the end of a table's file, after what np.save writes: a line with its kind, its key and its checksum."""
     return _seal(kind, key, _digest(kind, key, content).hexdigest())
 
 

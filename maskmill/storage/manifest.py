@@ -238,7 +238,7 @@ def _compare_claims(output: str, claimed: Mapping[str, Any], wanted: Mapping[str
         if name.endswith("_sha256"):
             option = name.removesuffix("_sha256")
             raise UnusableInputError(
-                f"{output}: the data behind {option} ({now.get(option)}) has changed since this directory was made; "
+                f"{output}: the data of {option} ({now.get(option)}) has changed since this directory was made; "
                 "name another directory or delete this one."
             )
         raise UnusableInputError(

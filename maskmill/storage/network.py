@@ -50,7 +50,7 @@ def _failure(attempt: Callable[[], object], seconds: float) -> str:
         else:
             answer.put("")
 
-    # The look-up of a name takes no time limit: it gets a thread, which may stay behind.
+    # The look-up of a name takes no time limit: it gets a thread, which may stay after.
     threading.Thread(target=try_it, name="network", daemon=True).start()
     with contextlib.suppress(queue.Empty):
         return answer.get(timeout=seconds)

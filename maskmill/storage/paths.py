@@ -69,7 +69,7 @@ def as_written(value: Any) -> Any:
     """Return what a value of an option means where it is a path: `~` at its beginning is the home directory, as in a
     shell.
 
-    A shell expands no `~` behind a `=`, so that `--output=~/x` would make a folder of the name `~`.
+    A shell expands no `~` after a `=`, so that `--output=~/x` would make a folder of the name `~`.
 
     Args:
       value: a text, a tuple of texts, or anything else, which is given back.
@@ -233,7 +233,7 @@ def explain_missing(pattern: str) -> str:
     if has_wildcard(pattern):
         return f"{pattern}: this input matches no file; check the path."
     if "{" in pattern or "}" in pattern:
-        return f"{pattern}: this input does not exist; a shell expands braces only outside quotes and behind a space."
+        return f"{pattern}: this input does not exist; a shell expands braces only outside quotes and after a space."
     folder = os.path.dirname(pattern)
     if "://" not in pattern and folder and not os.path.isdir(folder):
         return f"{pattern}: this input does not exist, nor does the directory {folder}; check the path."

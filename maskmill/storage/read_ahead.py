@@ -163,7 +163,7 @@ class ReadAhead:
         Args:
           size: of the file in bytes.
           fetch: returns bytes [start, end), in any thread; must not keep this object alive.
-          start, end: what will be read for certain: it is fetched ahead at once, and nothing behind it. None: unknown.
+          start, end: what will be read for certain: it is fetched ahead at once, and nothing after it. None: unknown.
         """
         self._size = size
         self._certain = range(0) if end is None else range(start, min(end, size))

@@ -149,7 +149,7 @@ def check_texts(texts: Sequence[files.FileInfo], patterns: Sequence[str]) -> Non
             if problem is not None:
                 raise UnusableInputError(
                     f"{text.path}: this looks like {problem}, not like a text shard (one sentence a line, a blank line "
-                    "behind each document); `maskmill extract` makes text shards."
+                    "after each document); `maskmill extract` makes text shards."
                 )
 
 

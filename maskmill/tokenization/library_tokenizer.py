@@ -36,7 +36,7 @@ class LibraryTokenizer(TextTokenizer):
     """Splits text as `Tokenizer.encode(text, add_special_tokens=False)` does, line by line, on one thread.
 
     A line is blank if it has white space only. The first line of a document is encoded as it is. With `joins_lines`
-    each line behind it is encoded as in running text, with a space or nothing before it (line_joints.py): behind a
+    each line after it is encoded as in running text, with a space or nothing before it (line_joints.py): after a
     character that is taken away again, so that what the tokenizer does to the start of a text is not done to the line.
     Where the tokenizer has no such character, because it does not know any or joins it with the line, the line is
     encoded as it is.

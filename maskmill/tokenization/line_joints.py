@@ -1,6 +1,6 @@
 """What stands between two lines of a document, as tokenizers of running text see it: a space, or nothing.
 
-Nothing stands there where the line before ends, and the line behind begins, with a script that is written without
+Nothing stands there where the line before ends, and the line after begins, with a script that is written without
 spaces between words. What counts is the character at the line's end that has a script: digits, marks and signs that
 any script has are passed over, within the line. The blocks are those of Unicode 16.0; `LETTER` is of
 pre_token_classes.py.

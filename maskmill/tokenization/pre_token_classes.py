@@ -45,7 +45,7 @@ def load() -> npt.NDArray[np.uint8]:
 def library_classes() -> npt.NDArray[np.uint8]:
     """Return the class of each code point as the installed `tokenizers` has it: uint8[NUM_CODE_POINTS].
 
-    A character belongs to a class if it does not stand alone behind another of that class.
+    A character belongs to a class if it does not stand alone after another of that class.
     """
     from tokenizers.pre_tokenizers import ByteLevel  # imported only to make and to test the file
 

@@ -11,7 +11,7 @@ from maskmill.errors import UnusableInputError
 from maskmill.storage import files
 
 BLOCK_BYTES = 1 << 20  # what is read of a file at once
-PADDING = 32  # newlines behind a block, so that kernels can read several bytes at once
+PADDING = 32  # newlines after a block, so that kernels can read several bytes at once
 _NEWLINE = 10
 _RETURNS_AT_LINE_END = re.compile(rb"\r+(?=\n|\Z)")
 

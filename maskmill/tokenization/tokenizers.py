@@ -24,7 +24,7 @@ def load_tokenizer(
 
     Plain byte-level BPE (`plain_byte_pairs`) is compiled, every other tokenizer runs in the library; both give the
     pieces that `Tokenizer.encode(line, add_special_tokens=False)` gives for the first line of a document, and for each
-    line behind it those that it has in running text (LibraryTokenizer). Lines are never truncated nor padded, whatever
+    line after it those that it has in running text (LibraryTokenizer). Lines are never truncated nor padded, whatever
     the file says about it.
 
     Args:

@@ -51,7 +51,7 @@ class Vocabulary:
       ids: int32[len(pieces)], the id of each. What masking draws a random piece from is `pieces`, so an id that
         "last" leaves unused is never drawn.
       cls_id, sep_id, mask_id: the ids of [CLS], [SEP] and [MASK], whatever these pieces are called.
-      pad_id: what stands behind the last piece of a row.
+      pad_id: what stands after the last piece of a row.
       unknown_id: of what stands for text that has no pieces; None if there is no such text, or it is left out.
       marks_words: whether "##" at the start of a piece tells that it goes on a word. Else only the tokenizer knows
         (TokenizedText.continues).

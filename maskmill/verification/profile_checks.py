@@ -24,7 +24,7 @@ _UNBROKEN = 0.1  # of all lines: such without a space
 _SHARED, _MANY_DOCUMENTS = 0.1, 20  # of the documents: those with one line, where there are so many
 # Of a line, on average; sentences have more, but for verse in scripts without spaces.
 _WORDS, _CHARACTERS = 1.5, 12
-_LEAST_WORD = 2.5  # characters of a word and the space behind it, on average
+_LEAST_WORD = 2.5  # characters of a word and the space after it, on average
 _FEW = 4  # shards; of fewer none can be said to be unlike the others
 _BYTES = 3_000  # of a shard, so that it can be compared with others
 # What a shard has much less or more of than most: so many times, of so many bytes in most, or of so many here.

@@ -238,7 +238,7 @@ class RowChecker:
         self._note_sequences("special_tokens", rows, is_more, what)
 
     def _check_segments(self, is_sep: Flags, rows: Numbers, starts: Numbers, ends: Numbers, seps: Numbers) -> None:
-        """Look where the first parts of pairs end: at a [SEP], behind which segment_ids are 1."""
+        """Look where the first parts of pairs end: at a [SEP], after which segment_ids are 1."""
         second = _counted(self._arrays["segment_ids"] != 0)
         middle = ends - 1 - _between(second, rows, starts, ends)
         is_right = (middle > starts) & (middle < ends - 1)

@@ -80,7 +80,7 @@ def check_text(piece: Piece, ranges: ByteRanges) -> PieceResult:
 def read_articles(path: str, ranges: ByteRanges, block_bytes: int = _BLOCK_BYTES) -> Iterator[list[bytes]]:
     """Yield the articles of a text shard, several at a time: what stands between blank lines, white space and all.
 
-    What stands behind the last blank line is an article if it is not empty.
+    What stands after the last blank line is an article if it is not empty.
 
     Raises:
       UnusableInputError: the file is missing, or shorter than it was.
@@ -112,7 +112,7 @@ class _Reading:
         self._line = self._articles = self._empty = self._first_empty = self._bad_articles = self._hole = 0
         self.documents: list[tuple[int, int, int]] = []  # hash, number, bytes
         self._not_utf8: tuple[int, int] | None = None  # line and byte of the first
-        self._is_unended = False  # whether no blank line stands behind the last articles
+        self._is_unended = False  # whether no blank line stands after the last articles
 
     def add(self, articles: list[bytes]) -> None:
         """Take articles in."""
@@ -224,7 +224,7 @@ class _Reading:
             yield finding("documents", path, what, at=("line", self._hole))
         if self._articles == 1 and self._is_unended and self._piece.expected.size is None:
             what = (
-                "no blank line ends a document, so this is no text shard (a sentence a line, and a blank line behind "
+                "no blank line ends a document, so this is no text shard (a sentence a line, and a blank line after "
                 "each document); make shards of it with `maskmill extract`"
             )
             yield finding("documents", path, what)

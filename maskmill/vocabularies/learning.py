@@ -24,7 +24,7 @@ class WordCounts:
     BPE what RoBERTa's pre-tokenizer gives, its leading space included, as bytes of UTF-8.
 
     Attributes:
-      text: uint8[bytes], the words, one behind the other.
+      text: uint8[bytes], the words, one after the other.
       ends: int64[words], where each ends in `text`.
       counts: int64[words], 1 or more.
     """
@@ -49,7 +49,7 @@ class LearnedVocabulary:
       special: how many of the first pieces are special or reserved tokens.
       alphabet: how many pieces of one character (wordpiece) or byte (bpe) follow them.
       merges: int32[merges, 2], the ids of the left and the right part; the first merge was made first, and made
-        the first piece behind the alphabet.
+        the first piece after the alphabet.
     """
 
     kind: VocabularyKind
@@ -64,7 +64,7 @@ class Alphabet:
     """The first pieces of a vocabulary, and the words as such pieces.
 
     Attributes:
-      pieces: the special and the reserved tokens, and the alphabet behind them.
+      pieces: the special and the reserved tokens, and the alphabet after them.
       symbols: int32[bytes of the words], the id of the piece at the byte where it begins; other bytes say nothing.
       weights: int64[words], how often each word counts; 0 for one with characters that the alphabet lacks, because
         a tokenizer gives [UNK] for the whole of it.

@@ -190,7 +190,7 @@ def _added_up(rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 
 def _padded(content: bytes) -> npt.NDArray[np.uint8]:
-    """Records, and PADDING bytes behind them."""
+    """Records, and PADDING bytes after them."""
     return np.frombuffer(bytearray().join((content, bytes(PADDING))), np.uint8)
 
 

@@ -101,7 +101,7 @@ class VocabularyOptions:
 
     @property
     def first_tokens(self) -> tuple[str, ...]:
-        """The special tokens, and the reserved ones behind them: ids from 0."""
+        """The special tokens, and the reserved ones after them: ids from 0."""
         return (*self._special_tokens, *(f"[unused{number}]" for number in range(self.reserved_tokens)))
 
     @property

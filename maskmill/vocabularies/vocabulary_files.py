@@ -84,7 +84,7 @@ def _model(kind: VocabularyKind, ids: Mapping[str, int], roles: Mapping[str, str
         "bos_token_id": ids[roles["cls_token"]],
         "eos_token_id": ids[roles["sep_token"]],
         "layer_norm_eps": 1e-5,
-        # The positions of RoBERTa's tokens are counted from the one behind the id of the padding.
+        # The positions of RoBERTa's tokens are counted from the one after the id of the padding.
         "max_position_embeddings": _POSITIONS + pad + 1,
         "type_vocab_size": 1,
     }

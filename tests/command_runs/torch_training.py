@@ -1,4 +1,4 @@
-"""A training without a model, for the tests to kill: reads batches, and logs each with the state behind it.
+"""A training without a model, for the tests to kill: reads batches, and logs each with the state after it.
 
 Arguments: the data set, the log, how many worker processes, how many batches, and tail. It goes on from the log's last
 whole line. With torchrun each process is a rank; the log's name gets the rank.

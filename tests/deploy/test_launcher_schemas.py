@@ -141,7 +141,7 @@ def test_sbatch_takes_the_scripts_options() -> None:
     given = {}
     for number, line in enumerate(lines):
         if line.startswith("#SBATCH"):
-            assert number < first_command, "sbatch reads no options behind the first command"
+            assert number < first_command, "sbatch reads no options after the first command"
             name, _, value = line.removeprefix("#SBATCH --").partition("=")
             pattern = SBATCH[name]
             assert re.fullmatch(pattern, value) if pattern else not value, line

@@ -48,7 +48,7 @@ MARKS = [
 
 
 def padded(page: bytes) -> npt.NDArray[np.uint8]:
-    """A page as the kernels take it, with zeros behind it."""
+    """A page as the kernels take it, with zeros after it."""
     return np.frombuffer(page + bytes(PADDING), np.uint8).copy()
 
 

@@ -23,7 +23,7 @@ def template(number: int, name: str, text: str, **given: Any) -> str:
     return dump_files.page(number, f"Template:{name}", text, namespace=10, **given)
 
 
-# Templates stand behind the pages that call them, and in other units.
+# Templates stand after the pages that call them, and in other units.
 PAGES = [
     *[article(i, f"Town {i} has {{{{Inhabitants|{i}}}}} and {{{{river of|{i}}}}}.") for i in range(1, 29)],
     article(29, "Town 29 has {{Inhabitants|29}} and {{shout|river|29}}."),

@@ -278,7 +278,7 @@ CASES = {
     "millilitres": ("{{convert|5|ml}} {{convert|5|ML}} {{convert|5|MW}}", "5 millilitres 5 megalitres 5 megawatts"),
     "chemistry": ("{{chem2|C_{''n''}H_{2''n''} }} {{chem2|N2 <-> 2N}}", "CnH2n N2 ↔ 2N"),
     "forms of ships": ("{{HMS|Glasgow|1757|6}} {{HMS|A|1757}} {{USS|B|C-1|2}}", "HMS Glasgow HMS A (1757) B"),
-    "fraction behind a number": ("3{{frac|1|2}} a {{frac|1|2}}", "3 1⁄2 a 1⁄2"),
+    "fraction after a number": ("3{{frac|1|2}} a {{frac|1|2}}", "3 1⁄2 a 1⁄2"),
     "power of ten": ("5.98{{e|24}} kg", "5.98×10²⁴ kg"),
     "small capitals": ("the {{LORD}} said", "the LORD said"),
     "unknown country": ("* {{flagcountry|Xanadu}}: a place that nobody knows.", "Xanadu: a place that nobody knows."),
@@ -366,7 +366,7 @@ def test_an_extractor_pickles(english: WikitextExtractor) -> None:
 
 
 def test_pages_do_not_disturb_each_other(english: WikitextExtractor) -> None:
-    # The buffers are reused: a long page leaves nothing behind for a short one, nor does a very long one.
+    # The buffers are reused: a long page leaves nothing after for a short one, nor does a very long one.
     long_page = "{{a [[b <ref> '''c " * 1000
     for size in (1, 300):
         text_of(english, long_page * size)
@@ -472,7 +472,7 @@ SETTINGS = {"en": {"headings": "keep"}, "zh": {"lists": "keep"}}
 
 
 def test_paragraphs_concatenate(english: WikitextExtractor) -> None:
-    # What stands behind a blank line is independent of what stands before it, once that is balanced.
+    # What stands after a blank line is independent of what stands before it, once that is balanced.
     names = ("link", "template", "reference", "table", "headings", "convert", "formula")
     page = "\n\n".join(CASES[name][0] for name in names)
     assert text_of(english, page) == "\n".join(CASES[name][1] for name in names)

@@ -116,7 +116,7 @@ def test_every_flipped_bit_is_seen_or_does_no_harm(cuts: list[int]) -> None:
             continue
         assert found == expected, bit
         harmless += 1
-    # Neither the padding behind a stream nor a level that is large enough makes a difference; the checksum of a stream
+    # Neither the padding after a stream nor a level that is large enough makes a difference; the checksum of a stream
     # that is cut is compared by another reader.
     assert harmless < 2 * (7 + 4) or cuts
 

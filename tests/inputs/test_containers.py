@@ -36,7 +36,7 @@ def read(path: str, container: str, cuts: tuple[int, ...] = ()) -> bytes:
 
 
 def gzip_with_header(flags: int, checksum: bytes = b"") -> bytes:
-    """A gzip file with these flags in its header, and what they announce behind it."""
+    """A gzip file with these flags in its header, and what they announce after it."""
     packed = gzip.compress(SMALL, mtime=0)
     return packed[:3] + bytes([flags]) + packed[4:10] + checksum + packed[10:]
 

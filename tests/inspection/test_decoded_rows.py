@@ -128,7 +128,7 @@ def test_picked_examples_say_their_words_and_a_missing_vocabulary_is_said(tmp_pa
 
 
 def test_damaged_rows_are_decoded_as_far_as_they_go(tmp_path: Path) -> None:
-    """Padding in the middle and masks behind the row's end are shown, not refused: verify names them."""
+    """Padding in the middle and masks after the row's end are shown, not refused: verify names them."""
     with open_examples(written(tmp_path)) as opened:
         rows = opened.rows(0, 1)
     rows.arrays["input_mask"][0, 3] = 0

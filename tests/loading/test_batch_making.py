@@ -359,7 +359,7 @@ def test_rows_without_padding_and_without_a_mask_are_masked_anywhere() -> None:
         ("input_ids", 9, 1, "the/set: sample 41 (counted from 0) has more than 8 values of input_ids, "),
         ("cu_seqlens", 6, 1, "the/set: sample 41 (counted from 0) has more than 5 values of cu_seqlens, "),
         ("next_sentence_labels", 5, 1, "has more than 4 values of next_sentence_labels, "),
-        ("masked_lm_positions", None, 8, "has a mask behind its 8 pieces, the width that its file has in "),
+        ("masked_lm_positions", None, 8, "has a mask after its 8 pieces, the width that its file has in "),
     ],
 )
 def test_rows_that_do_not_fit_into_their_bin_are_named(

@@ -157,7 +157,7 @@ def test_errors_of_reading_reach_the_consumer_as_they_are(error: BaseException) 
     assert raised.value is error
     assert sum(got, []) == list(range(len(got) * 4))  # noqa: RUF017 - a few numbers
     assert next(batches, None) is None
-    # The loader stands behind the last batch that it gave, and can try again from there.
+    # The loader stands after the last batch that it gave, and can try again from there.
     reader._at = -1
     assert samples_in(next(iter(loader)))[0] == len(got) * 4
 

@@ -60,7 +60,7 @@ def page(
             "      <contributor>\n        <username>Someone</username>\n        <id>77</id>\n      </contributor>\n",
             "      <comment>a &lt;page&gt; of [[text]]</comment>\n",
             f"      <origin>{1000 * number}</origin>\n" if version == 11 else "",
-            # Schema 0.8 has the model and the format behind the text.
+            # Schema 0.8 has the model and the format after the text.
             body + "      <sha1>abc</sha1>\n" + model_and_format if version == 8 else model_and_format + body,
             "    </revision>\n",
         ]

@@ -358,7 +358,7 @@ def test_random_pieces_come_from_the_whole_vocabulary(drawn: Drawn) -> None:
 def test_lengths_of_ngrams_and_spans(
     unit: MaskUnit, weights: list[float], vocabulary: Vocabulary, text_ids: Ints
 ) -> None:
-    """The first run of each row: those behind it are shortened by what is masked already. From the oracle, if equal."""
+    """The first run of each row: those after it are shortened by what is masked already. From the oracle, if equal."""
     width, most = 64, 40
     ids = full_rows(vocabulary, text_ids, width)
     drawer = masker(vocabulary, unit, masked_lm_prob=0.6, max_ngram=4, max_seq_length=width)

@@ -213,7 +213,7 @@ def test_blocks_of_any_documents(seed: int) -> None:
 def test_a_separator_stands_only_between_the_documents_of_a_block() -> None:
     made = make(documents_of([[3], [2], [1], [4]]), 7, objective="blocks", block_separators="sep")
     assert pieces_of(made) == [[CLS, 0, 1, 2, SEP, 3, SEP], [CLS, 4, SEP, 5, SEP, 6, SEP], [CLS, 7, 8, 9, SEP]]
-    # Behind four pieces of seven there is no room for a separator and a piece.
+    # After four pieces of seven there is no room for a separator and a piece.
     made = make(documents_of([[4], [2]]), 7, objective="blocks", block_separators="sep")
     assert pieces_of(made) == [[CLS, 0, 1, 2, 3, SEP], [CLS, 4, 5, SEP]]
 

@@ -53,7 +53,7 @@ STRAY = [
     row("stray-argument", f"{EXTRACT} stray", "stray: this argument belongs to no flag"),
     row("unquoted-pattern", "extract --input dump.xml dump.xml.bz2 --output out", "quote a pattern, and separate"),
     row("input-without-flag", "extract dump.xml --output out", r"dump\.xml: this argument belongs to no flag"),
-    row("stray-behind-dashes", f"{EXTRACT} -- stray", "stray: this argument belongs to no flag"),
+    row("stray-after-dashes", f"{EXTRACT} -- stray", "stray: this argument belongs to no flag"),
     row("stray-number", f"{EXAMPLES} 3", "3: this argument belongs to no flag"),
     row("input-given-twice", "extract --input dump.xml --input dump.xml.bz2 --output out", "--input is given twice"),
     row("output-given-twice", f"{EXTRACT} --output other", r"--output is given twice \('out', then 'other'\)"),

@@ -16,7 +16,7 @@ from made_up.dump_files import dump, page
 
 from mistakes.table import Mistake
 
-# Texts that do not pack well, so that damage lies behind the first bytes, which tell the format.
+# Texts that do not pack well, so that damage lies after the first bytes, which tell the format.
 _DRAW = random.Random(1)
 _WORDS = ["".join(_DRAW.choices("abcdefghijklmnopqrstuvwxyz", k=3 + k % 7)) for k in range(5000)]
 _TEXTS = [" ".join(_DRAW.choices(_WORDS, k=120)) + "." for k in range(300)]
@@ -62,11 +62,11 @@ def damaged_containers(container: str, pack: Pack) -> list[Mistake]:
         "without-its-last-byte": (whole[:-1], cut_off),
         "flipped-in-the-middle": (flipped(whole, len(whole) // 2), damage),
         "flipped-near-its-end": (flipped(whole, -6), damage),
-        "garbage-behind-it": (
+        "garbage-after-it": (
             whole + b"garbage",
             rf"{damage}.*(something else follows|no further bzip2 stream starts)|{_NO_END_OF_XZ}",
         ),
-        "a-cut-stream-behind-it": (whole + pack(b"more")[:-4], f"{cut_off}|{damage}"),
+        "a-cut-stream-after-it": (whole + pack(b"more")[:-4], f"{cut_off}|{damage}"),
         "of-nothing": (pack(b""), "this input is empty once it is unpacked"),
         "packed-twice": (pack(whole), f"this input is packed twice, {container} around {container}; unpack it once"),
         "of-half-a-dump": (pack(DUMP[:-30000]), "the XML is cut off: .*; fetch the file again, or .* --keep_truncated"),
@@ -123,7 +123,7 @@ _PARQUET_CASES: dict[str, tuple[bytes, str, str]] = {
     "without-its-last-byte": (PARQUET[:-1], "", _DAMAGED),
     "without-its-footer": (PARQUET[:-500] + PARQUET[-8:], "", _DAMAGED),
     "flipped-in-data-with-checksums": (flipped(CHECKED_PARQUET, 3000), "", _DAMAGED),
-    "garbage-behind-it": (PARQUET + b"garbage", "", _DAMAGED),
+    "garbage-after-it": (PARQUET + b"garbage", "", _DAMAGED),
     "of-the-wrong-length-of-footer": (PARQUET[:-8] + b"\xff\xff\xff\x7fPAR1", "", _DAMAGED),
     "encrypted": (PARQUET[:-4] + b"PARE", "", _DAMAGED),
     "without-text": (parquet(body=_TEXTS), "", r'there is no column "text"; .* its columns are body \(string\)'),

@@ -41,7 +41,7 @@ DAMAGED: Mapping[str, tuple[bytes, str]] = {
     "cut-in-the-middle": (PLAIN[: SIZE + SIZE // 2], rf"record 2 at byte {SIZE} is truncated"),
     "with-a-flipped-length": (flipped(PLAIN, 2 * SIZE), rf"record 3 at byte {2 * SIZE} {_NO_RECORD}"),
     "with-flipped-data": (flipped(PLAIN, 2 * SIZE + 30), rf"record 3 at byte {2 * SIZE} {_NO_RECORD}"),
-    "with-garbage-behind-it": (PLAIN + b"some more garbage", rf"record 5 at byte {4 * SIZE} {_NO_RECORD}"),
+    "with-garbage-after-it": (PLAIN + b"some more garbage", rf"record 5 at byte {4 * SIZE} {_NO_RECORD}"),
     "with-a-length-of-a-terabyte": (with_length(1 << 40), f"record 1 at byte 0 {_TOO_LARGE}"),
     "packed-with-bz2": (bz2.compress(PLAIN), _PACKED.format("bzip2")),
     "packed-with-xz": (lzma.compress(PLAIN), _PACKED.format("xz")),
@@ -51,7 +51,7 @@ DAMAGED: Mapping[str, tuple[bytes, str]] = {
 # What only `pick-eval` says: `index` takes no packed file.
 DAMAGED_PACKED: Mapping[str, tuple[bytes, str]] = {
     "packed-and-cut": (gzip.compress(PLAIN)[:-20], _GZIP),
-    "packed-with-garbage-behind-it": (gzip.compress(PLAIN) + b"garbage", _GZIP),
+    "packed-with-garbage-after-it": (gzip.compress(PLAIN) + b"garbage", _GZIP),
     "packed-when-cut": (gzip.compress(PLAIN[:-1]), rf"record 4 at byte {3 * SIZE} is truncated"),
 }
 

@@ -203,7 +203,7 @@ CHANGED_VOCABULARIES = [
     _refused(
         f"examples-of-a-vocabulary-{name}",
         EXAMPLES,
-        r"examples: the data behind vocab_file \(vocab.txt\) has changed since this directory was made; name another",
+        r"examples: the data of vocab_file \(vocab.txt\) has changed since this directory was made; name another",
         **{"vocab.txt": how},
     )
     for name, how in [("with-another-word", with_another_word)]
@@ -211,7 +211,7 @@ CHANGED_VOCABULARIES = [
     Mistake(
         "build-of-a-changed-vocabulary",
         BUILD,
-        r"build/examples: the data behind vocab_file \(vocab.txt\) has changed since this directory was made",
+        r"build/examples: the data of vocab_file \(vocab.txt\) has changed since this directory was made",
         files={"build": made(), "vocab.txt": with_another_word},
     )
 ]

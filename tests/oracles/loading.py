@@ -49,7 +49,7 @@ def epoch_order(
 def batches(
     order: Callable[[int], list[int]], size: int, tail: str, epoch: int = 0, sample: int = 0
 ) -> Iterator[tuple[list[Pair], Pair]]:
-    """The batches of epochs from a place on, for ever: the (epoch, sample) of each row, and the place behind it."""
+    """The batches of epochs from a place on, for ever: the (epoch, sample) of each row, and the place after it."""
     while True:
         samples = order(epoch)
         while sample < len(samples):

@@ -26,7 +26,7 @@ class MixedSource:
 
 
 def root_of(power: int, tenths: int, digits: int = 18) -> Fraction:
-    """power ** (tenths / 10), rounded down to so many digits behind the point: a whole root, found by halving."""
+    """power ** (tenths / 10), rounded down to so many digits after the point: a whole root, found by halving."""
     wanted, low, high = power**tenths * 10 ** (10 * digits), 0, (power + 1) * 10**digits
     while high - low > 1:
         middle = (low + high) // 2

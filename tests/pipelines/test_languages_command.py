@@ -104,7 +104,7 @@ def test_trained_parameters_serve_other_builds(
     (folder / "abbrev_types.txt").write_text("")
     command = ["extract", f"--input={ukrainian}/dump.xml", f"--output={tmp_path}/again", f"--language={folder}"]
     assert cli.main([*command, "--num_eval_articles=0", *IN_MEMORY]) == 2
-    assert "the data behind language" in capsys.readouterr().err
+    assert "the data of language" in capsys.readouterr().err
 
 
 def test_little_text_is_said_to_be_too_little(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

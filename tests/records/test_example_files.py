@@ -201,7 +201,7 @@ def test_a_text_without_rows_has_no_file(form: str, tmp_path: Path) -> None:
 
 
 def test_masks_stand_where_the_weights_say(made: Path) -> None:
-    """A row's ids, with its labels put back, have no [MASK] and keep [CLS] and [SEP]; nothing stands behind them."""
+    """A row's ids, with its labels put back, have no [MASK] and keep [CLS] and [SEP]; nothing stands after them."""
     for name in OBJECTIVES:
         rows, _ = default_rows(made, name)
         for row in rows:

@@ -165,7 +165,7 @@ def test_patterns_keep_their_order_and_name_a_file_once(tmp_path: Path) -> None:
         ("[ab]/y", []),
         ("[b]/*", ["b/[x]", "b/x", "b/y"]),
         ("[!a]*/x", ["[ab]/x", "b/x", "q?/x", "qq/x"]),
-        ("**/[x]", ["[ab]/x", "b/x", "q?/x", "qq/x"]),  # behind a pattern all is one
+        ("**/[x]", ["[ab]/x", "b/x", "q?/x", "qq/x"]),  # after a pattern all is one
         ("b/[x]", ["b/[x]"]),
         ("b/[y]", ["b/y"]),
         ("q?/*", ["q?/x"]),

@@ -226,7 +226,7 @@ def test_what_an_option_names_counts_by_its_content(tmp_path: Path) -> None:
         claim_output(output, "examples", CLAIM | {"vocab_file": "b"}, DEFAULTS)
     claim("a", "12")
     claim("b", "12")
-    with pytest.raises(UnusableInputError, match=r"the data behind vocab_file \(b\) has changed since this directory"):
+    with pytest.raises(UnusableInputError, match=r"the data of vocab_file \(b\) has changed since this directory"):
         claim("b", "34")
 
 

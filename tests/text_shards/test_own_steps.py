@@ -113,7 +113,7 @@ def test_a_build_with_steps(folder: Path, capsys: pytest.CaptureFixture[str]) ->
     own_steps.load.cache_clear()
     capsys.readouterr()
     assert extract("one", steps, *IN_MEMORY) == 2
-    assert "the data behind steps" in capsys.readouterr().err
+    assert "the data of steps" in capsys.readouterr().err
 
 
 @pytest.mark.builds

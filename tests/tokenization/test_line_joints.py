@@ -152,7 +152,7 @@ def test_pieces_of_a_document_are_its_text(name: str, documents: list[list[str]]
 @pytest.mark.parametrize("name", [*TOKENIZERS, *WORDS_ONLY])
 def test_ids_are_those_of_running_text(name: str) -> None:
     tokenizer = (TOKENIZERS | WORDS_ONLY)[name]
-    # Lines whose ends no tokenizer joins: words of letters behind a stop.
+    # Lines whose ends no tokenizer joins: words of letters after a stop.
     lines = [line for line in SENTENCES if line[-1] in ".!。" and line[0].isalpha()]
     documents = [[before, behind] for before in lines for behind in lines]
     found = ids_of(tokenized(tokenizer, documents))

@@ -28,7 +28,7 @@ LINES = st.one_of(
 def pre_token_ends(text: Any, size: Any, classes: Any, ends: Any) -> Any:
     """Cuts the lines of text[:size] into pre-tokens; where each ends goes to `ends`, room for `size` numbers (int64).
 
-    A newline is no part of a pre-token: one that starts where a newline is starts behind it (and behind those that
+    A newline is no part of a pre-token: one that starts where a newline is starts after it (and after those that
     follow it). Returns how many pre-tokens there are; -1 less the place of the first byte that is not UTF-8.
     """
     source = address(text)

@@ -91,7 +91,7 @@ def test_hugging_face_counts_robertas_padding_positions():
     form = model.to_hugging_face()
     assert form["max_position_embeddings"] == model.max_position_embeddings + 2 == 514
     assert form["architectures"] == ["RobertaForMaskedLM"]
-    # Positions are counted from the one behind the padding's id.
+    # Positions are counted from the one after the padding's id.
     first = dataclasses.replace(model, position_offset=1).to_hugging_face()
     assert (first["max_position_embeddings"], first["pad_token_id"]) == (513, 0)
     assert config.from_json(json.dumps(first), where="x") == dataclasses.replace(model, position_offset=1)

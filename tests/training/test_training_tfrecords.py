@@ -49,7 +49,7 @@ def test_damaged_records(whole: bytes, compression: str, tmp_path: Path) -> None
         (PACKED[:-8], "GZIP", (None, RECORDS)),
         (PACKED + bytes(20), "GZIP", (RECORDS, None)),
     ],
-    ids=["stricter-garbage", "stricter-gzip-without-its-end", "laxer-zeros-behind-gzip"],
+    ids=["stricter-garbage", "stricter-gzip-without-its-end", "laxer-zeros-after-gzip"],
 )
 def test_where_the_readers_differ(
     content: bytes, compression: str, expected: tuple[list[bytes] | None, list[bytes] | None], tmp_path: Path

@@ -290,7 +290,7 @@ def original(row: Row) -> Any:
 
 
 def plain(row: Row) -> int:
-    """A place of a row with a piece of text that is not masked, with one of text behind it."""
+    """A place of a row with a piece of text that is not masked, with one of text after it."""
     ids = row["input_ids"]
     masked = set(row["masked_lm_positions"][: masks_of(row)].tolist()) if "masked_lm_positions" in row else set()
     return next(
@@ -359,7 +359,7 @@ damage(
     "framing crc schema masks special_tokens",
     ALL,
 )
-damage("bytes stand behind the last record", content(lambda old: old + b"\x17" * 11), "size", "framing schema", PAIRS)
+damage("bytes stand after the last record", content(lambda old: old + b"\x17" * 11), "size", "framing schema", PAIRS)
 damage(
     "a record is not a tf.train.Example",
     lambda scene: scene.file.write_bytes(
@@ -618,7 +618,7 @@ damage(
 damage("the masked ids are those of the masked text", of_row(of_masked_text, every=1), **MASKS)
 damage("a masked place has weight 0", of_row(assign("masked_lm_weights", lambda row: 0, 0.0)), **MASKS)
 damage("a weight is 0.5", of_row(assign("masked_lm_weights", lambda row: 0, 0.5)), **MASKS)
-damage("the weight behind the last mask is 1", of_short_row(assign("masked_lm_weights", masks_of, 1.0)), **MASKS)
+damage("the weight after the last mask is 1", of_short_row(assign("masked_lm_weights", masks_of, 1.0)), **MASKS)
 damage("masked positions are not in order", of_row(swapped_masks), **MASKS)
 damage(
     "a masked position lies in the padding",

@@ -18,7 +18,7 @@ SHARDS = 4
 
 
 def documents() -> list[bytes]:
-    """Real articles, each of whole lines, without the blank line behind it."""
+    """Real articles, each of whole lines, without the blank line after it."""
     names = ("part-00000-of-00500", "part-00001-of-00500")
     text = b"".join(gzip.decompress((GOLD / f"{name}.gz").read_bytes()) for name in names)
     return [article for article in text.split(b"\n\n") if article.strip()]

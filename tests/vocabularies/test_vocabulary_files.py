@@ -104,7 +104,7 @@ def test_special_tokens_of_ones_own():
     learned, _ = learn(options)
     files = model_files(vocabulary_files(learned, options), options)
     config = json.loads(files["config.json"])
-    # Positions are counted from the one behind the padding's id.
+    # Positions are counted from the one after the padding's id.
     assert (config["pad_token_id"], config["max_position_embeddings"]) == (2, 515)
     assert json.loads(files["special_tokens_map.json"])["additional_special_tokens"] == ["<doc>"]
     read = TheirTokenizer.from_str(files["tokenizer.json"].decode())

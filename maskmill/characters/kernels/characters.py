@@ -102,7 +102,7 @@ def code_at(data, at):
 
 @kernel
 def put_code_point(out, size, code):
-    """Write a code point as UTF-8 behind out[:size] and return the new size."""
+    """Write a code point as UTF-8 after out[:size] and return the new size."""
     if code < _ASCII_END:
         out[size] = code
         return size + 1
@@ -140,7 +140,7 @@ def character(model, data, at):
 
 @kernel
 def character_before(data, at, begin):
-    """Return the index of the character that ends in front of byte `at`; it starts at `begin` or behind it."""
+    """Return the index of the character that ends in front of byte `at`; it starts at `begin` or after it."""
     at -= 1
     while at > begin and data[at] & _KIND == _CONTINUES:
         at -= 1

@@ -30,7 +30,7 @@ QUOTE_MARK, LESS_MARK, GREATER_MARK = 1, 2, 3
 
 
 def packed(names: Iterable[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Name one behind another, uint8; and where each starts and the last one ends, int64 [names + 1]."""
+    """Name one after another, uint8; and where each starts and the last one ends, int64 [names + 1]."""
     names = list(names)
     starts = np.concatenate(([0], np.cumsum([len(name) for name in names])))
     return np.frombuffer(b"".join(names), np.uint8).copy(), starts
@@ -49,7 +49,7 @@ def lower(byte):
 
 @lean_kernel
 def copy(data, start, end, out, written):
-    """Copy bytes `start:end` behind what is written to `out`; return how many bytes are written then."""
+    """Copy bytes `start:end` after what is written to `out`; return how many bytes are written then."""
     for at in range(start, end):
         out[written] = data[at]
         written += 1

@@ -239,7 +239,7 @@ def _tidy_commas(text, size):
 
 @lean_kernel
 def _is_left_over(data, start, end):
-    """Return whether a line is what a table, a note in brackets, or dropped text leaves behind."""
+    """Return whether a line is what a table, a note in brackets, or dropped text leaves after."""
     if data[start] in (ascii.OPEN_BRACE, ascii.PIPE) or data[end - 1] == ascii.CLOSE_BRACE:
         return True
     if data[start] == ascii.OPEN_PAREN and data[end - 1] == ascii.CLOSE_PAREN:

@@ -109,7 +109,7 @@ def _label(model, data, start, end):
 
 @kernel
 def replace_links(model, data, out):
-    """Put the label in place of each outermost `[[…]]`; word characters behind a link stay with it."""
+    """Put the label in place of each outermost `[[…]]`; word characters after a link stay with it."""
     size = data.size
     written = 0
     copied = 0
@@ -161,7 +161,7 @@ def _is_address_character(model, data, at, end):
 
 @lean_kernel
 def _scheme_end(model, data, at, end):
-    """Return where the address starts behind a scheme at byte `at`, or -1; it has one character at least."""
+    """Return where the address starts after a scheme at byte `at`, or -1; it has one character at least."""
     for number in range(_SCHEME_STARTS.size - 1):
         place = match(data, at, _SCHEMES, _SCHEME_STARTS, number)
         if place >= 0 and _is_address_character(model, data, place, end)[0]:
@@ -231,7 +231,7 @@ def _is_image_address(model, data, start, end):
 
 @lean_kernel
 def _label_start(model, data, at):
-    """Return where the label starts behind an address, of which byte `at` is one, and white space."""
+    """Return where the label starts after an address, of which byte `at` is one, and white space."""
     is_address, length = _is_address_character(model, data, at, data.size)
     while is_address:
         at += length

@@ -116,7 +116,7 @@ def _closing_tag_end(model, data, start):
 def _opening_tag_end(model, data, start, ends, searches):
     """Return where the tag ends, to be dropped, whose `<` is byte `start`, or -1.
 
-    ends: for each element's pattern, where its last match ends; the next one starts behind.
+    ends: for each element's pattern, where its last match ends; the next one starts after.
     """
     first = skip_space(model, data, start + 1)
     number, name_end = _name_at(model, data, first)
@@ -141,7 +141,7 @@ def drop_tags(model, data, out):
     size = data.size
     written = 0
     copied = 0
-    comment_end = 0  # of the last comment: the next one starts behind
+    comment_end = 0  # of the last comment: the next one starts after
     ends = np.zeros(_NAME_STARTS.size, np.int64)
     searches = np.full(_NUM_SEARCHES, -1, np.int64)
     for start in range(size):

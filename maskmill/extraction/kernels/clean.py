@@ -1,7 +1,7 @@
 """Third pass: collapses white space and repairs the punctuation next to what was dropped.
 
 Brackets and quotation marks that held nothing but what was dropped go with it, and are counted. The pass works in
-place: what is read at i has not been written to, as the output's end `w` is never behind i.
+place: what is read at i has not been written to, as the output's end `w` is never after i.
 """
 
 import string
@@ -149,7 +149,7 @@ def opens(out, w, line):
 def opening_quote(out, w, line, mark):
     """Return the bytes of the quotation mark before w that this one closes; 0 if there is none.
 
-    What opens and closes alike opens behind a space, a bracket, or nothing.
+    What opens and closes alike opens after a space, a bracket, or nothing.
     """
     before, size = mark_before(out, w, line)
     if mark == ascii.DOUBLE_QUOTE and before == mark:
@@ -195,7 +195,7 @@ def bracket_start(out, w, line):
 
 @lean_kernel
 def before_label(out, w, line):
-    """Return the end of what is written without the label that it ends with: `IPA:` behind an opening bracket or a
+    """Return the end of what is written without the label that it ends with: `IPA:` after an opening bracket or a
     separator.
 
     Its value was dropped. Outside brackets a label is not told from the start of a sentence.
@@ -268,7 +268,7 @@ def before_punctuation(out, w, line, c):
         k -= 1
     elif c == ascii.COMMA and (before == ascii.SEMICOLON or before == ascii.COLON) and k < w:
         return w, False
-    # A colon behind a space is not one that belongs to the word before.
+    # A colon after a space is not one that belongs to the word before.
     return (w, True) if c == ascii.COLON and k < w else (k, True)
 
 
@@ -302,7 +302,7 @@ def before_spaced(out, w, line, i, n):
 
 @inlined_kernel
 def swaps_comma(out, w, line, i, n):
-    """Return True if the comma at i stands behind a space and before a letter, both neighbours beyond ASCII: `शब्द
+    """Return True if the comma at i stands after a space and before a letter, both neighbours beyond ASCII: `शब्द
     ,शब्द`.
     """
     if out[i] != ascii.COMMA or w - line <= 1 or i + 1 >= n:
@@ -420,7 +420,7 @@ def leaves_hole(out, w, line, i, n, before, hole):
     """Return True if a sentence may need what a HOLE stands for: text follows it, and it does not begin a bracket.
 
     i: where the next character stands; hole, before, w: the end of what was written at the HOLE, before the character,
-    and before it once punctuation is repaired; hole is `line` behind quotation marks that went with it. In scripts
+    and before it once punctuation is repaired; hole is `line` after quotation marks that went with it. In scripts
     without spaces, too, a mark is a footnote's that follows a letter at once, and that none follows so.
     """
     if w == line:
@@ -469,7 +469,7 @@ def put_hole_at(out, w, line, i, n, before, gone, hole, opened, marks):
         return w, min(hole, line if mark in CLOSING_QUOTES else w)
     keeps = False
     if closes:
-        is_last = hole >= 0 and skip_back(out, before, line, ascii.SPACE) == w  # no part of its own, behind a comma
+        is_last = hole >= 0 and skip_back(out, before, line, ascii.SPACE) == w  # no part of its own, after a comma
         keeps = is_debris(out, w, line, opened, marks, is_last)
     elif hole >= 0 and find_any(out, w, before, LABEL_ENDS) == before:
         keeps = leaves_hole(out, w, line, i, n, before, hole)

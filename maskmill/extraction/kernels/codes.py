@@ -1,6 +1,6 @@
 """What the wikitext kernels, and who fills their tables, tell one another by numbers."""
 
-PADDING = 64  # zeros behind a page: looking a few bytes ahead needs no bounds check
+PADDING = 64  # zeros after a page: looking a few bytes ahead needs no bounds check
 ROOM = 65536  # bytes of output beyond two a byte of the page: room for what rules add
 RULE_SLACK = 512  # bytes that a rule can write beyond those of its arguments
 MAX_TARGET = 512  # bytes looked at for a link's target or a template's name

@@ -39,7 +39,7 @@ MAX_FRAMES = 64
 LONGEST_ROOT_INDEX = 12  # bytes
 TAGS = 16  # bytes of the tags around a formula, or of a command, for which its text may use the output's room
 
-# An open frame: its kind, where its text starts in the output, and where the part behind its `\over` or `\choose` does
+# An open frame: its kind, where its text starts in the output, and where the part after its `\over` or `\choose` does
 # (-1: it has none). For the base of a label, `start` is where the label starts and `part` where the base does.
 FRAME = record(np.int32, "kind start part")
 
@@ -80,7 +80,7 @@ PRIME = ord("′")
 LEFT_ANGLE = ord("⟨")
 RIGHT_ANGLE = ord("⟩")
 OPERATORS = byte_set(b"=<>+-")
-BEFORE_SIGNS = byte_set(b"(,^_=[{|<>")  # behind these a plus or minus is a sign, and behind the next with a space
+BEFORE_SIGNS = byte_set(b"(,^_=[{|<>")  # after these a plus or minus is a sign, and after the next with a space
 BEFORE_SPACED_SIGNS = byte_set(b"=,;<>")
 SPACE_COMMANDS = byte_set(b",;: >")
 ESCAPED = byte_set(b"{}%$&#_")
@@ -197,7 +197,7 @@ def put_brackets(out, o, start, place):
 
 @lean_kernel
 def put_spaced(out, o, first):
-    """Write a space, unless at the start or behind a space or an opening bracket; return the new end of the output."""
+    """Write a space, unless at the start or after a space or an opening bracket; return the new end of the output."""
     if o > first and out[o - 1] != ascii.SPACE and out[o - 1] != ascii.OPEN_PAREN:
         return put_byte(out, o, ascii.SPACE)
     return o
@@ -245,7 +245,7 @@ def starts_factor(formula, i):
 
 @lean_kernel
 def put_label(formula, top, i, o):
-    """Writes the label in frame `top` behind its base, which ends before i: `\\overset{a}{b}` is b^a."""
+    """Writes the label in frame `top` after its base, which ends before i: `\\overset{a}{b}` is b^a."""
     out = formula.out
     above = formula.frames[top].kind == WAIT_BASE_ABOVE
     start, base = np.int64(formula.frames[top].start), np.int64(formula.frames[top].part)
@@ -258,7 +258,7 @@ def put_label(formula, top, i, o):
         base = skip(out, base, base_end, ascii.SPACE)
     label = o
     o = copy(out, base, base_end, out, start)
-    # The label lies behind what is now written, so it can be moved to the left.
+    # The label lies after what is now written, so it can be moved to the left.
     if label < label_end:
         o = put_byte(out, o, ascii.CARET if above else ascii.UNDERSCORE)
         o = copy(out, label, label_end, out, o)
@@ -325,7 +325,7 @@ def finish_atom(formula, i, o):
 
 @lean_kernel
 def finish_part(formula, o):
-    """Ends what stands behind an `\\over` or `\\choose` of the innermost frame; the new end of the output."""
+    """Ends what stands after an `\\over` or `\\choose` of the innermost frame; the new end of the output."""
     frame = formula.frames[top_frame(formula)]
     part = np.int64(frame.part)
     if part == PART_NONE:
@@ -389,7 +389,7 @@ def close_group(formula, i, o):
 
 @lean_kernel
 def before_index(formula, i, o):
-    """The end of the output without the space behind a command such as `\\lim`, if its index stands at i."""
+    """The end of the output without the space after a command such as `\\lim`, if its index stands at i."""
     out = formula.out
     if o - 1 <= formula.first or out[o - 1] != ascii.SPACE:
         return o
@@ -576,14 +576,14 @@ def end_environment(formula, i, o):
 
 @inlined_kernel
 def put_escape(formula, j, o):
-    """Write a command of one sign, which stands at j, behind its backslash."""
+    """Write a command of one sign, which stands at j, after its backslash."""
     out = formula.out
     c = formula.text[j]
     if c == ascii.BACKSLASH:
         return put_line_end(formula, j + 1, o)
     if SPACE_COMMANDS[c] or SPACING[c]:
         return j + 1, put_spaced(out, o, formula.first)
-    if c == ascii.EXCLAMATION:  # takes away the space behind a comma: `10,\\!000`
+    if c == ascii.EXCLAMATION:  # takes away the space after a comma: `10,\\!000`
         is_comma = o - 1 > formula.first and out[o - 1] == ascii.SPACE and out[o - 2] == ascii.COMMA
         return j + 1, o - is_comma
     if c == ascii.SLASH:
@@ -613,7 +613,7 @@ def put_symbol(formula, pool, offset, length, i, o):
 
 @inlined_kernel
 def put_negation(formula, i, o):
-    """Writes the negation of the sign or the command at i, behind `\\not`."""
+    """Writes the negation of the sign or the command at i, after `\\not`."""
     text, end, out, tables = formula.text, formula.end, formula.out, formula.tables
     i = skip_any(text, i, end, SPACING)
     j = start = i
@@ -623,7 +623,7 @@ def put_negation(formula, i, o):
             j += 1
     else:
         j = i + 1
-    # The key is put together behind the output.
+    # The key is put together after the output.
     key_end = copy(NOT, 0, len(NOT), out, o)
     key_end = copy(text, start, min(j, end), out, key_end)
     row = find(tables, codes.DOMAIN_TEX, out, o, key_end)

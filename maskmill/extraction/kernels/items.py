@@ -38,7 +38,7 @@ CAPITALS_OF_CITATION = 2  # outside its titles: of its author
 LONG_WORD = 4  # letters of a small word that neither titles have, as `of` and `the`, nor lists of names, as `and`
 UNCASED_POINTS = 48  # of a phrase in a script without capitals, as prose.py counts them
 UNCASED_WORDS = 8  # of one that no divider divides: as many are no name
-EXPLANATION_POINTS = 14  # and behind a divider
+EXPLANATION_POINTS = 14  # and after a divider
 LONGEST_ENTITY = 10  # bytes of `&nbsp;` and the like
 TAG_ENDS = byte_set(b">\n")
 # What divides a name from what explains it, beside dashes with spaces around them. Colons stand in titles, too.
@@ -52,7 +52,7 @@ BEFORE_TITLES = byte_set(b' ([{<>-/"|')
 
 class Words(NamedTuple):
     """What was counted of a text: its words, those that start with a small letter, such ones of LONG_WORD letters,
-    those that start with a capital, points of letters without case; whether there are links, a divider, and behind the
+    those that start with a capital, points of letters without case; whether there are links, a divider, and after the
     divider or a colon the small words of LONG_WORD letters and the points."""
 
     words: int
@@ -189,7 +189,7 @@ def count_words(text, start, end, events, e, outside, tables):
         if after > i:
             linked = linked or (text[i] == ascii.OPEN_BRACKET and text[i + 1] == ascii.OPEN_BRACKET)
             i = after
-            word = LONG_WORD if word == 0 else word  # letters behind a link belong to it
+            word = LONG_WORD if word == 0 else word  # letters after a link belong to it
             is_small = False
             continue
         kind = letter_kind(code, tables)

@@ -95,7 +95,7 @@ def starts_with_bars(text, q, n):
     """Return True if the line starts with something short between bars, as the sign of a size: `|x| is`, or of a state:
     `|x⟩`.
 
-    A line of a table that lost its start, or of a template, has a space, an attribute or a name behind its bar.
+    A line of a table that lost its start, or of a template, has a space, an attribute or a name after its bar.
     """
     i = find_any(text, q + 1, min(n, q + LONGEST_BARRED), BAR_ENDS)
     behind = text[i + 1]
@@ -211,8 +211,8 @@ def classify_line(text, q, n, end):
 def stray_bold(text, p, n):
     """Return (end of line, position of the bold mark that reads as an apostrophe and an italic mark, or -1).
 
-    MediaWiki's rule for lines in which both bold and italic marks are odd in number: the first mark behind a word of
-    one letter is taken, else the first behind a longer word, else the first behind a space.
+    MediaWiki's rule for lines in which both bold and italic marks are odd in number: the first mark after a word of
+    one letter is taken, else the first after a longer word, else the first after a space.
     """
     bold = 0
     italic = 0

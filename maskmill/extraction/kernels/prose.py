@@ -7,7 +7,7 @@ from maskmill.kernels import ascii, inlined_kernel, lean_kernel
 SHORTEST_SENTENCE = 20  # bytes that an item must have to be taken for a sentence
 SHORTEST_PARAGRAPH = 60  # bytes that an indented line must have to be taken for a paragraph
 PROSE_PERCENT = 88  # bytes of that line that must be letters and single spaces, in percent
-PARAGRAPH_BYTES_A_GAP = 40  # bytes of that line for each space behind a space
+PARAGRAPH_BYTES_A_GAP = 40  # bytes of that line for each space after a space
 LONGEST_SET_LINE = 100  # characters of a line whose end somebody has set, as those of code and drawings
 CONTINUATION_BITS = 0xC0  # the bits of a byte that tell whether it continues a character of UTF-8
 CONTINUATION = 0x80
@@ -19,7 +19,7 @@ LETTER_POINTS = 1
 SIGN_POINTS = 3
 SENTENCE_POINTS = 28
 SHORTEST_LAST_WORD = 3  # letters and digits before a full stop; shorter ones may be abbreviations
-LONGEST_SIGNATURE = 120  # bytes behind a quotation that name its author
+LONGEST_SIGNATURE = 120  # bytes after a quotation that name its author
 SMALL_WORDS = 4  # in a row, and as many again: sentences have them, and titles and rows of names do not
 UNSTOPPED_LETTERS = 60  # of Thai or Lao, whose sentences end with nothing, that make a sentence
 UNSTOPPED_PERCENT = 75  # of a line's characters that must be such letters then
@@ -77,7 +77,7 @@ def ends_sentence(code):
 
 @lean_kernel
 def is_closer(code):
-    """Return True for quotes and brackets that can stand behind the mark that ends a sentence."""
+    """Return True for quotes and brackets that can stand after the mark that ends a sentence."""
     return ASCII_CLOSERS[code] if code < ascii.NOT_ASCII else code in CLOSERS
 
 
@@ -128,7 +128,7 @@ def reads_as_prose(out, start, end):
     if end - start < SHORTEST_PARAGRAPH:
         return False
     letters = 0
-    gaps = 0  # spaces behind a space
+    gaps = 0  # spaces after a space
     characters = 0
     for i in range(start, end):
         c = out[i]
@@ -188,7 +188,7 @@ def is_row_of_names(out, start, end):
 
 @lean_kernel
 def skip_behind_stop(out, i, end):
-    """Return (the first character behind the stop at i that is not a stop, closer or space, whether a space is
+    """Return (the first character after the stop at i that is not a stop, closer or space, whether a space is
     there).
     """
     gap = False
@@ -204,9 +204,9 @@ def skip_behind_stop(out, i, end):
 
 @inlined_kernel
 def starts_sentence(out, i, end, word, tables):
-    """Return True if a sentence can start at i, behind a full stop and a word of so many letters and digits.
+    """Return True if a sentence can start at i, after a full stop and a word of so many letters and digits.
 
-    None starts with a small letter or behind an abbreviation; a dash can stand before the author of a quotation.
+    None starts with a small letter or after an abbreviation; a dash can stand before the author of a quotation.
     """
     if i >= end:
         return False
@@ -279,14 +279,14 @@ def next_piece(out, i, end, tables):
             sure = code >= ascii.NOT_ASCII and code not in ELLIPSES
             if sure or (gap and starts_sentence(out, behind, end, word, tables)):
                 return behind, True, is_prose(points, small, capitals), unstopped, characters
-        # Behind a bracket or a quote that closes there is no abbreviation.
+        # After a bracket or a quote that closes there is no abbreviation.
         word = SHORTEST_LAST_WORD if is_closer(code) else 0
     return i, False, is_prose(points, small, capitals), unstopped, characters
 
 
 @inlined_kernel
 def starts_signature(out, i, end, tables):
-    """Return True if a dash stands at i, and a name behind it."""
+    """Return True if a dash stands at i, and a name after it."""
     code, size = code_at(out, i)
     if not is_dash(code):
         return False
@@ -303,7 +303,7 @@ def starts_signature(out, i, end, tables):
 def holds_sentences(out, start, end, tables):
     """Return True if a line that does not end like a sentence holds some all the same.
 
-    It is one of these: sentences of which the last lacks its stop, a quotation that ends with its author's name behind
+    It is one of these: sentences of which the last lacks its stop, a quotation that ends with its author's name after
     a dash, or much text of a script that ends its sentences with nothing. Works of a bibliography hold stops, too, but
     little that reads as a sentence between them.
     """
@@ -364,7 +364,7 @@ def is_unstopped_sentence(out, start, end, tables):
         return False
     if letter_kind(code_at(out, start)[0], tables) != CAPITAL:
         return False
-    words = run = flowing = word = 0  # flowing: small words behind SMALL_WORDS others in a row
+    words = run = flowing = word = 0  # flowing: small words after SMALL_WORDS others in a row
     i = start
     while i < end:
         code, size = code_at(out, i)

@@ -1,7 +1,7 @@
 """Quantities in another unit, rounded as {{convert}} rounds them: its Module:Convert, default_precision.
 
 A unit is a row of a table of the rules: the letter of what it measures, its size in a common unit, and for a
-temperature also the value of its zero in kelvins, as `L 1609.344` and `T 1 273.15`. A plus behind the letter says that
+temperature also the value of its zero in kelvins, as `L 1609.344` and `T 1 273.15`. A plus after the letter says that
 whole numbers are converted to this unit more precisely.
 
 A function that writes takes the output's end `o` and returns the new one, or -1 if the quantity cannot be told.
@@ -33,7 +33,7 @@ TEMPERATURE = ord("T")
 
 @lean_kernel
 def read_decimal(text, i, end):
-    """Return (value, digits behind the point, zeros at the end of an integer, whether it is a number) of text[i:end].
+    """Return (value, digits after the point, zeros at the end of an integer, whether it is a number) of text[i:end].
 
     Commas between digits are passed over.
     """
@@ -82,7 +82,7 @@ def read_unit(tables, table, text, start, end):
 
 @lean_kernel
 def default_precision(value, decimals, zeros, result, kind, size, zero, precise):
-    """Return the digits behind the point of a result, unless a call asks for some; negative ones round to tens and so
+    """Return the digits after the point of a result, unless a call asks for some; negative ones round to tens and so
     on.
 
     size, zero: of the unit that was converted from. precise: of the one that was converted to.
@@ -102,13 +102,13 @@ def default_precision(value, decimals, zeros, result, kind, size, zero, precise)
 
 @lean_kernel
 def rounds_to_zero(value, precision):
-    """Return True if nothing is left of a value that is rounded to so many digits behind the point."""
+    """Return True if nothing is left of a value that is rounded to so many digits after the point."""
     return abs(value) * 10.0**precision < 0.5
 
 
 @lean_kernel
 def put_decimal(out, o, value, precision):
-    """Write a value that is not negative, rounded to so many digits behind the point; return -1 if it has too many
+    """Write a value that is not negative, rounded to so many digits after the point; return -1 if it has too many
     digits.
     """
     if precision > MOST_PLACES or precision < -MOST_PLACES or value * 10.0 ** max(precision, 0) >= SAFE:

@@ -3,7 +3,7 @@
 `render` walks the page once from left to right, copies what is prose and jumps over what is dropped. Where a construct
 shows a part of itself (a link its label, a template its arguments) that part is rendered in place: a frame says where
 it ends and where to go on then. Arguments of templates are written to the output like all else; when the call ends,
-its rule is evaluated behind them and the result is moved to where they started.
+its rule is evaluated after them and the result is moved to where they started.
 
 Every byte read makes at most two bytes of output outside template rules, a rule gives at most its arguments' bytes plus
 RULE_SLACK, and rules nest at most MAX_RULE_DEPTH deep, so time and memory grow linearly with the page.
@@ -132,7 +132,7 @@ STATE_DEPTH = 0  # frames
 STATE_LIMIT = 1  # where the innermost frame ends, or the page
 STATE_RULES = 2  # template frames
 STATE_ARGUMENTS = 3  # rows of `arguments` in use
-STATE_EVENT = 4  # the first event that does not lie behind us
+STATE_EVENT = 4  # the first event that does not lie after us
 STATE_QUOTES_END = 5  # up to where in the page apostrophes are counted
 STATE_STRAY_BOLD = 6  # see stray_bold
 STATE_SKIP_LEVEL = 7  # > 0: inside a section that is dropped, whose heading has this level
@@ -149,7 +149,7 @@ STATE_UNDECIDED = 17  # 1 where the next line tells whether the section is dropp
 STATE_LINE_KNOWN = 18  # calls of templates with a rule on the line
 STATE_WORKS_LEVEL = 19  # > 0: inside a section that lists works, whose heading has this level
 STATE_LINE_SOURCE = 20  # where the content of the line starts in the page
-STATE_LINE_EVENT = 21  # an event that does not lie behind the line
+STATE_LINE_EVENT = 21  # an event that does not lie after the line
 STATES = 22
 
 

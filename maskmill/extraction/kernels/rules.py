@@ -1,6 +1,6 @@
 """Evaluates the rules of templates: finds a call's program, and runs it over the call's arguments.
 
-The arguments of a call are already rendered, one behind another in the output, and the program writes behind them;
+The arguments of a call are already rendered, one after another in the output, and the program writes after them;
 `render` then moves what it wrote to where the call starts.
 
 A function that writes takes the output's end `o` and returns the new one, or -1 if there is no room up to `room`, or if
@@ -369,7 +369,7 @@ def put_age(call, pc, o):
 
 @lean_kernel
 def result_of(call, table, value, unit, target):
-    """Return (value in the other unit, digits behind the point that it has, whether it is known); each pair is a range
+    """Return (value in the other unit, digits after the point that it has, whether it is known); each pair is a range
     of out.
 
     table: of the units.
@@ -463,7 +463,7 @@ def put_converted(call, pc, o):
         first, last = o, put_word(tables, row, out, o)
     if last - first > LONGEST_UNITS:
         return -1
-    # What is written goes behind the names of the units, and is moved then.
+    # What is written goes after the names of the units, and is moved then.
     w = begin = max(o, last)
     while first < last:
         stop = find_any(out, first, last, SPACE)
@@ -489,7 +489,7 @@ def is_equal(call, start, end, offset, length):
 
 @inlined_kernel
 def after_test(call, op, pc):
-    """Return where the program goes on behind a test or a jump at `pc`."""
+    """Return where the program goes on after a test or a jump at `pc`."""
     code = call.tables.code
     holds = False
     size = np.int64(3)

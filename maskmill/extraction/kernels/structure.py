@@ -75,7 +75,7 @@ STATE_LINE = 3  # the position of the last newline
 STATE_NO_COMMENT_END = 4  # 1 once no `-->` was found
 STATES = 5
 
-# What an external link can start with, one a row, zeros behind it: those of MediaWiki's $wgUrlProtocols.
+# What an external link can start with, one a row, zeros after it: those of MediaWiki's $wgUrlProtocols.
 _PROTOCOLS = (
     *(b"//", b"http://", b"https://", b"ftp://", b"ftps://", b"mailto:", b"irc://", b"ircs://", b"news:", b"nntp://"),
     *(b"bitcoin:", b"geo:", b"git://", b"gopher://", b"magnet:", b"matrix:", b"mms://", b"redis://", b"sftp://"),
@@ -122,7 +122,7 @@ def starts_line(text, i):
 
 @lean_kernel
 def starts_url(text, i):
-    """Return True if a protocol that MediaWiki links stands at i, and some of an address behind it."""
+    """Return True if a protocol that MediaWiki links stands at i, and some of an address after it."""
     if text[i] != ascii.SLASH and not is_letter(text[i]):
         return False
     for row in range(len(PROTOCOL_LENGTHS)):

@@ -5,7 +5,7 @@ maskmill.extraction.wikitext and maskmill.extraction.template_rules fill them, t
 - Tables.words: WORD[capacity], one open-addressing hash table for every set of names (DOMAIN_*). The capacity is a
   power of two, at most half of the rows are used, and a row's place follows from `hash_bytes`.
 - Tables.pool: uint8, all strings: the keys, the texts that names stand for, the literals of the programs.
-- Tables.code: int32, the programs of the template rules, one behind another: OP_*, each followed by its operands.
+- Tables.code: int32, the programs of the template rules, one after another: OP_*, each followed by its operands.
 """
 
 from typing import Any, NamedTuple

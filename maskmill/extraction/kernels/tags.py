@@ -41,7 +41,7 @@ LINE_OR_TAG_ENDS = byte_set(b">\n")
 CLASS = np.frombuffer(b"class", np.uint8)
 
 LONGEST_POWER = 12  # bytes of `<sup>` that are looked at for digits and signs
-EXPONENTS = byte_set(b"ijkmpqtxyz")  # letters that stand as exponents, alone and behind a letter or a digit
+EXPONENTS = byte_set(b"ijkmpqtxyz")  # letters that stand as exponents, alone and after a letter or a digit
 SPACES_AND_QUOTES = byte_set(b" '")
 SPACES_AND_COLONS = byte_set(b" :")
 SHORTEST_REMARK = 6  # bytes of an editor's remark in a `<sup>`, with the quotes that end it: `n` is an exponent
@@ -50,7 +50,7 @@ LONGEST_REMARK = 120
 
 @lean_kernel
 def starts_comment(text, i):
-    """Return True if `!--` stands behind the `<` at i."""
+    """Return True if `!--` stands after the `<` at i."""
     return text[i + 1] == ascii.EXCLAMATION and text[i + 2] == ascii.HYPHEN and text[i + 3] == ascii.HYPHEN
 
 

@@ -266,7 +266,7 @@ def read_integer(source, start, end):
 def read_code_point(text, first, limit):
     """Return (value, end) of a numeric entity whose `#` is before `first`: decimal digits, or `x` and hexadecimal ones.
 
-    The value is -1 if there are no digits, or no semicolon behind them; the end is that of the digits.
+    The value is -1 if there are no digits, or no semicolon after them; the end is that of the digits.
     """
     value = 0
     is_hexadecimal = text[first] | ascii.LOWER_CASE == ascii.LOWER_X

@@ -67,7 +67,7 @@ NOT_IN_NAMES = byte_set(b":#\n")
 ENDS_OF_NAMES = byte_set(b"=|[{\n")
 PIPES = byte_set(b"|")
 IN_PATHS = byte_set(b"/_")
-FILE_EXTENSION = (3, 4)  # letters and digits behind the last period of a file's name
+FILE_EXTENSION = (3, 4)  # letters and digits after the last period of a file's name
 
 # What stands beside a call.
 SIDE_SPACE = 0
@@ -87,7 +87,7 @@ ARGUMENTS_TEXT = 2
 
 # Where a call stands.
 PLACE_SENTENCE = 0
-PLACE_BEHIND_STOP = 1  # behind a period: in a sentence if that is one of an abbreviation
+PLACE_BEHIND_STOP = 1  # after a period: in a sentence if that is one of an abbreviation
 PLACE_ELSEWHERE = 2
 
 OPENERS = tuple(map(ord, "«¡¿·“„‘‚‹–—―‐‑〈《「『【〔〜〝（［～・"))
@@ -151,7 +151,7 @@ def start_of_entity(text, i):
 
 @lean_kernel
 def is_elided(text, i):
-    """Return True if the apostrophe before i ends a short word such as `l'`: the word behind it belongs to it."""
+    """Return True if the apostrophe before i ends a short word such as `l'`: the word after it belongs to it."""
     for j in range(i - 1, max(i - LONGEST_ELISION, -1), -1):
         if j == 0:
             return True
@@ -206,7 +206,7 @@ def side_before(text, start):
 
 @lean_kernel
 def side_after(text, end, n):
-    """Return SIDE_* of what follows a call that ends at `end`; a link and the end of a line count behind spaces,
+    """Return SIDE_* of what follows a call that ends at `end`; a link and the end of a line count after spaces,
     too.
     """
     i = skip(text, end, n, ascii.APOSTROPHE)
@@ -251,7 +251,7 @@ def arguments_of(text, start, end, tables):
 def with_elements(text, start, end, n):
     """Return (start, end) of the call text[start:end] with the elements such as `<b>` that hold nothing else.
 
-    Of an element such as `<span>` that holds more behind it, the opening tag belongs to it.
+    Of an element such as `<span>` that holds more after it, the opening tag belongs to it.
     """
     while True:
         i = start
@@ -281,7 +281,7 @@ def is_footnote(text, start, end, n, begins, tables):
 
     begins: whether an argument of another call begins with it.
 
-    A footnote stands behind a word or punctuation and before no word; without arguments also behind a space at the end
+    A footnote stands after a word or punctuation and before no word; without arguments also after a space at the end
     of a sentence. A note has arguments, but none that a text depends on.
     """
     arguments = arguments_of(text, start, end, tables)
@@ -303,7 +303,7 @@ def is_footnote(text, start, end, n, begins, tables):
 def link_is_word(text, start, end, n):
     """Return True if text[start:end], a link that shows its number alone, stands for a word: no footnote stands there.
 
-    It begins its line, ends its line behind a colon, or follows the only word in its bracket so far: `(see [1])`.
+    It begins its line, ends its line after a colon, or follows the only word in its bracket so far: `(see [1])`.
     """
     i = skip_back(text, start, 0, ascii.SPACE)
     if i == 0 or text[i - 1] == ascii.NEWLINE:
@@ -398,7 +398,7 @@ def may_name_text(text, start, end, tables):
 def names_code(text, start, end, tables):
     """Return True if a number under the name text[start:end] is not text.
 
-    The names of catalogues have a capital or a digit behind their first letter, those of templates that compute a word.
+    The names of catalogues have a capital or a digit after their first letter, those of templates that compute a word.
     """
     if has_word(text, start, end, codes.DOMAIN_COMPUTED, tables):
         return True

@@ -38,7 +38,7 @@ KEPT = 1
 REDRAWN = 2
 _KEPT_PIECE = -1  # stands for KEPT where a piece is expected
 
-# Where the first part starts in an instance, behind [CLS]; and by how much the second part is shifted, by [SEP] too.
+# Where the first part starts in an instance, after [CLS]; and by how much the second part is shifted, by [SEP] too.
 _FIRST_SHIFT = 1
 _SECOND_SHIFT = 2
 

@@ -74,7 +74,7 @@ def places_of(documents):
 
 @kernel
 def segments_of(places, turn):
-    """Return the first segment of the document whose turn it is, and the one behind its last."""
+    """Return the first segment of the document whose turn it is, and the one after its last."""
     document = get_i64(places.order, turn)
     return get_i64(places.document_starts, document), get_i64(places.document_starts, document + 1)
 
@@ -184,7 +184,7 @@ def _part(places, start, end):
 def _split_segment(twister, used, places, segment):
     """Return a pair of the two parts of a segment, split at random; the second part of a single piece is empty.
 
-    It is split where a word starts, at or behind the place that is drawn, else before it; within the word, if there is
+    It is split where a word starts, at or after the place that is drawn, else before it; within the word, if there is
     only one.
     """
     a, length = _part(places, segment, segment + 1)

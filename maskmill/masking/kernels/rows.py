@@ -49,19 +49,19 @@ class Rows(NamedTuple):
 class RowArrays(NamedTuple):
     """A block of rows. S is max_seq_length, P max_predictions_per_seq, M the most sequences of a row, at most S // 2.
 
-    The arrays are used again for block after block: what no line below speaks of, such as sequence_starts behind the
+    The arrays are used again for block after block: what no line below speaks of, such as sequence_starts after the
     last sequence, is left over from earlier blocks.
 
-    input_ids: int32[rows, S], pieces as the model reads them, masked where masks are stored; padding behind the last.
+    input_ids: int32[rows, S], pieces as the model reads them, masked where masks are stored; padding after the last.
     lengths: int32[rows], how many pieces a row has, special ones included.
-    segment_ids: uint8[rows, S], 0 behind the last piece; [rows, 0] for objectives without segments.
+    segment_ids: uint8[rows, S], 0 after the last piece; [rows, 0] for objectives without segments.
     positions: int32[rows, P], the masked positions, ascending, then 0; [rows, 0] where the reader draws the masks.
     labels: int32[rows, P], the pieces that belong there, then 0; [rows, 0] likewise.
     masked: int32[rows], how many positions are masked; 0 where the reader draws the masks.
     sequence_starts: int32[rows, M + 1], where the sequences of a row start, then where the last one ends.
     members: int32[rows], how many sequences a row has.
     next_sentence_labels: uint8[rows, M], a label for each sequence; [rows, 0] for objectives without labels.
-    continues: uint8[rows, S], 1 where a piece goes on a word, else 0, as at special pieces and behind the last piece;
+    continues: uint8[rows, S], 1 where a piece goes on a word, else 0, as at special pieces and after the last piece;
       [rows, 0] where this is not asked for, or the pieces tell it by themselves.
     """
 
@@ -165,7 +165,7 @@ def _copy_pieces(target, at, source, start, count):
         return
     for j in range(0, count - _COPIED, _COPIED):
         copy_32(target, 4 * (at + j), source, 4 * (start + j))
-    last = count - _COPIED  # the last copy may repeat some pieces, so that none is written behind the end
+    last = count - _COPIED  # the last copy may repeat some pieces, so that none is written after the end
     copy_32(target, 4 * (at + last), source, 4 * (start + last))
 
 
@@ -178,7 +178,7 @@ def _fill(target, start, end, value):
 
 @kernel
 def _pad_pieces(places, k, length, pad_id):
-    """Set what is behind the last piece of row k: to padding, and to 0."""
+    """Set what is after the last piece of row k: to padding, and to 0."""
     if pad_id == 0:
         _fill(places.input_ids, 4 * (places.pieces * k + length), 4 * places.pieces * (k + 1), 0)
     else:

@@ -105,7 +105,7 @@ def fill_with_sentences(segment_starts, document_starts, rules, sequences):
 def cut_documents(document_starts, rules, sequences):
     """Cut documents, joined, into blocks of [CLS], text and [SEP]; return Made.
 
-    Between two documents of a block stands a [SEP]. Where no text fits behind it, the block ends, one piece shorter.
+    Between two documents of a block stands a [SEP]. Where no text fits after it, the block ends, one piece shorter.
     Documents that are not to be joined have blocks of their own.
 
     document_starts: int64[documents + 1], where each document starts in the pieces of the text, and where all end.

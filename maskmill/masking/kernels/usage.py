@@ -15,7 +15,7 @@ def count_unused(spans, lengths, pieces):
 
     spans, lengths: int64 and int32[instances, 2], as InstanceArrays has them.
     """
-    # A bit for each piece: whether it is in an instance. Those behind the last piece count as used.
+    # A bit for each piece: whether it is in an instance. Those after the last piece count as used.
     used = np.zeros(pieces // _WORD_BITS + 1, np.uint64)
     used[-1] = _ALL << np.uint64(pieces % _WORD_BITS)
     for n in range(len(spans)):

@@ -151,7 +151,7 @@ def are_floats_allowed(column, values, count):
 
 @kernel
 def finish_row(column, row, count):
-    """Fill a row up behind `count` values and note their number; return it, or OTHER_COUNT if it is wrong."""
+    """Fill a row up after `count` values and note their number; return it, or OTHER_COUNT if it is wrong."""
     width = get_i64(column, WIDTH)
     if count > width or (count < width and not get_i64(column, VARIES)):
         return OTHER_COUNT

@@ -91,7 +91,7 @@ def _field(data, i, end):
 
 @kernel
 def _floats(data, i, end, column, target, n):
-    """Read packed floats behind n that are read; return how many there are then."""
+    """Read packed floats after n that are read; return how many there are then."""
     if (end - i) % 4:
         return np.int64(UNREADABLE)
     if n + (end - i) // 4 > get_i64(column, WIDTH):
@@ -104,7 +104,7 @@ def _floats(data, i, end, column, target, n):
 
 @kernel
 def _list(data, i, end, column, target, n):
-    """Read an Int64List or FloatList behind n values that are read; return how many there are then."""
+    """Read an Int64List or FloatList after n values that are read; return how many there are then."""
     is_float = get_i64(column, IS_FLOAT)
     one = _TAG_FLOAT if is_float else _TAG_INT
     while i < end and n >= 0:
@@ -121,7 +121,7 @@ def _list(data, i, end, column, target, n):
 
 @kernel
 def _feature(data, i, end, column, target, kind, n):
-    """Read a Feature behind what is read of it; return the kind of its list (0: none) and the number of values.
+    """Read a Feature after what is read of it; return the kind of its list (0: none) and the number of values.
 
     Of lists of several kinds the last counts.
     """
@@ -300,7 +300,7 @@ def read_examples(data, count, wanted, rows, targets):
             return BAD_LENGTH, record, i, np.int64(-1), np.int64(0)
         start = i + HEAD
         if k < len(wanted) and wanted[k] == record:
-            # The data first, the checksum behind it then: so memory is read in its order.
+            # The data first, the checksum after it then: so memory is read in its order.
             if masked_crc32c(base, start, start + length) != load_u32(base, start + length):
                 return BAD_DATA, record, i, np.int64(-1), np.int64(0)
             column, why = example(base, start, start + length, rows[k], table, len(targets))

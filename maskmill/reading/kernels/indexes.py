@@ -26,9 +26,9 @@ def _number(text, i, behind):
 
 @kernel
 def read_index(text, every, starts):
-    """Read an index whose records lie one behind the other, from byte 0 on.
+    """Read an index whose records lie one after the other, from byte 0 on.
 
-    text: uint8. starts: int64, takes where each `every`-th record starts, the first, the one behind them, and so on.
+    text: uint8. starts: int64, takes where each `every`-th record starts, the first, the one after them, and so on.
 
     Returns whether this is such an index, the number of records, and where the last one ends.
     """

@@ -124,7 +124,7 @@ _put_four_32 = _put_four(32)
 
 @kernel
 def varint(data, i, end):
-    """Return a varint and the place behind it, which is UNREADABLE if it does not end."""
+    """Return a varint and the place after it, which is UNREADABLE if it does not end."""
     value = np.int64(0)
     shift = np.int64(0)
     while i < end and shift < 70:
@@ -175,7 +175,7 @@ def _several(data, i, end, target, size, n, width):
 
 @kernel
 def integers(data, i, end, column, target, n):
-    """Read packed integers behind n that are read; return how many there are then, or a negative number.
+    """Read packed integers after n that are read; return how many there are then, or a negative number.
 
     data: an address. The byte in front of i, the end of a length or tag, is no part of an integer. Only integers that
     the column's type cannot hold are surely refused: hold the others against `are_integers_allowed`.

@@ -14,7 +14,7 @@ from maskmill.kernels.crc32c import masked_crc32c
 from maskmill.kernels.memory import load_u32, load_u64
 
 HEAD = 12  # bytes in front of a record's data
-TAIL = 4  # and behind it
+TAIL = 4  # and after it
 FRAME = HEAD + TAIL
 _LENGTH = 8  # bytes of a record's length, the first of its head
 
@@ -24,7 +24,7 @@ _SPACE = 32
 _NEWLINE = 10
 
 # How a walk ends.
-INCOMPLETE = 0  # the data ends, inside a record or behind the last
+INCOMPLETE = 0  # the data ends, inside a record or after the last
 BAD_LENGTH = 1  # the checksum of a record's length is wrong
 BAD_DATA = 2  # the checksum of a record's data is wrong
 FULL = 3  # `starts` has no room left

@@ -18,7 +18,7 @@ _VECTOR = 32
 
 @kernel
 def put_column(values, value_bytes, offsets, column, starts, ends, samples):
-    """Write the parts of a column into samples, and their sizes; move `ends` behind them.
+    """Write the parts of a column into samples, and their sizes; move `ends` after them.
 
     values: uint8, the bytes of the values of all rows, each value of `value_bytes` bytes.
     offsets: int64[rows + 1], where the values of each row start and end, counted in values.

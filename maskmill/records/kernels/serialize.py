@@ -83,7 +83,7 @@ class Layout(NamedTuple):
     heads: uint8[columns, HEAD], against whose end is what stands in front of the values: all of it where IS_FIXED, else
       the part with the name.
     scratch: int32[width], the values of a column that no array of rows holds.
-    cls_id, sep_id: what special_tokens_mask shows. pad_id: what stands behind the last piece of a row.
+    cls_id, sep_id: what special_tokens_mask shows. pad_id: what stands after the last piece of a row.
     width: how many values the columns of pieces have in each record. predictions: those of masked positions.
     """
 

@@ -10,7 +10,7 @@ Layout:
 - `classes` is uint16[65536]: what a character is here, by code point. Its low byte is the kind of the event that it
   makes, or 0: up to `SPACE` as named below; for brackets and quotation marks `OPENS | CLOSES | group`, in which a group
   are those that close each other. `JOINS` and `JOINS_QUOTE` are what it says of the text before it.
-- `events` is int64 [n, 4], one row an event: `AT` its byte, `END` the byte behind it, `KIND`, and `VALUE`: of a bracket
+- `events` is int64 [n, 4], one row an event: `AT` its byte, `END` the byte after it, `KIND`, and `VALUE`: of a bracket
   the row that it pairs with or -1, of `.`, `?` and `!` its number among those marks.
 - The model is Punkt's, with what kernels/words.py adds.
 """
@@ -58,11 +58,11 @@ from maskmill.sentences.kernels.words import (
 MARK, ELLIPSIS, STOP, SPACED_STOP, FULL_WIDTH_POINT, APOSTROPHE, SPACE_EVENT, BULLET = 1, 2, 3, 4, 5, 6, 7, 8
 GROUP = 0x1F
 OPENS, CLOSES = 0x40, 0x80
-SELF = 0x20  # the same mark may open and close; it opens only where white space is before it and none behind
+SELF = 0x20  # the same mark may open and close; it opens only where white space is before it and none after
 STRAIGHT = 0x1F  # the group of the straight quotation mark
 FIRST_QUOTE = 0x08  # groups from here on are quotation marks, those below are brackets
 _EVENT = 0xFF
-# What a character says when it stands behind a mark: it goes on with the sentence; it does so behind a quotation.
+# What a character says when it stands after a mark: it goes on with the sentence; it does so after a quotation.
 JOINS, JOINS_QUOTE = 0x100, 0x200
 
 AT, END, KIND, VALUE = 0, 1, 2, 3
@@ -94,7 +94,7 @@ _WIDE_EXCLAMATION, _WIDE_QUESTION = 0xFF01, 0xFF1F
 
 
 class _Run(NamedTuple):
-    """Marks that stand together: bytes `start:end`, the row of the event behind them.
+    """Marks that stand together: bytes `start:end`, the row of the event after them.
 
     kind: `STOP` if one of them is, else the kind of the last. mark: the number of the last `.`, `?` or `!`, or -1.
     is_full_stop: they are one `.`. is_ellipsis: they are several full stops, or an ellipsis.
@@ -110,7 +110,7 @@ class _Run(NamedTuple):
 
 
 class _Closed(NamedTuple):
-    """What closes behind marks: the byte and the event behind it, where the outermost bracket and quotation open."""
+    """What closes after marks: the byte and the event after it, where the outermost bracket and quotation open."""
 
     end: int
     next_event: int
@@ -139,7 +139,7 @@ def _is_east_asian(code):
 
 @lean_kernel
 def _is_latin(code):
-    """Return whether a character is a Latin letter, or a bracket that may close behind one."""
+    """Return whether a character is a Latin letter, or a bracket that may close after one."""
     return ord("A") <= code <= ord("Z") or ord("a") <= code <= ord("z") or code == ord(")")
 
 
@@ -177,7 +177,7 @@ def _scan(classes, data, begin, events, marks):
 
 @lean_kernel
 def _looks_like_opener(model, data, begin, end, event):
-    """Return whether white space, a bracket or the line's start is before a mark, and something else behind it."""
+    """Return whether white space, a bracket or the line's start is before a mark, and something else after it."""
     at = event[AT]
     if at > begin:
         before = character_before(data, at, begin)
@@ -252,7 +252,7 @@ def _closes_at(events, number, at):
 
 @lean_kernel
 def _closed_behind(model, data, end, events, run):
-    """Return the brackets and quotation marks that close right behind a run of marks."""
+    """Return the brackets and quotation marks that close right after a run of marks."""
     at = run.end
     number = run.next_event
     bracket = -1
@@ -288,7 +288,7 @@ def _closed_behind(model, data, end, events, run):
 
 @lean_kernel
 def _behind_source(model, data, at, end, events, number, takes_round):
-    """Return the byte and the event behind the numbers of footnotes at byte `at` ("[1][2]"), or a source in round
+    """Return the byte and the event after the numbers of footnotes at byte `at` ("[1][2]"), or a source in round
     brackets.
     """
     while number < events.shape[0]:
@@ -321,7 +321,7 @@ def _first_of_next(model, data, at, end):
 
 @lean_kernel
 def _is_in_name(model, data, begin, end, run, after, scratch):
-    """Return whether a single `!` stands in the name of a firm: behind a capitalised word, in front of "Inc." or the
+    """Return whether a single `!` stands in the name of a firm: after a capitalised word, in front of "Inc." or the
     like.
     """
     if data[run.start] != _EXCLAMATION or run.end - run.start > 1 or after < 0:
@@ -362,7 +362,7 @@ def _mark_ends(model, data, begin, end, sentence, run, after, is_break, scratch)
 
 @lean_kernel
 def _joined(model, classes, data, begin, end, run, closed, scratch):
-    """Return whether text without white space behind marks goes on with the sentence."""
+    """Return whether text without white space after marks goes on with the sentence."""
     code = np.int64(code_at(data, closed.end)[0])
     kind = _kind_of(classes, code)
     if kind & JOINS or 0 < kind & _EVENT < APOSTROPHE:
@@ -388,7 +388,7 @@ def _joined(model, classes, data, begin, end, run, closed, scratch):
 
 @lean_kernel
 def _is_before_verse(model, data, end, run, at):
-    """Return whether the number of a verse is behind double dandas, from byte `at` on, and others behind it (॥ १ ॥)."""
+    """Return whether the number of a verse is after double dandas, from byte `at` on, and others after it (॥ १ ॥)."""
     last = code_at(data, character_before(data, run.end, run.start))[0]
     if last != _DOUBLE_DANDA and not (last == _DANDA and run.end - run.start > _DANDA_BYTES):
         return False
@@ -401,10 +401,10 @@ def _is_before_verse(model, data, end, run, at):
 
 @lean_kernel
 def _ends_sentence(model, classes, data, begin, end, sentence, run, closed, is_break, scratch):
-    """Return whether a run of marks, with what closes behind it, ends the sentence that starts at byte `sentence`."""
+    """Return whether a run of marks, with what closes after it, ends the sentence that starts at byte `sentence`."""
     at = skip_space(model, data, closed.end, end)
     if closed.bracket > sentence and (closed.quote < 0 or closed.quote > closed.bracket):
-        # It ends a bracket inside of the sentence, or stands in front of the bracket that it belongs behind.
+        # It ends a bracket inside of the sentence, or stands in front of the bracket that it belongs after.
         is_long = run.start - closed.bracket >= _SHORTEST_CLAUSE and at > closed.end
         if not (is_long and is_break and run.kind == MARK and at < end and character(model, data, at)[0] & UPPER):
             return False

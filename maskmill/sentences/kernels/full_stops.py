@@ -73,7 +73,7 @@ _LONGEST_SYLLABLE = 3  # characters
 class _Word(NamedTuple):
     """The word before a full stop at byte `stop`, by the bytes where it starts.
 
-    sentence: where its sentence does. whole: with what hyphens and slashes join to it. part: behind the last full stop
+    sentence: where its sentence does. whole: with what hyphens and slashes join to it. part: after the last full stop
     inside it.
     points: the number of full stops inside it.
     """
@@ -87,7 +87,7 @@ class _Word(NamedTuple):
 
 
 class _Following(NamedTuple):
-    """The word behind marks: bytes `start:end`, the entry of its first letter, its bits. start: -1 for none."""
+    """The word after marks: bytes `start:end`, the entry of its first letter, its bits. start: -1 for none."""
 
     start: int
     end: int
@@ -134,14 +134,14 @@ def _is_behind_mark(model, data, word, following):
     if mark == _FULL_STOP:
         return model[FLAGS] & DATES != 0
     if mark == _COMMA and following.properties & UPPER and before - 1 > word.sentence:
-        # "1. Rome, 2. Paris", not "the houses 1, 2. Behind them".
+        # "1. Rome, 2. Paris", not "the houses 1, 2. After them".
         return character(model, data, character_before(data, before - 1, word.sentence))[0] & ALPHA != 0
     return mark in (_COLON, _SEMICOLON) or (mark in (_COMMA, _CLOSE) and not following.properties & UPPER)
 
 
 @lean_kernel
 def _number_ends(model, data, word, num_digits, following, is_break):
-    """Return whether a full stop behind a number ends a sentence."""
+    """Return whether a full stop after a number ends a sentence."""
     flags = model[FLAGS]
     is_short = num_digits <= _MOST_ORDINAL_DIGITS
     if is_short and _is_behind_mark(model, data, word, following):
@@ -161,7 +161,7 @@ def _number_ends(model, data, word, num_digits, following, is_break):
 
 @lean_kernel
 def _roman_number_ends(model, following, is_break):
-    """Return whether a full stop behind a Roman number ends a sentence."""
+    """Return whether a full stop after a Roman number ends a sentence."""
     if following.bits & FOLLOWS_ORDINAL:
         return False
     if model[FLAGS] & ROMAN:
@@ -220,7 +220,7 @@ def _abbreviation_ends(model, data, word, following, is_break, scratch):
 
 @lean_kernel
 def _behind_number(model, data, start, end):
-    """Return where a unit that is written without a space behind a number starts (५०कि.मी)."""
+    """Return where a unit that is written without a space after a number starts (५०कि.मी)."""
     while start < end:
         properties, size = character(model, data, start)
         if not properties & DIGIT and data[start] not in (_FULL_STOP, _COMMA):
@@ -308,7 +308,7 @@ def _is_small_roman(data, word):
 
 @lean_kernel
 def _is_of_ruler(model, data, word):
-    """Return whether a letter is a Roman number behind a word with a capital ("Gustav V"), not an initial."""
+    """Return whether a letter is a Roman number after a word with a capital ("Gustav V"), not an initial."""
     if word.points > 0 or word.whole < word.start or not is_roman(data, word.start, word.stop):
         return False
     before = stripped_end(model, data, word.sentence, word.start)
@@ -320,7 +320,7 @@ def _is_of_ruler(model, data, word):
 
 @lean_kernel
 def _letter_ends(model, data, word, following, is_break, scratch):
-    """Return whether a sentence ends with a single letter that no list knows: a unit behind a number may, an initial
+    """Return whether a sentence ends with a single letter that no list knows: a unit after a number may, an initial
     not.
     """
     if character(model, data, word.part)[0] & UPPER:
@@ -367,7 +367,7 @@ def _following(model, data, after, end, scratch):
 
 @lean_kernel
 def _word_ends(model, data, word, following, is_break, scratch):
-    """Return whether a full stop behind a word that is no number in digits ends a sentence."""
+    """Return whether a full stop after a word that is no number in digits ends a sentence."""
     properties, size = character(model, data, word.part)
     is_letter = word.part + size == word.stop and properties & ALPHA != 0 and data[word.part] < _FIRST_LEAD_3
     is_initial = is_letter and properties & UPPER != 0
@@ -448,7 +448,7 @@ def lacks_space(model, data, begin, stop, before, code, scratch):
     end.
 
     So between letters of Greek, Cyrillic and Armenian where a capital follows, and between letters of India, or of
-    Hebrew and Arabic, behind a word that is long enough to be no abbreviation; and behind a Korean verb. Latin file
+    Hebrew and Arabic, after a word that is long enough to be no abbreviation; and after a Korean verb. Latin file
     names have full stops.
     """
     if before == _KOREAN_VERB_END:

@@ -12,11 +12,11 @@ _FULL_STOP, _CLOSE, _ZERO = ord("."), ord(")"), ord("0")
 _FIRST_SMALL, _LAST_SMALL = ord("a"), ord("z")
 _MOST_DIGITS = 2
 _LETTER = 1000  # what is added to a letter's number
-_POINT, _BRACKET = 1, 2  # the marks behind a number or a letter
+_POINT, _BRACKET = 1, 2  # the marks after a number or a letter
 
 
 class _Numbering(NamedTuple):
-    """The number of an item. value: -1 for none. marks: `_POINT`, `_BRACKET` or both. end: the byte behind them."""
+    """The number of an item. value: -1 for none. marks: `_POINT`, `_BRACKET` or both. end: the byte after them."""
 
     value: int
     marks: int

@@ -339,7 +339,7 @@ def _period_bits(model, data, start, end, number, scratch):
             hyphen -= 1
         part = -1
         if hyphen >= start:
-            # A hyphen bounds what decides on a final sigma, so the part behind it can be looked up by itself.
+            # A hyphen bounds what decides on a final sigma, so the part after it can be looked up by itself.
             part = look_up(model, data, hyphen + 1, end - 1, scratch)
         bits |= _T_ABBREVIATION if _is_abbreviation(model, part) else _T_BREAK
     properties, size = character(model, data, start)

@@ -154,7 +154,7 @@ def _verb_follows_foreign(model, data, at, end, scratch):
 
 @lean_kernel
 def _main_clause(model, data, sentence, end, scratch):
-    """Return where the main clause of a sentence starts at the earliest: behind a space if a subordinate one starts
+    """Return where the main clause of a sentence starts at the earliest: after a space if a subordinate one starts
     it.
     """
     at = sentence
@@ -173,7 +173,7 @@ def _main_clause(model, data, sentence, end, scratch):
 
 @lean_kernel
 def _starts_clause(model, data, at, end, least, scratch):
-    """Return whether the text from byte `at` on, behind a space, has a subject and a verb."""
+    """Return whether the text from byte `at` on, after a space, has a subject and a verb."""
     first = _bits_at_start(model, data, at, end, scratch)
     if first & OPENING:
         return True

@@ -30,7 +30,7 @@ FOLLOWS_ORDINAL = 1 << 12  # a word that often follows an ordinal, such as a mon
 BEFORE_NUMBER = 1 << 14  # an abbreviation in front of numbers, and else a word
 RARELY_ENDS = 1 << 25  # an abbreviation that ends a sentence only in front of a word that is also written small
 ORDINARY = 1 << 26  # a word, though it looks like an abbreviation or is one elsewhere
-# In languages that end sentences with spaces, the beginning of text that goes on with the sentence behind a space, that
+# In languages that end sentences with spaces, the beginning of text that goes on with the sentence after a space, that
 # starts one, and the end of text that goes on.
 JOINING = 1 << 13
 STARTING = 1 << 15
@@ -38,14 +38,14 @@ PENDING = 1 << 16
 # There a chunk of text from space to space that starts a sentence holds a verb, in front of which no relative pronoun
 # stands and which no prefix makes a noun.
 VERB = 1 << 17
-RELATIVE = 1 << 18  # it is none of its own where it is a verb, too: one like "then", in the clause behind another
+RELATIVE = 1 << 18  # it is none of its own where it is a verb, too: one like "then", in the clause after another
 NOMINAL = 1 << 19
 FRONTING = 1 << 20  # a preposition: such a chunk goes on with the sentence, or starts one if it has a verb, too
-OPENING = 1 << 21  # what starts a sentence behind a long enough one, whether its chunk has a verb or not
+OPENING = 1 << 21  # what starts a sentence after a long enough one, whether its chunk has a verb or not
 PLAIN = 1 << 22  # a word in which one of these stands by chance
-FINITE = 1 << 23  # a verb that counts behind a relative clause, too
+FINITE = 1 << 23  # a verb that counts after a relative clause, too
 SUBORDINATE = 1 << 24  # what the first chunk of a sentence starts with if the main clause follows it
-FIRM = 1 << 27  # what a firm's name ends with: behind a name with an exclamation mark, it belongs to it
+FIRM = 1 << 27  # what a firm's name ends with: after a name with an exclamation mark, it belongs to it
 ABBREVIATES = NEVER | MAY_END | BEFORE_NUMBER | RARELY_ENDS
 
 _LONGEST_LOOK_BACK = 64  # bytes, for the word before a full stop
@@ -94,7 +94,7 @@ def _is_gershayim(data, begin, mark, behind):
 
 @lean_kernel
 def word_start(model, data, begin, at):
-    """Return where the word that ends at byte `at` starts: behind white space, a bracket, a quotation mark or a
+    """Return where the word that ends at byte `at` starts: after white space, a bracket, a quotation mark or a
     hyphen.
     """
     least = max(begin, at - _LONGEST_LOOK_BACK)

@@ -4,7 +4,7 @@ Exact to `tokenizers`: its BPE model over its ByteLevel pre-tokenizer, see pre_t
 of neighbours that a merge joins, the one with the lowest rank is joined first, the leftmost of equal ones.
 
 Arrays
-  text        uint8: a byte, whole lines, each ended by a newline; PADDING bytes more, all newlines, behind them. The
+  text        uint8: a byte, whole lines, each ended by a newline; PADDING bytes more, all newlines, after them. The
               byte before a line may become a space.
   pairs       uint64[2**k]: a hash table, open-addressed. An entry is (left << 20 | right) + 1 << 24 | value; 0 is
               empty. With merges, left and right are the ids of two pieces and value is the rank. With added tokens it
@@ -245,8 +245,8 @@ def _merge(words, text, size, n):
     """Write the pieces of text[:size] to ids[n:]; return where they end.
 
     A piece is at the place of its first byte: its id is ids[n + place], the rank of the merge that joins it to the
-    piece behind it ranks[place]. links[2 * place] is the place of the piece before it (-1: none),
-    links[2 * place + 1] that of the piece behind it (size: none). The tree over the ranks (tournament tree, Knuth,
+    piece after it ranks[place]. links[2 * place] is the place of the piece before it (-1: none),
+    links[2 * place + 1] that of the piece after it (size: none). The tree over the ranks (tournament tree, Knuth,
     The Art of Computer Programming 3, 5.4.1) finds the next merge; each takes time in proportion to its levels.
     """
     for k in range(size):
@@ -416,9 +416,9 @@ def find_added_token(text_array, start, size, first_nodes, pairs_array):
     """Return where the first added token in text[start:size] starts, or -1.
 
     Args:
-      first_nodes: uint32[256], the node of the trie behind each byte that a token starts with, TOKEN where a token is
+      first_nodes: uint32[256], the node of the trie after each byte that a token starts with, TOKEN where a token is
         that byte, and NO_RANK.
-      pairs_array: the trie behind it, see the module's head.
+      pairs_array: the trie after it, see the module's head.
     """
     text = address(text_array)
     nodes = address(first_nodes)

@@ -7,7 +7,7 @@ belongs to one):
 
 A match does not depend on what is before it, so `pre_token_end` needs no more than the place where it starts. Lines:
 
-    text        uint8: whole lines, each ended by a newline; PADDING bytes more, all newlines, behind them. To read a
+    text        uint8: whole lines, each ended by a newline; PADDING bytes more, all newlines, after them. To read a
                 line as if a space stood before it (`begins_with_space`), write a space over the newline before it, and
                 start there.
     classes     uint8[0x110000], see maskmill/tokenization/pre_token_classes.py.

@@ -34,7 +34,7 @@ def last_bits(count):
 @kernel
 @wraps_around
 def hash_bytes(source, size):
-    """Return the hash of source[:size]; seven bytes behind it must be readable."""
+    """Return the hash of source[:size]; seven bytes after it must be readable."""
     hashed = np.uint64(size) * MIX_2
     k = np.int64(0)
     while k + 8 <= size:

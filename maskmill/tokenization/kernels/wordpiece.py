@@ -3,7 +3,7 @@
 Exact to tokenization.py of google-research/bert and of mlcommons/training, for text that TensorFlow's readline gives.
 
 Arrays
-  text        uint8: whole lines, each ended by a newline; PADDING bytes more, all newlines, behind them.
+  text        uint8: whole lines, each ended by a newline; PADDING bytes more, all newlines, after them.
   pages, blocks, pool
               what happens to each code point, see maskmill/tokenization/unicode_tables.py.
   slots       uint64[2**k]: the trie's edges, an open-addressed hash table. A slot is (node * 256 + byte + 1) << 32 |
@@ -201,7 +201,7 @@ def _slot_of(key, mask):
 
 @kernel
 def _step(words, node, byte):
-    """Return the node behind `byte` from `node`, or -1."""
+    """Return the node after `byte` from `node`, or -1."""
     key = node * 256 + byte + 1
     at = _slot_of(key, words.slot_mask)
     while True:
@@ -468,7 +468,7 @@ def read_own_word(table, word, text, i, decoded, entry):
 
 @kernel
 def _careful_word(table, words, text, i, n):
-    """Write the pieces of one word, and of the character behind it if it stands alone, whatever they are made of.
+    """Write the pieces of one word, and of the character after it if it stands alone, whatever they are made of.
 
     Stops before a newline and before what is not UTF-8. Returns where it goes on in `text` (negative: -1 less the
     place that is not UTF-8), where the pieces end, how many words there were, how many of them were unknown, and

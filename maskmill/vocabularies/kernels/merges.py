@@ -17,7 +17,7 @@ queue: int64[entries, 4], a heap with an entry for each pair: its count when the
 words: where their numbers begin in `places`, and how many they are. An entry's count is brought up to date when the
 entry comes to the top. In some of the words the pair may be gone.
 
-places: int32, the words of all entries, one list behind the other. Nothing is taken out of it: it has room for all
+places: int32, the words of all entries, one list after the other. Nothing is taken out of it: it has room for all
 places that can ever be, and the system gives memory for what is written.
 """
 # mypy: disallow-untyped-defs=False, check-untyped-defs=False

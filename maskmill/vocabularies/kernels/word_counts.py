@@ -3,7 +3,7 @@
 Arrays of a table (`WordTable`)
   slots       uint64[2**k]: where the words are, open-addressed. A slot is the upper half of the word's hash, then its
               number + 1 in 32 bits; 0 is empty.
-  text        uint8: the words, one behind the other; PADDING bytes more, so that eight can be read at once.
+  text        uint8: the words, one after the other; PADDING bytes more, so that eight can be read at once.
   ends        int64[words + 1]: word k is text[ends[k]:ends[k + 1]].
   counts      int64[words]: how often each occurs.
 
@@ -98,7 +98,7 @@ def _has_room(table, size):
 
 @kernel
 def _same(first, second, size):
-    """Return whether first[:size] and second[:size] are the same bytes; seven bytes behind them must be readable."""
+    """Return whether first[:size] and second[:size] are the same bytes; seven bytes after them must be readable."""
     k = np.int64(0)
     while k + 8 <= size:
         if load_u64(first, k) != load_u64(second, k):
@@ -109,7 +109,7 @@ def _same(first, second, size):
 
 @kernel
 def _copy(target, source, size):
-    """Copy source[:size]; up to seven bytes more are read, and written behind the copy, where nothing stands yet."""
+    """Copy source[:size]; up to seven bytes more are read, and written after the copy, where nothing stands yet."""
     for j in range(0, size, 8):
         store_u64(target, j, load_u64(source, j))
 
@@ -165,7 +165,7 @@ def count_words(text_array, size, start, arrays, word_table, state):
     Stops where the table may lack room, at the first byte that is not UTF-8, or at the end, and says so in `state`.
 
     Args:
-      text_array: uint8, whole lines, each ended by a newline, with PADDING newlines behind them.
+      text_array: uint8, whole lines, each ended by a newline, with PADDING newlines after them.
       size, start: which of it.
       arrays: a CodePointArrays.
       word_table, state: a WordTable, and int64[STATE].
@@ -300,7 +300,7 @@ def _put_varint(records, at, value):
 def add_records(records_array, size, start, part, parts, word_table, state):
     """Add the counts of records[start:size] to a table; stop before a word that may lack room, or at the end.
 
-    Of the words it takes one part of `parts`, by their hashes. PADDING bytes must stand behind the records.
+    Of the words it takes one part of `parts`, by their hashes. PADDING bytes must stand after the records.
     """
     records = address(records_array)
     table = _places(word_table, state)
@@ -323,7 +323,7 @@ def write_records(table, order, records_array, starts):
 
     Args:
       table: a WordTable.
-      order: int64[words], their numbers; one bucket behind the other.
+      order: int64[words], their numbers; one bucket after the other.
       records_array: uint8, with room for MAX_RECORD and PADDING bytes more for each word than it has.
       starts: int64[BUCKETS + 1], where each bucket starts in the records; the last is where they end.
     """
@@ -368,7 +368,7 @@ def take_records(records_array, size, threshold, table, state):
 
 @kernel
 def _big_endian(source, at, size):
-    """Return the eight bytes at source[at], as a number that orders as they do; zeros behind source[:size]."""
+    """Return the eight bytes at source[at], as a number that orders as they do; zeros after source[:size]."""
     if at >= size:
         return _ZERO
     word = load_u64(source, at)

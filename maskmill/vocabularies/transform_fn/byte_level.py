@@ -121,7 +121,7 @@ def _starts(points: Any, rows: Any, kinds: Any) -> Any:
     is_last = rows != strings.following(rows, -1)
     before = tf.where(is_first, classes.LINE_END, strings.previous(kinds, classes.LINE_END))
     behind = tf.where(is_last, classes.LINE_END, strings.following(kinds, classes.LINE_END))
-    # A space joins what is behind it, and never another white character.
+    # A space joins what is after it, and never another white character.
     joined = ~is_first & (strings.previous(points, 0) == _SPACE)
     is_white = kinds == classes.WHITE
 

@@ -112,7 +112,7 @@ def serve(scratch: str) -> None:
 
 
 def _end_with_parent() -> None:
-    """Wait for the end of stdin, which comes when the parent ends: it writes nothing behind the task."""
+    """Wait for the end of stdin, which comes when the parent ends: it writes nothing after the task."""
     os.read(sys.stdin.fileno(), 1)
     os._exit(1)
 

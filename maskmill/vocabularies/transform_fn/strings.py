@@ -29,7 +29,7 @@ def previous(values: Any, first: Any) -> Any:
 
 
 def following(values: Any, last: Any) -> Any:
-    """Return what stands behind each value; `last` behind the last one."""
+    """Return what stands after each value; `last` after the last one."""
     return tf.concat([values[1:], tf.fill([tf.minimum(1, tf.size(values))], tf.cast(last, values.dtype))], 0)
 
 

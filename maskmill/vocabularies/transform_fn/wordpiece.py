@@ -23,7 +23,7 @@ from maskmill.vocabularies.transform_fn import strings
 # What an output of a code point can be beside a code point.
 _ITSELF = -1
 _SIGMA = -2
-_NOTHING = -3  # nothing, but marks before it and behind it are put in order apart
+_NOTHING = -3  # nothing, but marks before it and after it are put in order apart
 
 _FINAL_SIGMA = ord("ς")
 _INNER_SIGMA = ord("σ")
@@ -192,7 +192,7 @@ class WordPiece:
         """Return the pieces of words, longest match first, and the word of each; those of a word in order.
 
         All words go on by a code point at a time. One that can go on no further takes the longest piece that it has
-        passed and starts again behind it.
+        passed and starts again after it.
 
         Args:
           points: int32[n], the code points of all words. starts, ends: int64[words], where each word lies in them.
@@ -261,7 +261,7 @@ def _select(walks: _Walks, wanted: Any) -> _Walks:
 def _is_final(cases: Any, rows: Any) -> Any:
     """Return whether a sigma at each place would be the last letter of its token, as `str.lower` sees it.
 
-    The nearest characters before and behind it that are not case-ignorable decide (Unicode Standard, Final_Sigma).
+    The nearest characters before and after it that are not case-ignorable decide (Unicode Standard, Final_Sigma).
     """
     counting = cases != tables.IGNORED
     places = tf.where(counting)[:, 0]
