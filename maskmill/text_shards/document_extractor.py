@@ -5,6 +5,7 @@ sentences are split. Nothing here knows of files or of Beam, except for the libr
 parameters of Punkt that were trained.
 """
 
+import contextlib
 import dataclasses
 import functools
 import hashlib
@@ -34,6 +35,7 @@ from maskmill.text_shards import own_steps
 from maskmill.text_shards.options import ExtractionOptions
 from maskmill.text_shards.quality import QualityFilter
 from maskmill.text_shards.signatures import ParagraphSigner, paragraphs_type
+from maskmill.text_shards.time_limits import PageTimeError, time_limit
 
 T = TypeVar("T")
 
@@ -184,6 +186,7 @@ class DocumentExtractor:
         Raises:
           UnusableInputError: as `extract`.
           OwnStepError: a step failed.
+          PageTimeError: steps, or the expansion of templates, took longer than `page_seconds`.
         """
         if not self.options.steps:
             return [self.extract(item)]
@@ -192,10 +195,11 @@ class DocumentExtractor:
             return [document]
         title, text = document.title.decode(errors="replace"), marked(document.text, document.holes)
         article = Article(self.wiki, document.identity, title, text, document.metadata)
-        return [
-            one if isinstance(one, str) else self._finish(_as_document(one, article, document))
-            for one in own_steps.apply(self.options.steps, article)
-        ]
+        for name in self.options.steps:
+            own_steps.load(name)  # its setup may take its time
+        with time_limit(self.options.page_seconds):
+            given = list(own_steps.apply(self.options.steps, article))
+        return [one if isinstance(one, str) else self._finish(_as_document(one, article, document)) for one in given]
 
     def read(self, item: Page | Document) -> PlainDocument | str:
         """Returns the text of a page as `extract` filters and splits it, or the name under which it is counted.
@@ -230,7 +234,9 @@ class DocumentExtractor:
         elif not options.keep_disambiguation and self.wikitext.is_disambiguation(page.title, page.text):
             return "disambiguation_pages"
         else:
-            text, places = self.wikitext.extract_with_holes(page.title, page.text)
+            expands = self.options.wikitext.expand_templates
+            with time_limit(self.options.page_seconds) if expands else contextlib.nullcontext():
+                text, places = self.wikitext.extract_with_holes(page.title, page.text)
         identity = str(page.page_id)
         known = self._shared | {"url": f"{self._base}?curid={identity}"}
         return PlainDocument(
@@ -366,6 +372,9 @@ def or_rejected(take: Callable[[Page | Document], T], item: Page | Document | Re
         raise RunFailedError(
             f"The machine failed while a document was extracted ({error}); mend that, and run the same command again."
         ) from error
+    except PageTimeError:
+        reason = "its steps, or the expansion of its templates, took longer than --page_seconds"
+        return RejectedPage(title=item.title.decode(errors="replace"), reason=reason)
     except Exception as error:  # noqa: BLE001 - it is counted and written to rejected.jsonl
         title = item.title.decode(errors="replace")
         if isinstance(error, own_steps.OwnStepError):

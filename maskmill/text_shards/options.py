@@ -105,6 +105,9 @@ class ExtractionOptions:
         (), help="your own steps between text and sentences, each MODULE:NAME or FILE.py:NAME"
     )
     max_rejected_share: float = option(1.0, help="end the run if more than this share of the pages read is rejected")
+    page_seconds: float = option(
+        600.0, help="reject a page whose --steps, or the expansion of whose templates, take longer by the wall clock"
+    )
     wikitext: WikitextOptions = nested(WikitextOptions)
     quality: QualityOptions = nested(QualityOptions)
     random_seed: int = option(12345, help="seed of the eval set")

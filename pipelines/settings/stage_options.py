@@ -23,6 +23,7 @@ from pipelines.settings import presets
 
 Compat = Literal["none", "mlperf", "google"]
 
+_MOST_SECONDS = 1_000_000
 _OBJECTIVE_DEFAULTS = ObjectiveOptions()
 
 # What the reference's records do not have, and the value that is theirs.
@@ -72,6 +73,10 @@ class ExtractOptions:
         if not 0 <= self.extraction.max_rejected_share <= 1:
             raise UnusableInputError(
                 f"--max_rejected_share is {self.extraction.max_rejected_share}; it must be between 0 and 1."
+            )
+        if not 0 < self.extraction.page_seconds <= _MOST_SECONDS:
+            raise UnusableInputError(
+                f"--page_seconds is {self.extraction.page_seconds}; it must be above 0 and at most {_MOST_SECONDS}."
             )
         if not mlperf:
             return

@@ -16,6 +16,7 @@ from maskmill.extraction import lua_process
 from maskmill.extraction.lua_process import Limits, libraries_folder
 from maskmill.extraction.lua_sandbox import TICK
 from maskmill.extraction.template_expansion import Expansion, TemplateExpander
+from maskmill.text_shards.time_limits import PageTimeError, time_limit
 
 GOOD = """
 local p = {}
@@ -329,6 +330,16 @@ def test_a_page_gives_the_same_in_any_order() -> None:
     assert forward["c"] == "done {{#invoke:Busy|f|2090000}} done"
     assert forward["d"].startswith("done done done {{#invoke")
     assert forward["e"] == "done done done done"
+
+
+@pytest.mark.builds
+def test_a_page_whose_time_is_over_leaves_nothing_behind() -> None:
+    made = make_expander({"#Busy": BUSY, **PAGES}, modules=Limits())
+    for _ in range(2):
+        with pytest.raises(PageTimeError), time_limit(0.2):
+            for number in range(10_000):
+                expand_page(made, "Long", busy(1_000_000 + number))
+        assert expand_page(made, "Short", f"{busy(7)} {{{{Hello}}}}") == "done Hello, world!"
 
 
 @pytest.mark.builds

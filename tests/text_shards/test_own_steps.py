@@ -1,6 +1,9 @@
 """Steps of the user's own between text and sentences: what they get, what they may give, and how they fail."""
 
+import contextlib
 import json
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -11,9 +14,13 @@ from maskmill.errors import UnusableInputError
 from maskmill.inputs.articles import Article
 from maskmill.text_shards import own_steps
 from maskmill.text_shards.own_steps import OwnStepError
+from maskmill.text_shards.time_limits import PageTimeError, time_limit
 from pipelines.commands import cli
 
 STEPS = '''
+import re
+import time
+
 class Shout:
     """A step that is set up once."""
     def __init__(self): self.mark = "!"
@@ -26,6 +33,15 @@ def twice(article):
 def same(article): return article
 def fails(article): return {}[article.title] if article.title == "Two" else article
 def strange(article): return ["text"]
+def endless(article):
+    while article.title == "Two":
+        try:
+            1 / 0
+        except Exception:
+            pass
+    return article
+def matching(article): return article if article.title != "Two" or not re.match("(a|a)*b", "a" * 60) else None
+def waiting(article): return article if article.title != "Two" else time.sleep(60)
 class Broken:
     def __init__(self): raise OSError("no table")
 NUMBER = 3
@@ -126,3 +142,47 @@ def test_articles_that_a_step_fails_on_are_rejected_up_to_a_share(
     assert extract("few", "--steps=steps.py:fails", "--max_rejected_share=0.3", *IN_MEMORY) == 2
     assert "1 of 3 pages were rejected, more than --max_rejected_share 0.3; the first, 'Two'" in capsys.readouterr().err
     assert extract("most", "--steps=steps.py:fails", "--max_rejected_share=0.34", *IN_MEMORY) == 0
+
+
+@pytest.mark.builds
+@pytest.mark.parametrize("step", ["endless", "matching", "waiting"])
+@pytest.mark.parametrize("flags", [IN_MEMORY, ("--workers=2",)])
+def test_a_page_that_takes_too_long_is_rejected(step: str, flags: tuple[str, ...], folder: Path) -> None:
+    assert extract("out", f"--steps=steps.py:{step}", "--page_seconds=0.5", *flags) == 0
+    (rejected,) = map(json.loads, Path("out/rejected.jsonl").read_text().splitlines())
+    assert rejected["title"] == "Two"
+    assert rejected["reason"] == "its steps, or the expansion of its templates, took longer than --page_seconds"
+    assert text_of("out") == "Page One is here.\nIt has text.\n\nPage Three is here.\nIt has text.\n\n"
+
+
+@pytest.mark.parametrize("in_thread", [False, True])
+def test_a_time_limit_ends_its_own_block_alone(in_thread: bool) -> None:
+    def spin(seconds: float) -> str:
+        try:
+            with time_limit(seconds):
+                end = time.monotonic() + 2
+                while time.monotonic() < end:
+                    pass
+            return "ended"
+        except PageTimeError:
+            return "stopped"
+
+    def all_of_it() -> list[str]:
+        said = [spin(0.2), spin(10)]
+        for _ in range(200):  # limits that are over as their blocks end stop nothing later
+            with contextlib.suppress(PageTimeError), time_limit(0.001):
+                time.sleep(0.001)
+            sum(range(1000))
+        return said
+
+    if in_thread:
+        with ThreadPoolExecutor(1) as pool:
+            assert pool.submit(all_of_it).result() == ["stopped", "ended"]
+    else:
+        assert all_of_it() == ["stopped", "ended"]
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf"])
+def test_a_time_limit_is_a_number_of_seconds(seconds: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert extract("out", f"--page_seconds={seconds}") == 2
+    assert "page_seconds" in capsys.readouterr().err
