@@ -22,7 +22,11 @@ Options = Mapping[str, Any]
 
 
 class ReadArticles(beam.PTransform):
-    """Read articles, as the step of this name; its outputs are `articles` and `rejected`."""
+    """Read articles, as the step of this name.
+
+    error_handling: `{output: NAME}` gives what is rejected as the output NAME, as Beam YAML's own transforms do.
+    Without it rejected pages are only counted.
+    """
 
     def __init__(
         self,
@@ -31,14 +35,17 @@ class ReadArticles(beam.PTransform):
         dump_date: str | None = None,
         reading: Options | None = None,
         wikitext: Options | None = None,
+        error_handling: Mapping[str, str] | None = None,
     ) -> None:
         options = ExtractionOptions(reading=ReadOptions(**reading or {}), wikitext=WikitextOptions(**wikitext or {}))
+        self._error_handling = error_handling
         self._read = steps.ReadArticles(patterns, input_format, dump_date, options)
 
     def expand(self, begin: PBegin) -> dict[str, beam.PCollection]:
         """Give the outputs by name."""
         read = begin | self._read
-        return {"articles": read.articles, "rejected": read.rejected}
+        made = {"articles": read.articles}
+        return made | ({self._error_handling["output"]: read.rejected} if self._error_handling else {})
 
 
 class _Taking(beam.PTransform):

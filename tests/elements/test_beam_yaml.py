@@ -1,5 +1,6 @@
 """deploy/beam_yaml runs by Beam's own program, and its steps take what Beam YAML's transforms give."""
 
+import importlib
 import json
 import re
 from pathlib import Path
@@ -14,6 +15,7 @@ from conftest import ROOT
 import transforms
 from maskmill.errors import UnusableInputError
 from pipelines import LocalRunner
+from pipelines.commands import cli
 from transforms import Article, MaskingOptions, ReadArticles, SplitSentences, WriteExamples, beam_yaml
 
 pytestmark = pytest.mark.builds
@@ -42,6 +44,37 @@ def test_the_pipeline_writes_what_the_same_steps_write_in_python(tmp_path: Path)
     assert list((tmp_path / "yaml").glob("rejected-*"))
 
 
+FILES = """
+pipeline:
+  transforms:
+    - type: ExtractText
+      input: []
+      config: {{patterns: {dump}, output: {output}/text, num_eval_articles: 7}}
+    - type: WriteExampleShards
+      input: ExtractText
+      config: {{output: {output}/examples, vocab_file: {vocab}, dupe_factor: 1}}
+    - type: PickEvalExamples
+      input: WriteExampleShards
+      config: {{output: {output}/eval, num_examples_to_pick: 20}}
+providers:
+  - include: {root}/deploy/beam_yaml/maskmill-provider.yaml
+"""
+
+
+def test_the_steps_of_files_write_what_a_build_writes(tmp_path: Path) -> None:
+    spec = FILES.format(dump=DUMP, output=tmp_path / "yaml", vocab=VOCAB, root=ROOT)
+    main.run([f"--yaml_pipeline={spec}", "--runner=FnApiRunner"])
+    build = tmp_path / "build.yaml"
+    build.write_text(
+        f"output: {tmp_path / 'build'}\nreport: off\nextract: {{input: {DUMP}, num_eval_articles: 7}}\n"
+        f"examples: {{vocab_file: {VOCAB}, dupe_factor: 1}}\neval: {{num_examples_to_pick: 20}}\n"
+    )
+    assert cli.main(["build", str(build), "--workers=1"]) == 0
+    made = digests(tmp_path / "yaml", manifests=False)
+    assert len(made) > 4
+    assert made == digests(tmp_path / "build", manifests=False)
+
+
 @pytest.mark.parametrize(
     ("step", "row", "missing"),
     [
@@ -58,6 +91,6 @@ def test_rows_that_lack_a_field_are_refused(step: beam.PTransform, row: dict[str
 def test_what_the_provider_names_is_there() -> None:
     (provider,) = yaml.safe_load((ROOT / "deploy" / "beam_yaml" / "maskmill-provider.yaml").read_text())
     for name, place in provider["transforms"].items():
-        assert place.rpartition(".")[0] == beam_yaml.__name__
-        assert hasattr(transforms, name)
-        assert callable(getattr(beam_yaml, place.rpartition(".")[2]))
+        module, _, function = place.rpartition(".")
+        assert name in transforms.__all__
+        assert callable(getattr(importlib.import_module(module), function)), place
