@@ -5,6 +5,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from maskmill.errors import UnusableInputError
+
 HOLE = "\N{OBJECT REPLACEMENT CHARACTER}"
 
 _WIKI = re.compile(rb"<dbname>\s*([^<\s]+)|<base>\s*https?://([^/<\s]+)")
@@ -44,6 +46,14 @@ class Rejected(NamedTuple):
     input: str
     title: str
     reason: str
+
+
+def check_fields(element: Article | Document) -> None:
+    """Raise UnusableInputError if a field that is text is not: an element of somebody else's source."""
+    for name in ("wiki", "page_id", "title"):
+        if not isinstance(value := getattr(element, name), str):
+            kind = type(value).__name__
+            raise UnusableInputError(f"{name} of {type(element).__name__} is {kind}, {value!r}; it must be str.")
 
 
 def wiki_of(header: bytes) -> str:

@@ -35,10 +35,12 @@ from maskmill.masking.objective_options import ObjectiveOptions
 from maskmill.masking.options import MaskingOptions
 from maskmill.masking.seeds import shard_seed
 from maskmill.records.options import FormatOptions
+from maskmill.sentences.choice import named_choice
 from maskmill.text.text_shards import TextShard
 from maskmill.text_shards.options import ExtractionOptions, QualityOptions
 from pipelines.commands import cli
 from pipelines.running.local_runner import LocalRunner
+from transforms.elements.articles import split_article
 from transforms.elements.groups import group_of
 from transforms.elements.steps import (
     CreateExamples,
@@ -251,6 +253,13 @@ def test_filters_that_need_more_than_a_text_are_refused() -> None:
 def test_articles_become_sentences(language: str, given: Article, sentences: list[str]) -> None:
     expected = [Document(given.wiki, given.page_id, given.title, sentences, given.metadata)] if sentences else []
     run_step([given], SplitSentences(language), equal_to(expected))
+
+
+def test_a_field_that_is_no_text_is_refused() -> None:
+    with pytest.raises(UnusableInputError, match="page_id of Article is int, 7; it must be str"):
+        split_article(STAYS._replace(page_id=7), named_choice("en").splitter())
+    with pytest.raises(UnusableInputError, match="wiki of Document is NoneType, None; it must be str"):
+        group_of(Document(None, "1", "", ["A sentence."], {}), 5)  # type: ignore[arg-type]
 
 
 def test_a_language_that_nobody_knows_is_refused() -> None:

@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 
 from maskmill.extraction import holes
-from maskmill.inputs.articles import Article, Document, Rejected, marked, unmarked
+from maskmill.inputs.articles import Article, Document, Rejected, check_fields, marked, unmarked
 from maskmill.inputs.batches import plan_batches
 from maskmill.inputs.found_inputs import find_inputs
 from maskmill.inputs.items import CutOff, RejectedPage
@@ -86,7 +86,12 @@ def choice_of(article: Article, language: str) -> SentenceChoice:
 
 
 def split_article(article: Article, splitter: SentenceSplitter) -> Document:
-    """Split the text of an article; sentences with a hole in them are dropped."""
+    """Split the text of an article; sentences with a hole in them are dropped.
+
+    Raises:
+      UnusableInputError: the article has a field that must be text and is not.
+    """
+    check_fields(article)
     text, places = unmarked(article.text)
     whole, _ = holes.drop_broken(text, places, splitter.split_lines(text))
     sentences = [line for line in whole.decode().split("\n") if line]

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from maskmill.errors import UnusableInputError
 from maskmill.example_shards import close_examples
 from maskmill.example_shards.example_shards import ExampleShard, ExamplesSetup
-from maskmill.inputs.articles import Document
+from maskmill.inputs.articles import Document, check_fields
 from maskmill.masking.objective_options import ObjectiveOptions, decided_mask_unit
 from maskmill.masking.option_rules import conflicts
 from maskmill.masking.options import MaskingOptions
@@ -39,7 +39,11 @@ def group_of(document: Document, num_shards: int) -> tuple[int, Placed]:
     """Return the number of a document's group, and the document as the group holds it.
 
     Line ends in sentences become spaces, and sentences without anything but white space are left out.
+
+    Raises:
+      UnusableInputError: the document has a field that must be text and is not.
     """
+    check_fields(document)
     place = hash_of(f"{document.wiki}/{document.page_id}")
     lines = [sentence.replace("\n", " ") for sentence in document.sentences]
     text = "".join(f"{line}\n" for line in lines if line.strip())
