@@ -79,11 +79,7 @@ class TrainOptions:
     release_fingerprint: str | None = option(
         None, help="the fingerprint that this release has; the run refuses another one"
     )
-    program: tuple[str, ...] = deciding(
-        (),
-        help="a command that trains in maskmill's place, as a list: python, train.py",
-        when=lambda o: bool(o.program),
-    )
+    program: tuple[str, ...] = option((), help="a command that trains in maskmill's place, as a list: python, train.py")
     task: Literal["pretrain", "classify"] = deciding("pretrain", help="what to train")
 
     bert_config_file: str | None = option(None, help="the model: bert_config.json, or Hugging Face's config.json")

@@ -36,7 +36,7 @@ def run(options: TrainOptions) -> int:
       RunFailedError: the program failed.
     """
     told, data = _told(options)
-    record = {"data": data, "program": _identity(options, told)}
+    record = {"data": data, "program": identity(options.program), "options": json.loads(_json(told["options"]))}
     path = files.join(options.output_dir, RECORD)
     before = json.loads(files.read_if_there(path) or b"{}")
     if before.get("data", data) != data:
@@ -83,14 +83,9 @@ def _told(options: TrainOptions) -> tuple[dict[str, Any], list[str]]:
     return told, data
 
 
-def _identity(options: TrainOptions, told: dict[str, Any]) -> dict[str, Any]:
-    """Return the command, the checksums of the files in it, and the options that it is told."""
-    scripts = {name: hashlib.sha256(files.read_bytes(name)).hexdigest() for name in options.program if _is_file(name)}
-    return {"command": list(options.program), "files": scripts, "options": json.loads(_json(told["options"]))}
-
-
-def _is_file(name: str) -> bool:
-    return files.is_local(name) and os.path.isfile(name)
+def identity(program: Sequence[str]) -> list[str]:
+    """Return a command with the checksums of the scripts and other files in it instead of their names."""
+    return [*program[:1], *(files.sha256_of(word) if os.path.isfile(word) else word for word in program[1:])]
 
 
 def _absolute(path: str) -> str:

@@ -33,7 +33,10 @@ class TrainStage(Stage[TrainOptions]):
     @classmethod
     def shaping(cls, options: TrainOptions) -> dict[str, Any]:
         """Those that decide the weights, and what is measured of them."""
-        return deciding_options(options) | {name: getattr(options, name) for name in _SHAPING}
+        from training import program
+
+        shaping = deciding_options(options) | {name: getattr(options, name) for name in _SHAPING}
+        return shaping | ({"program": program.identity(options.program)} if options.program else {})
 
     @classmethod
     def output_of(cls, options: TrainOptions) -> str:

@@ -179,8 +179,11 @@ def test_it_ends_a_release(scene: Scene) -> None:
     assert (second["MASKMILL_RELEASE"], second["MASKMILL_EXAMPLES"]) == (str(made), str(made / "examples"))
     digests = fingerprints.manifest_digests(str(made))
     assert second["MASKMILL_RELEASE_FINGERPRINT"] == fingerprints.fingerprint_of(digests)
+    (scene.folder / "train.py").write_text(PROGRAM + "# changed\n")
+    assert release(path) == 0
+    assert len(list((root.path / "releases").glob("enwiki-*"))) == 2, "another script makes another release"
     events = [json.loads(line)["event"] for line in (scene.folder / "events").read_text().splitlines()]
-    assert events == ["started", "failed", "started", "finished", "finished"]
+    assert events == ["started", "failed", "started", "finished", "finished", "started", "finished"]
 
 
 @pytest.mark.builds
