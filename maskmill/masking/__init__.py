@@ -1,1 +1,1 @@
-"""Pieces to instances: sentence pairs with masked positions, in their order."""
+"""Turn tokens into instances (sentence pairs with masked positions) and rows, in the order of writing."""

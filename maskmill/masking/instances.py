@@ -1,4 +1,4 @@
-"""Pieces to instances: sentence pairs with masked positions, and the order in which they are written.
+"""Turn tokens into instances: sentence pairs with masked positions, and the order in which they are written.
 
 The draws of `make_instances` are those of create_pretraining_data.py, of mlcommons/training (retired_benchmarks/bert)
 or, with whole-word masking, of google-research/bert: the same text, vocabulary, options and seed give the same
@@ -19,13 +19,13 @@ from maskmill.masking.options import MaskingOptions
 from maskmill.tokenization.tokenized_text import TokenizedText
 from maskmill.tokenization.vocabulary import Vocabulary
 
-# How much memory is taken at first. Memory that is not written to costs nothing, so these are generous.
+# How much memory is allocated at first. Memory that is not written to costs nothing, so these are generous.
 _INSTANCE_SHARE = 0.9  # of max_seq_length, that an instance fills
 _INSTANCE_MARGIN = 1.2
 _MASK_MARGIN = 1.1
 _SPARE = 1024
 
-_NONE = np.empty(0, np.uint8)  # stands for `continues` where words do not matter
+_NONE = np.empty(0, np.uint8)  # `continues` where words do not matter
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,10 +33,10 @@ class Instances:
     """Sentence pairs with masks, over the pieces of a tokenized text.
 
     Attributes:
-      arrays: the instances as they were made, see kernels/instances.py.
+      arrays: the instances in the order in which they were drawn, see kernels/instances.py.
       order: int64[instances], the order in which they are written.
-      unused: how many pieces of the text are in no instance. Each sentence is in some pair of each pass, but a pair
-        longer than max_seq_length is cut, so much is left over only where lines are longer than that.
+      unused: the number of pieces of the text that are in no instance. Each pass puts each sentence into a pair, but
+        a pair longer than max_seq_length is cut. So the number is large only if lines are longer than that.
     """
 
     arrays: kernels.InstanceArrays
@@ -73,7 +73,7 @@ def _draw(
     rules: kernels.InstanceRules,
     mask_rules: MaskRules,
 ) -> Instances:
-    """Draw instances, with masks where the rules want any."""
+    """Draw instances, with masks if the rules ask for predictions."""
     twister = random_kernels.seeded(options.random_seed)
     order = np.arange(len(text.document_ends), dtype=np.int64)
     random_kernels.shuffle(twister, order)
@@ -87,19 +87,19 @@ def _draw(
     state = np.zeros(kernels.STATE, np.int64)
     state[kernels.TARGET] = kernels.NO_TARGET
     instances, masks = _guess(len(text.ids), len(order), options)
-    arrays = _make_room(instances, masks if rules.to_predict.any() else 0)
+    arrays = _allocate(instances, masks if rules.to_predict.any() else 0)
     while not kernels.make_instances(twister, documents, rules, mask_rules, scratch, arrays, state):
         _enlarge(arrays, int(state[kernels.INSTANCES]), options)
-    made = int(state[kernels.INSTANCES])
-    written = np.arange(made, dtype=np.int64)
+    count = int(state[kernels.INSTANCES])
+    written = np.arange(count, dtype=np.int64)
     random_kernels.shuffle(twister, written)
-    spans, lengths = arrays.spans[:made], arrays.lengths[:made]
+    spans, lengths = arrays.spans[:count], arrays.lengths[:count]
     return Instances(
         kernels.InstanceArrays(
             spans=spans,
             lengths=lengths,
-            is_random=arrays.is_random[:made],
-            mask_ends=arrays.mask_ends[:made],
+            is_random=arrays.is_random[:count],
+            mask_ends=arrays.mask_ends[:count],
             masks=arrays.masks[: state[kernels.MASKS]],
             redrawn=arrays.redrawn[: state[kernels.REDRAWN_PIECES]],
         ),
@@ -119,19 +119,19 @@ def _instance_rules(options: MaskingOptions, pairs: int, to_predict: npt.NDArray
 
 
 def predictions(options: MaskingOptions) -> npt.NDArray[np.int64]:
-    """Return int64[max_seq_length + 1]: how many positions an instance of so many pieces predicts."""
-    wanted = (max(1, round(pieces * options.masked_lm_prob)) for pieces in range(options.max_seq_length + 1))
-    return np.array([min(options.max_predictions_per_seq, positions) for positions in wanted], np.int64)
+    """Return int64[max_seq_length + 1]: for each number of pieces, how many positions such an instance predicts."""
+    unlimited = (max(1, round(pieces * options.masked_lm_prob)) for pieces in range(options.max_seq_length + 1))
+    return np.array([min(options.max_predictions_per_seq, positions) for positions in unlimited], np.int64)
 
 
 def word_continuations(text: TokenizedText, vocabulary: Vocabulary) -> npt.NDArray[np.uint8]:
-    """Return uint8[tokens]: 1 where a piece of a text goes on a word."""
+    """Return uint8[tokens]: 1 for each piece of a text that continues a word."""
     return piece_continuations(vocabulary)[text.ids] if text.continues is None else text.continues
 
 
 def piece_continuations(vocabulary: Vocabulary) -> npt.NDArray[np.uint8]:
-    """Return uint8[ids]: 1 for a piece that goes on a word wherever it stands; for none, if only the tokenizer knows
-    words.
+    """Return uint8[ids]: 1 for each piece that always continues a word; all 0 if only the tokenizer knows where words
+    start.
     """
     continues = np.zeros(vocabulary.size, np.uint8)
     if vocabulary.marks_words:
@@ -140,14 +140,14 @@ def piece_continuations(vocabulary: Vocabulary) -> npt.NDArray[np.uint8]:
 
 
 def _guess(tokens: int, documents: int, options: MaskingOptions) -> tuple[int, int]:
-    """Return how many instances and how many masks there will be, rather too many than too few."""
+    """Return generous estimates of the number of instances and of masks."""
     passes = tokens / (_INSTANCE_SHARE * options.max_seq_length) + documents
     instances = int(_INSTANCE_MARGIN * options.dupe_factor * passes) + _SPARE
     most = min(options.max_seq_length * options.masked_lm_prob, options.max_predictions_per_seq)
     return instances, int(_MASK_MARGIN * instances * most) + options.max_predictions_per_seq
 
 
-def _make_room(instances: int, masks: int) -> kernels.InstanceArrays:
+def _allocate(instances: int, masks: int) -> kernels.InstanceArrays:
     return kernels.InstanceArrays(
         spans=np.empty((instances, 2), np.int64),
         lengths=np.empty((instances, 2), np.int32),
@@ -159,16 +159,16 @@ def _make_room(instances: int, masks: int) -> kernels.InstanceArrays:
 
 
 def _enlarge(arrays: kernels.InstanceArrays, instances: int, options: MaskingOptions) -> None:
-    """Make room, in place, for more instances where `instances` fill the arrays, else for more masks."""
+    """Enlarge the arrays in place: for more instances if `instances` fill them, else for more masks."""
     if instances == len(arrays.spans):
-        room = _more(instances)
+        size = _more(instances)
         for pairs in (arrays.spans, arrays.lengths, arrays.mask_ends):
-            pairs.resize((room, 2), refcheck=False)
-        arrays.is_random.resize(room, refcheck=False)
+            pairs.resize((size, 2), refcheck=False)
+        arrays.is_random.resize(size, refcheck=False)
     else:
-        room = _more(len(arrays.masks)) + options.max_predictions_per_seq
-        arrays.masks.resize(room, refcheck=False)
-        arrays.redrawn.resize(room, refcheck=False)
+        size = _more(len(arrays.masks)) + options.max_predictions_per_seq
+        arrays.masks.resize(size, refcheck=False)
+        arrays.redrawn.resize(size, refcheck=False)
 
 
 def _more(size: int) -> int:

@@ -1,4 +1,4 @@
-"""What is learnt from a text, and how rows are made of it. The names are the field's; defaults are BERT's."""
+"""The options of the objective, and of the rows made for it. The names are the field's; defaults are BERT's."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -17,10 +17,10 @@ _SHARES_SUM = 1e-6  # how far from 1 the sum of three shares may be
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ObjectiveOptions:
-    """What decides the rows of a text beside MaskingOptions.
+    """The options that, with MaskingOptions, decide the rows of a text.
 
     Raises:
-      UnusableInputError: a value that cannot be meant.
+      UnusableInputError: a value is out of its range.
     """
 
     objective: Objective = option(
@@ -91,10 +91,10 @@ class ObjectiveOptions:
 
 
 def decided_mask_unit(masking: MaskingOptions, objective: ObjectiveOptions) -> MaskUnit:
-    """Return what is masked together: as mask_unit says, or else do_whole_word_mask."""
+    """Return the unit that is masked together: mask_unit, or if it is None, that of do_whole_word_mask."""
     return objective.mask_unit or ("whole_word" if masking.do_whole_word_mask else "piece")
 
 
 def asks_for_words(masking: MaskingOptions, objective: ObjectiveOptions) -> bool:
-    """Return whether it matters to the masks where words start."""
+    """Return whether masks depend on where words start."""
     return decided_mask_unit(masking, objective) != "piece"

@@ -1,4 +1,4 @@
-"""What masking and objective options mean together: defaults that depend on others, and what does not go together."""
+"""Rules between masking and objective options: defaults that depend on other options, and conflicts."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -10,7 +10,7 @@ from maskmill.masking.options import MaskingOptions
 _SPECIAL_PIECES = 2  # of a sequence: [CLS] and [SEP]
 _OBJECTIVE_DEFAULTS = ObjectiveOptions()
 
-# The options that belong to one objective or one unit of masks.
+# Options that apply to one objective or one unit of masks only: the other option, and the value that it must have.
 _ONLY_WITH = {
     "cross_documents": ("objective", "mlm"),
     "full_sentences": ("objective", "mlm"),
@@ -25,7 +25,7 @@ _ONLY_WITH = {
 
 
 def defaults_of(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the defaults that follow from the values that are given, by name."""
+    """Return, by name, the defaults that follow from the values that the user has set."""
     follows: dict[str, Any] = {}
     if values.get("dynamic_masking"):
         follows["dupe_factor"] = 1
@@ -41,15 +41,15 @@ def defaults_of(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def conflicts(masking: MaskingOptions, objective: ObjectiveOptions) -> Iterator[str]:
-    """Yield what does not go together in options that are right alone: a sentence each."""
+    """Yield a sentence for each conflict between options that are valid by themselves."""
     yield from _conflicts_of_masks(masking, objective)
     yield from _conflicts_of_rows(masking, objective)
 
 
 def _conflicts_of_masks(masking: MaskingOptions, objective: ObjectiveOptions) -> Iterator[str]:
-    for name, (owner, wanted) in _ONLY_WITH.items():
-        if getattr(objective, name) != getattr(_OBJECTIVE_DEFAULTS, name) and getattr(objective, owner) != wanted:
-            yield f"--{name} belongs to --{owner} {wanted}; leave it out, or give that."
+    for name, (owner, value) in _ONLY_WITH.items():
+        if getattr(objective, name) != getattr(_OBJECTIVE_DEFAULTS, name) and getattr(objective, owner) != value:
+            yield f"--{name} belongs to --{owner} {value}; leave it out, or give that."
     if masking.do_whole_word_mask and objective.mask_unit not in (None, "whole_word"):
         yield (
             f"--do_whole_word_mask does not go with --mask_unit {objective.mask_unit}: both say what is masked "

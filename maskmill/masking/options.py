@@ -1,4 +1,4 @@
-"""How examples are made. The names are those of the reference's flags; its defaults, too."""
+"""The options of examples. Names and defaults are those of the reference's flags."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -15,13 +15,13 @@ MAX_DUPE_FACTOR = 10_000  # the instances of all passes are in memory at once
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MaskingOptions:
-    """What decides the examples of a text, its vocabulary aside.
+    """The options that, with the vocabulary, decide the examples of a text.
 
-    unicode: version of the Unicode tables, see tokenization/unicode_tables.py. duplicate_pieces: which id counts where
-    the vocabulary has a piece twice, see tokenization/vocabulary.py; the vocabulary must have been loaded with it.
+    unicode: version of the Unicode tables, see tokenization/unicode_tables.py. duplicate_pieces: which id counts if
+    the vocabulary lists a piece twice, see tokenization/vocabulary.py; the vocabulary must have been loaded with it.
 
     Raises:
-      UnusableInputError: a value that cannot be meant.
+      UnusableInputError: a value is out of its range.
     """
 
     do_lower_case: bool = option(True, help="lower-case the text: True for uncased models")
@@ -39,7 +39,7 @@ class MaskingOptions:
 
     @property
     def follows_reference(self) -> bool:
-        """True if text is read as the references read it: with --compat, which their Unicode tables tell."""
+        """True if text is read as the references read it (--compat), which the version of the Unicode tables shows."""
         return self.unicode == "11.0.0"
 
     def __post_init__(self) -> None:

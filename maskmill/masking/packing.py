@@ -1,4 +1,4 @@
-"""Packs sequences into rows of equal length, and deals rows to bins by length; both leave less padding.
+"""Pack sequences into rows of equal length, and sort rows into bins by length; both leave less padding.
 
 Packing is best-fit decreasing: the longest sequence first, each into the row with the least room that is enough for
 it. Krell et al., "Efficient Sequence Packing without Cross-contamination" (arXiv 2107.02027), call it
@@ -16,17 +16,17 @@ from maskmill.masking.kernels.sequences import Sequences
 def pack(lengths: npt.NDArray[np.int32], most: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Pack sequences into rows of at most `most` pieces, in linear time.
 
-    The longest sequences come first, of equally long ones the first. Each goes into the row with the least room that
-    is enough for it; of several such rows, into the one that came to have that much room last. A sequence of a single
-    piece takes as much room as one of two, so that a row has at most `most // 2` of them.
+    Sequences are placed by falling length, equally long ones in their order. Each goes into the row with the least
+    free space that suffices; of several such rows, into the one that came to that space last. A sequence of a single
+    piece takes the space of two, so a row has at most `most // 2` sequences.
 
     Args:
-      lengths: how many pieces each sequence has, 1 to `most`, special ones included.
-      most: the pieces of a row, 2 or more.
+      lengths: int32[sequences], the pieces of each sequence, special ones included, from 1 to `most`.
+      most: the most pieces of a row, 2 or more.
 
     Returns:
-      The sequences of all rows, row after row, and where those of each row end: Rows.members and Rows.ends. Rows are
-      in the order of their first sequences, and the sequences of a row in the order in which they stand in the text.
+      int64[sequences], the sequences of all rows, row after row, and int64[rows], where those of each row end:
+      Rows.members and Rows.ends. Rows are in the order of their first sequences, those of a row in text order.
 
     Raises:
       ValueError: a sequence is empty, or longer than a row.
@@ -39,7 +39,7 @@ def pack(lengths: npt.NDArray[np.int32], most: int) -> tuple[npt.NDArray[np.int6
 
 
 def check_lengths(lengths: npt.NDArray[np.int32] | npt.NDArray[np.int64], most: int) -> None:
-    """Look whether all are from 1 to `most`.
+    """Check that all lengths are from 1 to `most`.
 
     Raises:
       ValueError: one is not.
@@ -49,7 +49,7 @@ def check_lengths(lengths: npt.NDArray[np.int32] | npt.NDArray[np.int64], most: 
 
 
 def row_lengths(sequences: Sequences, rows: Rows) -> npt.NDArray[np.int64]:
-    """Return int64[rows]: how many pieces each row has, special ones included."""
+    """Return int64[rows]: the number of pieces of each row, special ones included."""
     sums = np.cumsum(sequences.lengths[rows.members], dtype=np.int64)[rows.ends - 1]
     lengths: npt.NDArray[np.int64] = np.diff(sums, prepend=0)
     return lengths
@@ -77,7 +77,7 @@ def bin_of(lengths: npt.NDArray[np.int32] | npt.NDArray[np.int64], most: int, bi
 def bin_orders(
     order: npt.NDArray[np.int64], lengths: npt.NDArray[np.int32] | npt.NDArray[np.int64], most: int, bins: int
 ) -> list[npt.NDArray[np.int64]]:
-    """For each bin its rows, as they come in `order`, which names rows of these lengths.
+    """Return for each bin its rows, int64, in the order of `order`; lengths: of all rows, by number.
 
     Raises:
       ValueError: a row is empty, or longer than `most`.

@@ -1,13 +1,13 @@
-"""Masks of rows: which positions are masked and what is written there, in any unit, for every objective but exact BERT.
+"""Draw the masks of rows, in any unit: the positions and what is written there. Exact BERT has its own, instances.py.
 
 The masks of a row are a function of its pieces and of (seed, epoch, sample) alone: not of the rows beside it, of the
-order of rows, or of which process draws them. Static masks with a dupe factor of k are epochs 0 to k - 1 of what a
-reader draws with dynamic masks.
+order of rows, or of which process draws them. Static masks with a dupe factor of k are those that a reader draws
+with dynamic masks in epochs 0 to k - 1.
 
-A row of n pieces, special ones included, gets min(P, max(1, round(n * masked_lm_prob))) masks. It gets fewer only where
-no word is left that fits. On real text that happens only with n-grams and a masked_lm_prob of 0.8 or more. [CLS] and
-[SEP] are never masked. A word is a piece and the "##" pieces after it; with a tokenizer.json, what the tokenizer says.
-No word, n-gram or span goes over a special piece. The units, each after the file it is named by:
+A row of n pieces, special ones included, gets min(P, max(1, round(n * masked_lm_prob))) masks. It gets fewer only if
+no remaining word fits. On real text that happens only with n-grams and a masked_lm_prob of 0.8 or more. [CLS] and
+[SEP] are never masked. A word is a piece and the "##" pieces after it; a tokenizer.json has its own words.
+No word, n-gram or span includes a special piece. The units, and the files that they follow:
 
   piece       positions are drawn evenly.
   whole_word  google-research/bert, create_pretraining_data.py: words are tried in random order, and taken while they
@@ -87,14 +87,15 @@ def draw_masks(
     epochs: npt.NDArray[np.int64],
     samples: npt.NDArray[np.int64],
 ) -> None:
-    """Mask rows in place, from arrays alone: what a reader of a data set calls.
+    """Mask rows in place, given arrays alone; readers of data sets call this.
 
-    seed: any integer; its lowest 64 bits count.
-    rows: int32 arrays in C order. lengths [rows] tells the pieces of each row, special ones included. input_ids
-      [rows, S] is changed at the masked positions. positions [rows, P], ascending, labels [rows, P], what stood there,
-      and masked [rows], how many there are, are written, with zeros after the last mask. continues, uint8 [rows, S],
-      tells which pieces go on a word where the ids do not: it is the column continuation_mask.
-    epochs, samples: int64[rows], the keys of the rows.
+    Args:
+      seed: any integer; its lowest 64 bits count.
+      rows: int32 arrays in C order. Read: lengths [rows], the pieces of each row, special ones included. Changed at
+        the masked positions: input_ids [rows, S]. Written, with zeros after the last mask: positions [rows, P],
+        ascending; labels [rows, P], the ids before masking; masked [rows], the number of masks. continues, uint8
+        [rows, S], is the column continuation_mask, for vocabularies whose ids do not show where words start.
+      epochs, samples: int64[rows], the keys of the rows.
 
     Raises:
       ValueError: arrays of other types or shapes, a length above S, or an id that `rules.kinds` does not have.
@@ -115,7 +116,7 @@ def draw_masks(
 
 
 def _check_arrays(rows: MaskedRows, epochs: npt.NDArray[np.int64], samples: npt.NDArray[np.int64]) -> None:
-    """Compare arrays with what the kernel takes for granted."""
+    """Raise ValueError if arrays have other types or shapes than the kernel requires."""
     count = len(rows.input_ids)
     for name, array in zip(MaskedRows.__annotations__, rows, strict=True):
         kind = np.dtype(np.uint8 if name == "continues" else np.int32)
@@ -163,11 +164,11 @@ def row_mask_rules(
     """Return the rules of RowMasker, from arrays alone.
 
     to_predict: int64[S + 1], how many positions of a row of 0 to S pieces are masked, if its words allow it.
-    kinds: uint8[ids], for each id STARTS (it starts a word), CONTINUES (it goes on one) or SPECIAL (it is never masked,
-      and ends a word). "piece" makes no difference between the first two. Where only the tokenizer knows words, no id
-      is CONTINUES, and MaskedRows.continues tells.
+    kinds: uint8[ids], for each id STARTS (it starts a word), CONTINUES (it continues one) or SPECIAL (it is never
+      masked, and ends a word). "piece" treats the first two alike. If only the tokenizer knows where words start, no
+      id is CONTINUES, and MaskedRows.continues is used.
     mask_id: the id of [MASK].
-    piece_ids: int32[pieces], what random pieces are drawn from; an id that stands there twice is drawn twice as often.
+    piece_ids: int32[pieces], from which random pieces are drawn; an id that is listed twice is drawn twice as often.
     shares: of [MASK], of random pieces and of kept ones, 1 together.
     run_lengths: with "ngram" and "span", the weights of lengths 1, 2, … in words; see `ngram_lengths`, `span_lengths`.
 
@@ -176,7 +177,7 @@ def row_mask_rules(
     """
     index = _UNITS.index(unit)
     if index in (NGRAM, SPAN) and not run_lengths:
-        raise ValueError(f"{unit}: run_lengths must tell the weight of each length")
+        raise ValueError(f"{unit}: run_lengths must have the weight of each length")
     mask_share, random_share, keep_share = shares
     masked_below, kept_below, _ = _thresholds((mask_share, keep_share, random_share))
     return RowMaskRules(
@@ -192,12 +193,12 @@ def row_mask_rules(
 
 
 def ngram_lengths(max_ngram: int) -> tuple[float, ...]:
-    """ALBERT's weights of n-grams of 1 to `max_ngram` words: 1/n."""
+    """Return ALBERT's weights of n-grams of 1 to `max_ngram` words: 1/n."""
     return tuple(1 / words for words in range(1, max_ngram + 1))
 
 
 def span_lengths(probability: float, max_span: int) -> tuple[float, ...]:
-    """SpanBERT's weights of spans of 1 to `max_span` words: the geometric law, cut off."""
+    """Return SpanBERT's weights of spans of 1 to `max_span` words: the geometric law, cut off."""
     # Products, not powers: every machine multiplies alike.
     return tuple(itertools.accumulate([probability] + [1 - probability] * (max_span - 1), lambda a, b: a * b))
 
@@ -212,9 +213,10 @@ def _run_lengths(objective: ObjectiveOptions) -> tuple[float, ...]:
 
 
 def _thresholds(weights: tuple[float, ...]) -> list[int]:
-    """Return what a number drawn from 0 to 2**53 is below, element by element, for chances in proportion to `weights`.
+    """Return ascending thresholds for numbers drawn from 0 to 2**53, the last excluded.
 
-    A weight of 0 has no chance, in spite of rounding.
+    The first threshold above such a number has index i with a chance in proportion to weights[i]. A weight of 0 is
+    never drawn, in spite of rounding.
     """
     sums = list(itertools.accumulate(weights))
     return [_CERTAIN if total == sums[-1] else int(total / sums[-1] * _CERTAIN) for total in sums]

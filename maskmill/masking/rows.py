@@ -1,4 +1,4 @@
-"""Instances or sequences to rows: which sequences a row has, in what order rows are written, and their pieces.
+"""Turn instances or sequences into rows: choose the sequences of each row, order the rows, gather their pieces.
 
 Rows come in blocks that fit a processor's cache. The arrays of a block are used again for the next one.
 """
@@ -25,10 +25,10 @@ _BLOCK_BYTES = 1 << 19  # of input_ids
 
 
 def make_rows(sequences: Sequences, masking: MaskingOptions, objective: ObjectiveOptions) -> Rows:
-    """Decide which sequences stand in which row.
+    """Assign sequences to rows.
 
     A row has one sequence, or with `pack` several. For mlm and blocks the rows are repeated dupe_factor times, with
-    other masks each time: epochs 0, 1, … of a loader that draws them anew. The sequences of nsp and sop have been drawn
+    other masks each time: those that a loader draws in epochs 0, 1, …. The sequences of nsp and sop have been drawn
     dupe_factor times, so their rows are all of epoch 0. A row's sample is its number within its epoch.
 
     Raises:
@@ -71,15 +71,15 @@ def instance_blocks(
 ) -> Iterator[tuple[RowArrays, int]]:
     """Yield the instances that `order` names as rows, in this order: blocks, and how many rows of each are used.
 
-    A block is valid until the next one is asked for. Rows are max_seq_length wide, which may be less than the instances
-    were made with where those named are short enough (bins).
+    A block is valid until the next one is asked for. Rows are max_seq_length wide. With bins, this may be less than
+    the length that the instances were drawn with, if those named are short enough.
 
     Raises:
       ValueError: an instance is longer than max_seq_length.
     """
     lengths = instances.arrays.lengths
     check_lengths((lengths[:, 0] + lengths[:, 1])[order] + SPECIAL_PIECES, masking.max_seq_length)
-    rows = _room(len(order), masking, sequences=1, segments=True, labels=True, masks=True)
+    rows = _allocate(len(order), masking, sequences=1, segments=True, labels=True, masks=True)
     special_ids = kernels.SpecialIds(vocabulary.cls_id, vocabulary.sep_id, vocabulary.mask_id, vocabulary.pad_id)
     for selection in _selections(order, len(rows.lengths)):
         kernels.gather_instances(text.ids, instances.arrays, selection, special_ids, rows)
@@ -98,10 +98,10 @@ def sequence_blocks(
 ) -> Iterator[tuple[RowArrays, int]]:
     """Yield the rows that `order` names, in this order: blocks, and how many rows of each are used.
 
-    A block is valid until the next one is asked for. Rows are max_seq_length wide. masker: draws the masks; None where
+    A block is valid until the next one is asked for. Rows are max_seq_length wide. masker: draws the masks; None if
     the reader draws them.
 
-    Where words matter to the masks and only the tokenizer knows them, the blocks tell which pieces go on a word.
+    If the masks depend on words, which only the tokenizer knows, the blocks mark the pieces that continue a word.
 
     Raises:
       ValueError: a row has more pieces than max_seq_length.
@@ -109,7 +109,7 @@ def sequence_blocks(
     check_lengths(row_lengths(sequences, row_set)[order], masking.max_seq_length)
     pairs = objective.objective in ("nsp", "sop")
     continues = text.continues if asks_for_words(masking, objective) else None
-    rows = _room(
+    rows = _allocate(
         len(order),
         masking,
         sequences=int(np.diff(row_set.ends, prepend=0).max(initial=1)),
@@ -126,7 +126,7 @@ def sequence_blocks(
         yield rows, len(selection)
 
 
-def _room(
+def _allocate(
     rows: int,
     masking: MaskingOptions,
     *,
@@ -136,7 +136,7 @@ def _room(
     masks: bool,
     continues: bool = False,
 ) -> RowArrays:
-    """Return the arrays of a block, for `rows` rows or as many as it may have; `sequences`: the most of a row."""
+    """Return the arrays of a block of at most `rows` rows; `sequences`: the most sequences of a row."""
     length = masking.max_seq_length
     rows = min(rows, max(1, _BLOCK_BYTES // (4 * length)))
     predictions = masking.max_predictions_per_seq if masks else 0
@@ -155,6 +155,6 @@ def _room(
 
 
 def _selections(order: npt.NDArray[np.int64], rows: int) -> Iterator[npt.NDArray[np.int64]]:
-    """Yield the parts of an order that become a block each."""
+    """Yield slices of an order, each of a block's rows."""
     for first in range(0, len(order), rows or 1):
         yield np.ascontiguousarray(order[first : first + rows])

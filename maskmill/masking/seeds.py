@@ -1,4 +1,4 @@
-"""Seeds, which come from what a shard is, never from who makes it."""
+"""Seeds of shards, which follow from the identity of a shard, never from the process that makes it."""
 
 import hashlib
 

@@ -1,4 +1,4 @@
-"""Pieces to sequences: what an objective makes of a text before anything is masked.
+"""Turn tokens into the sequences of an objective, before anything is masked.
 
 nsp: the pairs of create_pretraining_data.py (instances.py), or of strict labels.
 mlm: full sentences, as RoBERTa's (Liu et al. 2019, section 4.2: FULL-SENTENCES, or DOC-SENTENCES within documents), or
@@ -26,15 +26,15 @@ _PAIR_SPANS = 5  # [CLS], the first part, [SEP], the second part, [SEP]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MadeSequences:
-    """Sequences of the pieces of a text, and what became of the others.
+    """The sequences of a text, and the counts of pieces that are in none.
 
     Attributes:
-      sequences: in the order in which they are made: of mlm and blocks that of the text, each once, whatever
-        dupe_factor is; of nsp and sop that of shuffled documents, other pairs in each of the dupe_factor passes.
-      unused: how many pieces of the text are in no sequence, for any reason: a pair that is too long is cut, in nsp
-        and sop; no pair can be made of a single piece (sop, strict labels); the remainder of a batch is dropped.
-      dropped: of them, those of dropped remainders.
-      split_sentences: with full sentences, those that are longer than a sequence and are cut into several.
+      sequences: mlm and blocks: in text order, each once, whatever dupe_factor is. nsp and sop: in the order of
+        shuffled documents, with other pairs in each of the dupe_factor passes.
+      unused: the number of pieces of the text in no sequence: those cut off pairs that are too long (nsp, sop), single
+        pieces, which make no pair (sop, strict labels), and dropped remainders of batches.
+      dropped: the number of them in dropped remainders.
+      split_sentences: full sentences: the number of sentences longer than a sequence, which are split.
     """
 
     sequences: Sequences
@@ -51,13 +51,13 @@ def make_sequences(
 ) -> MadeSequences:
     """Make the sequences of a text.
 
-    Each piece of the text is in some sequence or counted as unused. short_seq_prob has no effect on mlm and blocks.
+    Each piece of the text is in a sequence or counted as unused. short_seq_prob has no effect on mlm and blocks.
 
     Args:
       text: of at least one document.
-      vocabulary: which ids [CLS] and [SEP] have, and which pieces go on a word.
+      vocabulary: has the ids of [CLS] and [SEP], and the pieces that continue a word.
       masking: length, seed, dupe_factor and short_seq_prob.
-      objective: what is made.
+      objective: the kind of sequences.
     """
     rules = SequenceRules(
         length=masking.max_seq_length,
@@ -79,11 +79,11 @@ def make_sequences(
 
 
 def _fill_with_sentences(text: TokenizedText, rules: SequenceRules) -> MadeSequences:
-    places = (_starts(text.segment_ends), _starts(text.document_ends), rules)
-    made = kernels.fill_with_sentences(*places, kernels.make_room(0, 0))
-    sequences = kernels.make_room(made.spans, made.sequences)
-    kernels.fill_with_sentences(*places, sequences)
-    return MadeSequences(sequences=sequences, unused=0, split_sentences=made.split)
+    arguments = (_starts(text.segment_ends), _starts(text.document_ends), rules)
+    counts = kernels.fill_with_sentences(*arguments, kernels.make_room(0, 0))
+    sequences = kernels.make_room(counts.spans, counts.sequences)
+    kernels.fill_with_sentences(*arguments, sequences)
+    return MadeSequences(sequences=sequences, unused=0, split_sentences=counts.split)
 
 
 def _cut(text: TokenizedText, rules: SequenceRules, separators: str) -> MadeSequences:
@@ -93,19 +93,19 @@ def _cut(text: TokenizedText, rules: SequenceRules, separators: str) -> MadeSequ
         # Without separators a batch of documents, or the whole text, is cut as one document.
         starts = np.append(starts[: -1 : rules.batch or len(starts)], starts[-1])
         rules = rules._replace(batch=min(rules.batch, 1))
-    made = cut(starts, rules, kernels.make_room(0, 0))
-    sequences = kernels.make_room(made.spans, made.sequences)
+    counts = cut(starts, rules, kernels.make_room(0, 0))
+    sequences = kernels.make_room(counts.spans, counts.sequences)
     cut(starts, rules, sequences)
-    return MadeSequences(sequences=sequences, unused=made.dropped, dropped=made.dropped)
+    return MadeSequences(sequences=sequences, unused=counts.dropped, dropped=counts.dropped)
 
 
 def _starts(ends: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return int64[n + 1]: where each of n runs starts, then where the last one ends."""
+    """Return int64[n + 1]: the start of each of n runs, then the end of the last one."""
     return np.concatenate([np.zeros(1, np.int64), ends])
 
 
 def _sequences_of(instances: Instances, rules: SequenceRules) -> Sequences:
-    """Pair as sequences of [CLS], a first part of segment 0, [SEP], and a second part of segment 1, [SEP]."""
+    """Return pairs as sequences of [CLS], a first part of segment 0, [SEP], and a second part of segment 1, [SEP]."""
     count, arrays = len(instances), instances.arrays
     sequences = kernels.make_room(count * _PAIR_SPANS, count, count)
     starts, sizes, segments = (

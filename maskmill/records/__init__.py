@@ -1,1 +1,1 @@
-"""Instances to records in files: serialised, framed, indexed, picked."""
+"""Write instances and rows to files as records: serialise, frame, index, pick."""

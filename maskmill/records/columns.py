@@ -1,6 +1,6 @@
-"""The columns of a data set: which there are, what they are called, and the arrays that rows give for them.
+"""The columns of a data set: their names and types, and their values for blocks of rows.
 
-Every format is written from these, so that the same rows read from any of them are the same arrays.
+Every format is written from these, so the same rows read from any format are the same arrays.
 """
 
 import dataclasses
@@ -24,9 +24,9 @@ class Column:
 
     Attributes:
       name: as it is written.
-      feature: what it is, by google's name or ours, whatever it is called.
-      length: how many values each row has; None: as many as the row needs.
-      largest: the largest value, from which a format chooses its type; None for floats.
+      feature: the feature that it holds, by google's name or ours, whatever the column is called.
+      length: the number of values of each row; None: it varies from row to row.
+      largest: the largest value, which decides the type; None for floats.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Column:
 
 
 def smallest_integers(largest: float) -> np.dtype:
-    """Return the smallest type of integers, uint8, uint16 or int32, that has all from 0 to `largest`."""
+    """Return the smallest of uint8, uint16 and int32 that holds all integers from 0 to `largest`."""
     for kind in (np.uint8, np.uint16):
         if largest <= np.iinfo(kind).max:
             return np.dtype(kind)
@@ -50,12 +50,12 @@ def smallest_integers(largest: float) -> np.dtype:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ColumnRules:
-    """What decides the columns.
+    """The options that decide the columns.
 
-    masking, objective: as the rows were made. vocabulary_size: ids are below it. names: how features are called.
-    special_tokens_mask: whether there is such a column. padded: whether the columns of pieces have `width` values in
-    every row, or only those of its pieces. continuation_mask: whether a reader that draws masks must be told
-    where words start.
+    masking, objective: the options of the rows. vocabulary_size: ids are below it. names: of the features.
+    special_tokens_mask, continuation_mask: whether there is such a column; a reader that draws masks needs the second
+    if ids do not show where words start. padded: whether the columns of pieces have `width` values in every row, or
+    only one for each piece.
     """
 
     masking: MaskingOptions
@@ -68,10 +68,9 @@ class ColumnRules:
 
 
 def columns_of(rules: ColumnRules, width: int) -> tuple[Column, ...]:
-    """Return the columns of rows, in the order of their features' names, padded to `width` pieces where they are
-    padded.
+    """Return the columns of rows in the order of their names; if padded, then to `width` pieces.
 
-    Types follow from max_seq_length, so that the files of all bins have the same.
+    Types follow from max_seq_length, so the files of all bins have the same.
     """
     objective, longest = rules.objective, rules.masking.max_seq_length
     lengths = {
@@ -80,7 +79,7 @@ def columns_of(rules: ColumnRules, width: int) -> tuple[Column, ...]:
         "border": None,
         "mask": rules.masking.max_predictions_per_seq,
     }
-    wanted = {
+    is_written = {
         "input_ids": True,
         "input_mask": rules.padded,
         "continuation_mask": rules.continuation_mask,
@@ -98,7 +97,7 @@ def columns_of(rules: ColumnRules, width: int) -> tuple[Column, ...]:
             largest=None if feature.largest is None else feature.largest(longest, rules.vocabulary_size),
         )
         for name, feature in FEATURES.items()
-        if wanted[name]
+        if is_written[name]
     ]
     return tuple(sorted(columns, key=lambda column: column.name))
 
@@ -107,8 +106,8 @@ def columns_of(rules: ColumnRules, width: int) -> tuple[Column, ...]:
 class ColumnValues:
     """The values of a column for some rows.
 
-    values: of all rows, one row after the other, of the column's dtype. offsets: int64[rows + 1], where each row's
-    values start and end.
+    values: of all rows, one row after the other, of the column's dtype. offsets: int64[rows + 1]; the values of row k
+    are values[offsets[k] : offsets[k + 1]].
     """
 
     values: npt.NDArray[np.generic]
@@ -121,9 +120,9 @@ def column_values(column: Column, rows: RowArrays, count: int, special_ids: Sequ
     Args:
       column: one of `columns_of` for this width.
       rows: a block.
-      count: how many of its rows are meant.
-      special_ids: those of [CLS] and [SEP].
-      width: how many pieces a padded row has; no row of the block has more.
+      count: how many of its rows are in use.
+      special_ids: the ids of [CLS] and [SEP].
+      width: the pieces of a padded row; no row of the block has more.
     """
     rows = RowArrays(*(array[:count] for array in rows))
     table, used = _table(column.feature, rows, special_ids, width)
@@ -141,9 +140,7 @@ def column_values(column: Column, rows: RowArrays, count: int, special_ids: Sequ
 def _table(
     feature: str, rows: RowArrays, special_ids: Sequence[int], width: int
 ) -> tuple[npt.NDArray[np.generic], npt.NDArray[np.int32]]:
-    """Return the values of a feature as an array with a line for each row, padded; and how many of a line are not
-    padding.
-    """
+    """Return the values of a feature, [rows, width], padded; and int32[rows], how many of each row are no padding."""
     used = {"piece": rows.lengths, "sequence": rows.members, "border": rows.members + 1, "mask": rows.masked}
     if feature == "special_tokens_mask":
         return _is_special(rows, special_ids, width), rows.lengths
@@ -151,13 +148,13 @@ def _table(
 
 
 def up_to(counts: npt.NDArray[np.int32], width: int) -> npt.NDArray[np.bool_]:
-    """Return bool[rows, width]: whether a place is one of the first `counts` of its row."""
-    places = np.arange(width, dtype=np.int32)  # of the same type as counts: both are compared as they are
+    """Return bool[rows, width]: True at the first counts[k] places of row k."""
+    places = np.arange(width, dtype=np.int32)  # of the type of counts, so that neither is converted
     return places < counts[:, None]
 
 
 def _is_special(rows: RowArrays, special_ids: Sequence[int], width: int) -> npt.NDArray[np.bool_]:
-    """Return bool[rows, width]: whether [CLS], [SEP] or padding stood there before masking."""
+    """Return bool[rows, width]: True for [CLS], [SEP] and padding, as they were before masking."""
     is_special = ~up_to(rows.lengths, width)
     ids = rows.input_ids[:, :width]
     for special_id in special_ids:
@@ -181,9 +178,9 @@ def _position_ids(rows: RowArrays, width: int) -> npt.NDArray[np.int32]:
 
 
 def _spread(values: npt.NDArray[np.int32], rows: RowArrays, width: int) -> npt.NDArray[np.int32]:
-    """Return int32[rows, width]: at each place the value of its sequence; that after a row's last one is for padding.
+    """Return int32[rows, width]: at each place the value of its sequence.
 
-    values: int32[rows, M + 1], as sequence_starts is.
+    values: int32[rows, M + 1], as sequence_starts: after the values of a row's sequences comes that of its padding.
     """
     count, columns = values.shape
     is_run = up_to(rows.members + 1, columns)
@@ -193,7 +190,7 @@ def _spread(values: npt.NDArray[np.int32], rows: RowArrays, width: int) -> npt.N
     return np.repeat(values[is_run], sizes).reshape(count, width)
 
 
-# By feature, the array with a line for each row; special_tokens_mask needs the special ids, too.
+# The array of each feature, a line for each row; _is_special makes that of special_tokens_mask.
 _TABLES: dict[str, Callable[[RowArrays, int], npt.NDArray[np.generic]]] = {
     "input_ids": lambda rows, width: rows.input_ids[:, :width],
     "input_mask": lambda rows, width: up_to(rows.lengths, width),

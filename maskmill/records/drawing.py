@@ -1,4 +1,4 @@
-"""The rows of a text: drawn, ordered and counted here, laid out some at a time when they are written."""
+"""Draw, order and count the rows of a text. They are laid out as arrays block by block, when they are written."""
 
 import dataclasses
 from collections.abc import Callable, Iterator
@@ -27,11 +27,11 @@ class DrawnRows:
 
     Attributes:
       order: int64[rows], the order in which they are written.
-      lengths: int64[rows], how many pieces each has, special ones included.
-      lay_out: gives, for an order of some of them and the width of their arrays, blocks of rows with the number of rows
-        in use. A block is valid until the next one is asked for.
-      counts: of ExampleCounts, what is known before they are laid out.
-      sequences, rows: what the rows consist of; None: instances with stored masks.
+      lengths: int64[rows], the number of pieces of each, special ones included.
+      lay_out: takes the numbers of some rows, in order, and the width of their arrays; yields blocks of these rows with
+        the number of rows in use. A block is valid until the next one is asked for.
+      counts: those of ExampleCounts that are known before rows are laid out.
+      sequences, rows: the parts of the rows; None: they are instances with stored masks.
     """
 
     order: npt.NDArray[np.int64]
@@ -75,41 +75,41 @@ def rows_of_instances(
 def _rows_of_sequences(text: TokenizedText, vocabulary: Vocabulary, plan: ExamplesPlan) -> DrawnRows:
     """Return rows of one sequence or several, with masks by row."""
     masking, objective = plan.masking, plan.objective
-    made = make_sequences(text, vocabulary, masking, objective)
-    rows = make_rows(made.sequences, masking, objective)
+    drawn = make_sequences(text, vocabulary, masking, objective)
+    rows = make_rows(drawn.sequences, masking, objective)
     masker = None if objective.dynamic_masking else RowMasker(vocabulary, masking, objective)
 
     def lay_out(order: npt.NDArray[np.int64], width: int) -> RowBlocks:
         of_width = dataclasses.replace(masking, max_seq_length=width)
-        return sequence_blocks(text, made.sequences, rows, order, vocabulary, of_width, objective, masker)
+        return sequence_blocks(text, drawn.sequences, rows, order, vocabulary, of_width, objective, masker)
 
-    counts = {"unused_tokens": made.unused, "examples": len(rows.ends)}
-    counts["example_tokens"] = int(_text_pieces(made.sequences)[rows.members].sum())
+    counts = {"unused_tokens": drawn.unused, "examples": len(rows.ends)}
+    counts["example_tokens"] = int(_text_pieces(drawn.sequences)[rows.members].sum())
     if objective.objective == "blocks" and objective.block_remainder == "drop":
-        counts["dropped_tokens"] = made.dropped
+        counts["dropped_tokens"] = drawn.dropped
     if objective.objective == "mlm" and objective.full_sentences:
-        counts["split_sentences"] = made.split_sentences
+        counts["split_sentences"] = drawn.split_sentences
     if objective.objective in ("nsp", "sop"):
         name = "random_next" if objective.objective == "nsp" else "swapped"
-        counts[name] = int(made.sequences.labels[rows.members].sum())
+        counts[name] = int(drawn.sequences.labels[rows.members].sum())
     if objective.strict_labels:
         counts["single_document_shards"] = int(len(text.document_ends) == 1)
     if objective.pack:
         counts["sequences"] = len(rows.members)
-        lengths = made.sequences.lengths[rows.members]
+        lengths = drawn.sequences.lengths[rows.members]
         counts["unpacked_padding_tokens"] = masking.max_seq_length * len(lengths) - int(lengths.sum())
     return DrawnRows(
         order=row_order(rows, masking, objective),
-        lengths=row_lengths(made.sequences, rows),
+        lengths=row_lengths(drawn.sequences, rows),
         lay_out=lay_out,
         counts=counts,
-        sequences=made.sequences,
+        sequences=drawn.sequences,
         rows=rows,
     )
 
 
 def _text_pieces(sequences: Sequences) -> npt.NDArray[np.int64]:
-    """Return int64[sequences]: how many pieces of each are the text's and not special ones."""
+    """Return int64[sequences]: the number of pieces of each that are text, not special ones."""
     of_text = np.where(sequences.starts >= 0, sequences.sizes, 0)
     sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(of_text, dtype=np.int64)])
     pieces: npt.NDArray[np.int64] = np.diff(sums[sequences.ends], prepend=0)

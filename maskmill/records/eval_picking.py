@@ -1,4 +1,4 @@
-"""Picks examples at even distance: the eval examples of a build, or of any TFRecord files.
+"""Pick examples at even distance: the eval examples of a build, or of any TFRecord files.
 
 Source of the rule: pick_eval_samples.py of mlcommons/training.
 """
@@ -32,13 +32,13 @@ def pick_examples(
       inputs: one TFRecord file or several, gzipped or not.
       output: the TFRecord to write.
       count: how many examples to pick, from 1.
-      available: how many there are; None: they are counted, for which all files are read once more.
-      max_seq_length, max_predictions_per_seq: where given, how many values each example's features must have.
+      available: how many examples there are; None: count them, which reads all files once more.
+      max_seq_length, max_predictions_per_seq: if not None, the number of values that features must have.
 
     Raises:
       UnusableInputError: a file is missing or damaged, there are fewer examples than `count`, or an example is not
         what it should be.
-      RunFailedError: the inputs cannot be read on or change meanwhile, or the output cannot be written.
+      RunFailedError: reading an input fails, the inputs change meanwhile, or the output cannot be written.
     """
     paths = [inputs] if isinstance(inputs, str) else list(inputs)
     if count < 1:
@@ -66,21 +66,21 @@ def _at_even_distance(paths: Sequence[str], available: int, count: int) -> Itera
       RunFailedError: there are more records, or fewer.
     """
     distance = available / count
-    wanted = iter([int(i * distance) for i in range(count)])
-    next_one = next(wanted, None)
+    numbers = iter([int(i * distance) for i in range(count)])
+    picked = next(numbers, None)
     number = 0
     for path in paths:
         for place, record in enumerate(read_records(path)):
-            if number == next_one:
+            if number == picked:
                 yield path, place, record
-                next_one = next(wanted, None)
+                picked = next(numbers, None)
             number += 1
     if number != available:
         raise RunFailedError(f"{', '.join(paths)}: these files changed while they were read; run it again.")
 
 
 def _expected_lengths(max_seq_length: int | None, max_predictions_per_seq: int | None) -> dict[str, int]:
-    """Return how many values features must have, by name."""
+    """Return by name the number of values that features must have."""
     lengths: dict[str, int] = {}
     if max_seq_length is not None:
         lengths |= dict.fromkeys(("input_ids", "input_mask", "segment_ids"), max_seq_length)
@@ -91,7 +91,7 @@ def _expected_lengths(max_seq_length: int | None, max_predictions_per_seq: int |
 
 
 def _checked(record: bytes, lengths: Mapping[str, int], path: str, place: int) -> dict[str, Message]:
-    """Return the features of the example that a record holds; those in `lengths` have as many values."""
+    """Return the features of a record; raise UnusableInputError if it is no example with these lengths."""
     try:
         features = parse_example(record)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""tf.train.Example without TensorFlow: the same messages, made with the protobuf library.
+"""Read and write tf.train.Example without TensorFlow, with the protobuf library.
 
 Source: tensorflow/core/example/example.proto and feature.proto:
 
@@ -9,12 +9,12 @@ Source: tensorflow/core/example/example.proto and feature.proto:
     message Features { map<string, Feature> feature = 1; }
     message Example { Features features = 1; }
 
-The map is described as what it is in a serialised message, `repeated Entry feature = 1` with
-`message Entry { optional string key = 1; Feature value = 2; }`: so the order of its entries is ours. The library's
-deterministic order puts "image" after "image/height".
+The map is declared as it is serialised, `repeated Entry feature = 1` with
+`message Entry { optional string key = 1; Feature value = 2; }`, so that we choose the order of its entries: the
+library's deterministic order puts "image" after "image/height".
 
-The messages lie in a descriptor pool of their own, beside those of a TensorFlow that is loaded into the same process.
-Examples are made by kernels/serialize.py; this module is for what reads them and writes them again.
+The messages have their own descriptor pool, so they do not clash with a TensorFlow in the same process.
+kernels/serialize.py writes examples; this module serves the code that reads them, and writes them again.
 """
 
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ _LISTS = (
 
 
 def _describe_messages() -> descriptor_pb2.FileDescriptorProto:
-    """Return the description of the messages above."""
+    """Return the descriptor of the messages above."""
     file = descriptor_pb2.FileDescriptorProto(name="example.proto", package="tensorflow", syntax="proto3")
     feature = descriptor_pb2.DescriptorProto(name="Feature")
     feature.oneof_decl.add(name="kind")
@@ -55,7 +55,7 @@ def _describe_messages() -> descriptor_pb2.FileDescriptorProto:
 def _add_message(
     message: descriptor_pb2.DescriptorProto, name: str, number: int, value: str
 ) -> descriptor_pb2.FieldDescriptorProto:
-    """Add a field that holds a message."""
+    """Add a field for a message to a message, and return it."""
     return message.field.add(
         name=name,
         number=number,
@@ -75,7 +75,7 @@ def parse_example(record: bytes, *, strict: bool = True) -> dict[str, Message]:
     """Return the features of a serialised tf.train.Example by name, in sorted order; each is a tf.train.Feature.
 
     Raises:
-      ValueError: it is not one, or, if `strict`, has fields that tf.train.Example does not have.
+      ValueError: it cannot be decoded, or, if `strict`, has fields that tf.train.Example does not have.
     """
     example = _Example()
     try:
@@ -105,6 +105,6 @@ def encode_example(features: Mapping[str, Message]) -> bytes:
 
 
 def count_values(feature: Message) -> int:
-    """Return how many values a tf.train.Feature has; none where it has no list."""
+    """Return the number of values of a tf.train.Feature; 0 without a list."""
     kind = feature.WhichOneof("kind")
     return len(getattr(feature, kind).value) if kind else 0

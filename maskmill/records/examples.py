@@ -1,4 +1,4 @@
-"""Text to masked-language-model examples: tokenize, draw rows, write them. No Beam, no command line.
+"""Turn text into masked-language-model examples: tokenize it, draw rows, write them.
 
 By default these are the records of create_pretraining_data.py, of mlcommons/training (retired_benchmarks/bert) or, with
 whole-word masking, of google-research/bert: for the same text, vocabulary, options and seed the same features, record
@@ -27,14 +27,14 @@ from maskmill.tokenization.vocabulary import Vocabulary
 
 Blocks = Iterable[tuple[RowArrays, int]]  # of rows, each with the number of rows in use
 
-# The kernels of every plan, as maskmill.kernels.compiler.chosen_modules names them; of sequences.
+# The kernels of every plan, as maskmill.kernels.compiler.chosen_modules names them; and those of sequences.
 _KERNELS = ("kernels", *(f"masking.kernels.{n}" for n in ("instances", "usage", "rows")))
 _KERNELS += ("records.kernels.frames", "records.kernels.serialize")
 _OF_SEQUENCES = tuple(f"masking.kernels.{name}" for name in ("sequences", "packing", "row_masks"))
 
 
 def kernels_of(plan: ExamplesPlan, of_tokenizer: tuple[str, ...] = WORDPIECE_KERNELS) -> tuple[str, ...]:
-    """Return whose kernels `write_example_files` runs for a plan: each command compiles, or loads, only what it needs.
+    """Return the kernels that `write_example_files` runs for a plan; a command compiles, or loads, no others.
 
     of_tokenizer: LoadedTokenizer.kernels.
     """
@@ -43,28 +43,28 @@ def kernels_of(plan: ExamplesPlan, of_tokenizer: tuple[str, ...] = WORDPIECE_KER
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ExampleCounts:
-    """What went into examples, and what came out. What does not apply to an objective or a format is None.
+    """The counts of a text and of its examples; None if a count does not apply to the objective or the format.
 
     Attributes:
-      text_bytes: of the text read, carriage returns not counted.
-      documents: with at least one sentence.
+      text_bytes: bytes read, carriage returns not counted.
+      documents: documents with at least one sentence.
       sentences: lines with at least one piece.
       tokens: pieces of all sentences.
-      unused_tokens: of them, those that are in no example: a pair longer than max_seq_length is cut.
-      words: of all sentences; a punctuation character or an ideograph is a word of its own.
-      unknown_words: of them, those that became [UNK].
+      unused_tokens: tokens in no example: a pair longer than max_seq_length is cut.
+      words: words of all sentences; each punctuation character or ideograph is a word.
+      unknown_words: words that became [UNK].
       examples: records written.
       example_tokens: pieces of text in all examples, each as often as it is used.
       special_tokens: [CLS] and [SEP], whatever they are called, in all examples.
-      padding_tokens: places of all examples after their last piece.
-      masked_positions: of all examples; None where the reader draws them.
+      padding_tokens: places after the last piece, in all examples.
+      masked_positions: masked positions in all examples; None if the reader draws the masks.
       random_next: nsp: examples, or sequences in them, whose second part is drawn at random (label 1).
       swapped: sop: sequences whose parts are swapped (label 1).
-      dropped_tokens: blocks: of the unused tokens, those of dropped remainders.
-      split_sentences: mlm of full sentences: those longer than a sequence.
+      dropped_tokens: blocks: the unused tokens in dropped remainders.
+      split_sentences: mlm with full_sentences: sentences longer than a sequence.
       single_document_shards: strict labels: 1 if the text is a single document, which has no random pair.
-      sequences: pack: in all examples; without packing, each would be an example.
-      unpacked_padding_tokens: pack: padding_tokens without it.
+      sequences: pack: sequences in all examples; without packing, each would be an example.
+      unpacked_padding_tokens: pack: the padding_tokens that there would be without packing.
     """
 
     text_bytes: int
@@ -89,7 +89,7 @@ class ExampleCounts:
 
     @property
     def by_name(self) -> dict[str, int]:
-        """Those that apply."""
+        """The counts that apply, by name."""
         return {name: value for name, value in dataclasses.asdict(self).items() if value is not None}
 
 
@@ -98,11 +98,11 @@ class ExampleFile(WrittenFile):
     """A file of examples.
 
     Attributes:
-      examples: how many it has.
+      examples: the number of its examples.
       bin: its bin, from 0; None without bins.
       width: the most pieces of its rows, to which they are padded.
-      index: its index of records, where there is one.
-      records_sha256: of the TFRecord that has the same rows; None where rows are stored.
+      index: its index of records, or None.
+      records_sha256: spans: the sha256 of the TFRecord with the same rows; None for formats that store rows.
     """
 
     examples: int
@@ -114,9 +114,9 @@ class ExampleFile(WrittenFile):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RowOrigin:
-    """What rows consist of, for a format that stores none.
+    """The source of the rows of a file, for a format that stores where they come from.
 
-    paths: the files of the text. text: its pieces. sequences, rows: of these. order: int64[rows], the rows of a file.
+    paths: the files of the text. text: its pieces. sequences, rows: drawn from it. order: int64[rows of the file].
     """
 
     paths: Sequence[str]
@@ -128,13 +128,13 @@ class RowOrigin:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Writing:
-    """How the rows of a file are written.
+    """The settings with which the rows of a file are written.
 
     Attributes:
-      vocabulary, plan: what decides their columns.
-      width: how many pieces rows are padded to; examples: how many rows there are.
+      vocabulary, plan: decide the columns.
+      width: the number of pieces that rows are padded to; examples: the number of rows.
       indexes, packed, checksum: see `write_example_files`.
-      origin: what the rows consist of; None: not known, or they have stored masks.
+      origin: the source of the rows; None if unknown, or if they have stored masks.
     """
 
     vocabulary: Vocabulary
@@ -159,7 +159,7 @@ class Writing:
     def file(
         self, written: WrittenFile, *, examples: int | None = None, index: WrittenFile | None = None
     ) -> ExampleFile:
-        """Return the description of a file that was written; examples: how many it has, if not all."""
+        """Return the description of a file that was written; examples: the number of its rows, None: all."""
         examples = self.examples if examples is None else examples
         return ExampleFile(
             **{field.name: getattr(written, field.name) for field in dataclasses.fields(WrittenFile)},
@@ -185,7 +185,7 @@ def write_examples(
       inputs: text files, one sentence a line, blank lines between documents; read as one, in this order.
       outputs: the records are dealt to these files in turn.
       vocabulary: WordPiece vocabulary.
-      options: how examples are made.
+      options: the masking options.
       indexes: write an index, `OUTPUT.idx`, beside each output; see `tfrecord.index_tfrecord`.
       packed: gzip the outputs.
       checksum: compute the files' sha256 while they are written.
@@ -224,13 +224,13 @@ def write_example_files(
       inputs: text files, one sentence a line, blank lines between documents; read as one, in this order.
       prefixes: the path of each bin's files, or of all, to which the format adds its suffix.
       loaded: the vocabulary and its tokenizer.
-      plan: how examples are made, and what they become.
+      plan: the options of examples and of their format.
       indexes: write an index beside each TFRecord; see `tfrecord.index_tfrecord`.
       packed: gzip TFRecords.
       checksum: compute the files' sha256 while they are written.
 
     Returns:
-      The files written and the counts. There is no file for a bin without rows, nor for a text without rows.
+      The files written and the counts. A bin without rows gets no file.
 
     Raises:
       UnusableInputError: a file is missing or not UTF-8, or there is no sentence in any of them.
@@ -247,23 +247,23 @@ def write_example_files(
     places = masked = 0
     for number, (prefix, order, width) in enumerate(zip(prefixes, orders, widths, strict=True)):
         if len(order):
-            blocks = _Counted(rows.lay_out(order, width))
+            blocks = _CountedBlocks(rows.lay_out(order, width))
             origin = None
             if rows.sequences is not None and rows.rows is not None:
                 origin = RowOrigin(paths=inputs, text=text, sequences=rows.sequences, rows=rows.rows, order=order)
             of_bin = dataclasses.replace(writing, width=width, examples=len(order), origin=origin)
-            made = plan.shard_format.write(prefix, blocks, of_bin)
-            written += made if plan.objective.bins is None else [dataclasses.replace(f, bin=number) for f in made]
+            of_rows = plan.shard_format.write(prefix, blocks, of_bin)
+            written += of_rows if plan.objective.bins is None else [dataclasses.replace(f, bin=number) for f in of_rows]
             places += len(order) * width
             masked += blocks.masked
     is_static = not plan.objective.dynamic_masking
-    # Packed rows are compared with those of one sequence by the room that each has, whether a file stores it or not.
+    # The padding of packed rows is compared with that of unpacked ones, whether a file stores it or not.
     has_padding = plan.is_padded or plan.objective.pack
     return written, _counts(text, rows, places if has_padding else None, masked if is_static else None)
 
 
 def _tokenize(inputs: Sequence[str], loaded: LoadedTokenizer) -> TokenizedText:
-    """Return the pieces of text files with at least one sentence."""
+    """Return the text of some files, tokenized; raise UnusableInputError if there is no sentence in it."""
     text = loaded.tokenizer().tokenize_files(inputs)
     if not len(text.document_ends):
         raise UnusableInputError(
@@ -272,8 +272,8 @@ def _tokenize(inputs: Sequence[str], loaded: LoadedTokenizer) -> TokenizedText:
     return text
 
 
-class _Counted:
-    """Passes on blocks of rows, and counts their masked positions."""
+class _CountedBlocks:
+    """Pass on blocks of rows, and count their masked positions."""
 
     def __init__(self, blocks: RowBlocks) -> None:
         self._blocks = blocks
@@ -290,7 +290,7 @@ def _deal(outputs: Sequence[str], rows: DrawnRows, writing: Writing) -> tuple[li
     written: list[WrittenFile] = []
     masked = 0
     for place, path in enumerate(outputs):
-        blocks = _Counted(rows.lay_out(rows.order[place :: len(outputs)], writing.width))
+        blocks = _CountedBlocks(rows.lay_out(rows.order[place :: len(outputs)], writing.width))
         written += write_records(path, blocks, writing)
         masked += blocks.masked
     return written, masked
@@ -299,7 +299,7 @@ def _deal(outputs: Sequence[str], rows: DrawnRows, writing: Writing) -> tuple[li
 def writing_of(
     vocabulary: Vocabulary, plan: ExamplesPlan, *, indexes: bool, packed: bool = False, checksum: bool
 ) -> Writing:
-    """Return how files of the longest rows are written."""
+    """Return the settings for files of the longest rows."""
     return Writing(
         vocabulary=vocabulary,
         plan=plan,
@@ -319,7 +319,7 @@ def write_records(path: str, blocks: Blocks, writing: Writing) -> list[WrittenFi
 
 
 def _counts(text: TokenizedText, rows: DrawnRows, places: int | None, masked: int | None) -> ExampleCounts:
-    """Return the counts of a text and of its rows, which have `places` for pieces where they are padded."""
+    """Return the counts of a text and of its rows; places: for pieces, in all rows; None if rows are not padded."""
     pieces = int(rows.lengths.sum())
     return ExampleCounts(
         text_bytes=text.bytes,

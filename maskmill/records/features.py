@@ -1,12 +1,12 @@
-"""The features that a row may have: what each is, how many values it has, and which values are allowed.
+"""The features that a row may have: their meanings, their numbers of values, and the values allowed.
 
-Whoever writes, reads, checks or batches columns takes their rules from this table.
+All code that writes, reads, checks or batches columns takes their rules from this table.
 """
 
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
-# What TensorFlow Models calls features that have another name there.
+# The names of features that TensorFlow Models calls otherwise.
 V2_NAMES = {"input_ids": "input_word_ids", "segment_ids": "input_type_ids"}
 
 
@@ -14,12 +14,12 @@ class Feature(NamedTuple):
     """A feature of a row.
 
     Attributes:
-      per: of what a row has a value: of each piece, of each sequence in it, of each border of these, of each mask.
-      largest: the largest value, for a row of at most so many pieces and a vocabulary of so many; None: floats. The
-        smallest is 0.
+      per: the things that have a value each: the row's pieces, its sequences, the borders of these, or its masks.
+      largest: takes the most pieces of a row and the size of the vocabulary, and returns the largest value allowed; the
+        smallest is 0. None: floats.
       check: the check of `maskmill verify` that finds a value that is not allowed.
-      why: why a value is allowed; it may name the `width` of a row and the `vocabulary` with its number of `pieces`.
-      fill: what rows are filled up with after the values that they have; None: their last value.
+      why: the reason for these bounds, with the `width` of a row and the `vocabulary` of `pieces` filled in.
+      fill: the value that pads a row; None: its last value.
     """
 
     per: Literal["piece", "sequence", "border", "mask"]
@@ -54,7 +54,7 @@ _WHY_ID, _WHY_PLACE = "{vocabulary} has {pieces} pieces", "a row has at most {wi
 _WHY_MASK, _WHY_SPECIAL = "1 stands for a piece, and 0 for padding", "1 stands for a special piece or padding"
 _WHY_PART, _WHY_GOES_ON = "the parts of a pair are 0 and 1", "1 stands for a piece that goes on a word"
 _WHY_LABEL, _WHY_WEIGHT = "0 means the next sentence, and 1 another one", "a number that is not negative"
-# What each is, for the schema in a manifest.
+# The meaning of each, for the schema in a manifest.
 MEANINGS = {
     "continuation_mask": "1 for a piece that goes on the word before it, else 0",
     "cu_seqlens": "0, then where each sequence of the row ends; padding is not counted",
@@ -84,5 +84,5 @@ FEATURES = {
     "masked_lm_weights": Feature("mask", None, "masks", _WHY_WEIGHT),
 }
 OF_MASKS = tuple(name for name, feature in FEATURES.items() if feature.per == "mask")
-# Those whose values are 0 or 1.
+# The features whose values are 0 or 1.
 FLAGS = tuple(name for name, feature in FEATURES.items() if feature.largest is _one)

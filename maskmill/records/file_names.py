@@ -1,11 +1,11 @@
-"""What files are called that lie beside examples and vocabularies."""
+"""The names of the files beside examples and vocabularies."""
 
 from maskmill.storage import files
 
-# Of a directory with MDS shards, as streaming wants it.
+# The index of a directory with MDS shards, which streaming reads.
 MDS_INDEX = "index.json"
 
-# The copy of the vocabulary that lies beside the examples: of a vocab.txt, and of a tokenizer.json.
+# The copy of the vocabulary beside the examples: of a vocab.txt, and of a tokenizer.json.
 VOCAB_FILE = "vocab.txt"
 TOKENIZER_FILE = "tokenizer.json"
 
@@ -14,14 +14,14 @@ TOKENIZER_FILE = "tokenizer.json"
 DATASET_CARD = "README.md"
 SPLITS = {"train": "train", "eval": "test"}  # what it calls the splits
 
-# What was measured of a vocabulary, for programs and for people.
+# The measurements of a vocabulary, for programs and for people.
 REPORT, REPORT_TABLE = "report.json", "report.md"
 
-# Of the index of a TFRecord.
+# The end of the name of a TFRecord's index.
 INDEX_SUFFIX = ".idx"
 
 
 def lies_beside(path: str) -> bool:
-    """Return whether a file does not hold examples, by its name, though a glob for examples may match it."""
+    """Return whether a file that a glob for examples may match holds none, by its name."""
     # Indexes, manifests, rejected documents; the copy of a vocabulary, and the card that tells the files of each split.
     return path.endswith((INDEX_SUFFIX, ".json", ".jsonl")) or files.base_name(path) in (VOCAB_FILE, DATASET_CARD)

@@ -1,6 +1,6 @@
-"""Rows to MDS, the shards of mosaicml-streaming, and their index: what ModernBERT's and Composer's trainers read.
+"""Write rows to MDS, the shards of mosaicml-streaming, and their index. ModernBERT's and Composer's trainers read them.
 
-Every byte is as `streaming.MDSWriter(hashes=["sha256"])` writes it for the same samples (0.13), names of shards aside.
+All but the names of shards is byte for byte as `streaming.MDSWriter(hashes=["sha256"])` (0.13) writes these samples.
 Each column is an `ndarray:TYPE`. Source: streaming/base/format/mds/writer.py, encodings.py and base/writer.py.
 
 A shard: the number of samples n (uint32), n + 1 offsets (uint32, from the start of the file), the columns as JSON, the
@@ -29,7 +29,7 @@ _OFFSET_BYTES = 4
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MdsShard(WrittenFile):
-    """A shard that was written, and how many samples it has."""
+    """A shard that was written, and the number of its samples."""
 
     samples: int
 
@@ -47,7 +47,7 @@ def write_mds(
     """Write rows to MDS shards, `PREFIX.00000.mds` and so on. Their index is written from `mds_shard_entry`.
 
     Args:
-      prefix, blocks, width, checksum: see ShardFormat.write. Without rows there is no shard.
+      prefix, blocks, width, checksum: see ShardFormat.write. Without rows no shard is written.
       columns: in the order of their names, see `columns.columns_of`.
       special_ids: the ids of [CLS] and [SEP].
       size_limit: most bytes of a shard; a sample that is larger gets a shard of its own.
@@ -84,7 +84,7 @@ def write_mds(
 def mds_shard_entry(
     columns: Sequence[Column], name: str, size: int, sha256: str | None, samples: int, size_limit: int = _SIZE_LIMIT
 ) -> dict[str, Any]:
-    """Return what the index has of a shard, as values of JSON.
+    """Return the entry of a shard in the index, as values of JSON.
 
     Args:
       columns: of `write_mds`, and likewise `size_limit`.
@@ -105,7 +105,7 @@ def mds_index(entries: Sequence[dict[str, Any]]) -> bytes:
 
 
 def _config(columns: Sequence[Column], checksum: bool, size_limit: int) -> dict[str, Any]:
-    """Return what every shard says of itself; MDSWriter.get_config."""
+    """Return the head of every shard; MDSWriter.get_config."""
     return {
         "version": _VERSION,
         "format": "mds",
@@ -119,14 +119,12 @@ def _config(columns: Sequence[Column], checksum: bool, size_limit: int) -> dict[
 
 
 def part_sizes(lengths: npt.NDArray[np.int64], value_bytes: int) -> npt.NDArray[np.int64]:
-    """Return the sizes of the parts that kernels/mds.py writes, int64[rows], for `lengths` values of `value_bytes`
-    bytes.
-    """
+    """Return int64[rows]: the bytes that kernels/mds.py writes for lengths[k] values of `value_bytes` bytes each."""
     return 2 + (lengths >= 1 << 8) + 2 * (lengths >= 1 << 16) + lengths * value_bytes
 
 
 class _Block:
-    """The values of a block of rows. sizes: int64[rows], of their samples."""
+    """The values of a block of rows; sizes: int64[rows], the bytes of their samples."""
 
     def __init__(
         self, columns: Sequence[Column], rows: RowArrays, count: int, special_ids: Sequence[int], width: int
@@ -138,7 +136,7 @@ class _Block:
 
 
 class _Shard:
-    """The samples of a shard that is not yet written; the offsets in front of them need their number."""
+    """The samples of a shard until it is written: its head needs their number."""
 
     def __init__(self, size_limit: int, config_size: int) -> None:
         self._data = np.empty(size_limit, np.uint8)  # takes memory as it is filled
@@ -152,7 +150,7 @@ class _Shard:
         self.samples = 0
 
     def fitting(self, sizes: npt.NDArray[np.int64]) -> int:
-        """Return how many of the samples with these sizes there is room for; at least one in an empty shard."""
+        """Return how many samples, of these sizes, still fit; at least one in an empty shard."""
         room = self._most - self._used - self.samples * _OFFSET_BYTES
         fitting = int(np.searchsorted((sizes + _OFFSET_BYTES).cumsum(), room, side="right"))
         return fitting or int(not self.samples)
@@ -174,7 +172,7 @@ class _Shard:
         self.samples += len(sizes)
 
     def write(self, file: files.OutputFile, config: bytes) -> None:
-        """Write the shard; `config`: what `_config` gives, as JSON."""
+        """Write the shard; config: that of `_config`, as JSON."""
         sizes = np.concatenate([np.zeros(1, np.int64), *self._sizes])
         first = (2 + self.samples) * _OFFSET_BYTES + len(config)
         file.write(np.uint32(self.samples).tobytes())

@@ -1,4 +1,4 @@
-"""How rows are written: in which format, under which names, with which columns beside what the objective gives."""
+"""The options of files of examples: their format, the names of features, and additional columns."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -8,17 +8,17 @@ from maskmill.arguments import check_fields
 from maskmill.options import option
 from maskmill.records import shard_formats
 
-# google: of create_pretraining_data.py; v2: of TensorFlow Models (official/nlp/data/create_pretraining_data.py,
+# google: as create_pretraining_data.py; v2: as TensorFlow Models (official/nlp/data/create_pretraining_data.py,
 # --use_v2_feature_names).
 FeatureNames = Literal["google", "v2"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FormatOptions:
-    """What decides the files that rows become.
+    """The options of the files that rows are written to.
 
     Raises:
-      UnusableInputError: a value that cannot be meant.
+      UnusableInputError: a value is out of its range.
     """
 
     format: str = option(

@@ -1,7 +1,7 @@
-"""Rows to Parquet by pyarrow: a list column for each column, of the smallest integer type that fits, packed with zstd.
+"""Write rows to Parquet with pyarrow: list columns of the smallest integer type that fits, packed with zstd.
 
-Between the pages and the metadata, where readers of Parquet do not look, a file of ours has a seal: checksums of each
-row group and of the metadata. pyarrow may abort its process on damaged bytes, so reading/parquet_files.py gives it only
+Between the pages and the metadata, which readers of Parquet skip, a file of ours has a seal: checksums of each row
+group and of the metadata. pyarrow may abort its process on damaged bytes, so reading/parquet_files.py gives it only
 bytes that fit the seal.
 """
 
@@ -19,12 +19,12 @@ from maskmill.records.columns import Column, ColumnValues, column_values
 from maskmill.records.tfrecord import WrittenFile, written_file
 from maskmill.storage import files
 
-# The seal: for each row group its rows, the end of its bytes, which start where those before end, and their CRC-32;
-# then, between two marks, the number of row groups, and the CRC-32 of these entries and of what follows the seal.
+# The seal. An entry for each row group: its rows, the end of its bytes (they start where the group before ends), their
+# CRC-32. Then, between two marks, the number of row groups, and the CRC-32 of the entries and the metadata.
 SEAL_ENTRY = struct.Struct("<QQQ")
 SEAL_END = struct.Struct("<8sII8s")
-SEAL_MARK = b"maskmill"  # two of them, so that no flipped bit makes a file look like another program's
-# A row group is what a reader holds in memory, and what it shuffles by. At 512 pieces, groups of 2,048 rows take 3 %
+SEAL_MARK = b"maskmill"  # two of them, so that one flipped bit does not make a file look like another program's
+# A reader holds one row group in memory, and shuffles by row groups. At 512 pieces, groups of 2,048 rows take 3 %
 # more room than groups of 10,000.
 _GROUP_ROWS = 4096
 _GROUP_BYTES = 8 << 20
@@ -43,8 +43,8 @@ def write_parquet(
 ) -> list[WrittenFile]:
     """Write rows to a Parquet file.
 
-    The same rows give the same bytes, whatever the blocks they come in, as long as the version of pyarrow is the same;
-    the file's metadata (`created_by`) names it.
+    The same rows give the same bytes with one version of pyarrow, which the file's metadata (`created_by`) names,
+    however they are split into blocks.
 
     columns: of `columns.columns_of`. special_ids: of [CLS] and [SEP]. The other arguments: see ShardFormat.write.
 
@@ -68,7 +68,7 @@ def write_parquet(
 
 
 def schema_of(columns: Sequence[Column]) -> pyarrow.Schema:
-    """Return the columns as Parquet has them: lists that are there in every row, of values that are all there."""
+    """Return the schema of the columns in Parquet: lists without nulls, of values without nulls."""
     return pyarrow.schema(
         [
             pyarrow.field(column.name, pyarrow.list_(pyarrow.field("element", kind, nullable=False)), nullable=False)
@@ -79,7 +79,7 @@ def schema_of(columns: Sequence[Column]) -> pyarrow.Schema:
 
 
 def _group_rows(columns: Sequence[Column], width: int) -> int:
-    """Return the rows of each row group but a file's last."""
+    """Return the number of rows of each row group, except a file's last."""
     row_bytes = sum((column.length or width) * column.dtype.itemsize for column in columns)
     most = max(1, min(_GROUP_ROWS, _GROUP_BYTES // row_bytes))
     # A power of two: then readers that take the groups of bins in equal blocks never read half a group.
@@ -87,14 +87,14 @@ def _group_rows(columns: Sequence[Column], width: int) -> int:
 
 
 def _lists(of_block: ColumnValues) -> pyarrow.ListArray:
-    """Return the lists of a block, copied out of its arrays, which are used again."""
+    """Return a block's values as lists; they are copied, because the block's arrays are used again."""
     field = pyarrow.field("element", pyarrow.from_numpy_dtype(of_block.values.dtype), nullable=False)
     values = pyarrow.array(of_block.values.copy())
     return pyarrow.ListArray.from_arrays(of_block.offsets.astype(np.int32), values, type=pyarrow.list_(field))
 
 
 class SealedWriter:
-    """Makes the bytes of a file with a seal, a row group at a time."""
+    """Encode a file with a seal, a row group at a time."""
 
     def __init__(self, schema: pyarrow.Schema) -> None:
         """schema: of the columns."""
@@ -108,7 +108,7 @@ class SealedWriter:
             # Ids take less room with a dictionary; for smaller numbers it takes more time than it saves room.
             use_dictionary=[f"{f.name}.list.element" for f in schema if f.type == _IDS],
             store_schema=False,
-            write_page_checksum=True,  # for readers of other programs
+            write_page_checksum=True,  # for other readers
         )
 
     def group(self, rows: pyarrow.Table) -> bytes:
@@ -128,7 +128,7 @@ class SealedWriter:
 
 
 class _Sink(io.BytesIO):
-    """What pyarrow has written and nobody has taken."""
+    """The bytes that pyarrow has written since they were last taken."""
 
     _taken = 0
 

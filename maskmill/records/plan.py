@@ -1,4 +1,4 @@
-"""What decides the examples of a text: how rows are drawn, and which files they become."""
+"""The options of the examples of a text, together: of masking, of the objective and of the format."""
 
 import dataclasses
 from typing import Any, get_args
@@ -17,7 +17,7 @@ _BERT_SHARES = (0.8, 0.1, 0.1)
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ExamplesPlan:
-    """What decides the examples of a text, its vocabulary aside."""
+    """The options that, with the vocabulary, decide the examples of a text."""
 
     masking: MaskingOptions
     objective: ObjectiveOptions = ObjectiveOptions()
@@ -25,7 +25,7 @@ class ExamplesPlan:
 
     @property
     def shard_format(self) -> ShardFormat:
-        """What the examples become."""
+        """The format that the examples are written in."""
         return format_of(self.format.format)
 
     @property
@@ -41,7 +41,7 @@ class ExamplesPlan:
 
     @property
     def exact_masking(self) -> MaskingOptions:
-        """The masking options of the exact path; mask_unit, where it is given, tells whether words are masked whole."""
+        """The masking options of the exact path, with do_whole_word_mask by mask_unit unless that is None."""
         if self.objective.mask_unit is None:
             return self.masking
         return dataclasses.replace(self.masking, do_whole_word_mask=self.objective.mask_unit == "whole_word")
@@ -52,10 +52,9 @@ class ExamplesPlan:
         return self.shard_format.is_padded or not self.objective.dynamic_masking
 
     def folders_of(self, kind: ShardKind) -> list[str]:
-        """Return the folders of a kind's files below the output: one, or one for each bin, where the format has
-        folders.
+        """Return the folders of a kind's files below the output: one, or one for each bin.
 
-        Files of other formats have none: they lie in the output itself.
+        Formats without folders have none: their files lie in the output itself.
         """
         if not self.shard_format.in_folders:
             return []
@@ -64,7 +63,7 @@ class ExamplesPlan:
 
     @property
     def folders(self) -> list[str]:
-        """Those of all kinds."""
+        """The folders of all kinds."""
         return [folder for kind in get_args(ShardKind) for folder in self.folders_of(kind)]
 
     @property
@@ -78,7 +77,7 @@ class ExamplesPlan:
         return self.columns_of(vocabulary.size, width, marks_words=vocabulary.marks_words)
 
     def columns_of(self, vocabulary_size: int, width: int, *, marks_words: bool) -> tuple[Column, ...]:
-        """Return the same for a vocabulary of so many ids, whose pieces tell where words start or do not."""
+        """Return the columns for a vocabulary of this size; marks_words: whether its pieces show where words start."""
         rules = ColumnRules(
             masking=self.masking,
             objective=self.objective,
@@ -95,7 +94,7 @@ class ExamplesPlan:
     def schema(self, vocabulary_size: int, *, marks_words: bool) -> list[dict[str, Any]]:
         """Return the columns of all files, as a manifest lists them; see `columns.schema`.
 
-        Where bins differ in their width, it is with the files and the shape is [None].
+        If bins differ in width, the shape is [None]; the manifest's files have their widths.
         """
         *others, entries = (
             schema(self.columns_of(vocabulary_size, width, marks_words=marks_words), self.format.format)

@@ -1,4 +1,4 @@
-"""Rows to serialised records, in memory: tf.train.Examples in the frame of a TFRecord (kernels/serialize.py)."""
+"""Serialise rows in memory as records: tf.train.Examples in the frame of a TFRecord (kernels/serialize.py)."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -17,16 +17,16 @@ _FLOAT_BYTES = 4
 
 
 class Serializer:
-    """Serialises rows. One serializer serves one thread at a time: its buffer is used again and again."""
+    """Serialise rows. One serializer serves one thread at a time, because its buffer is reused."""
 
     def __init__(self, columns: Sequence[Column], vocabulary: Vocabulary, width: int, predictions: int) -> None:
         """Make the tables.
 
         Args:
           columns: the columns of a record, padded, in the order of their names.
-          vocabulary: gives the ids of the special pieces.
-          width: how many values the columns of pieces have.
-          predictions: max_predictions_per_seq; how many values those of masked positions have.
+          vocabulary: has the ids of the special pieces.
+          width: the number of values of a column of pieces.
+          predictions: max_predictions_per_seq, the number of values of a column of masks.
         """
         self._layout = kernels.Layout(
             varints=np.empty(max(vocabulary.size, width + 1), np.uint64),
@@ -50,12 +50,12 @@ class Serializer:
         self._sizes = np.empty(self._records, np.int64)
 
     def blocks(self, blocks: Iterable[tuple[RowArrays, int]]) -> Iterator[RecordBlock]:
-        """Yield the records of blocks of rows, in their order, as runs of some megabytes.
+        """Yield the records of blocks of rows, in their order, some megabytes at a time.
 
-        A run is valid until the next one is asked for.
+        A block of records is valid until the next one is asked for.
 
         Args:
-          blocks: rows, and how many of a block's rows count; each is used up before the next one is asked for.
+          blocks: rows, and how many of them are in use; each is read before the next one is asked for.
         """
         for rows, count in blocks:
             for first in range(0, count, self._records):
@@ -65,7 +65,7 @@ class Serializer:
 
 
 def _head(column: Column) -> tuple[bytes, bool]:
-    """Return what stands in front of a column's values, and whether this is all of it, with the lengths."""
+    """Return the bytes before a column's values, and whether they include the lengths."""
     name = column.name.encode()
     key = _field(kernels.TAG_1, len(name)) + name
     size = _fixed_size(column)
@@ -78,7 +78,7 @@ def _head(column: Column) -> tuple[bytes, bool]:
 
 
 def _fixed_size(column: Column) -> int | None:
-    """Return how many bytes a column's values have in each record; None where it depends on them."""
+    """Return the bytes of a column's values in each record; None if they depend on the values."""
     if column.length is None or column.feature not in kernels.OF_ONE_SIZE:
         return None
     return column.length * (_FLOAT_BYTES if column.largest is None else 1)
@@ -90,7 +90,7 @@ def _field(tag: int, size: int) -> bytes:
 
 
 def _most_record_bytes(columns: Sequence[Column], width: int) -> int:
-    """Return an upper bound of a record's size."""
+    """Return an upper bound of a record's bytes."""
     size = frames.FRAME + kernels.HEAD
     for column in columns:
         value = _FLOAT_BYTES if column.largest is None else len(varint(column.largest))

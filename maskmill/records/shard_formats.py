@@ -1,7 +1,7 @@
-"""The formats that shards of examples are written in: a class for each, found here by its name.
+"""The formats of shards of examples: a class for each, found by its name.
 
-To add one, write a class over `ShardFormat` and one over BlockReader, and `register` both (reading/formats.py). What
-writes a format is imported only where it is needed: Arrow takes a moment.
+To add one, write subclasses of `ShardFormat` and of BlockReader, and `register` both (reading/formats.py). The
+writer of a format is imported when it is needed: Arrow takes a moment.
 """
 
 import abc
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from maskmill.records.columns import Column
     from maskmill.records.examples import Blocks, ExampleFile, Writing
 
-ColumnsOfWidth = Callable[[int], "Sequence[Column]"]  # the columns of files whose rows are so wide
+ColumnsOfWidth = Callable[[int], "Sequence[Column]"]  # the columns of files of a width
 
 
 class ListedFile(NamedTuple):
-    """A file of a data set: "train" or "eval", its name below the directory, and what was written."""
+    """A file of a data set: "train" or "eval", its name below the directory, and its description."""
 
     kind: str
     name: str
@@ -29,17 +29,17 @@ class ListedFile(NamedTuple):
 
 
 class ShardFormat(abc.ABC):
-    """A format of shards: what its files are called, and how rows become files.
+    """A format of shards: the names of its files, and the code that writes them.
 
     Attributes:
-      name: as --format, manifests and messages have it; the names of its files end with it.
-      others: globs of names that a build may give to files of it beside these, as to an index. Old ones are swept.
-      version: of what is written. Raise it when files change for the same inputs and options.
-      in_folders: whether the files of each split, and of each bin, have a folder, as those who read them read folders.
-      is_padded: whether rows are filled up even where the reader draws the masks.
-      reads_text: whether files have no rows, so that their text is read with them.
+      name: in --format, manifests and messages; the names of its files end with it.
+      others: globs of the other files that a build may write, such as an index. Old ones are swept.
+      version: of the files. Raise it when they change for the same inputs and options.
+      in_folders: whether each split, and each bin, has a folder, for readers that read whole folders.
+      is_padded: whether rows are padded even if the reader draws the masks.
+      reads_text: whether files have no rows, so that readers also read their text.
       integers: the type in which all integers are stored; None: each column has the smallest that fits.
-      kernels: what `write` runs beside the kernels of every format, as compiler.chosen_modules names them.
+      kernels: those of `write` beside the kernels of every format, as compiler.chosen_modules names them.
     """
 
     name: str
@@ -53,12 +53,12 @@ class ShardFormat(abc.ABC):
 
     @property
     def suffix(self) -> str:
-        """How the names of its files end."""
+        """The end of the names of its files."""
         return f".{self.name}"
 
     @property
     def patterns(self) -> tuple[str, ...]:
-        """Globs of all names that a build may give to files of it."""
+        """Globs of all files that a build may write in this format."""
         return f"*{self.suffix}", *self.others
 
     @abc.abstractmethod
@@ -68,18 +68,18 @@ class ShardFormat(abc.ABC):
         Args:
           prefix: a path.
           blocks: the rows, as blocks with the number of rows in use; each is read before the next one is asked for.
-          writing: what their columns are, and how files are written.
+          writing: the columns, and the settings of the files.
 
         Raises:
           RunFailedError: a file cannot be written.
         """
 
     def listings(self, listed: Sequence[ListedFile], columns: ColumnsOfWidth) -> Mapping[str, bytes]:
-        """Return what lies beside the files of a data set and lists them for other programs: contents by name.
+        """Return by name the contents of the files that list a data set for other programs, such as an index.
 
         Args:
           listed: all files, in their order.
-          columns: gives the columns of files of a width.
+          columns: returns the columns of files of a width.
         """
         return {}
 
@@ -101,7 +101,7 @@ class TfRecord(ShardFormat):
 
 
 class Parquet(ShardFormat):
-    """Columns of lists, and a card that tells Hugging Face's datasets which files are of which split."""
+    """Columns of lists, and a card that lists the files of each split for Hugging Face's datasets."""
 
     name = "parquet"
     version = 3
@@ -114,7 +114,7 @@ class Parquet(ShardFormat):
         return [writing.file(file)]
 
     def listings(self, listed: Sequence[ListedFile], columns: ColumnsOfWidth) -> Mapping[str, bytes]:
-        """Return the card; it names the files of each split that there is in JSON, which YAML reads."""
+        """Return the card, which names the files of each split in JSON, as YAML allows."""
         splits = []
         for kind, split in SPLITS.items():
             names = [one.name for one in listed if one.kind == kind]
@@ -125,7 +125,7 @@ class Parquet(ShardFormat):
 
 
 class Mds(ShardFormat):
-    """The shards of mosaicml-streaming, in a folder for each split and bin, which has an index of its own."""
+    """The shards of mosaicml-streaming, in a folder with an index for each split and bin."""
 
     name = "mds"
     others = (MDS_INDEX,)
@@ -152,10 +152,10 @@ class Mds(ShardFormat):
 
 
 class Spans(ShardFormat):
-    """An index that says where in its text shard each row's text is: readers tokenize it and draw the masks."""
+    """An index of where each row's text is in its text shard; readers tokenize the text and draw the masks."""
 
     name = "spans"
-    is_padded = True  # as TFRecords are, whose order of samples it has
+    is_padded = True  # as TFRecords, whose order of samples it has
     reads_text = True
     kernels = ("records.kernels.text_parts",)
 
@@ -166,21 +166,21 @@ class Spans(ShardFormat):
 
 
 _known: dict[str, ShardFormat] = {format.name: format for format in (TfRecord(), Parquet(), Mds(), Spans())}
-NAMES = _known.keys()  # those of all formats, also of such as are registered later
+NAMES = _known.keys()  # a view, which includes formats that are registered later
 
 
 def suffixes() -> tuple[str, ...]:
-    """Return how the names of the files of all formats end."""
+    """Return the ends of the names of the files of all formats."""
     return tuple(f".{name}" for name in NAMES)
 
 
 def needs_manifest(path: str) -> bool:
-    """Return whether a file, by its name, is of a format that is read only with a manifest: all do but TFRecords."""
+    """Return whether a file, by its name, can be read only with a manifest: all formats but TFRecord."""
     return path.endswith(tuple(suffix for suffix in suffixes() if suffix != ".tfrecord"))
 
 
 def register(format: ShardFormat) -> None:
-    """Make a format known to all that writes data sets in this process."""
+    """Add a format for this process."""
     _known[format.name] = format
 
 
@@ -188,7 +188,7 @@ def format_of(name: str) -> ShardFormat:
     """Return the format with a name.
 
     Raises:
-      UnusableInputError: there is none.
+      UnusableInputError: there is no such format.
     """
     found = _known.get(name)
     if found is None:
@@ -197,5 +197,5 @@ def format_of(name: str) -> ShardFormat:
 
 
 def all_formats() -> list[ShardFormat]:
-    """Return every format that is known."""
+    """Return all formats, registered ones included."""
     return list(_known.values())

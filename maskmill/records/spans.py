@@ -1,19 +1,19 @@
-"""Rows to spans: an index that says which stretches of a text shard each row consists of. It holds no pieces, no masks.
+"""Write rows as spans: an index of the ranges of a text shard that each row consists of, without pieces and masks.
 
-A row's text is told by lines: where its first line is, how many lines there are, how many pieces of them are left out
-in front, and how many pieces follow. Whoever tokenizes these lines has the pieces (reading/spans.py).
+A span is a range of lines, the number of their first pieces that it skips, and the number of pieces that it has. A
+reader tokenizes these lines to get the pieces (reading/spans.py).
 
 A file, all numbers little-endian:
 
   head      MAGIC; uint32: rows, blocks, parts, bytes of the description and of the table; CRC-32C of
-            these, and of all that stands between them and the first block
-  ends      uint32[blocks], where each block ends, counted from the start of the first
+            these numbers, and of all bytes between them and the first block
+  ends      uint32[blocks], the end of each block, counted from the start of the first
   description
             JSON, deflated: the text (bytes, sha256), the vocabulary's sha256 and special ids, the options that decide
-            the rows, and the sha256 of the TFRecord that has the same rows
-  table     packed numbers (`pack`) of the parts of the text, each some lines of PART_BYTES bytes together: the number
-            of its first line and its first byte, both as the difference to the part before, and the CRC-32C of it
-  blocks    of BLOCK_ROWS rows each, the last of fewer: CRC-32C, then what `encode` makes of `Spans`
+            the rows, and the sha256 of the TFRecord with the same rows
+  table     packed numbers (`pack`) of the parts of the text, runs of lines of some PART_BYTES bytes: the number of
+            the first line and the first byte, both as the difference to the part before, and the part's CRC-32C
+  blocks    of BLOCK_ROWS rows each, the last of fewer: CRC-32C, then encoded `Spans` (`encode`)
 """
 
 import dataclasses
@@ -38,16 +38,16 @@ if TYPE_CHECKING:
     from maskmill.records.examples import Blocks, ExampleFile, RowOrigin, Writing
 
 MAGIC = b"spans-2\n"
-MAGIC_OF_VERSION_2 = b"spans-1\n"  # of examples, which read text otherwise (`tokenization_in` of tokenizing.py)
+MAGIC_OF_VERSION_2 = b"spans-1\n"  # of version 2 of examples (`tokenization_in` of tokenizing.py)
 HEAD = struct.Struct("<8s6I")
 CHECKSUM = struct.Struct("<I")
 BLOCK_ROWS = 256
 PART_BYTES = 4096
-_FAR = 255  # steps of so many lines and more are kept apart: they are as good as random, and deflate badly
+_FAR = 255  # steps of this size and more are stored apart: they are as good as random, and deflate badly
 _LOWER_BITS = 16
 _COLUMNS = 11
 
-# What a span is, in `Spans.kinds`, beside SECOND where its pieces are of segment 1.
+# The kinds of spans in `Spans.kinds`; SECOND is added if the pieces are of segment 1.
 TEXT, CLS, SEP = range(3)
 SECOND = 4
 
@@ -57,11 +57,11 @@ Numbers = npt.NDArray[np.int64]
 class Spans(NamedTuple):
     """Some rows as runs of text and special pieces, int64 each.
 
-    members: [rows], how many sequences each row has. spans: [sequences], how many spans each has. labels: [sequences],
-    of next_sentence_labels; empty for objectives without it. kinds: [spans], TEXT, CLS or SEP, and SECOND.
-    The others are of the spans of text. steps: how far the first line is after the last line of the span before (of
-    the first span, its number), as 2 n, or -2 n - 1 if n is negative. lines: how many they are, less one. fronts:
-    pieces of these lines that are left out in front. sizes: pieces that follow.
+    members: [rows], the sequences of each row. spans: [sequences], the spans of each. labels: [sequences],
+    next_sentence_labels; empty for objectives without it. kinds: [spans], TEXT, CLS or SEP, and SECOND.
+    The others are of the spans of text. steps: the distance n from the last line of the span before to the first line
+    (of the first span, its number), as 2 n, or -2 n - 1 if n is negative. lines: their number, less one. fronts: the
+    first pieces of these lines that are skipped. sizes: the pieces after them.
     """
 
     members: Numbers
@@ -75,8 +75,8 @@ class Spans(NamedTuple):
 
 
 def pack(columns: Sequence[npt.NDArray[Any]]) -> bytes:
-    """Return numbers of 32 bits, deflated: of each column how many it has and how many bytes these need (uint32), then
-    of each the lowest bytes of all, the next, …."""
+    """Return columns of uint32, deflated: the lengths of all columns, the bytes that a number of each needs (uint32),
+    then, column by column, the lowest bytes of all numbers, the next lowest, …."""
     needed = [-(-int(column.max(initial=0)).bit_length() // 8) for column in columns]
     parts = [np.array([*map(len, columns), *needed], "<u4").tobytes()]
     for column, planes in zip(columns, needed, strict=True):
@@ -85,10 +85,10 @@ def pack(columns: Sequence[npt.NDArray[Any]]) -> bytes:
 
 
 def unpack(packed: bytes, columns: int) -> list[Numbers]:
-    """Return what `pack` was given, as int64.
+    """Return the columns that `pack` packed, int64 each.
 
     Raises:
-      ValueError: it is something else.
+      ValueError: these are no such bytes.
     """
     try:
         data = np.frombuffer(zlib.decompress(packed), np.uint8)
@@ -108,11 +108,11 @@ def unpack(packed: bytes, columns: int) -> list[Numbers]:
 
 
 def encode(spans: Spans) -> bytes:
-    """Return the bytes of some rows: packed numbers, how many bytes they have in front of them (uint32), and far steps.
+    """Return the bytes of some rows: the size of the packed columns (uint32), these, and the lower bits of far steps.
 
-    The numbers are the columns of Spans, but _FAR stands for each far step, and the last size of each sequence is left
-    out; then how many pieces less than the longest each sequence has, how many that has, and the upper bits of far
-    steps. After them stand the lower 16 bits of these (uint16).
+    The packed columns are those of Spans, with _FAR in place of each far step and without the last size of each
+    sequence; then for each sequence, how many pieces fewer than the longest it has; the pieces of the longest; and the
+    upper bits of far steps. The lower 16 bits follow as uint16.
     """
     is_last, pieces = _last_of_text(spans), np.ones(len(spans.kinds), np.int64)
     pieces[spans.kinds % SECOND == TEXT] = spans.sizes
@@ -127,10 +127,10 @@ def encode(spans: Spans) -> bytes:
 
 
 def decode(data: bytes) -> Spans:
-    """Return what `encode` was given.
+    """Return the spans that `encode` encoded.
 
     Raises:
-      ValueError: it is something else.
+      ValueError: these are no such bytes.
     """
     end = CHECKSUM.size + CHECKSUM.unpack_from(data)[0]
     *columns, sizes, shorter, longest, upper = unpack(data[CHECKSUM.size : end], _COLUMNS)
@@ -155,7 +155,7 @@ def _sequences_of(spans: Spans) -> Numbers:
 
 
 def _last_of_text(spans: Spans) -> npt.NDArray[np.bool_]:
-    """Return bool[spans of text]: whether each is the last of its sequence."""
+    """Return bool[spans of text]: True for the last of each sequence."""
     sequences = _sequences_of(spans)[spans.kinds % SECOND == TEXT]
     return np.append(sequences[1:] != sequences[:-1], True)[: len(sequences)]
 
@@ -168,7 +168,7 @@ def checksum_of(data: bytes) -> int:
 
 
 def places_in(starts: Numbers, counts: Numbers) -> Numbers:
-    """Return int64[sum of counts]: starts[0], starts[0] + 1, … (counts[0] of them), then the same of the next run."""
+    """Return int64[sum of counts]: starts[0], starts[0] + 1, … (counts[0] numbers), then the next run."""
     before = np.cumsum(counts) - counts
     places: Numbers = np.repeat(starts - before, counts) + np.arange(counts.sum(), dtype=np.int64)
     return places
@@ -177,8 +177,8 @@ def places_in(starts: Numbers, counts: Numbers) -> Numbers:
 def write_spans(prefix: str, blocks: "Blocks", writing: "Writing") -> "ExampleFile":
     """Write the index of rows; see ShardFormat.write.
 
-    The rows are laid out as for a TFRecord, whose sha256 names them wherever they are: so they are read in the same
-    order, and a state of a loader of the one is a state of the other.
+    The rows are laid out as for a TFRecord, and named by its sha256. So both formats are read in the same order, and a
+    loader resumes either of them from the same state.
 
     Raises:
       ValueError: masks are stored, or the rows are of several texts.
@@ -220,9 +220,7 @@ def _description(text: npt.NDArray[np.uint8], blocks: "Blocks", writing: "Writin
 
 
 def parts_of(text: npt.NDArray[np.uint8]) -> tuple[Numbers, Numbers, npt.NDArray[np.uint32]]:
-    """Return the parts of a text, int64 or uint32 [parts] each: their first lines, their first bytes, their
-    checksums.
-    """
+    """Return the parts of a text: their first lines, int64[parts], first bytes, int64, and checksums, uint32."""
     ends = np.flatnonzero(text == ord("\n")) + 1
     line_starts = np.concatenate([np.zeros(1, np.int64), ends])
     line_starts = line_starts[line_starts < len(text)]
@@ -235,7 +233,7 @@ def parts_of(text: npt.NDArray[np.uint8]) -> tuple[Numbers, Numbers, npt.NDArray
 
 
 def _packed_blocks(origin: "RowOrigin", vocabulary: Vocabulary) -> list[bytes]:
-    """Return the blocks of the rows of an origin, in their order."""
+    """Return the encoded blocks of the rows of an origin, each after its checksum."""
     packed = []
     for first in range(0, len(origin.order), BLOCK_ROWS):
         block = encode(spans_of(origin, origin.order[first : first + BLOCK_ROWS], vocabulary))
@@ -271,7 +269,7 @@ def spans_of(origin: "RowOrigin", order: Numbers, vocabulary: Vocabulary) -> Spa
 
 
 def _kinds(sequences: Sequences, spans: Numbers, starts: Numbers, vocabulary: Vocabulary) -> Numbers:
-    """Spans.kinds of some spans of sequences, which start at `starts`."""
+    """Return Spans.kinds of some spans of sequences, which start at `starts`."""
     special = -1 - starts
     kinds = np.where(starts >= 0, TEXT, np.where(special == vocabulary.cls_id, CLS, SEP))
     if (special[kinds == SEP] != vocabulary.sep_id).any():
@@ -281,5 +279,5 @@ def _kinds(sequences: Sequences, spans: Numbers, starts: Numbers, vocabulary: Vo
 
 
 def _sizes(ends: Numbers, which: Numbers) -> Numbers:
-    """Return int64[n]: how many each of some runs has, of runs that end at `ends`."""
+    """Return int64[n]: the sizes of the runs `which`, of consecutive runs that end at `ends`."""
     return ends[which] - np.where(which > 0, ends[which - 1], 0)

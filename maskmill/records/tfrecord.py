@@ -1,4 +1,4 @@
-"""TFRecord files: write them, read and verify them, index them. What a record holds makes no difference here.
+"""Write, read, verify and index TFRecord files, whatever their records hold.
 
 Files may be gzipped, whatever their name. Source of the format: tensorflow/core/lib/io/record_writer.h.
 """
@@ -27,7 +27,7 @@ _OTHER_PACKINGS = {b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class WrittenFile:
-    """A file that was written; `sha256` is None where no checksum was asked for."""
+    """A file that was written; `sha256` is None if no checksum was computed."""
 
     path: str
     size: int
@@ -38,7 +38,7 @@ class WrittenFile:
 class RecordBlock:
     """Records with their frames, one after the other.
 
-    data: the bytes of all. sizes: int64[records], the size of each, its frame included.
+    data: the bytes of all. sizes: int64[records], the bytes of each, its frame included.
     """
 
     data: memoryview
@@ -84,7 +84,7 @@ def read_records(path: str) -> Iterator[bytes]:
 
     Raises:
       UnusableInputError: the file is missing, truncated, damaged or no TFRecord; each checksum is verified.
-      RunFailedError: the machine cannot read it on.
+      RunFailedError: reading fails after the file was opened.
     """
     for run in _runs(path):
         for start, size in zip(run.starts.tolist(), run.sizes.tolist(), strict=True):
@@ -102,7 +102,7 @@ def index_tfrecord(path: str, output: str, *, checksum: bool = True) -> WrittenF
     Raises:
       UnusableInputError: the file is missing, empty, packed, truncated, damaged or no TFRecord; each checksum is
         verified.
-      RunFailedError: the file cannot be read on, or the index cannot be written.
+      RunFailedError: reading fails after the file was opened, or the index cannot be written.
     """
     check_indexable(path)
     with files.new_file(output, checksum=checksum) as file:
@@ -112,7 +112,7 @@ def index_tfrecord(path: str, output: str, *, checksum: bool = True) -> WrittenF
 
 
 def check_indexable(path: str) -> None:
-    """Look at a file's first bytes: a packed file cannot be entered at the offsets of an index.
+    """Raise UnusableInputError for a file that no index can serve: packed bytes cannot be read from an offset.
 
     Raises:
       UnusableInputError: the file is missing, empty or packed.
@@ -129,7 +129,7 @@ def check_indexable(path: str) -> None:
 
 
 def frame(record: bytes) -> bytes:
-    """Return a record as it stands in a TFRecord file: its length, its data, and the checksums of both."""
+    """Return a record with its frame: its length, its data, and the checksums of both."""
     length = struct.pack("<Q", len(record))
     checksums = [
         struct.pack("<I", masked_crc32c(np.frombuffer(bytearray(part), np.uint8), 0, len(part)))
@@ -139,7 +139,7 @@ def frame(record: bytes) -> bytes:
 
 
 def written_file(file: files.OutputFile, checksum: bool) -> WrittenFile:
-    """Describe a file that was written; checksum: whether one was computed."""
+    """Return the description of a file that was written; checksum: whether one was computed."""
     return WrittenFile(path=file.path, size=file.size, sha256=file.sha256 if checksum else None)
 
 
@@ -151,10 +151,10 @@ def _index_lines(sizes: npt.NDArray[np.int64], offset: int) -> bytes:
 
 @dataclasses.dataclass(frozen=True)
 class RecordRun:
-    """Records of a file that lie one after the other.
+    """Consecutive records of a file.
 
-    offset: where the first starts in the file, unpacked. data: uint8. starts, sizes: int64[records], where the data
-    of each lies in `data`, without its frame.
+    offset: the start of the first in the file, unpacked. data: uint8. starts, sizes: int64[records]; the data of record
+    k, without its frame, is data[starts[k] : starts[k] + sizes[k]].
     """
 
     offset: int
@@ -174,8 +174,8 @@ def record_runs(file: BinaryIO, path: str, block_bytes: int | None = None) -> It
 
     Args:
       file: the records, unpacked.
-      path: what the file is called in messages.
-      block_bytes: how much is read at a time; some megabytes if not given.
+      path: the name of the file in messages.
+      block_bytes: the bytes to read at a time; None: some megabytes.
 
     Raises:
       UnusableInputError: the file is truncated, damaged or no TFRecord; each checksum is verified.
@@ -208,7 +208,7 @@ def record_runs(file: BinaryIO, path: str, block_bytes: int | None = None) -> It
 
 
 def _fill(file: BinaryIO, path: str, data: npt.NDArray[np.uint8], filled: int) -> int:
-    """Read on until `data` is full or the file ends; return how many bytes it has."""
+    """Read until `data` is full or the file ends; return the number of its bytes that are filled."""
     while filled < len(data):
         block = read_part(file, path, len(data) - filled)
         if not block:
@@ -219,7 +219,7 @@ def _fill(file: BinaryIO, path: str, data: npt.NDArray[np.uint8], filled: int) -
 
 
 def read_part(file: BinaryIO, path: str, size: int) -> bytes:
-    """Up to `size` bytes of a file that `unpacked` gave; none at its end.
+    """Return up to `size` bytes of a file that `unpacked` returned; none at its end.
 
     Raises:
       UnusableInputError: it is gzipped, and truncated or damaged.
@@ -233,24 +233,24 @@ def read_part(file: BinaryIO, path: str, size: int) -> bytes:
 
 
 def _check_record(where: str, end: int, needs: int) -> None:
-    """Raise the error for the record at which a walk ended, if it is damaged."""
+    """Raise UnusableInputError if the record at which a scan ended is damaged."""
     if end in (kernels.BAD_LENGTH, kernels.BAD_DATA):
-        what = "a length" if end == kernels.BAD_LENGTH else "data"
+        part = "a length" if end == kernels.BAD_LENGTH else "data"
         raise UnusableInputError(
-            f"{where} has {what} that does not fit its checksum: the file is damaged, or no TFRecord."
+            f"{where} has {part} that does not fit its checksum: the file is damaged, or no TFRecord."
         )
     if needs > _MOST_RECORD_BYTES:
         raise UnusableInputError(f"{where} has {needs:,} bytes; no reader takes so large a record.")
 
 
 def begins_record(head: bytes) -> bool:
-    """Return whether the beginning of a file is that of a TFRecord: a length and its checksum."""
+    """Return whether a file that begins with `head` begins as a TFRecord: with a length and its checksum."""
     length, checksum = struct.unpack("<8sI", head[: kernels.HEAD].ljust(kernels.HEAD))
     return bool(checksum == masked_crc32c(np.frombuffer(bytearray(length), np.uint8), 0, len(length)))
 
 
 def unpacked(raw: BinaryIO, path: str) -> BinaryIO:
-    """Return the file's content, unpacked where it is gzipped: told by its first bytes, unless they are a valid record.
+    """Return a file's content, unpacked if it begins as gzip does and not as a TFRecord.
 
     Raises:
       UnusableInputError: the file is packed with something else.

@@ -1,4 +1,4 @@
-"""What examples are tokenized with: a WordPiece vocabulary, or the tokenizer of a tokenizer.json."""
+"""Load the tokenizer of examples: of a WordPiece vocabulary, or of a tokenizer.json."""
 
 import functools
 from collections.abc import Mapping
@@ -17,11 +17,11 @@ def load_tokenization(path: str, masking: MaskingOptions, *, is_tokenizer: bool)
 
     Args:
       path: of a vocab.txt, or of a tokenizer.json.
-      masking: how a vocab.txt is read, and text is split into its pieces; a tokenizer.json knows this by itself.
+      masking: decides how a vocab.txt is read and splits text; a tokenizer.json has these rules in itself.
       is_tokenizer: whether it is a tokenizer.json.
 
     Raises:
-      UnusableInputError: the file is missing or not what it should be, or lacks a piece that masking needs.
+      UnusableInputError: the file is missing or of another kind, or lacks a piece that masking needs.
     """
     if not is_tokenizer:
         return wordpiece(load_vocabulary(path, masking.duplicate_pieces), masking)
@@ -37,10 +37,11 @@ def tokenization_in(
     """Return the vocabulary in the content of a file, with its tokenizer; see `load_tokenization`.
 
     Args:
-      path, content, masking: of the file, and as `load_tokenization` takes it.
-      special_ids: of a tokenizer.json, whose special tokens are not looked up beside the file.
-      by_version_2: whether text is read as version 2 of examples read it (storage/completions.py): every carriage
-        return was dropped, and every tokenizer saw each line alone.
+      path: of the file, for messages.
+      content, masking: of the file, and as in `load_tokenization`.
+      special_ids: of a tokenizer.json; the files beside it are not read for them.
+      by_version_2: read text as version 2 of examples did (storage/completions.py): drop every carriage return, and
+        tokenize each line alone.
     """
     if not is_tokenizer(content):
         vocabulary = parse_vocabulary(path, content, masking.duplicate_pieces)

@@ -2,9 +2,7 @@
 
 
 def varint(number: int) -> bytes:
-    """Return a number, not negative, seven bits a byte and the lowest first; each byte but the last has its top bit
-    set.
-    """
+    """Return a number >= 0, seven bits a byte, the lowest first; each byte but the last has its top bit set."""
     out = bytearray()
     while number >= 128:
         out.append(number & 127 | 128)

@@ -1,1 +1,1 @@
-"""Text to pieces of a vocabulary."""
+"""Split text into the pieces of a vocabulary."""

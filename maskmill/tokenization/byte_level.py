@@ -1,4 +1,4 @@
-"""Text files to pieces by byte-level BPE, as RoBERTa's and GPT-2's tokenizers split them (kernels/byte_level.py)."""
+"""Split text files into pieces by byte-level BPE, as RoBERTa's and GPT-2's tokenizers do (kernels/byte_level.py)."""
 
 import dataclasses
 from collections.abc import Iterable, Mapping
@@ -14,15 +14,15 @@ from maskmill.tokenization.text_blocks import BlockMemory, TextBlock, not_utf8
 from maskmill.tokenization.tokenized_text import LineParts, TextTokenizer, TokenizedText
 
 _BYTES = 256
-_FIRST_ROOM = 1 << 12  # bytes of a pre-token that there is memory for at first
-# What changes how words are split; all are off in plain byte-level BPE.
+_FIRST_ROOM = 1 << 12  # the longest pre-token, in bytes, that fits the first arrays; longer ones enlarge them
+# Settings that change how words are split; all are off in plain byte-level BPE.
 _EXTRAS = ("dropout", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback", "ignore_merges")
-# A byte stands before the text of a block, because the first line may have to begin with a space.
+# A spare byte before the text of a block, because the first line may have to begin with a space.
 _FRONT = 1
 
 
 def byte_characters() -> tuple[str, ...]:
-    """GPT-2's character for each byte: itself if it is printable, else the next one from U+0100 on.
+    """Return GPT-2's character for each byte: itself if it is printable, else the next one from U+0100 on.
 
     Source: bytes_to_unicode in src/encoder.py of openai/gpt-2.
     """
@@ -33,13 +33,13 @@ def byte_characters() -> tuple[str, ...]:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class BytePairs:
-    """What a tokenizer.json of plain byte-level BPE says.
+    """The content of a tokenizer.json of plain byte-level BPE.
 
     Attributes:
       byte_ids: int32[256], the piece of each byte.
-      merges: int64[merges, 3], the ids of the left and the right part and of what they become, in the order of ranks.
-      added_tokens: tokens that are looked for in the text before it is split.
-      prefix_space: whether a text is read as if a space stood before it.
+      merges: int64[merges, 3], the ids of the left part, the right part and the result, in the order of ranks.
+      added_tokens: tokens that are searched in the text before it is split.
+      prefix_space: whether a text is read as if it began with a space.
     """
 
     byte_ids: npt.NDArray[np.int32]
@@ -49,13 +49,13 @@ class BytePairs:
 
 
 def plain_byte_pairs(saved: Mapping[str, Any]) -> BytePairs | None:
-    """Return what a tokenizer is made of, or None if it is not plain byte-level BPE.
+    """Return the content of a tokenizer, or None if it is not plain byte-level BPE.
 
-    Plain is a BPE model with a piece for each byte and without dropout, affixes and the like, over a ByteLevel that
-    splits words, with nothing that changes the text before; with no more pieces and merges than the kernels take.
+    Plain is a BPE model with a piece for each byte, without dropout, affixes and the like, without a normalizer, over a
+    ByteLevel that splits words. It must not have more pieces and merges than the kernels take.
 
     Args:
-      saved: the JSON that `tokenizers.Tokenizer.to_str` gives, in which merges are ordered and pairs of strings.
+      saved: the JSON of `tokenizers.Tokenizer.to_str`, in which merges are pairs of strings, in order.
     """
     model, splitter = saved["model"], saved["pre_tokenizer"]
     ids = model.get("vocab")
@@ -87,15 +87,15 @@ def plain_byte_pairs(saved: Mapping[str, Any]) -> BytePairs | None:
 
 
 class ByteLevelTokenizer(TextTokenizer):
-    """Splits text as LibraryTokenizer does, line by line.
+    """Split text as LibraryTokenizer does, line by line.
 
-    Lines with an added token are left to the library. A line is blank if it has white space only. One tokenizer serves
-    one thread at a time: its word cache is written to. Memory: the pieces, for a file's longest line some 10 bytes a
-    byte, and for its longest word 13 bytes a byte.
+    The library itself splits lines with an added token. A line of white space is blank. One tokenizer serves one thread
+    at a time, because it writes to its word cache. Memory: the pieces, some 10 times a file's longest line, and 13
+    times its longest word.
     """
 
     def __init__(self, pairs: BytePairs, library: LibraryTokenizer) -> None:
-        """Make the tables. `library` is for lines with added tokens, and says whether lines are joined."""
+        """Make the tables; library: splits lines with added tokens, and decides whether lines are joined."""
         self._library = library
         self.drops_returns = library.drops_returns
         left, right, results = np.ascontiguousarray(pairs.merges.T)
@@ -130,7 +130,7 @@ class ByteLevelTokenizer(TextTokenizer):
         return parts.joined()
 
     def _tokenize_block(self, block: TextBlock, memory: "_BlockMemory", size: int, parts: LineParts) -> None:
-        """Tokenize the lines of a block; memory.text[_FRONT:size] has them."""
+        """Tokenize the lines of a block, memory.text[_FRONT:size]."""
         start = _FRONT
         while start < size:
             found = -1
@@ -166,31 +166,31 @@ class ByteLevelTokenizer(TextTokenizer):
             parts.open_segments = int(state[kernels.OPEN_SEGMENTS])
             parts.before = int(state[kernels.BEFORE])
             parts.words += int(state[kernels.WORDS])
-            room = int(state[kernels.NEEDED])
-            if not room:
+            needed = int(state[kernels.NEEDED])
+            if not needed:
                 return
             self._arrays = self._arrays._replace(
-                links=np.empty(2 * room, np.int32), ranks=np.empty(kernels.rank_room(room), np.uint32)
+                links=np.empty(2 * needed, np.int32), ranks=np.empty(kernels.rank_room(needed), np.uint32)
             )
             start = int(state[kernels.READ])
 
 
 class _BlockMemory(BlockMemory):
-    """Memory that has `continues` beside the ids, too."""
+    """The memory of a block, with `continues`, uint8, beside the ids."""
 
     def __init__(self) -> None:
         super().__init__(kernels.SPARE_IDS, _FRONT)
         self.continues = np.empty(0, np.uint8)
 
     def load(self, content: bytes | bytearray) -> int:
-        """Take in the text of a block; return where it ends."""
+        """Copy in the text of a block; return where it ends."""
         end = super().load(content)
         if len(self.continues) < len(self.ids):
             self.continues = np.empty(len(self.ids), np.uint8)
         return end
 
     def lines(self, state: npt.NDArray[np.int64]) -> kernels.TokenizedLines:
-        """Return what the kernel writes to."""
+        """Return the arrays that the kernel writes to."""
         return kernels.TokenizedLines(
             self.ids, self.continues, self.segment_ends, self.document_ends, self.segment_lines, state
         )
@@ -206,7 +206,7 @@ def _pair_table(
 
 
 def _trie_of(tokens: Iterable[bytes]) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64]]:
-    """Return the trie of added tokens, as `find_added_token` of kernels/byte_level.py wants it."""
+    """Return the trie of added tokens, as `find_added_token` of kernels/byte_level.py takes it."""
     nodes: dict[tuple[int, int], int] = {}
     ends: set[int] = set()
     for token in tokens:

@@ -1,4 +1,4 @@
-"""Text files to pieces by the library `tokenizers`: every tokenizer.json that has no compiled path."""
+"""Split text files into pieces with the library `tokenizers`, for each tokenizer.json without a compiled path."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from maskmill.tokenization.tokenized_text import LineParts, TextTokenizer, Token
 _WHITE = "".join(map(chr, np.flatnonzero(pre_token_classes.load() == pre_token_classes.WHITE).tolist()))
 
 
-# What stands before a line that goes on a document while it is encoded; the first that has pieces of its own.
+# Texts that are put before a line within a document to encode it; the first whose pieces stay apart is used.
 _BEFORE_SPACE = (". ", "a ", "1 ")
 _BEFORE_UNSPACED = ("。", "一", "の", "、", "ก")
 
@@ -28,24 +28,23 @@ class _Front(NamedTuple):
 
 
 def is_library_error(error: BaseException) -> bool:
-    """Return whether the library gave up: it raises Exception, or panics, and a panic is no Exception."""
+    """Return whether the library raised an error: an Exception, or a panic, which is not an Exception."""
     return isinstance(error, Exception) or type(error).__name__ == "PanicException"
 
 
 class LibraryTokenizer(TextTokenizer):
-    """Splits text as `Tokenizer.encode(text, add_special_tokens=False)` does, line by line, on one thread.
+    """Split text as `Tokenizer.encode(text, add_special_tokens=False)` does, line by line, on one thread.
 
-    A line is blank if it has white space only. The first line of a document is encoded as it is. With `joins_lines`
-    each line after it is encoded as in running text, with a space or nothing before it (line_joints.py): after a
-    character that is taken away again, so that what the tokenizer does to the start of a text is not done to the line.
-    Where the tokenizer has no such character, because it does not know any or joins it with the line, the line is
-    encoded as it is.
+    A line of white space is blank. The first line of a document is encoded as it is. With `joins_lines` each line after
+    it is encoded as in running text, with a space or nothing before it (line_joints.py): a character is put before the
+    line, and its pieces are removed, so that the tokenizer does not treat the line as the start of a text. If the
+    tokenizer knows none of the characters, or merges them with the line, the line is encoded as it is.
     """
 
     def __init__(
         self, tokenizer: tokenizers.Tokenizer, unknown_id: int | None, *, joins_lines: bool, drops_returns: bool
     ) -> None:
-        """Take a tokenizer that neither truncates nor pads; unknown_id: the piece that stands for unknown text."""
+        """Take a tokenizer that neither truncates nor pads; unknown_id: the id of the piece for unknown text."""
         self.joins_lines = joins_lines
         self.drops_returns = drops_returns
         self._tokenizer = tokenizer
@@ -53,7 +52,7 @@ class LibraryTokenizer(TextTokenizer):
         self._before_space, self._before_unspaced = map(self._fronts, (_BEFORE_SPACE, _BEFORE_UNSPACED))
 
     def _fronts(self, texts: Sequence[str]) -> list[_Front]:
-        """Return those of some texts that the tokenizer knows; none if it does not join lines."""
+        """Return the texts that the tokenizer knows, with their pieces; none if it does not join lines."""
         fronts = []
         for text in texts if self.joins_lines else ():
             ids = self._tokenizer.encode(text.strip(), add_special_tokens=False).ids
@@ -66,7 +65,7 @@ class LibraryTokenizer(TextTokenizer):
         for block in blocks:
             start = 0
             for line in block.content.split(b"\n") if block.content else ():
-                # What follows the last newline of a block is not a line, unless the file ends there.
+                # The rest after the last newline of a block is a line only if it is not empty.
                 if line or start < len(block.content):
                     self.add_line(parts, block, start, bytes(line))
                 start += len(line) + 1
@@ -100,7 +99,7 @@ class LibraryTokenizer(TextTokenizer):
         parts.before = kind_of(reversed(text)) if self.joins_lines else NO_LINE
 
     def _encode(self, text: str, parts: LineParts) -> tuple[list[int], list[int | None]]:
-        """Return the pieces of a line that is not blank, and the number of the word that each belongs to."""
+        """Return the pieces of a line that is not blank, and for each the number of its word."""
         if parts.before != NO_LINE:
             has_space = parts.before != UNSPACED or kind_of(text) != UNSPACED
             for front, of_front in self._before_space if has_space else self._before_unspaced:

@@ -1,9 +1,8 @@
-"""What stands between two lines of a document, as tokenizers of running text see it: a space, or nothing.
+"""Classify characters, to decide whether two lines of a document are joined with a space or with nothing.
 
-Nothing stands there where the line before ends, and the line after begins, with a script that is written without
-spaces between words. What counts is the character at the line's end that has a script: digits, marks and signs that
-any script has are passed over, within the line. The blocks are those of Unicode 16.0; `LETTER` is of
-pre_token_classes.py.
+Lines are joined with nothing if the first ends, and the second begins, with a script that is written without spaces
+between words. The last, or first, character of the line that has a script decides: digits, marks and signs that all
+scripts share are skipped. The blocks are those of Unicode 16.0; `LETTER` is that of pre_token_classes.py.
 """
 
 import functools
@@ -14,12 +13,12 @@ import numpy.typing as npt
 
 from maskmill.tokenization import pre_token_classes
 
-NEUTRAL = 0  # what any script has: digits, full stops, signs
+NEUTRAL = 0  # shared by all scripts: digits, full stops, signs
 SPACED = 1  # letters of scripts that are written with spaces
 UNSPACED = 2  # scripts that are written without, and East Asian punctuation
 LINE_END = 3  # the newline
 
-NO_LINE = 0  # beside SPACED and UNSPACED, in place of how the line before ends: a document starts
+NO_LINE = 0  # in place of SPACED or UNSPACED for the line before: there is none, a document starts
 
 _UNSPACED_BLOCKS = (
     (0x0E00, 0x0FFF),  # Thai, Lao, Tibetan
@@ -58,6 +57,6 @@ def load() -> npt.NDArray[np.uint8]:
 
 
 def kind_of(characters: Iterable[str]) -> int:
-    """Return UNSPACED if the first of some characters that has a script is of one without spaces, else SPACED."""
+    """Return UNSPACED if the first character that has a script has one without spaces, else SPACED."""
     kinds = load()
     return next((int(kind) for c in characters if (kind := kinds[ord(c)]) != NEUTRAL), SPACED)

@@ -1,8 +1,8 @@
-"""What a character is to GPT-2's pre-tokenizer: a letter, a number, white space or something else.
+"""The classes of characters in GPT-2's pre-tokenizer: letters, numbers, white space, others.
 
-The source is the library `tokenizers`, whose ByteLevel gives every character of a word to one of these classes: \\p{L},
+The source is the library `tokenizers`, whose ByteLevel puts each character of a word into one of these classes: \\p{L},
 \\p{N} and \\s of Oniguruma with Unicode 16.0. This package reads them from `data/pre-tokens-16.0.0.tsv`, which this
-module wrote, so that all machines split the same words whatever version of the library they have:
+module wrote, so that words are split alike with all versions of the library:
 
     python -m maskmill.tokenization.pre_token_classes > maskmill/tokenization/data/pre-tokens-16.0.0.tsv
 
@@ -45,14 +45,14 @@ def load() -> npt.NDArray[np.uint8]:
 def library_classes() -> npt.NDArray[np.uint8]:
     """Return the class of each code point as the installed `tokenizers` has it: uint8[NUM_CODE_POINTS].
 
-    A character belongs to a class if it does not stand alone after another of that class.
+    A character belongs to a class if the library keeps it together with another of that class before it.
     """
     from tokenizers.pre_tokenizers import ByteLevel  # imported only to make and to test the file
 
     split = ByteLevel(add_prefix_space=False).pre_tokenize_str
 
-    def joined(points: Iterable[int], before: str) -> Iterator[tuple[int, bool]]:
-        """Yield whether each character forms one word with the character `before` it."""
+    def is_kept_together(points: Iterable[int], before: str) -> Iterator[tuple[int, bool]]:
+        """Yield each character, and whether it forms one word with the character `before`, put before it."""
         points = [point for point in points if point not in _SURROGATES]
         text = "".join(before + chr(point) for point in points)
         starts = {start for _, (start, _) in split(text)}
@@ -61,9 +61,9 @@ def library_classes() -> npt.NDArray[np.uint8]:
 
     classes = np.full(NUM_CODE_POINTS, OTHER, np.uint8)
     for first in range(0, NUM_CODE_POINTS, _CHUNK):
-        rest = [point for point, other in joined(range(first, first + _CHUNK), "!") if not other]
+        rest = [point for point, other in is_kept_together(range(first, first + _CHUNK), "!") if not other]
         for number, before in ((LETTER, "x"), (NUMBER, "1")):
-            found = {point for point, same in joined(rest, before) if same}
+            found = {point for point, same in is_kept_together(rest, before) if same}
             classes[list(found)] = number
             rest = [point for point in rest if point not in found]
         classes[rest] = WHITE
@@ -71,7 +71,7 @@ def library_classes() -> npt.NDArray[np.uint8]:
 
 
 def lines_of(classes: npt.NDArray[np.uint8]) -> Iterator[str]:
-    """Yield the lines of the file for the classes of all code points."""
+    """Yield the lines of the file; classes: uint8[NUM_CODE_POINTS], of all code points."""
     starts = np.concatenate(([0], np.flatnonzero(np.diff(classes)) + 1))
     ends = np.append(starts[1:], len(classes)) - 1
     for first, last in zip(starts.tolist(), ends.tolist(), strict=True):

@@ -1,4 +1,4 @@
-"""Special tokens: what a model uses them for, and what they are called."""
+"""The roles of special tokens, and the names that tokens of each role have."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -14,15 +14,13 @@ ROLES: Mapping[str, tuple[str, ...]] = {
 
 
 def roles_of(tokens: Collection[str]) -> dict[str, str]:
-    """Return the token of each role, as far as one of the known names is among the tokens; the first name counts."""
+    """Return for each role the first of its known names that is among the tokens, if there is one."""
     found = {role: next((name for name in names if name in tokens), None) for role, names in ROLES.items()}
     return {role: token for role, token in found.items() if token is not None}
 
 
 def named_roles(content: Mapping[str, Any]) -> dict[str, str]:
-    """Return the token of each role that a tokenizer_config.json or a special_tokens_map.json with this content
-    names.
-    """
+    """Return the token of each role that a tokenizer_config.json or special_tokens_map.json of this content names."""
     named = {role: content.get(role) for role in ROLES}
     tokens = {role: token.get("content") if isinstance(token, dict) else token for role, token in named.items()}
     return {role: token for role, token in tokens.items() if isinstance(token, str)}

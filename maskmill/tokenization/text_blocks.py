@@ -10,7 +10,7 @@ import numpy.typing as npt
 from maskmill.errors import UnusableInputError
 from maskmill.storage import files
 
-BLOCK_BYTES = 1 << 20  # what is read of a file at once
+BLOCK_BYTES = 1 << 20  # bytes that are read of a file at once
 PADDING = 32  # newlines after a block, so that kernels can read several bytes at once
 _NEWLINE = 10
 _RETURNS_AT_LINE_END = re.compile(rb"\r+(?=\n|\Z)")
@@ -26,10 +26,10 @@ class TextBlock:
 
 
 def without_returns(text: bytes | bytearray, *, drops_returns: bool) -> bytes | bytearray:
-    """Take the carriage returns out of whole lines: those that end a line are dropped, any other is a space.
+    """Return whole lines without carriage returns: those at the end of a line are dropped, others become spaces.
 
-    drops_returns: whether every one is dropped, so that it joins what stands on both sides, as TensorFlow's readline
-    does, which the references read with.
+    drops_returns: drop all of them, which joins the words on both sides, as TensorFlow's readline does, with which the
+    references read.
     """
     if b"\r" not in text:
         return text
@@ -39,7 +39,7 @@ def without_returns(text: bytes | bytearray, *, drops_returns: bool) -> bytes | 
 def read_blocks(path: str, *, drops_returns: bool = False) -> Iterator[TextBlock]:
     """Yield the blocks of a text file.
 
-    Only a newline ends a line; `without_returns` says what becomes of carriage returns. Memory: a block, and twice the
+    Only a newline ends a line; `without_returns` removes carriage returns. Memory: a block, and twice the
     file's longest line.
 
     Raises:
@@ -62,10 +62,10 @@ def read_blocks(path: str, *, drops_returns: bool = False) -> Iterator[TextBlock
 
 
 class PaddedText:
-    """Memory for one block after the other; it grows.
+    """Memory for a block, reused for the next one; it grows.
 
     Attributes:
-      text: uint8, `lead` newlines, the block, a newline where its last line has none, and PADDING newlines more.
+      text: uint8, `lead` newlines, the block, a newline if its last line has none, and PADDING newlines more.
     """
 
     def __init__(self, lead: int = 0) -> None:
@@ -73,7 +73,7 @@ class PaddedText:
         self._lead = lead
 
     def load(self, content: bytes | bytearray) -> int:
-        """Take in the text of a block, which is not empty; return where it ends, a newline at its end included."""
+        """Copy in the text of a block, which is not empty; return where it ends, its last newline included."""
         end = self._lead + len(content)
         whole = end + (content[-1] != _NEWLINE)
         if whole + PADDING > len(self.text):
@@ -85,28 +85,28 @@ class PaddedText:
 
 
 class BlockMemory:
-    """Arrays that hold a block and what it becomes; they are used for one block after the other, and grow.
+    """The arrays of a block and of its pieces, reused for the next block; they grow.
 
     Attributes:
       text: the block, see PaddedText.
-      ids: int32, room for a piece for each byte of the text, and for `spare_ids` more.
-      segment_ends, document_ends, segment_lines: int64, room for one more than the text has lines.
+      ids: int32, an element for each byte of the text, and `spare_ids` more.
+      segment_ends, document_ends, segment_lines: int64, an element for each line, and one more.
     """
 
     def __init__(self, spare_ids: int, lead: int = 0) -> None:
-        """Make memory without room; lead: newlines before the text."""
+        """Allocate nothing yet; lead: newlines before the text."""
         self._padded = PaddedText(lead)
         self._spare_ids = spare_ids
         self._bytes = self._lines = -1
 
     def load(self, content: bytes | bytearray) -> int:
-        """Take in the text of a block; return where it ends, see PaddedText."""
+        """Copy in the text of a block; return where it ends, see PaddedText."""
         end = self._padded.load(content)
         self.text = self._padded.text
         if end > self._bytes:
             self._bytes = max(end, BLOCK_BYTES)
             self.ids = np.empty(self._bytes + self._spare_ids, np.int32)
-        # A block that is larger than most is one long line with few others before it, or was given as a whole.
+        # A block above BLOCK_BYTES is one long line with few others before it, or a whole text: count its lines.
         lines = end if end <= BLOCK_BYTES else content.count(b"\n") + 1
         if lines > self._lines:
             self._lines = max(lines, BLOCK_BYTES)

@@ -1,4 +1,4 @@
-"""Text as pieces of a vocabulary, and what makes it: the tokenizer that belongs to a vocabulary."""
+"""Tokenized text, and the interface of the tokenizers that produce it."""
 
 import abc
 import dataclasses
@@ -16,19 +16,19 @@ from maskmill.tokenization.vocabulary import Vocabulary
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TokenizedText:
-    """Documents of segments of pieces; a segment is a line that has any.
+    """Documents of segments of pieces; a segment is a line with at least one piece.
 
     Attributes:
       ids: int32[tokens].
-      segment_ends: int64[segments], where each ends in `ids`.
-      document_ends: int64[documents], where each ends in `segment_ends`.
+      segment_ends: int64[segments], the end of each in `ids`.
+      document_ends: int64[documents], the end of each in `segment_ends`.
       segment_lines: int64[segments], the line of each, from 0; lines without pieces count, too.
-      words: how many words there are, as the tokenizer splits text into them. WordPiece's: a punctuation character or
-        an ideograph is a word of its own.
-      unknown: how many of them have no pieces and became [UNK].
-      bytes: of the text read, carriage returns not counted.
-      continues: uint8[tokens], 1 if a piece goes on the word before it, 0 if a word starts, as at the start of
-        each segment; None if the pieces tell it by themselves (Vocabulary.marks_words).
+      words: the number of words, as the tokenizer splits them. In WordPiece each punctuation character or ideograph is
+        a word.
+      unknown: the number of words that became [UNK].
+      bytes: the bytes of the text read, carriage returns not counted.
+      continues: uint8[tokens], 1 if a piece continues the word before it, 0 if it starts one, as the first of each
+        segment; None if the pieces themselves show it (Vocabulary.marks_words).
     """
 
     ids: npt.NDArray[np.int32]
@@ -45,15 +45,15 @@ class LineParts:
     """The pieces of the lines that were read, in order.
 
     Attributes:
-      open_segments: how many segments the document has that has not ended yet.
-      before: how the line before the next one ends (line_joints.py); NO_LINE for tokenizers that join no lines.
-      lines: how many were read.
+      open_segments: the number of segments of the last document while it has not ended.
+      before: the kind of the end of the last line (line_joints.py); NO_LINE for tokenizers that join no lines.
+      lines: the number of lines read.
       words, unknown, bytes: as in TokenizedText.
     """
 
-    def __init__(self, *, tells_words: bool = True) -> None:
-        """Take no lines yet; tells_words: whether it is told which pieces go on a word."""
-        self._tells_words = tells_words
+    def __init__(self, *, marks_continues: bool = True) -> None:
+        """Start without lines; marks_continues: whether `add` gets `continues`."""
+        self._marks_continues = marks_continues
         self.open_segments = self.lines = self.words = self.unknown = self.bytes = 0
         self.before = NO_LINE
         self._ids: list[npt.NDArray[np.int32]] = []
@@ -73,9 +73,9 @@ class LineParts:
         *,
         lines: int,
     ) -> None:
-        """Add so many lines, laid out as in TokenizedText and counted from their start; ids and continue are kept.
+        """Add `lines` lines, laid out as in TokenizedText and counted from their start.
 
-        A document that ends in these lines may have started in earlier ones.
+        The arrays ids and continues are kept, not copied. A document that ends here may have started in earlier lines.
         """
         self._ids.append(ids)
         if continues is not None:
@@ -88,7 +88,7 @@ class LineParts:
         self._segments += len(segment_ends)
 
     def add_line(self, ids: Sequence[int], words: Sequence[int | None], unknown_id: int | None) -> None:
-        """Add a line as `tokenizers` encodes it: its pieces, and the number of the word that each belongs to."""
+        """Add a line as `tokenizers` encodes it: the ids of its pieces, and for each the number of its word."""
         if not ids:
             self.lines += 1
             return
@@ -114,31 +114,31 @@ class LineParts:
             self.open_segments = 0
 
     def joined(self) -> TokenizedText:
-        """Return all lines; a document that is still open ends. The parts are given up."""
+        """End the open document and return all lines; the parts are released."""
         self._end_document()
         return TokenizedText(
-            ids=_joined(self._ids, np.int32),
-            segment_ends=_joined(self._segment_ends, np.int64),
-            document_ends=_joined(self._document_ends, np.int64),
-            segment_lines=_joined(self._segment_lines, np.int64),
+            ids=_concatenate(self._ids, np.int32),
+            segment_ends=_concatenate(self._segment_ends, np.int64),
+            document_ends=_concatenate(self._document_ends, np.int64),
+            segment_lines=_concatenate(self._segment_lines, np.int64),
             words=self.words,
             unknown=self.unknown,
             bytes=self.bytes,
-            continues=_joined(self._continues, np.uint8) if self._tells_words else None,
+            continues=_concatenate(self._continues, np.uint8) if self._marks_continues else None,
         )
 
 
-def _joined(parts: list[npt.NDArray[Any]], kind: type[np.generic]) -> npt.NDArray[Any]:
-    """Join arrays of a kind; `parts` is emptied."""
-    joined = np.concatenate(parts) if parts else np.empty(0, kind)
-    parts.clear()  # so that no more than one array is there twice
-    return joined
+def _concatenate(parts: list[npt.NDArray[Any]], kind: type[np.generic]) -> npt.NDArray[Any]:
+    """Return the concatenation of arrays of a kind, and empty `parts`."""
+    whole = np.concatenate(parts) if parts else np.empty(0, kind)
+    parts.clear()  # so that at most one array is in memory twice
+    return whole
 
 
 class TextTokenizer(abc.ABC):
-    """Splits text into pieces. One tokenizer serves one thread at a time.
+    """Split text into pieces. One tokenizer serves one thread at a time.
 
-    drops_returns: as `without_returns` takes it.
+    drops_returns: see `without_returns`.
     """
 
     drops_returns = False
@@ -146,7 +146,7 @@ class TextTokenizer(abc.ABC):
     def tokenize_files(self, paths: Sequence[str]) -> TokenizedText:
         """Tokenize text files that are read as one: one segment a line, blank lines between documents.
 
-        No document ends where a file ends. Lines are read as `read_blocks` does.
+        A document may go on in the next file. Lines are read as `read_blocks` does.
 
         Raises:
           UnusableInputError: a file is missing or not UTF-8, or a line cannot be split.
@@ -155,7 +155,7 @@ class TextTokenizer(abc.ABC):
         return self._tokenize(block for path in paths for block in read_blocks(path, drops_returns=drops_returns))
 
     def tokenize_bytes(self, text: bytes, name: str = "text") -> TokenizedText:
-        """Tokenize text in memory; see `tokenize_files`. `name` is what an error calls it."""
+        """Tokenize text in memory; see `tokenize_files`; name: of the text, for messages."""
         content = without_returns(text, drops_returns=self.drops_returns)
         return self._tokenize([TextBlock(name, 0, content)] if content else [])
 
@@ -166,11 +166,11 @@ class TextTokenizer(abc.ABC):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LoadedTokenizer:
-    """A vocabulary, and what makes tokenizers for it.
+    """A vocabulary, and a factory of tokenizers for it.
 
     Attributes:
       vocabulary: the pieces and the ids of the special ones.
-      tokenizer: makes a tokenizer.
+      tokenizer: returns a tokenizer.
       kernels: the compiled code that tokenizers need, as maskmill.kernels.compiler.chosen_modules names it.
     """
 

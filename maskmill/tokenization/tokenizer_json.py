@@ -1,4 +1,4 @@
-"""Hugging Face's descriptions of the tokenizers that we make: tokenizer.json, and what transformers has beside it.
+"""Hugging Face's descriptions of our tokenizers: tokenizer.json, and the files of transformers beside it.
 
 The layout of tokenizer.json is that of huggingface/tokenizers (`Tokenizer.save`, from 0.20 on). The parts are those
 that transformers saves for BERT's and RoBERTa's tokenizers, in the same order.
@@ -9,18 +9,18 @@ from collections.abc import Mapping, Sequence
 from json.encoder import encode_basestring
 from typing import Any
 
-# Characters; a longer word is unknown, to the reference and to kernels/wordpiece.py.
+# In characters. A longer word becomes [UNK], in the reference and in kernels/wordpiece.py.
 LONGEST_WORD = 200
 
 
 def wordpiece(
     ids: Mapping[str, int], special: Sequence[str], roles: Mapping[str, str], *, do_lower_case: bool
 ) -> dict[str, Any]:
-    """BERT's tokenizer: basic tokenizer, WordPiece, [CLS] … [SEP].
+    """Return BERT's tokenizer: basic tokenizer, WordPiece, [CLS] … [SEP].
 
     Args:
       ids: the id of each piece.
-      special: the pieces that the tokenizer finds in raw text, before it splits it.
+      special: the pieces that the tokenizer finds in raw text before splitting it.
       roles: a token for each of Hugging Face's names unk_token, sep_token and cls_token.
       do_lower_case: whether it lower-cases text and strips accents.
     """
@@ -64,18 +64,18 @@ def byte_level_bpe(
     *,
     add_prefix_space: bool,
 ) -> dict[str, Any]:
-    """RoBERTa's tokenizer: GPT-2's pattern and byte-level BPE, <s> … </s></s> … </s>.
+    """Return RoBERTa's tokenizer: GPT-2's pattern and byte-level BPE, <s> … </s></s> … </s>.
 
     Args:
       ids: the id of each piece.
       merges: the two pieces of each merge; the first one is applied first.
-      special: the pieces that the tokenizer finds in raw text, before it splits it.
+      special: the pieces that the tokenizer finds in raw text before splitting it.
       roles: a token for each of Hugging Face's names sep_token, cls_token and mask_token.
-      add_prefix_space: whether a text is treated as if a space stood before it.
+      add_prefix_space: whether a text is treated as if it began with a space.
     """
     cls, sep, mask = roles["cls_token"], roles["sep_token"], roles["mask_token"]
     return _tokenizer(
-        # RoBERTa's <mask> takes the space before it along, because the piece that it stands for has one.
+        # RoBERTa's <mask> includes the space before it, because the piece that it replaces does.
         added_tokens=[_added_token(token, ids[token], lstrip=token == mask) for token in special],
         normalizer=None,
         pre_tokenizer=_byte_level(add_prefix_space),
@@ -103,16 +103,16 @@ def byte_level_bpe(
 
 
 def directory_files(tokenizer: Mapping[str, Any], roles: Mapping[str, str], *, positions: int) -> dict[str, Any]:
-    """Return what transformers reads beside tokenizer.json: tokenizer_config.json and special_tokens_map.json.
+    """Return the contents of tokenizer_config.json and special_tokens_map.json, which transformers reads, by name.
 
     Args:
       tokenizer: the content of any tokenizer.json.
-      roles: its token for each role that it has one for (special_tokens.py).
-      positions: how many tokens the model takes.
+      roles: its tokens, by role (special_tokens.py).
+      positions: the most tokens that the model takes.
     """
     tokens: dict[str, Any] = dict(roles)
-    # The classes of BERT and RoBERTa make a tokenizer of their own of the vocabulary, in which words of more than 100
-    # characters are unknown, and which has no other normaliser. This class takes tokenizer.json as it is.
+    # The classes of BERT and RoBERTa build another tokenizer from the vocabulary, in which words of more than 100
+    # characters are unknown, and without other normalisers. This class takes tokenizer.json as it is.
     config: dict[str, Any] = {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": positions}
     model, normalizer, post_processor = (
         tokenizer.get(part) or {"type": None} for part in ("model", "normalizer", "post_processor")
@@ -138,11 +138,10 @@ def token_ids(tokenizer: Mapping[str, Any]) -> dict[str, int]:
 
 
 def lower_cases(content: bytes, ids: Mapping[str, int]) -> bool | None:
-    """Return whether a tokenizer.json lower-cases text, if it is BERT's tokenizer with this vocabulary; None if it is
-    not.
+    """Return whether a tokenizer.json lower-cases text; None unless it is BERT's tokenizer with this vocabulary.
 
     Args:
-      content: of the file that lies beside a vocab.txt, which cannot say it.
+      content: of the tokenizer.json beside a vocab.txt, which itself has no such setting.
       ids: the id of each piece of the vocabulary.
     """
     try:
@@ -160,9 +159,9 @@ def to_bytes(content: Mapping[str, Any]) -> bytes:
 
 
 def _written(value: Any, margin: str) -> str:
-    """Indented JSON. Python's own encoder takes several times as long for a vocabulary.
+    """Return indented JSON. Python's own encoder takes several times as long for a vocabulary.
 
-    margin: the newline and the blanks that stand before the closing bracket.
+    margin: the newline and the blanks before the closing bracket.
     """
     if isinstance(value, str):
         return encode_basestring(value)

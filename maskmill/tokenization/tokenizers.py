@@ -1,4 +1,4 @@
-"""Tokenizers of Hugging Face: what a tokenizer.json says, and the fastest thing that does just that."""
+"""Load Hugging Face's tokenizer.json files, each with the fastest tokenizer that gives the same pieces."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -13,8 +13,8 @@ from maskmill.tokenization.tokenized_text import LoadedTokenizer
 from maskmill.tokenization.vocabulary import tokenizer_vocabulary, vocabulary_of_ids
 
 _COMPILED = ("tokenization.kernels.byte_level",)
-_MARKING_SPACES = ("BPE", "Unigram")  # models whose pieces may have spaces; the others have words
-_SAMPLING = ("dropout", "alpha")  # of BPE and of Unigram; with any of them the model draws the pieces of a word
+_MARKING_SPACES = ("BPE", "Unigram")  # models whose pieces may include spaces; those of others have none
+_SAMPLING = ("dropout", "alpha")  # of BPE and of Unigram; with one of them the model draws the pieces of a word
 
 
 def load_tokenizer(
@@ -22,21 +22,20 @@ def load_tokenizer(
 ) -> LoadedTokenizer:
     """Load a tokenizer.json.
 
-    Plain byte-level BPE (`plain_byte_pairs`) is compiled, every other tokenizer runs in the library; both give the
-    pieces that `Tokenizer.encode(line, add_special_tokens=False)` gives for the first line of a document, and for each
-    line after it those that it has in running text (LibraryTokenizer). Lines are never truncated nor padded, whatever
-    the file says about it.
+    Plain byte-level BPE (`plain_byte_pairs`) is compiled, every other tokenizer runs in the library. In both, the
+    first line of a document has the pieces of `Tokenizer.encode(line, add_special_tokens=False)`, and each line after
+    it those that it has in running text (LibraryTokenizer). The file's settings of truncation and padding have no
+    effect.
 
     Args:
-      path: of the file, for errors; its special tokens may be named in a file beside it.
+      path: of the file, for messages; a file beside it may name its special tokens.
       content: of the file.
-      special_ids: Vocabulary.special_ids, if they are known; None: what the file, and those beside it, say.
-      by_version_2: whether text is read as version 2 of examples read it: every carriage return was dropped, and each
-        line was encoded alone.
+      special_ids: Vocabulary.special_ids, if they are known; None: read them from the file and those beside it.
+      by_version_2: read text as version 2 of examples did: drop every carriage return, and encode each line alone.
 
     Raises:
-      UnusableInputError: it is not JSON or no tokenizer, draws pieces at random, or has no token for a mask and the
-        like.
+      UnusableInputError: it is not JSON or no tokenizer, draws pieces at random, or lacks a special token that
+        masking needs.
     """
     tokenizer = parse_tokenizer(path, content)
     _check_fixed(path, json.loads(content)["model"])
@@ -62,7 +61,7 @@ def load_tokenizer(
 
 
 def _check_fixed(path: str, model: Mapping[str, Any]) -> None:
-    """Raise UnusableInputError if a model gives other pieces of the same word each time."""
+    """Raise UnusableInputError if a model draws the pieces of a word at random."""
     for name in _SAMPLING:
         if model.get(name):
             raise UnusableInputError(
@@ -74,7 +73,7 @@ def _check_fixed(path: str, model: Mapping[str, Any]) -> None:
 def _check_added(path: str, added: Sequence[Mapping[str, Any]], ids: Mapping[str, int]) -> None:
     """Raise UnusableInputError if the library gives an added token another id than the file does.
 
-    It numbers those that the model does not have anew, without gaps.
+    The library renumbers added tokens that the model does not have, without gaps.
     """
     for token in added:
         name, number = token["content"], token["id"]
@@ -86,7 +85,7 @@ def _check_added(path: str, added: Sequence[Mapping[str, Any]], ids: Mapping[str
 
 
 def parse_tokenizer(path: str, content: bytes) -> tokenizers.Tokenizer:
-    """Return the tokenizer of a tokenizer.json, as the library has it.
+    """Return the library's tokenizer of a tokenizer.json.
 
     Raises:
       UnusableInputError: it is not JSON or no tokenizer.

@@ -1,4 +1,4 @@
-"""What BERT's basic tokenization does to each code point, as tables for the kernels, for pinned Unicode versions.
+"""Tables of BERT's basic tokenization for the kernels: its effect on each code point, for pinned Unicode versions.
 
 The reference asks Python's `unicodedata` and `str.lower`, so its output depends on the Python that runs it. Here the
 version is named: 11.0.0 is that of Python 3.7, which made MLPerf's published data; 15.1.0 that of Python 3.13.
@@ -8,10 +8,10 @@ Source of the rules: tokenization.py of google-research/bert. tools/make_unicode
 A table maps a code point c in two steps: `blocks[pages[c >> 7] * 128 + (c & 127)]` is its entry, a uint32:
 
     bits 0-3    kind, see below
-    bit 4       whether `str.strip` takes it away (a line of such characters is blank)
+    bit 4       whether `str.strip` removes it (a line of such characters is blank)
     bits 5-6    how `str.lower` treats it around a capital sigma: 0 neither, 1 ignored, 2 cased
-    bits 7-8    number of code points that it becomes
-    bits 9-12   number of their bytes in UTF-8; 0 for an ideograph or punctuation that stays as it is
+    bits 7-8    number of code points that replace it
+    bits 9-12   number of their bytes in UTF-8; 0 for an ideograph or punctuation, which stays as it is
     bits 13-31  where they start in `pool`
 
 For COMPLEX, `pool` has six bytes for each of its code points: combining class, number of UTF-8 bytes (0: it is
@@ -33,14 +33,14 @@ VERSIONS = ("11.0.0", "15.1.0")
 
 # Kinds.
 KEEP = 0  # stays as it is, inside a word
-DELETE = 1  # is taken away before anything else
+DELETE = 1  # is removed first
 SPACE = 2  # ends a token and a word
 IDEOGRAPH = 3  # a token and a word of its own
 PUNCTUATION = 4  # a word of its own inside a token
 MAP = 5  # becomes other code points, all starters, inside a word
-STARTER = 6  # an accent of combining class 0: is taken away, but ends a run of marks to be ordered
-ACCENT = 7  # is taken away by accent stripping
-SIGMA = 8  # its lower case depends on what is around it
+STARTER = 6  # an accent of combining class 0: is removed, but ends a run of marks to be ordered
+ACCENT = 7  # is removed by accent stripping
+SIGMA = 8  # its lower case depends on the characters around it
 COMPLEX = 9  # becomes marks that canonical ordering may move
 
 PAGE_BITS = 7  # the lowest bits of a code point are its place in a block
@@ -67,7 +67,7 @@ SIZES = "<4I"  # entries of `blocks` and bytes of `pool`: lower-cased, then case
 
 @dataclasses.dataclass(frozen=True)
 class CodePoints:
-    """The table of one Unicode version, for lower-casing tokenization or not; see the module's head.
+    """The table of one Unicode version, for tokenization with or without lower-casing; see the top of the module.
 
     pages: uint16[PAGES]. blocks: uint32[128 * number of blocks]. pool: uint8[n].
     """
@@ -79,7 +79,7 @@ class CodePoints:
 
 @functools.cache
 def load(version: str, do_lower_case: bool) -> CodePoints:
-    """Read a table that comes with the package; raise UnusableInputError if there is no table for this version."""
+    """Return a table of the package; raise UnusableInputError if it has none for this version."""
     if version not in VERSIONS:
         raise UnusableInputError(f"unicode {version}: no such tables; there are {' and '.join(VERSIONS)}.")
     packed = resources.files("maskmill.tokenization").joinpath("data", f"unicode-{version}.bin.gz").read_bytes()

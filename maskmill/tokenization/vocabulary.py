@@ -1,8 +1,8 @@
-"""What masking needs to know of a vocabulary: its pieces, and the ids of the special ones.
+"""Vocabularies, as masking needs them: the pieces, and the ids of the special ones.
 
 A WordPiece vocabulary is a text file with one piece a line, as BERT's vocab.txt. The vocabulary of any other tokenizer
-comes from its tokenizer.json. The files that transformers saves beside that name its special tokens; without these
-files they are known by the names that BERT's and RoBERTa's tokenizers have for them.
+is read from its tokenizer.json, and the roles of its special tokens from the files that transformers saves beside it.
+Without these files, tokens with the names of BERT's and RoBERTa's special tokens have their roles.
 """
 
 import dataclasses
@@ -23,9 +23,9 @@ from maskmill.tokenization.special_tokens import ROLES, named_roles
 DuplicatePieces = Literal["first", "last"]
 
 SPECIAL_PIECES = ("[MASK]", "[CLS]", "[SEP]", "[UNK]")
-_SPECIAL = re.compile(r"(?:\[.*\])?", re.DOTALL)  # [PAD] and [unused0] too; a blank line is a piece that no word has
+_SPECIAL = re.compile(r"(?:\[.*\])?", re.DOTALL)  # [PAD] and [unused0] too, and a blank line, a piece of no word
 _MOST_UNUSED = 2_000_000  # ids below the largest that no token has
-_PADDING = 0  # what the reference pads with, whatever piece has this id
+_PADDING = 0  # the reference pads with this id, whatever its piece is
 
 # transformers reads the first of these files that has a name for the token.
 _BESIDE = ("tokenizer_config.json", "special_tokens_map.json")
@@ -41,19 +41,19 @@ class Vocabulary:
     """A vocabulary that is fit for masking.
 
     Attributes:
-      path: where it was read.
+      path: of its file.
       sha256: of the file, in hexadecimal.
-      duplicates: which id a piece has that stands on several lines. "last": an id is a line's place in the file, and
-        the last line of a piece counts, as in google-research/bert and Hugging Face's libraries; "first": lines are
-        numbered without repetitions, as MLPerf's tokenization.py does. A tokenizer.json has no piece twice.
+      duplicates: the id of a piece that is on several lines. "last": an id is the number of a line, and the last line
+        of a piece counts, as in google-research/bert and Hugging Face's libraries; "first": lines are
+        numbered without repetitions, as in MLPerf's tokenization.py. A tokenizer.json has no piece twice.
       pieces: the distinct pieces: of a vocab.txt in the order of their first lines, of a tokenizer.json in that of
         their ids.
-      ids: int32[len(pieces)], the id of each. What masking draws a random piece from is `pieces`, so an id that
-        "last" leaves unused is never drawn.
+      ids: int32[len(pieces)], the id of each. Random pieces are drawn from `pieces`, so an id that "last" leaves
+        unused is never drawn.
       cls_id, sep_id, mask_id: the ids of [CLS], [SEP] and [MASK], whatever these pieces are called.
-      pad_id: what stands after the last piece of a row.
-      unknown_id: of what stands for text that has no pieces; None if there is no such text, or it is left out.
-      marks_words: whether "##" at the start of a piece tells that it goes on a word. Else only the tokenizer knows
+      pad_id: the id after the last piece of a row.
+      unknown_id: the id for text without pieces; None if all text has pieces, or text without them is left out.
+      marks_words: whether "##" at the start of a piece marks that it continues a word. Else only the tokenizer knows
         (TokenizedText.continues).
     """
 
@@ -76,7 +76,7 @@ class Vocabulary:
 
     @property
     def special_ids(self) -> dict[str, int | None]:
-        """The ids of the special pieces and of padding, by what they are."""
+        """The ids of the special pieces and of padding, by the names of their attributes."""
         names = ("cls_id", "sep_id", "mask_id", "pad_id", "unknown_id")
         return {name: getattr(self, name) for name in names}
 
@@ -87,7 +87,7 @@ class Vocabulary:
         return sum(piece != piece.lower() for piece in pieces) / max(1, len(pieces))
 
     def id_of(self, piece: str) -> int:
-        """Return the id of a piece that the vocabulary has."""
+        """Return the id of a piece of the vocabulary."""
         return int(self.ids[self.pieces.index(piece)])
 
 
@@ -103,7 +103,7 @@ def load_vocabulary(path: str, duplicates: DuplicatePieces = "last") -> Vocabula
 def vocabulary_lines(path: str, content: bytes) -> list[str]:
     """Return the pieces of a vocab.txt line by line, blank and repeated ones included; path: of the file, for messages.
 
-    They are read as the references do: every carriage return is dropped, and so is white space around a piece.
+    As in the references, every carriage return is dropped, and white space around a piece.
 
     Raises:
       UnusableInputError: it is not UTF-8.
@@ -120,13 +120,13 @@ def vocabulary_lines(path: str, content: bytes) -> list[str]:
 
 def is_tokenizer(content: bytes) -> bool:
     """Return whether a vocabulary's file is a tokenizer.json."""
-    # A vocab.txt may have a piece "{", but hardly on its first line.
+    # A vocab.txt may have a piece "{", but not on its first line.
     return content.lstrip().startswith(b"{")
 
 
-@functools.lru_cache(maxsize=2)  # verify makes many shards again with one vocabulary
+@functools.lru_cache(maxsize=2)  # verify rebuilds many shards with one vocabulary
 def parse_vocabulary(path: str, content: bytes, duplicates: DuplicatePieces = "last") -> Vocabulary:
-    """Return a vocab.txt; its lines are those of `vocabulary_lines`.
+    """Return the vocabulary of a vocab.txt; see `vocabulary_lines`.
 
     Args:
       path: of the file, for messages.
@@ -134,7 +134,7 @@ def parse_vocabulary(path: str, content: bytes, duplicates: DuplicatePieces = "l
       duplicates: as in Vocabulary.
 
     Raises:
-      UnusableInputError: it is not UTF-8, [MASK], [CLS], [SEP] or [UNK] is not in it, or nothing but special pieces is.
+      UnusableInputError: it is not UTF-8, lacks [MASK], [CLS], [SEP] or [UNK], or has special pieces only.
     """
     lines = vocabulary_lines(path, content)
     ids = {piece: number for number, piece in enumerate(lines if duplicates == "last" else dict.fromkeys(lines))}
@@ -157,9 +157,7 @@ def parse_vocabulary(path: str, content: bytes, duplicates: DuplicatePieces = "l
 
 
 def wordpiece_vocabulary(path: str, sha256: str, duplicates: DuplicatePieces, ids: Mapping[str, int]) -> Vocabulary:
-    """Return a vocabulary of WordPiece's pieces, of which [CLS], [SEP] and [MASK] are some; the arguments as in
-    Vocabulary.
-    """
+    """Return a WordPiece vocabulary; ids: of its pieces, with [CLS], [SEP] and [MASK]; others as in Vocabulary."""
     return Vocabulary(
         path=path,
         sha256=sha256,
@@ -179,8 +177,8 @@ def tokenizer_vocabulary(path: str, content: bytes, ids: Mapping[str, int]) -> V
     """Return the vocabulary of a tokenizer.json.
 
     Args:
-      path: of the tokenizer.json. Its special tokens are looked up in tokenizer_config.json, then in
-        special_tokens_map.json beside it.
+      path: of the tokenizer.json. tokenizer_config.json beside it names the special tokens, then
+        special_tokens_map.json, then the known names (ROLES).
       content: of the file.
       ids: the id of each token, added tokens included.
 
@@ -211,9 +209,7 @@ def tokenizer_vocabulary(path: str, content: bytes, ids: Mapping[str, int]) -> V
 
 
 def vocabulary_of_ids(path: str, content: bytes, ids: Mapping[str, int], special_ids: Mapping[str, Any]) -> Vocabulary:
-    """Return the vocabulary of a tokenizer.json whose special tokens are known; special_ids: see
-    Vocabulary.special_ids.
-    """
+    """Return the vocabulary of a tokenizer.json, given Vocabulary.special_ids and the id of each token."""
     ids = dict(sorted(ids.items(), key=lambda token: (token[1], token[0])))
     return Vocabulary(
         path=path,
@@ -230,15 +226,15 @@ def _checked_ids(path: str, ids: Mapping[str, int]) -> np.ndarray:
     """Return int32[len(ids)]: the ids of a vocabulary's tokens, in their order.
 
     Raises:
-      UnusableInputError: two tokens have one id, or far more ids have no token than any model leaves unused: memory
-        grows with the largest.
+      UnusableInputError: two tokens have one id, or more than _MOST_UNUSED ids have no token: memory grows with the
+        largest id.
     """
     tokens: dict[int, str] = {}
     for token, number in ids.items():
         if tokens.setdefault(number, token) != token:
             raise UnusableInputError(
-                f"{path}: the tokens {tokens[number]!r} and {token!r} have the same id, {number:,}, so nobody could "
-                "tell them apart; give each an id of its own."
+                f"{path}: the tokens {tokens[number]!r} and {token!r} have the same id, {number:,}; "
+                "give each token its own."
             )
     largest = max(tokens)
     if largest - len(tokens) >= _MOST_UNUSED:
@@ -250,7 +246,7 @@ def _checked_ids(path: str, ids: Mapping[str, int]) -> np.ndarray:
 
 
 def _named_beside(path: str) -> dict[str, tuple[str, str]]:
-    """For each role that a file beside a tokenizer.json names, the token and the file."""
+    """Return for each role that a file beside a tokenizer.json names the token and the file."""
     named: dict[str, tuple[str, str]] = {}
     for name in _BESIDE:
         beside = files.join(files.parent(path), name)

@@ -1,4 +1,4 @@
-"""Text files to pieces of a vocabulary, as tokenization.py of the reference splits them (kernels/wordpiece.py)."""
+"""Split text files into the pieces of a vocabulary, as the reference's tokenization.py (kernels/wordpiece.py)."""
 
 import functools
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ _ASCII = 128
 
 
 class Tokenizer(TextTokenizer):
-    """Splits text into pieces. One tokenizer serves one thread at a time: its word cache is written to.
+    """Split text into pieces. One tokenizer serves one thread at a time, because it writes to its word cache.
 
     Memory: the pieces, and twice a file's longest line.
     """
@@ -31,7 +31,7 @@ class Tokenizer(TextTokenizer):
         unicode: str = "11.0.0",
         drops_returns: bool = False,
     ) -> None:
-        """Make the tables; drops_returns: as `without_returns` takes it.
+        """Make the tables; drops_returns: see `without_returns`.
 
         Raises:
           UnusableInputError: there are no tables for this Unicode version, or the vocabulary is too large.
@@ -56,7 +56,7 @@ class Tokenizer(TextTokenizer):
         self._memory = BlockMemory(kernels.SPARE_IDS)
 
     def _tokenize(self, blocks: Iterable[TextBlock]) -> TokenizedText:
-        parts = LineParts(tells_words=False)
+        parts = LineParts(marks_continues=False)
         memory = self._memory
         state = np.zeros(kernels.STATE, np.int64)
         for block in blocks:
@@ -84,7 +84,7 @@ class Tokenizer(TextTokenizer):
 def _trie_of(vocabulary: Vocabulary) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int32]]:
     """Return the arrays `slots` and `node_ids` of kernels/wordpiece.py."""
     pieces = [piece.encode() for piece in vocabulary.pieces]
-    joined = np.frombuffer(bytearray(b"".join(pieces) + b"\0"), np.uint8)
+    letters = np.frombuffer(bytearray(b"".join(pieces) + b"\0"), np.uint8)
     starts = np.zeros(len(pieces) + 1, np.int64)
     np.cumsum([len(piece) for piece in pieces], out=starts[1:])
     if starts[-1] > _MOST_PIECE_BYTES or vocabulary.size > kernels.MAX_ID:
@@ -95,5 +95,5 @@ def _trie_of(vocabulary: Vocabulary) -> tuple[npt.NDArray[np.uint64], npt.NDArra
     most_nodes = int(starts[-1]) + kernels.FIRST_FREE_NODE
     slots = np.zeros(1 << (2 * most_nodes).bit_length(), np.uint64)
     node_ids = np.empty(most_nodes, np.int32)
-    kernels.build_trie(joined, starts, vocabulary.ids, slots, node_ids)
+    kernels.build_trie(letters, starts, vocabulary.ids, slots, node_ids)
     return slots, node_ids

@@ -520,5 +520,5 @@ def test_no_rows() -> None:
 
 @pytest.mark.parametrize("unit", ["ngram", "span"])
 def test_runs_need_lengths(unit: MaskUnit) -> None:
-    with pytest.raises(ValueError, match=f"{unit}: run_lengths must tell the weight of each length"):
+    with pytest.raises(ValueError, match=f"{unit}: run_lengths must have the weight of each length"):
         row_mask_rules(unit=unit, to_predict=[1], kinds=KINDS, mask_id=MASK, piece_ids=[A])
