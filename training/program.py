@@ -9,7 +9,7 @@ import shlex
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from maskmill.errors import RunFailedError, UnusableInputError
@@ -69,8 +69,8 @@ def _told(options: TrainOptions) -> tuple[dict[str, Any], list[str]]:
     told = {
         "examples": found["input"],
         "eval_examples": held_out,
-        "vocabulary": None if vocabulary is None else _absolute(vocabulary),
-        "checkpoints": _absolute(options.output_dir),
+        "vocabulary": vocabulary and provenance.absolute(vocabulary),
+        "checkpoints": provenance.absolute(options.output_dir),
         "release": found["release"],
         "release_fingerprint": found["release_fingerprint"],
         "manifests": found["manifests"],
@@ -88,17 +88,21 @@ def identity(program: Sequence[str]) -> list[str]:
     return [*program[:1], *(files.sha256_of(word) if os.path.isfile(word) else word for word in program[1:])]
 
 
-def _absolute(path: str) -> str:
-    return os.path.abspath(path) if files.is_local(path) else path
-
-
 def _json(value: Any) -> bytes:
     return json.dumps(value, indent=2, ensure_ascii=False).encode() + b"\n"
 
 
 def _start(command: Sequence[str], told: dict[str, Any]) -> int:
     """Run a program to its end. Return 0, or 128 + the signal that told this process to stop; raises as `run`."""
-    with tempfile.TemporaryDirectory(prefix=files.scratch_prefix()) as folder, _passed_on() as (received, group):
+    received: list[int] = []
+
+    def pass_on(number: int, _: object) -> None:
+        received.append(number)
+        say(f"{signal.Signals(number).name} is passed on to the program, whose end is waited for")
+        with contextlib.suppress(ProcessLookupError):  # it has ended
+            os.killpg(process.pid, number)
+
+    with tempfile.TemporaryDirectory(prefix=files.scratch_prefix()) as folder:
         file = os.path.join(folder, "training.json")
         files.write_bytes(file, _json(told))
         variables = {"MASKMILL_TRAIN_JSON": file}
@@ -110,35 +114,16 @@ def _start(command: Sequence[str], told: dict[str, Any]) -> int:
             process = subprocess.Popen(command, env=os.environ | variables, stdin=subprocess.DEVNULL, process_group=0)
         except OSError as error:
             raise RunFailedError(f"{shlex.join(command)}: cannot be started ({error.strerror}).") from None
-        group.append(process.pid)
-        for number in received:  # before there was a group
-            os.killpg(process.pid, number)
-        code = process.wait()
+        heard = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+        before = {number: signal.signal(number, pass_on) for number in heard}
+        try:
+            code = process.wait()
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
     if received:
         return _SIGNAL_EXIT + received[0]
     if code:
         how = f"ended with code {code}" if code > 0 else f"was ended by {signal.Signals(-code).name}"
         raise RunFailedError(f"The program {how}: {shlex.join(command)}; see what it printed.")
     return 0
-
-
-@contextlib.contextmanager
-def _passed_on() -> Iterator[tuple[list[int], list[int]]]:
-    """Pas signals to stop on to the groups in the second list that is given, and note them in the first."""
-    received: list[int] = []
-    groups: list[int] = []
-
-    def pass_on(number: int, _: object) -> None:
-        received.append(number)
-        say(f"{signal.Signals(number).name} is passed on to the program, whose end is waited for")
-        for group in groups:
-            with contextlib.suppress(ProcessLookupError):  # it has ended
-                os.killpg(group, number)
-
-    heard = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, pass_on) for number in heard}
-    try:
-        yield received, groups
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -49,8 +49,13 @@ def provenance(options: TrainOptions, read: Callable[[str], bytes | None]) -> di
 def inputs_of(given: Sequence[str], read: Callable[[str], bytes | None]) -> tuple[list[str], list[dict[str, str]]]:
     """Return the paths that options name, on this machine absolute, and the manifests of their examples."""
     parts = [part.strip() for path in given for part in path.split(",") if part.strip()]
-    paths = [os.path.abspath(part) if files.is_local(part) else part for part in parts]
+    paths = list(map(absolute, parts))
     return paths, list(_manifests(paths, read))
+
+
+def absolute(path: str) -> str:
+    """Return a path that is the same from any directory."""
+    return os.path.abspath(path) if files.is_local(path) else path
 
 
 def described(found: dict[str, Any]) -> str:

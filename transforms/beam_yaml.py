@@ -68,11 +68,9 @@ class _Taking(beam.PTransform):
                 f"{type(self._step).__name__} takes rows with the fields {', '.join(self._kind._fields)}; these lack "
                 f"{', '.join(missing)}: give MapToFields append: true."
             )
-        return rows | "Elements" >> beam.Map(_element, self._kind).with_output_types(self._kind) | self._step
-
-
-def _element(row: Any, kind: Any) -> Any:
-    return kind(*(getattr(row, name) for name in kind._fields))
+        kind: Any = self._kind
+        elements = beam.Map(lambda row: kind(*(getattr(row, name) for name in kind._fields)))
+        return rows | "Elements" >> elements.with_output_types(kind) | self._step
 
 
 def split_sentences(language: str = AUTO) -> beam.PTransform:

@@ -322,7 +322,7 @@ class _Run:
         return self._advance()
 
     def _give(self, collection: int, elements: list[_Placed]) -> None:
-        """Pas elements of a collection to those who need them."""
+        """Pass elements of a collection to those who need them."""
         if collection in self._views:
             self._shown[collection] += elements
         for root, which in self._takers[collection]:
@@ -333,7 +333,7 @@ class _Run:
                 self._waiting[root] += taken
 
     def _put(self, root: int, elements: list[_Placed]) -> None:
-        """Pas elements of a root to its stage."""
+        """Pass elements of a root to its stage."""
         if self._roots[root].steps:
             self._waiting[root] += elements
         self._give(root, elements)
