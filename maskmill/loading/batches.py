@@ -1,8 +1,7 @@
-"""Rows to batches: which arrays a batch has, what they are called, and their masks.
+"""Turn rows into batches: select and name the arrays, and draw masks.
 
 The arrays are the same for every format, and for stored and drawn masks. b: samples of the batch, S: pieces of a row,
-P: most masks of a row. Types are int32 if nothing else is said; arrays in brackets are there if the data set has
-them.
+P: most masks of a row. Types are int32 unless noted; arrays in brackets are optional, and depend on the data set.
 
   google       input_ids, input_mask, (segment_ids), (special_tokens_mask) [b, S];
                masked_lm_positions, masked_lm_ids, masked_lm_weights (float32) [b, P];
@@ -11,14 +10,14 @@ them.
                last value; (next_sentence_labels) [b, S // 2], filled up with -100.
   v2           the same, but input_ids is input_word_ids, and segment_ids is input_type_ids.
   huggingface  all int64: input_ids, attention_mask, (token_type_ids) [b, S]; labels [b, S], -100 if nothing is
-               masked; (next_sentence_label) [b]. There is no special_tokens_mask: it is for whoever draws masks, and
-               models refuse it. Packed rows are refused: a model would attend across their sequences.
+               masked; (next_sentence_label) [b]. There is no special_tokens_mask: it serves to draw masks, and models
+               refuse it. Packed rows are refused: a model would attend across their sequences.
 
 Each may have `sample_weights` (float32 [b], 0 for rows of padding), with tail="pad", and `samples` (int64 [b]), with
 with_samples; with several data sets, `sources` (int32 [b]) comes with it. Both are -1 for rows of padding.
 
-A row of padding is made of padding pieces. Everything else in it is 0, but special_tokens_mask is 1, as for any
-padding, and labels that a loss must pass over are -100: those of huggingface, and next_sentence_labels of packed rows.
+A row of padding has padding pieces. All else in it is 0, except special_tokens_mask, 1 as for any padding, and the
+labels that a loss must ignore, -100: those of huggingface, and next_sentence_labels of packed rows.
 """
 
 import dataclasses
@@ -37,11 +36,11 @@ from maskmill.reading.kernels.gathering import gather, put_labels
 from maskmill.records.columns import up_to
 from maskmill.records.features import FEATURES, OF_MASKS, V2_NAMES
 
-NO_LABEL = -100  # what the losses of PyTorch pass over
+NO_LABEL = -100  # ignored by the losses of PyTorch
 
 Batch = dict[str, npt.NDArray[Any]]
 
-# Not needed in a data set whose masks are drawn, or that has rows without padding.
+# Columns that have code of their own here.
 _KNOWN = ("continuation_mask", "cu_seqlens", "next_sentence_labels")
 # In the order in which a batch has them.
 _OF_PIECES = tuple(name for name, feature in FEATURES.items() if feature.per == "piece" and name not in _KNOWN)
@@ -66,17 +65,17 @@ class ArraySpec:
 
 
 class BatchMaker:
-    """Makes batches of rows. Several threads may use it at the same time.
+    """Make batches of rows. Several threads may use one at the same time.
 
     Attributes:
       spec: the arrays of a batch by name, in their order.
     """
 
     def __init__(self, data_sets: Sequence[DataSet], options: LoaderOptions) -> None:
-        """Make batches of the rows of a data set, or of several, which `alike` gave.
+        """Take a data set, or several that `alike` returned.
 
         Raises:
-          UnusableInputError: the rows are packed, and their arrays are to be those of transformers.
+          UnusableInputError: the rows are packed, and options.features is "huggingface".
         """
         first = data_sets[0]
         if first.packed and options.features == "huggingface":
@@ -89,10 +88,10 @@ class BatchMaker:
         columns = {column.feature: column for column in first.columns}
         self._data_sets = tuple(data_sets)
         self._options = options
-        # Files without input_mask have rows without padding, whose numbers of values tell the same.
+        # Files without input_mask have rows without padding: the numbers of their values replace it.
         varies = "input_ids" in columns and columns["input_ids"].varies
         self._derives_input_mask = varies and ("input_mask" not in columns or columns["input_mask"].optional)
-        # By name, what rows of padding have.
+        # By name, the value in rows of padding.
         fills = {name: FEATURES[name].fill or 0 for name in _OF_PIECES}
         fills["input_ids"] = first.special_ids.get("pad_id") or 0
         self._pieces = {
@@ -121,13 +120,13 @@ class BatchMaker:
         samples: npt.NDArray[np.int64],
         width: int,
     ) -> Batch:
-        """Make a batch of rows, in arrays of its own.
+        """Return a batch of rows, in new arrays.
 
         Args:
-          rows: those of the batch among others, with the columns of the data sets.
+          rows: include those of the batch, with the columns of the data sets.
           at: int64[b], the row of each sample; -1: a row of padding.
-          source: int64[b], which of the data sets each sample is of.
-          epochs: int64[b], the epoch of that data set, which is the key of the masks together with `samples`.
+          source: int64[b], the number of each sample's data set.
+          epochs: int64[b], the epoch of that data set; epochs and samples are the keys of the masks.
           samples: int64[b], the samples' numbers in their data sets.
           width: S.
 
@@ -157,7 +156,7 @@ class BatchMaker:
         return self._finished(arrays, batch)
 
     def _lengths(self, rows: Rows, arrays: Batch, at: npt.NDArray[np.int64], width: int) -> npt.NDArray[np.int32]:
-        """Return int32[b]: how many pieces each row has; all that it has room for, if nothing tells."""
+        """Return int32[b]: the number of pieces of each row; `width` if no column shows it."""
         if "input_mask" not in arrays:
             return (
                 _counts(rows, "input_ids", at) if "input_ids" in rows.counts else np.where(at < 0, 0, np.int32(width))
@@ -165,14 +164,14 @@ class BatchMaker:
         mask = arrays["input_mask"]
         lengths: npt.NDArray[np.int32] = mask.sum(axis=1, dtype=mask.dtype).astype(np.int32)
         if self._derives_input_mask:
-            # Of several data sets, those with rows without padding have zeros there.
+            # In a mix, rows of data sets without input_mask have zeros there.
             lengths = np.where(lengths > 0, lengths, _counts(rows, "input_ids", at))
         return lengths
 
     def _masks(
         self, rows: Rows, batch: "_Selection", input_ids: npt.NDArray[Any], lengths: npt.NDArray[np.int32]
     ) -> Batch:
-        """Return the masks: gathered, and drawn for the samples of data sets that have rules for them."""
+        """Return the masks: the stored ones, and those drawn for samples of data sets with mask rules."""
         arrays = self._stored_masks(rows, batch, input_ids.shape[1])
         positions, labels, weights = arrays.values()
         continues = np.zeros((0, 0), np.uint8)
@@ -187,7 +186,7 @@ class BatchMaker:
                 weights[:] = up_to(drawn.masked, self._predictions)
                 continue
             chosen = np.flatnonzero((batch.source == place) & (batch.at >= 0))
-            # The rules know rows of the data set's own width.
+            # The rules are for rows of the data set's own width.
             width = min(input_ids.shape[1], data_set.width)
             part = MaskedRows(
                 input_ids=np.ascontiguousarray(input_ids[chosen, :width]),
@@ -203,7 +202,7 @@ class BatchMaker:
         return arrays
 
     def _stored_masks(self, rows: Rows, batch: "_Selection", width: int) -> Batch:
-        """Return the masks of rows that have them; zeros for others."""
+        """Return the stored masks; zeros for rows without."""
         if not self._stores_masks:
             shape = len(batch.at), self._predictions
             return {name: np.zeros(shape, np.float32 if name == OF_MASKS[-1] else np.int32) for name in OF_MASKS}
@@ -224,9 +223,9 @@ class BatchMaker:
         return labels
 
     def _check_width(self, rows: Rows, batch: "_Selection", width: int) -> None:
-        """Raise an error for the first row that has more values than a batch of this width has room for."""
-        room = {"input_ids": width, "cu_seqlens": width // 2 + 1, "next_sentence_labels": max(1, width // 2)}
-        for feature, most in room.items():
+        """Raise UnusableInputError for the first row that has more values than fit into a batch of this width."""
+        limits = {"input_ids": width, "cu_seqlens": width // 2 + 1, "next_sentence_labels": max(1, width // 2)}
+        for feature, most in limits.items():
             if feature in rows.counts:
                 has_more = _counts(rows, feature, batch.at) > most
                 self._refuse(batch, has_more, f"has more than {most} values of {feature}")
@@ -240,7 +239,7 @@ class BatchMaker:
             )
 
     def _finished(self, arrays: Batch, batch: "_Selection") -> Batch:
-        """Return the arrays under the names that were asked for, and those that are."""
+        """Return the arrays under the names of options.features, with the additional arrays of the options."""
         if self._options.features == "huggingface":
             arrays = _for_transformers(arrays, is_padding=batch.at < 0)
         names = _NAMES[self._options.features]
@@ -255,7 +254,7 @@ class BatchMaker:
         return arrays
 
     def _spec(self) -> dict[str, ArraySpec]:
-        """Return the arrays of a batch of padding, which are those of any; twice if widths differ."""
+        """Return the arrays of batches, from batches of padding of the smallest and of the largest width."""
         rows = Rows(self._data_sets[0].columns, 0)
         padding = np.full(self._options.batch_size // self._options.ranks, -1, np.int64)
         nothing = np.zeros_like(padding)
@@ -290,7 +289,7 @@ def _gathered(
     fill: int,
     integers: type[np.integer] = np.int32,
 ) -> npt.NDArray[Any]:
-    """Return [b, width] of a column, of the type of integers or float32; `fill` in rows of padding."""
+    """Return [b, width] of a column, of type `integers` or float32; `fill` in rows of padding."""
     values = rows.arrays[feature]
     if width > values.shape[1]:
         raise ValueError(f"{feature}: rows have {values.shape[1]} values, and a batch must have {width}")
@@ -300,7 +299,7 @@ def _gathered(
 
 
 def _counts(rows: Rows, feature: str, at: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
-    """Return int32[b]: how many values of a column each row has; 0 in rows of padding."""
+    """Return int32[b]: the number of values of a column in each row; 0 in rows of padding."""
     counts = np.zeros(len(at), np.int32)
     is_sample = at >= 0
     counts[is_sample] = rows.counts[feature][at[is_sample]]
@@ -308,7 +307,7 @@ def _counts(rows: Rows, feature: str, at: npt.NDArray[np.int64]) -> npt.NDArray[
 
 
 def _for_transformers(arrays: Batch, *, is_padding: npt.NDArray[np.bool_]) -> Batch:
-    """Return the arrays that a model of transformers takes, under google's names if nothing but the type differs."""
+    """Return the arrays for a model of transformers; those that differ only in type keep google's names."""
     masks = [arrays.pop(name) for name in OF_MASKS if name in arrays]
     found: Batch = {
         name: array.astype(np.int64, copy=False) if array.dtype == np.int32 else array for name, array in arrays.items()
@@ -322,11 +321,10 @@ def _for_transformers(arrays: Batch, *, is_padding: npt.NDArray[np.bool_]) -> Ba
 
 
 def alike(data_sets: Sequence[DataSet]) -> tuple[DataSet, ...]:
-    """Return data sets whose rows may stand in one batch: the same data sets, with columns of the same widths and
-    types.
+    """Return the data sets with columns of common widths and types, so that one batch may have rows of all.
 
-    Masks may be stored in one and drawn in another, and widths may differ. What a data set lacks becomes a column that
-    its files may lack.
+    Masks may be stored in one and drawn in another, and widths may differ. A column that only some data sets have
+    becomes optional in the others.
 
     Raises:
       UnusableInputError: a data set has other columns, another vocabulary or other packing than the first.
@@ -352,18 +350,18 @@ def _check_alike(first: DataSet, other: DataSet) -> None:
         raise UnusableInputError(
             f"{packed.path} has several sequences in a row and {single.path} has one; mix data sets of one kind."
         )
-    for what in ("vocabulary_size", "special_ids"):
-        one, two = getattr(first, what), getattr(other, what)
+    for name in ("vocabulary_size", "special_ids"):
+        one, two = getattr(first, name), getattr(other, name)
         if one and two and one != two:
             raise UnusableInputError(
-                f"{other.path} has {what} {two} and {first.path} has {one}; mix data sets of one vocabulary."
+                f"{other.path} has {name} {two} and {first.path} has {one}; mix data sets of one vocabulary."
             )
 
 
 def _common(columns: Sequence[ReadColumn], data_sets: Sequence[DataSet]) -> ReadColumn:
-    """Return a column that has room for the rows of all data sets. Those without it have an optional one."""
+    """Return a column wide enough for the rows of all data sets, optional if some of them lack it."""
     widths = {column.width for column in columns}
-    # The widest rows may be those of a data set without this column.
+    # The data set with the widest rows may lack this column.
     if columns[0].feature in (*_OF_PIECES, "continuation_mask"):
         widths |= {data_set.width for data_set in data_sets}
     elif columns[0].feature in OF_MASKS:
@@ -378,7 +376,7 @@ def _common(columns: Sequence[ReadColumn], data_sets: Sequence[DataSet]) -> Read
 
 
 def _columns_as(common: Sequence[ReadColumn], data_set: DataSet) -> tuple[ReadColumn, ...]:
-    """Return the columns of a data set with the room of common ones."""
+    """Return the columns of a data set, with the widths and types of the common ones."""
     own = {column.feature: column for column in data_set.columns}
     return tuple(
         dataclasses.replace(

@@ -1,7 +1,7 @@
-"""The sequence of samples that batches are cut from, and what one reader of it has to do.
+"""Cut the sequence of samples into chunks, and plan the work of one reader for each chunk.
 
-It is walked in chunks: a window, or some thousand positions of a mix. A reader (a worker of a rank) makes some of the
-batches, or rows of them. From the sequence alone it knows which samples it needs, and in which blocks they are.
+A chunk is a window, or some thousand positions of a mix. A reader (a worker of a rank) makes some of the batches, or
+some rows of them. It computes from the sequence alone the samples that it needs, and the blocks that hold them.
 """
 
 import collections
@@ -26,8 +26,8 @@ NO_SAMPLE = -1
 class Samples:
     """Some positions of the sequence: int64[n] each.
 
-    source: which data set each is of. epochs: that data set's epoch. samples: its number in the data set; NO_SAMPLE:
-    a row of padding. widths: of the files they are in; 0 for padding.
+    source: the number of the data set. epochs: its epoch. samples: the sample's number in it; NO_SAMPLE: a row of
+    padding. widths: of the samples' files; 0 for padding.
     """
 
     source: npt.NDArray[np.int64]
@@ -42,8 +42,8 @@ class Samples:
         return Samples(self.source[places], self.epochs[places], self.samples[places], self.widths[places])
 
 
-def joined(parts: Sequence[Samples]) -> Samples:
-    """Return parts of the sequence, one after the other."""
+def concat(parts: Sequence[Samples]) -> Samples:
+    """Return parts of the sequence as one."""
     return Samples(
         *(np.concatenate([getattr(part, field.name) for part in parts]) for field in dataclasses.fields(Samples))
     )
@@ -60,14 +60,14 @@ class SampleSequence:
     """
 
     def __init__(self, orders: Sequence[SampleOrder], mix: Mix | None, window: int) -> None:
-        """orders: of each data set; without a mix there is one. window: most samples of a chunk of a mix."""
+        """Take the order of each data set, only one without a mix; window: most samples of a chunk of a mix."""
         self.samples = orders[0].samples if mix is None else mix.length
         self._orders = orders
         self._mix = mix
         self._window = window
 
     def chunks(self, segment: Segment) -> Iterator[Samples]:
-        """Yield a segment, a piece at a time."""
+        """Yield the samples of a segment, chunk by chunk."""
         if segment.epoch == PADDING:
             count = segment.stop - segment.start
             yield Samples(*(np.full(count, value, np.int64) for value in (0, 0, NO_SAMPLE, 0)))
@@ -81,7 +81,7 @@ class SampleSequence:
                 start = stop
 
     def _mixed(self, mix: Mix, start: int, stop: int) -> Samples:
-        """Position [start, stop) of a mix."""
+        """Return positions [start, stop) of a mix."""
         source, own = mix.positions(start, stop)
         mixed = Samples(source, *(np.empty(stop - start, np.int64) for _ in range(3)))
         for number in np.unique(source):
@@ -94,18 +94,18 @@ class SampleSequence:
         return mixed
 
     def _of_source(self, order: SampleOrder, start: int, stop: int) -> Samples:
-        """Position [start, stop) of a data set that is read epoch after epoch. `source` is 0."""
+        """Return positions [start, stop) of a data set that is read epoch after epoch; `source` is 0."""
         parts: list[Samples] = []
         while start < stop:
             epoch, place = divmod(start, order.samples)
             end = min(order.samples, place + stop - start)
             parts += _windows(order, epoch, place, end)
             start += end - place
-        return joined(parts)
+        return concat(parts)
 
 
 def _windows(order: SampleOrder, epoch: int, start: int, stop: int) -> Iterator[Samples]:
-    """Position [start, stop) of an epoch of a data set, a window at a time. `source` is 0."""
+    """Yield positions [start, stop) of an epoch of a data set, window by window; `source` is 0."""
     for window in order.windows_from(epoch, start, stop):
         constant = (np.full(len(window.samples), value, np.int64) for value in (0, epoch, window.width))
         source, epochs, widths = constant
@@ -114,7 +114,7 @@ def _windows(order: SampleOrder, epoch: int, start: int, stop: int) -> Iterator[
 
 @dataclasses.dataclass(frozen=True)
 class Cut:
-    """Rows [start, stop) of a plan that are a batch, or this rank's part of it. width: of the whole batch's rows."""
+    """Rows [start, stop) of a plan that form a batch, or this rank's part of it; width: of the whole batch's rows."""
 
     start: int
     stop: int
@@ -123,10 +123,11 @@ class Cut:
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """What a reader does for a chunk.
+    """The work of a reader for a chunk.
 
-    carried: how many rows are in no batch of the last plan and stand first in this one. rows: the samples of all rows,
-    those first. reads: which blocks are read for the others, each with the data set it is of. cuts: the batches.
+    carried: the number of rows that no batch of the last plan took; they are the first rows of this one. rows: the
+    samples of all rows. reads: the blocks to read for the other rows, each with its data set's number. cuts: the
+    batches.
     """
 
     carried: int
@@ -136,36 +137,34 @@ class Plan:
 
 
 def plans(chunks: Iterable[Samples], options: LoaderOptions, orders: Sequence[SampleOrder]) -> Iterator[Plan]:
-    """Yield what a reader does for each chunk of a sequence that starts with the first sample of a batch.
+    """Yield the plan for each chunk of a sequence that starts with the first sample of a batch.
 
     Args:
       chunks: parts of the sequence, one after the other.
-      options: batch_size, and which reader it is.
+      options: batch_size, and the rank and worker of the reader.
       orders: of each data set.
     """
     size = options.batch_size
-    first, behind = 0, 0
+    first, end = 0, 0
     left, open_width = NONE, 0
     for chunk in chunks:
-        first, behind = behind, behind + len(chunk)
-        own = _own_places(first, behind, options)
-        rows = joined([left, chunk[own]])
+        first, end = end, end + len(chunk)
+        own = _own_places(first, end, options)
+        rows = concat([left, chunk[own]])
         cuts: list[Cut] = []
-        for batch in range(first // size, behind // size):
+        for batch in range(first // size, end // size):
             open_width = max(open_width, _widest(chunk, batch * size - first, (batch + 1) * size - first))
             if batch % options.workers == options.worker:
                 start = cuts[-1].stop if cuts else 0
                 cuts.append(Cut(start, start + size // options.ranks, open_width))
             open_width = 0
-        open_width = max(open_width, _widest(chunk, behind // size * size - first, len(chunk)))
+        open_width = max(open_width, _widest(chunk, end // size * size - first, len(chunk)))
         yield Plan(len(left), rows, reads(rows, len(left), orders), cuts)
         left = rows[cuts[-1].stop if cuts else 0 :]
 
 
 def ramped(chunks: Iterable[Samples], first: int) -> Iterator[Samples]:
-    """Yield the same parts of a sequence, cut into at most `first` samples, then twice as many, …: the start comes
-    soon.
-    """
+    """Yield the chunks, the first cut into parts of `first` samples, twice as many, …, so that the first comes soon."""
     for chunk in chunks:
         while len(chunk) > first:
             yield chunk[:first]
@@ -174,16 +173,16 @@ def ramped(chunks: Iterable[Samples], first: int) -> Iterator[Samples]:
         yield chunk
 
 
-def _own_places(first: int, behind: int, options: LoaderOptions) -> npt.NDArray[np.int64]:
-    """Return which positions of a chunk [first, after) are the reader's own, counted from `first`, ascending."""
+def _own_places(first: int, end: int, options: LoaderOptions) -> npt.NDArray[np.int64]:
+    """Return int64[n]: the reader's positions of the chunk [first, end), counted from `first`, ascending."""
     size = options.batch_size
     of_rank = size // options.ranks
     start = options.rank * of_rank
     # Batches of this worker, from the one that holds `first` on.
-    batches = np.arange(first // size, -(-behind // size))
+    batches = np.arange(first // size, -(-end // size))
     batches = batches[batches % options.workers == options.worker]
     places = (batches[:, None] * size + start + np.arange(of_rank)).reshape(-1) - first
-    own: npt.NDArray[np.int64] = places[(places >= 0) & (places < behind - first)]
+    own: npt.NDArray[np.int64] = places[(places >= 0) & (places < end - first)]
     return own
 
 
@@ -192,10 +191,9 @@ def _widest(chunk: Samples, start: int, stop: int) -> int:
 
 
 def reads(rows: Samples, carried: int, orders: Sequence[SampleOrder]) -> list[tuple[int, Read]]:
-    """Return which blocks are read for rows, but for the first `carried` and for padding; each with the data set it is
-    of.
+    """Return the blocks to read for all rows but the first `carried` and padding, each with its data set's number.
 
-    A block is read once for each epoch that its samples are of.
+    A block is read once for each epoch of its samples.
     """
     found: list[tuple[int, Read]] = []
     numbers = np.arange(len(rows), dtype=np.int64)
@@ -212,12 +210,12 @@ def reads(rows: Samples, carried: int, orders: Sequence[SampleOrder]) -> list[tu
 
 
 class PlannedReads:
-    """Reads the blocks of plans in their order. For one thread."""
+    """Read the blocks of plans in their order. For one thread."""
 
     def __init__(self, sources: Sequence[Source]) -> None:
-        """sources: the data sets that reads are of, by number."""
+        """Take the data sets, by number."""
         self._ahead = max(source.ranges.parallel_reads for source in sources)
-        # They share what one data set would have.
+        # The data sets share the memory of one.
         most_bytes = MOST_BYTES // len(sources)
         self._fetchers = [
             BlockFetcher(source.data_set, source.reader, -(-source.ranges.parallel_reads // len(sources)), most_bytes)
@@ -225,34 +223,34 @@ class PlannedReads:
         ]
 
     def planned(self, plans: Iterable[Plan]) -> Iterator[Plan]:
-        """Yield the plans, once what they read is asked for; and so much of those after that no thread stands idle."""
+        """Yield each plan after its reads, and enough of later plans' to keep all threads busy, were requested."""
         asked: collections.deque[Plan] = collections.deque()
-        behind = 0  # blocks asked for by plans after the first
+        later = 0  # blocks requested by plans after the first
         for plan in plans:
             self.ask(plan.reads)
-            behind += len(plan.reads) if asked else 0
+            later += len(plan.reads) if asked else 0
             asked.append(plan)
-            while asked and behind >= self._ahead:
+            while asked and later >= self._ahead:
                 yield asked.popleft()
-                behind -= len(asked[0].reads) if asked else 0
+                later -= len(asked[0].reads) if asked else 0
         yield from asked
 
     def ask(self, reads: Sequence[tuple[int, Read]]) -> None:
-        """Have blocks fetched, each of a data set."""
+        """Request blocks, which are fetched ahead, each with its data set's number."""
         for number, fetcher in enumerate(self._fetchers):
             fetcher.ask([read.block for source, read in reads if source == number])
 
     def read(self, reads: Sequence[tuple[int, Read]], rows: Rows) -> None:
-        """Read to rows what was asked for first.
+        """Write the samples of the blocks that were requested first to rows.
 
         Raises:
           UnusableInputError: a block is damaged.
           RunFailedError: a file cannot be read.
         """
         for source, read in reads:
-            self._fetchers[source].decode(read.wanted, read.rows, rows)
+            self._fetchers[source].decode(read.samples, read.rows, rows)
 
     def close(self) -> None:
-        """End what is under way."""
+        """End the threads."""
         for fetcher in self._fetchers:
             fetcher.close()

@@ -1,4 +1,4 @@
-"""Gives the samples of a data set, or of a mix, as batches of arrays."""
+"""Loader: iterate over the samples of a data set, or of a mix, as batches of arrays."""
 
 import contextlib
 import dataclasses
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from maskmill.loading.batches import ArraySpec, Batch, BatchMaker
-from maskmill.loading.chunks import NO_SAMPLE, Plan, PlannedReads, Samples, SampleSequence, joined, plans, ramped, reads
+from maskmill.loading.chunks import NO_SAMPLE, Plan, PlannedReads, Samples, SampleSequence, concat, plans, ramped, reads
 from maskmill.loading.mixing import Given, Mix
 from maskmill.loading.opened_sources import Source
 from maskmill.loading.options import LoaderOptions
@@ -31,26 +31,26 @@ _ATTENTION = ("input_mask", "attention_mask")
 
 
 class Loader:
-    """Gives batches of a data set, or of a mix of several, in an order that follows from the data, the seed, the epoch.
+    """Batches of a data set, or of a mix of several, in an order that follows from the data, the seed and the epoch.
 
-    Iterating gives the batches that are left of the epoch, from where the consumer stands; the next iteration gives the
-    next epoch. Batches are made by a thread, ahead of use.
+    Iterating yields the remaining batches of the epoch, from the consumer's position; the next iteration yields the
+    next epoch. A thread makes batches ahead of use.
 
-    A loader can be pickled, for another process, which then opens the files itself.
+    A loader can be pickled for another process, which then opens the files itself.
 
     Attributes:
-      options: how samples become batches.
-      data_sets: what is read.
+      options: of batches.
+      data_sets: the data set, or those of the mix.
       spec: the arrays of a batch by name: shape and type.
     """
 
     def __init__(self, sources: Sequence[Source], options: LoaderOptions, mix: Mix | None = None) -> None:
-        """Stand at the start of epoch 0.
+        """Start at epoch 0.
 
         Args:
           sources: the data set, or those of the mix, which have the same columns (batches.alike).
-          options: how samples become batches.
-          mix: which of several data sets gives which position.
+          options: of batches.
+          mix: assigns positions to several data sets; None: there is one.
 
         Raises:
           UnusableInputError: there are too few samples for one batch.
@@ -71,10 +71,10 @@ class Loader:
         self.spec: dict[str, ArraySpec] = self._maker.spec
         self._stats = LoaderStats()
         self._current: weakref.ref[Batches] | None = None
-        self._stand(Place(0, 0), limit=None)
+        self._move_to(Place(0, 0), limit=None)
 
     def _order(self, number: int, window: int) -> SampleOrder:
-        """Return the order of a data set. In a mix, a chunk takes about a window of each."""
+        """Return the order of a data set. Windows in a mix are in proportion to weights: a chunk has one of each."""
         if self._mix is not None:
             window = max(1, int(window * self._mix.weights[number] / sum(self._mix.weights)))
         data_set, reader = self.data_sets[number], self._sources[number].reader
@@ -85,33 +85,33 @@ class Loader:
     # ---- batches
 
     def __iter__(self) -> "Batches":
-        """Return the batches that are left of the epoch."""
+        """Return the remaining batches of the epoch."""
         return self._start(endless=False)
 
     def endless(self) -> "Batches":
-        """Return the batches of this epoch and of all that follow; of a mix, as `iter`."""
+        """Return the batches of this epoch and of all later ones; of a mix, as `iter`."""
         return self._start(endless=True)
 
     @property
     def steps_per_epoch(self) -> int | None:
-        """Batches of a whole epoch, of all workers together; None: a mix that goes on for ever."""
+        """The number of batches of a whole epoch, of all workers together; None: an endless mix."""
         return self._schedule.steps(Place(0, 0))
 
     @property
     def steps_left(self) -> int | None:
-        """Batches that are left of the epoch, of all workers together; None: a mix that goes on for ever."""
+        """The number of remaining batches of the epoch, of all workers together; None: an endless mix."""
         return self._schedule.steps(self._place())
 
     def rows_of(self, samples: npt.ArrayLike, epoch: int = 0, source: int = 0) -> Batch:
-        """Return a batch of any samples.
+        """Return a batch of the samples with these numbers.
 
         Args:
           samples: int64[n], numbers of samples, in any order; -1: a row of padding.
-          epoch: that the masks are drawn for.
-          source: which data set of a mix.
+          epoch: decides the masks, if they are drawn.
+          source: the number of the data set in a mix.
 
         Raises:
-          IndexError: a number that no sample has.
+          IndexError: there is no sample of a number.
         """
         numbers = np.array(samples, np.int64)
         order = self._orders[source]
@@ -120,28 +120,28 @@ class Loader:
         different = np.unique(numbers[numbers != NO_SAMPLE])
         widths = order.widths_of(different) if len(different) else np.array([self.data_sets[source].width])
         rows = Samples(np.full_like(different, source), np.full_like(different, epoch), different, widths)
-        room = Rows(self.data_sets[source].columns, len(different))
-        wanted = reads(rows, 0, self._orders)
+        target = Rows(self.data_sets[source].columns, len(different))
+        of_blocks = reads(rows, 0, self._orders)
         with contextlib.closing(PlannedReads(self._own_sources())) as planned:
-            planned.ask(wanted)
-            planned.read(wanted, room)
+            planned.ask(of_blocks)
+            planned.read(of_blocks, target)
         is_sample = numbers != NO_SAMPLE
         at = np.where(is_sample, np.searchsorted(different, numbers), NO_SAMPLE)
         sources, epochs = np.full_like(numbers, source), np.full_like(numbers, epoch)
-        return self._maker.make(room, at, sources, epochs, numbers, int(widths.max()))
+        return self._maker.make(target, at, sources, epochs, numbers, int(widths.max()))
 
     def samples_of(self, epoch: int, step: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Return which samples a batch of all ranks has, without reading them.
+        """Return the samples of a batch of all ranks, without reading them.
 
         Args:
           epoch: one that starts with its first sample.
-          step: which of its batches, from 0.
+          step: the number of the batch in it, from 0.
 
         Returns:
-          int64[batch_size] each: which data set each sample is of, and its number in it; -1 for rows of padding.
+          int64[batch_size] each: the number of each sample's data set, and its number in it; -1 for rows of padding.
 
         Raises:
-          IndexError: the epoch does not have so many batches.
+          IndexError: the epoch has no batch of this number.
         """
         steps = self._schedule.steps(Place(epoch, 0))
         if step < 0 or (steps is not None and step >= steps):
@@ -152,13 +152,11 @@ class Loader:
             parts += self._sequence.chunks(dataclasses.replace(segment, stop=min(segment.stop, segment.start + size)))
             if sum(map(len, parts)) >= size:
                 break
-        batch = joined(parts)[:size]
+        batch = concat(parts)[:size]
         return batch.source, batch.samples
 
     def given(self, step: int) -> tuple[Given, ...]:
-        """Return what each data set gave in the first `step` batches of all ranks together, from the start of epoch
-        0.
-        """
+        """Return the counts of each data set's samples in the first `step` batches of all ranks, from epoch 0 on."""
         paths = [data_set.path for data_set in self.data_sets]
         if self._mix is not None:
             position = step * self.options.batch_size
@@ -169,38 +167,38 @@ class Loader:
         return (Given(path=paths[0], samples=count, repetitions=count / samples, share=float(count > 0)),)
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: the data sets, and the arrays of a batch."""
+        """Return HTML for notebooks: the data sets, and the arrays of a batch."""
         arrays = ((name, array.dtype, list(array.shape)) for name, array in self.spec.items())
         return "".join(data._repr_html_() for data in self.data_sets) + table("a batch", arrays)
 
-    # ---- where the consumer stands
+    # ---- the consumer's position
 
     def state_dict(self) -> State:
-        """Return where the consumer stands: what JSON can hold.
+        """Return the consumer's position, as values that JSON has.
 
-        It counts the batches that the consumer got, not those that were made ahead. That of any rank is that of all.
-        That of one of several workers is where the worker's next round of batches starts; the run's own is
-        `state_after` the batches that the consumer got from all of them.
+        It counts the batches that the consumer got, not those that were made ahead. All ranks have the same state. The
+        state of one of several workers is the start of the worker's next round of batches; the state of the run is
+        `state_after` the batches that the consumer got from all workers.
         """
         return state_of(self._description(), self._place())
 
     def state_after(self, steps: int) -> State:
-        """Return where the consumer stands after so many batches more, those of all workers together."""
+        """Return the state after `steps` more batches, of all workers together."""
         return state_of(self._description(), self._schedule.after(self._place(), steps))
 
     def load_state_dict(self, state: State) -> None:
-        """Go to where another loader of the same data stood. Ranks, workers and batch_size may be others.
+        """Resume at the position of another loader of the same data, whose ranks, workers and batch_size may differ.
 
         Raises:
-          UnusableInputError: the state is of other data, another seed, or another way to shuffle.
+          UnusableInputError: the state is of other data, another seed or another shuffling.
         """
         samples = self._sequence.samples
-        # A mix has no second epoch: after its only one it stands at the start of epoch 1, if it ends.
+        # A mix has one epoch; if it ends, its last position is the start of epoch 1.
         most = MOST_EPOCHS if self._schedule.repeats else 0 if samples is None else 1
-        self._stand(checked_place(state, self._description(), samples, most), limit=None)
+        self._move_to(checked_place(state, self._description(), samples, most), limit=None)
 
     def _description(self) -> State:
-        """Return what a state must have in common with this loader, and the files' paths beside it."""
+        """Return the values that a state and this loader must share, with the files' paths for messages."""
         first = self._mix or self.data_sets[0]
         return {
             "fingerprint": first.fingerprint,
@@ -210,27 +208,27 @@ class Loader:
             "files": {file.path: file.digest for data_set in self.data_sets for file in data_set.files},
         }
 
-    def _stand(self, place: Place, limit: int | None) -> None:
-        """End the iteration that goes on and take another place to count from; limit: batches of the next one."""
+    def _move_to(self, place: Place, limit: int | None) -> None:
+        """End the current iteration, and count from this place on; limit: the batches of the next iteration."""
         self._stop()
         self._current = None
         self._base, self._limit, self._rounds = place, limit, 0
 
     def _place(self) -> Place:
-        """Return the place after the rounds of batches that this worker has given since the iteration started."""
+        """Return the place after the batches that this worker has yielded since the iteration started."""
         steps = self._rounds * self.options.workers
         return self._schedule.after(self._base, steps if self._limit is None else min(steps, self._limit))
 
     # ---- other loaders of the same data
 
     def with_options(self, **changes: Any) -> "Loader":
-        """Return a loader of the same data that stands where this one stands, with some options changed.
+        """Return a loader of the same data at the same position, with some options changed.
 
-        It reads through this one's files and connections, and does not close them.
+        It shares the files and connections of this loader, and does not close them.
         """
         loader = Loader(self._own_sources(), dataclasses.replace(self.options, **changes), self._mix)
         loader._shares_sources = True
-        loader._stand(self._place(), limit=None)
+        loader._move_to(self._place(), limit=None)
         return loader
 
     def __getstate__(self) -> dict[str, Any]:
@@ -243,10 +241,10 @@ class Loader:
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
         self.__init__(kept["sources"], kept["options"], kept["mix"])  # type: ignore[misc]
-        self._stand(kept["place"], limit=None)
+        self._move_to(kept["place"], limit=None)
 
     def _own_sources(self) -> tuple[Source, ...]:
-        """Return the sources, opened by this process: files, locks and threads of a parent are not for its children."""
+        """Return the sources; reopen them in a child process, which must not use its parent's files and locks."""
         if self._process != os.getpid():
             self._sources = tuple(source.reopened() for source in self._sources)
             self._process = os.getpid()
@@ -256,7 +254,7 @@ class Loader:
     # ---- the work
 
     def stats(self) -> LoaderStats:
-        """Return what the consumer got so far, how long it waited, and what was read."""
+        """Return the counts of the consumer's batches, of its waiting and of the bytes read."""
         read: dict[str, int] = {}
         for ranges in {id(source.ranges): source.ranges for source in self._sources}.values():
             for name, count in ranges.stats().items():
@@ -264,7 +262,7 @@ class Loader:
         return self._stats.plus(**read)
 
     def close(self) -> None:
-        """End an iteration that goes on; close files and connections."""
+        """End the current iteration; close files and connections."""
         self._stop()
         for source in () if self._shares_sources else self._sources:
             source.reader.close()
@@ -284,47 +282,47 @@ class Loader:
     def _start(self, *, endless: bool) -> "Batches":
         self._own_sources()
         place = self._place()
-        self._stand(place, limit=None if endless and self._mix is None else self._schedule.steps(place))
+        self._move_to(place, limit=None if endless and self._mix is None else self._schedule.steps(place))
         batches = Batches(self, Production(self._products(place, endless=endless), self.options.prefetch))
         self._current = weakref.ref(batches)
         return batches
 
     def _products(self, place: Place, *, endless: bool) -> Generator[Product, None, None]:
-        """Make the batches from a place on."""
+        """Yield the batches from a place on."""
         chunks = self._chunks(place, endless=endless)
         if any(source.reader.makes_rows for source in self._sources):
             chunks = ramped(chunks, max(self.options.batch_size, _FIRST_SAMPLES))
-        # One window is in memory, in the same room each time: new memory costs a fifth of the time.
+        # One window is in memory, in the same arrays each time: to allocate new ones costs a fifth of the time.
         rows = Rows(self.data_sets[0].columns, 0)
         with contextlib.closing(PlannedReads(self._sources)) as planned:
             for plan in planned.planned(plans(chunks, self.options, self._orders)):
                 if rows.room < len(plan.rows):
-                    rows = rows.first(plan.carried)  # the others go before there is room for new ones
+                    rows = rows.first(plan.carried)  # frees the other rows before new ones are allocated
                     rows = rows.first(plan.carried, room=len(plan.rows))
                 planned.read(plan.reads, rows)
                 yield from self._batches_of(plan, rows)
-                # Rows of the batch that the plan ends within come first in the next plan.
-                behind = plan.cuts[-1].stop if plan.cuts else 0
-                rows.move(behind, len(plan.rows))
+                # Rows of a batch that the plan does not complete are the first of the next plan.
+                end = plan.cuts[-1].stop if plan.cuts else 0
+                rows.move(end, len(plan.rows))
 
     def _chunks(self, place: Place, *, endless: bool) -> Iterator[Samples]:
-        """Yield the sequence from a place on, a chunk at a time. The first reader says when a data set leaves a mix."""
-        says_it = self._mix is not None and self.options.rank == self.options.worker == 0
+        """Yield the sequence from a place on, chunk by chunk. The first reader logs when a data set leaves a mix."""
+        logs_leaving = self._mix is not None and self.options.rank == self.options.worker == 0
         for segment in self._schedule.segments(place, endless=endless):
             position = segment.start
             for chunk in self._sequence.chunks(segment):
-                if says_it and segment.epoch != PADDING:
-                    self._say_who_leaves(position, position + len(chunk))
+                if logs_leaving and segment.epoch != PADDING:
+                    self._log_leaving(position, position + len(chunk))
                 position += len(chunk)
                 yield chunk
 
-    def _say_who_leaves(self, start: int, stop: int) -> None:
-        """Logs which data sets leave the mix at positions (start, stop]."""
+    def _log_leaving(self, start: int, stop: int) -> None:
+        """Log the data sets that leave the mix at positions (start, stop]."""
         assert self._mix is not None
         for source, position in self._mix.leaving:
             if start < position <= stop:
                 _log.warning(
-                    "%s: after %s samples of the mix, this data set was given as often as max_repetitions allows; the "
+                    "%s: after %s samples of the mix, this data set was used as often as max_repetitions allows; the "
                     "others have its share from there on.",
                     self.data_sets[source].path,
                     f"{position:,}",
@@ -339,7 +337,7 @@ class Loader:
             samples = int(np.count_nonzero(part.samples != NO_SAMPLE))
             yield Product(batch, samples=samples, tokens=tokens)
 
-    def _gave(self, product: Product) -> None:
+    def _count(self, product: Product) -> None:
         """Count a batch that the consumer gets."""
         before = self._place()
         self._rounds += 1
@@ -357,19 +355,19 @@ class Loader:
             dropped=dropped,
         )
 
-    def _waited(self, *, seconds: float, waited: float) -> None:
+    def _count_waiting(self, *, seconds: float, waited: float) -> None:
         self._stats = self._stats.plus(seconds=seconds, waited=waited)
 
-    def _ended(self) -> None:
-        """The consumer got all batches of the iteration."""
-        self._stand(self._schedule.after(self._base, self._limit or 0), limit=None)
+    def _end_iteration(self) -> None:
+        """Move to the end of the iteration, after the consumer got its last batch."""
+        self._move_to(self._schedule.after(self._base, self._limit or 0), limit=None)
 
 
 class Batches(Iterator[Batch]):
-    """An iteration of a loader. `close`, or dropping it, ends the thread that makes batches."""
+    """An iteration of a loader. To close or to delete it ends the thread that makes batches."""
 
     def __init__(self, loader: Loader, production: Production) -> None:
-        """Start making batches with the first request."""
+        """Take the production, which starts with the first `next`."""
         self._loader = loader
         self._production = production
 
@@ -377,7 +375,7 @@ class Batches(Iterator[Batch]):
         """Return the next batch.
 
         Raises:
-          RuntimeError: the loader has gone on to another iteration or another state.
+          RuntimeError: the loader has started another iteration, or moved to another state.
         """
         if self._production.has_ended:
             raise StopIteration
@@ -385,20 +383,20 @@ class Batches(Iterator[Batch]):
         if current is None or current() is not self or self._production.is_closed:
             raise RuntimeError("This iteration was closed, or the loader has gone on to another one or another state.")
         product, seconds, waited = self._production.take()
-        self._loader._waited(seconds=seconds, waited=waited)
+        self._loader._count_waiting(seconds=seconds, waited=waited)
         if product is None:
-            self._loader._ended()
+            self._loader._end_iteration()
             raise StopIteration
-        self._loader._gave(product)
+        self._loader._count(product)
         return product.batch
 
     @property
     def is_ready(self) -> bool:
-        """True if the next batch is there, so that asking for it does not wait."""
+        """True if the next batch is ready, so that `next` does not wait."""
         return self._production.is_ready
 
     def close(self) -> None:
-        """End the thread. The loader stands after the last batch that was taken."""
+        """End the thread. The loader's position is after the last batch that the consumer got."""
         self._production.close()
 
     def __del__(self) -> None:

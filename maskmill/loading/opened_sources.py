@@ -1,4 +1,4 @@
-"""Opens what a loader reads."""
+"""Open the data sets that a loader reads, also in other processes."""
 
 import dataclasses
 import functools
@@ -17,12 +17,12 @@ Split = Literal["train", "eval"]
 
 @dataclasses.dataclass(frozen=True)
 class Source:
-    """A data set that is open.
+    """An open data set.
 
     Attributes:
-      data_set: what it is.
+      data_set: its description.
       reader: reads its files.
-      ranges: the bytes of its files.
+      ranges: reads the bytes of its files.
       reopen: opens the same data set in another process; picklable. None: the source itself is picklable.
     """
 
@@ -32,7 +32,7 @@ class Source:
     reopen: "Callable[[], Source] | None" = None
 
     def reopened(self) -> "Source":
-        """Return the same data set, with files and connections of its own."""
+        """Return the same data set, with new files and connections."""
         return self if self.reopen is None else self.reopen()
 
     def __reduce__(self) -> Any:
@@ -43,7 +43,7 @@ class Source:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OpeningOptions:
-    """How a data set is opened: the options of the same names of `maskmill.open`, which describes them."""
+    """The options of opening a data set, which `maskmill.open` describes."""
 
     split: Split = "train"
     vocab_file: str | None = None
@@ -55,7 +55,7 @@ class OpeningOptions:
     text: str | None = None
 
     def ranges(self, path: str, stamps: dict[str, Stamp] | None = None) -> ByteRanges:
-        """Read the files under a path; stamps: as LocalRanges takes them."""
+        """Return a reader of the files under a path; stamps: see LocalRanges."""
         if files.is_local(path):
             return LocalRanges(stamps)
         from maskmill.reading.remote import CACHE_BYTES, open_ranges
@@ -82,9 +82,9 @@ def source_of(
     ranges: ByteRanges | None = None,
     stamps: dict[str, Stamp] | None = None,
 ) -> Source:
-    """Return a data set whose files can be read, here and in other processes.
+    """Return an open data set, which other processes can open again.
 
-    ranges: its files; None: they are opened. stamps: then, as LocalRanges takes them.
+    ranges: reads its files; None: open them, with these stamps (LocalRanges).
     """
     if ranges is None:
         ranges = options.ranges(data_set.path, stamps)

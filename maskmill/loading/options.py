@@ -1,4 +1,4 @@
-"""What a user can choose when a data set is read."""
+"""The options of loading a data set."""
 
 import dataclasses
 from typing import Literal
@@ -12,10 +12,10 @@ Features = Literal["google", "v2", "huggingface"]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LoaderOptions:
-    """How samples become batches: the options of the same names of `maskmill.open`, which describes them.
+    """The options of batches, which `maskmill.open` describes.
 
     Raises:
-      UnusableInputError: a value has another type, is out of its range, or does not go with another.
+      UnusableInputError: a value is of another type, out of its range, or in conflict with another.
     """
 
     batch_size: int

@@ -1,7 +1,7 @@
 """The order of the samples of a data set in an epoch.
 
 Files are cut into blocks, the blocks are shuffled and cut into windows, and the samples of each window are shuffled.
-So the samples of a window come from places all over the data set, and a reader of a window reads whole blocks.
+So the samples of a window come from all over the data set, but a reader of a window reads whole blocks.
 """
 
 import dataclasses
@@ -18,7 +18,7 @@ from maskmill.reading.data_set import DataSet
 
 WINDOW_BYTES = 32 << 20  # most memory of a window's samples, as they are read
 
-# Numbers of the streams of an epoch: a window's own number is that of its samples.
+# Numbers of random streams in an epoch. The samples of a window have the window's number.
 _WINDOWS = -1
 _BLOCKS_OF_FIRST_WIDTH = -2
 
@@ -27,8 +27,8 @@ _BLOCKS_OF_FIRST_WIDTH = -2
 class Window:
     """Samples that are shuffled among each other.
 
-    first: the position of its first sample in the epoch. samples: int64[n], numbers of samples, in order. width: that
-    of the files they are in.
+    first: the position of its first sample in the epoch. samples: int64[n], numbers of samples, in order. width: of
+    their files.
     """
 
     first: int
@@ -38,13 +38,13 @@ class Window:
 
 @dataclasses.dataclass(frozen=True)
 class Read:
-    """What is to be read of a block.
+    """The samples to read of a block.
 
-    wanted: int64[n], ascending, samples counted from the block's first. rows: int64[n], the rows they are for.
+    samples: int64[n], ascending, counted from the block's first. rows: int64[n], the row for each.
     """
 
     block: Block
-    wanted: npt.NDArray[np.int64]
+    samples: npt.NDArray[np.int64]
     rows: npt.NDArray[np.int64]
 
 
@@ -52,8 +52,8 @@ class Read:
 class _Epoch:
     """The windows of an epoch.
 
-    blocks: int64[blocks], their numbers in the order in which windows have them. cuts: int64[windows, 2], where the
-    blocks of each window start and end. starts: int64[windows + 1], the position of its first sample.
+    blocks: int64[blocks], their numbers, window by window. cuts: int64[windows, 2], the start and the end of each
+    window's blocks. starts: int64[windows + 1], the position of each window's first sample.
     """
 
     blocks: npt.NDArray[np.int64]
@@ -62,7 +62,7 @@ class _Epoch:
 
 
 def bounded_window(data_set: DataSet, window: int) -> int:
-    """Return how many samples a window has at most: so many, or as many as WINDOW_BYTES has room for."""
+    """Return the most samples of a window: `window`, or fewer if they would take more than WINDOW_BYTES."""
     row_bytes = sum(column.width * column.dtype.itemsize for column in data_set.columns)
     return max(1, min(window, WINDOW_BYTES // max(1, row_bytes)))
 
@@ -71,7 +71,7 @@ class SampleOrder:
     """The order of the samples of a data set in each epoch: a function of its content, the seed and the window's size.
 
     Attributes:
-      samples: how many there are in an epoch.
+      samples: the number of samples of an epoch.
       window: most samples of a window, unless a block has more.
     """
 
@@ -80,7 +80,7 @@ class SampleOrder:
 
         Args:
           data_set: its files in order.
-          block_samples: samples of each block, but for the last of a file.
+          block_samples: samples of each block, except the last of a file.
           seed: any integer.
           window: most samples of a window; less if they would take more than WINDOW_BYTES.
           shuffle: whether samples are shuffled; otherwise they come in the order of the files.
@@ -92,7 +92,7 @@ class SampleOrder:
         self._seed = np.uint64(hash_of(f"{data_set.fingerprint}:{seed}"))
         counts = np.array([file.samples for file in data_set.files], np.int64)
         self._widths = np.array([file.width for file in data_set.files], np.int64)
-        # The numbers of the first sample and of the first block of each file, and of those after the last.
+        # The numbers of the first sample and of the first block of each file, and one more after the last.
         self._first_samples = _sums(counts)
         self._first_blocks = _sums(-(-counts // block_samples))
         self._epoch = functools.lru_cache(maxsize=2)(self._laid_out)
@@ -118,14 +118,14 @@ class SampleOrder:
             start += len(samples)
 
     def widths_of(self, samples: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return int64[n], the widths of the files that samples are in."""
+        """Return int64[n]: the width of each sample's file."""
         return self._widths[self._files_of(samples)]
 
     def reads(self, samples: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]) -> list[Read]:
-        """Return how to read different samples to rows, in the order of the files.
+        """Return the reads of samples, block by block, in the order of the files.
 
         Args:
-          samples: int64[n], numbers of samples.
+          samples: int64[n], different numbers of samples.
           rows: int64[n], the row for each.
         """
         if not len(samples):
@@ -148,13 +148,13 @@ class SampleOrder:
         return np.searchsorted(self._first_samples, samples, side="right") - 1
 
     def _of_blocks(self, blocks: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], ...]:
-        """Return int64[n] of blocks: the number of their first sample, how many they have, and their file."""
+        """Return int64[n] each, of blocks: the number of the first sample, the number of samples, and the file."""
         file = np.searchsorted(self._first_blocks, blocks, side="right") - 1
         first = self._first_samples[file] + (blocks - self._first_blocks[file]) * self._block_samples
         return first, np.minimum(self._block_samples, self._first_samples[file + 1] - first), file
 
     def _laid_out(self, epoch: int) -> _Epoch:
-        """Return the windows of an epoch; none has samples of different widths."""
+        """Return the windows of an epoch; all samples of a window have the same width."""
         groups = self._groups()
         cuts = []
         before = 0
@@ -182,8 +182,9 @@ class SampleOrder:
 
 
 def _cuts(counts: npt.NDArray[np.int64], most: int) -> npt.NDArray[np.int64]:
-    """Return int64[windows, 2]: where to cut blocks of so many samples, so that windows have at most so many, or one
-    block.
+    """Return int64[windows, 2]: the start and the end of each window's blocks.
+
+    counts: int64[blocks], their samples. A window has at most `most` samples, or one block.
     """
     ends = np.cumsum(counts)
     cuts = []

@@ -1,4 +1,4 @@
-"""Which positions of an epoch the batches take, and where a run stands after some of them. Arithmetic only."""
+"""Compute the positions of an epoch that batches have, and the position of a run after some batches."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ _FOR_EVER = 1 << 62  # positions
 
 @dataclasses.dataclass(frozen=True)
 class Place:
-    """Where a run stands: the epoch, and the position in it of the sample that comes next."""
+    """The position of a run: the epoch, and the position of the next sample in it."""
 
     epoch: int
     sample: int
@@ -20,7 +20,7 @@ class Place:
 
 @dataclasses.dataclass(frozen=True)
 class Segment:
-    """Positions [start, stop) of an epoch, or so many rows of padding."""
+    """Positions [start, stop) of an epoch, or stop - start rows of padding."""
 
     epoch: int
     start: int
@@ -29,13 +29,13 @@ class Segment:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Schedule:
-    """How the positions of epochs become batches.
+    """The division of the positions of epochs into batches.
 
     Attributes:
-      samples: the positions of an epoch; None: there is one epoch, without an end.
+      samples: the number of positions of an epoch; None: there is one epoch, without an end.
       batch_size: positions of a batch.
       tail: the last batch of an epoch, see LoaderOptions.
-      repeats: whether epochs follow the first; otherwise a run that is through stands at the start of epoch 1.
+      repeats: whether there are epochs after the first; otherwise a run ends at the start of epoch 1.
     """
 
     samples: int | None
@@ -51,7 +51,7 @@ class Schedule:
             )
 
     def steps(self, place: Place) -> int | None:
-        """Return how many batches are left of the epoch; None: there is no end."""
+        """Return the number of remaining batches of the epoch; None: it is endless."""
         if self.samples is None:
             return None
         if place.epoch and not self.repeats:
@@ -60,13 +60,11 @@ class Schedule:
         return left // self.batch_size if self.tail == "drop" else -(-left // self.batch_size)
 
     def dropped(self, place: Place) -> int:
-        """Return how many samples are in no batch, from here to the end of the epoch."""
+        """Return the number of samples from `place` to the end of the epoch that are in no batch."""
         return (self.samples - place.sample) % self.batch_size if self.samples and self.tail == "drop" else 0
 
     def after(self, place: Place, steps: int) -> Place:
-        """Return where a run stands after so many batches more. After the last batch of an epoch it is the next
-        epoch.
-        """
+        """Return the place after `steps` more batches; after the last batch of an epoch, that of the next epoch."""
         left = self.steps(place)
         if left is None or self.samples is None:
             return Place(0, place.sample + steps * self.batch_size)
@@ -82,7 +80,7 @@ class Schedule:
         return Place(place.epoch + 1 + epochs, steps * self.batch_size)
 
     def segments(self, place: Place, *, endless: bool) -> Iterator[Segment]:
-        """Yield what the batches are made of, one after the other: to the end of the epoch, or for ever."""
+        """Yield the segments of the batches from `place` on, to the end of the epoch or endlessly."""
         if self.samples is None:
             yield Segment(0, place.sample, _FOR_EVER)
         elif self.tail == "carry" and self.repeats:
@@ -94,7 +92,7 @@ class Schedule:
                 yield from self._epoch(place, self.samples)
 
     def _carried(self, place: Place, samples: int, *, endless: bool) -> Iterator[Segment]:
-        """Yield epochs without a gap, until a batch ends at the end of the first or after it."""
+        """Yield epochs without a gap, up to the batch that includes the end of the first, or endlessly."""
         left = (self.steps(place) or 0) * self.batch_size
         while endless or left:
             stop = samples if endless else min(samples, place.sample + left)
@@ -103,7 +101,7 @@ class Schedule:
             place = Place(place.epoch + 1, 0)
 
     def _epoch(self, place: Place, samples: int) -> Iterator[Segment]:
-        """Yield an epoch from some position on; the last batch is filled up, or left out."""
+        """Yield an epoch from a place on; its last batch is filled up or dropped."""
         left = (self.steps(place) or 0) * self.batch_size
         stop = min(samples, place.sample + left)
         if place.sample < stop:

@@ -1,4 +1,4 @@
-"""The state of a loader: where its consumer stands, and what tells whether another loader can go on from there."""
+"""The state of a loader: its consumer's position, and the values that another loader needs to share to resume there."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,13 +8,13 @@ from maskmill.loading.schedule import Place
 
 State = dict[str, Any]
 
-# Raised whenever the same seed gives another order or other masks.
+# Raise it when the same seed gives another order or other masks.
 VERSION = 1
-MOST_EPOCHS, _MOST_SAMPLES = 1 << 31, 1 << 62  # that a state may be after
+MOST_EPOCHS, _MOST_SAMPLES = 1 << 31, 1 << 62  # the most that a state may have
 
 
 def state_of(description: Mapping[str, Any], place: Place) -> State:
-    """Return a state, of values that JSON has.
+    """Return a state, as values of JSON.
 
     description: fingerprint, seed, shuffle, window, and "files", the digest of each by its path.
     """
@@ -30,16 +30,16 @@ def state_of(description: Mapping[str, Any], place: Place) -> State:
 def checked_place(
     state: Mapping[str, Any], description: Mapping[str, Any], samples: int | None, most_epochs: int = MOST_EPOCHS
 ) -> Place:
-    """Return the place of a state that fits a loader.
+    """Return the place of a state; raise if it does not fit a loader.
 
     Args:
       state: of this loader or another.
       description: of this loader, as for `state_of`.
-      samples: of an epoch; None: there is no end.
-      most_epochs: how many a run may have finished.
+      samples: the number of samples of an epoch; None: it is endless.
+      most_epochs: the most epochs that a run may have finished.
 
     Raises:
-      UnusableInputError: the state is not a state, or of something else.
+      UnusableInputError: this is no state, or one of other data or options.
     """
     expected = {"version", "epoch", "sample", *description}
     if not isinstance(state, Mapping) or not expected <= set(state):
@@ -67,12 +67,12 @@ def checked_place(
 
 
 def is_count(value: object, most: int) -> bool:
-    """Return whether a value of a state is a whole number from 0 to `most`; True and 1.0 are none."""
+    """Return whether a value of a state is an int from 0 to `most`, not a bool or a float."""
     return type(value) is int and 0 <= value <= most
 
 
 def _difference(state: Mapping[str, Any], description: Mapping[str, Any]) -> str | None:
-    """Return one sentence about what the state and the loader do not have in common; None: they fit."""
+    """Return a sentence about the first difference of a state and a loader; None: they fit."""
     files = dict(description["files"])
     for (path, digest), found in zip(files.items(), state["files"], strict=False):
         if digest != found:

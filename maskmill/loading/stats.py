@@ -1,20 +1,21 @@
-"""What a loader has given, and how long its consumer had to wait."""
+"""The counts of a loader's batches, and the time that its consumer waited."""
 
 import dataclasses
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LoaderStats:
-    """Counts of what the consumer got, since the loader was opened.
+    """Counts since the loader was opened.
 
     Attributes:
-      batches, samples, tokens: of this reader's batches; tokens are pieces without padding.
+      batches, samples, tokens: batches that the consumer got from this reader, their samples and their tokens (pieces
+        without padding).
       padding: rows of padding, with tail="pad".
-      dropped: samples that were left out at the ends of epochs, with tail="drop", of all ranks together.
-      seconds: from the first request for a batch to the last batch that came, pauses between iterations left out.
-      waited: seconds of these in which the consumer waited for a batch.
-      bytes_read, bytes_fetched: bytes of files that were read, and those of them that came over the network.
-      cache_hits, cache_misses: reads that the local cache of remote files could serve or not.
+      dropped: samples dropped at the ends of epochs, with tail="drop", of all ranks together.
+      seconds: from the first request for a batch to the last batch, without pauses between iterations.
+      waited: the seconds of these in which the consumer waited for a batch.
+      bytes_read, bytes_fetched: bytes of files read, and those of them fetched over the network.
+      cache_hits, cache_misses: reads that the local cache of remote files had, or had not.
     """
 
     batches: int = 0
@@ -45,7 +46,7 @@ class LoaderStats:
         return self.waited / self.seconds if self.seconds else 0.0
 
     def since(self, earlier: "LoaderStats") -> "LoaderStats":
-        """Return what came after an earlier count of the same loader."""
+        """Return these counts less earlier ones of the same loader."""
         return LoaderStats(
             **{
                 field.name: getattr(self, field.name) - getattr(earlier, field.name)

@@ -1,4 +1,4 @@
-"""Text shards as a data set: the index of their rows (spans) is made when they are first opened, and kept."""
+"""Open text shards as a data set: write an index of their rows (spans) the first time, and keep it."""
 
 import dataclasses
 import difflib
@@ -27,20 +27,20 @@ _log = logging.getLogger(__name__)
 
 _PARTS = (MaskingOptions, ObjectiveOptions, FormatOptions)
 _FIXED = {"format": "spans", "dynamic_masking": True, "unicode": "15.1.0", "duplicate_pieces": "last"}
-_MUCH_TEXT = 256 << 20  # bytes, of which an index takes a while
+_MUCH_TEXT = 256 << 20  # bytes from which on an index takes a while
 
 
 def index_of_text(path: str, tokenizer: str, options: Mapping[str, Any], index_dir: str | None) -> str:
-    """Return the directory of the examples of text shards, in spans; they are made unless they are there.
+    """Return the directory of the examples of text shards, in spans; write them if they do not exist.
 
-    One process makes them, and others that want the same wait for it. They are those of `maskmill examples --format
+    One process writes them, and others that need the same wait for it. They are those of `maskmill examples --format
     spans` with the same options.
 
     Args:
       path: of the text shards: the directory that extract made, a file, or a glob.
       tokenizer: the path of a vocab.txt or a tokenizer.json.
-      options: of `maskmill examples`, by name: how rows are made.
-      index_dir: below which directory of this machine the examples are kept; None: the user's cache directory.
+      options: of `maskmill examples`, by name.
+      index_dir: the directory of this machine below which the examples are kept; None: the user's cache directory.
 
     Raises:
       UnusableInputError: the text, the tokenizer or an option cannot be used.
@@ -56,13 +56,13 @@ def index_of_text(path: str, tokenizer: str, options: Mapping[str, Any], index_d
     directory = os.path.join(os.path.expanduser(place), _key_of(setup, texts))
     os.makedirs(directory, exist_ok=True)
     with manifest.locked(directory):
-        if not _is_made(directory):
+        if not _is_complete(directory):
             _make(texts, setup, directory)
     return directory
 
 
 def _setup_of(tokenizer: str, options: Mapping[str, Any]) -> ExamplesSetup:
-    """Return what decides the examples."""
+    """Return the setup of the examples; raise UnusableInputError for an unknown option or a conflict."""
     names = {field.name: part for part in _PARTS for field in dataclasses.fields(part)}
     for name in options:
         if name not in names or name in _FIXED:
@@ -89,7 +89,7 @@ def _setup_of(tokenizer: str, options: Mapping[str, Any]) -> ExamplesSetup:
 
 
 def _key_of(setup: ExamplesSetup, texts: list[FileInfo]) -> str:
-    """Return a name for the examples of texts as they are now: files that were changed have others."""
+    """Return a name for the examples of texts in their current versions."""
     version = completions.FORMAT_VERSIONS["examples"], setup.plan.shard_format.version
     listed = [
         [os.path.abspath(text.path) if files.is_local(text.path) else text.path, text.size, text.changed, text.version]
@@ -99,18 +99,18 @@ def _key_of(setup: ExamplesSetup, texts: list[FileInfo]) -> str:
     return completions.fingerprint("text index", version, listed, vocabulary, setup.plan)
 
 
-def _is_made(directory: str) -> bool:
-    """Return whether examples are there, with all their files."""
-    made = manifest.find_manifest(directory)
-    listed = [file for shard in made["shards"] for file in manifest.files_of_shard(shard)] if made else []
+def _is_complete(directory: str) -> bool:
+    """Return whether a directory has examples, with all their files."""
+    found = manifest.find_manifest(directory)
+    listed = [file for shard in found["shards"] for file in manifest.files_of_shard(shard)] if found else []
     sizes = files.sizes_in(directory) if listed else {}
-    return made is not None and all(sizes.get(files.join(directory, file["name"])) == file["bytes"] for file in listed)
+    return found is not None and all(sizes.get(files.join(directory, file["name"])) == file["bytes"] for file in listed)
 
 
 def _make(texts: list[FileInfo], setup: ExamplesSetup, directory: str) -> None:
     size = sum(text.size for text in texts)
     level = logging.WARNING if size > _MUCH_TEXT else logging.INFO
-    message = "%s: an index of its rows is made now, once, of %s MB of text; `maskmill examples` uses more cores."
+    message = "%s: an index of its rows is written now, once, of %s MB of text; `maskmill examples` uses more cores."
     _log.log(level, message, files.parent(texts[0].path), f"{size / 1e6:,.0f}")
     compiler.prepare(kernels_of(setup.plan, setup.loaded().kernels))
     described = map(describe_text_shard, enumerate(text.path for text in texts))

@@ -63,7 +63,7 @@ def test_a_finite_mix_ends_and_says_when_a_data_set_leaves(written: Written, cap
         assert mixed.steps_per_epoch == steps == -(-(2 * counts[0] + counts[1]) // 4)
         assert [(one.samples, one.repetitions) for one in mixed.given(steps)] == [(2 * counts[0], 2), (counts[1], 1)]
     assert caplog.messages == [
-        f"{foxes}: after {4 * counts[0] - 1} samples of the mix, this data set was given as often as max_repetitions "
+        f"{foxes}: after {4 * counts[0] - 1} samples of the mix, this data set was used as often as max_repetitions "
         "allows; the others have its share from there on."
     ]
 

@@ -71,7 +71,7 @@ def test_an_index_is_made_once(text: Path, caplog: pytest.LogCaptureFixture) -> 
     with caplog.at_level(logging.INFO, text_indexes.__name__):
         batches = [first_batch(opened(text)) for _ in range(3)]
         assert len(caplog.messages) == 1
-        assert f"{text}: an index of its rows is made now, once, of 0 MB of text" in caplog.messages[0]
+        assert f"{text}: an index of its rows is written now, once, of 0 MB of text" in caplog.messages[0]
         np.testing.assert_array_equal(batches[0]["input_ids"], batches[2]["input_ids"])
         (index,) = (text.parent / "index").iterdir()
         next(index.glob("part-*.spans")).unlink()  # is noticed, and made again
@@ -118,7 +118,7 @@ def test_text_may_move_with_its_index(text: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"tokenizer": None}, "objective, examples and index_dir say how rows are made of text; give tokenizer too"),
+        ({"tokenizer": None}, "objective, examples and index_dir are for rows made of text; give tokenizer too"),
         ({"tokenizer": "nowhere.txt"}, "nowhere.txt: this input does not exist"),
         ({"examples": {"paack": True}}, r"paack: this is no option of rows .*; did you mean pack\?"),
         ({"examples": {"format": "mds"}}, r"format: this is no option of rows that are made when text is opened\."),
