@@ -1,4 +1,4 @@
-"""How samples are read: a block at a time, first its bytes, then the rows in them that are wanted, to memory."""
+"""The interface of readers: they fetch the bytes of a block of samples, then decode some of its rows to memory."""
 
 import abc
 import dataclasses
@@ -14,17 +14,16 @@ from maskmill.reading.data_set import DataSet, ReadColumn
 
 
 class Rows:
-    """Room for rows; readers write to it, batches are made from it.
+    """Arrays of rows, which readers write to and batches are made from.
 
     Attributes:
-      room: how many rows there is room for.
+      room: the number of rows that fit.
       arrays: by feature, [rows, width] of the column's dtype.
-      counts: by feature, int32[rows]: how many values each row has without those that fill it up; only of columns
-        that vary.
+      counts: by feature, int32[rows]: the number of values of each row, without padding; only of columns that vary.
     """
 
     def __init__(self, columns: Sequence[ReadColumn], rows: int) -> None:
-        """Make room; what is in it is undefined."""
+        """Allocate arrays; their content is undefined."""
         self.room = rows
         self._columns = columns
         self.arrays: dict[str, npt.NDArray[np.generic]] = {
@@ -35,7 +34,7 @@ class Rows:
         }
 
     def first(self, count: int, *, room: int | None = None) -> "Rows":
-        """Return a copy of the first `count` rows, with room for more; None: for no more."""
+        """Return a copy of the first `count` rows, in arrays of `room` rows; None: of `count`."""
         rows = Rows(self._columns, count if room is None else room)
         for arrays, others in ((rows.arrays, self.arrays), (rows.counts, self.counts)):
             for feature in arrays:
@@ -49,12 +48,12 @@ class Rows:
                 array[: stop - start] = array[start:stop]
 
     def original_pieces(self, which: Any, feature: str = "input_ids") -> npt.NDArray[np.int32]:
-        """Return int32[n, width]: the pieces of some rows, the stored masks undone, in an array of its own.
+        """Return int32[n, width]: the pieces of some rows before masking, in a new array.
 
-        A mask at a place that no row has is left out: a damaged row may name one.
+        Masks at positions beyond the row, which a damaged row may have, are ignored.
 
         Args:
-          which: n rows, as NumPy takes them: a slice or int64[n].
+          which: n rows: a slice or int64[n].
           feature: the column of the pieces.
         """
         arrays = self.arrays
@@ -69,7 +68,7 @@ class Rows:
         return pieces
 
     def put_zeros(self, column: ReadColumn, rows: npt.NDArray[np.int64]) -> None:
-        """Write what rows have of an optional column that their file lacks."""
+        """Write the zeros of an optional column that the file of these rows lacks."""
         self.arrays[column.feature][rows] = 0
         if column.varies:
             self.counts[column.feature][rows] = 0
@@ -77,7 +76,7 @@ class Rows:
 
 @dataclasses.dataclass(frozen=True)
 class Block:
-    """Neighbouring samples of a file: file is its place in DataSet.files, first and count are samples within it."""
+    """Consecutive samples of a file: file is its index in DataSet.files; first and count are samples within it."""
 
     file: int
     first: int
@@ -85,10 +84,10 @@ class Block:
 
 
 class DamagedBlockError(UnusableInputError):
-    """The bytes of a block are not what they should be; if they came over a network, they are fetched once more.
+    """The bytes of a block are damaged; if they came over a network, they are fetched once more.
 
     Attributes:
-      feature: of the column whose values are not allowed; None: something else is wrong.
+      feature: of the column whose values are not allowed; None for other damage.
     """
 
     def __init__(self, message: str, *, feature: str | None = None) -> None:
@@ -105,12 +104,12 @@ class OtherColumnsError(DamagedBlockError):
 
 
 class BlockReader(abc.ABC):
-    """Reads the files of a data set. One for each format.
+    """Read the files of a data set. Each format has a subclass.
 
     Attributes:
-      block_samples: the most samples of a block. All blocks of a file but its last have as many.
-      makes_rows: whether rows are made when they are read, which takes longer than to copy them.
-      kernels: the compiled code that it needs beside that of every format, as compiler.chosen_modules names it.
+      block_samples: the most samples of a block. All blocks of a file but its last have this number.
+      makes_rows: whether `decode` computes rows from text, which takes longer than to copy them.
+      kernels: those that it needs beside the kernels of every format, as compiler.chosen_modules names them.
     """
 
     block_samples: int
@@ -118,40 +117,40 @@ class BlockReader(abc.ABC):
     kernels: tuple[str, ...] = ()
 
     def __init__(self, data_set: DataSet, ranges: ByteRanges) -> None:  # noqa: B027 - each keeps what it needs
-        """Open the files of a data set, which are read through ranges."""
+        """Take a data set, and the ranges through which its files are read."""
 
     @abc.abstractmethod
     def fetch(self, block: Block) -> Any:
         """Read the bytes of a block. Several threads may call this at the same time.
 
         Raises:
-          DamagedBlockError: what was read cannot be the block (sizes, an index that does not fit).
-          RunFailedError: the file cannot be read on.
+          DamagedBlockError: the bytes cannot be those of the block (a wrong size, an index that does not fit).
+          RunFailedError: reading the file fails.
         """
 
     @abc.abstractmethod
     def decode(
-        self, fetched: Any, block: Block, wanted: npt.NDArray[np.int64], rows: npt.NDArray[np.int64], into: Rows
+        self, fetched: Any, block: Block, samples: npt.NDArray[np.int64], rows: npt.NDArray[np.int64], into: Rows
     ) -> None:
         """Write samples of a block to rows; check each value against the column's `low` and `high`.
 
         Args:
-          fetched: what `fetch` gave for the block.
+          fetched: what `fetch` returned for the block.
           block: the block.
-          wanted: int64[n], ascending, samples counted from the block's first.
+          samples: int64[n], ascending, counted from the block's first.
           rows: int64[n], the row of `into` for each.
-          into: takes the rows.
+          into: the rows to write to.
 
         Raises:
-          DamagedBlockError: a record is damaged, or is not what the columns say. The message names the file, the record
+          DamagedBlockError: a record is damaged, or does not have the columns. The message names the file, the record
             (from 1, within the file), the column and the value.
         """
 
     def decode_each(self, fetched: Any, block: Block, into: Rows) -> dict[int, DamagedBlockError]:
-        """Write the samples of a block that can be read to the rows of their numbers, counted from the block's first.
+        """Write each sample of a block that can be read to the row of its number, counted from the block's first.
 
         Returns:
-          What is wrong with the others.
+          The errors of the others, by their numbers.
         """
         wrong = {}
         for sample in range(block.count):
@@ -164,7 +163,7 @@ class BlockReader(abc.ABC):
 
     @abc.abstractmethod
     def forget(self, block: Block) -> bool:
-        """Drop what was kept of a block and of its file's index; return whether to fetch them anew may help."""
+        """Drop cached bytes of a block and of its file's index; return whether fetching them anew may help."""
 
     def close(self) -> None:  # noqa: B027 - most have nothing to close
         """Close files and connections."""
@@ -172,16 +171,14 @@ class BlockReader(abc.ABC):
     @staticmethod
     @abc.abstractmethod
     def count_samples(path: str, ranges: ByteRanges) -> int:
-        """Return how many samples a file of the format says it has.
+        """Return the number of samples of a file of the format, by its own head or index.
 
         Raises:
-          UnusableInputError: it says nothing that can be.
+          UnusableInputError: the file is damaged, or of another format.
           RunFailedError: it cannot be read.
         """
 
     @staticmethod
     def why_unchecked(path: str, ranges: ByteRanges) -> str | None:
-        """Return why a file's records cannot be compared with checksums, as a clause; None: they can, and readers
-        do.
-        """
+        """Return a clause that says why a file's records have no checksums to compare; None: readers compare them."""
         return "this format has no checksums of records"

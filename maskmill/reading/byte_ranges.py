@@ -1,4 +1,4 @@
-"""Bytes of files, local or not."""
+"""Read ranges of bytes of files, local or remote."""
 
 import abc
 import contextlib
@@ -23,21 +23,21 @@ _HASHED_BYTES = 8 << 20
 
 
 class ByteRanges(abc.ABC):
-    """Reads ranges of files. Several threads may call the methods at the same time.
+    """Read ranges of files. Several threads may call the methods at the same time.
 
     Attributes:
-      parallel_reads: how many reads should be under way at a time; 0: one after the other is fast enough.
+      parallel_reads: the best number of parallel reads; 0: one after the other is fast enough.
     """
 
     parallel_reads: int = 0
 
     @abc.abstractmethod
     def read(self, path: str, start: int, end: int) -> npt.NDArray[np.uint8]:
-        """Return bytes [start, end) of a file, in an array of its own that may be written to.
+        """Return bytes [start, end) of a file, in a new, writable array.
 
         Raises:
           MissingFileError: there is no such file. `read_all` and `size` raise it, too.
-          UnusableInputError: the file ends before `end`, or must not be read.
+          UnusableInputError: the file ends before `end`, or reading it is not allowed.
           RunFailedError: it cannot be read.
         """
 
@@ -46,7 +46,7 @@ class ByteRanges(abc.ABC):
         return self.read(path, 0, self.size(path)).tobytes()
 
     def read_many(self, path: str, starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
-        """Return several ranges of a file, ascending, one after the other; raises what `read` does."""
+        """Return several ascending ranges of a file as one array; raise as `read` does."""
         return np.concatenate([self.read(path, start, end) for start, end in zip(starts, ends, strict=True)])
 
     @abc.abstractmethod
@@ -54,14 +54,14 @@ class ByteRanges(abc.ABC):
         """Return the size of a file in bytes."""
 
     def sha256_of(self, path: str) -> str:
-        """Return the sha256 of a file in hexadecimal; a few megabytes of it are in memory at a time."""
+        """Return the sha256 of a file in hexadecimal, read a few megabytes at a time."""
         digest, size = hashlib.sha256(), self.size(path)
         for start in range(0, size, _HASHED_BYTES):
             digest.update(self.read(path, start, min(size, start + _HASHED_BYTES)).data)
         return digest.hexdigest()
 
     def exists(self, path: str) -> bool:
-        """Return whether there is a file of this name; raises what `size` does, but MissingFileError."""
+        """Return whether a file exists; raise as `size` does, except MissingFileError."""
         try:
             self.size(path)
         except MissingFileError:
@@ -69,11 +69,11 @@ class ByteRanges(abc.ABC):
         return True
 
     def sizes(self, paths: Sequence[str]) -> list[int]:
-        """Return the size of each of these files; raises what `size` does, for the first of them that is at fault."""
+        """Return the sizes of files; raise as `size` does, for the first file with an error."""
         return [self.size(path) for path in paths]
 
     def glob(self, pattern: str) -> list[str]:
-        """Return the files whose paths match a pattern with *, ? and [...], sorted; a path of a file matches itself.
+        """Return the files whose paths match a pattern with *, ? and [...], sorted; the path of a file matches itself.
 
         Raises:
           UnusableInputError: files cannot be listed there.
@@ -81,13 +81,11 @@ class ByteRanges(abc.ABC):
         raise UnusableInputError(f"{pattern}: files cannot be listed here; name a data set's directory.")
 
     def forget(self, path: str) -> bool:
-        """Drop what is kept of a file; return whether reading it again may give other bytes."""
+        """Drop cached bytes of a file; return whether reading it again may return other bytes."""
         return False
 
     def stats(self) -> dict[str, int]:
-        """Return how much was read: `bytes_read`; where there is a cache, `cache_hits`, `cache_misses` and
-        `bytes_fetched`.
-        """
+        """Return counts: `bytes_read`; with a cache also `cache_hits`, `cache_misses` and `bytes_fetched`."""
         return {}
 
     def close(self) -> None:  # noqa: B027 - most have nothing to close
@@ -98,14 +96,14 @@ Stamp = tuple[int, int, int]  # of a file: its inode, its size in bytes, and whe
 
 
 class LocalRanges(ByteRanges):
-    """Files on this machine. One that is replaced after it was looked at first is not read any more.
+    """Files on this machine. To read a file that was replaced since it was first opened raises ChangedError.
 
     Attributes:
-      stamps: of the files that were looked at, by path.
+      stamps: of the files opened so far, by path.
     """
 
     def __init__(self, stamps: dict[str, Stamp] | None = None) -> None:
-        """stamps: what others have seen, and will see; None: nothing."""
+        """Take the stamps of files that other readers have opened, shared with them; None: none."""
         self.stamps = {} if stamps is None else stamps
         self._bytes_read = 0
         self._counting = threading.Lock()
@@ -114,7 +112,7 @@ class LocalRanges(ByteRanges):
         return type(self), (self.stamps,)  # a lock cannot be pickled
 
     def _check(self, path: str, found: os.stat_result) -> None:
-        """Raise ChangedError if this is not the file that was looked at first."""
+        """Raise ChangedError if this is not the file that was first opened under the path."""
         stamp = found.st_ino, found.st_size, found.st_mtime_ns
         if self.stamps.setdefault(path, stamp) != stamp:
             raise ChangedError(path)
@@ -165,14 +163,14 @@ class LocalRanges(ByteRanges):
 
 
 def is_beside(path: str, other: str) -> bool:
-    """Return whether what reads one path reads the other one, too."""
+    """Return whether one ByteRanges can read both paths: their schemes are the same."""
     schemes = {one.partition("://")[0] if "://" in one else "" for one in (path, other)}
     return len(schemes) == 1
 
 
 @contextlib.contextmanager
 def ranges_beside(path: str, other: str, ranges: ByteRanges) -> Iterator[ByteRanges]:
-    """Return what reads a path: `ranges`, which reads another one, or while this is open, something else."""
+    """Yield ranges that read `path`: `ranges`, which reads `other`, or new ones, closed at the end."""
     if is_beside(path, other):
         yield ranges
         return
@@ -186,10 +184,10 @@ def open_bytes(size: int, read: Callable[[int, int], Any], read_bytes: int, most
     """Return bytes as a file.
 
     Args:
-      size: how many there are.
-      read: gives bytes [start, end), or fewer, but at least one, as a buffer.
-      read_bytes: how many are read at a time.
-      most: never more than so many.
+      size: their number.
+      read: returns bytes [start, end), or fewer, but at least one, as a buffer.
+      read_bytes: the bytes to buffer.
+      most: the most bytes of a read.
     """
 
     def read_some(start: int, end: int) -> Any:
@@ -199,31 +197,29 @@ def open_bytes(size: int, read: Callable[[int, int], Any], read_bytes: int, most
 
 
 def open_range_file(path: str, ranges: ByteRanges, read_bytes: int = _READ_BYTES) -> BinaryIO:
-    """Return a file to read from its start on, or from anywhere; it is read `read_bytes` at a time, ahead of use if
-    remote.
-    """
+    """Return a file, opened for reading `read_bytes` at a time, ahead of use if it is remote."""
     if ranges.parallel_reads:
         ranges, read_bytes = ForwardRanges(ranges), min(read_bytes, LOOK_BYTES)
     return open_bytes(ranges.size(path), functools.partial(ranges.read, path), read_bytes)
 
 
 def forward(ranges: ByteRanges) -> ByteRanges:
-    """Return what reads files of which much is read in one go: remote ones ahead of use."""
+    """Return ranges for reading long stretches of files: remote files are read ahead of use."""
     return ForwardRanges(ranges) if ranges.parallel_reads else ranges
 
 
 class ForwardRanges(ByteRanges):
-    """Reads remote files ahead of a reader that goes forward (ReadAhead), a file at a time."""
+    """Read remote files ahead of a sequential reader (ReadAhead), a file at a time."""
 
     def __init__(self, ranges: ByteRanges) -> None:
-        """ranges: reads the files; it stays open when this is closed."""
+        """Take the ranges that read the files; `close` leaves them open."""
         self._ranges = ranges
         self._lock = threading.Lock()
         self._ahead: dict[str, ReadAhead] = {}
 
     def read(self, path: str, start: int, end: int) -> npt.NDArray[np.uint8]:
         if not 0 <= start < end <= self._ranges.size(path):
-            return self._ranges.read(path, start, end)  # which says what is wrong
+            return self._ranges.read(path, start, end)  # raises the error
         data, filled = np.empty(end - start, np.uint8), 0
         with self._lock:
             ahead = self._of(path)

@@ -1,4 +1,4 @@
-"""Columns as kernels that read rows take them, and what is wrong with values that are not allowed."""
+"""Tables of columns for the kernels that read rows, and messages about values that are not allowed."""
 
 import math
 import weakref
@@ -18,7 +18,7 @@ class TargetTable:
 
     def __init__(self, columns: Sequence[ReadColumn]) -> None:
         self._columns = columns
-        self._made: tuple[weakref.ref[Rows], npt.NDArray[np.int64]] | None = None
+        self._last: tuple[weakref.ref[Rows], npt.NDArray[np.int64]] | None = None
         self._table = np.zeros((len(columns), kernels.TARGET), np.int64)
         for line, column in zip(self._table, columns, strict=True):
             line[kernels.VALUE_BYTES] = column.dtype.itemsize
@@ -35,14 +35,14 @@ class TargetTable:
             line[kernels.NAME :] = np.frombuffer(name.ljust(kernels.MOST_NAME_BYTES, b"\0"), np.int64)
 
     def of(self, rows: Rows) -> npt.NDArray[np.int64]:
-        """Return the table for these rows, which must live while it is used.
+        """Return int64[columns, TARGET], the table for these rows, which must live while it is used.
 
         Raises:
           ValueError: the rows do not have arrays for these columns.
         """
-        made = self._made
-        if made is not None and made[0]() is rows:
-            return made[1]
+        last = self._last
+        if last is not None and last[0]() is rows:
+            return last[1]
         table = self._table.copy()
         for line, column in zip(table, self._columns, strict=True):
             array = rows.arrays[column.feature]
@@ -53,7 +53,7 @@ class TargetTable:
             line[kernels.ADDRESS] = exposed_address(array)
             if column.varies:
                 line[kernels.COUNTS] = exposed_address(rows.counts[column.feature])
-        self._made = (weakref.ref(rows), table)
+        self._last = (weakref.ref(rows), table)
         return table
 
 
@@ -63,8 +63,8 @@ def is_float(column: ReadColumn) -> bool:
 
 
 def limits(column: ReadColumn) -> tuple[float, float]:
-    """Return the smallest and the largest value that a column allows and its type holds; both are NaN if floats may be
-    any.
+    """Return the smallest and the largest value that a column allows and its type holds; NaN twice if all floats are
+    allowed.
     """
     if not is_float(column):
         info = np.iinfo(column.dtype)
@@ -77,7 +77,7 @@ def limits(column: ReadColumn) -> tuple[float, float]:
 
 
 def wrong_value(column: ReadColumn, values: npt.NDArray[np.int64] | npt.NDArray[np.float32]) -> str:
-    """Return what is wrong with the first value that a column does not allow, as a sentence without the place."""
+    """Return a sentence about the first value that a column does not allow; the caller adds the place."""
     low, high = limits(column)
     wrong = values[~((values >= low) & (values <= high))]
     meaning = column.meaning or f"from {low} to {high}"
@@ -86,5 +86,5 @@ def wrong_value(column: ReadColumn, values: npt.NDArray[np.int64] | npt.NDArray[
 
 
 def wrong_count(column: ReadColumn, count: int) -> str:
-    """Return what is wrong with a number of values, as a sentence without the place."""
+    """Return a sentence about a wrong number of values; the caller adds the place."""
     return f"{column.name} has length {count}, but it must be {'at most ' if column.varies else ''}{column.width}."

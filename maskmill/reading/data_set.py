@@ -1,4 +1,4 @@
-"""A data set as a loader sees it: its files, its columns, and what its rows need to be masked."""
+"""The description of a data set for loaders: its files, its columns, and the rules of its masks."""
 
 import dataclasses
 
@@ -15,14 +15,14 @@ class ReadColumn:
     """A column as it is read.
 
     Attributes:
-      name: as the files have it.
-      feature: what it is, by google's name or ours (records/features.py), whatever it is called.
-      width: how many values each row has in memory.
-      varies: whether rows have numbers of values of their own in the files. They are filled up to `width`.
+      name: in the files.
+      feature: the feature that it holds, by google's name or ours (records/features.py), whatever its name.
+      width: the number of values of each row in memory.
+      varies: whether the number of values varies from row to row in the files. Rows are padded to `width`.
       dtype: of the values in memory: uint8, uint16, int32 or float32.
-      fill: what rows are filled up with; None: a row's last value (cu_seqlens).
+      fill: the value that pads rows; None: a row's last value (cu_seqlens).
       low, high: the smallest and the largest value allowed, both included; None: any.
-      meaning: what an allowed value is, for "X is 7, but it must be …".
+      meaning: the allowed values in words, for "X is 7, but it must be …".
       optional: files may lack the column; its values are zeros then.
     """
 
@@ -44,13 +44,13 @@ class DataFile:
 
     Attributes:
       path: local, gs://, or http(s)://.
-      samples: how many it has.
-      size: bytes; None: not known before it is read.
+      samples: the number of its samples.
+      size: in bytes; None: not known before it is read.
       sha256: of its content, in hexadecimal; None: not known.
-      index: the path of its index of records; None: none is known.
+      index: the path of its index of records, or None.
       width: most pieces of a row: max_seq_length, or the width of its bin.
-      digest: tells its content from any other, in DIGEST_DIGITS hexadecimal digits.
-      text: the path of the text shard that its rows are of, if it does not hold them; None: not known.
+      digest: identifies its content, in DIGEST_DIGITS hexadecimal digits.
+      text: of a file of spans, the path of its text shard; None: not known.
     """
 
     path: str
@@ -65,19 +65,19 @@ class DataFile:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DataSet:
-    """The samples of one split of a data set. A sample's number is its place in the files, in their order, from 0.
+    """The samples of one split of a data set. Samples are numbered from 0, file by file.
 
     Attributes:
-      path: where it was opened, for messages.
+      path: with which it was opened, for messages.
       format: the name of its ShardFormat.
-      files: those that have samples.
+      files: those with samples.
       columns: in the order of their features' names.
       width: most pieces of a row.
-      fingerprint: tells the content apart from any other: hexadecimal.
+      fingerprint: identifies the content: hexadecimal.
       vocabulary_size: ids are below it; None: not known.
-      special_ids: the ids by what they are (Vocabulary.special_ids); empty: not known.
+      special_ids: Vocabulary.special_ids; empty: not known.
       packed: whether rows have several sequences.
-      mask_rules: how the reader draws masks; None: they are stored.
+      mask_rules: the rules by which the reader draws masks; None: masks are stored.
       predictions: most masks of a row.
       vocabulary: the path of its file, a vocab.txt or a tokenizer.json; None: not known.
       duplicates: Vocabulary.duplicates of a vocab.txt.
@@ -99,11 +99,11 @@ class DataSet:
 
     @property
     def samples(self) -> int:
-        """How many there are."""
+        """The number of samples."""
         return sum(file.samples for file in self.files)
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: what the samples are, and where."""
+        """Return HTML for notebooks: a table of the properties."""
         rows = [
             ("samples", f"{self.samples:,} in {len(self.files):,} file{'' if len(self.files) == 1 else 's'}"),
             ("format", self.format),

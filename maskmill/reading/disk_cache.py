@@ -1,10 +1,9 @@
-"""A bounded cache of pieces of remote files, on a local disk; the processes of a machine share it.
+"""A bounded cache of ranges of remote files, on a local disk; the processes of a machine share it.
 
-A piece is a file of its own: its bytes, then their CRC-32. The folder that it is in stands for a version of a remote
-file. A piece is written as NAME.part, which its writer holds locked, and then renamed: whoever wants the same piece
-meanwhile waits for the lock instead of fetching it as well, and a writer that dies leaves an unlocked part that the
-next one takes over. The file `used` has the bytes of all pieces; whoever exceeds the limit deletes those that were not
-used for longest.
+Each range is a file: its bytes, then their CRC-32. A folder has the ranges of one version of a remote file. A range is
+written as NAME.part, which its writer locks, and then renamed. Others that need the same range wait for the lock
+instead of fetching it, too; if a writer dies, its part is unlocked, and the next writer takes it over. The file `used`
+has the number of bytes of all ranges; the writer that exceeds the limit deletes the least recently used ones.
 """
 
 import contextlib
@@ -27,27 +26,25 @@ _USED = "used"
 _CRC_BYTES = 4
 _COUNT_BYTES = 8
 _FOLDER_DIGITS = 32
-# What is left when pieces were deleted, as a share of the limit: to delete means to look at all pieces.
+# The share of the limit to which the cache is reduced, so that it is seldom: each time it lists all ranges.
 _KEPT_NUMERATOR, _KEPT_DENOMINATOR = 9, 10
 
 Bytes = npt.NDArray[np.uint8]
 
 
 def default_directory() -> str:
-    """Return where pieces are kept unless somebody says otherwise: $XDG_CACHE_HOME/maskmill/data or
-    ~/.cache/maskmill/data.
-    """
+    """Return the default directory of the cache: $XDG_CACHE_HOME/maskmill/data or ~/.cache/maskmill/data."""
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     return os.path.join(cache, "maskmill", "data")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Piece:
-    """Bytes of a remote file.
+class CachedRange:
+    """A range of bytes of a remote file.
 
     Attributes:
-      file: names the remote file and its version.
-      start, end: the piece is the file's bytes [start, end).
+      file: identifies the remote file and its version.
+      start, end: the bytes [start, end).
     """
 
     file: str
@@ -56,16 +53,16 @@ class Piece:
 
     @property
     def size(self) -> int:
-        """Its bytes."""
+        """The number of bytes."""
         return self.end - self.start
 
     @property
     def name(self) -> str:
-        """Where it is, below the cache's directory."""
+        """Its path below the cache's directory."""
         return os.path.join(_folder(self.file), f"{self.start}-{self.end}")
 
     def checksum(self, data: Bytes) -> bytes:
-        """Return the checksum of its bytes and of what it is, so that no piece is taken for another."""
+        """Return the checksum of its bytes and of its identity, so that no range is taken for another."""
         start = zlib.crc32(f"{self.file} {self.start} {self.end}".encode())
         return zlib.crc32(data.data, start).to_bytes(_CRC_BYTES, "little")
 
@@ -75,17 +72,17 @@ def _folder(file: str) -> str:
 
 
 class DiskCache:
-    """Pieces of remote files in a directory. Any number of threads and processes may use it at the same time.
+    """Ranges of remote files in a directory. Any number of threads and processes may use it at the same time.
 
-    Where the directory cannot be used, or its disk is full, pieces are fetched each time; one warning says so.
+    If the directory cannot be used, or its disk is full, ranges are fetched each time, and one warning says so.
     """
 
     def __init__(self, directory: str, most_bytes: int) -> None:
-        """Use a directory; nothing is made before the first piece.
+        """Take a directory; it is created with the first range.
 
         Args:
-          directory: of the cache, and of nothing else.
-          most_bytes: of all pieces together; larger pieces are not kept.
+          directory: of the cache, for nothing else.
+          most_bytes: of all ranges together; larger ranges are not kept.
         """
         self._directory = directory
         self._most_bytes = most_bytes
@@ -94,40 +91,40 @@ class DiskCache:
         self._is_usable = True
 
     def stats(self) -> dict[str, int]:
-        """Return how many pieces were found, and how many were not, or were damaged."""
+        """Return the numbers of ranges that were found, and of those that were missing or damaged."""
         return {"cache_hits": self._hits, "cache_misses": self._misses}
 
-    def get(self, piece: Piece, fetch: Callable[[], Bytes]) -> Bytes:
-        """Return the bytes of a piece, in an array of its own; `fetch` is called where the cache does not have them."""
-        path = os.path.join(self._directory, piece.name)
-        data = self._find(piece, path)
+    def get(self, range_: CachedRange, fetch: Callable[[], Bytes]) -> Bytes:
+        """Return the bytes of a range in a new array; fetch: called if the cache does not have them."""
+        path = os.path.join(self._directory, range_.name)
+        data = self._find(range_, path)
         if data is None:
-            data = self._fetch(piece, path, fetch)
+            data = self._fetch(range_, path, fetch)
         return data
 
     def drop(self, file: str) -> None:
-        """Delete all pieces of a version of a remote file."""
+        """Delete all ranges of a version of a remote file."""
         with contextlib.suppress(FileNotFoundError):
             for entry in os.scandir(os.path.join(self._directory, _folder(file))):
-                if not entry.name.endswith(_PART):  # which belongs to its writer
+                if not entry.name.endswith(_PART):  # a part belongs to its writer
                     _delete(entry.path)
 
-    def _fetch(self, piece: Piece, path: str, fetch: Callable[[], Bytes]) -> Bytes:
-        """Fetch a piece and keep it, or find it after all where another thread or process has fetched it."""
+    def _fetch(self, range_: CachedRange, path: str, fetch: Callable[[], Bytes]) -> Bytes:
+        """Fetch and keep a range, unless another thread or process has done so meanwhile."""
         part = None
-        if self._is_usable and piece.size + _CRC_BYTES <= self._most_bytes:
+        if self._is_usable and range_.size + _CRC_BYTES <= self._most_bytes:
             try:
                 part = _lock_part(path)
             except OSError as error:
                 self._do_without(error)
         try:
-            if part is not None and (found := self._find(piece, path)) is not None:
+            if part is not None and (found := self._find(range_, path)) is not None:
                 return found
             self._count(misses=1)
             data = fetch()
             if part is not None:
                 try:
-                    self._keep(piece, path, part, data)
+                    self._keep(range_, path, part, data)
                 except OSError as error:
                     self._do_without(error)
             return data
@@ -137,19 +134,19 @@ class DiskCache:
                     _delete(path + _PART)
                 os.close(part)
 
-    def _find(self, piece: Piece, path: str) -> Bytes | None:
-        """Return a piece that is there and whole; a damaged one is deleted."""
+    def _find(self, range_: CachedRange, path: str) -> Bytes | None:
+        """Return the bytes of a range in the cache, or None; delete a damaged one."""
         try:
             with open(path, "rb", buffering=0) as file:
-                data = np.empty(piece.size + _CRC_BYTES, np.uint8)
+                data = np.empty(range_.size + _CRC_BYTES, np.uint8)
                 filled = 0
                 while count := file.readinto(data[filled:].data) if filled < len(data) else 0:
                     filled += count
-                content = data[: piece.size]
+                content = data[: range_.size]
                 is_whole = (
                     filled == len(data)
                     and os.fstat(file.fileno()).st_size == len(data)
-                    and piece.checksum(content) == data[piece.size :].tobytes()
+                    and range_.checksum(content) == data[range_.size :].tobytes()
                 )
                 if is_whole:
                     os.utime(file.fileno())  # used now
@@ -164,19 +161,19 @@ class DiskCache:
         _delete(path)
         return None
 
-    def _keep(self, piece: Piece, path: str, part: int, data: Bytes) -> None:
-        """Write a piece to its locked part, and give it its name."""
-        self._make_room(part, piece.size + _CRC_BYTES)
+    def _keep(self, range_: CachedRange, path: str, part: int, data: Bytes) -> None:
+        """Write a range to its locked part, and rename that."""
+        self._reserve(part, range_.size + _CRC_BYTES)
         at = 0
-        for view in (data.data, memoryview(piece.checksum(data))):
+        for view in (data.data, memoryview(range_.checksum(data))):
             while len(view):
                 count = os.pwrite(part, view, at)
                 at += count
                 view = view[count:]
         os.rename(path + _PART, path)
 
-    def _make_room(self, part: int, size: int) -> None:
-        """Give a part its size, after pieces were deleted if the bytes in use would be too many."""
+    def _reserve(self, part: int, size: int) -> None:
+        """Extend a part to its size, after deleting other ranges if the cache would exceed its limit."""
         used_file = os.open(os.path.join(self._directory, _USED), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             fcntl.flock(used_file, fcntl.LOCK_EX)
@@ -190,13 +187,13 @@ class DiskCache:
             os.close(used_file)
 
     def _delete_oldest(self, size: int) -> int:
-        """Delete the pieces that were not used for longest if `size` more bytes are too many; return their bytes."""
-        pieces = sorted(_pieces(self._directory))
-        used = sum(bytes_ for _, bytes_, _ in pieces)
+        """Delete the least recently used ranges if `size` more bytes are too many; return the bytes of the others."""
+        ranges = sorted(_ranges_in(self._directory))
+        used = sum(bytes_ for _, bytes_, _ in ranges)
         if used + size <= self._most_bytes:
             return used
         aim = max(0, self._most_bytes * _KEPT_NUMERATOR // _KEPT_DENOMINATOR - size)
-        for _, bytes_, path in pieces:
+        for _, bytes_, path in ranges:
             if used <= aim:
                 break
             if path.endswith(_PART):
@@ -208,7 +205,7 @@ class DiskCache:
         return used
 
     def _do_without(self, error: OSError) -> None:
-        """Go on without the cache, and say so once."""
+        """Continue without the cache, and log this once."""
         if self._is_usable:
             self._is_usable = False
             _log.warning(
@@ -225,9 +222,9 @@ class DiskCache:
 
 
 def _lock_part(path: str) -> int:
-    """Wait until nobody else writes a piece; give the open file that will become it, which is locked until closed.
+    """Wait until no other writer has a range's part; return the part, open and locked until it is closed.
 
-    Only who holds the lock renames or deletes the part.
+    Only the holder of the lock renames or deletes a part.
     """
     while True:
         try:
@@ -238,7 +235,7 @@ def _lock_part(path: str) -> int:
         try:
             fcntl.flock(part, fcntl.LOCK_EX)
             if _is_file(part, path + _PART):
-                os.ftruncate(part, 0)  # what a dead writer has left
+                os.ftruncate(part, 0)  # removes the bytes of a dead writer
                 return part
         except OSError:
             os.close(part)
@@ -247,7 +244,7 @@ def _lock_part(path: str) -> int:
 
 
 def _is_file(descriptor: int, path: str) -> bool:
-    """Return whether an open file is the one that has a name now."""
+    """Return whether an open file is still the one at a path."""
     try:
         return os.path.samestat(os.fstat(descriptor), os.stat(path))
     except FileNotFoundError:
@@ -259,10 +256,8 @@ def _delete(path: str) -> None:
         os.unlink(path)
 
 
-def _pieces(directory: str) -> Iterator[tuple[int, int, str]]:
-    """Yield when each piece or part was used last (nanoseconds), its bytes, and its path. Deletes parts of dead
-    writers.
-    """
+def _ranges_in(directory: str) -> Iterator[tuple[int, int, str]]:
+    """Yield the last use (nanoseconds), the size and the path of each range or part; delete parts of dead writers."""
     for folder in os.scandir(directory):
         if not folder.is_dir(follow_symlinks=False) or len(folder.name) != _FOLDER_DIGITS:
             continue
@@ -276,7 +271,7 @@ def _pieces(directory: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _delete_abandoned(path: str) -> bool:
-    """Delete a part that nobody holds locked; return whether it did."""
+    """Delete a part unless a writer has locked it; return whether it was deleted."""
     with open(path, "rb") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

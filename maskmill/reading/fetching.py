@@ -1,4 +1,4 @@
-"""Blocks are fetched ahead of use, and once more where they arrived damaged."""
+"""Fetch blocks ahead of use, and once more if they arrived damaged."""
 
 from collections.abc import Iterable
 
@@ -10,22 +10,22 @@ from maskmill.reading.data_set import DataSet
 from maskmill.storage.read_ahead import Ahead
 
 MOST_BYTES = 24 << 20
-_UNKNOWN_BYTES = 1 << 20  # of a block, where the size of its file is not known
+_UNKNOWN_BYTES = 1 << 20  # assumed for a block if the size of its file is not known
 
 
 class BlockFetcher:
-    """Fetches blocks in threads, in the order in which they were asked for, and decodes them in that order.
+    """Fetch blocks in threads, in the order of requests, and decode them in that order.
 
-    Its methods are for one thread.
+    The methods are for one thread.
     """
 
     def __init__(self, data_set: DataSet, reader: BlockReader, threads: int, most_bytes: int = MOST_BYTES) -> None:
-        """Start no thread before the first block is asked for.
+        """Take a reader; threads start with the first request.
 
         Args:
-          data_set: what the reader reads.
+          data_set: that of the reader.
           reader: fetches and decodes.
-          threads: how many blocks are fetched at a time (ByteRanges.parallel_reads); 0: each when it is decoded.
+          threads: the number of blocks to fetch at a time (ByteRanges.parallel_reads); 0: each when it is decoded.
           most_bytes: of blocks that are fetched and not yet decoded; one block may have more.
         """
         self._data_set = data_set
@@ -34,30 +34,30 @@ class BlockFetcher:
         self._blocks = self._refetched = 0
 
     def ask(self, blocks: Iterable[Block]) -> None:
-        """Ask for blocks; those asked for before come before them."""
+        """Request blocks, after those requested before."""
         self._ahead.ask((block, self._size(block)) for block in blocks)
 
-    def decode(self, wanted: npt.NDArray[np.int64], rows: npt.NDArray[np.int64], into: Rows) -> Block:
-        """Decode the block that was asked for first, as BlockReader.decode does, and return which it was.
+    def decode(self, samples: npt.NDArray[np.int64], rows: npt.NDArray[np.int64], into: Rows) -> Block:
+        """Decode the block that was requested first, as BlockReader.decode does, and return it.
 
         Raises:
-          DamagedBlockError: it is damaged, and was when it was fetched anew, if that could help.
-          IndexError: no block was asked for.
+          DamagedBlockError: it is damaged, also after fetching it anew if that could help.
+          IndexError: no block was requested.
           UnusableInputError, RunFailedError: it cannot be fetched.
         """
         block, fetched = self._ahead.next()
         try:
-            self._reader.decode(fetched(), block, wanted, rows, into)
+            self._reader.decode(fetched(), block, samples, rows, into)
         except DamagedBlockError:
             if not self._reader.forget(block):
                 raise
             self._refetched += 1
-            self._reader.decode(self._reader.fetch(block), block, wanted, rows, into)
+            self._reader.decode(self._reader.fetch(block), block, samples, rows, into)
         self._blocks += 1
         return block
 
     def drop(self) -> None:
-        """Forget what was asked for and is not decoded."""
+        """Drop all requests that are not yet decoded."""
         self._ahead.drop()
 
     def close(self) -> None:
@@ -65,9 +65,7 @@ class BlockFetcher:
         self._ahead.close()
 
     def stats(self) -> dict[str, float]:
-        """Return blocks decoded, those of them that were fetched once more, and for how many seconds `decode`
-        waited.
-        """
+        """Return the numbers of blocks decoded and of blocks fetched twice, and the seconds that `decode` waited."""
         waited = self._ahead.waited
         return {"blocks": self._blocks, "blocks_refetched": self._refetched, "block_wait_seconds": waited}
 

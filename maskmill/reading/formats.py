@@ -1,4 +1,4 @@
-"""What reads the files of each format: maskmill's own, TFRecord, Parquet, MDS and spans, and those registered."""
+"""The readers of all formats: TFRecord, Parquet, MDS and spans, and those registered."""
 
 from maskmill.reading.block_reader import BlockReader
 from maskmill.reading.mds import MdsReader
@@ -10,23 +10,23 @@ _known: dict[str, type[BlockReader]] = {"tfrecord": TfRecordReader, "mds": MdsRe
 
 
 def register(format: ShardFormat, reader: type[BlockReader]) -> None:
-    """Make a format known to all that writes, reads, opens and checks data sets in this process."""
+    """Add a format and its reader for this process."""
     shard_formats.register(format)
     _known[format.name] = reader
 
 
 def reader_of_format(name: str) -> type[BlockReader]:
-    """Return what reads files of a format.
+    """Return the reader of a format.
 
     Raises:
       UnusableInputError: there is no such format.
     """
     if shard_formats.format_of(name).name == "parquet":
-        from maskmill.reading.parquet import ParquetReader  # which imports Arrow: it takes a moment
+        from maskmill.reading.parquet import ParquetReader  # imports Arrow: it takes a moment
 
         return ParquetReader
     if name == "spans":
-        from maskmill.reading.spans import SpansReader  # which imports what tokenizes: it takes a moment, too
+        from maskmill.reading.spans import SpansReader  # imports tokenizers: it takes a moment, too
 
         return SpansReader
     return _known[name]

@@ -1,4 +1,4 @@
-"""What a manifest says of examples: their files, their columns, their options and their vocabulary."""
+"""Parse the manifest of examples: their files, columns, options and vocabulary."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from maskmill.storage import files, manifest
 
 
 class MadeText(NamedTuple):
-    """A text that rows are of: its path when the examples were made, its bytes, its sha256."""
+    """The text of rows: its path when the examples were made, its size in bytes, its sha256."""
 
     path: str
     size: int
@@ -26,12 +26,12 @@ class MadeExamples:
 
     Attributes:
       format: of the files.
-      files: those that have samples.
+      files: those with samples.
       index_sha256: of the files' indexes, by path.
       schema: the columns; None in manifests of older versions.
-      options: those that the examples were made with, and what was decided where they leave it open.
-      vocabulary: what is known of it.
-      texts: of formats without rows, by DataFile.text, which is here as it is reached from the directory.
+      options: those of the examples, completed by the manifest's "decided".
+      vocabulary: that of the examples, as far as the manifest describes it.
+      texts: of formats without rows, by DataFile.text, which is here relative to the directory.
     """
 
     format: str
@@ -66,23 +66,23 @@ def manifest_in(directory: str, ranges: ByteRanges) -> dict[str, Any] | None:
         return None
 
 
-def parse_examples(made: Mapping[str, Any], split: str, directory: str) -> MadeExamples:
-    """Return what a manifest says of the examples of a split, of which there may be none.
+def parse_examples(content: Mapping[str, Any], split: str, directory: str) -> MadeExamples:
+    """Return the examples of a split, maybe none, that a manifest describes.
 
     Args:
-      made: the manifest.
+      content: of the manifest.
       split: "train" or "eval".
-      directory: where it lies, with the files.
+      directory: of the manifest and the files.
 
     Raises:
-      UnusableInputError: an entry is missing, or is not as maskmill writes it.
+      UnusableInputError: an entry is missing, or not as maskmill writes it.
     """
     try:
         # The parameters of picked eval examples are those of the picking.
-        options = dict(made.get("examples", made["parameters"])) | dict(made.get("decided", {}))
+        options = dict(content.get("examples", content["parameters"])) | dict(content.get("decided", {}))
         width = int(options.get("max_seq_length", 0))
-        shards = [shard for shard in made["shards"] if shard["kind"] == split]
-        inputs = {entry["path"]: entry for entry in made["inputs"]}
+        shards = [shard for shard in content["shards"] if shard["kind"] == split]
+        inputs = {entry["path"]: entry for entry in content["inputs"]}
         texts = {shard["text"]: inputs[next(iter(shard["inputs"]))] for shard in shards if "text" in shard}
         entries = [
             {**entry, "text": shard.get("text")}
@@ -91,12 +91,12 @@ def parse_examples(made: Mapping[str, Any], split: str, directory: str) -> MadeE
             if entry["examples"]
         ]
         return MadeExamples(
-            format=made.get("format", "tfrecord"),
+            format=content.get("format", "tfrecord"),
             files=[_data_file(entry, directory, width) for entry in entries],
             index_sha256={files.join(directory, e["index"]): e["index_sha256"] for e in entries if "index" in e},
-            schema=[_schema_column(entry) for entry in made["schema"]] if "schema" in made else None,
+            schema=[_schema_column(entry) for entry in content["schema"]] if "schema" in content else None,
             options=options,
-            vocabulary=_vocabulary(made, options, directory),
+            vocabulary=_vocabulary(content, options, directory),
             texts={text: MadeText(e["path"], int(e["bytes"]), str(e["sha256"])) for text, e in texts.items()},
         )
     except (KeyError, IndexError, TypeError, ValueError) as error:
@@ -107,7 +107,7 @@ def parse_examples(made: Mapping[str, Any], split: str, directory: str) -> MadeE
 
 
 def _data_file(entry: Mapping[str, Any], directory: str, width: int) -> DataFile:
-    """Return a file that the manifest lists; `width` is that of rows which are in no bin."""
+    """Return a file that the manifest lists; width: of rows without bins."""
     return DataFile(
         path=files.join(directory, entry["name"]),
         samples=int(entry["examples"]),
@@ -125,14 +125,14 @@ def _schema_column(entry: Mapping[str, Any]) -> SchemaColumn:
     return SchemaColumn(str(entry["name"]), None if length is None else int(length), entry["dtype"] == "float32")
 
 
-def _vocabulary(made: Mapping[str, Any], options: Mapping[str, Any], directory: str) -> KnownVocabulary:
-    """Return what the manifest says of the vocabulary; those of older versions say less."""
-    copied = made.get("vocabulary")
+def _vocabulary(content: Mapping[str, Any], options: Mapping[str, Any], directory: str) -> KnownVocabulary:
+    """Return the vocabulary as far as the manifest describes it; manifests of older versions have fewer entries."""
+    copied = content.get("vocabulary")
     is_tokenizer = options.get("tokenizer_file") is not None
     option = "tokenizer_file" if is_tokenizer else "vocab_file"
     return KnownVocabulary(
-        size=made.get("vocabulary_size"),
-        special_ids=dict(made.get("special_ids", {})),
+        size=content.get("vocabulary_size"),
+        special_ids=dict(content.get("special_ids", {})),
         sha256=options.get(f"{option}_sha256") if copied is None else copied["sha256"],
         copy=None if copied is None else files.join(directory, copied["name"]),
         name=options.get(option),

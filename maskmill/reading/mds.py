@@ -1,4 +1,4 @@
-"""MDS, the shards of mosaicml-streaming, as maskmill writes them (maskmill/records/mds.py)."""
+"""Read MDS, the shards of mosaicml-streaming, as maskmill writes them (maskmill/records/mds.py)."""
 
 import dataclasses
 import itertools
@@ -19,7 +19,7 @@ from maskmill.reading.kernels import mds_samples as kernels
 
 BLOCK_SAMPLES = 256
 _WORD = 4  # bytes of a number in a shard's head
-_CONFIG_BYTES = 4096  # most shards describe themselves in fewer
+_CONFIG_BYTES = 4096  # the descriptions of most shards have fewer
 # The types of values that maskmill stores, by their names in MDS.
 _INTEGERS = {f"ndarray:{name}": np.dtype(name) for name in ("uint8", "uint16", "int32")}
 _FLOATS = {"ndarray:float32": np.dtype(np.float32)}
@@ -28,10 +28,10 @@ _CODES = 4  # for the type of a length, in the first byte of a part
 
 @dataclasses.dataclass(frozen=True)
 class _Head:
-    """What a shard says of itself.
+    """The head of a shard.
 
-    starts: int64[blocks + 1], where each block starts in the file, and where the last one ends. parts: int64[parts,
-    PART], what the parts of a sample hold (kernels/mds_samples.py).
+    starts: int64[blocks + 1], the start of each block in the file, and the end of the last one. parts: int64[parts,
+    PART], the column and the type of each part of a sample (kernels/mds_samples.py).
     """
 
     starts: npt.NDArray[np.int64]
@@ -39,12 +39,12 @@ class _Head:
 
 
 class MdsReader(BlockReader):
-    """Reads MDS shards. A block is 256 samples; of each shard only the places of its blocks are kept."""
+    """Read MDS shards. A block is 256 samples; only the starts of blocks are kept of each shard."""
 
     block_samples = BLOCK_SAMPLES
 
     def __init__(self, data_set: DataSet, ranges: ByteRanges) -> None:
-        """Read nothing yet."""
+        """Take a data set, without reading it yet."""
         self._files, self._columns, self._ranges = data_set.files, data_set.columns, ranges
         self._targets = TargetTable(self._columns)
         self._heads: dict[int, _Head] = {}
@@ -57,12 +57,12 @@ class MdsReader(BlockReader):
         return head.parts, self._ranges.read(self._files[block.file].path, start, end)
 
     def decode(
-        self, fetched: Any, block: Block, wanted: npt.NDArray[np.int64], rows: npt.NDArray[np.int64], into: Rows
+        self, fetched: Any, block: Block, samples: npt.NDArray[np.int64], rows: npt.NDArray[np.int64], into: Rows
     ) -> None:
         parts, data = fetched
         # Copies, because numba compiles anew for arrays that cannot be written to.
-        wanted, rows = np.array(wanted, np.int64), np.array(rows, np.int64)
-        end, sample, place, why = kernels.read_samples(data, block.count, wanted, rows, self._targets.of(into), parts)
+        samples, rows = np.array(samples, np.int64), np.array(rows, np.int64)
+        end, sample, place, why = kernels.read_samples(data, block.count, samples, rows, self._targets.of(into), parts)
         if end == kernels.DONE:
             self._fill_missing(parts, rows, into)
             return
@@ -113,9 +113,7 @@ class MdsReader(BlockReader):
                 into.put_zeros(column, rows)
 
     def _head(self, number: int) -> _Head:
-        """Return the head of a shard, read once, and then the whole shard for its checksum, because records have
-        none.
-        """
+        """Return the head of a shard. The first time, verify the sha256 of the shard: records have no checksums."""
         with self._locks[number]:
             head = self._heads.get(number)
             if head is None:
@@ -149,7 +147,7 @@ class MdsReader(BlockReader):
         return _Head(np.append(offsets[:-1:BLOCK_SAMPLES], offsets[-1]), parts)
 
     def _parts(self, path: str, config: bytes) -> npt.NDArray[np.int64]:
-        """Return what the parts of a sample hold, as a shard describes it."""
+        """Return _Head.parts, by the description in a shard."""
         try:
             described = json.loads(config)
             encodings = dict(zip(described["column_names"], described["column_encodings"], strict=True))
@@ -188,11 +186,11 @@ def _part(data: npt.NDArray[np.uint8], sample: int, parts: int, part: int) -> by
         sample -= 1
 
 
-def _explain(part: bytes, held: list[int], column: ReadColumn, why: int) -> str:
-    """Return what is wrong with a part, as a sentence without the place."""
+def _explain(part: bytes, description: list[int], column: ReadColumn, why: int) -> str:
+    """Return a sentence about a wrong part; the caller adds the place."""
     if why == column_tables.UNREADABLE:
         return f"{column.name} cannot be read; make or fetch the file again."
     known = _FLOATS if is_float(column) else _INTEGERS
-    dtype = next(dtype for dtype in known.values() if dtype.itemsize == held[kernels.STORED_BYTES])
+    dtype = next(dtype for dtype in known.values() if dtype.itemsize == description[kernels.STORED_BYTES])
     values = np.frombuffer(part[1 + (1 << part[0] % _CODES) :], dtype)
     return wrong_count(column, len(values)) if why == column_tables.OTHER_COUNT else wrong_value(column, values)

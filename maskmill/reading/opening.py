@@ -1,4 +1,4 @@
-"""Opens data sets: finds their files and columns, and checks them before anything is read."""
+"""Open data sets: find their files and columns, and check them before reading."""
 
 import concurrent.futures
 import dataclasses
@@ -29,15 +29,15 @@ _EXAMPLES = "examples"  # the folder of a build that has its examples
 _STAGES = ("examples", "eval")
 _MOST_SEGMENTS = 256  # of TFRecords without a schema; a pair of maskmill's has two parts
 _PAIR = 2
-_END_BYTES = 1 << 16  # of a file without a checksum, that tell it from others
-_THREADS = 16  # that read different files
+_END_BYTES = 1 << 16  # of the ends of a file without a checksum, which identify it
+_THREADS = 16  # for reading different files
 _PIECES = ("input_ids", "input_word_ids")
 _NOTHING_NAMED = "No data set was named: give its directory, or TFRecords."
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _Request:
-    """What open_data_set was asked for; the fields are its arguments."""
+    """The arguments of open_data_set."""
 
     path: str
     split: str
@@ -69,16 +69,16 @@ def open_data_set(
         TFRecords without a manifest: a file, a glob, or a list of both separated by commas.
       split: "train" or "eval"; TFRecords without a manifest have no splits.
       ranges: reads the files.
-      vocab_file: the vocabulary of a data set that has no copy of it.
+      vocab_file: the vocabulary of a data set without a copy of it.
       vocabulary_size: of the model; ids must be below it.
       max_seq_length: most pieces of a row that the model takes.
-      checksums: whether all files are read through at once, and compared with their checksums in the manifest.
-      sizes: whether the files' sizes are compared with the manifest at once; without, a missing or damaged file is
-        found when it is read.
-      text: the directory of the text shards, for data sets of spans; None: where it was, seen from the data set.
+      checksums: whether to read all files now, and compare them with their checksums in the manifest.
+      sizes: whether to compare the files' sizes with the manifest now; otherwise a missing or damaged file is found
+        when it is read.
+      text: the directory of the text shards, for data sets of spans; None: as recorded, relative to the data set.
 
     Raises:
-      UnusableInputError: there is no such data set or split, a file is missing or not as the manifest says, or the
+      UnusableInputError: there is no such data set or split, a file is missing or differs from the manifest, or the
         data does not fit the model.
       RunFailedError: a file cannot be read.
     """
@@ -97,39 +97,39 @@ def open_data_set(
     if not request.path:
         raise UnusableInputError(_NOTHING_NAMED)
     found = find_manifest(request.path, ranges)
-    data_set = _open_records(request) if found is None else _open_made(request, *found)
+    data_set = _open_records(request) if found is None else _open_with_manifest(request, *found)
     _check_model(data_set, request)
     return data_set
 
 
 def reader_of(data_set: DataSet, ranges: ByteRanges) -> BlockReader:
-    """Read the files of a data set, through ranges."""
+    """Return the reader of a data set's format, for its files, read through ranges."""
     return reader_of_format(data_set.format)(data_set, ranges)
 
 
 def find_manifest(path: str, ranges: ByteRanges) -> tuple[dict[str, Any], str] | None:
-    """Return the manifest of a data set and its directory; None where there is none.
+    """Return the manifest of a data set and its directory, or None.
 
     Raises:
       UnusableInputError: it is damaged, or not of examples.
     """
     for directory in (path, files.join(path, _EXAMPLES)):
-        made = manifest_in(directory, ranges)
-        if made is not None and made["stage"] not in _STAGES:
+        content = manifest_in(directory, ranges)
+        if content is not None and content["stage"] not in _STAGES:
             raise UnusableInputError(
-                f"{directory}: this directory belongs to {made['stage']!r} and has no examples; name the directory "
+                f"{directory}: this directory belongs to {content['stage']!r} and has no examples; name the directory "
                 "of the examples."
             )
-        if made is not None:
-            return made, directory
+        if content is not None:
+            return content, directory
     return None
 
 
-def _open_made(request: _Request, made: Mapping[str, Any], directory: str) -> DataSet:
+def _open_with_manifest(request: _Request, content: Mapping[str, Any], directory: str) -> DataSet:
     """Return a data set with a manifest."""
-    examples = parse_examples(made, request.split, directory)
+    examples = parse_examples(content, request.split, directory)
     if not examples.files:
-        raise UnusableInputError(f"{request.path}: {_why_no_samples(made, request.split)}")
+        raise UnusableInputError(f"{request.path}: {_why_no_samples(content, request.split)}")
     if request.sizes:
         _check_sizes(examples.files, request.ranges)
     if examples.texts:
@@ -147,9 +147,9 @@ def _open_made(request: _Request, made: Mapping[str, Any], directory: str) -> Da
     return dataclasses.replace(opened, vocabulary=None if vocabulary is None else vocabulary.path)
 
 
-def _why_no_samples(made: Mapping[str, Any], split: str) -> str:
-    """Return what is wrong with a split of which there is no file with samples, and what to do."""
-    kinds = list(dict.fromkeys(shard["kind"] for shard in made["shards"]))
+def _why_no_samples(content: Mapping[str, Any], split: str) -> str:
+    """Return why a split has no samples, and what to do."""
+    kinds = list(dict.fromkeys(shard["kind"] for shard in content["shards"]))
     others = " and ".join(repr(kind) for kind in kinds if kind != split)
     if split in kinds:
         return f"the split {split!r} of this data set has no examples; make some, or choose another split."
@@ -159,7 +159,7 @@ def _why_no_samples(made: Mapping[str, Any], split: str) -> str:
 
 
 def _check_sizes(listed: Sequence[DataFile], ranges: ByteRanges) -> None:
-    """Compare the files' sizes with those in the manifest."""
+    """Raise UnusableInputError if the size of a file differs from the manifest."""
     for file, size in zip(listed, ranges.sizes([file.path for file in listed]), strict=True):
         if size != file.size:
             raise UnusableInputError(
@@ -169,30 +169,29 @@ def _check_sizes(listed: Sequence[DataFile], ranges: ByteRanges) -> None:
 
 
 def _with_texts(examples: MadeExamples, directory: str, request: _Request) -> list[DataFile]:
-    """Return the files with the paths of their text: where the user says, where it was seen from the data set, or at
-    all.
+    """Return the files with the paths of their text, in the user's directory, or as recorded, relative or absolute.
 
     Raises:
-      UnusableInputError: a text is not there, or is another one.
+      UnusableInputError: a text is missing, or is another one.
     """
-    names, made = list(examples.texts), list(examples.texts.values())
+    names, recorded = list(examples.texts), list(examples.texts.values())
     if request.text is not None:
         places = [[files.join(request.text, files.base_name(name)) for name in names]]
     else:
-        places = [[path_at(directory, name) for name in names], [text.path for text in made]]
+        places = [[path_at(directory, name) for name in names], [text.path for text in recorded]]
     for place in places:
         with ranges_beside(place[0], request.path, request.ranges) as ranges:
             if not ranges.exists(place[0]):
                 continue
-            sizes = ranges.sizes(place) if request.sizes else [text.size for text in made]
-            for path, found, text in zip(place, sizes, made, strict=True):
+            sizes = ranges.sizes(place) if request.sizes else [text.size for text in recorded]
+            for path, found, text in zip(place, sizes, recorded, strict=True):
                 if found != text.size:
                     raise UnusableInputError(
                         f"{path}: this text has {found:,} bytes, but the examples were made of one of {text.size:,}; "
                         "fetch the text again, or make the examples again."
                     )
             if request.checksums:
-                _check_sha256({path: text.sha256 for path, text in zip(place, made, strict=True)}, ranges)
+                _check_sha256({path: text.sha256 for path, text in zip(place, recorded, strict=True)}, ranges)
         found_at = dict(zip(names, place, strict=True))
         return [dataclasses.replace(file, text=found_at[str(file.text)]) for file in examples.files]
     tried = ", ".join(dict.fromkeys(place[0] for place in places))
@@ -203,11 +202,11 @@ def _with_texts(examples: MadeExamples, directory: str, request: _Request) -> li
 
 
 def _check_sha256(expected: Mapping[str, str | None], ranges: ByteRanges) -> None:
-    """Compare the content of files with the checksums in the manifest."""
+    """Raise UnusableInputError if the content of a file differs from its checksum; expected: by path."""
     with concurrent.futures.ThreadPoolExecutor(_THREADS) as threads:
         digests = threads.map(ranges.sha256_of, expected)
-        for (path, wanted), digest in zip(expected.items(), digests, strict=True):
-            if digest != wanted:
+        for (path, sha256), digest in zip(expected.items(), digests, strict=True):
+            if digest != sha256:
                 raise UnusableInputError(
                     f"{path}: the content of this file is not what was written (another sha256 than in the manifest); "
                     "fetch the file again, or run the command that made it again."
@@ -215,7 +214,7 @@ def _check_sha256(expected: Mapping[str, str | None], ranges: ByteRanges) -> Non
 
 
 def _open_records(request: _Request) -> DataSet:
-    """TFRecords without a manifest."""
+    """Return a data set of TFRecords without a manifest."""
     ranges = request.ranges
     paths = _matching_files(request.path, ranges)
     if needs_manifest(paths[0]):
@@ -255,7 +254,7 @@ def _matching_files(path: str, ranges: ByteRanges) -> list[str]:
 
 
 def _counted_file(path: str, ranges: ByteRanges) -> DataFile:
-    """Return a TFRecord without a manifest."""
+    """Return the description of a TFRecord without a manifest."""
     index = f"{path}{INDEX_SUFFIX}" if ranges.exists(f"{path}{INDEX_SUFFIX}") else None
     size, samples = ranges.size(path), index_blocks(path, ranges, index).samples
     digest = _digest_of_ends(path, size, samples, ranges)
@@ -263,9 +262,7 @@ def _counted_file(path: str, ranges: ByteRanges) -> DataFile:
 
 
 def _assembled(request: _Request, examples: MadeExamples, rules: RowMaskRules | None) -> DataSet:
-    """Return the data set, from what was found of it; files of width 0 have rows of any width. rules: how masks are
-    drawn.
-    """
+    """Return the data set of some examples; rules: of masks. Files of width 0 have rows of any width."""
     known, schema = examples.vocabulary, examples.schema
     features = first_example(examples.files[0].path, request.ranges) if schema is None else {}
     width = max((file.width for file in examples.files), default=0) or _width_of(schema, features)
@@ -300,7 +297,7 @@ def _assembled(request: _Request, examples: MadeExamples, rules: RowMaskRules | 
 
 
 def _width_of(schema: Sequence[SchemaColumn] | None, features: Mapping[str, tuple[int, str]]) -> int:
-    """Return most pieces of a row, by the columns alone."""
+    """Return the most pieces of a row, by the columns alone."""
     lengths = {name: length for name, (length, _) in features.items()}
     lengths |= {column.name: column.length or 0 for column in schema or ()}
     of_pieces = [length for name, length in lengths.items() if name in _PIECES]
@@ -322,13 +319,13 @@ def _check_model(data_set: DataSet, request: _Request) -> None:
         )
 
 
-# ---- what tells the content of data sets apart, wherever it lies and whatever its files are called
+# ---- identities of data sets by their content, whatever their place and the names of their files
 
 
 def _digest_of_ends(path: str, size: int, samples: int, ranges: ByteRanges) -> str:
-    """DataFile.digest of a file whose checksum is not known: its size, its number of samples, its first and last bytes.
+    """Return DataFile.digest of a file without a checksum: of its size, number of samples, first and last bytes.
 
-    Reading it whole would take as long as an epoch.
+    To read it whole would take as long as an epoch.
     """
     ends = [(0, min(size, _END_BYTES)), (max(0, size - _END_BYTES), size)]
     parts = [f"{size}:{samples}:".encode(), *(ranges.read(path, start, end).tobytes() for start, end in ends)]
@@ -338,7 +335,7 @@ def _digest_of_ends(path: str, size: int, samples: int, ranges: ByteRanges) -> s
 def _fingerprint(
     files: Sequence[DataFile], columns: Sequence[ReadColumn], width: int, mask_rules: RowMaskRules | None
 ) -> str:
-    """DataSet.fingerprint: of all that decides the samples that are read, and the masks that are drawn for them."""
+    """Return DataSet.fingerprint, of all that decides the samples and the masks drawn for them."""
     content = {
         "files": [[file.digest, file.samples, file.width] for file in files],
         "columns": [[column.feature, column.width] for column in columns],
@@ -349,7 +346,7 @@ def _fingerprint(
 
 
 def _plain(value: object) -> object:
-    """Return a number, or the checksum of an array."""
+    """Return the checksum of an array, and any other value as it is."""
     if isinstance(value, np.ndarray):
         return hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
     return value

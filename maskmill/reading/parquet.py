@@ -1,4 +1,4 @@
-"""Reads data sets in Parquet, a row group at a time; see parquet_files.py."""
+"""Read data sets in Parquet, a row group at a time; see parquet_files.py."""
 
 from typing import Any
 
@@ -15,14 +15,14 @@ from maskmill.reading.parquet_files import ParquetFile, Part, open_file
 
 
 class ParquetReader(BlockReader):
-    """Reads the Parquet files of a data set. Columns are known by their names.
+    """Read the Parquet files of a data set. Columns are found by name.
 
     Attributes:
-      block_samples: the rows of a row group of the largest file; where files have different widths, the most of these.
+      block_samples: the rows of a row group of the largest file; if files differ in width, the maximum over widths.
     """
 
     def __init__(self, data_set: DataSet, ranges: ByteRanges) -> None:
-        """Open a file of each width.
+        """Open one file of each width.
 
         Raises:
           UnusableInputError: a file is no Parquet, is damaged, or lacks a column.
@@ -41,9 +41,9 @@ class ParquetReader(BlockReader):
         return self._file(block.file).parts(block.first, block.count)
 
     def decode(
-        self, fetched: list[Part], block: Block, wanted: npt.NDArray[np.int64], rows: npt.NDArray[np.int64], into: Rows
+        self, fetched: list[Part], block: Block, samples: npt.NDArray[np.int64], rows: npt.NDArray[np.int64], into: Rows
     ) -> None:
-        path, samples = self._data_files[block.file].path, wanted + block.first
+        path, samples = self._data_files[block.file].path, samples + block.first
         for at, load in fetched:
             table = load()
             first, end = np.searchsorted(samples, [at, at + table.num_rows])
@@ -70,7 +70,7 @@ class ParquetReader(BlockReader):
         return None
 
     def _block_rows(self, number: int) -> int:
-        """Return the rows of a file's blocks. A file that arrives damaged is opened once more."""
+        """Return the number of rows of a file's blocks; open a file that arrives damaged once more."""
         try:
             return self._file(number).block_rows
         except DamagedBlockError:
@@ -79,7 +79,7 @@ class ParquetReader(BlockReader):
             return self._file(number).block_rows
 
     def _file(self, number: int) -> ParquetFile:
-        """Return an open file. Threads that ask at the same time may open it twice."""
+        """Return a file, opened the first time; two threads may both open it."""
         file = self._files.get(number)
         if file is None:
             file = self._files[number] = self._open(number)

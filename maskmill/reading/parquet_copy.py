@@ -1,4 +1,4 @@
-"""What the process that reads Parquet without seals (parquet_process.py) does with pyarrow.
+"""Copy Parquet without seals with pyarrow, in a process of its own (parquet_process.py).
 
 Only that process imports this module.
 """
@@ -14,18 +14,18 @@ from maskmill.errors import UnusableInputError
 from maskmill.records.parquet import SealedWriter
 
 _ROWS_AT_ONCE = 64
-_BUFFER_BYTES = 1 << 20  # of each column, where row groups may be large
+_BUFFER_BYTES = 1 << 20  # of each column: row groups may be large
 _BLOCK_ROWS = 1024
-_MAKER = "maskmill "  # how `created_by` begins in files of maskmill's up to version 2 of its format
+_MAKER = "maskmill "  # the start of `created_by` in maskmill's files up to version 2 of its format
 
 
 def sealed_copy(file: BinaryIO, path: str, columns: Sequence[str]) -> Iterator[bytes]:
-    """Yield the bytes of a file with a seal that has the same rows, in blocks.
+    """Yield the bytes of a copy of a file with a seal, in blocks.
 
-    A file of maskmill's keeps its row groups, by whose rows loaders shuffle.
+    A file of maskmill's keeps its row groups, by which loaders shuffle.
 
     Args:
-      columns: the names of those that are copied; those that the file lacks are left out.
+      columns: the names of the columns to copy; those that the file lacks are skipped.
 
     Raises:
       UnusableInputError: the file is damaged.
@@ -34,7 +34,7 @@ def sealed_copy(file: BinaryIO, path: str, columns: Sequence[str]) -> Iterator[b
     metadata = parquet.metadata
     with explained(path):
         schema = parquet.schema_arrow
-    # Rows are counted by a column: pyarrow's tables without columns have none.
+    # At least one column, because pyarrow's tables without columns have no rows to count.
     names = [name for name in columns if schema.get_field_index(name) >= 0] or schema.names[:1]
     if not names:
         raise damaged(path, "it has no columns")
@@ -64,7 +64,7 @@ def sealed_copy(file: BinaryIO, path: str, columns: Sequence[str]) -> Iterator[b
 
 
 def open_parquet(file: BinaryIO, path: str, *, buffer_size: int = 0) -> Any:
-    """Return a file; with a buffer its columns are read by so many bytes, not a whole row group at a time."""
+    """Return an open file; buffer_size: bytes of a column to read at a time, 0: a whole row group."""
     with explained(path):
         return pyarrow.parquet.ParquetFile(
             file, pre_buffer=False, page_checksum_verification=True, buffer_size=buffer_size
@@ -74,13 +74,13 @@ def open_parquet(file: BinaryIO, path: str, *, buffer_size: int = 0) -> Any:
 def batches(parquet: Any, path: str, group: int, columns: list[str]) -> Iterator[Any]:
     """Yield the record batches of a row group."""
     with explained(path, f" of row group {group}"):
-        # Without threads, so that nothing asks for bytes of the file while an answer is being sent.
+        # Without threads, so that no thread requests bytes of the file while an answer is being sent.
         yield from parquet.iter_batches(_ROWS_AT_ONCE, row_groups=[group], columns=columns, use_threads=False)
 
 
 @contextlib.contextmanager
 def explained(path: str, part: str = "") -> Iterator[None]:
-    """Turn what pyarrow raises on a damaged file into one sentence."""
+    """Turn pyarrow's exceptions on a damaged file into UnusableInputError with one sentence."""
     try:
         yield
     except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:

@@ -1,8 +1,8 @@
-"""Gives rows of Parquet files as Arrow's tables.
+"""Read rows of Parquet files as Arrow's tables.
 
-A damaged file may make pyarrow abort its process, so here it gets no byte that does not fit a seal
-(records/parquet.py). Of a file without a seal, which another program wrote, or maskmill before version 3 of its format,
-a process of its own makes a sealed copy (parquet_process.py), which is read instead.
+A damaged file may make pyarrow abort its process, so here it gets only bytes that fit a seal (records/parquet.py).
+Files without a seal were written by another program, or by maskmill before version 3 of its format. A separate process
+makes a sealed copy of them (parquet_process.py), which is read instead.
 """
 
 import functools
@@ -33,9 +33,9 @@ class _NoSealError(Exception):
     """The file has no seal."""
 
 
-# Rows in one run: the number of the first, and what gives them.
+# Consecutive rows: the number of the first, and a function that returns them.
 Part = tuple[int, Callable[[], pyarrow.Table]]
-# Gives bytes [start, end) of a file.
+# Returns bytes [start, end) of a file, as uint8[n].
 Read = Callable[[int, int], npt.NDArray[np.uint8]]
 
 
@@ -43,24 +43,24 @@ class ParquetFile:
     """A file with a seal.
 
     Attributes:
-      rows: how many there are.
-      block_rows: those of the first row group.
-      schema: of the columns that are read and that there are.
-      is_copy: whether the rows are a copy of those of a file without a seal.
+      rows: the number of its rows.
+      block_rows: the number of rows of the first row group.
+      schema: of the columns to read that the file has.
+      is_copy: whether this is the copy of a file without a seal.
     """
 
     def __init__(self, path: str, size: int, read: Read, columns: Sequence[str], *, is_copy: bool = False) -> None:
         """Read the seal and the metadata.
 
         Args:
-          path: what the file is called in messages.
+          path: the name of the file in messages.
           size: of the file, in bytes.
           read: reads it.
-          columns: the names of those that are read; those that the file lacks are left out.
+          columns: the names of the columns to read; those that the file lacks are skipped.
 
         Raises:
-          _NoSealError: it has none.
-          DamagedBlockError: the seal is damaged, or the metadata are.
+          _NoSealError: it has no seal.
+          DamagedBlockError: the seal or the metadata is damaged.
         """
         self._path, self._read, self.is_copy = path, read, is_copy
         end = b""
@@ -82,7 +82,7 @@ class ParquetFile:
         if mark != other or zlib.crc32(seal + metadata) != checksum:
             raise DamagedBlockError(f"{path}: the end of this Parquet file is damaged; make or fetch it again.")
         entries = np.frombuffer(seal, np.int64).reshape(groups, 3)
-        # int64[groups + 1]: the rows before each row group, where its bytes start, and what is after the last.
+        # int64[groups + 1] each: the rows before each row group and the start of its bytes; last, the totals.
         self._rows, self._ends = np.append(0, np.cumsum(entries[:, 0])), np.append(0, entries[:, 1])
         self._checksums = entries[:, 2]
         self._metadata = pyarrow.parquet.read_metadata(io.BytesIO(metadata))
@@ -92,7 +92,7 @@ class ParquetFile:
         self.block_rows = max(1, int(self._rows[:2][-1]))
 
     def parts(self, first: int, count: int) -> list[Part]:
-        """Read the row groups in which rows [first, first + count) are."""
+        """Read the row groups of rows [first, first + count); they are unpacked when a part is called."""
         start = int(np.searchsorted(self._rows, first, "right")) - 1
         stop = int(np.searchsorted(self._rows, first + count, "left"))
         parts = list[Part]()
@@ -102,7 +102,7 @@ class ParquetFile:
         return parts
 
     def _unpack(self, number: int, content: npt.NDArray[np.uint8]) -> pyarrow.Table:
-        """Return the rows of a row group, whose bytes `content` are."""
+        """Return the rows of a row group; content: its bytes."""
         if zlib.crc32(content.data) != self._checksums[number]:
             message = f"{self._path}: row group {number + 1:,} does not fit its checksum; make or fetch the file again."
             raise DamagedBlockError(message) from WrongChecksumError(message)
@@ -117,7 +117,7 @@ def open_file(path: str, ranges: ByteRanges, columns: Sequence[str], size: int |
 
     Raises:
       DamagedBlockError: it is damaged, or no Parquet.
-      RunFailedError: it cannot be read, or there is no room for a copy.
+      RunFailedError: it cannot be read, or the disk has no space for a copy.
     """
     try:
         return ParquetFile(path, size or ranges.size(path), functools.partial(ranges.read, path), columns)
@@ -126,8 +126,8 @@ def open_file(path: str, ranges: ByteRanges, columns: Sequence[str], size: int |
 
 
 def _copy(path: str, ranges: ByteRanges, columns: Sequence[str]) -> ParquetFile:
-    """Return a copy of the columns of a file, in a temporary file without a name, which goes with what is given."""
-    copy: Any = tempfile.TemporaryFile()  # noqa: SIM115 - it is read as long as the ParquetFile lives
+    """Return a copy of columns of a file, in an unnamed temporary file, which is deleted with the ParquetFile."""
+    copy: Any = tempfile.TemporaryFile()  # noqa: SIM115 - the ParquetFile reads it
     try:
         for content in parquet_process.answers(_COPY, path, list(columns), file=open_range_file(path, ranges)):
             copy.write(content)

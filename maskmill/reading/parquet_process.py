@@ -1,8 +1,8 @@
-"""A process of its own that reads other programs' Parquet, because pyarrow may abort its process on a damaged file.
+"""Read other programs' Parquet in a separate process, because pyarrow may abort its process on a damaged file.
 
-The process opens no file. It asks its parent for ranges of bytes, which the parent reads wherever the file lies, and
-sends answers back. It serves one task after another and stays for the next file, because it takes 0.2 s to start; a
-process whose task is given up is killed.
+The process opens no file. It requests ranges of bytes from its parent, which reads local and remote files alike, and
+sends answers back. It serves one task after another and waits for the next file, because it takes 0.2 s to start; a
+process whose task is cancelled is killed.
 """
 
 import atexit
@@ -23,7 +23,7 @@ from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.reading.byte_ranges import open_bytes
 from maskmill.storage import files
 
-_READ, _ANSWER, _END = range(3)  # what the process sends: a range that it wants, an answer, the end of a task
+_READ, _ANSWER, _END = range(3)  # messages of the process: the request of a range, an answer, the end of a task
 
 _LARGEST_REQUEST = 1 << 20
 _BUFFER_BYTES = 256 << 10
@@ -31,7 +31,7 @@ _START = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from maskmill.reading import parquet_process; "
     "parquet_process.serve(int(sys.argv[2]))"
 )
-# Signals by which a process ends because of what it does, not because somebody sends them.
+# Signals of crashes, which a process causes itself.
 _CRASHES = {signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV, signal.SIGTRAP}
 
 # Processes that wait for a task.
@@ -39,17 +39,17 @@ _idle: list["_Process"] = []
 
 
 def answers(task: str, path: str, *arguments: object, file: BinaryIO | None = None) -> Iterator[Any]:
-    """Let a process do a task on a file, and yield its answers.
+    """Run a task on a file in a process, and yield its answers.
 
     Args:
       task: MODULE:FUNCTION. The function takes the file, its path for messages, and the arguments; it yields answers.
       path: the file.
-      arguments: what can be pickled.
-      file: reads the file; None: it is opened by its path.
+      arguments: picklable.
+      file: reads the file; None: open its path.
 
     Raises:
       UnusableInputError: the function raised it, or the process crashed: the file is damaged.
-      RunFailedError: the file cannot be read on, or something killed the process.
+      RunFailedError: reading the file fails, or something killed the process.
     """
     with files.open_input(path) if file is None else file as file:
         process = _idle_process()
@@ -80,19 +80,19 @@ def _kill_idle_processes() -> None:
 
 
 class _Process:
-    """A process that reads Parquet, seen from its parent."""
+    """The parent's handle of a process that reads Parquet."""
 
     def __init__(self) -> None:
-        self._connection, there = multiprocessing.Pipe()
+        self._connection, child_end = multiprocessing.Pipe()
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - `kill` closes it
-        with there:
+        with child_end:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-c", _START, json.dumps(sys.path), str(there.fileno())],
-                pass_fds=[there.fileno()],
+                [sys.executable, "-P", "-c", _START, json.dumps(sys.path), str(child_end.fileno())],
+                pass_fds=[child_end.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=self._errors,
                 stderr=self._errors,
-                # Ctrl-C is for the parent; this process ends when its parent's end of the pipe is closed.
+                # Ctrl-C must reach the parent only; this process ends when its parent closes the pipe.
                 start_new_session=True,
             )
 
@@ -101,7 +101,7 @@ class _Process:
         return self._process.poll() is None
 
     def kill(self) -> None:
-        """End the process, whatever it does."""
+        """End the process, also in the middle of a task."""
         self._process.kill()
         self._process.wait()
         self._connection.close()

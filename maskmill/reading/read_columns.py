@@ -1,4 +1,4 @@
-"""Which columns of a data set are read, and what their values may be: by a manifest's schema, or by a first example."""
+"""The columns of a data set and the values that they allow, from a manifest's schema or from a first example."""
 
 import dataclasses
 import math
@@ -10,7 +10,7 @@ from maskmill.reading.data_set import ReadColumn
 from maskmill.records.columns import smallest_integers
 from maskmill.records.features import FEATURES, V2_NAMES, most_sequences
 
-INT64, FLOAT = "int64", "float"  # kinds of a tf.train.Feature
+INT64, FLOAT = "int64", "float"  # the kinds of a tf.train.Feature
 _GOOGLE_NAMES = {v2: google for google, v2 in V2_NAMES.items()}
 _IDS = ("input_ids", "masked_lm_ids")
 _MOST_INT32 = int(np.iinfo(np.int32).max)
@@ -18,14 +18,14 @@ _MOST_INT32 = int(np.iinfo(np.int32).max)
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RowLimits:
-    """What limits the values of rows.
+    """The limits of the values of rows.
 
     Attributes:
       width: most pieces of a row.
       vocabulary_size: ids are below it; None: not known.
-      vocabulary: where that is from, for messages.
+      vocabulary: the source of vocabulary_size, for messages.
       segments: segment ids are below it.
-      pad_id: what rows of pieces are filled up with.
+      pad_id: the id that pads rows.
     """
 
     width: int
@@ -37,7 +37,7 @@ class RowLimits:
 
 @dataclasses.dataclass(frozen=True)
 class SchemaColumn:
-    """A column as a manifest lists it: its name, how many values each row has (None: as many as it needs), its kind."""
+    """A column as a manifest lists it: its name, the number of values of each row (None: it varies), its kind."""
 
     name: str
     length: int | None
@@ -46,7 +46,7 @@ class SchemaColumn:
 
 @dataclasses.dataclass(frozen=True)
 class Range:
-    """The values that a column may have, from `low` to `high`, both included, and their `meaning`: it must be …"""
+    """The values that a column allows, from `low` to `high`, both included; `meaning` completes "it must be …"."""
 
     low: float
     high: float
@@ -60,9 +60,9 @@ def columns_of_schema(schema: Sequence[SchemaColumn], limits: RowLimits) -> tupl
 
 
 def columns_of_example(features: Mapping[str, tuple[int, str]], limits: RowLimits) -> tuple[ReadColumn, ...]:
-    """Return the columns of TFRecords without a schema: one for each feature of an example, but for those of bytes.
+    """Return the columns of TFRecords without a schema: one for each feature of an example, except those of bytes.
 
-    features: by name the number of values and their kind: int64, float or bytes.
+    features: by name, the number of values and their kind: int64, float or bytes.
     """
     is_packed = "cu_seqlens" in features
     columns = []
@@ -79,12 +79,12 @@ def _column(column: SchemaColumn, limits: RowLimits) -> ReadColumn:
     allowed = _allowed(name, limits)
     largest = math.inf if allowed is None else allowed.high
     # A packed row has one border more than sequences.
-    room = {"piece": limits.width, "sequence": most_sequences(limits.width), "border": most_sequences(limits.width) + 1}
+    most = {"piece": limits.width, "sequence": most_sequences(limits.width), "border": most_sequences(limits.width) + 1}
     fill = 0 if feature is None else feature.fill
     return ReadColumn(
         name=column.name,
         feature=name,
-        width=room.get(feature.per if feature else "", limits.width) if column.length is None else column.length,
+        width=most.get(feature.per if feature else "", limits.width) if column.length is None else column.length,
         varies=column.length is None,
         dtype=np.dtype(np.float32) if column.is_float else smallest_integers(largest),
         fill=limits.pad_id if name == "input_ids" else fill,
@@ -95,7 +95,7 @@ def _column(column: SchemaColumn, limits: RowLimits) -> ReadColumn:
 
 
 def _allowed(name: str, limits: RowLimits) -> Range | None:
-    """Return the values that a feature may have; None: any."""
+    """Return the values that a feature allows; None: any."""
     feature, width, pieces = FEATURES.get(name), limits.width, limits.vocabulary_size
     if feature is None:
         return None

@@ -1,4 +1,4 @@
-"""The vocabulary of a data set: beside its examples, or where the user says; and how masks are drawn with it."""
+"""Load the vocabulary of a data set, from its copy or from the user's file, and make the rules of masks with it."""
 
 import dataclasses
 import hashlib
@@ -17,16 +17,16 @@ from maskmill.tokenization.vocabulary import Vocabulary, is_tokenizer, parse_voc
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class KnownVocabulary:
-    """What a data set says of its vocabulary.
+    """The vocabulary of a data set, as far as its manifest describes it.
 
     Attributes:
       size: ids are below it; None: not known.
       special_ids: Vocabulary.special_ids; empty: not known.
       sha256: of its file; None: not known.
-      copy: the path of the copy beside the examples; None: there is none.
+      copy: the path of the copy beside the examples, or None.
       name: of the file that the examples were made with, for messages.
       is_tokenizer: whether it is a tokenizer.json.
-      duplicates: which id a piece has that a vocab.txt has twice.
+      duplicates: Vocabulary.duplicates.
     """
 
     size: int | None
@@ -45,9 +45,9 @@ UNKNOWN = KnownVocabulary(
 
 @dataclasses.dataclass(frozen=True)
 class NamedVocabulary:
-    """What a user named: the path of a data set, and its vocabulary's file, which may be left out; and what reads them.
+    """The path of a data set and of a vocabulary's file, or None, as a user named them, and the ranges of the data set.
 
-    The vocabulary may lie elsewhere: on another machine than the data.
+    The vocabulary may be on another machine than the data.
     """
 
     path: str
@@ -64,19 +64,18 @@ def load_known(known: KnownVocabulary, named: NamedVocabulary, *, is_needed: boo
     """Load the vocabulary of a data set: the file that the user named, or the copy beside the examples.
 
     Args:
-      known: what the data set says of it.
-      named: the data set, and what the user says.
-      is_needed: whether masks are drawn; otherwise it is loaded only where the user named it and the data set does not
-        say all that it could tell.
+      known: its description in the data set.
+      named: the data set, and the user's file.
+      is_needed: whether masks are drawn; otherwise only the user's file is loaded.
 
     Raises:
-      UnusableInputError: it is needed and there is none, or the file is missing, cannot be used or is another one.
+      UnusableInputError: it is needed and missing, or the file cannot be used or is another vocabulary's.
     """
     if named.vocab_file is not None:
         content = named.read(named.vocab_file)
         if _is_known(known, content):
             return vocabulary_in(named.vocab_file, content, known.duplicates, known.special_ids)
-        # Training may name a file of the other kind with the same pieces; then what the data set says counts.
+        # Training may name a file of the other kind with the same pieces; then the data set's description is used.
         is_other_kind = is_tokenizer(content) != known.is_tokenizer
         if not is_other_kind or (is_needed and known.copy is None):
             raise UnusableInputError(
@@ -101,21 +100,21 @@ def load_known(known: KnownVocabulary, named: NamedVocabulary, *, is_needed: boo
 
 
 def _is_known(known: KnownVocabulary, content: bytes) -> bool:
-    """Return whether a file may be the vocabulary that a data set was made with."""
+    """Return whether a file may be the vocabulary of a data set, by its sha256."""
     return known.sha256 is None or hashlib.sha256(content).hexdigest() == known.sha256
 
 
 def vocabulary_in(file: str, content: bytes, duplicates: Any, special_ids: Mapping[str, int | None]) -> Vocabulary:
-    """Return the vocabulary in the content of a file; the data set says which tokens of a tokenizer.json are special.
+    """Return the vocabulary in the content of a file.
 
     Args:
       file: for messages.
       content: of a vocab.txt or a tokenizer.json.
       duplicates: KnownVocabulary.duplicates.
-      special_ids: Vocabulary.special_ids; empty: not known.
+      special_ids: Vocabulary.special_ids of a tokenizer.json; empty: not known.
 
     Raises:
-      UnusableInputError: it cannot be used.
+      UnusableInputError: the file cannot be used.
     """
     if not is_tokenizer(content):
         return parse_vocabulary(file, content, "last" if duplicates == "last" else "first")
@@ -130,9 +129,9 @@ def vocabulary_in(file: str, content: bytes, duplicates: Any, special_ids: Mappi
 
 
 def mask_rules(options: Mapping[str, Any], vocabulary: Vocabulary) -> RowMaskRules:
-    """Return how the masks of a data set are drawn: as its writer would have drawn them; options: MadeExamples.options.
+    """Return the rules of a data set's masks, the same as its writer's; options: MadeExamples.options.
 
     Raises:
-      UnusableInputError: an option has a value that cannot be meant.
+      UnusableInputError: an option is out of its range.
     """
     return rules_of(vocabulary, of_parameters(MaskingOptions, options), of_parameters(ObjectiveOptions, options))

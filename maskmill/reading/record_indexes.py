@@ -1,4 +1,4 @@
-"""Where the records of a TFRecord file lie: told by the index beside it, or found by reading the file once."""
+"""Find the records of a TFRecord file: in the index beside it, or by reading the file once."""
 
 import dataclasses
 from typing import BinaryIO
@@ -20,10 +20,10 @@ _FIRST_BYTES = 1 << 16  # most first examples are smaller
 
 @dataclasses.dataclass(frozen=True)
 class BlockIndex:
-    """Where the blocks of a file lie.
+    """The places of the blocks of a file.
 
-    samples: how many records the file has. starts: int64[blocks + 1], where each block starts in the file, unpacked,
-    and where the last one ends.
+    samples: the number of records of the file. starts: int64[blocks + 1], the start of each block in the file,
+    unpacked, and the end of the last one.
     """
 
     samples: int
@@ -31,14 +31,12 @@ class BlockIndex:
 
 
 def read_index(index: str, ranges: ByteRanges, block_records: int = BLOCK_RECORDS) -> BlockIndex | None:
-    """Return what the index says of a file's blocks; None if it is none, or its records do not lie one after the
-    other.
-    """
+    """Return the blocks that an index lists; None if it is no index, or if its records are not consecutive."""
     return parse_index(ranges.read_all(index), block_records)
 
 
 def parse_index(content: bytes, block_records: int = BLOCK_RECORDS) -> BlockIndex | None:
-    """Return what the content of an index says; see `read_index`."""
+    """Return the blocks that the content of an index lists; see `read_index`."""
     text = np.frombuffer(bytearray(content), np.uint8)
     starts = np.empty(len(text) // (_SHORTEST_LINE * block_records) + 2, np.int64)
     is_index, records, end = kernels.read_index(text, block_records, starts)
@@ -50,12 +48,12 @@ def parse_index(content: bytes, block_records: int = BLOCK_RECORDS) -> BlockInde
 
 
 def find_records(file: BinaryIO, path: str, block_records: int = BLOCK_RECORDS) -> BlockIndex:
-    """Return the blocks of a file, for which it is read from its start to its end, and every checksum is verified.
+    """Return the blocks of a file; read the whole file for them, and verify each checksum.
 
     Args:
       file: the records, unpacked.
-      path: what the file is called in messages.
-      block_records: how many records a block has.
+      path: the name of the file in messages.
+      block_records: the number of records of a block.
 
     Raises:
       UnusableInputError: the file is truncated, damaged or no TFRecord.
@@ -75,7 +73,7 @@ def index_blocks(path: str, ranges: ByteRanges, index: str | None = None) -> Blo
     Args:
       path: the file.
       ranges: reads it.
-      index: its index. If it does not fit the file, or there is none, the file is read to its end.
+      index: its index. If it does not fit the file, or is None, the whole file is read.
 
     Raises:
       UnusableInputError: the file is missing, truncated, damaged or no TFRecord.
@@ -87,10 +85,9 @@ def index_blocks(path: str, ranges: ByteRanges, index: str | None = None) -> Blo
 
 
 def first_example(path: str, ranges: ByteRanges) -> dict[str, tuple[int, str]]:
-    """Return the features of a file's first example: by name, how many values each has, and "int64", "float" or
-    "bytes".
+    """Return by name the number of values of each feature of a file's first example, and "int64", "float" or "bytes".
 
-    A feature without a list of values counts as one of integers. A file without examples has no features.
+    A feature without a list of values counts as "int64". A file without examples has no features.
 
     Raises:
       UnusableInputError: the file is missing, or no TFRecord of examples.
@@ -106,7 +103,7 @@ def first_example(path: str, ranges: ByteRanges) -> dict[str, tuple[int, str]]:
 
 
 def features_of_record(record: bytes) -> dict[str, tuple[int, str]] | None:
-    """Return the features of an example as `first_example` gives them; None: the record is none."""
+    """Return the features of an example as `first_example` does; None if the record is no example."""
     try:
         features = example_proto.parse_example(record, strict=False)
     except ValueError:

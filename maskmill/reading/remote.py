@@ -1,4 +1,4 @@
-"""Ranges of files on web servers and in object stores, with a cache on disk."""
+"""Read ranges of files on web servers and in object stores, with a cache on disk."""
 
 import concurrent.futures
 import functools
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from maskmill.errors import MissingFileError, UnusableInputError
 from maskmill.reading import disk_cache
 from maskmill.reading.byte_ranges import ByteRanges, LocalRanges
-from maskmill.reading.disk_cache import DiskCache, Piece
+from maskmill.reading.disk_cache import CachedRange, DiskCache
 from maskmill.storage import files, paths
 from maskmill.storage.files import FileInfo
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 CACHE_BYTES = 8 << 30
 PARALLEL_READS = 32
-_PIECE_BYTES = 1 << 18  # of a file of which many small ranges are read
+_CHUNK_BYTES = 1 << 18  # to fetch of a file if many small ranges are read
 
 
 def open_ranges(
@@ -30,15 +30,15 @@ def open_ranges(
     cache_dir: str | None = None,
     cache_bytes: int = CACHE_BYTES,
 ) -> ByteRanges:
-    """Return what reads ranges of the files in a directory, or of files beside one another.
+    """Return a reader of ranges of the files in a directory.
 
     Args:
-      path: of the directory or a file: local, gs://, s3://, http:// or https://. Nothing is asked of it yet.
-      cache_dir: where pieces of remote files are kept; None: below the user's cache directory.
-      cache_bytes: how much is kept there at most; 0: nothing.
+      path: of the directory or a file in it: local, gs://, s3://, http:// or https://. No request is sent yet.
+      cache_dir: the directory of the cache of remote files; None: below the user's cache directory.
+      cache_bytes: the most bytes of the cache; 0: no cache.
 
     Raises:
-      UnusableInputError: nothing can be read under such a path.
+      UnusableInputError: data sets cannot be read under such a path.
     """
     if files.is_local(path):
         return LocalRanges()
@@ -61,22 +61,22 @@ def open_ranges(
 
 
 class RemoteRanges(ByteRanges):
-    """Files of a store. What was read once is read from a cache on disk."""
+    """Files of a store. Ranges that were read before come from a cache on disk."""
 
     parallel_reads = PARALLEL_READS
 
     def __init__(self, cache: DiskCache | None, store: "Store") -> None:
-        """Ask nothing yet.
+        """Take a store, without a request yet.
 
         Args:
-          cache: takes what was read; None: there is none.
-          store: is asked.
+          cache: keeps the ranges that were read; None: no cache.
+          store: has the files.
         """
         self._cache = cache
         self._store = store
         self._lock = threading.Lock()
         self._files: dict[str, FileInfo] = {}
-        self._fresh: set[str] = set()  # files of which no proxy's copy is wanted
+        self._fresh: set[str] = set()  # files to read from the server itself, not from a proxy's cache
         self._bytes_read = self._bytes_fetched = 0
 
     def read(self, path: str, start: int, end: int) -> npt.NDArray[np.uint8]:
@@ -90,24 +90,24 @@ class RemoteRanges(ByteRanges):
         if self._cache is None or not file.version:
             data = self._fetch(file, start, end)
         else:
-            piece = Piece(file=_identity(file), start=start, end=end)
-            data = self._cache.get(piece, functools.partial(self._fetch, file, start, end))
+            range_ = CachedRange(file=_identity(file), start=start, end=end)
+            data = self._cache.get(range_, functools.partial(self._fetch, file, start, end))
         with self._lock:
             self._bytes_read += end - start
         return data
 
     def read_many(self, path: str, starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
-        # Ranges may be many and small, so whole pieces of the file are fetched and kept.
+        # Ranges may be many and small, so whole chunks of the file are fetched and kept.
         size = self.size(path)
         if len(ends) and ends.max() > size:
-            return self.read(path, int(starts[-1]), int(ends.max()))  # which says what is wrong
-        first, last = starts // _PIECE_BYTES, (ends - 1) // _PIECE_BYTES
+            return self.read(path, int(starts[-1]), int(ends.max()))  # raises the error
+        first, last = starts // _CHUNK_BYTES, (ends - 1) // _CHUNK_BYTES
         numbers = sorted({n for a, b in zip(first.tolist(), last.tolist(), strict=True) for n in range(a, b + 1)})
-        pieces = [self.read(path, n * _PIECE_BYTES, min(size, (n + 1) * _PIECE_BYTES)) for n in numbers]
-        joined = np.concatenate(pieces) if pieces else np.empty(0, np.uint8)
-        at = np.searchsorted(numbers, first) * _PIECE_BYTES + starts % _PIECE_BYTES
+        chunks = [self.read(path, n * _CHUNK_BYTES, min(size, (n + 1) * _CHUNK_BYTES)) for n in numbers]
+        data = np.concatenate(chunks) if chunks else np.empty(0, np.uint8)
+        at = np.searchsorted(numbers, first) * _CHUNK_BYTES + starts % _CHUNK_BYTES
         spans = zip(at.tolist(), (at + ends - starts).tolist(), strict=True)
-        return np.concatenate([joined[start:end] for start, end in spans]) if len(starts) else joined
+        return np.concatenate([data[start:end] for start, end in spans]) if len(starts) else data
 
     def read_all(self, path: str) -> bytes:
         return self.read(path, 0, self.size(path)).tobytes()
@@ -135,7 +135,7 @@ class RemoteRanges(ByteRanges):
         return counts | (self._cache.stats() if self._cache is not None else {})
 
     def _file(self, path: str) -> FileInfo:
-        """Return a file as it was when it was first asked for. Two threads may both ask the server."""
+        """Return a file's info from the first request. Two threads may both send that."""
         with self._lock:
             file = self._files.get(path)
         if file is None:
@@ -155,7 +155,7 @@ class RemoteRanges(ByteRanges):
 
 
 def _identity(file: FileInfo) -> str:
-    """Return what tells a file from others, and from itself with other content."""
+    """Return a string that identifies a file and its version."""
     return f"{file.path} {file.version} {file.size}"
 
 

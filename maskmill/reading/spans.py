@@ -1,4 +1,4 @@
-"""Spans, whose rows are stretches of a text shard (records/spans.py): reads the text that rows need, tokenizes it."""
+"""Read spans (records/spans.py): read the lines of the text shard that rows consist of, and tokenize them."""
 
 import collections
 import dataclasses
@@ -22,7 +22,7 @@ from maskmill.reading.block_reader import Block, BlockReader, DamagedBlockError,
 from maskmill.reading.byte_ranges import ByteRanges, is_beside
 from maskmill.reading.data_set import DataFile, DataSet, ReadColumn
 from maskmill.reading.read_vocabulary import NamedVocabulary
-from maskmill.reading.text_parts import HeldRanges, Stretches, TextParts, read_lines, runs_of, stretches_of
+from maskmill.reading.text_parts import LineRuns, PreloadedRanges, TextParts, line_runs_of, parts_and_ranges, read_lines
 from maskmill.records.columns import Column, ColumnValues, column_values, up_to
 from maskmill.records.features import FEATURES
 from maskmill.records.spans import (
@@ -47,14 +47,14 @@ from maskmill.tokenization.vocabulary import Vocabulary
 
 _AGAIN = "make or fetch it again"
 _KEPT_BYTES = 48 << 20  # of the tables of texts
-_MOST_PIECES = 1 << 19  # that are made at a time
+_MOST_PIECES = 1 << 19  # of the rows that are made at a time
 
 
 @dataclasses.dataclass(frozen=True)
 class _Index:
-    """What a file says of itself.
+    """The index of a file.
 
-    blocks: int64[blocks + 1], where each block starts in the file, and where the last one ends. parts: of the text.
+    blocks: int64[blocks + 1], the start of each block in the file, and the end of the last one. parts: of the text.
     description: see records/spans.py; and "by_version_2", whether text is read as version 2 of examples read it.
     """
 
@@ -62,16 +62,14 @@ class _Index:
     parts: TextParts
     description: Mapping[str, Any]
 
-    def stretches(self, firsts: Numbers, stops: Numbers) -> Stretches:
-        """Return the runs of lines that are tokenized for ranges [firsts, stops) of lines: what is before a line
-        counts.
-        """
-        return stretches_of(firsts if self.description["by_version_2"] else np.maximum(firsts - 1, 0), stops)
+    def line_runs(self, firsts: Numbers, stops: Numbers) -> LineRuns:
+        """Return the runs of lines to tokenize for ranges [firsts, stops), each with the line before, which matters."""
+        return line_runs_of(firsts if self.description["by_version_2"] else np.maximum(firsts - 1, 0), stops)
 
 
 @dataclasses.dataclass(frozen=True)
 class _Fetched:
-    """A block.
+    """The bytes of a block, decoded to spans.
 
     index: of its file. firsts: int64[spans of text], the first line of each. ranges: reads the text.
     """
@@ -84,7 +82,7 @@ class _Fetched:
 
 @dataclasses.dataclass(frozen=True)
 class _Tokenization:
-    """What the rows of a data set are made with. description: what files must have in common."""
+    """The options and the tokenizer of a data set's rows; description: the part that all files must share."""
 
     masking: MaskingOptions
     objective: ObjectiveOptions
@@ -94,21 +92,21 @@ class _Tokenization:
 
 
 class SpansReader(BlockReader):
-    """Reads spans. A block is 256 rows; of each file the places of its blocks and of its text's parts are kept."""
+    """Read spans. A block is 256 rows; the places of blocks and of the text's parts are kept of each file."""
 
     block_samples = BLOCK_ROWS
     makes_rows = True
     kernels = ("tokenization.kernels", "masking.kernels.rows", "records.kernels.text_parts")
 
     def __init__(self, data_set: DataSet, ranges: ByteRanges) -> None:
-        """Read nothing yet."""
+        """Take a data set, without reading it yet."""
         self._data_set, self._ranges = data_set, ranges
         self._locks = [threading.Lock() for _ in data_set.files]
         self._indexes: collections.OrderedDict[int, _Index] = collections.OrderedDict()
         self._keeping = threading.Lock()
         self._tokenizing = threading.Lock()  # a tokenizer serves one thread at a time
-        self._made_with: _Tokenization | None = None
-        self._other_ranges: ByteRanges | None = None  # of text that lies elsewhere than the data set
+        self._loaded: _Tokenization | None = None
+        self._other_ranges: ByteRanges | None = None  # of text with another scheme than the data set's
 
     def fetch(self, block: Block) -> Any:
         file, index = self._data_set.files[block.file], self._index(block.file)
@@ -118,53 +116,53 @@ class SpansReader(BlockReader):
         try:
             spans = _spans_in(data, block, file.path)
         except DamagedBlockError as error:
-            return error  # for `decode` to raise, so that whoever verifies goes on after the block
+            return error  # `decode` raises it, so that verification continues after the block
         steps = np.where(spans.steps & 1, -(spans.steps + 1 >> 1), spans.steps >> 1)
         firsts = np.cumsum(steps) + np.cumsum(spans.lines) - spans.lines
         ranges = self._text_ranges(file)
         if ranges.parallel_reads and len(firsts):
-            stretches = index.stretches(firsts, firsts + spans.lines + 1)
-            ranges = HeldRanges(_text_of(file), *runs_of(index.parts, stretches)[1:], ranges)
+            runs = index.line_runs(firsts, firsts + spans.lines + 1)
+            ranges = PreloadedRanges(_text_of(file), *parts_and_ranges(index.parts, runs)[1:], ranges)
         return _Fetched(index, spans, firsts, ranges)
 
     def decode(
-        self, fetched: Any, block: Block, wanted: npt.NDArray[np.int64], rows: npt.NDArray[np.int64], into: Rows
+        self, fetched: Any, block: Block, samples: npt.NDArray[np.int64], rows: npt.NDArray[np.int64], into: Rows
     ) -> None:
         if isinstance(fetched, DamagedBlockError):
             raise fetched
-        if not len(wanted):
+        if not len(samples):
             return
         file = self._data_set.files[block.file]
-        made_with = self._tokenization(file, fetched.index)
+        tokenization = self._tokenization(file, fetched.index)
         count = max(1, _MOST_PIECES // file.width)
-        for first in range(0, len(wanted), count):
+        for first in range(0, len(samples), count):
             with self._tokenizing:
                 try:
-                    made = self._sequences(fetched, file, wanted[first : first + count], made_with)
+                    sequences = self._sequences(fetched, file, samples[first : first + count], tokenization)
                 except WrongChecksumError as error:
                     raise DamagedBlockError(f"{error}.") from error
                 except UnusableInputError as error:
                     raise DamagedBlockError(str(error)) from None
-            self._lay_out(made, file, made_with, np.asarray(rows[first : first + count]), into)
+            self._lay_out(sequences, file, tokenization, np.asarray(rows[first : first + count]), into)
 
     def _sequences(
-        self, fetched: _Fetched, file: DataFile, wanted: Numbers, made_with: _Tokenization
+        self, fetched: _Fetched, file: DataFile, samples: Numbers, tokenization: _Tokenization
     ) -> tuple[TokenizedText, Sequences, RowSet]:
-        """Return the pieces of the text that some rows of a block need, and these rows as spans of it."""
-        chosen, firsts = _chosen(fetched.spans, fetched.firsts, wanted)
+        """Return the tokenized text of some rows of a block, and these rows as spans of it."""
+        chosen, firsts = _chosen(fetched.spans, fetched.firsts, samples)
         lasts = firsts + chosen.lines
         is_text = chosen.kinds % SECOND == TEXT
-        vocabulary = made_with.vocabulary
+        vocabulary = tokenization.vocabulary
         starts = np.where(chosen.kinds % SECOND == CLS, -1 - vocabulary.cls_id, -1 - vocabulary.sep_id)
         sizes = np.ones(len(starts), np.int32)
-        text = made_with.tokenizer.tokenize_bytes(b"")
+        text = tokenization.tokenizer.tokenize_bytes(b"")
         if len(firsts):
-            stretches = fetched.index.stretches(firsts, lasts + 1)
+            runs = fetched.index.line_runs(firsts, lasts + 1)
             path = _text_of(file)
-            text = made_with.tokenizer.tokenize_bytes(read_lines(path, fetched.ranges, fetched.index.parts, stretches))
-            starts[is_text] = _pieces_before(text, stretches.place_of(firsts)) + chosen.fronts
+            text = tokenization.tokenizer.tokenize_bytes(read_lines(path, fetched.ranges, fetched.index.parts, runs))
+            starts[is_text] = _pieces_before(text, runs.place_of(firsts)) + chosen.fronts
             sizes[is_text] = chosen.sizes
-            ends = _pieces_before(text, stretches.place_of(lasts) + 1)
+            ends = _pieces_before(text, runs.place_of(lasts) + 1)
             if (starts[is_text] + chosen.sizes > ends).any():
                 raise UnusableInputError(
                     f"{path}: a line of this text has fewer pieces than a row of {file.path} needs, so another "
@@ -179,24 +177,24 @@ class SpansReader(BlockReader):
             lengths=np.add.reduceat(sizes, ends - chosen.spans).astype(np.int32),
             labels=chosen.labels.astype(np.uint8),
         )
-        none = np.zeros(len(wanted), np.int64)
-        return text, sequences, RowSet(np.arange(len(ends)), np.cumsum(chosen.members), none, none)
+        zeros = np.zeros(len(samples), np.int64)
+        return text, sequences, RowSet(np.arange(len(ends)), np.cumsum(chosen.members), zeros, zeros)
 
     def _lay_out(
         self,
-        made: tuple[TokenizedText, Sequences, RowSet],
+        sequences: tuple[TokenizedText, Sequences, RowSet],
         file: DataFile,
-        made_with: _Tokenization,
+        tokenization: _Tokenization,
         rows: Numbers,
         into: Rows,
     ) -> None:
         """Write rows of sequences to the arrays of the data set's columns."""
-        masking = dataclasses.replace(made_with.masking, max_seq_length=file.width)
-        vocabulary, objective = made_with.vocabulary, made_with.objective
+        masking = dataclasses.replace(tokenization.masking, max_seq_length=file.width)
+        vocabulary, objective = tokenization.vocabulary, tokenization.objective
         special_ids = vocabulary.cls_id, vocabulary.sep_id
         columns = [(column, _written(column, file.width, packed=objective.pack)) for column in self._data_set.columns]
         order, done = np.arange(len(rows), dtype=np.int64), 0
-        for arrays, count in sequence_blocks(*made, order, vocabulary, masking, objective, None):
+        for arrays, count in sequence_blocks(*sequences, order, vocabulary, masking, objective, None):
             for column, written in columns:
                 values = column_values(written, arrays, count, special_ids, file.width)
                 _put(column, values, rows[done : done + count], into)
@@ -222,7 +220,7 @@ class SpansReader(BlockReader):
         return None
 
     def _text_ranges(self, file: DataFile) -> ByteRanges:
-        """Return what reads the text of a file's rows."""
+        """Return the ranges that read the text of a file's rows."""
         if is_beside(_text_of(file), file.path):
             return self._ranges
         with self._keeping:
@@ -233,7 +231,7 @@ class SpansReader(BlockReader):
             return self._other_ranges
 
     def _index(self, number: int) -> _Index:
-        """Return the index of a file; those that were used last are kept."""
+        """Return the index of a file; the most recently used ones are kept."""
         with self._locks[number]:
             with self._keeping:
                 found = self._indexes.get(number)
@@ -248,20 +246,20 @@ class SpansReader(BlockReader):
             return index
 
     def _tokenization(self, file: DataFile, index: _Index) -> _Tokenization:
-        """Return what the rows of the data set are made with, which its files must agree on."""
+        """Return the tokenization of the data set, loaded once; raise UnusableInputError if a file has another."""
         description = _common(index.description)
         with self._tokenizing:
-            if self._made_with is None:
-                self._made_with = self._load(file, description)
-            if self._made_with.description != description:
+            if self._loaded is None:
+                self._loaded = self._load(file, description)
+            if self._loaded.description != description:
                 raise UnusableInputError(
                     f"{file.path}: the rows of this file were made with another vocabulary or other options than those "
                     "before it; make the examples again."
                 )
-            return self._made_with
+            return self._loaded
 
     def _load(self, file: DataFile, description: Mapping[str, Any]) -> _Tokenization:
-        path, said = self._data_set.vocabulary, description["vocabulary"]
+        path, saved = self._data_set.vocabulary, description["vocabulary"]
         if path is None:
             raise UnusableInputError(
                 f"{file.path}: the text of its rows is tokenized by the vocabulary, which is not there; give it as "
@@ -269,11 +267,11 @@ class SpansReader(BlockReader):
             )
         masking = of_parameters(MaskingOptions, description["masking"])
         content = NamedVocabulary(file.path, path, self._ranges).read(path)
-        loaded = tokenization_in(path, content, masking, said["special_ids"], by_version_2=description["by_version_2"])
-        if loaded.vocabulary.sha256 != said["sha256"]:
+        loaded = tokenization_in(path, content, masking, saved["special_ids"], by_version_2=description["by_version_2"])
+        if loaded.vocabulary.sha256 != saved["sha256"]:
             raise UnusableInputError(
                 f"{path}: the rows of {file.path} were made with another vocabulary, whose sha256 is "
-                f"{said['sha256']}; name that one."
+                f"{saved['sha256']}; name that one."
             )
         objective = of_parameters(ObjectiveOptions, description["objective"])
         return _Tokenization(masking, objective, loaded.vocabulary, loaded.tokenizer(), description)
@@ -289,7 +287,7 @@ def _text_of(file: DataFile) -> str:
 
 
 def _common(description: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what the files of a data set have in common: all but their text and their seed."""
+    """Return the part of a description that all files of a data set share: all but the text and the seed."""
     masking = {name: value for name, value in description["masking"].items() if name != "random_seed"}
     return {"masking": masking, **{name: description[name] for name in ("objective", "vocabulary", "by_version_2")}}
 
@@ -298,7 +296,7 @@ def _common(description: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _head_of(path: str, ranges: ByteRanges) -> tuple[bytes, tuple[int, ...]]:
-    """Return the magic of a file; rows, blocks, parts, bytes of the description and of the table, and their checksum.
+    """Return a file's magic and numbers: rows, blocks, parts, bytes of the description and of the table, checksum.
 
     Raises:
       UnusableInputError: the file is no index of spans.
@@ -312,7 +310,7 @@ def _head_of(path: str, ranges: ByteRanges) -> tuple[bytes, tuple[int, ...]]:
 
 
 def _read_index(file: DataFile, ranges: ByteRanges) -> _Index:
-    """Read all of a file but its blocks.
+    """Read all of a file except its blocks.
 
     Raises:
       DamagedBlockError: it is damaged.
@@ -354,10 +352,10 @@ def _read_index(file: DataFile, ranges: ByteRanges) -> _Index:
 
 
 def _spans_in(data: bytes, block: Block, path: str) -> Spans:
-    """Return the rows of a block, of its bytes.
+    """Return the rows of a block from its bytes.
 
     Raises:
-      DamagedBlockError: they are not what was written.
+      DamagedBlockError: the bytes are damaged.
     """
     where = f"{path}: records {block.first + 1:,} to {block.first + block.count:,}"
     if len(data) < CHECKSUM.size or CHECKSUM.unpack_from(data)[0] != checksum_of(data[CHECKSUM.size :]):
@@ -372,14 +370,14 @@ def _spans_in(data: bytes, block: Block, path: str) -> Spans:
     return spans
 
 
-def _chosen(spans: Spans, firsts: Numbers, wanted: Numbers) -> tuple[Spans, Numbers]:
+def _chosen(spans: Spans, firsts: Numbers, samples: Numbers) -> tuple[Spans, Numbers]:
     """Return some rows of a block, and the first lines of their spans of text."""
     sequence_ends = np.cumsum(spans.members)
     span_ends = np.append(0, np.cumsum(spans.spans))
     is_text = spans.kinds % SECOND == TEXT
     text_before = np.append(0, np.cumsum(is_text))
-    members = spans.members[wanted]
-    sequences = places_in(sequence_ends[wanted] - members, members)
+    members = spans.members[samples]
+    sequences = places_in(sequence_ends[samples] - members, members)
     counts = spans.spans[sequences]
     chosen = places_in(span_ends[sequences], counts)
     of_text = text_before[chosen[is_text[chosen]]]
@@ -388,7 +386,7 @@ def _chosen(spans: Spans, firsts: Numbers, wanted: Numbers) -> tuple[Spans, Numb
         spans=counts,
         labels=spans.labels[sequences] if len(spans.labels) else spans.labels,
         kinds=spans.kinds[chosen],
-        steps=of_text,  # not used any more
+        steps=of_text,  # not used here
         lines=spans.lines[of_text],
         fronts=spans.fronts[of_text],
         sizes=spans.sizes[of_text],
@@ -396,14 +394,14 @@ def _chosen(spans: Spans, firsts: Numbers, wanted: Numbers) -> tuple[Spans, Numb
 
 
 def _pieces_before(text: TokenizedText, lines: Numbers) -> Numbers:
-    """Return int64[n]: how many pieces of a text stand before each of some lines."""
+    """Return int64[n]: the number of pieces of a text before each line."""
     segments = np.searchsorted(text.segment_lines, lines)
     before: Numbers = np.append(0, text.segment_ends)[segments]
     return before
 
 
 def _written(column: ReadColumn, width: int, *, packed: bool) -> Column:
-    """Return a column as its values are made, for rows of a file of some width."""
+    """Return the column as written, for rows of a file of this width."""
     feature = FEATURES.get(column.feature)
     if feature is None or feature.per == "mask":
         raise UnusableInputError(f"{column.name}: rows of spans have no such column; make the examples again.")
@@ -413,7 +411,7 @@ def _written(column: ReadColumn, width: int, *, packed: bool) -> Column:
 
 
 def _put(column: ReadColumn, values: ColumnValues, rows: Numbers, into: Rows) -> None:
-    """Write the values of a column to rows, which are filled up after them."""
+    """Write the values of a column to rows, and pad these."""
     array, counts = into.arrays[column.feature], np.diff(values.offsets).astype(np.int32)
     if not column.varies:
         array[rows] = values.values.reshape(len(rows), column.width)

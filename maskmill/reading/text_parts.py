@@ -1,4 +1,4 @@
-"""Lines of a text shard, read by their numbers: only the parts of the text that have them are read, and checked."""
+"""Read lines of a text shard by their numbers: read only the parts that have them, and verify their checksums."""
 
 import dataclasses
 
@@ -28,13 +28,13 @@ class TextParts:
 
     @property
     def bytes(self) -> int:
-        """How much memory they take."""
+        """The bytes of the arrays."""
         return self.firsts.nbytes + self.starts.nbytes + self.checksums.nbytes
 
 
 @dataclasses.dataclass(frozen=True)
-class Stretches:
-    """Runs of lines that do not touch, ascending, int64 each: [starts, stops) of the text, and where each goes.
+class LineRuns:
+    """Ascending runs of lines that do not touch, int64[runs] each: [starts, stops) in the text.
 
     places: the number of each run's first line among the lines of all runs.
     """
@@ -44,37 +44,35 @@ class Stretches:
     places: Numbers
 
     def place_of(self, lines: Numbers) -> Numbers:
-        """Return int64[n]: the number of lines among those of all runs, each of which is in one."""
+        """Return int64[n]: the numbers of lines, all within runs, among the lines of all runs."""
         run = np.searchsorted(self.starts, lines, side="right") - 1
         place: Numbers = self.places[run] + lines - self.starts[run]
         return place
 
 
-def stretches_of(firsts: Numbers, stops: Numbers) -> Stretches:
-    """Return the runs of lines that ranges [firsts, stops) of lines have together; there is at least one."""
+def line_runs_of(firsts: Numbers, stops: Numbers) -> LineRuns:
+    """Return the union of ranges [firsts, stops) of lines, at least one, as runs."""
     order = np.argsort(firsts, kind="stable")
     firsts, reached = firsts[order], np.maximum.accumulate(stops[order])
     is_first = np.ones(len(firsts), np.bool_)
     is_first[1:] = firsts[1:] > reached[:-1]
     starts, ends = firsts[is_first], reached[np.append(np.flatnonzero(is_first)[1:] - 1, len(firsts) - 1)]
     sizes = ends - starts
-    return Stretches(starts, ends, np.cumsum(sizes) - sizes)
+    return LineRuns(starts, ends, np.cumsum(sizes) - sizes)
 
 
-def runs_of(parts: TextParts, stretches: Stretches) -> tuple[Numbers, Numbers, Numbers]:
-    """Return the parts that hold some lines, ascending; and where each run of neighbours starts and ends in the
-    text.
-    """
-    first = np.searchsorted(parts.firsts, stretches.starts, side="right") - 1
-    stop = np.searchsorted(parts.firsts, stretches.stops, side="left")
+def parts_and_ranges(parts: TextParts, runs: LineRuns) -> tuple[Numbers, Numbers, Numbers]:
+    """Return the numbers of the parts with runs of lines, and the byte ranges of consecutive ones: starts, ends."""
+    first = np.searchsorted(parts.firsts, runs.starts, side="right") - 1
+    stop = np.searchsorted(parts.firsts, runs.stops, side="left")
     which = np.unique(places_in(first, stop - first))
-    runs = np.flatnonzero(np.diff(which, prepend=-2) > 1)
-    last = which[np.append(runs[1:], len(which)) - 1]
-    return which, parts.starts[which[runs]], parts.starts[last + 1]
+    gaps = np.flatnonzero(np.diff(which, prepend=-2) > 1)
+    last = which[np.append(gaps[1:], len(which)) - 1]
+    return which, parts.starts[which[gaps]], parts.starts[last + 1]
 
 
-class HeldRanges(ByteRanges):
-    """Ranges of a file that were read once, to be read again in part."""
+class PreloadedRanges(ByteRanges):
+    """Ranges of a file in memory, read once, from which parts are read again."""
 
     def __init__(self, path: str, starts: Numbers, ends: Numbers, ranges: ByteRanges) -> None:
         """Read ranges [starts, ends), ascending and apart, through `ranges`."""
@@ -88,18 +86,18 @@ class HeldRanges(ByteRanges):
         return self._data[place : place + end - start]
 
     def size(self, path: str) -> int:
-        return self._end  # more of the file is not known here
+        return self._end  # at least
 
 
-def read_lines(path: str, ranges: ByteRanges, parts: TextParts, stretches: Stretches) -> bytes:
-    """Return the lines of some stretches, one after the other, each with its newline.
+def read_lines(path: str, ranges: ByteRanges, parts: TextParts, runs: LineRuns) -> bytes:
+    """Return the lines of runs, one after the other, each with its newline.
 
     Raises:
-      WrongChecksumError: the text is not what it was.
+      WrongChecksumError: the text has changed.
       UnusableInputError: the text is missing, or is shorter.
       RunFailedError: it cannot be read.
     """
-    which, starts, ends = runs_of(parts, stretches)
+    which, starts, ends = parts_and_ranges(parts, runs)
     data = ranges.read_many(path, starts, ends)
     ends = np.cumsum(parts.starts[which + 1] - parts.starts[which])
     found = np.zeros(len(which), np.uint32)
@@ -115,7 +113,7 @@ def read_lines(path: str, ranges: ByteRanges, parts: TextParts, stretches: Stret
     if not len(line_ends) or line_ends[-1] < len(data):
         line_ends = np.append(line_ends, len(data))
     line_starts = np.append(np.zeros(1, np.int64), line_ends)
-    before = np.searchsorted(line_ends, ends, side="right")  # lines of these parts up to the end of each
+    before = np.searchsorted(line_ends, ends, side="right")  # the number of lines up to the end of each part
     before = np.append(np.zeros(1, np.int64), before[:-1])
 
     def place_of(lines: Numbers) -> Numbers:
@@ -123,9 +121,9 @@ def read_lines(path: str, ranges: ByteRanges, parts: TextParts, stretches: Stret
         place: Numbers = before[part] + lines - parts.firsts[which[part]]
         return place
 
-    stops = place_of(stretches.stops - 1) + 1
+    stops = place_of(runs.stops - 1) + 1
     if stops.max() > len(line_ends):
         raise UnusableInputError(f"{path}: this text has fewer lines than its index says; make the examples again.")
-    starts = line_starts[place_of(stretches.starts)]
+    starts = line_starts[place_of(runs.starts)]
     lines = [data[start:stop].data for start, stop in zip(starts.tolist(), line_starts[stops].tolist(), strict=True)]
     return b"".join(lines)

@@ -1,4 +1,4 @@
-"""TFRecords of tf.train.Examples, gzipped or not, with or without an index."""
+"""Read TFRecords of tf.train.Examples, gzipped or not, with or without an index."""
 
 import dataclasses
 import logging
@@ -29,33 +29,33 @@ _log = logging.getLogger(__name__)
 
 @dataclasses.dataclass(frozen=True)
 class _Found:
-    """Where the blocks of a file are.
+    """The places of the blocks of a file.
 
-    blocks: their places in the file, unpacked. unpacked_at: where that starts in UnpackedFiles; None: the file is
-    plain. is_told: whether an index tells it, which nothing has confirmed.
+    blocks: their places in the file, unpacked. unpacked_at: the start of the file in UnpackedFiles; None: it is not
+    gzipped. from_index: whether the places are those of an index, which are not verified.
     """
 
     blocks: BlockIndex
     unpacked_at: int | None
-    is_told: bool
+    from_index: bool
 
 
 class TfRecordReader(BlockReader):
-    """Reads TFRecords. A block is 256 records; of each file only the places of its blocks are kept."""
+    """Read TFRecords. A block is 256 records; only the places of blocks are kept of each file."""
 
     block_samples = BLOCK_RECORDS
 
     def __init__(self, data_set: DataSet, ranges: ByteRanges) -> None:
-        """Read nothing yet."""
+        """Take a data set, without reading it yet."""
         self._files, self._columns, self._ranges = data_set.files, data_set.columns, ranges
         if len(self._columns) > kernels.MOST_COLUMNS:
             raise ValueError(f"{len(self._columns)} columns are more than {kernels.MOST_COLUMNS}")
         self._targets = TargetTable(self._columns)
         self._unpacked = UnpackedFiles()
         self._found: dict[int, _Found] = {}
-        self._not_trusted: set[int] = set()  # files whose index is not used any more
+        self._not_trusted: set[int] = set()  # files whose index was found to be wrong
         self._locks = [threading.Lock() for _ in self._files]
-        self._said: set[str] = set()
+        self._logged: set[str] = set()
 
     def fetch(self, block: Block) -> Any:
         with self._locks[block.file]:
@@ -69,12 +69,12 @@ class TfRecordReader(BlockReader):
         return self._ranges.read(self._files[block.file].path, start, end)
 
     def decode(
-        self, fetched: Any, block: Block, wanted: npt.NDArray[np.int64], rows: npt.NDArray[np.int64], into: Rows
+        self, fetched: Any, block: Block, samples: npt.NDArray[np.int64], rows: npt.NDArray[np.int64], into: Rows
     ) -> None:
         # Copies, because numba compiles anew for arrays that cannot be written to.
-        wanted, rows = np.array(wanted, np.int64), np.array(rows, np.int64)
+        samples, rows = np.array(samples, np.int64), np.array(rows, np.int64)
         table = self._targets.of(into)
-        end, record, at, column, why = kernels.read_examples(fetched, block.count, wanted, rows, table)
+        end, record, at, column, why = kernels.read_examples(fetched, block.count, samples, rows, table)
         if end == kernels.BAD_EXAMPLE:
             (size,) = struct.unpack_from("<Q", fetched, at)
             reason = explain_example(fetched[at + HEAD : at + HEAD + size].tobytes(), self._columns, column, why)
@@ -89,9 +89,9 @@ class TfRecordReader(BlockReader):
             may_change |= self._ranges.forget(file.index)
         with self._locks[block.file]:
             found = self._found.pop(block.file, None)
-            if may_change or found is None or not found.is_told:
+            if may_change or found is None or not found.from_index:
                 return may_change
-            # The bytes are what they were, but the index may have said wrongly where the block is.
+            # The bytes have not changed, but the index may have a wrong place of the block.
             self._not_trusted.add(block.file)
             return True
 
@@ -109,26 +109,26 @@ class TfRecordReader(BlockReader):
     def _find(self, number: int) -> _Found:
         """Find the blocks of a file: by its index, if that fits, else by reading the file once."""
         file = self._files[number]
-        told = None if number in self._not_trusted else self._told(file)
+        indexed = None if number in self._not_trusted else self._indexed(file)
         size = self._ranges.size(file.path) if file.size is None else file.size
-        if told is not None and told.starts[-1] == size:
-            return _Found(told, None, is_told=True)
+        if indexed is not None and indexed.starts[-1] == size:
+            return _Found(indexed, None, from_index=True)
         raw = open_range_file(file.path, self._ranges)
         content = unpacked(raw, file.path)
         start = None
         if content is not raw:
-            self._say(
+            self._warn_once(
                 "%s: files of this data set are packed with gzip, and each process unpacks those that it reads into "
                 "%s; make the examples without --packed.",
                 file.path,
                 tempfile.gettempdir(),
             )
             start, end = self._unpacked.add(content, file.path)
-            if told is not None and told.starts[-1] == end - start:
-                return _Found(told, start, is_told=True)
+            if indexed is not None and indexed.starts[-1] == end - start:
+                return _Found(indexed, start, from_index=True)
             content = self._unpacked.open(start, end)
         if file.index is not None:
-            self._say(
+            self._warn_once(
                 "%s: this index is missing or does not fit %s, which is read once more to find its records; make the "
                 "index again.",
                 file.index,
@@ -140,42 +140,42 @@ class TfRecordReader(BlockReader):
                 f"{file.path}: this file has {blocks.samples:,} records instead of {file.samples:,}; make or fetch it "
                 "again."
             )
-        return _Found(blocks, start, is_told=False)
+        return _Found(blocks, start, from_index=False)
 
-    def _say(self, message: str, *names: str) -> None:
-        """Log a warning, but not again for another file."""
-        if message not in self._said:
-            self._said.add(message)
+    def _warn_once(self, message: str, *names: str) -> None:
+        """Log a warning for the first file only."""
+        if message not in self._logged:
+            self._logged.add(message)
             _log.warning(message, *names)
 
-    def _told(self, file: DataFile) -> BlockIndex | None:
-        """Return what the index of a file says; None if it has none that can be."""
+    def _indexed(self, file: DataFile) -> BlockIndex | None:
+        """Return the blocks that a file's index lists; None if it has none, or a wrong one."""
         if file.index is None:
             return None
         try:
-            told = read_index(file.index, self._ranges)
-        except UnusableInputError:  # it is missing: the file itself tells as much
+            blocks = read_index(file.index, self._ranges)
+        except UnusableInputError:  # it is missing: the file itself is read instead
             return None
-        return told if told is not None and told.samples == file.samples else None
+        return blocks if blocks is not None and blocks.samples == file.samples else None
 
     def _describe_damage(self, block: Block, end: int, record: int) -> str:
-        """Return what is wrong with a record of a block, as a message."""
+        """Return the message about a damaged record of a block."""
         file, found = self._files[block.file], self._found.get(block.file)
         where = f"{file.path}, record {block.first + record + 1:,}"
         if end == kernels.BAD_DATA:
             return f"{where} has data that does not fit its checksum: the file is damaged; make or fetch it again."
-        what = "has a length that does not fit its checksum"
+        damage = "has a length that does not fit its checksum"
         if end == kernels.OTHER_END:
-            where, what = f"{file.path}, record {block.first + record:,}", "does not end where the next one starts"
-        if found is not None and found.is_told:
-            return f"{where} {what}: the file or its index is damaged; make or fetch both again."
-        return f"{where} {what}: the file is damaged; make or fetch it again."
+            where, damage = f"{file.path}, record {block.first + record:,}", "does not end where the next one starts"
+        if found is not None and found.from_index:
+            return f"{where} {damage}: the file or its index is damaged; make or fetch both again."
+        return f"{where} {damage}: the file is damaged; make or fetch it again."
 
 
 def explain_example(record: bytes, columns: Sequence[ReadColumn], place: int, why: int) -> str:
-    """Return what is wrong with an example, as a sentence without the place.
+    """Return a sentence about a wrong example; the caller adds the place.
 
-    columns: of the data set. place: which of them is wrong; -1: none. why: column_tables.UNREADABLE and so on.
+    columns: of the data set. place: the index of the wrong one; -1: none. why: column_tables.UNREADABLE and so on.
     """
     try:
         features = example_proto.parse_example(record, strict=False)

@@ -1,4 +1,4 @@
-"""Files that were unpacked so that they can be read anywhere, kept on disk while they are read."""
+"""Keep the unpacked content of files in a temporary file, so that any range of it can be read."""
 
 import os
 import tempfile
@@ -16,10 +16,10 @@ _COPIED = 1 << 20
 
 
 class UnpackedFiles:
-    """The contents of files, each in a part of one temporary file.
+    """The contents of files, one after the other in a temporary file.
 
-    That has no name, so it is gone when the process is, however it ends. Several threads may call the methods at the
-    same time.
+    That file has no name, so the system deletes it when the process ends, however it ends. Several threads may call the
+    methods at the same time.
     """
 
     def __init__(self) -> None:
@@ -28,15 +28,15 @@ class UnpackedFiles:
         self._size = 0
 
     def add(self, content: BinaryIO, path: str) -> tuple[int, int]:
-        """Keep a file's content, and return where it starts and end in the temporary file.
+        """Keep a file's content, and return its start and end in the temporary file.
 
         Args:
           content: of `unpacked`.
-          path: what the file is called in messages.
+          path: the name of the file in messages.
 
         Raises:
           UnusableInputError: the file is damaged.
-          RunFailedError: there is no room for it.
+          RunFailedError: the disk has no space for it.
         """
         with self._lock:
             start = self._size
@@ -60,7 +60,7 @@ class UnpackedFiles:
             left = left[written:]
 
     def read(self, start: int, end: int) -> npt.NDArray[np.uint8]:
-        """Return bytes [start, end) of the temporary file, which must have them, in an array that may be written to."""
+        """Return bytes [start, end) of the temporary file, which must have them, in a new, writable array."""
         data = np.empty(end - start, np.uint8)
         filled = 0
         while self._file is not None and filled < len(data):
@@ -71,7 +71,7 @@ class UnpackedFiles:
         return data
 
     def open(self, start: int, end: int) -> BinaryIO:
-        """Return bytes [start, end) of the temporary file as a file, to be read from its start on."""
+        """Return bytes [start, end) of the temporary file as a file."""
         return open_bytes(end - start, lambda first, last: self.read(start + first, start + last), _COPIED)
 
     def close(self) -> None:

@@ -87,7 +87,7 @@ def test_a_mix_goes_on_from_its_state(written: Written) -> None:
     [
         (
             {"max_repetitions": 1, "tail": "carry"},
-            "tail is carry, but a mix of which each data set has max_repetitions",
+            "tail is carry, but a mix in which each data set has max_repetitions",
         ),
         ({"max_repetition": 1}, "there is no option max_repetition; did you mean max_repetitions"),
     ],

@@ -53,7 +53,7 @@ def test_a_window_has_whole_blocks_of_one_width(
         assert set(widths[one.samples]) == {one.width}
         assert order.widths_of(one.samples).tolist() == [one.width] * len(one.samples)
         reads = order.reads(one.samples, np.arange(len(one.samples)))
-        assert all(len(read.wanted) == read.block.count for read in reads)
+        assert all(len(read.samples) == read.block.count for read in reads)
         assert len(one.samples) <= window or len(reads) == 1
 
 
@@ -71,8 +71,8 @@ def test_reads_say_where_each_sample_is(files: list[tuple[int, int]], block: int
     for read in reads:
         assert read.block.first % block == 0
         assert read.block.count == min(block, files[read.block.file][0] - read.block.first)
-        assert (np.diff(read.wanted) > 0).all()
-        for place, row in zip(read.wanted.tolist(), read.rows.tolist(), strict=True):
+        assert (np.diff(read.samples) > 0).all()
+        for place, row in zip(read.samples.tolist(), read.rows.tolist(), strict=True):
             assert 0 <= place < read.block.count
             rows[row - 7] = int(firsts[read.block.file]) + read.block.first + place
     assert [rows[n] for n in range(len(chosen))] == chosen

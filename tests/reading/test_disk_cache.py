@@ -1,4 +1,4 @@
-"""The cache of remote files: bounded, shared by processes, whole pieces only, and never in the way."""
+"""The cache of remote files: bounded, shared by processes, whole ranges only, and never in the way."""
 
 import logging
 import multiprocessing
@@ -18,25 +18,25 @@ from hypothesis import strategies as st
 from properties import SEEDED, tries
 
 from maskmill.reading import disk_cache
-from maskmill.reading.disk_cache import DiskCache, Piece
+from maskmill.reading.disk_cache import CachedRange, DiskCache
 
 Bytes = npt.NDArray[np.uint8]
 processes = multiprocessing.get_context("fork")
 
 
-def piece(number: int, size: int = 100, file: str = "f") -> Piece:
-    """A piece of a file."""
-    return Piece(file=file, start=number * size, end=(number + 1) * size)
+def cached_range(number: int, size: int = 100, file: str = "f") -> CachedRange:
+    """A range of a file."""
+    return CachedRange(file=file, start=number * size, end=(number + 1) * size)
 
 
-def content(wanted: Piece) -> Bytes:
-    """The bytes of a piece."""
+def content(wanted: CachedRange) -> Bytes:
+    """The bytes of a range."""
     return np.random.default_rng([len(wanted.file), wanted.start]).integers(0, 256, wanted.size, np.uint8)
 
 
-def get(cache: DiskCache, wanted: Piece) -> bool:
-    """Gets a piece, checks it, and says whether it was there."""
-    fetched: list[Piece] = []
+def get(cache: DiskCache, wanted: CachedRange) -> bool:
+    """Get a range, check it, and return whether the cache had it."""
+    fetched: list[CachedRange] = []
 
     def fetch() -> Bytes:
         fetched.append(wanted)
@@ -47,20 +47,20 @@ def get(cache: DiskCache, wanted: Piece) -> bool:
 
 
 def files_in(directory: Path) -> list[Path]:
-    """The files of pieces."""
+    """The files of ranges."""
     return sorted(path for path in directory.rglob("*") if path.is_file() and path.name != "used")
 
 
 def bytes_in(directory: Path) -> int:
-    """The bytes of all pieces."""
+    """The bytes of all ranges."""
     return sum(path.stat().st_size for path in files_in(directory))
 
 
-def test_a_piece_is_fetched_once(tmp_path: Path) -> None:
+def test_a_range_is_fetched_once(tmp_path: Path) -> None:
     cache = DiskCache(str(tmp_path / "new" / "cache"), 10_000)
     for number in (0, 1):
-        assert [get(cache, piece(number, file=file)) for file in ("f", "g", "f")] == [False, False, True]
-    assert get(DiskCache(str(tmp_path / "new" / "cache"), 10_000), piece(0))
+        assert [get(cache, cached_range(number, file=file)) for file in ("f", "g", "f")] == [False, False, True]
+    assert get(DiskCache(str(tmp_path / "new" / "cache"), 10_000), cached_range(0))
     assert cache.stats() == {"cache_hits": 2, "cache_misses": 4}
 
 
@@ -72,33 +72,33 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-@pytest.mark.parametrize("kind", [*DAMAGES, "another piece"])
+@pytest.mark.parametrize("kind", [*DAMAGES, "another range"])
 def test_a_damaged_piece_is_fetched_again(tmp_path: Path, kind: str) -> None:
     cache = DiskCache(str(tmp_path), 10_000)
-    get(cache, piece(0))
+    get(cache, cached_range(0))
     (path,) = files_in(tmp_path)
-    get(cache, piece(1))
+    get(cache, cached_range(1))
     (other,) = (file for file in files_in(tmp_path) if file != path)
     path.write_bytes(DAMAGES[kind](path.read_bytes()) if kind in DAMAGES else other.read_bytes())
-    assert [get(cache, piece(0)) for _ in range(2)] == [False, True]
+    assert [get(cache, cached_range(0)) for _ in range(2)] == [False, True]
 
 
-def test_the_pieces_of_a_file_can_be_dropped(tmp_path: Path) -> None:
+def test_the_ranges_of_a_file_can_be_dropped(tmp_path: Path) -> None:
     cache = DiskCache(str(tmp_path), 10_000)
     for file in ("f", "g"):
-        get(cache, piece(0, file=file))
+        get(cache, cached_range(0, file=file))
     for file in ("f", "none"):
         cache.drop(file)
-    assert [get(cache, piece(0, file=file)) for file in ("f", "g")] == [False, True]
+    assert [get(cache, cached_range(0, file=file)) for file in ("f", "g")] == [False, True]
 
 
 def test_what_was_not_used_for_longest_goes_first(tmp_path: Path) -> None:
-    cache = DiskCache(str(tmp_path), 1040)  # ten pieces
+    cache = DiskCache(str(tmp_path), 1040)  # ten ranges
     for number in range(10):
-        get(cache, piece(number))
-    assert get(cache, piece(0))
-    get(cache, piece(10))
-    assert [number for number in range(11) if (tmp_path / piece(number).name).exists()] == [0, *range(3, 11)]
+        get(cache, cached_range(number))
+    assert get(cache, cached_range(0))
+    get(cache, cached_range(10))
+    assert [number for number in range(11) if (tmp_path / cached_range(number).name).exists()] == [0, *range(3, 11)]
 
 
 @tries(30, **SEEDED)
@@ -109,20 +109,20 @@ def test_there_are_never_too_many_bytes(
     directory = tmp_path_factory.mktemp("cache")
     cache = DiskCache(str(directory), most)
     for number, size in sizes:
-        get(cache, piece(number, size))
+        get(cache, cached_range(number, size))
         assert bytes_in(directory) <= most
-        # A piece that is not too large is kept.
-        assert (directory / piece(number, size).name).exists() == (size + 4 <= most)
+        # A range that is not too large is kept.
+        assert (directory / cached_range(number, size).name).exists() == (size + 4 <= most)
 
 
-def test_processes_share_pieces_and_fetch_each_once(tmp_path: Path) -> None:
+def test_processes_share_ranges_and_fetch_each_once(tmp_path: Path) -> None:
     cache, fetched = DiskCache(str(tmp_path / "cache"), 1 << 20), processes.Value("i", 0)
 
     def fetch(number: int) -> Bytes:
         with fetched.get_lock():
             fetched.value += 1
         time.sleep(0.002)
-        return content(piece(number))
+        return content(cached_range(number))
 
     def work() -> None:
         threads = [threading.Thread(target=work_in_order, args=(first,)) for first in (0, 7)]
@@ -134,8 +134,8 @@ def test_processes_share_pieces_and_fetch_each_once(tmp_path: Path) -> None:
     def work_in_order(first: int) -> None:
         for number in range(30):
             wanted = (number + first) % 30
-            data = cache.get(piece(wanted), lambda: fetch(wanted))  # noqa: B023 - called at once
-            if not (data == content(piece(wanted))).all():
+            data = cache.get(cached_range(wanted), lambda: fetch(wanted))  # noqa: B023 - called at once
+            if not (data == content(cached_range(wanted))).all():
                 os._exit(1)
 
     children = [processes.Process(target=work) for _ in range(4)]
@@ -152,7 +152,7 @@ def test_processes_together_keep_the_limit(tmp_path: Path) -> None:
     def work(first: int) -> None:
         cache = DiskCache(str(tmp_path), 5_000)
         for number in range(100):
-            get(cache, piece(first + number, 100 + number))
+            get(cache, cached_range(first + number, 100 + number))
 
     children = [processes.Process(target=work, args=(1000 * n,)) for n in range(4)]
     for child in children:
@@ -178,11 +178,11 @@ def test_a_writer_that_is_killed_leaves_nothing_half(tmp_path: Path) -> None:
         time.sleep(600)
         raise AssertionError
 
-    child = processes.Process(target=cache.get, args=(piece(0), fetch))
+    child = processes.Process(target=cache.get, args=(cached_range(0), fetch))
     child.start()
     assert is_fetching.wait(300)
     got: list[bool] = []
-    waiting = threading.Thread(target=lambda: got.append(get(cache, piece(0))))
+    waiting = threading.Thread(target=lambda: got.append(get(cache, cached_range(0))))
     waiting.start()
     waiting.join(0.05)
     assert not got  # it waits for the other process
@@ -191,33 +191,33 @@ def test_a_writer_that_is_killed_leaves_nothing_half(tmp_path: Path) -> None:
     waiting.join()
     child.join()
     assert got == [False]
-    assert get(cache, piece(0))
+    assert get(cache, cached_range(0))
     assert [path.name for path in files_in(tmp_path)] == ["0-100"]
 
 
 @pytest.mark.parametrize("name", ["900-1000.part", "9-10.part"])
 def test_what_dead_writers_left_is_deleted(tmp_path: Path, name: str) -> None:
     cache = DiskCache(str(tmp_path), 1000)
-    get(cache, piece(0))
+    get(cache, cached_range(0))
     abandoned = files_in(tmp_path)[0].with_name(name)
     abandoned.write_bytes(bytes(5000))
     for number in range(1, 12):
-        get(cache, piece(number))
+        get(cache, cached_range(number))
     assert not abandoned.exists()
     assert bytes_in(tmp_path) > 500
 
 
-def test_a_piece_that_is_being_fetched_is_not_deleted(tmp_path: Path) -> None:
+def test_a_range_that_is_being_fetched_is_not_deleted(tmp_path: Path) -> None:
     """Its part is the oldest file when others need room."""
     cache = DiskCache(str(tmp_path), 1000)
 
     def fetch() -> Bytes:
         for number in range(1, 12):
-            get(cache, piece(number))
-        return content(piece(0))
+            get(cache, cached_range(number))
+        return content(cached_range(0))
 
-    cache.get(piece(0), fetch)
-    assert get(cache, piece(0))
+    cache.get(cached_range(0), fetch)
+    assert get(cache, cached_range(0))
 
 
 def test_a_fetch_that_fails_leaves_nothing(tmp_path: Path) -> None:
@@ -227,19 +227,19 @@ def test_a_fetch_that_fails_leaves_nothing(tmp_path: Path) -> None:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        cache.get(piece(0), fetch)
+        cache.get(cached_range(0), fetch)
     assert files_in(tmp_path) == []
-    assert not get(cache, piece(0))
+    assert not get(cache, cached_range(0))
 
 
 @pytest.mark.parametrize("damage", [b"", b"1", bytes(8), b"\xff" * 8, bytes(100)])
 def test_the_count_of_bytes_may_be_wrong(tmp_path: Path, damage: bytes) -> None:
     cache = DiskCache(str(tmp_path), 1000)
-    get(cache, piece(0))
+    get(cache, cached_range(0))
     (tmp_path / "used").write_bytes(damage)
-    assert get(cache, piece(0))
+    assert get(cache, cached_range(0))
     for number in range(1, 30):
-        get(cache, piece(number))
+        get(cache, cached_range(number))
     assert bytes_in(tmp_path) <= 1000 + (0 if damage != bytes(8) else 104)
 
 
@@ -247,7 +247,7 @@ def test_a_directory_that_cannot_be_used(tmp_path: Path, caplog: pytest.LogCaptu
     (tmp_path / "file").write_bytes(b"")
     cache = DiskCache(str(tmp_path / "file"), 1000)
     with caplog.at_level(logging.WARNING):
-        assert [get(cache, piece(0)) for _ in range(2)] == [False, False]
+        assert [get(cache, cached_range(0)) for _ in range(2)] == [False, False]
     assert caplog.messages == [
         f"{tmp_path}/file: this cache of remote files cannot be used (Not a directory), so each read goes over the "
         "network; make room, or name another directory."
@@ -258,7 +258,7 @@ def test_a_disk_that_is_full(tmp_path: Path) -> None:
     def work() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
         cache = DiskCache(str(tmp_path), 1 << 20)
-        assert [get(cache, piece(number, 2000)) for number in (0, 0, 1)] == [False] * 3
+        assert [get(cache, cached_range(number, 2000)) for number in (0, 0, 1)] == [False] * 3
         os._exit(7)
 
     child = processes.Process(target=work)
@@ -268,7 +268,7 @@ def test_a_disk_that_is_full(tmp_path: Path) -> None:
     assert files_in(tmp_path) == []
 
 
-def test_where_pieces_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_ranges_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", "/cache")
     assert disk_cache.default_directory() == "/cache/maskmill/data"
     monkeypatch.delenv("XDG_CACHE_HOME")

@@ -18,7 +18,7 @@ from properties import tries
 import maskmill
 from maskmill.errors import UnusableInputError
 from maskmill.reading.block_reader import DamagedBlockError
-from maskmill.reading.text_parts import stretches_of
+from maskmill.reading.text_parts import line_runs_of
 from maskmill.records.spans import SECOND, TEXT, Numbers, Spans, decode, encode, pack, unpack
 from maskmill.verification.options import VerifyOptions
 from maskmill.verification.verifying import verify
@@ -78,10 +78,10 @@ def test_spans_come_back(seed: int, has_labels: bool) -> None:
 
 @tries(100)
 @given(st.lists(st.tuples(st.integers(0, 40), st.integers(1, 9)), min_size=1, max_size=20))
-def test_stretches_are_the_lines_of_all_ranges(ranges: list[tuple[int, int]]) -> None:
+def test_line_runs_are_the_lines_of_all_ranges(ranges: list[tuple[int, int]]) -> None:
     starts: Numbers = np.array([start for start, _ in ranges])
     stops: Numbers = np.array([start + size for start, size in ranges])
-    found = stretches_of(starts, stops)
+    found = line_runs_of(starts, stops)
     lines = [line for start, stop in zip(found.starts, found.stops, strict=True) for line in range(start, stop)]
     wanted = sorted({line for start, size in ranges for line in range(start, start + size)})
     assert lines == wanted
