@@ -1,4 +1,4 @@
-"""Which rules split the sentences of an input, and why: those that the user names, or the input's own.
+"""The choice of the rules that split an input's sentences: those that the user names, or those of its language.
 
 A choice is made for each input file (maskmill/text_shards/sentence_choice.py) and travels with the file's description
 as JSON. Names of languages and their scripts are in data/language_names.tsv.
@@ -25,7 +25,7 @@ from maskmill.storage import files
 
 AUTO = "auto"  # the value of --language with which the input decides
 
-_SAMPLE_BYTES = 64 << 10  # of an input's text, by which its script is told
+_SAMPLE_BYTES = 64 << 10  # of an input's text, from which its script is detected
 
 Why = Literal["option", "dump", "text", "script"]
 
@@ -40,14 +40,13 @@ class LanguageName:
 
 @dataclass(frozen=True, kw_only=True)
 class SentenceChoice:
-    """How the sentences of an input are split, and why.
+    """The rules that split the sentences of an input, and the reason for them.
 
     rules: of the language or the script. why: "option": --language names them; "dump": its <siteinfo> names the
-    language; "text": its words say it; "script": nothing says a language that is known, and the text's beginning is in
-    `script`. script: as in
-    LanguageName, where it decided. parameters: those in a folder, where the rules take such. text_bytes: how much of
-    the inputs' text Punkt was trained on, or was too little for that; None where Punkt was not to be trained, or is yet
-    to be.
+    language; "text": detected from its words; "script": the language is unknown, and the rules are those of `script`,
+    in which the text begins. script: as in LanguageName; empty unless `why` is "script". parameters: the folder of
+    trained parameters, if the rules use one. text_bytes: how much of the inputs' text Punkt was trained on, or the size
+    of a text too short for that; None if Punkt is not trained for the choice, or not yet.
     """
 
     rules: SentenceRules
@@ -58,45 +57,45 @@ class SentenceChoice:
 
     @property
     def by_punkt_alone(self) -> "SentenceChoice":
-        """The same parameters, with nothing laid over Punkt's decisions."""
+        """The choice with the same parameters, and Punkt's decisions unchanged by a language's rules."""
         return dataclasses.replace(self, rules=SentenceRules(language=self.rules.language, punkt=self.rules.punkt))
 
     @property
     def needs_training(self) -> bool:
-        """True if Punkt is to be trained on the inputs before the choice can be used."""
+        """True if Punkt must be trained on the inputs before the choice can be used."""
         return self.rules.punkt == TRAINED and self.parameters is None
 
     def after_training(self, parameters: ParametersFolder | None, text_bytes: int) -> "SentenceChoice":
-        """Return the choice once Punkt is trained: with its parameters; without any where there was too little text."""
+        """Return the choice after Punkt's training: with its parameters, or without Punkt if the text was too short."""
         rules = self.rules if parameters is not None else dataclasses.replace(self.rules, punkt=None)
         return dataclasses.replace(self, rules=rules, parameters=parameters, text_bytes=text_bytes)
 
     def to_json(self) -> str:
-        """Return the choice as text, which `from_json` reads."""
+        """Return the choice as JSON, which `from_json` reads."""
         return json.dumps(dataclasses.asdict(self), ensure_ascii=False, sort_keys=True)
 
     @classmethod
     def from_json(cls, text: str) -> "SentenceChoice":
-        """Return the choice that `to_json` has written; Punkt's English parameters for an empty text."""
+        """Return the choice that `to_json` wrote; for an empty text, Punkt's English parameters."""
         if not text:
             return cls(rules=SentenceRules(language="", punkt="english"), why="option")
-        given = json.loads(text)
-        rules, parameters = given.pop("rules"), given.pop("parameters")
+        fields = json.loads(text)
+        rules, parameters = fields.pop("rules"), fields.pop("parameters")
         return cls(
             rules=SentenceRules(**{**rules, "words": tuple(rules["words"])}),
             parameters=None if parameters is None else ParametersFolder(**parameters),
-            **given,
+            **fields,
         )
 
     def splitter(self, output: str = "", *, rules: CharacterRules = "nltk-3.10.4") -> SentenceSplitter:
         """Return the splitter of the choice.
 
         Args:
-          output: the directory of the build, where Punkt was trained for it.
+          output: the directory of the build; its trained parameters are below it.
           rules: as for SentenceSplitter.
 
         Raises:
-          UnusableInputError: the parameters are not there, or damaged.
+          UnusableInputError: the parameters are missing or damaged.
         """
         parameters: PunktParameters | None = None
         if self.parameters is not None:
@@ -105,7 +104,7 @@ class SentenceChoice:
 
     @property
     def expected_scripts(self) -> tuple[str, ...]:
-        """The scripts that the text can be expected to have; empty where nothing is known."""
+        """The scripts that the text is expected to have; empty if they are unknown."""
         if self.script:
             return _WRITTEN_WITH.get(self.script, (self.script,))
         known = language_names().get(_code_of(self.rules))
@@ -113,7 +112,7 @@ class SentenceChoice:
 
     @property
     def name(self) -> str:
-        """What a user calls it: the language's name or code, or its script."""
+        """The choice's name in reports: the language's name or code, or its script."""
         if self.script:
             return f"{script_name(self.script)} script"
         code = _code_of(self.rules)
@@ -121,17 +120,17 @@ class SentenceChoice:
         return known.name if known is not None else code or (self.rules.punkt or "").capitalize()
 
 
-# The scripts for which Punkt is trained: full stops end their sentences, and capitals begin them. Without capitals, a
-# verb that ends most of its sentences would pass for an abbreviation.
+# The scripts for which Punkt is trained: full stops end their sentences, and capitals begin them. In a script without
+# capitals, Punkt would take a verb that ends most of its sentences for an abbreviation.
 _TRAINABLE = frozenset(("LATIN", "CYRILLIC", "GREEK"))
 
-# A text whose beginning has letters of one of these scripts mixes it with others.
+# A text that begins with letters of one of these scripts also has the others.
 _WRITTEN_WITH = dict.fromkeys(("CJK", "HIRAGANA", "KATAKANA"), ("CJK", "HIRAGANA", "KATAKANA"))
 
 
 @functools.cache
 def language_names() -> dict[str, LanguageName]:
-    """English names and scripts by code."""
+    """Return the languages' English names and scripts, by code."""
     path = resources.files("maskmill.sentences") / "data" / "language_names.tsv"
     rows = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
     return {code: LanguageName(name=name, scripts=tuple(scripts.split(" "))) for code, name, scripts in rows}
@@ -146,7 +145,7 @@ def _codes_by_name() -> dict[str, str]:
 
 
 def _code_of(rules: SentenceRules) -> str:
-    """Return the code of the rules' language; where they are only Punkt's of a name, that of this name; else empty."""
+    """Return the code of the rules' language; for a plain name of Punkt parameters, that name's code; else ""."""
     if rules.language:
         return known_code(rules.language) or rules.language
     return _codes_by_name().get(rules.punkt or "", "") if rules.is_plain_punkt else ""
@@ -159,16 +158,15 @@ def name_of(code: str) -> str:
 
 
 def known_code(code: str) -> str:
-    """Return a code as data/language_names.tsv has it: `zh-hans` counts as `zh`; empty if it is not there."""
+    """Return a code as data/language_names.tsv has it (`zh-hans` counts as `zh`); "" if the file lacks it."""
     return next((known for known in codes_of(code) if known in language_names()), "")
 
 
 def named_choice(language: str) -> SentenceChoice:
-    """Return the choice that --language names: a code, the name of Punkt parameters, an English name, a folder of
-    parameters.
+    """Return the choice that --language names: a code, a name of Punkt parameters, an English name, or a folder.
 
     Raises:
-      UnusableInputError: it names none of these, or the folder's files cannot be used.
+      UnusableInputError: `language` names none of these, or the folder's files cannot be used.
     """
     if "/" in language or os.sep in language:
         return _choice_of_folder(language)
@@ -190,7 +188,7 @@ def named_choice(language: str) -> SentenceChoice:
 
 
 def _is_punkt_name(language: str) -> bool:
-    """Return whether Punkt parameters of this name come with the package, or are among NLTK's data on this machine."""
+    """Return whether Punkt parameters of this name come with the package, or are in NLTK's data on this machine."""
     return language.isidentifier() and (is_bundled(language) or installed_checksum(language) is not None)
 
 
@@ -199,30 +197,29 @@ def _rules_of_code(code: str) -> SentenceRules:
 
 
 def _to_train(rules: SentenceRules, scripts: Iterable[str]) -> SentenceRules:
-    """Return the rules, with Punkt to be trained where they have no parameters and one of the scripts is fit for it."""
+    """Return the rules; if they have no parameters and one of the scripts is trainable, Punkt is to be trained."""
     is_fit = not rules.by_spaces and not _TRAINABLE.isdisjoint(scripts)
     return dataclasses.replace(rules, punkt=TRAINED) if rules.punkt is None and is_fit else rules
 
 
 def _choice_of_folder(folder: str) -> SentenceChoice:
-    """Punkt with the parameters in a folder, and what is known of the language whose code is the folder's name."""
+    """Return the choice of the Punkt parameters in a folder, with the rules of the language that it is named after."""
     code = known_code(files.base_name(folder.rstrip("/")))
     rules = dataclasses.replace(rules_for(code), punkt=TRAINED) if code else SentenceRules(language="", punkt=TRAINED)
     return SentenceChoice(rules=rules, why="option", parameters=describe_folder(folder))
 
 
 def sample_of(texts: Iterable[bytes]) -> str:
-    """Return the beginning of texts (UTF-8), by which their language is told."""
+    """Return the beginning of texts (UTF-8), from which their language is detected."""
     return "".join(beginning_of(texts, _SAMPLE_BYTES))
 
 
 def choice_of_input(language: str, texts: Iterable[bytes]) -> SentenceChoice:
-    """Return the choice of an input itself: by the language that a dump names, or by the words or the script of its
-    beginning.
+    """Return the choice for an input by the language that a dump names, or by the words or script of its beginning.
 
     Args:
-      language: the code that a dump names; empty for another input.
-      texts: of its documents, UTF-8.
+      language: the code that a dump names; empty for other inputs.
+      texts: its documents, UTF-8.
     """
     if known_code(language):
         return choice_of_dump(language)
@@ -236,7 +233,7 @@ def choice_of_dump(code: str) -> SentenceChoice:
 
 
 def choice_of_language(found: Detection, sample: str) -> SentenceChoice:
-    """Return the choice for a text by the language of its words if that is sure, else by its script."""
+    """Return the choice for a text: by the language detected from its words if that is sure, else by its script."""
     by_script = choice_of_text(sample)
     if not found.is_sure or by_script.script not in language_names()[found.language].scripts:
         return by_script
@@ -244,9 +241,9 @@ def choice_of_language(found: Detection, sample: str) -> SentenceChoice:
 
 
 def choice_of_document(language: str) -> SentenceChoice | None:
-    """Return the choice for one document of several languages, whose Punkt is never trained; None if it is unknown.
+    """Return the choice for one document of several languages, for which Punkt is never trained; None if unknown.
 
-    language: its code, of two letters or of three, or its English name.
+    language: an ISO 639 code of two or three letters, or an English name.
     """
     code = known_code(language) or _codes_by_name().get(language.lower(), "")
     code = codes_by_long_code().get(codes_of(language)[1], code)
@@ -257,9 +254,7 @@ def choice_of_document(language: str) -> SentenceChoice | None:
 
 
 def names_several(script: str) -> bool:
-    """Return whether there are rules of several languages that are written in a script, so that a text's words must say
-    it.
-    """
+    """Return whether several languages with rules are written in a script, so that its words must decide."""
     return sum(script in language_names()[code].scripts for code in codes_by_long_code().values()) > 1
 
 
@@ -271,14 +266,12 @@ def choice_of_text(sample: str) -> SentenceChoice:
 
 
 def script_name(script: str) -> str:
-    """Return what a user calls a script; `script` is as in LanguageName."""
+    """Return the name of a script in reports; `script` is as in LanguageName."""
     return {"CJK": "Chinese", "HIRAGANA": "Japanese", "HANGUL": "Korean"}.get(script, script.capitalize())
 
 
 def known_scripts() -> frozenset[str]:
-    """Return the scripts whose marks at the ends of sentences are known: those of languages that there are rules
-    for.
-    """
+    """Return the scripts whose sentence-ending marks are known: those of the languages that have rules."""
     names = language_names()
     of_languages = [script for code in rule_data()["language"] if code in names for script in names[code].scripts]
     return frozenset((*rule_data()["script"], *of_languages))

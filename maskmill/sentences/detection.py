@@ -1,8 +1,8 @@
 """The language of a text, by the commonest words of the languages that have rules (data/common_words.tsv).
 
-A table, not a library: it knows the languages that it is asked for and no others, needs a microsecond for a document,
-and says the same on any machine. Of the words that only one of the two nearest languages has, the share that is the
-text's own says how sure it is.
+A table rather than a library: it covers exactly the languages with rules, takes a microsecond for a document, and gives
+the same result on any machine. The confidence is the share of the nearest language's words among those that only one of
+the two nearest languages has.
 """
 
 import functools
@@ -16,19 +16,19 @@ from maskmill.sentences.kernels import common_words
 from maskmill.sentences.punkt import model_of_words
 from maskmill.sentences.rules import entry_of
 
-# A language is sure if so large a share of what tells two languages apart speaks for it, so large a share of all words
-# is common in it (8 to 60 % are, whatever the text), and so many different ones.
+# A detection is sure if so large a share of the distinguishing words is of the language, so large a share of all words
+# is common in it (8 to 60 % are, in any text), and so many of them are different.
 SURE = 0.8
 _LEAST_SHARE = 0.08
 _FEWEST_DISTINCT = 4
-FEWEST_WORDS = 30  # of fewer, nothing is said where the language is not sure
+FEWEST_WORDS = 30  # a text with fewer words and no sure language counts as unknown
 
 
 @dataclass(frozen=True, kw_only=True)
 class Detection:
-    """What a text's words say of its language.
+    """The language detected from a text's words.
 
-    language: the code of the most likely one, "" for none. sure: 0 to 1. words: how many the text has.
+    language: the code of the most likely one, "" for none. sure: confidence, 0 to 1. words: the number of words.
     """
 
     language: str
@@ -37,13 +37,13 @@ class Detection:
 
     @property
     def is_sure(self) -> bool:
-        """True if the text is to be taken for one in this language."""
+        """True if the text counts as one in this language."""
         return self.sure >= SURE
 
 
 @functools.cache
 def _rows() -> tuple[tuple[str, str, tuple[str, ...]], ...]:
-    """Return the languages of the table: code, ISO 639-3 code, words."""
+    """Return the rows of the table, one a language: code, ISO 639-3 code, words."""
     path = resources.files("maskmill.sentences") / "data" / "common_words.tsv"
     lines = path.read_text(encoding="utf-8").splitlines()
     rows = (line.split("\t") for line in lines if not line.startswith("#"))
@@ -57,7 +57,7 @@ def codes_by_long_code() -> dict[str, str]:
 
 @functools.cache
 def _tables() -> tuple[tuple[str, ...], NDArray[np.int32], NDArray[np.uint64], NDArray[np.int64]]:
-    """Return the codes of the languages in the order of their bits, and the tables of the kernel."""
+    """Return the codes of the languages in the order of their bits, and the kernel's tables."""
     masks: dict[str, int] = {}
     for number, (_, _, words) in enumerate(_rows()):
         for word in words:
@@ -71,7 +71,7 @@ def _tables() -> tuple[tuple[str, ...], NDArray[np.int32], NDArray[np.uint64], N
 
 
 def detect_language(text: bytes) -> Detection:
-    """Return the language of a text in valid UTF-8; so many bytes of it should be given as are to decide."""
+    """Return the language of a text in valid UTF-8. All of `text` is read; pass only as much as should decide."""
     codes, model, masks, groups = _tables()
     found = common_words.nearest_language(model, masks, groups, np.frombuffer(text, np.uint8))
     if found.language < 0:
@@ -83,10 +83,9 @@ def detect_language(text: bytes) -> Detection:
 
 
 def is_plainly_in(language: str, text: bytes, limit: int) -> bool:
-    """Return whether the first bytes of a text, up to `limit`, have a few words that of all languages only this one
-    has.
+    """Return whether the first `limit` bytes of a text have a few words that no other language of the table has.
 
-    It is a quick look, before `detect_language`; False says nothing.
+    This is a cheap test before `detect_language`; False means that the language is undecided.
     """
     codes, model, masks, _ = _tables()
     if language not in codes:

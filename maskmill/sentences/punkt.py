@@ -1,7 +1,7 @@
-"""Paragraphs to sentences by Punkt, with the decisions of NLTK's `sent_tokenize`, compiled.
+"""Splits paragraphs into sentences by Punkt, with the decisions of NLTK's `sent_tokenize`, compiled.
 
-The parameters are NLTK's own (`punkt_tab`), which come with the package; others of that form are read from NLTK's data
-path. A language's rules (maskmill/sentences/rules.py) lay marks, abbreviations and ordinals over Punkt's decisions.
+The parameters are NLTK's own (`punkt_tab`) and come with the package; others of that form are read from NLTK's data
+path. A language's rules (maskmill/sentences/rules.py) add marks, abbreviations and ordinals to Punkt's decisions.
 Source: nltk/tokenize/punkt.py; Kiss & Strunk, Computational Linguistics 32 (2006).
 """
 
@@ -22,7 +22,7 @@ from maskmill.sentences.kernels import boundaries, punkt
 from maskmill.sentences.kernels import words as words_kernels
 from maskmill.sentences.rules import TRAINED, SentenceRules, Words, character_classes, words_of
 
-# The files of NLTK's `punkt_tab` for a language; bundles have them in this order.
+# The files of NLTK's `punkt_tab` for a language, in the order of a bundle.
 PARAMETER_FILES = ("collocations.tab", "ortho_context.tab", "abbrev_types.txt", "sent_starters.txt")
 _DATA = Path(__file__).parent / "data"
 _NUMBER = "##number##"  # the word that stands for every number
@@ -34,8 +34,8 @@ _ASCII_WORDS: dict[CharacterRules, bool] = {"nltk-3.4": False, "nltk-3.10.4": Tr
 class PunktParameters(NamedTuple):
     """Punkt's parameters of a language, as its four files hold them.
 
-    abbreviations, starters: words without their full stop, and words that often start a sentence. collocations: pairs
-    of words with a full stop between them that ends no sentence. contexts: NLTK's orthographic contexts of words, bits.
+    abbreviations: words without their full stop. starters: words that often start a sentence. collocations: pairs of
+    words with a full stop between them that ends no sentence. contexts: NLTK's orthographic contexts of words, as bits.
     """
 
     abbreviations: frozenset[str]
@@ -45,7 +45,7 @@ class PunktParameters(NamedTuple):
 
 
 def parse_parameters(read: Callable[[str], str]) -> PunktParameters:
-    """Return the parameters in the files whose text `read` gives by name."""
+    """Return the parameters in the four files; `read` returns a file's text by its name."""
 
     def lines(name: str) -> list[str]:
         return [line for line in read(name).split("\n") if line]
@@ -72,7 +72,7 @@ def is_bundled(language: str) -> bool:
 
 
 def _read_bundled(language: str) -> Callable[[str], str]:
-    """Give the text of a bundled language's files by name."""
+    """Return a function that returns the text of a bundled language's file by its name."""
     folder = _DATA / "punkt_tab" / language
     if folder.is_dir():
         return lambda name: (folder / name).read_text(encoding="utf-8")
@@ -89,9 +89,9 @@ def _read_nltk_data(language: str, name: str) -> str:
 
 
 def installed_checksum(language: str) -> str | None:
-    """Return the sha256, in hexadecimal, of a language's parameters among NLTK's data on this machine.
+    """Return the sha256, in hexadecimal, of a language's parameters in NLTK's data on this machine.
 
-    None for a language that comes with the package, whose parameters are part of its version, and for one that this
+    None for a language that comes with the package (the package's version covers its parameters), and for one that this
     machine does not have.
     """
     if not language.isidentifier() or is_bundled(language):
@@ -119,9 +119,7 @@ def _parameters(language: str) -> PunktParameters:
 
 
 def _hashes(words: Sequence[str]) -> NDArray[np.uint64]:
-    """Return the kernel's hash of each word: FNV-1a over code points, 64 bits, its upper half folded onto the lower
-    one.
-    """
+    """Return the kernel's hash of each word: 64-bit FNV-1a over code points, upper half folded onto the lower."""
     characters = np.frombuffer("".join(words).encode("utf-32-le"), np.uint32).astype(np.uint64)
     lengths = np.array([len(word) for word in words])
     starts = np.cumsum(lengths) - lengths
@@ -133,7 +131,7 @@ def _hashes(words: Sequence[str]) -> NDArray[np.uint64]:
 
 
 def _word_bits(parameters: PunktParameters) -> dict[str, int]:
-    """Return all words of the parameters with their bits; the order numbers them."""
+    """Return all words of the parameters with their bits; a word's number is its place in this order."""
     bits: dict[str, int] = {_NUMBER: 0, **parameters.contexts}
     for words, bit in (
         (parameters.abbreviations, punkt.ABBREVIATION),
@@ -147,9 +145,7 @@ def _word_bits(parameters: PunktParameters) -> dict[str, int]:
 
 
 def _hash_table(words: Iterable[str]) -> NDArray[np.int32]:
-    """Return an open hash table of word numbers, at most half full, with -1 in free slots; its size is a power of
-    two.
-    """
+    """Return an open hash table of word numbers, int32, a power of two in size, half full at most, -1 in free slots."""
     words = list(words)
     last = (1 << (2 * len(words)).bit_length()) - 1
     slots = [-1] * (last + 1)
@@ -165,7 +161,7 @@ _NO_PARAMETERS = PunktParameters(frozenset(), frozenset(), frozenset(), {})
 
 @functools.cache
 def _model(rules: SentenceRules, characters: CharacterRules) -> NDArray[np.int32]:
-    """Return the model of rules whose parameters are known by name."""
+    """Return the model of rules whose Punkt parameters, if any, have a name."""
     return _build_model(
         _NO_PARAMETERS if rules.punkt is None else _parameters(rules.punkt), words_of(rules), characters
     )
@@ -203,12 +199,12 @@ def _build_model(parameters: PunktParameters, words: Words, rules: CharacterRule
 
 
 def model_of_words(bits: Mapping[str, int]) -> NDArray[np.int32]:
-    """Return a model of words alone, with their bits, in which kernels look them up (punkt.look_up)."""
+    """Return a model that holds only words with their bits, for look-ups in kernels (punkt.look_up)."""
     return _build_model(_NO_PARAMETERS, Words(bits, 0), "nltk-3.10.4")
 
 
 def _as_array(text: bytes, what: str) -> NDArray[np.uint8]:
-    """Return the bytes of a text as an array, checked to be UTF-8: the kernel trusts the first bytes of characters."""
+    """Return a text's bytes as an array, checked to be UTF-8, because the kernel trusts characters' first bytes."""
     data = np.frombuffer(text, np.uint8)
     at = first_invalid(data, data[: data.size & -8].view(np.uint64))
     if at >= 0:
@@ -217,16 +213,16 @@ def _as_array(text: bytes, what: str) -> NDArray[np.uint8]:
 
 
 class SentenceSplitter:
-    """Splits text into sentences, by NLTK's Punkt alone or with a language's rules laid over it.
+    """Splits text into sentences by NLTK's Punkt, alone or together with a language's rules.
 
-    `language` is a name of Punkt parameters, with which sentences are those of NLTK's `sent_tokenize`, or rules
-    (`rules_for("uk")`, `rules_for_script(sample)`). `rules` names the version of NLTK whose decisions are made:
-    "nltk-3.10.4" (the default), or "nltk-3.4", with which MLPerf's data was made and which takes curly quotes for parts
-    of words. Each has a pinned Unicode version (15.1 and 11), whatever Python runs. `parameters` are those that were
-    trained, for rules whose `punkt` is "trained".
+    `language` is a name of Punkt parameters, which gives the sentences of NLTK's `sent_tokenize`, or rules
+    (`rules_for("uk")`, `rules_for_script(sample)`). `rules` names the version of NLTK to agree with: "nltk-3.10.4" (the
+    default), or "nltk-3.4", which made MLPerf's data and takes curly quotes for parts of words. Each has a pinned
+    Unicode version (15.1 and 11), whatever Python runs. `parameters` are the trained parameters, for rules whose
+    `punkt` is "trained".
 
-    A splitter pickles as its arguments; a process builds the tables once (about 0.1 s).
-    Raises UnusableInputError for a name without parameters, ValueError for trained parameters that are missing.
+    A pickled splitter holds only its arguments; each process builds the tables once (about 0.1 s).
+    Raises UnusableInputError for a name without parameters, ValueError if trained parameters are missing.
     """
 
     def __init__(
@@ -246,7 +242,7 @@ class SentenceSplitter:
         self._model = (
             _model(language, rules) if parameters is None else _build_model(parameters, words_of(language), rules)
         )
-        # The kernels that split, and the tables that they take.
+        # The module of the kernels that split, and the arguments of its functions that come before the text.
         self._kernels = punkt if language.is_plain_punkt else boundaries
         self._tables = (self._model,) if language.is_plain_punkt else (self._model, character_classes(language))
 
@@ -259,9 +255,9 @@ class SentenceSplitter:
         ), ()
 
     def split(self, line: bytes) -> list[bytes]:
-        """Return the sentences of one line: white space inside them is kept.
+        """Return the sentences of one line, with the white space inside them.
 
-        By Punkt alone they are what `nltk.sent_tokenize(line)` gives.
+        Punkt alone gives the result of `nltk.sent_tokenize(line)`.
 
         Raises ValueError for a newline before the end, UnusableInputError for text that is not UTF-8.
         """
@@ -272,7 +268,7 @@ class SentenceSplitter:
         return [line[start:end] for start, end in spans.tolist()]
 
     def split_lines(self, text: bytes) -> bytes:
-        """Splits each line of UTF-8 `text`; returns the sentences, one a line.
+        """Split each line of UTF-8 `text`; return the sentences, one a line.
 
         Sentences are stripped as `str.strip` does, and empty ones dropped. Lines end with `\\n` alone.
         Raises UnusableInputError for text that is not UTF-8.
@@ -280,11 +276,11 @@ class SentenceSplitter:
         return self._split_lines(text, keep_blank=False)
 
     def split_lines_keeping_blank(self, text: bytes) -> bytes:
-        """As `split_lines`, but keeps empty sentences, and writes a blank line for each line of one character.
+        """Split like `split_lines`, but keep empty sentences, and write a blank line for each line of one character.
 
-        That is what MLPerf's do_sentence_segmentation.py writes, but for the blank line at its end: empty lines stay,
-        and a last line that is one character without a newline gives a blank line and its sentence. Punkt alone
-        decides: raises ValueError where a language's rules are laid over it.
+        MLPerf's do_sentence_segmentation.py writes the same, except for the blank line at its end: empty lines stay,
+        and a last line of one character without a newline gives a blank line and its sentence. It needs Punkt alone:
+        ValueError for a language's rules.
         """
         if not self.language.is_plain_punkt:
             raise ValueError("blank lines are kept with Punkt alone, not with a language's rules")

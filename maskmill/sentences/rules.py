@@ -1,6 +1,6 @@
-"""Which rules split the sentences of a language: Punkt's parameters, marks that end sentences, words, ordinals.
+"""The rules that split a language's sentences: Punkt's parameters, marks that end sentences, words, ordinals.
 
-They stand in data/languages.toml, which says what each of its keys means.
+They are in data/languages.toml, which explains its keys.
 """
 
 import dataclasses
@@ -22,19 +22,19 @@ from maskmill.sentences.kernels import boundaries, words
 TRAINED = "trained"  # SentenceRules.punkt where parameters were trained on the corpus
 _ENGLISH = "en"
 _VARIANT_SEPARATOR = "-"  # in codes such as zh-hans, whose language is zh
-_UNKNOWN = "common"  # the entry of languages that have none
-_SAMPLE = 100_000  # characters that are looked at to tell a script
+_UNKNOWN = "common"  # the entry for languages without one
+_SAMPLE = 100_000  # characters from which a script is detected
 _LATIN, _IDEOGRAPHS, _KANA = "LATIN", "CJK", "HIRAGANA"
-_LEAST_KANA = 20  # of so many ideographs in Japanese text one is kana, at least
+_LEAST_KANA = 20  # Japanese text has at least one kana for so many ideographs
 
 
 @dataclass(frozen=True, kw_only=True)
 class SentenceRules:
-    """How the text of one language is split into sentences.
+    """The rules that split the text of one language into sentences.
 
-    language: the code of its Wikipedia, "en", "uk", "zh", …; "" where only the script is known.
-    punkt: NLTK's name of Punkt parameters ("english"), "trained" where the splitter is given its parameters, or None:
-      there are none, and the words of the data file are all that is known.
+    language: the code of its Wikipedia, "en", "uk", "zh", …; "" if only the script is known.
+    punkt: NLTK's name of Punkt parameters ("english"); "trained" if the splitter gets its parameters; None for a
+    language without parameters, which has only the words of the data file.
     stops: the marks that end a sentence besides `.`, `?` and `!`, each one character, such as "。।։"; "" for none.
     by_spaces: the language has no marks, and ends its sentences with spaces, as Thai and Lao do.
     words: the entries of data/languages.toml that hold abbreviations, ordinals and such; none for plain Punkt.
@@ -60,15 +60,13 @@ def data() -> Mapping[str, Any]:
 
 
 def codes_of(language_code: str) -> tuple[str, str]:
-    """Return a code as data files have it, and that of its language: `zh-hans` and `zh`."""
+    """Return a code as the data files spell it, and its language's code: `zh-hans` and `zh`."""
     code = language_code.lower().replace("_", _VARIANT_SEPARATOR)
     return code, code.split(_VARIANT_SEPARATOR)[0]
 
 
 def scripts_of(text: str) -> dict[str, int]:
-    """Return how many letters of each script a text has, by the first word of the letters' names in Unicode:
-    `LATIN`.
-    """
+    """Return the number of letters of each script, by the first word of the letters' names in Unicode (`LATIN`)."""
     scripts: Counter[str] = Counter()
     for character, number in Counter(text).items():
         if character.isalpha():
@@ -77,15 +75,13 @@ def scripts_of(text: str) -> dict[str, int]:
 
 
 def entry_of(language_code: str) -> str:
-    """Return the code under which a language's entry stands: of its alias, of `zh` for `zh-hans`, or of no known
-    language.
-    """
+    """Return the code of a language's entry: that of its alias, of `zh` for `zh-hans`, or of unknown languages."""
     found = (data()["aliases"].get(candidate, candidate) for candidate in codes_of(language_code))
     return next((str(code) for code in found if code in data()["language"]), _UNKNOWN)
 
 
 def _rules(language: str, codes: Sequence[str], punkt: str | None) -> SentenceRules:
-    """Return the rules that these entries and those that they are like make together."""
+    """Return the rules of the entries `codes`, together with the entries that these name as `like`."""
     entries = data()["language"]
     found = list(codes)
     for code in found:  # grows
@@ -102,8 +98,8 @@ def _rules(language: str, codes: Sequence[str], punkt: str | None) -> SentenceRu
 def rules_for(language_code: str) -> SentenceRules:
     """Return the rules of a language by the code of its Wikipedia or by its ISO 639 code; `zh-hans` counts as `zh`.
 
-    A language that the data file does not know has no parameters and a few abbreviations: a full stop ends its
-    sentences unless a lower-case letter, an initial or such forbids it, and so do the marks of all scripts.
+    A language without an entry has no parameters and a few abbreviations: its sentences end at a full stop, unless a
+    lower-case letter, an initial or such forbids it, and at the marks of all scripts.
     """
     code = entry_of(language_code)
     punkt = data()["language"][code].get("punkt")
@@ -111,9 +107,9 @@ def rules_for(language_code: str) -> SentenceRules:
 
 
 def rules_for_script(sample: str) -> SentenceRules:
-    """Return the rules for a text of an unknown language, by the script that most of its letters have.
+    """Return the rules for a text of an unknown language, by the script of most of its letters.
 
-    Latin letters, and none, give the rules of English.
+    A text of Latin letters, or without letters, gets the rules of English.
     """
     counts = Counter(scripts_of(sample[:_SAMPLE]))
     entries: Mapping[str, Sequence[str]] = data()["script"]
@@ -126,18 +122,18 @@ def rules_for_script(sample: str) -> SentenceRules:
 
 
 _TABLE_SIZE = 1 << 16  # marks and brackets are all in the basic plane
-# Marks that need white space after them where text of their own script does not follow: they stand in abbreviations,
-# too (Urdu), or between the letters of a number or a name.
+# Marks that end a sentence only before white space or before text of their own script: they are also used in
+# abbreviations (Urdu), and between the letters of a number or a name.
 _SPACED_STOPS = "۔ـ;\u037e؟:"
 _FULL_WIDTH_POINTS = "．"
-# Each group opens with its first characters and closes with those after the blank. Width does not matter.
+# The characters before the blank open a group, those after it close the group. Width does not matter.
 _BRACKETS = ("(（ )）", "[［ ]］", "{｛ }｝", "【〖 】〗", "〔 〕")
 _QUOTES = ("「｢ 」｣", "『 』", "《 》", "〈 〉", "„ ", "‹ ›", "﹁ ﹂", "﹃ ﹄")
 _CURLY = 4  # the number of the group of „, which “ and ” close, too
 _GUILLEMETS = len(_QUOTES)
-# After a mark and without white space, these go on with the sentence.
+# Right after a mark, without white space, these continue the sentence.
 _JOINING_MARKS = "&,;:，、；：､—–―…‥·・～〜~-%％№"
-# After a mark and a closing quotation mark, these do so, too: Japanese particles, Chinese 的 and such.
+# After a mark and a closing quotation mark, these do so as well: Japanese particles, Chinese 的 and such.
 _JOINING_QUOTES = "とっはがをにもでやなへのか的之等是和與与及或為为"
 _APOSTROPHES = "'’‘"
 
@@ -152,7 +148,7 @@ def _groups(table: NDArray[np.uint16], groups: tuple[str, ...], first: int) -> N
 
 @functools.cache
 def character_classes(rules: SentenceRules) -> NDArray[np.uint16]:
-    """Return the classes of all characters of the basic plane for a language, uint16 [65536]."""
+    """Return the classes of all characters of the basic plane for a language, uint16 [65536], indexed by code point."""
     table = np.zeros(_TABLE_SIZE, np.uint16)
     for character in rules.stops:
         is_spaced = character in _SPACED_STOPS
@@ -213,24 +209,24 @@ _FLAGS = {
     "punkt_letters": words.PUNKT_LETTERS,
 }
 _OTHER_SPACE = "\u00a0"
-_LANGUAGES = "language"  # the table of rules files that holds the words before a foreign name: "lat.", "engl."
+_LANGUAGES = "language"  # the table of rules files that holds the words before foreign names: "lat.", "engl."
 
 
 class Words(NamedTuple):
-    """Words in lower case without their full stop, with their bits, and the flags of a language."""
+    """Words in lower case without their full stop, with their bits; and the flags of a language."""
 
     bits: Mapping[str, int]
     flags: int
 
     @property
     def longest_abbreviation(self) -> int:
-        """The bytes of the longest abbreviation, or word that looks like one, in either case."""
-        told = [word for word, bits in self.bits.items() if bits & (words.ABBREVIATES | words.ORDINARY)]
-        return max((len(form.encode()) for word in told for form in (word, word.upper())), default=0)
+        """The length in bytes of the longest abbreviation, or word that looks like one, in either case."""
+        abbreviations = [word for word, bits in self.bits.items() if bits & (words.ABBREVIATES | words.ORDINARY)]
+        return max((len(form.encode()) for word in abbreviations for form in (word, word.upper())), default=0)
 
 
 def _bracket_words(code: str) -> Iterator[str]:
-    """Yield the abbreviations that templates write before foreign names: of "дав.-гр." both parts."""
+    """Yield the abbreviations that templates write before foreign names; "дав.-гр." gives both its parts."""
     for file in load_rules(code):
         for text in file.tables.get(_LANGUAGES, {}).values():
             for word in text.replace("-", " ").split():
@@ -239,9 +235,7 @@ def _bracket_words(code: str) -> Iterator[str]:
 
 
 def _own_bits(entry: Mapping[str, Any]) -> dict[str, int]:
-    """Return the words of one entry with their bits; those with a space once with a plain one and once with a fixed
-    one.
-    """
+    """Return one entry's words with their bits; a word with a space appears with a plain and with a fixed one."""
     bits: dict[str, int] = {}
     for key, bit in _BITS.items():
         for name in entry.get(key, "").split():
@@ -252,9 +246,9 @@ def _own_bits(entry: Mapping[str, Any]) -> dict[str, int]:
 
 @functools.cache
 def words_of(rules: SentenceRules) -> Words:
-    """Return the words of all entries of data/languages.toml that rules name; none for plain Punkt.
+    """Return the words of all entries of data/languages.toml that the rules name; none for plain Punkt.
 
-    Where entries say different things of a word, or of a flag, the first holds.
+    If entries disagree about a word or a flag, the first one counts.
     """
     bits = dict.fromkeys(data()["follows_ordinal"].split(), words.FOLLOWS_ORDINAL) if rules.words else {}
     entries: list[Mapping[str, Any]] = [data()["language"][code] for code in rules.words]

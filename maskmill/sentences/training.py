@@ -1,4 +1,4 @@
-"""Punkt's parameters of a language that has none: trained on the beginning of the corpus, kept in a folder.
+"""Punkt's parameters for a language without any: trained on the beginning of the corpus, kept in a folder.
 
 NLTK's PunktTrainer learns from plain text which words are abbreviations, which often start a sentence, and which pairs
 of words stand around a full stop that ends none. A folder holds the four files of NLTK's `punkt_tab`, so that NLTK and
@@ -15,28 +15,28 @@ from maskmill.errors import UnusableInputError
 from maskmill.sentences.punkt import PARAMETER_FILES, PunktParameters, parse_parameters
 from maskmill.storage import files
 
-# So much text is learned from. NLTK takes about a second for each megabyte of it (Ukrainian, Greek and Vietnamese:
+# Punkt is trained on so much text. NLTK takes about a second for each megabyte of it (Ukrainian, Greek and Vietnamese:
 # 0.9 to 1.5 s). From 4 to 8 MB the abbreviations found in Ukrainian grow from 133 to 169, so that more is worth little.
 TRAINING_BYTES = 8 << 20
 # From less text, Punkt takes rare words at the end of sentences for abbreviations.
 FEWEST_BYTES = 100_000
 # Punkt's abbreviations that occur less often with a full stop are dropped, and so are those with digits and symbols:
-# they are words, units and formulas that happened to end sentences. Beside the abbreviations that rules know, Punkt
-# joins 27 sentences in 6.4 MB of Ukrainian and 31 in 6.7 MB of Vietnamese, half of them and nearly all of them wrongly;
-# what is left here joins 16, all rightly, and none.
+# they are words, units and formulas that happened to end sentences. Without this, Punkt joins 27 sentences in 6.4 MB of
+# Ukrainian and 31 in 6.7 MB of Vietnamese that rules alone do not, half of them and nearly all of them wrongly; with it
+# 16, all rightly, and none.
 _FEWEST_OCCURRENCES = 5
 _JOINTS = frozenset(".-'’")
 _AROUND_WORDS = "()[]{}«»\"'“”„‘’,;:"
-# NLTK's trainer holds every token of what it is given at once, 100 bytes for each byte; it counts over several pieces.
-_PIECE_BYTES = 1 << 18
+# NLTK's trainer holds every token of one call at once, 100 bytes for each byte of text; it adds up over several calls.
+_CHUNK_BYTES = 1 << 18
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ParametersFolder:
     """The description of a folder of Punkt parameters.
 
-    path: of the folder; below the output of the build that has trained them (`is_trained_here`), else as the user names
-    it. sha256: of its four files together. abbreviations: how many the files list.
+    path: of the folder; relative to the output of the build that trained them if `is_trained_here`, else as the user
+    gave it. sha256: of its four files together. abbreviations: the number of abbreviations in them.
     """
 
     path: str
@@ -50,9 +50,9 @@ class ParametersFolder:
 
 
 def beginning_of(texts: Iterable[bytes], size: int) -> Iterator[str]:
-    """Yield the first `size` bytes of texts (UTF-8, a paragraph a line), in pieces of whole lines.
+    """Yield the first `size` bytes of texts (UTF-8, a paragraph a line), in chunks of whole lines.
 
-    A blank line stands after each text. A character that the end would cut is left out.
+    A blank line follows each text. A character that the end would cut is dropped.
     """
     pending: list[bytes] = []
     held = 0
@@ -60,7 +60,7 @@ def beginning_of(texts: Iterable[bytes], size: int) -> Iterator[str]:
         for line in (*text[:size].removesuffix(b"\n").split(b"\n"), b""):
             pending.append(line + b"\n")
             held += len(line) + 1
-            if held >= min(size, _PIECE_BYTES):
+            if held >= min(size, _CHUNK_BYTES):
                 yield b"".join(pending)[:size].decode("utf-8", "ignore")
                 size -= held
                 pending, held = [], 0
@@ -71,23 +71,23 @@ def beginning_of(texts: Iterable[bytes], size: int) -> Iterator[str]:
 
 
 def train_parameters(texts: Iterable[bytes]) -> tuple[PunktParameters | None, int]:
-    """Train Punkt on the first TRAINING_BYTES of texts, and drop abbreviations that there is little evidence for.
+    """Train Punkt on the first TRAINING_BYTES of texts, and drop abbreviations with little evidence.
 
     Args:
-      texts: of documents, in order: plain text, UTF-8, a paragraph a line. Not more of them is asked for than is used.
+      texts: the documents, in order: plain text, UTF-8, a paragraph a line. No more of them are read than are used.
 
     Returns:
-      The parameters, None where the texts are shorter than FEWEST_BYTES; and how many bytes of text were used.
+      The parameters, None if the texts are shorter than FEWEST_BYTES; and how many bytes of text were used.
     """
     from nltk.tokenize.punkt import PunktTrainer
 
     trainer = PunktTrainer()
     size = 0
     with_stop: collections.Counter[str] = collections.Counter()
-    for piece in beginning_of(texts, TRAINING_BYTES):
-        trainer.train(piece, finalize=False)
-        size += len(piece.encode())
-        words = (word.strip(_AROUND_WORDS) for word in piece.split())
+    for chunk in beginning_of(texts, TRAINING_BYTES):
+        trainer.train(chunk, finalize=False)
+        size += len(chunk.encode())
+        words = (word.strip(_AROUND_WORDS) for word in chunk.split())
         with_stop.update(word[:-1].lower() for word in words if word.endswith("."))
     if size < FEWEST_BYTES:
         return None, size
@@ -110,7 +110,7 @@ def _may_be_in_abbreviation(character: str) -> bool:
 
 
 def parameter_files(parameters: PunktParameters) -> dict[str, bytes]:
-    """Return the files of parameters by name, as NLTK's `punkt_tab` has them; their lines are sorted."""
+    """Return the files of parameters by name, in the format of NLTK's `punkt_tab`; their lines are sorted."""
     lines: dict[str, list[str]] = {
         "collocations.tab": [f"{first}\t{second}" for first, second in sorted(parameters.collocations)],
         "ortho_context.tab": [f"{word}\t{context}" for word, context in sorted(parameters.contexts.items())],
@@ -140,7 +140,7 @@ def _parse(folder: str, contents: dict[str, bytes]) -> PunktParameters:
         return parse_parameters(lambda name: contents[name].decode("utf-8"))
     except ValueError as error:
         raise UnusableInputError(
-            f"{folder}: its files are not those of Punkt parameters ({error}); train them again, or take NLTK's."
+            f"{folder}: its files do not hold Punkt parameters ({error}); train them again, or take NLTK's."
         ) from error
 
 

@@ -1,1 +1,1 @@
-"""What a text shard is, which files are text shards, and what only looks like one."""
+"""Text shards: their description, the files that are text shards, and files that only look like one."""

@@ -1,4 +1,4 @@
-"""What a file is, by its first bytes and its name: how it is packed, and whether it may be text."""
+"""The kind of a file by its first bytes and its name: how it is packed, and whether it may be text."""
 
 import re
 from collections.abc import Mapping
@@ -8,12 +8,12 @@ CONTAINERS = ("plain", "bz2", "gz", "xz")
 # Packings that are not read, by the first bytes of a file.
 _UNREAD = {b"PK\x03\x04": "zip", b"\x28\xb5\x2f\xfd": "zstd", b"7z\xbc\xaf\x27\x1c": "7z", b"\x04\x22\x4d\x18": "lz4"}
 _MAGIC = {"bz2": rb"BZh[1-9]", "gz": rb"\x1f\x8b", "xz": rb"\xfd7zXZ\x00"}
-HEAD_BYTES = 64 << 10  # what is looked at of a file
-# Names that promise what a plain text is not: packed by …, of the format ….
+HEAD_BYTES = 64 << 10  # bytes at a file's beginning that decide its kind
+# Names that a plain text should not have: they end in that of a packing or of another format.
 _NAMED_PACKED = re.compile(
     r"\.(bz2?|bzip2|tbz2?|gz|gzip|tgz|xz|txz|lzma|zst|tzst|zip|7z|lz4|rar|tar|z|br)$", re.IGNORECASE
 )
-# The containers that have other names as well as their own.
+# The containers that have further names.
 _CONTAINERS_BY_NAME: Mapping[str, str] = {
     "bz": "bz2", "bzip2": "bz2", "tbz": "bz2", "tbz2": "bz2", "gzip": "gz", "tgz": "gz", "txz": "xz"
 }  # fmt: skip
@@ -36,7 +36,7 @@ FORMAT_NAMES: Mapping[str, str] = {
 
 
 def container_of(head: bytes) -> str:
-    """Return how a file is packed, by its first bytes: one of CONTAINERS."""
+    """Return the packing of a file, by its first bytes: one of CONTAINERS."""
     for name, magic in _MAGIC.items():
         if re.match(magic, head):
             return name
@@ -44,29 +44,25 @@ def container_of(head: bytes) -> str:
 
 
 def packing_not_read(head: bytes) -> str | None:
-    """Return the name of the packing of a file that no Source unpacks, by the file's first bytes; None where there is
-    none.
-    """
+    """Return the name of a file's packing, by its first bytes, if no Source can unpack it; else None."""
     return next((name for magic, name in _UNREAD.items() if head.startswith(magic)), None)
 
 
 def packing_only_named(path: str, container: str) -> str | None:
-    """Return how a file's name says that it is packed, where it is not packed so: "bz2"; None where name and content
-    agree.
-    """
+    """Return the packing that a file's name promises ("bz2") if the file is not packed so; None if they agree."""
     found = _NAMED_PACKED.search(path)
-    said = None if found is None else found[1].lower()
-    return None if said is None or _CONTAINERS_BY_NAME.get(said, said) == container else said
+    named = None if found is None else found[1].lower()
+    return None if named is None or _CONTAINERS_BY_NAME.get(named, named) == container else named
 
 
 def format_only_named(path: str) -> str | None:
-    """Return which format the name of a plain text says that it has: "parquet"; None where it says none."""
+    """Return the format that the name of a plain text promises ("parquet"); None if it promises none."""
     found = _NAMED_FORMAT.search(path)
     return "xml" if NAMED_XML.search(path) else found and found[1].lower()
 
 
 def start_of_text(head: bytes) -> bytes:
-    """Return the first bytes of a file from its text on, without a byte order mark and white space."""
+    """Return the first bytes of a file, without its byte order mark and leading white space."""
     return head.removeprefix(BYTE_ORDER_MARK).lstrip()[:HEAD_BYTES]
 
 

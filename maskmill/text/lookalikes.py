@@ -1,7 +1,7 @@
-"""Files that are not training text although they could be read as such: what they look like, and what to do with them.
+"""Files that are not training text although they can be read as such: what they look like, and what to do with them.
 
-Each rule takes only what no text has: a file that is refused by mistake costs its user an option, one that is taken by
-mistake spoils the data in silence.
+No rule matches real text: a file that is refused by mistake costs its user an option, one that is taken by mistake
+spoils the data silently.
 """
 
 import csv
@@ -27,19 +27,19 @@ from maskmill.text.file_kinds import (
 
 _TFRECORD_HEADER = 12  # bytes: a record's length and its checksum
 _TAR_MARK = slice(257, 262)
-_FEWEST_ROWS = 5  # of a table that has no name to say so
-_MOST_ROWS = 50  # rows that are looked at
+_FEWEST_ROWS = 5  # of a table whose name does not say that it is one
+_MOST_ROWS = 50  # rows that are read
 _MOST_COLUMNS_OF_PROSE = 2
-_SPECIAL_PIECES = (b"[PAD]", b"[UNK]", b"[CLS]", b"[SEP]", b"[MASK]")
+_SPECIAL_TOKENS = (b"[PAD]", b"[UNK]", b"[CLS]", b"[SEP]", b"[MASK]")
 _MOST_ZEROS_OF_UTF8 = 0.25
 _MOST_ZEROS_OF_SHARD = 0.01  # the reference's tokenizer drops zero bytes in a sentence
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Lookalike:
-    """What a file looks like.
+    """A kind of file that can be mistaken for text.
 
-    name: with its article. advice: what to do with it. is_text: whether it can be read as plain text all the same.
+    name: with its article. advice: what its user should do. is_text: whether it can be read as plain text nonetheless.
     beside_dump: whether such files lie beside every dump, so that a glob of the dump's parts matches them, too.
     """
 
@@ -120,10 +120,10 @@ _TABLE_NAME = re.compile(r"\.(?:csv|tsv|tab)(?:\.(?:gz|bz2|xz))?$", re.IGNORECAS
 
 
 def of_bytes(head: bytes, *, most_zeros: float = 0.0) -> Lookalike | None:
-    """Return what a file that is not text is, by its first bytes, packed or not; None if they may be text.
+    """Return the kind of a file that is not text, packed or not, by its first bytes; None if they may be text.
 
     Args:
-      head: at least 512 bytes, or all that the file has.
+      head: at least 512 bytes, or the whole file.
       most_zeros: the share of zero bytes that a text may have.
     """
     for magic, lookalike in _SIGNATURES:
@@ -153,10 +153,10 @@ def _is_tfrecord(head: bytes) -> bool:
 
 
 def of_text(start: bytes, path: str, *, is_whole: bool) -> Lookalike | None:
-    """Return what a text is that no one trains on; None where nothing speaks against it.
+    """Return the kind of a text that nobody should train on; None if it may be training text.
 
     Args:
-      start: the file's first bytes, unpacked, without byte order mark and white space in front.
+      start: the file's first bytes, unpacked, without a byte order mark and leading white space.
       path: the file's name.
       is_whole: whether this is all of the file.
     """
@@ -174,20 +174,18 @@ def of_text(start: bytes, path: str, *, is_whole: bool) -> Lookalike | None:
         return CHECKSUMS
     if lines[0].startswith(b"0 ") and all(re.fullmatch(rb"\d+ \d+", line) for line in lines):
         return _RECORD_INDEX
-    if sum(piece in lines for piece in _SPECIAL_PIECES) == len(_SPECIAL_PIECES):
+    if sum(token in lines for token in _SPECIAL_TOKENS) == len(_SPECIAL_TOKENS):
         return _VOCABULARY
     return _TABLE if _is_table(lines, path) else None
 
 
 def of_json(start: bytes) -> Lookalike | None:
-    """Return what a text that begins with a brace is, but no JSON lines; None where it is no JSON either."""
+    """Return the kind of a text that begins with a brace and is not JSON lines; None if it is not JSON at all."""
     return _JSON_DOCUMENT if _OBJECT_START.match(start) else None
 
 
 def begins_json_lines(start: bytes, *, is_whole: bool) -> bool:
-    """Return whether one of a text's first lines is a JSON object; of a line that is cut off only its beginning
-    counts.
-    """
+    """Return whether one of a text's first lines is a JSON object; a cut line counts by its beginning."""
     if not is_whole and b"\n" not in start:
         return _OBJECT_START.match(start) is not None
     return any(line.startswith(b"{") and _is_object(line) for line in _whole_lines(start, is_whole)[:_MOST_ROWS])
@@ -201,7 +199,7 @@ def _is_object(line: bytes) -> bool:
 
 
 def _whole_lines(start: bytes, is_whole: bool) -> list[bytes]:
-    """Return the lines of a text, without the last one where that may be cut off."""
+    """Return the lines of a text, without the last one if it may be cut off."""
     if is_whole or b"\n" not in start:
         return start.rstrip().splitlines()
     return start[: start.rindex(b"\n")].splitlines()
@@ -253,9 +251,7 @@ def _has_columns(rows: Sequence[str], separator: str) -> bool:
 
 
 def no_text_shard(path: str) -> str | None:
-    """Return what a file is that its user takes for a text shard: "a JSON array", "a bz2 file"; None where it may be
-    one.
-    """
+    """Return what a file is if it cannot be a text shard ("a JSON array", "a bz2 file"); None if it may be one."""
     head = files.read_range(path, 0, HEAD_BYTES)
     container = container_of(head)
     if container != "plain":
@@ -276,5 +272,5 @@ def no_text_shard(path: str) -> str | None:
     lookalike = of_text(start, path, is_whole=is_whole) or of_json(start)
     if lookalike is not None:
         return lookalike.name
-    said = packing_only_named(path, container) or format_only_named(path)
-    return f"plain text under the name of another file ({said})" if said else None
+    promised = packing_only_named(path, container) or format_only_named(path)
+    return f"plain text under the name of another file ({promised})" if promised else None

@@ -1,4 +1,4 @@
-"""Text shards that are on disk already: which files patterns name, and what they are."""
+"""Text shards that are already on disk: the files that patterns match, and their descriptions."""
 
 import contextlib
 import re
@@ -11,7 +11,7 @@ from maskmill.storage.found_files import refuse_repeated
 from maskmill.text.text_shards import ShardKind, TextShard
 
 _NUMBERED = re.compile(r"(?:part|eval)-(?P<number>\d+)-of-\d+")
-# What maskmill itself writes beside text shards, or a user into the same directory.
+# Files that maskmill writes beside text shards, or a user into the same directory.
 _BESIDE_SHARDS = re.compile(
     r"manifest\.json|eval\.md5|rejected\.jsonl|unknown_templates\.tsv|.*\.(?:tfrecord|tfrecord\.gz|idx)"
 )
@@ -22,12 +22,12 @@ def find_texts(patterns: Sequence[str], *, may_be_missing: bool = False) -> list
     """Find the text shards that patterns name.
 
     Args:
-      patterns: globs of files, or directories that extract made, which stand for their shards that are not empty.
-        Of a glob's files, those that are not text shards by their names are passed over (`beside_texts`).
-      may_be_missing: whether there may be none.
+      patterns: globs of files, or directories that extract wrote, which stand for their shards that are not empty.
+        Files that a glob matches and whose names are not those of text shards are skipped (`beside_texts`).
+      may_be_missing: whether the patterns may match nothing.
 
     Raises:
-      UnusableInputError: there is no such file, or one has two names among them.
+      UnusableInputError: no file matches, or the patterns name one file twice.
     """
     expanded: list[str] = []
     for pattern in patterns:
@@ -45,18 +45,18 @@ def find_texts(patterns: Sequence[str], *, may_be_missing: bool = False) -> list
 
 
 def refuse_equal_names(texts: Sequence[files.FileInfo]) -> None:
-    """Raise UnusableInputError if two texts have the same name, so that their shards of examples would."""
+    """Raise UnusableInputError if two texts have the same name, because their shards of examples would, too."""
     paths: dict[str, str] = {}
     for text in texts:
         other = paths.setdefault(files.base_name(text.path), text.path)
         if other != text.path:
             raise UnusableInputError(
-                f"{text.path} and {other} would become one shard; rename one, or take two outputs."
+                f"{text.path} and {other} would become one shard; rename one, or write to two outputs."
             )
 
 
 def beside_texts(patterns: Sequence[str], *, may_be_missing: bool = False) -> list[str]:
-    """Return the files that globs match beside text shards: manifests, checksums, examples and their indexes."""
+    """Return the files that globs match besides text shards: manifests, checksums, examples and their indexes."""
     globs = [pattern for pattern in patterns if files.is_glob(pattern)]
     return [
         file.path
@@ -66,19 +66,21 @@ def beside_texts(patterns: Sequence[str], *, may_be_missing: bool = False) -> li
 
 
 def _shards_of_directory(pattern: str) -> list[str] | None:
-    """Return the names of the shards with text in a directory that extract made; None where the pattern is none.
+    """Return the names of the non-empty shards in a directory that extract wrote; None for any other pattern.
 
     Raises:
-      UnusableInputError: it is the directory of another stage, of a whole build, or of a build that is not finished.
+      UnusableInputError: it is the directory of another stage, of a whole build, or of an unfinished build.
     """
     if files.is_glob(pattern):
         return None
     if (listed := _listed_shards(pattern)) is not None:
         return [shard["name"] for shard in listed if shard["bytes"]]
     if files.exists(files.join(pattern, manifest.MANIFEST)):
-        made = manifest.read_manifest(pattern)
-        if "stage" in made:
-            raise UnusableInputError(f"{pattern}: this directory was made by {made['stage']}; name the one of extract.")
+        listing = manifest.read_manifest(pattern)
+        if "stage" in listing:
+            raise UnusableInputError(
+                f"{pattern}: this directory was made by {listing['stage']}; name the one of extract."
+            )
     elif files.is_local(pattern):
         if files.exists(files.join(pattern, completions.WORK_DIRECTORY)):
             raise UnusableInputError(f"{pattern}: the run into this directory is not finished; run it again first.")
@@ -89,46 +91,46 @@ def _shards_of_directory(pattern: str) -> list[str] | None:
 
 
 def _listed_shards(directory: str) -> list[dict[str, Any]] | None:
-    """Return what the manifest of extract in a directory says of its shards; None if there is no such manifest."""
+    """Return the shards in the manifest that extract wrote into a directory; None if there is no such manifest."""
     if files.is_glob(directory) or not files.exists(files.join(directory, manifest.MANIFEST)):
         return None
-    made = manifest.read_manifest(directory)
-    return list(made["shards"]) if made.get("stage") == "extract" else None
+    listing = manifest.read_manifest(directory)
+    return list(listing["shards"]) if listing.get("stage") == "extract" else None
 
 
 def listed_shards(patterns: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return what manifests say of the shards of directories that extract made, by the shards' paths.
+    """Return the manifests' descriptions of the shards in directories that extract wrote, by the shards' paths.
 
-    A directory stands for what extract wrote into it. Files that are named are taken as they are.
+    Files that are named, rather than their directory, have no entry.
     """
     return {
         files.join(pattern, shard["name"]): shard for pattern in patterns for shard in _listed_shards(pattern) or ()
     }
 
 
-def refuse_unlisted(path: str, found: str, said: str) -> None:
+def refuse_unlisted(path: str, found: str, listed: str) -> None:
     """Raise UnusableInputError if a shard has another size or checksum than the manifest beside it says."""
-    if found != said:
+    if found != listed:
         raise UnusableInputError(
             f"{path}: this shard is not the one that was extracted: it has {found}, and the manifest beside it says "
-            f"{said}; extract or copy the text again, or name its files, as in {files.parent(path)}/*, if it was "
+            f"{listed}; extract or copy the text again, or name its files, as in {files.parent(path)}/*, if it was "
             "changed on purpose."
         )
 
 
 def check_texts(texts: Sequence[files.FileInfo], patterns: Sequence[str]) -> None:
-    """Look at the size and the beginning of each file, so that nothing else is taken for a text shard.
+    """Check the size and the beginning of each file, so that no other file is taken for a text shard.
 
-    What the manifest beside a file lists in this size is believed to be text, and so are names that extract gives on
-    object stores, where each look takes a request.
+    Not read: files of the size that the manifest beside them lists, and files on object stores whose names are those of
+    extract, where each read takes a request.
 
     Args:
-      texts: the files that `find_texts` finds.
-      patterns: which they are found by.
+      texts: the files that `find_texts` found.
+      patterns: the patterns that they were found by.
 
     Raises:
-      UnusableInputError: a file is packed, or looks like a dump, a table, examples and so on; or it has another size
-        than the manifest of its directory says.
+      UnusableInputError: a file is packed, or looks like a dump, a table, examples and so on; or its size is not the
+        one in the manifest of its directory.
     """
     from maskmill.text.lookalikes import no_text_shard
 
@@ -153,17 +155,20 @@ def check_texts(texts: Sequence[files.FileInfo], patterns: Sequence[str]) -> Non
                 )
 
 
+"""Return whether a text file is training text or held out, by its name."""
+
+
 def kind_of_text(path: str) -> ShardKind:
     """Return whether a text file is training text or held out, by its name."""
     return "eval" if files.base_name(path).startswith("eval") else "train"
 
 
 def describe_text_shard(numbered: tuple[int, str]) -> TextShard:
-    """Describe a text file on disk as a text shard; it is read for its checksum.
+    """Describe a text file on disk as a text shard, reading it for its checksum.
 
     Args:
-      numbered: the file's place among all, and its path. Names that the extract stage gives have the shard's kind and
-        number in them; a file of another name is a train shard whose number is its place.
+      numbered: the file's place among all, and its path. A name that the extract stage gives holds the shard's kind and
+        number; a file of another name is a train shard whose number is its place.
     """
     place, path = numbered
     name = files.base_name(path)

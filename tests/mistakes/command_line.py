@@ -96,7 +96,7 @@ VALUES = [
     row(
         "language-with-a-folder-of-other-files",
         f"{EXTRACT} --language ./punkt",
-        r"\./punkt: its files are not those of Punkt parameters",
+        r"\./punkt: its files do not hold Punkt parameters",
         files={f"punkt/{name}": b"one\n" for name in PARAMETER_FILES},
     ),
     row(

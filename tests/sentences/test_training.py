@@ -52,13 +52,13 @@ def test_the_end_of_a_large_corpus_counts_for_nothing(monkeypatch: pytest.Monkey
 
 
 @given(st.lists(st.text("ab\n.ж字", max_size=30).map(str.encode), max_size=6), st.integers(1, 80), st.integers(1, 40))
-def test_the_beginning_of_texts(texts: list[bytes], size: int, piece: int) -> None:
+def test_the_beginning_of_texts(texts: list[bytes], size: int, chunk: int) -> None:
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(training, "_PIECE_BYTES", piece)
-        pieces = list(beginning_of(texts, size))
+        patched.setattr(training, "_CHUNK_BYTES", chunk)
+        chunks = list(beginning_of(texts, size))
     whole = b"".join(text.removesuffix(b"\n") + b"\n\n" for text in texts)
-    assert "".join(pieces) == whole[:size].decode("utf-8", "ignore")
-    assert all(part.endswith("\n") for part in pieces[:-1])
+    assert "".join(chunks) == whole[:size].decode("utf-8", "ignore")
+    assert all(chunk.endswith("\n") for chunk in chunks[:-1])
 
 
 def write(folder: Path) -> training.PunktParameters:
@@ -105,5 +105,5 @@ def test_a_folder_without_a_file_is_refused(name: str, tmp_path: Path) -> None:
 def test_a_folder_of_other_files_is_refused(name: str, content: bytes, tmp_path: Path) -> None:
     write(tmp_path / "uk")
     (tmp_path / "uk" / name).write_bytes(content)
-    with pytest.raises(UnusableInputError, match="its files are not those of Punkt parameters"):
+    with pytest.raises(UnusableInputError, match="its files do not hold Punkt parameters"):
         training.read_parameters(str(tmp_path / "uk"))
