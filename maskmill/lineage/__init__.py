@@ -1,1 +1,1 @@
-"""From which dump something comes, and what was made of something."""
+"""The dump that something was made from, and the data sets that were made from something."""

@@ -1,7 +1,7 @@
-"""From a checkpoint, a data set or a shard back to the files of a dump, and from a page to the data sets that hold it.
+"""The way from a checkpoint, a data set or a shard back to a dump's files, and from a page to data sets that hold it.
 
-A manifest names the shards of its stage and the files that each was made of, with their sha256; a checkpoint names the
-manifests of its examples. So each link is compared with the manifest that lies there now.
+A manifest names the shards of its stage, and for each the files that it was made from, with their sha256; a checkpoint
+names the manifests of its examples. Each link is compared with the manifest that is on disk now.
 """
 
 import dataclasses
@@ -19,20 +19,20 @@ from maskmill.releases import fingerprints
 from maskmill.releases.names import RECORD, find_release, release_path
 from maskmill.storage import files, manifest
 
-_BACKWARD = ("eval", "examples", "vocabulary", "extract")  # each stage after those that read it
-# -p41243p151573 in the names of a dump's parts.
+_BACKWARD = ("eval", "examples", "vocabulary", "extract")  # each stage after those that read its output
+# For example -p41243p151573 in the names of a dump's parts.
 _PAGE_RANGE = re.compile(r"-p(\d+)p(\d+)(?=[.-]|$)")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TrainedOn:
-    """A checkpoint, and what it says of its data.
+    """A checkpoint, and what its file says about the data that it was trained on.
 
     Attributes:
-      path: of the checkpoint. step: of its training; None if it says none.
+      path: of the checkpoint. step: of its training; None if unknown.
       manifests: directory, stage and sha256 of each manifest of its examples.
-      release: the release's path; None if the examples are of none. release_fingerprint: as it was then.
-      init_checkpoint: from whose weights the run began; None: from random ones.
+      release: the release's path; None if its examples are of no release. release_fingerprint: at the time of training.
+      init_checkpoint: the checkpoint that the run started from; None: from random weights.
     """
 
     path: str
@@ -45,7 +45,7 @@ class TrainedOn:
 
 @dataclasses.dataclass(frozen=True)
 class StageFacts:
-    """A stage on the way: the names of its shards on the way, of how many, and what its manifest says."""
+    """A stage in a lineage: the names of its shards in it, the number of all its shards, and facts of its manifest."""
 
     stage: str
     directory: str
@@ -58,9 +58,9 @@ class StageFacts:
 
 @dataclasses.dataclass(frozen=True)
 class SourceFile:
-    """A file that no stage made, as the manifest of the stage that read it has it.
+    """A file that no stage wrote, as described in the manifest of the stage that read it.
 
-    date: of the dump; empty without. pages: the range of page ids in its name; None without.
+    date: of the dump; empty if unknown. pages: the range of page ids in its name; None without one.
     """
 
     path: str
@@ -73,13 +73,13 @@ class SourceFile:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Lineage:
-    """The chain of something back to its sources.
+    """The way from something back to its sources.
 
     Attributes:
-      path: what was asked for. kind: "checkpoint", "shard", "stage", "build" or "release".
-      checkpoint: if there is one. release: the path of the release on the way; None without. fingerprint: of its data.
-      stages: on the way, the last one first. sources: the files at its beginning.
-      problems: links that do not fit, a sentence each. gaps: where the chain cannot be followed.
+      path: the path that was asked for. kind: "checkpoint", "shard", "stage", "build" or "release".
+      checkpoint: if there is one. release: the path of the release in the lineage, or None. fingerprint: of its data.
+      stages: of the lineage, the last one first. sources: the files that it begins with.
+      problems: links that do not match, a sentence each. gaps: places where the lineage cannot be followed.
     """
 
     path: str
@@ -95,7 +95,7 @@ class Lineage:
 
 @dataclasses.dataclass(frozen=True)
 class HoldingDataSet:
-    """The shards of a stage that may hold a page, of how many, and the files that they were made of and may have it."""
+    """The shards of a stage that may hold a page, the number of all its shards, and the source files of the page."""
 
     stage: str
     directory: str
@@ -112,16 +112,16 @@ def lineage_of(path: str | os.PathLike[str]) -> Lineage | None:
       path: local or gs://.
 
     Returns:
-      None if the path is not one of these.
+      None if the path is none of these.
 
     Raises:
-      UnusableInputError, RunFailedError: what is there cannot be read.
+      UnusableInputError, RunFailedError: a file of the lineage cannot be read.
     """
     path = absolute(os.fspath(path))
     if files.base_name(path) in (manifest.MANIFEST, RECORD, "report.html"):
         path = files.parent(path)
     chain = _Chain()
-    if chain.made(path):
+    if chain.manifest_of(path):
         chain.follow(path)
         return chain.lineage(path, "stage")
     if stages := fingerprints.manifest_digests(path):
@@ -140,9 +140,9 @@ def lineage_of(path: str | os.PathLike[str]) -> Lineage | None:
 
 @checked
 def data_sets_with(root: str | os.PathLike[str], page: int) -> list[HoldingDataSet]:
-    """Return the data sets below a directory that may hold a page of a wiki, as their manifests say.
+    """Return the data sets below a directory that may hold a page of a wiki, according to their manifests.
 
-    A file whose name has a range of page ids has those pages; any other file may have the page.
+    A file whose name has a range of page ids holds those pages; any other file may hold the page.
 
     Args:
       root: the directory of releases, of builds, or of one.
@@ -154,33 +154,33 @@ def data_sets_with(root: str | os.PathLike[str], page: int) -> list[HoldingDataS
     chain, found = _Chain(), []
     for path in files.list_below(absolute(os.fspath(root))):
         directory = files.parent(path)
-        if files.base_name(path) != manifest.MANIFEST or chain.made(directory)["stage"] == "vocabulary":
+        if files.base_name(path) != manifest.MANIFEST or chain.manifest_of(directory)["stage"] == "vocabulary":
             continue
         holding = chain.shards_with(directory, page)
         if holding:
-            made = chain.made(directory)
+            listing = chain.manifest_of(directory)
             read = tuple({source: None for sources in holding.values() for source in sources})
-            found.append(HoldingDataSet(made["stage"], directory, tuple(holding), len(made["shards"]), read))
+            found.append(HoldingDataSet(listing["stage"], directory, tuple(holding), len(listing["shards"]), read))
     return found
 
 
 def absolute(path: str) -> str:
-    """Return a path that says the same in any directory; of a remote one without a slash at its end."""
+    """Return an absolute path; a remote one is returned without a slash at its end."""
     return os.path.abspath(os.path.expanduser(path)) if files.is_local(path) else path.rstrip("/")
 
 
 def trained_on(path: str) -> TrainedOn:
-    """Return what a checkpoint says of its data.
+    """Return what a checkpoint's file says about its data.
 
     Args:
-      path: of a checkpoint, or of a directory whose newest counts.
+      path: of a checkpoint, or of a directory, whose newest checkpoint is taken.
 
     Raises:
       UnusableInputError: it cannot be read.
     """
     header = checkpoint_headers.read_checkpoint_header(path)
     metadata = header.metadata
-    # Copies of a checkpoint's weights, in other formats, say it under other names.
+    # Copies of a checkpoint's weights in other formats have these fields under other names.
     data = json.loads(metadata.get("data") or metadata.get("maskmill_data") or "{}")
     step = metadata.get("step") or metadata.get("maskmill_step", "")
     return TrainedOn(
@@ -194,7 +194,7 @@ def trained_on(path: str) -> TrainedOn:
 
 
 def page_range(path: str) -> tuple[int, int] | None:
-    """Return the range of page ids in the name of a part of a dump: of …-p41243p151573.bz2 (41243, 151573)."""
+    """Return the range of page ids in the name of a dump's part: (41243, 151573) for …-p41243p151573.bz2."""
     found = _PAGE_RANGE.findall(files.base_name(path))
     return (int(found[-1][0]), int(found[-1][1])) if found else None
 
@@ -206,35 +206,37 @@ class _Chain:
         self._manifests: dict[str, dict[str, Any]] = {}
         self._followed: dict[str, dict[str, None]] = {}  # the names of shards by their stage's directory
         self._sources: dict[str, SourceFile] = {}
-        self._problems: dict[str, None] = {}  # in their order, each once
+        self._problems: dict[str, None] = {}  # in order, each once
         self._gaps: dict[str, None] = {}
         self._holding: dict[str, dict[str, list[str]]] = {}
 
-    def made(self, directory: str) -> dict[str, Any]:
-        """Return the manifest of a directory, with its sha256 and its shards by their files; empty if there is none."""
+    def manifest_of(self, directory: str) -> dict[str, Any]:
+        """Return a directory's manifest, with its sha256 and its shards by file name; {} if it has none."""
         if directory not in self._manifests:
             path = files.join(directory, manifest.MANIFEST)
             content = files.read_if_there(path)
-            made = {} if content is None else manifest.parse_manifest(path, content)
-            self._manifests[directory] = made
+            listing = {} if content is None else manifest.parse_manifest(path, content)
+            self._manifests[directory] = listing
             if content is not None:
                 by_file = {
-                    file["name"]: entry for entry in made["shards"] for file in (entry, *manifest.files_of_shard(entry))
+                    file["name"]: shard
+                    for shard in listing["shards"]
+                    for file in (shard, *manifest.files_of_shard(shard))
                 }
-                made |= {"sha256": hashlib.sha256(content).hexdigest(), "by_file": by_file}
+                listing |= {"sha256": hashlib.sha256(content).hexdigest(), "by_file": by_file}
         return self._manifests[directory]
 
     def holder(self, path: str, reader: str = "") -> tuple[str, str] | None:
-        """Return the directory of the stage that made a file, and the name of its shard; None if no stage did.
+        """Return the directory of the stage that wrote a file, and the name of its shard; None if no stage did.
 
-        reader: the directory of the stage that read it. A build that was moved has its stages beside one another.
+        reader: the directory of the stage that read it. The stages of a build that was moved are still siblings of it.
         """
         folder, name = files.parent(path), files.base_name(path)
         places = [folder, files.parent(folder)]  # MDS has a folder for each split
         if reader:
             places = [*(files.join(files.parent(reader), files.base_name(place)) for place in places), *places]
         for place in places:
-            by_file = {} if place == reader else self.made(place).get("by_file", {})
+            by_file = {} if place == reader else self.manifest_of(place).get("by_file", {})
             entry = by_file.get(name) or by_file.get(f"{files.base_name(folder)}/{name}")
             if entry is not None:
                 return place, entry["name"]
@@ -243,37 +245,37 @@ class _Chain:
     def begin_at(self, checkpoint: TrainedOn) -> None:
         """Follow the examples of a checkpoint."""
         if not checkpoint.manifests:
-            self._gaps[f"{checkpoint.path}: this checkpoint does not say which manifest its examples have."] = None
+            self._gaps[f"{checkpoint.path}: this checkpoint does not name the manifests of its examples."] = None
         for trained in checkpoint.manifests:
             directory = trained["directory"]
-            if not self.made(directory):
-                self._gaps[f"{directory}: the examples of the checkpoint are not there any more."] = None
+            if not self.manifest_of(directory):
+                self._gaps[f"{directory}: the examples of the checkpoint are no longer there."] = None
                 continue
-            if self.made(directory)["sha256"] != trained["sha256"]:
+            if self.manifest_of(directory)["sha256"] != trained["sha256"]:
                 self._problems[
                     f"{directory}: the checkpoint was trained on examples whose manifest has the sha256 "
-                    f"{trained['sha256']}, but the one that lies there has {self.made(directory)['sha256']}."
+                    f"{trained['sha256']}, but the manifest there now has {self.manifest_of(directory)['sha256']}."
                 ] = None
             self.follow(directory)
 
     def follow(self, directory: str, names: Iterable[str] | None = None) -> None:
-        """Follow shards of a stage, or all, to the files that no stage made."""
-        made, before = self.made(directory), self._followed.setdefault(directory, {})
-        entries = [entry for entry in made["shards"] if entry["name"] not in before]
+        """Follow some shards of a stage, or all of them, back to files that no stage wrote."""
+        listing, before = self.manifest_of(directory), self._followed.setdefault(directory, {})
+        entries = [entry for entry in listing["shards"] if entry["name"] not in before]
         entries = [entry for entry in entries if names is None or entry["name"] in names]
         before |= dict.fromkeys(entry["name"] for entry in entries)
         read: dict[str, set[str]] = {}
-        for path, sha256 in _inputs_of(made, entries).items():
+        for path, sha256 in _inputs_of(listing, entries).items():
             found = self.holder(path, directory)
             if found is None:
-                self._sources.setdefault(path, _source(path, sha256, made))
+                self._sources.setdefault(path, _source(path, sha256, listing))
                 continue
             read.setdefault(found[0], set()).add(found[1])
-            entry = self.made(found[0])["by_file"][found[1]]
+            entry = self.manifest_of(found[0])["by_file"][found[1]]
             if sha256 not in {file.get("sha256") for file in (entry, *manifest.files_of_shard(entry))}:
                 self._problems[
-                    f"{files.join(*found)}: {directory} was made of this file when its sha256 was {sha256}, but its "
-                    f"manifest now says {entry.get('sha256')}."
+                    f"{files.join(*found)}: {directory} was made from this file when its sha256 was {sha256}, but "
+                    f"its manifest now says {entry.get('sha256')}."
                 ] = None
         for holder, shards in read.items():
             self.follow(holder, shards)
@@ -281,11 +283,11 @@ class _Chain:
     def shards_with(self, directory: str, page: int) -> dict[str, list[str]]:
         """Return the names of a stage's shards that may hold a page, each with the sources that may have it."""
         if directory not in self._holding:
-            made = self.made(directory)
+            listing = self.manifest_of(directory)
             self._holding[directory] = {}
-            for entry in made["shards"]:
+            for entry in listing["shards"]:
                 sources = []
-                for path in entry.get("inputs") or [given["path"] for given in made["inputs"]]:
+                for path in entry.get("inputs") or [entry["path"] for entry in listing["inputs"]]:
                     found, pages = self.holder(path, directory), page_range(path)
                     if found is not None:
                         sources += self.shards_with(found[0], page).get(found[1], [])
@@ -296,19 +298,21 @@ class _Chain:
         return self._holding[directory]
 
     def lineage(self, path: str, kind: str, checkpoint: TrainedOn | None = None) -> Lineage:
-        """Return all that was followed."""
+        """Return the lineage that was followed."""
         release = next((release_path(*place) for place in map(find_release, self._followed) if place), None)
         release = release or (None if checkpoint is None else checkpoint.release)
         digests = {} if release is None else fingerprints.manifest_digests(release)
         fingerprint = fingerprints.fingerprint_of(digests) if digests else ""
         if release is not None and not digests:
-            self._gaps[f"{release}: this release is not there any more."] = None
+            self._gaps[f"{release}: this release is no longer there."] = None
         if digests and checkpoint is not None and checkpoint.release_fingerprint not in (None, fingerprint):
             self._problems[
                 f"{release}: the checkpoint was trained on the release with the fingerprint "
-                f"{checkpoint.release_fingerprint}, but the one that lies there has {fingerprint}."
+                f"{checkpoint.release_fingerprint}, but the release there now has {fingerprint}."
             ] = None
-        stages = [_stage(directory, tuple(names), self.made(directory)) for directory, names in self._followed.items()]
+        stages = [
+            _stage(directory, tuple(names), self.manifest_of(directory)) for directory, names in self._followed.items()
+        ]
         return Lineage(
             path=path,
             kind=kind,
@@ -322,23 +326,25 @@ class _Chain:
         )
 
 
-def _inputs_of(made: Mapping[str, Any], entries: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Return the sha256 by path of what shards were made of; of all inputs if the manifest does not tell them apart."""
-    listed = {entry["path"]: entry["sha256"] for entry in made["inputs"]}
-    if not all("inputs" in entry for entry in made["shards"]):
+def _inputs_of(listing: Mapping[str, Any], entries: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the sha256 by path of the shards' inputs; of all inputs if the manifest does not list them by shard."""
+    listed = {entry["path"]: entry["sha256"] for entry in listing["inputs"]}
+    if not all("inputs" in entry for entry in listing["shards"]):
         return listed
-    # What no shard names is of all of them, as a vocabulary.
-    shared = listed.keys() - {path for entry in made["shards"] for path in entry["inputs"]}
+    # An input that no shard lists, such as a vocabulary, is an input of all shards.
+    shared = listed.keys() - {path for entry in listing["shards"] for path in entry["inputs"]}
     own = {path: sha256 for entry in entries for path, sha256 in entry["inputs"].items()}
     return own | {path: sha256 for path, sha256 in listed.items() if path in shared}
 
 
-def _source(path: str, sha256: str, made: Mapping[str, Any]) -> SourceFile:
-    size = next((entry.get("bytes") for entry in made["inputs"] if entry["path"] == path), None)
-    decided = made.get("decided", {}).get("dump_date") if made["stage"] == "extract" else None
-    return SourceFile(path, size, sha256, made["stage"], date_in_name(path) or decided or "", page_range(path))
+def _source(path: str, sha256: str, listing: Mapping[str, Any]) -> SourceFile:
+    size = next((entry.get("bytes") for entry in listing["inputs"] if entry["path"] == path), None)
+    decided = listing.get("decided", {}).get("dump_date") if listing["stage"] == "extract" else None
+    return SourceFile(path, size, sha256, listing["stage"], date_in_name(path) or decided or "", page_range(path))
 
 
-def _stage(directory: str, names: tuple[str, ...], made: Mapping[str, Any]) -> StageFacts:
-    shards = (names, len(made["shards"]))
-    return StageFacts(made["stage"], directory, made["sha256"], *shards, made["parameters"], made.get("versions", {}))
+def _stage(directory: str, names: tuple[str, ...], listing: Mapping[str, Any]) -> StageFacts:
+    shards = (names, len(listing["shards"]))
+    return StageFacts(
+        listing["stage"], directory, listing["sha256"], *shards, listing["parameters"], listing.get("versions", {})
+    )

@@ -1,1 +1,1 @@
-"""Mirrors of dumps: which dumps are there and complete, and their files on this machine."""
+"""Mirrors of dumps: the complete dumps on a mirror, and their files on this machine."""

@@ -1,4 +1,4 @@
-"""Reads a mirror: its files over HTTP, in a bucket or in a directory, and the names in its folders."""
+"""Reads a mirror: files over HTTP, in a bucket or in a directory, and the names in its folders."""
 
 import contextlib
 import html
@@ -24,12 +24,12 @@ T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
-# A mirror that has failed for so long will not be there soon; the next start goes on where this one stopped.
+# After failing for so long, a mirror will not be back soon; the next run continues the download.
 _PATIENCE = 900.0
-_FIRST_PATIENCE = 5.0  # with one that has never answered, which may be none
+_FIRST_PATIENCE = 5.0  # for a server that has never answered, because the address may be wrong
 _SILENCE = 60.0  # seconds without a byte after which a request has failed
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 60.0  # seconds between two tries
-_UNTOLD = 10.0  # a pause that nobody is told of
+_UNLOGGED_PAUSE = 10.0  # seconds; only longer pauses are logged
 _TRY_AGAIN = {408, 425, 429, 500, 502, 503, 504}
 _DENIED = {401, 403}
 _MISSING = {404, 410}
@@ -37,7 +37,7 @@ _LINK = re.compile(r'<a\s[^>]*?href="([^"?#\[]+)"', re.IGNORECASE)
 
 
 class TransientError(Exception):
-    """A request failed in a way that may pass, which the text says as part of a sentence. wait: for so many seconds."""
+    """A request failed and may work later; the text is a clause of a sentence. wait: seconds before the next try."""
 
     def __init__(self, text: str, wait: float = 0.0) -> None:
         super().__init__(text)
@@ -45,24 +45,24 @@ class TransientError(Exception):
 
 
 class MirrorClient:
-    """Reads files and lists folders, and tells a web server who asks. Several threads may use it."""
+    """Reads files and lists folders, and sends its contact to web servers. Several threads may use it."""
 
     def __init__(
         self, contact: str | None, version: str, *, patience: float = _PATIENCE, silence: float = _SILENCE
     ) -> None:
-        """Connect to nothing yet.
+        """Create a client; it connects with its first request.
 
         Args:
-          contact: an address or a page of the person who answers for the downloads; sent to web servers.
+          contact: an address or a page of the person responsible for the downloads; sent to web servers.
           version: of maskmill.
-          patience: for how many seconds a server that has answered once may fail.
-          silence: after how many seconds without a byte a request has failed.
+          patience: seconds for which a server that has answered once may fail.
+          silence: seconds without a byte after which a request has failed.
         """
         self._contact = contact
         self._patience = patience
         self._silence = silence
         self._has_answered = False
-        self.stopped = threading.Event()  # ends what other threads wait for or receive
+        self.stopped = threading.Event()  # ends the waits and downloads of other threads
         self._session = requests.Session()
         self._session.max_redirects = 5
         self._session.headers.update({"User-Agent": f"maskmill/{version} ({contact})", "Accept-Encoding": "identity"})
@@ -72,17 +72,17 @@ class MirrorClient:
         self._session.close()
 
     def check_stopped(self, url: str) -> None:
-        """Raise RunFailedError if downloads are to end."""
+        """Raise RunFailedError if downloads must end."""
         if self.stopped.is_set():
             raise RunFailedError(f"{url}: this download was ended, because another file has failed.")
 
     def patiently(self, url: str, attempt: Callable[[], T], progress: Callable[[], int] = lambda: 0) -> T:
-        """Call `attempt` until its connection does not fail, with pauses in between that grow.
+        """Call `attempt` until it raises no TransientError, with growing pauses in between.
 
-        progress: a number that grows with what was reached; when it does, patience begins anew.
+        progress: returns a number that grows with progress; whenever it has grown, the patience starts again.
 
         Raises:
-          RunFailedError: the server has failed for too long, or wants to be left alone for longer.
+          RunFailedError: the server has failed for too long, or demands a longer pause.
         """
         most, since, pause = -1, 0.0, _FIRST_PAUSE
         while True:
@@ -92,7 +92,7 @@ class MirrorClient:
                 now = time.monotonic()
                 if progress() > most:
                     most, since, pause = progress(), now, _FIRST_PAUSE
-                # Many clients that a server has refused at once should not come back at once.
+                # Many clients that a server has refused at once should not return at once.
                 wait = max(pause * random.uniform(0.5, 1.0), error.wait)
                 pause = min(2 * pause, _LONGEST_PAUSE)
                 if now + wait - since > (
@@ -102,19 +102,19 @@ class MirrorClient:
                         f"{url}: {urllib.parse.urlsplit(url).hostname} does not deliver this file ({error}); check the "
                         "network, and once the server answers, run the same command again."
                     ) from error
-                if wait > _UNTOLD:
-                    _log.warning("%s: this file does not come (%s); it is asked for again in %.0f s.", url, error, wait)
+                if wait > _UNLOGGED_PAUSE:
+                    _log.warning("%s: this file does not come (%s); the next try is in %.0f s.", url, error, wait)
                 self.stopped.wait(wait)
                 self.check_stopped(url)
 
     @contextlib.contextmanager
     def answer(self, url: str, headers: Mapping[str, str] | None = None) -> Iterator[urllib3.BaseHTTPResponse]:
-        """Ask for a file once, and give the answer: a successful one, or that there is no such range of the file.
+        """Request a file once, and yield the answer: a success, or that the file has no such range.
 
         Raises:
-          TransientError: no answer, or one that may be another the next time, also while the block reads it.
+          TransientError: no answer, or an error that may pass, also while the block reads the answer.
           MissingFileError: there is no such file.
-          UnusableInputError: access is refused, the server does not take such a request, or no `contact` is given.
+          UnusableInputError: access is refused, the server rejects the request, or `contact` is missing.
         """
         self._check_contact()
         try:
@@ -140,7 +140,7 @@ class MirrorClient:
             )
 
     def read(self, place: str) -> bytes | None:
-        """Return the content of a small file; None where there is none.
+        """Return the content of a small file; None if it does not exist.
 
         Raises:
           UnusableInputError, RunFailedError: it cannot be read.
@@ -158,7 +158,8 @@ class MirrorClient:
             return None
 
     def names(self, folder: str) -> list[str] | None:
-        """Return the names of the files and folders in a folder, sorted; None where there is no such folder, or none.
+        """Return the names of the files and folders in a folder, sorted; None if there is no such folder, or it is
+        empty.
 
         Raises:
           UnusableInputError, RunFailedError: it cannot be listed.
@@ -174,7 +175,7 @@ class MirrorClient:
 
 
 def _check_status(url: str, response: requests.Response) -> None:
-    """Raise what the status of an answer means that is no success."""
+    """Raise the error that the status of an unsuccessful answer stands for."""
     status, text = response.status_code, f"{response.status_code} {response.reason}".rstrip()
     if response.ok or status == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
         return
@@ -190,10 +191,10 @@ def _check_status(url: str, response: requests.Response) -> None:
 
 
 def check_source(source: str) -> str:
-    """Return the address of a mirror without a slash at its end.
+    """Return the address of a mirror, without a slash at its end.
 
     Raises:
-      UnusableInputError: it is no address of a folder.
+      UnusableInputError: it is not the address of a folder.
     """
     if is_web(source):
         parts = urllib.parse.urlsplit(source)
@@ -209,7 +210,7 @@ def check_source(source: str) -> str:
 
 
 def _links(page: str, url: str) -> list[str]:
-    """Return the names of what a web server's index of a folder links to directly below the folder."""
+    """Return the names directly below a folder that the links in a web server's index of it point to."""
     links = [urllib.parse.urljoin(url, html.unescape(link)) for link in _LINK.findall(page)]
     names = {urllib.parse.unquote(link.removeprefix(url)).removesuffix("/") for link in links if link.startswith(url)}
     return sorted(name for name in names if name.strip(".") and "/" not in name)

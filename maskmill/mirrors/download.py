@@ -1,7 +1,7 @@
-"""A dump's files on this machine: downloads that go on where they stopped, and are checked.
+"""A dump's files on this machine: downloads that continue where they stopped, and are checked.
 
-A dump lies at DOWNLOADS/WIKI-DATE/ under its files' own names; NAME.part is a file under way. dump.part.json names the
-dump that is being downloaded, and dump.json, written last, the one that is complete.
+A dump is at DOWNLOADS/WIKI-DATE/ under its files' own names; NAME.part is an unfinished file. dump.part.json names the
+dump that is being downloaded, and dump.json, written last, a complete one.
 """
 
 import concurrent.futures
@@ -30,22 +30,22 @@ _MOST_CONNECTIONS = 3  # Wikimedia allows no more
 _PART = ".part"
 _BLOCK = 1 << 20
 
-# Is told of a file's name, and how many bytes of it are there.
+# Called with a file's name and the number of its bytes that are downloaded.
 Progress = Callable[[str, int], None]
 
 
 def is_remote(dump: Dump) -> bool:
-    """Say whether a dump must be downloaded; others are read where they are."""
+    """Return whether a dump must be downloaded; other dumps are read in place."""
     return any(is_web(file.url) for file in dump.files)
 
 
 def directory_of(downloads: str, dump: Dump) -> str:
-    """Return where a dump is downloaded to."""
+    """Return the directory that a dump is downloaded to."""
     return files.join(downloads, f"{dump.wiki}-{dump.date}")
 
 
 def paths_of(directory: str, dump: Dump) -> list[str]:
-    """Return the paths of a dump's files: in the directory of its download, or where they are."""
+    """Return the paths of a dump's files: in its download directory, or where they are read in place."""
     return [files.join(directory, file.name) if is_web(file.url) else file.url for file in dump.files]
 
 
@@ -57,21 +57,21 @@ def download(
     connections: int = _MOST_CONNECTIONS,
     progress: Progress = lambda name, done: None,
 ) -> list[str]:
-    """Download the files of a dump, unless they are there, and check them.
+    """Download the files of a dump that are missing, and check them.
 
     Args:
-      dump: as wikimedia.find_dumps gives it.
+      dump: one of wikimedia.find_dumps.
       downloads: the directory of all downloads, local or gs://.
       client: reads the mirror.
-      connections: how many files at a time, 3 at most.
-      progress: is told of a file's name, and how many bytes of it are there; from any thread.
+      connections: the number of files at a time, 3 at most.
+      progress: called from any thread with a file's name and the number of its bytes that are downloaded.
 
     Returns:
       The paths of the files.
 
     Raises:
       DumpChangedError: a file was replaced while it was read, or has the wrong checksum.
-      UnusableInputError, RunFailedError: a file has vanished, or cannot be read or written.
+      UnusableInputError, RunFailedError: a file is gone, or cannot be read or written.
     """
     directory = directory_of(downloads, dump)
     if is_downloaded(dump, downloads):
@@ -80,10 +80,10 @@ def download(
     if not is_remote(dump):
         for file in dump.files:
             _check_in_place(file, progress)
-        _write_record(directory, COMPLETE, dump)  # which dump it is, and where its files lie
+        _write_record(directory, COMPLETE, dump)  # the dump, and the places of its files
         return paths_of(directory, dump)
     if dump not in (_read_record(directory, _UNDER_WAY), _read_record(directory)):
-        delete_downloaded(directory)  # of another publication of it
+        delete_downloaded(directory)  # of another publication of the dump
     _write_record(directory, _UNDER_WAY, dump)
     files.delete([files.join(directory, COMPLETE)])
     _check_room(directory, dump)
@@ -94,7 +94,7 @@ def download(
 
 
 def _fetch_all(dump: Dump, directory: str, client: MirrorClient, connections: int, progress: Progress) -> None:
-    """Download files side by side; the first that fails ends all, and what came of the others stays."""
+    """Download files side by side; the first failure ends all, and the bytes downloaded so far stay."""
     client.stopped.clear()
     with concurrent.futures.ThreadPoolExecutor(connections) as threads:
         paths = [files.join(directory, file.name) for file in dump.files]
@@ -109,7 +109,7 @@ def _fetch_all(dump: Dump, directory: str, client: MirrorClient, connections: in
 
 
 def is_downloaded(dump: Dump, downloads: str) -> bool:
-    """Say whether the download of a dump is complete, and its files are still there."""
+    """Return whether the download of a dump is complete, and its files still exist."""
     directory = directory_of(downloads, dump)
     return _read_record(directory) == dump and all(map(files.exists, paths_of(directory, dump)))
 
@@ -119,7 +119,7 @@ def _write_record(directory: str, name: str, dump: Dump) -> None:
 
 
 def _read_record(directory: str, name: str = COMPLETE) -> Dump | None:
-    """Return the dump that a record names; None where there is none, or a damaged one."""
+    """Return the dump in a record; None if there is no record, or it is damaged."""
     content = files.read_if_there(files.join(directory, name))
     record: Mapping[str, Any] | None = completions.unsealed_json(_KIND, _KEY, content or b"")
     return None if record is None else Dump(**{**record, "files": tuple(DumpFile(**f) for f in record["files"])})
@@ -137,9 +137,9 @@ def downloaded_dumps(downloads: str) -> list[tuple[str, Dump]]:
 
 
 def unfinished_downloads(downloads: str, wiki: str) -> list[tuple[str, str]]:
-    """Return the directories of a wiki's downloads that are not complete, each with the ISO date of its dump.
+    """Return the directories of a wiki's unfinished downloads, each with the ISO date of its dump.
 
-    They are under way, or what a dump that vanished, or a deletion that was killed, has left.
+    They are in progress, or left over from a dump that disappeared, or from a deletion that was killed.
 
     Raises:
       UnusableInputError, RunFailedError: the directory cannot be read.
@@ -150,21 +150,21 @@ def unfinished_downloads(downloads: str, wiki: str) -> list[tuple[str, str]]:
 
 
 def delete_downloaded(directory: str) -> None:
-    """Delete what a download has made; files of others stay. Whoever is killed meanwhile can do it again."""
+    """Delete the files of a download; other files stay. It can be repeated after a kill."""
     files.delete([files.join(directory, COMPLETE)])  # no dump without its files counts as complete
     own = (files.base_name(directory)[: -len("2026-03-01")], COMPLETE, _UNDER_WAY)
     files.delete([path for path in files.list_directory(directory) if files.base_name(path).startswith(own)])
     if files.is_local(directory):
         with contextlib.suppress(OSError):
-            os.rmdir(directory)  # it stays if somebody keeps files of their own in it
+            os.rmdir(directory)  # it stays if somebody keeps other files in it
 
 
 def _check_room(directory: str, dump: Dump) -> None:
-    """Raise RunFailedError at once if a disk is too small, as far as the mirror lists how large its files are."""
+    """Raise RunFailedError early if a disk is too small for the files whose sizes the mirror lists."""
     if not files.is_local(directory):
         return
-    there = sum(map(files.size, files.list_directory(directory)))
-    missing, free = sum(file.size or 0 for file in dump.files) - there, shutil.disk_usage(directory).free
+    present = sum(map(files.size, files.list_directory(directory)))
+    missing, free = sum(file.size or 0 for file in dump.files) - present, shutil.disk_usage(directory).free
     if missing > free:
         raise RunFailedError(
             f"{directory}: this download needs {_amount(missing)}, and {_amount(free)} are free; make room, "
@@ -176,10 +176,10 @@ def _amount(size: int) -> str:
     return f"{size / 1e9:,.1f} GB" if size >= 1e9 else f"{size / 1e6:,.1f} MB"
 
 
-def _wrong_checksum(file: DumpFile, path: str, told: Callable[[int], None] = lambda done: None) -> str:
-    """Return a clause that names the first checksum of a file that is wrong; empty where all are right.
+def _wrong_checksum(file: DumpFile, path: str, progress: Callable[[int], None] = lambda done: None) -> str:
+    """Return a clause that names the first wrong checksum of a file; empty if all are right.
 
-    told: takes the bytes that were read so far.
+    progress: called with the number of bytes read so far.
     """
     digests, done = {algorithm: hashlib.new(algorithm) for algorithm in file.sums}, 0
     with files.open_input(path) as content:
@@ -187,7 +187,7 @@ def _wrong_checksum(file: DumpFile, path: str, told: Callable[[int], None] = lam
             for digest in digests.values():
                 digest.update(block)
             done += len(block)
-            told(done)
+            progress(done)
     for algorithm, published in file.sums.items():
         if (found := digests[algorithm].hexdigest()) != published:
             return f"its {algorithm} is {found}, and the mirror says {published}"
@@ -195,21 +195,20 @@ def _wrong_checksum(file: DumpFile, path: str, told: Callable[[int], None] = lam
 
 
 def _check_in_place(file: DumpFile, progress: Progress) -> None:
-    """Compare a file that is read where it lies, in a directory or a bucket, with its checksums.
+    """Compare a file that is read in place, in a directory or a bucket, with its checksums.
 
     Raises:
-      DumpChangedError: one is wrong.
-      UnusableInputError, RunFailedError: it cannot be read.
+      DumpChangedError: a checksum is wrong.
+      UnusableInputError, RunFailedError: the file cannot be read.
     """
     if wrong := _wrong_checksum(file, file.url, lambda done: progress(file.name, done)):
         raise DumpChangedError(
-            f"{file.url}: {wrong}; this copy is damaged, or not complete yet: copy it again, and run the same command "
-            "again."
+            f"{file.url}: {wrong}; this copy is damaged, or incomplete: copy it again, and run the same command again."
         )
 
 
 def _fetch(file: DumpFile, path: str, client: MirrorClient, progress: Progress) -> None:
-    """Download a file, unless it is there, and check it; it gets its name when it is whole and right.
+    """Download a file if it is missing, and check it; it gets its name when it is complete and correct.
 
     Raises as `download`.
     """
@@ -217,13 +216,13 @@ def _fetch(file: DumpFile, path: str, client: MirrorClient, progress: Progress) 
         return
     with contextlib.ExitStack() as stack:
         local = path
-        if not files.is_local(path):  # an object cannot grow: its file comes to this machine first
+        if not files.is_local(path):  # objects cannot be appended to: the file is downloaded to this machine first
             local = os.path.join(stack.enter_context(tempfile.TemporaryDirectory()), file.name)
         try:
             wrong = _receive(file, local, client, progress) and _receive(file, local, client, progress)
         except MissingFileError as error:
             raise RunFailedError(
-                f"{file.url}: this file is not on the mirror any more; run the same command again later."
+                f"{file.url}: this file is no longer on the mirror; run the same command again later."
             ) from error
         if wrong:
             raise DumpChangedError(
@@ -237,16 +236,16 @@ def _fetch(file: DumpFile, path: str, client: MirrorClient, progress: Progress) 
 
 
 def _receive(file: DumpFile, path: str, client: MirrorClient, progress: Progress) -> str:
-    """Download a file to a local disk, from where it stopped.
+    """Download a file to a local disk, continuing after the bytes that are there.
 
     Returns:
-      A clause that names a checksum that is wrong: then nothing of the file is kept; empty where all are right.
+      A clause that names a wrong checksum, after deleting the file; empty if all are right.
 
     Raises:
-      RunFailedError: it does not come, or cannot be written.
+      RunFailedError: the download fails, or the file cannot be written.
     """
     try:
-        # Nothing is buffered in this process: a kill loses nothing that came.
+        # Nothing is buffered in this process, so that a kill loses nothing that was received.
         with open(path + _PART, "ab", buffering=0) as part:
             client.patiently(file.url, lambda: _request_rest(file, part, client, progress), part.tell)
             wrong = _wrong_checksum(file, part.name)
@@ -255,30 +254,30 @@ def _receive(file: DumpFile, path: str, client: MirrorClient, progress: Progress
             return wrong
     except OSError as error:
         raise RunFailedError(
-            f"{path}: this file cannot be written ({error.strerror or error}); what is there stays. Make room, and run "
+            f"{path}: this file cannot be written ({error.strerror or error}); its part file stays. Make room, and run "
             "the same command again."
         ) from error
 
 
 def _request_rest(file: DumpFile, part: io.FileIO, client: MirrorClient, progress: Progress) -> None:
-    """Make one request for what is missing of a file, and append what comes. The checksums tell whether it fits.
+    """Make one request for the rest of a file, and append it. The checksums are compared later.
 
     Raises:
-      TransientError: the connection failed, or another part came; what is there stays.
-      DumpChangedError: the file has not the size that the mirror lists.
+      TransientError: the connection failed, or another part was sent; the bytes so far stay.
+      DumpChangedError: the file's size differs from the mirror's list.
     """
     done = part.tell()
     if done and done == file.size:
         return
     with client.answer(file.url, {"Range": f"bytes={done}-"} if done else {}) as answer:
-        if answer.status == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:  # all is there
+        if answer.status == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:  # the file is complete
             return
         is_rest = answer.headers.get("Content-Range", "").startswith(f"bytes {done}-")
         if not is_rest:
             part.seek(0)
             part.truncate()
             if answer.status == HTTPStatus.PARTIAL_CONTENT:
-                raise TransientError("it sent another part than it was asked for")
+                raise TransientError("it sent another part than the requested one")
         size = None if answer.length_remaining is None else part.tell() + answer.length_remaining
         if size is not None and file.size not in (None, size):
             raise DumpChangedError(

@@ -1,4 +1,4 @@
-"""What the name of a dump, or of its directory, says: its date."""
+"""The date in the name of a dump, or of its directory."""
 
 import contextlib
 import datetime
@@ -14,10 +14,10 @@ _DIRECTORY = re.compile(r"(?:^|/)[a-z][a-z0-9_]*wik[a-z]*/(\d{8}|\d{4}-\d\d-\d\d
 
 
 def date_in_name(path: str) -> str:
-    """Return the ISO date in a dump's name, or in its directory's as Wikimedia has them; empty where there is none.
+    """Return the ISO date in a dump's name, or in its directory's in Wikimedia's layout; empty if there is none.
 
-    Wikimedia writes enwiki-20260301-pages-articles1.xml-p1p41242.bz2 or enwiki-2026-03-01-p10p1147431.xml.bz2; numbers
-    of pages are no dates.
+    Wikimedia writes enwiki-20260301-pages-articles1.xml-p1p41242.bz2 or enwiki-2026-03-01-p10p1147431.xml.bz2; page
+    numbers do not count as dates.
     """
     directories = [match[1] for match in _DIRECTORY.finditer(path)]
     for text in (_PAGE_RANGE.sub(" ", files.base_name(path)), *reversed(directories)):

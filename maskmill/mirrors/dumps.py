@@ -1,4 +1,4 @@
-"""What is known of a dump on a mirror: its files, their checksums, and what is missing."""
+"""A dump on a mirror: its files, their checksums, and what is missing."""
 
 import dataclasses
 import re
@@ -10,12 +10,12 @@ from maskmill.mirrors.dump_names import date_in_name
 _CHECKSUM_LINE = re.compile(r"([0-9a-f]{40,64}) [ *](.+)", re.IGNORECASE)
 _INDEX = re.compile(r"-multistream-index\d*\.(?:txt|xml)")
 _PAGES = re.compile(r"-p(\d+)p(\d+)(?=[.-]|$)")
-# Ids of pages that do not exist may lie between two parts of the new layout, but not as many as a part has.
+# Two parts of the new layout may have ids of missing pages between them, but not as many as a part has pages.
 _FEWEST_MISSING, _MISSING_SHARE = 50, 0.1
 
 
 class DumpChangedError(RunFailedError):
-    """The mirror has other files under the same names than when the dump was found; look for it again."""
+    """The mirror's files differ from those of the same names when the dump was found; look for the dump again."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -24,10 +24,10 @@ class DumpFile:
 
     Attributes:
       name: without a directory.
-      url: where it is: http(s)://, gs:// or a local path.
-      size: in bytes; None where the mirror does not say.
-      sums: the checksums that the mirror publishes, in hexadecimal, by their algorithms (sha256, sha1, md5): one at
-        least. A download is held against all.
+      url: its address: http(s)://, gs:// or a local path.
+      size: in bytes; None if the mirror does not say.
+      sums: the checksums that the mirror publishes, in hexadecimal, by algorithm (sha256, sha1, md5), at least one. A
+        download is compared with all of them.
     """
 
     name: str
@@ -37,7 +37,7 @@ class DumpFile:
 
     @property
     def checksum(self) -> str:
-        """The best checksum."""
+        """The checksum by the strongest algorithm."""
         return best_checksum(self.sums)
 
 
@@ -46,10 +46,10 @@ class Dump:
     """A complete dump on a mirror.
 
     Attributes:
-      wiki: as enwiki.
-      date: ISO; one for all files.
+      wiki: its database's name, such as enwiki.
+      date: ISO; the same for all files.
       layout: classic or content.
-      files: its pages' files, in the order of their pages.
+      files: the files with its pages, in the order of their pages.
     """
 
     wiki: str
@@ -59,31 +59,31 @@ class Dump:
 
     @property
     def size(self) -> int | None:
-        """The bytes of all files; None where a size is not known."""
+        """The size of all files in bytes; None if one is unknown."""
         sizes = [file.size for file in self.files]
         return None if None in sizes else sum(size for size in sizes if size is not None)
 
 
 def best_checksum(sums: Mapping[str, str]) -> str:
-    """Return the best of a file's checksums, given by their algorithms; empty where there is none."""
+    """Return the checksum by the strongest algorithm among a file's, given by algorithm; empty if there is none."""
     return next((sums[algorithm] for algorithm in ("sha256", "sha1", "md5") if algorithm in sums), "")
 
 
 def read_checksums(content: bytes) -> dict[str, str]:
-    """Return the checksums, in hexadecimal, by files, of a list as sha1sum writes it; other lines do not count."""
+    """Return the checksums, in hexadecimal, by file, in a list in sha1sum's format; other lines are ignored."""
     lines = [_CHECKSUM_LINE.fullmatch(line) for line in content.decode(errors="replace").splitlines()]
     return {match[2]: match[1].lower() for match in lines if match}
 
 
 def is_index(name: str) -> bool:
-    """Say whether a file is the index of a multistream file."""
+    """Return whether a file is the index of a multistream file."""
     return _INDEX.search(name) is not None
 
 
 def choose_pages_files(names: Sequence[str]) -> list[str]:
     """Return the files that hold the pages of a dump, each page once, then their indexes; both in the order of pages.
 
-    Where a dump is there in parts and in one file, the parts are taken: they are downloaded side by side.
+    If a dump exists both in parts and in one file, the parts are chosen, because they are downloaded side by side.
     """
     ranges = {name: int(match[1]) if (match := _PAGES.search(name)) else -1 for name in names}
     has_parts = any(first >= 0 for name, first in ranges.items() if not is_index(name))
@@ -92,13 +92,13 @@ def choose_pages_files(names: Sequence[str]) -> list[str]:
 
 
 def problem_of(names: Sequence[str], wiki: str, date: str, *, planned: bool) -> str | None:
-    """Return a clause that says why files, by their names, are not all of one dump; None where they are.
+    """Return a clause that says why files, by their names, do not form one dump; None if they do.
 
     Args:
-      names: as `choose_pages_files` gives them.
+      names: from `choose_pages_files`.
       wiki, date: of the dump.
-      planned: whether the ranges of pages were cut before anything was written, so that they follow each other without
-        a gap; else they begin and end with pages that exist.
+      planned: True if the page ranges were planned before anything was written, so that they follow each other without
+        a gap; False if they begin and end with existing pages.
     """
     for name in names:
         if not name.startswith(f"{wiki}-"):
@@ -121,7 +121,7 @@ def problem_of(names: Sequence[str], wiki: str, date: str, *, planned: bool) -> 
 
 
 def part_twice(files: Sequence[DumpFile]) -> str | None:
-    """Return a clause that names two parts of the same content, so that the pages of one are lost; None without any."""
+    """Return a clause that names two parts with the same content, which means that pages are lost; None otherwise."""
     seen: dict[str, str] = {}
     for file in files:
         if (other := seen.setdefault(file.checksum, file.name)) != file.name:

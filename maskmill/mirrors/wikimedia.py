@@ -32,10 +32,10 @@ CLASSIC, CONTENT, AUTO = "classic", "content", "auto"
 _FOLDERS = {CLASSIC: "", CONTENT: "other/mediawiki_content_current/"}
 _DATES = {CLASSIC: "%Y%m%d", CONTENT: "%Y-%m-%d"}
 _WIKI = re.compile(r"[a-z0-9][a-z0-9_]*")
-# The jobs that write all articles, of small wikis as of large ones.
+# The jobs that write all articles, for wikis of every size.
 _MULTISTREAM, _PLAIN = "articlesmultistreamdump", "articlesdump"
 _DONE = "done"
-_WITHOUT_FILES = {"failed", "skipped"}  # states of a job that will have none
+_WITHOUT_FILES = {"failed", "skipped"}  # states of a job that will not have files
 _STATUS, _CHECKSUMS, _SUCCESS = "dumpstatus.json", "SHA256SUMS", "_SUCCESS"
 
 
@@ -47,21 +47,21 @@ def find_dumps(
     layout: str = AUTO,
     say: Callable[[str], None] = lambda line: None,
 ) -> Iterator[Dump]:
-    """Return the complete dumps of a wiki on a mirror, newest first. Each is looked at only when it is asked for.
+    """Return the complete dumps of a wiki on a mirror, newest first; each is read when the iterator reaches it.
 
     Args:
       source: the mirror: http(s)://, gs://, s3:// or a directory.
-      wiki: as enwiki.
+      wiki: its database's name, such as enwiki.
       client: reads the mirror.
-      layout: classic, content; auto: whichever is there, and where both are, of dumps of one date the new one first.
-      say: is told why a dump that is there does not count.
+      layout: classic, content, or auto: both if they exist; of two dumps of one date, that of content comes first.
+      say: called with the reason why a dump that exists does not count.
 
     Raises:
       UnusableInputError: there is no such mirror or wiki.
       RunFailedError: the mirror cannot be read.
     """
     if wiki is None:
-        raise UnusableInputError("watch.wiki is missing: name the wiki whose dumps are wanted, as enwiki.")
+        raise UnusableInputError("watch.wiki is missing: name the wiki whose dumps you want, such as enwiki.")
     if not _WIKI.fullmatch(wiki):
         raise UnusableInputError(f"watch.wiki is {wiki!r}; it must be the name of a database, as enwiki or lvwiki.")
     source, found = check_source(source), []
@@ -73,7 +73,7 @@ def find_dumps(
         raise UnusableInputError(
             f"{source}: there are no dumps of {wiki} here; check watch.source, watch.wiki and watch.layout."
         )
-    # Stable: where two have a date, that of the first layout comes first.
+    # heapq.merge is stable: of two dumps of one date, that of the first layout comes first.
     return heapq.merge(*found, key=lambda dump: dump.date, reverse=True)
 
 
@@ -92,7 +92,7 @@ def _of_layout(
 
 
 def _date_of(name: str, form: str) -> str:
-    """Return the ISO date of a dump's folder; empty for another folder, as `latest`."""
+    """Return the ISO date of a dump's folder; empty for other folders, such as `latest`."""
     try:
         date = datetime.datetime.strptime(name, form).date()
     except ValueError:
@@ -101,7 +101,7 @@ def _date_of(name: str, form: str) -> str:
 
 
 def _read_classic(place: str, wiki: str, date: str, client: MirrorClient) -> Dump | str:
-    """Return the dump in a folder, or a clause that says why there is no complete one."""
+    """Return the dump in a folder, or a clause that says why it is not complete."""
     content = client.read(files.join(place, _STATUS))
     if content is None:
         return f"it has no {_STATUS}"
@@ -140,9 +140,9 @@ def _read_classic(place: str, wiki: str, date: str, client: MirrorClient) -> Dum
 
 
 def _job_of(jobs: Mapping[str, Any]) -> str:
-    """Return the job whose files are wanted: multistream, unless there will be none.
+    """Return the job whose files are used: multistream, unless it will not have files.
 
-    The plain files are done days before. A dump that counted with them would be another one, of the same pages, later.
+    The plain files are finished days earlier. If they counted, the same pages would count as another dump later.
     """
     entry = jobs.get(_MULTISTREAM)
     has_none = not isinstance(entry, dict) or entry.get("status") in _WITHOUT_FILES
@@ -150,21 +150,21 @@ def _job_of(jobs: Mapping[str, Any]) -> str:
 
 
 def _done_files(entry: Any) -> Mapping[str, Any]:
-    """Return the files of a job that is done, by the names that dumpstatus.json gives them; {} for another job."""
+    """Return the files of a finished job, by their names in dumpstatus.json; {} for any other job."""
     listed = entry.get("files") if isinstance(entry, dict) and entry.get("status") == _DONE else None
     return listed if isinstance(listed, dict) else {}
 
 
 def _read_content(place: str, wiki: str, date: str, client: MirrorClient) -> Dump | str:
-    """Return the dump in a folder, or a clause that says why there is no complete one."""
-    # _SUCCESS is written after all else, so it is read first: what is read after it is complete.
+    """Return the dump in a folder, or a clause that says why it is not complete."""
+    # _SUCCESS is written last, so it is read first: all that is read after it is complete.
     if client.read(files.join(place, _SUCCESS)) is None:
         return f"{_SUCCESS} is not there yet"
     content = client.read(files.join(place, _CHECKSUMS))
     if content is None:
         return f"{_CHECKSUMS} is not there yet"
     sums = read_checksums(content)
-    # A list that is cut off names fewer parts than the folder has; the index of a folder may be cut off, too.
+    # A truncated list names fewer parts than the folder has; the listing of the folder may be truncated, too.
     names = choose_pages_files([name for name in {*sums, *(client.names(place) or [])} if ".xml" in name])
     if problem := problem_of(names, wiki, date, planned=False):
         return problem

@@ -1,1 +1,1 @@
-"""Makes the page that tells of a data set."""
+"""The report: one HTML page about a data set."""

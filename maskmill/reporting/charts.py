@@ -1,4 +1,4 @@
-"""The charts of the page: of one data set, or of two beside each other."""
+"""The charts of the report: of one data set, or of two side by side."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -11,7 +11,7 @@ from maskmill.reporting.svg import Chart, Named
 
 
 def charts_of(facts: Facts, other: Facts | None = None) -> dict[str, Chart]:
-    """Return the charts that there is data for, by name."""
+    """Return the charts for which there is data, by name."""
     names = (facts.name,) if other is None else (facts.name, other.name)
     both = (facts,) if other is None else (facts, other)
     made = [chart for draw in (_documents, _places, _rows, _timings) for chart in draw(both, names)]
@@ -35,7 +35,7 @@ def _documents(both: _Both, names: _Names) -> Iterator[Chart]:
 
 
 def _places(both: _Both, names: _Names) -> Iterator[Chart]:
-    """Yield what the places of training rows hold."""
+    """Yield the chart of what the positions of training rows hold."""
     if both[0].places:
         shares = [{kind: n / sum(one.places.values()) for kind, n in one.places.items()} for one in both]
         summary = f"Of {shown.count(sum(both[0].places.values()))} places of the training examples."

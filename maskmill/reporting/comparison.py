@@ -1,4 +1,4 @@
-"""What is different between two data sets, figure by figure and option by option."""
+"""The differences between two data sets, figure by figure and option by option."""
 
 from typing import NamedTuple
 
@@ -9,12 +9,12 @@ _NONE = "–"
 
 
 class Change(NamedTuple):
-    """What two data sets do not have in common: what it belongs to and what it is, what both have, and the change.
+    """A difference between two data sets: its group and name, the value in each, and the change.
 
     Attributes:
-      group, name: what it is.
-      other, this: what both have; "–": it has none.
-      change: from the other to this one; empty: it is not a figure of both.
+      group, name: what differs.
+      other, this: the value in each; "–" if it has none.
+      change: from the other to this one; empty unless both have the figure.
     """
 
     group: str
@@ -25,7 +25,7 @@ class Change(NamedTuple):
 
 
 def compare(facts: Facts, other: Facts) -> tuple[Change, ...]:
-    """Return what differs between a data set and another one, which counts as the earlier."""
+    """Return the differences between a data set and an earlier one (`other`)."""
     ours, theirs = _texts(facts), _texts(other)
     texts = [Change(*key, theirs.get(key, _NONE), ours.get(key, _NONE)) for key in dict.fromkeys([*ours, *theirs])]
     figures, before = _figures(facts), _figures(other)
@@ -34,7 +34,7 @@ def compare(facts: Facts, other: Facts) -> tuple[Change, ...]:
 
 
 def _texts(facts: Facts) -> dict[tuple[str, str], str]:
-    """Inputs, options and versions."""
+    """Return inputs, options and versions, by group and name."""
     inputs = {("Input", one.path): one.sha256 for one in facts.inputs}
     options = {(f"Option of {one.stage}", one.name): one.value for one in facts.options}
     return inputs | options | {("Version", name): version for name, version in facts.versions.items()}
@@ -47,7 +47,7 @@ def _figures(facts: Facts) -> dict[tuple[str, str], Figure]:
 
 
 def _of_figures(group: str, name: str, ours: Figure | None, theirs: Figure | None) -> Change:
-    """Return a figure of both: of a share the change is in percentage points, of anything else in percent of theirs."""
+    """Return the change of a figure: of a share in percentage points, of any other in percent of the earlier value."""
     other, this = (_NONE if figure is None else figure.text for figure in (theirs, ours))
     change = ""
     if ours is not None and theirs is not None and ours.value != theirs.value:

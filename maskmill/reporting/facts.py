@@ -1,4 +1,4 @@
-"""Everything that the page of a data set tells, as plain values."""
+"""All facts on the page of a data set, as plain values."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -18,8 +18,8 @@ Mark = Literal["passed", "error", "warning", "note", "skipped"]
 
 
 class CheckLine(NamedTuple):
-    """A check: its title, the worst that it found or that it was not made, on how many things it was made, how many
-    findings it has, and why it was not made, or not on all; empty: it was.
+    """A check: its title, its worst result or "skipped", the number of things checked and of findings, and why it was
+    skipped, wholly or in part; empty if it was not.
     """
 
     title: str
@@ -31,23 +31,23 @@ class CheckLine(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Facts:
-    """What a page tells of a data set.
+    """All facts on the page of a data set.
 
     Attributes:
       name, path: of its directory.
-      steps: how it was made: what came out of each step, and how in a few words.
+      steps: the result of each step, and in a few words how it was made.
       figures: its numbers.
       inputs, options, versions: what it was made from and with.
-      dump_date: as `1 May 2016`; empty: its input has none.
-      documents: what became of the input's documents; None: there is no text stage.
-      places: of all training rows, by what they hold; empty: the manifest does not say it.
-      rows: by split, what its rows look like; empty if they were not read.
-      texts: by split, what its text looks like; empty if it was not read.
-      timings: of the steps, at the last run that made something.
-      verification: what verify found; None: the data was not verified.
+      dump_date: such as `1 May 2016`; empty if its input has none.
+      documents: the counts of the input's documents; None without a text stage.
+      places: the number of positions of all training rows by what they hold; empty if the manifest does not say it.
+      rows: statistics of rows by split; empty if no rows were read.
+      texts: statistics of text by split; empty if no text was read.
+      timings: of the steps, in the last run that made something.
+      verification: the results of verify; None if the data was not verified.
       checks: by name, in the order of CHECKS.
-      shards: the numbers of the shards of each split that were verified, as "0-9"; empty: all.
-      samples: how the data looks.
+      shards: the numbers of the verified shards of each split, such as "0-9"; empty: all.
+      samples: texts and examples of the data.
     """
 
     name: str
@@ -73,7 +73,7 @@ class Facts:
         return next((f for f in self.figures if (f.group, f.name) == (group, name)), None)
 
     def marked(self, mark: Mark) -> int:
-        """Return how many checks have a mark."""
+        """Return the number of checks with a mark."""
         return sum(line.mark == mark for line in self.checks.values())
 
 
@@ -84,13 +84,13 @@ def collect(
     shards: str = "",
     stages: Sequence[MadeStage] | None = None,
 ) -> Facts:
-    """Collect what there is to tell of a data set.
+    """Collect the facts about a data set.
 
     Args:
       path: the directory of a build, or of one of its stages.
-      verification: what `verify` found of it; None: the page is made of the manifests alone.
-      shards: the numbers of the shards that were verified, as --shards takes them; empty: all.
-      stages: those at the path, if they were just read.
+      verification: the results of `verify`; None to make the page from the manifests alone.
+      shards: the numbers of the verified shards, in the format of --shards; empty: all.
+      stages: the stages at the path, if they have just been read.
 
     Raises:
       UnusableInputError: there is no manifest, or it is damaged.
@@ -123,7 +123,7 @@ def collect(
 
 
 def check_lines(verification: Verification) -> dict[str, CheckLine]:
-    """Return a line for each check that a verification has heard of."""
+    """Return a line for each check that has an outcome in a verification."""
     lines = {}
     for name in CHECKS:
         if (outcome := verification.outcomes.get(name)) is not None:

@@ -1,4 +1,4 @@
-"""What became of the pages and documents of the input: how many were left out, why, and titles of some."""
+"""The input's pages and documents: how many were left out and why, with some titles."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from maskmill.storage import completions
 MOST_EXAMPLES = 5
 _MOST_TITLE = 120
 
-# Why a page or document is not in the text, by the name of its count, in the order in which it is decided.
+# Reasons why a page or document is not in the text, by the name of its count, in the order of the checks.
 _REASONS: Mapping[str, str] = {
     "other_namespaces": "pages of other namespaces",
     "redirects": "redirects",
@@ -34,7 +34,7 @@ _NOT_REASONS = ("read", "documents", "cut_off_files", "cut_off_pages")
 
 @dataclasses.dataclass(frozen=True)
 class SetAside:
-    """Documents that were left out for one reason: the reason as a reader understands it, how many, titles of some."""
+    """Documents that were left out for one reason: the reason in a reader's words, their number, and some titles."""
 
     reason: str
     count: int
@@ -42,14 +42,14 @@ class SetAside:
 
 
 class Documents(NamedTuple):
-    """What became of the documents.
+    """The counts of the input's documents.
 
     Attributes:
-      read: how many pages or documents were read.
+      read: the number of pages or documents that were read.
       set_aside: those that were left out, by reason.
-      train, eval: how many are in the text of each split.
-      sources: of a mix, each with its name, its dump_date and the counts of _OF_SOURCE as the manifest has them.
-      languages: how the text was split into sentences; empty if it was not.
+      train, eval: the number in the text of each split.
+      sources: of a mix, each with its name, its dump_date and the counts of _OF_SOURCE in the manifest.
+      languages: whose rules split the text into sentences; empty if it was not split.
     """
 
     read: int
@@ -61,12 +61,12 @@ class Documents(NamedTuple):
 
     @property
     def lost(self) -> int:
-        """How many were left out."""
+        """The number of documents that were left out."""
         return sum(one.count for one in self.set_aside)
 
 
 def documents_of(stage: MadeStage) -> Documents:
-    """Return what became of the documents of the stage extract."""
+    """Return the counts of the documents of the stage extract."""
     extract, decided = stage.counts.get("extract", {}), stage.made.get("decided", {})
     counts = {name: int(value) for name, value in extract.items() if name not in _NOT_REASONS and value}
     if emptied := stage.counted("paragraphs", "emptied_documents"):

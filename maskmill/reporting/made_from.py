@@ -1,4 +1,4 @@
-"""What a data set was made from and how, and its figures, as its manifests tell them."""
+"""The inputs, options, steps and figures of a data set, from its manifests."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,7 +10,7 @@ from maskmill.reporting.made_stages import MadeStage
 from maskmill.storage import files
 
 _MOST_VALUE = 200
-# The options that tell how examples were made.
+# The options that describe how examples were made.
 _HOW = {
     "objective": "{}", "max_seq_length": "{} pieces", "dupe_factor": "dupe_factor {}", "random_seed": "seed {}",
     "vocab_file": "{}", "tokenizer_file": "{}",
@@ -28,9 +28,9 @@ SPLITS: Mapping[str, str] = {"train": "training", "eval": "eval"}
 
 
 class Figure(NamedTuple):
-    """A number of a data set: what it belongs to ("Text, training"), what it is ("sentences"), and its unit.
+    """A number of a data set: its group ("Text, training"), its name ("sentences"), and its unit.
 
-    value: the number; a share is 0 to 1.
+    value: the number; shares are 0 to 1.
     """
 
     group: str
@@ -40,7 +40,7 @@ class Figure(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The number as it is shown."""
+        """The number as the page shows it."""
         return _SHOWN[self.unit](self.value)
 
 
@@ -61,7 +61,7 @@ class Option(NamedTuple):
 
 
 def inputs_of(stages: Sequence[MadeStage]) -> tuple[Input, ...]:
-    """Return what went into the first stage, and what else was not an output of another one."""
+    """Return the inputs of the first stage, and all other inputs that are not the output of another stage."""
     made = {files.base_name(shard["name"]) for stage in stages for shard in stage.shards}
     found: dict[str, Input] = {}
     for place, stage in enumerate(stages):
@@ -74,7 +74,7 @@ def inputs_of(stages: Sequence[MadeStage]) -> tuple[Input, ...]:
 
 
 def options_of(stages: Sequence[MadeStage]) -> tuple[Option, ...]:
-    """Return the options of all stages; what was decided if one was left open stands after it."""
+    """Return the options of all stages; an option that was left open is followed by its decided value."""
     return tuple(
         Option(stage.title, name, _text(value, stage.parameter(name)))
         for stage in stages
@@ -100,13 +100,13 @@ def versions_of(stages: Sequence[MadeStage]) -> Mapping[str, str]:
 
 
 def dump_date(stages: Sequence[MadeStage]) -> str:
-    """Return the day of the dump, as `1 May 2016`; empty if the input has none."""
+    """Return the day of the dump, such as `1 May 2016`; empty if the input has none."""
     dates = (stage.parameter("dump_date") for stage in stages)
     return next((shown.day(date) for date in dates if isinstance(date, str)), "")
 
 
 def steps_of(stage: MadeStage) -> Iterator[tuple[str, str]]:
-    """Yield what came out of a stage, and how in a few words."""
+    """Yield the results of a stage, each with a few words on how it was made."""
     if stage.name == "extract":
         inputs, date = stage.made["inputs"], dump_date([stage])
         more = f" and {shown.count(len(inputs) - 1)} more" if len(inputs) > 1 else ""
@@ -131,7 +131,7 @@ def steps_of(stage: MadeStage) -> Iterator[tuple[str, str]]:
 
 
 def share(part: float, whole: float) -> float:
-    """Return a part of a whole, 0 to 1; 0 of nothing."""
+    """Return a part as a share of the whole, 0 to 1; 0 if the whole is 0."""
     return part / whole if whole else 0.0
 
 
@@ -154,7 +154,7 @@ def figures_of(stage: MadeStage) -> Iterator[Figure]:
 
 
 def places_of(stage: MadeStage) -> dict[str, int]:
-    """Return what the places of all training rows hold; if the reader draws the masks, no piece is predicted."""
+    """Return the number of positions of training rows by content; none is predicted if the reader draws the masks."""
     counts = stage.counts.get("train", {})
     if not counts.get("examples") or counts.get("padding_tokens") is None:
         return {}

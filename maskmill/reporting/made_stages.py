@@ -1,4 +1,4 @@
-"""The stages of a build or of a single directory, as their manifests tell of them."""
+"""The stages of a build or of a single directory, described by their manifests."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ class MadeStage:
     Attributes:
       name: of the stage: "extract", "vocabulary", "examples" or "eval".
       directory: its path.
-      made: its manifest.
+      made: the content of its manifest.
     """
 
     name: str
@@ -33,52 +33,52 @@ class MadeStage:
 
     @property
     def title(self) -> str:
-        """What the stage makes, as a heading."""
+        """The stage's output, as a heading."""
         return TITLES.get(self.name, self.name)
 
     @property
     def counts(self) -> Mapping[str, Mapping[str, int]]:
-        """Its counts, by what they are of."""
+        """Its counts, by what they count, by step or split."""
         counts: Mapping[str, Mapping[str, int]] = self.made["counts"]
         return counts
 
     def counted(self, step: str, name: str) -> int:
-        """Return a count; 0 where there is none."""
+        """Return a count; 0 if it is missing."""
         return int(self.counts.get(step, {}).get(name) or 0)
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """The options that it was made with."""
+        """The options that it ran with."""
         parameters: Mapping[str, Any] = self.made["parameters"]
         return parameters
 
     def parameter(self, name: str) -> Any:
-        """Return an option: as it was decided, if it was left open."""
+        """Return the value of an option; if the user left it open, the value that was decided."""
         decided = self.made.get("decided", {}).get(name)
         return self.parameters.get(name) if decided is None else decided
 
     @property
     def shards(self) -> Sequence[Mapping[str, Any]]:
-        """What the manifest says of each shard."""
+        """The manifest's descriptions of the shards."""
         shards: Sequence[Mapping[str, Any]] = self.made["shards"]
         return shards
 
     @property
     def input_bytes(self) -> int:
-        """How large its inputs were, as far as the manifest says."""
+        """The size of its inputs in bytes, as far as the manifest says."""
         return sum(int(entry.get("bytes") or 0) for entry in self.made["inputs"])
 
     def bytes_of(self, kind: str | None = None) -> int:
-        """Return how large its shards are; those of one kind, or all."""
+        """Return the size of its shards in bytes: of one kind, or of all."""
         chosen = [shard for shard in self.shards if kind is None or shard.get("kind") == kind]
         return sum(int(file.get("bytes") or 0) for shard in chosen for file in manifest.files_of_shard(shard))
 
 
 def find_stages(path: str) -> tuple[MadeStage, ...]:
-    """Return the stages below a build's directory, or the one whose directory this is, in the order in which they run.
+    """Return the stages below a build's directory, or the one with this directory, in the order in which they run.
 
     Raises:
-      UnusableInputError: there is none.
+      UnusableInputError: there is no stage.
     """
     found = stages_of(path)
     if not found:
@@ -90,7 +90,7 @@ def find_stages(path: str) -> tuple[MadeStage, ...]:
 
 
 def stages_of(path: str) -> tuple[MadeStage, ...]:
-    """As `find_stages`; none if there is nothing to report on: a build may be of other stages alone."""
+    """Return the stages like `find_stages`, but none if there is nothing to report on (a build of other stages)."""
     directories = [path, *(files.join(path, folder) for folder in FOLDERS)]
     manifests = files.each(path, lambda directory: manifest.find_manifest(directory), directories)
     found = [(made, place) for made, place in zip(manifests, directories, strict=True) if made is not None]

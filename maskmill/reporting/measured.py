@@ -1,4 +1,4 @@
-"""What the rows of examples and the text of text shards look like, summed over the files that were read."""
+"""Statistics of the rows of examples and of the text of text shards, summed over the files that were read."""
 
 import dataclasses
 import itertools
@@ -10,14 +10,14 @@ import numpy as np
 from maskmill.inspection.shown_text import shown as harmless
 from maskmill.verification.pieces import PieceResult, RowStatistics, TextStatistics, add_statistics
 
-_BINS = 64  # of lengths and positions: as many as a chart of a phone's width can show
+_BINS = 64  # of lengths and positions: as many as a chart as wide as a phone can show
 _MOST_REPEATED = 15
 _MOST_CHARACTERS = 240
 _RANKS = 48  # of pieces by frequency, evenly on a logarithmic scale
 
 
 class Bin(NamedTuple):
-    """Neighbouring lengths, positions or ranks, [first, last], and what was counted there."""
+    """Neighbouring lengths, positions or ranks, [first, last], and the value counted for them."""
 
     first: int
     last: int
@@ -26,20 +26,20 @@ class Bin(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RowFacts:
-    """What the rows of a split look like.
+    """Statistics of the rows of a split.
 
     Attributes:
-      rows: how many were read.
-      width: most pieces of a row.
-      pieces: all pieces of the rows, special ones too.
-      lengths: rows that are not full by their number of pieces; value: rows.
-      full_rows: how many have no padding.
-      masks_at: by position, the share of pieces there that are predicted.
-      masked, masked_kept, masked_random: places that are predicted; of these, those that keep their piece, and those
-        with another than [MASK].
-      masks: rows by their number of masks: the number, and rows.
-      vocabulary: how many ids there are; used: how many of them occur.
-      ranks: the most frequent pieces first: ranks from 1, and how often one of them occurs on average.
+      rows: the number of rows read.
+      width: the most pieces in a row.
+      pieces: all pieces of the rows, special ones included.
+      lengths: the number of rows that are not full, by their number of pieces.
+      full_rows: the number of rows without padding.
+      masks_at: by position, the share of pieces that are predicted.
+      masked, masked_kept, masked_random: the number of predicted positions; of these, those that keep their piece, and
+        those that got another one than [MASK].
+      masks: the number of rows by their number of masks.
+      vocabulary: the number of ids; used: the number of ids that occur.
+      ranks: ranks from 1, the most frequent piece first, each with the mean occurrences of a piece.
     """
 
     rows: int
@@ -58,7 +58,7 @@ class RowFacts:
 
 
 def row_facts_of(results: Iterable[Any], *, directory: str | None) -> dict[str, RowFacts]:
-    """Return what the rows of each split look like: of the files of one directory, so that no row counts twice."""
+    """Return statistics of the rows of each split, from the files of one directory, so that no row counts twice."""
     found: dict[str, list[RowStatistics]] = {}
     for result in results:
         if isinstance(result, PieceResult) and result.rows is not None and result.piece.directory == directory:
@@ -90,7 +90,7 @@ def _row_facts(statistics: Sequence[RowStatistics]) -> RowFacts:
 
 
 def _edges(first: int, last: int) -> list[tuple[int, int]]:
-    """Return neighbouring ranges [a, b] of the same size that cover [first, last]: at most _BINS."""
+    """Return neighbouring ranges [a, b] of equal size that cover [first, last]: at most _BINS."""
     step = max(1, -(-(last - first + 1) // _BINS))
     return [(start, min(last, start + step - 1)) for start in range(first, last + 1, step)]
 
@@ -104,18 +104,18 @@ def _ratios(parts: Any, wholes: Any, edges: Sequence[tuple[int, int]]) -> tuple[
 
 
 def _of_ranks(counts: Any) -> tuple[Bin, ...]:
-    """Return the mean counts of ranks from 1 on, evenly on a logarithmic scale."""
+    """Return the mean counts of ranges of ranks from 1 on, evenly spaced on a logarithmic scale."""
     ends = sorted({round(len(counts) ** (step / (_RANKS - 1))) for step in range(_RANKS)}) if len(counts) else []
     return tuple(Bin(a + 1, b, float(counts[a:b].mean())) for a, b in itertools.pairwise([0, *ends]))
 
 
 @dataclasses.dataclass(frozen=True)
 class TextFacts:
-    """What the text of a split looks like.
+    """Statistics of the text of a split.
 
     Attributes:
       characters, markup: counts; markup in marks of wikitext and HTML.
-      repeated: the longer lines that most documents have: how many, and the line's beginning.
+      repeated: the longer lines that most documents have in common: the number of documents, and the line's beginning.
     """
 
     characters: int
@@ -124,12 +124,12 @@ class TextFacts:
 
     @property
     def often(self) -> int:
-        """How many documents have the line that most have."""
+        """The number of documents with the line that most documents have."""
         return self.repeated[0][0] if self.repeated else 1
 
 
 def text_facts_of(results: Iterable[Any]) -> dict[str, TextFacts]:
-    """Return what the text of each split looks like."""
+    """Return statistics of the text of each split."""
     found: dict[str, list[TextStatistics]] = {}
     for result in results:
         if isinstance(result, PieceResult) and result.text is not None:

@@ -1,4 +1,4 @@
-"""Makes the page of a data set: one file of HTML that needs nothing else, no script and no network."""
+"""Renders the page of a data set: one HTML file that needs no other file, no script and no network."""
 
 import functools
 from typing import Any
@@ -16,11 +16,11 @@ from maskmill.storage import files
 
 
 def render(facts: Facts, other: Facts | None = None) -> str:
-    """Return the page of a data set, or of two beside each other.
+    """Return the page of a data set, or of two side by side, as HTML.
 
     Args:
       facts: of the data set.
-      other: of another one, with which it is compared.
+      other: of another one to compare it with.
     """
     comparison = None if other is None else compare(facts, other)
     template = _environment().get_template("report.html.j2")
@@ -50,7 +50,7 @@ def _environment() -> jinja2.Environment:
 
 
 def _shown(value: Any) -> Any:
-    """Return what an expression of the template gives, with all foreign text made harmless."""
+    """Return the value of an expression in the template, with all foreign text made harmless."""
     if value is None:
         return ""
     return harmless(value) if isinstance(value, str) and not isinstance(value, Markup) else value

@@ -1,4 +1,4 @@
-"""How the data looks: the beginning of some texts and some examples."""
+"""Samples of the data: the beginning of some texts, and some examples."""
 
 import dataclasses
 import functools
@@ -18,9 +18,7 @@ _MOST_CHARACTERS = 400
 
 
 class SampleText(NamedTuple):
-    """The first document of a text shard: the shard's path, its first sentences, and how many stand after them; None:
-    it is not known.
-    """
+    """The first document of a text shard: the shard's path, the first sentences, how many follow (None: unknown)."""
 
     file: str
     lines: tuple[str, ...]
@@ -29,7 +27,7 @@ class SampleText(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Samples:
-    """How the data looks at each stage.
+    """Samples of the data of each stage.
 
     Attributes:
       texts: the beginning of some documents.
@@ -43,12 +41,11 @@ class Samples:
 
 
 def samples_of(stages: Sequence[MadeStage], path: str) -> Samples:
-    """Return how the data of stages looks, as far as it can be read: what is damaged is just what a page has to tell
-    of.
+    """Return samples of the data of stages; a file that cannot be read is reported on the page instead.
 
     Args:
       stages: of a build.
-      path: the build's directory, or that of the one stage.
+      path: the build's directory, or that of the only stage.
     """
     takes: list[Callable[[], Iterator[Any]]] = []
     for stage in stages:
@@ -66,7 +63,7 @@ def samples_of(stages: Sequence[MadeStage], path: str) -> Samples:
 
 
 def _tried(take: Callable[[], Iterator[Any]]) -> tuple[list[Any], str]:
-    """Return what is taken, or why it cannot be read."""
+    """Return the samples that `take` yields, or the reason why they cannot be read."""
     try:
         return list(take()), ""
     except (UnusableInputError, RunFailedError) as error:
@@ -74,7 +71,7 @@ def _tried(take: Callable[[], Iterator[Any]]) -> tuple[list[Any], str]:
 
 
 def _texts(stage: MadeStage) -> Iterator[SampleText]:
-    """Yield the first documents of the first shard, and of the first of the eval set."""
+    """Yield the first document of the first training shard, and of the first eval shard."""
     first: dict[str, str] = {}
     for shard in stage.shards:
         if shard.get("documents", 1):

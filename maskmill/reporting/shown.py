@@ -1,4 +1,4 @@
-"""Figures as a page shows them."""
+"""Formats figures for the page."""
 
 import datetime
 import math
@@ -8,7 +8,7 @@ _DURATIONS = (("days", 86_400), ("h", 3_600), ("min", 60))
 
 
 def count(value: float) -> str:
-    """Return a number of things, as `12,345`."""
+    """Return a count, such as `12,345`."""
     return f"{value:,.0f}"
 
 
@@ -18,7 +18,7 @@ def plural(number: int, noun: str) -> str:
 
 
 def size(value: float) -> str:
-    """Return a number of bytes, as `12.3 MB`."""
+    """Return a number of bytes, such as `12.3 MB`."""
     for unit, factor in _SIZES:
         if value >= factor:
             return f"{value / factor:,.1f} {unit}"
@@ -26,7 +26,7 @@ def size(value: float) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share of 1, as `15 %`; with three digits, or below 1 % with one."""
+    """Return a share of 1 with three digits, such as `15 %`; with one digit if it is below 1 %."""
     if not math.isfinite(share):
         return "–"
     if share == 0:
@@ -40,7 +40,7 @@ def number(value: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a time, as `3.4 s` or `2.5 h`."""
+    """Return a time, such as `3.4 s` or `2.5 h`."""
     for unit, factor in _DURATIONS:
         if seconds >= 2 * factor:
             return f"{seconds / factor:,.1f} {unit}"

@@ -20,12 +20,12 @@ from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullFormatt
 from maskmill.inspection.shown_text import shown as harmless
 from maskmill.reporting import shown
 
-# Each is replaced by the variable of this name in the style sheet.
+# Each colour is replaced by the variable of this name in the style sheet.
 _VARIABLES = ("ink", "muted", "line", "first", "second")
 _COLOURS = tuple(f"#00ab{number:02x}" for number in range(len(_VARIABLES)))
 INK, MUTED, _GRID, FIRST, SECOND = _COLOURS
 _OF_DATA_SETS = (FIRST, SECOND)
-WIDTH, _HEIGHT, _BAR = 320, 210, 38  # points; _BAR: of a bar with its label
+WIDTH, _HEIGHT, _BAR = 320, 210, 38  # points; _BAR: for a bar and its label
 _POINTS = 72  # of an inch
 _MOST_LABEL = 34  # characters
 _STYLE = {
@@ -49,7 +49,7 @@ _STYLE = {
 }
 _LEFT_OUT = re.compile(r"^.*?(?=<svg)|<metadata>.*?</metadata>|<style.*?</style>|\n\s*", re.DOTALL)
 _IDS = re.compile(r'(\bid="|\bhref="#|url\(#)')
-# Of matplotlib's versions some write the font as one property, others as several.
+# Some versions of matplotlib write the font as one property, others as several.
 _FONT = re.compile(r"font: ([\d.]+px) [^;\"]*|font-family: [^;\"]*;? ?")
 _SIZE = re.compile(r'width="[\d.]+pt" height="[\d.]+pt" viewBox="0 0 ([\d.]+) ([\d.]+)"')
 
@@ -58,10 +58,10 @@ class Chart(NamedTuple):
     """A chart with its figures.
 
     Attributes:
-      name: its id on the page. title: what it shows. summary: what there is to see, in a sentence or two.
+      name: its id on the page. title: what it shows. summary: its message, in a sentence or two.
       svg: the drawing.
-      columns, rows: the figures after it, as text; every column but the first is of numbers.
-      legend: the names of data sets, if there are two.
+      columns, rows: the table of its figures below it, as text; every column but the first holds numbers.
+      legend: the names of the data sets if there are two.
     """
 
     name: str
@@ -79,7 +79,7 @@ Named = tuple[str, str, str]  # name, title and summary of a chart
 def bars(
     named: Named, labels: Sequence[str], values: Sequence[Sequence[float]], show: Callable[[float], str]
 ) -> Markup:
-    """Draw a bar for each label, from above; of two data sets two. values: of each data set."""
+    """Draw a bar for each label, from top to bottom; two bars for two data sets. values: by data set and label."""
     most = max((value for one in values for value in one), default=0) or 1
 
     def onto(plane: Axes) -> None:
@@ -107,9 +107,9 @@ def curve(
     *,
     log: bool,
 ) -> Markup:
-    """Draw values of neighbouring ranges [first, last] as steps; of a second data set as a line.
+    """Draw values of neighbouring ranges [first, last] as steps; those of a second data set as a line.
 
-    x: the name of the axis. data: of each data set first, last and value. log: both axes are logarithmic.
+    x: the name of the axis. data: for each data set the first, last and value of each range. log: logarithmic axes.
     """
 
     def onto(plane: Axes) -> None:
@@ -131,10 +131,10 @@ def curve(
 
 
 def drawn(named: Named, onto: Callable[[Axes], object], *, height: int) -> Markup:
-    """Return a drawing as part of a page: named for screen readers, its colours those of the page, its ids its own."""
+    """Return a drawing as part of the page, named for screen readers, with the page's colours and unique ids."""
     written = io.StringIO()
     with mpl.rc_context(_STYLE), warnings.catch_warnings():  # type: ignore[arg-type]
-        # The page's font draws the text, so it does not matter what matplotlib's lacks.
+        # The browser draws the text in the page's font, so that missing glyphs in matplotlib's do not matter.
         warnings.filterwarnings("ignore", r"Glyph .* missing from font")
         figure = Figure(figsize=(WIDTH / _POINTS, height / _POINTS), layout="constrained")
         FigureCanvasSVG(figure)
@@ -149,8 +149,8 @@ def drawn(named: Named, onto: Callable[[Axes], object], *, height: int) -> Marku
     )
     svg = _SIZE.sub(head, svg, count=1)
     described = (("title", "title", title), ("desc", "summary", harmless(summary)))
-    told = "".join(f'<{tag} id="{name}-{what}">{escape(text)}</{tag}>' for tag, what, text in described)
-    svg = svg.replace(">", f">{told}", 1)
+    labels = "".join(f'<{tag} id="{name}-{what}">{escape(text)}</{tag}>' for tag, what, text in described)
+    svg = svg.replace(">", f">{labels}", 1)
     for colour, variable in zip(_COLOURS, _VARIABLES, strict=True):
         svg = svg.replace(colour, f"var(--{variable})")
     return Markup(svg)

@@ -136,7 +136,7 @@ def test_links_that_do_not_fit(build: Path, tmp_path: Path, capsys: pytest.Captu
         said.err.splitlines(),
         (
             f"{build}/examples: the checkpoint was trained on examples whose manifest has the sha256 ",
-            f"{build}/text/{first['name']}: {build}/examples was made of this file when its sha256 was "
+            f"{build}/text/{first['name']}: {build}/examples was made from this file when its sha256 was "
             f"{first['sha256']}, but its manifest now says ab.",
             f"{build}: the checkpoint was trained on the release with the fingerprint ",
         ),
@@ -153,11 +153,11 @@ def test_a_checkpoint_goes_back_as_far_as_it_can(build: Path, tmp_path: Path) ->
     assert [stage.stage for stage in found.stages] == ["examples", "extract"]
     shutil.rmtree(build)
     assert lineage(path).gaps == (
-        f"{build}/examples: the examples of the checkpoint are not there any more.",
-        f"{build}: this release is not there any more.",
+        f"{build}/examples: the examples of the checkpoint are no longer there.",
+        f"{build}: this release is no longer there.",
     )
     (gap,) = lineage(checkpoint(tmp_path / "other", {})).gaps
-    assert gap.endswith("this checkpoint does not say which manifest its examples have.")
+    assert gap.endswith("this checkpoint does not name the manifests of its examples.")
 
 
 @pytest.mark.parametrize(

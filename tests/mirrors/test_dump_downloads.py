@@ -181,7 +181,7 @@ def test_an_interrupted_download_goes_on(place: Place, layout: str, there: bytes
     second = SECOND if layout == "classic" else list(contents)[1]
     place.mirror.fail(second, *[mirror_server.status(404)] * 2)
     dump = look(place.mirror, place.client, layout)
-    with pytest.raises(RunFailedError, match="not on the mirror any more"):
+    with pytest.raises(RunFailedError, match="no longer on the mirror"):
         place.download(dump)
     assert place.complete == []
     place.mirror.clear()
@@ -244,8 +244,8 @@ def _fail(name: str, *faults: Fault) -> Callable[[Mirror], None]:
             FIRST, _fail(FIRST, *[damage] * 3), DumpChangedError,
             f"{FIRST}: its sha1 is [0-9a-f]+, and the mirror says {hashlib.sha1(PARTS[0]).hexdigest()}", 2,
         ),
-        (THIRD, _lose(THIRD), RunFailedError, f"{THIRD}: this file is not on the mirror any more", 1),
-        (FIRST, _fail(FIRST, cut(), mirror_server.status(404)), RunFailedError, "not on the mirror any more", 2),
+        (THIRD, _lose(THIRD), RunFailedError, f"{THIRD}: this file is no longer on the mirror", 1),
+        (FIRST, _fail(FIRST, cut(), mirror_server.status(404)), RunFailedError, "no longer on the mirror", 2),
         (
             FIRST, lambda mirror: publish(mirror, [content + b"x" for content in PARTS]), DumpChangedError,
             "lists 100,000 bytes and sends 100,001", 1,
@@ -296,7 +296,7 @@ def test_a_file_that_fails_ends_the_waits_of_the_others_and_leaves_their_parts(p
     place.mirror.fail(FIRST, cut(0.5), leave_alone)
     place.mirror.fail(SECOND, wait_then_fail)
     began = time.monotonic()
-    with pytest.raises(RunFailedError, match="not on the mirror any more"):
+    with pytest.raises(RunFailedError, match="no longer on the mirror"):
         place.download(client=MirrorClient("data@example.org", "1.2.3"), connections=2)
     assert time.monotonic() < began + 500
     assert place.files[f"{FIRST}.part"] == PARTS[0][:50_000]

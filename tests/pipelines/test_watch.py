@@ -184,7 +184,7 @@ def test_a_dump_that_was_published_anew_and_other_options_make_another_release(s
 def test_a_file_that_is_gone_or_wrong_is_left_to_the_next_watch(scene: Scene) -> None:
     path = publish(scene.mirror, SECOND, NEW)
     del scene.mirror.files[path]
-    with pytest.raises(RunFailedError, match=r"is not on the mirror any more; run the same command again later\."):
+    with pytest.raises(RunFailedError, match=r"is no longer on the mirror; run the same command again later\."):
         scene.watch()
     unpublish(scene.mirror, SECOND)
     scene.mirror.files[scene.path] = NEW
