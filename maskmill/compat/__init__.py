@@ -1,1 +1,1 @@
-"""What others published, byte for byte: WikiExtractor's text and MLPerf's clean-up. What it writes never changes."""
+"""Published text, reproduced byte for byte: WikiExtractor's text and MLPerf's clean-up. Its output never changes."""

@@ -19,20 +19,20 @@ from maskmill.errors import UnusableInputError
 from maskmill.sentences.punkt import SentenceSplitter
 
 _BYTES_PER_MB = 1024 * 1024
-_SEED_STEP = 13  # seperate_test_set.py: between the seeds of two files
+_SEED_STEP = 13  # seperate_test_set.py: difference between the seeds of two files
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LARGEST_CHARACTER = 4  # bytes, in UTF-8
 
 
 class SeparatedFile(NamedTuple):
-    """One file after the split: `train` is its `.4` file, `eval_articles` are drawn from it, in the file's order."""
+    """A file after the split: `train` is its `.4` file; `eval_articles` were drawn from it, in the file's order."""
 
     train: bytes
     eval_articles: list[bytes]
 
 
 def _universal_newlines(text: bytes) -> bytes:
-    """Turns `\\r\\n` and `\\r` into `\\n`, as Python's text mode does when it reads."""
+    """Turn `\\r\\n` and `\\r` into `\\n`, as Python's text mode does when it reads."""
     if b"\r" not in text:
         return text
     return text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
@@ -71,15 +71,15 @@ def remove_doc_tags(raw: bytes, name: str = "a WikiExtractor file") -> bytes:
         return text
     if b"<doc" in last:
         return text + b"\n"
-    # The reference skips lines of length 1, which is a newline alone or, at the very end, a single character.
+    # The reference skips lines of length 1: a lone newline or, at the very end, a single character.
     if b"</doc>" in last or len(last.decode("utf-8")) == 1:
         return text
     return text + last
 
 
 # clean.sh, in its order. sed works on one line at a time, so every class here excludes the newline, too.
-# Each class excludes the first byte of what must follow it (or a bracket that starts a new attempt), which keeps these
-# regular expressions linear in the line. The rules for which that does not hold are functions further down.
+# Each class also excludes the first byte of what must follow it (or a bracket that starts a new attempt), so that these
+# regular expressions are linear in the line. Rules for which that does not hold are functions below.
 _CATEGORY = re.compile(rb"\[\[Category:[^\]\[\n]*\]\]")
 _DOC_LINE = re.compile(rb"<doc [^>\n]*>")
 _BRACKETS: tuple[tuple[re.Pattern[bytes], bytes], ...] = tuple(
@@ -99,14 +99,14 @@ _BRACKETS: tuple[tuple[re.Pattern[bytes], bytes], ...] = tuple(
 
 
 def _between_angles(prefix: bytes, suffix: bytes, keep: bool) -> Callable[[bytes], bytes]:
-    """`s/PREFIX\\([^<]*\\)SUFFIX/…/g`, where SUFFIX starts with `<`: keeps what stands between them, or nothing."""
+    """Return `s/PREFIX\\([^<]*\\)SUFFIX/…/g`, where SUFFIX starts with `<`; `keep`: keep the text in between."""
     pattern = re.compile(re.escape(prefix) + rb"([^<\n]*)" + re.escape(suffix))
     replacement = rb"\1" if keep else b""
     return lambda line: pattern.sub(replacement, line)
 
 
 def _up_to_first(prefix: bytes, stops: bytes, suffix: bytes) -> Callable[[bytes], bytes]:
-    """`s/PREFIX\\([^STOPS]*\\)SUFFIX//g`, where SUFFIX starts with a byte of STOPS and must be at the first of them."""
+    """Return `s/PREFIX\\([^STOPS]*\\)SUFFIX//g`, where SUFFIX starts with a byte of STOPS, at the first of them."""
     stop = re.compile(b"[" + re.escape(stops) + b"]")
 
     def remove(line: bytes) -> bytes:
@@ -114,7 +114,7 @@ def _up_to_first(prefix: bytes, stops: bytes, suffix: bytes) -> Callable[[bytes]
         end = -1
         while start >= 0:
             body = start + len(prefix)
-            if end < body:  # each stop is searched for once, however many prefixes come before it
+            if end < body:  # search for each stop once, however many prefixes come before it
                 next_stop = stop.search(line, body)
                 if next_stop is None:
                     break
@@ -130,7 +130,7 @@ def _up_to_first(prefix: bytes, stops: bytes, suffix: bytes) -> Callable[[bytes]
 
 
 def _up_to_last_before_backslash(prefix: bytes) -> Callable[[bytes], bytes]:
-    """`s/PREFIX\\([^\\\\]*\\)\\/>//g`: up to the last `/>` of the line with no backslash in between."""
+    """Return `s/PREFIX\\([^\\\\]*\\)\\/>//g`: up to the last `/>` of the line without a backslash in between."""
 
     def remove(line: bytes) -> bytes:
         kept, copied, start = [], 0, line.find(prefix)
@@ -205,7 +205,7 @@ def clean_markup(text: bytes) -> bytes:
     """Remove left-over markup line by line and drop lines that name a category (clean.sh, `.2`).
 
     `text` must be UTF-8. A NUL byte is kept like any other byte; the reference's grep takes such a file for binary and
-    cuts it off, at a place that depends on how the pipe was filled.
+    truncates it, at a point that depends on how the pipe was filled.
     """
     lines = text.split(b"\n")
     if not lines[-1]:
@@ -238,8 +238,8 @@ def separate_eval(
     """Draw this file's share of the evaluation articles (seperate_test_set.py, `.4`).
 
     File `i` of `F` (from 0, in sorted order) gives `int((i+1)*N/F) - int(i*N/F)` of the `N` articles, drawn with seed
-    `seed + 13*i`. Articles are the pieces between blank lines, the empty piece after the last one included.
-
+    File `i` of `F` (from 0, in sorted order) gives `int((i+1)*N/F) - int(i*N/F)` of the `N` articles, drawn with seed
+    `seed + 13*i`. Articles are separated by blank lines; the empty text after the last blank line counts as one.
     Raises:
       UnusableInputError: the file holds fewer articles than must be drawn; the reference never ends there.
     """
@@ -263,18 +263,20 @@ def separate_eval(
 
 
 def join_articles(articles: Iterable[bytes]) -> bytes:
-    """Return articles in one file, a blank line after each, as in `.4` files and `eval.txt` (seperate_test_set.py)."""
+    """Return articles as one file, with a blank line after each, as in `.4` files and `eval.txt`
+    (seperate_test_set.py).
+    """
     return b"".join([article + b"\n\n" for article in articles])
 
 
 def pack_shards(raw_sizes: Sequence[int], block_size_mb: float) -> list[list[int]]:
-    """Return which files go into which part: the indexes of the files of `part-00000`, `part-00001`, … (do_gather.py).
+    """Return the indexes of the files of `part-00000`, `part-00001`, … (do_gather.py).
 
-    A file larger than a part has one of its own.
+    A file larger than a part has a part of its own.
 
     Args:
-      raw_sizes: bytes of the raw `wiki_nn` files, in sorted order.
-      block_size_mb: MiB of raw files that a part takes at most.
+      raw_sizes: sizes in bytes of the raw `wiki_nn` files, in sorted order.
+      block_size_mb: MiB of raw files that a part holds at most.
 
     Raises:
       UnusableInputError: the first file is larger than a part; the reference crashes there.
@@ -298,7 +300,7 @@ def pack_shards(raw_sizes: Sequence[int], block_size_mb: float) -> list[list[int
 
 
 def gather(train: bytes, name: str = "a file to gather") -> bytes:
-    """Return what a `.4` file gives to its part, which is all its files one after another (do_gather.py).
+    """Return the content that a `.4` file adds to its part; a part is its files one after another (do_gather.py).
 
     A byte order mark is dropped, and one of two newlines at the end.
 

@@ -1,11 +1,11 @@
 """Wikitext to text as WikiExtractor gives it (attardi/wikiextractor at commit 3162bb6, default options).
 
-For those who must reproduce published data: MLPerf's BERT data was extracted with it. What it drops by design or by
-mistake is dropped here too. This module was written from its observed behaviour and has nothing of its code;
-docs/wikiextractor-compat.md tells what still differs, and why.
+For users who must reproduce published data: MLPerf's BERT data was extracted with it. Text that WikiExtractor drops, by
+design or by mistake, is dropped here too. This module was written from WikiExtractor's observed behaviour and has none
+of its code; docs/wikiextractor-compat.md lists the remaining differences and their reasons.
 
-With its default options templates are not expanded (it only does so with `--templates`): a transclusion gives
-nothing, while variables and parser functions give their value.
+Its default options do not expand templates (`--templates` does): a transclusion gives nothing, while variables and
+parser functions give their value.
 """
 
 import datetime
@@ -25,9 +25,9 @@ from maskmill.compat.kernels.links import replace_addresses, replace_links
 from maskmill.compat.kernels.tags import NUM_DROPPED, drop_element, drop_tags, opened_elements
 from maskmill.compat.wikiextractor_expansion import MARKS, Expansion, escape_xml, resolve_xml_references
 
-_UNICODE = "nltk-3.4"  # the tables of Python 3.7
+_UNICODE = "nltk-3.4"  # Unicode tables of Python 3.7
 _FILE_BYTES = 1 << 20
-# Replacements one inside another cost placeholders times text; past so many characters they are not looked for.
+# Replacing nested elements costs placeholders times text; nested ones are ignored above so many characters.
 _REPLACED_CHARACTERS = 1 << 30
 
 _SWITCHES = re.compile(
@@ -41,10 +41,10 @@ _MAYBE_PLACEHOLDER = re.compile(rb"<[^<>\w]*(?:math|code)", re.IGNORECASE)
 
 
 def format_document(page_id: int, url_base: str, title: bytes, text: bytes) -> bytes:
-    """Return a page as WikiExtractor writes it: its `<doc>` block.
+    """Return a page's `<doc>` block in WikiExtractor's format.
 
-    `url_base` is the address of the site's pages, https://en.wikipedia.org/wiki; `text` is what
-    `WikiExtractorCompat.extract` gave. The title keeps the XML's references (`AT&amp;T`).
+    `url_base` is the address of the site's pages, such as https://en.wikipedia.org/wiki; `text` is the result of
+    `WikiExtractorCompat.extract`. The title keeps the XML's references (`AT&amp;T`).
     """
     title = escape_xml(title)
     head = b'<doc id="%d" url="%b?curid=%d" title="%b">\n' % (page_id, url_base.encode(), page_id, title)
@@ -52,9 +52,9 @@ def format_document(page_id: int, url_base: str, title: bytes, text: bytes) -> b
 
 
 def pack_files(sizes: Iterable[int], limit: int = _FILE_BYTES) -> list[int]:
-    """Return how many documents go into each file, in order, by the documents' encoded sizes in bytes.
+    """Return the number of documents in each file, in order, from the documents' encoded sizes in bytes.
 
-    A file takes documents of up to `limit` bytes in all; a larger document has a file of its own. If such a document
+    A file holds documents of up to `limit` bytes in all; a larger document has a file of its own. If such a document
     comes first, the first file stays empty.
     """
     packed = [0]
@@ -71,8 +71,8 @@ def pack_files(sizes: Iterable[int], limit: int = _FILE_BYTES) -> list[int]:
 class WikiExtractorCompat:
     """Extracts the pages of one dump.
 
-    date: the dump's (ISO), which variables of the clock give, at midnight; WikiExtractor gives the moment of its run.
-    NAMESPACENUMBER is always 0.
+    date: the dump's (ISO). Variables of the clock have its midnight as their value; in WikiExtractor, the time of the
+    run. NAMESPACENUMBER is always 0.
     """
 
     def __init__(self, date: str) -> None:
@@ -80,9 +80,9 @@ class WikiExtractorCompat:
         self._characters = character_tables(_UNICODE)
 
     def extract(self, title: bytes, text: bytes) -> bytes:
-        """Return the lines, each with its newline, that WikiExtractor writes for a page below its title.
+        """Return the lines that WikiExtractor writes for a page below its title, each with its newline.
 
-        title, text: the page's, UTF-8, the XML's references resolved. Takes time linear in the text.
+        title, text: the page's, UTF-8, with the XML's references resolved. Takes time linear in the text.
         """
         text = Expansion(functools.partial(self._values, title), self._characters).expand_page(text)
         steps = _Steps(text, self._characters)
@@ -115,7 +115,7 @@ class WikiExtractorCompat:
 
     def _tidy(self, steps: "_Steps") -> bytes:
         steps.run(tidy_spaces)
-        # WikiExtractor means any of these marks, but its replacement only works if all stand in a row.
+        # WikiExtractor's author meant any of these marks, but the replacement only works if all occur in a row.
         if b"\xc2" in steps.text:
             text = steps.text.replace(b" ,:.)]\xc2\xbb", b",:.)]\xc2\xbb")
             steps.text = text.replace(b"[(\xc2\xab ", b"[(\xc2\xab")
@@ -147,7 +147,7 @@ class WikiExtractorCompat:
 
 
 class _Steps:
-    """The text of a page on its way through the kernels."""
+    """The text of a page while the kernels change it one after another."""
 
     def __init__(self, text: bytes, characters: NDArray[np.int32]) -> None:
         self.text = text
@@ -155,7 +155,7 @@ class _Steps:
         self._out = np.empty(0, np.uint8)
 
     def run(self, kernel: Callable[..., int], *arguments: Any) -> int:
-        """Replace the text by what a kernel makes of it; return what the kernel returned."""
+        """Replace the text by a kernel's output; return the kernel's return value."""
         if self._out.size < len(self.text) + 2:
             self._out = np.empty(len(self.text) + 2, np.uint8)
         size = kernel(np.frombuffer(self.text, np.uint8), *arguments, self._out)
@@ -164,31 +164,31 @@ class _Steps:
         return size
 
     def resolve_references(self) -> None:
-        """Resolve HTML's references; a page that has one in digits of another script, which is rare, the slow way."""
+        """Resolve HTML's references; rare pages with references in digits of another script take the slow path."""
         if self.run(resolve_references) == ODD_DIGITS:
             self.text = resolve_xml_references(self.text.decode("utf-8")).encode("utf-8")
 
     def run_with_characters(self, kernel: Callable[..., int], *arguments: Any) -> None:
-        """As `run`, for a kernel that asks what a character is."""
+        """Run a kernel like `run`, but pass it the character tables as well."""
         self.run(functools.partial(kernel, self._characters), *arguments)
 
 
 def _keep_highlighted(text: bytes) -> bytes:
     """Drop the tags around source code, and protect the code from the steps that follow."""
-    pieces = []
+    parts = []
     at = 0
     while (start := text.find(_HIGHLIGHT_OPEN, at)) >= 0:
         inside = text.find(b">", start + len(_HIGHLIGHT_OPEN)) + 1
         end = text.find(_HIGHLIGHT_CLOSE, inside) if inside else -1
         if end < 0:
             break
-        pieces += [text[at:start], escape_xml(text[inside:end])]
+        parts += [text[at:start], escape_xml(text[inside:end])]
         at = end + len(_HIGHLIGHT_CLOSE)
-    return b"".join([*pieces, text[at:]])
+    return b"".join([*parts, text[at:]])
 
 
 def _number_placeholders(text: bytes) -> bytes:
-    """Put `formula_1`, `formula_2`, … in place of formulas, `codice_1`, … in place of code; equal ones share one."""
+    """Replace formulas by `formula_1`, `formula_2`, … and code by `codice_1`, …; equal ones share a number."""
     page = text.decode("utf-8")
     for tag, word in _PLACEHOLDERS:
         opening = re.compile(rf"<\s*{tag}(?:\s*| [^>]+)>", re.IGNORECASE)
@@ -212,7 +212,7 @@ def _element_spans(page: str, opening: re.Pattern[str], closing: re.Pattern[str]
 
 
 def _replace_each(page: str, spans: Sequence[tuple[int, int]], word: str) -> str:
-    """Replace the elements one after another wherever they stand, also inside one another."""
+    """Replace the elements one after another, wherever they occur, also inside one another."""
     replaced = page
     for number, (start, end) in enumerate(spans, 1):
         replaced = replaced.replace(page[start:end], f"{word}_{number}")
@@ -220,11 +220,11 @@ def _replace_each(page: str, spans: Sequence[tuple[int, int]], word: str) -> str
 
 
 def _replace_spans(page: str, spans: Sequence[tuple[int, int]], word: str) -> str:
-    """Replace elements that do not hold one another, in one pass."""
+    """Replace elements that do not contain one another, in one pass."""
     numbers: dict[str, int] = {}
-    pieces = []
+    parts = []
     at = 0
     for number, (start, end) in enumerate(spans, 1):
-        pieces += [page[at:start], f"{word}_{numbers.setdefault(page[start:end], number)}"]
+        parts += [page[at:start], f"{word}_{numbers.setdefault(page[start:end], number)}"]
         at = end
-    return "".join([*pieces, page[at:]])
+    return "".join([*parts, page[at:]])

@@ -1,7 +1,7 @@
-"""The templates of a page as WikiExtractor expands them: variables and parser functions give their value.
+"""Expands a page's templates like WikiExtractor: variables and parser functions give their value.
 
-See maskmill/compat/wikiextractor.py. Text is kept as the XML has it, because functions see it so: `uc` makes
-`&AMP;` of `&amp;`.
+See maskmill/compat/wikiextractor.py. Text keeps the XML's references, because functions are applied to them: `uc` turns
+`&amp;` into `&AMP;`.
 """
 
 import ast
@@ -27,21 +27,21 @@ _BRACKET_RUNS = re.compile(r"\{\{+|\}\}+|\[\[+|\]\]+")
 _REFERENCE = re.compile(r"&(#?)(\w+);")
 _SURROGATES = range(0xD800, 0xE000)
 
-# The kernels' marks, and what they stand for until references are resolved.
+# The kernels' marks, and the characters that they represent until references are resolved.
 MARKS = {QUOTE_MARK: '"', LESS_MARK: "<", GREATER_MARK: ">"}
 _MARK_OF = {ord(character): mark for mark, character in MARKS.items()}
 _ERROR, _ERROR_END = (tag.translate(_MARK_OF) for tag in ('<span class="error">', "</span>"))
 
 
 def escape_xml(text: bytes) -> bytes:
-    """Return text as MediaWiki's export writes it into XML."""
+    """Return text escaped for XML as in MediaWiki's export."""
     for character, reference in ((b"&", b"&amp;"), (b"<", b"&lt;"), (b">", b"&gt;"), (b'"', b"&quot;")):
         text = text.replace(character, reference)
     return text
 
 
 def resolve_xml_references(text: str) -> str:
-    """Resolve the references of the XML, and HTML's, once."""
+    """Resolve the references of XML and of HTML, once."""
     return _REFERENCE.sub(_resolve_reference, text)
 
 
@@ -51,7 +51,7 @@ def _resolve_reference(match: re.Match[str]) -> str:
         if not numeric:
             return chr(html.entities.name2codepoint[name])
         code = int(name[1:], 16) if name[0] == "x" else int(name)
-        # UTF-8 has no halves of surrogate pairs: WikiExtractor dies of one.
+        # UTF-8 cannot encode halves of surrogate pairs: WikiExtractor crashes on one.
         return match[0] if code in _SURROGATES else chr(code)
     except (KeyError, ValueError, OverflowError):
         return match[0]
@@ -60,8 +60,8 @@ def _resolve_reference(match: re.Match[str]) -> str:
 def _bracket_spans(text: str) -> Iterator[tuple[int, int]]:
     """Yield the outermost `{{…}}`, `{{{…}}}` and `[[…]]` of a template's body.
 
-    Runs of braces are matched from the inside. A run of closing braces also closes the brackets it meets open, and
-    then ends that much earlier.
+    Runs of braces are matched from the inside. A run of closing braces also closes open brackets on its way, and then
+    ends that much earlier.
     """
     runs = _BRACKET_RUNS.finditer(text)
     for first in runs:
@@ -84,7 +84,7 @@ def _bracket_spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _close_braces(stack: list[int], length: int) -> int:
-    """Close open runs with a run of closing braces; return how many of these are left."""
+    """Close open runs with a run of closing braces; return how many of the closing braces remain."""
     while stack:
         opened = stack.pop()
         if length < opened:
@@ -97,7 +97,7 @@ def _close_braces(stack: list[int], length: int) -> int:
 
 
 def _close_brackets(stack: list[int], length: int) -> int:
-    """Close open runs of brackets with a run of closing ones, up to the first of braces; return how many are left."""
+    """Close open runs of brackets, up to the first run of braces; return how many of the closing brackets remain."""
     while stack and stack[-1] < 0:
         opened = -stack.pop()
         if length < opened:
@@ -110,7 +110,7 @@ def _close_brackets(stack: list[int], length: int) -> int:
 
 
 def _split_parts(body: str) -> list[str]:
-    """Split a template's body at the pipes that are in no brackets."""
+    """Split a template's body at the pipes that are outside all brackets."""
     parts = [""]
     at = 0
     for start, end in (*_bracket_spans(body), (len(body), len(body))):
@@ -123,21 +123,21 @@ def _split_parts(body: str) -> list[str]:
 
 
 def _replace_spans(text: bytes, spans: NDArray[np.int64], value: Callable[[bytes], str]) -> bytes:
-    """Put in place of each span of `template_spans` what `value` makes of its body, or nothing if it needs no look."""
-    pieces = []
+    """Replace each span of `template_spans` by the `value` of its body, or by nothing if it needs no expansion."""
+    parts = []
     at = 0
     for start, end, needs_expansion in spans.tolist():
-        pieces.append(text[at:start])
+        parts.append(text[at:start])
         if needs_expansion:
-            pieces.append(value(text[start + 2 : end - 2]).encode("utf-8"))
+            parts.append(value(text[start + 2 : end - 2]).encode("utf-8"))
         at = end
-    return b"".join([*pieces, text[at:]])
+    return b"".join([*parts, text[at:]])
 
 
 class Expansion:
     """Expands the templates of one page.
 
-    variables: gives the page's variables; it is called at most once.
+    variables: returns the page's variables by name; it is called once at most.
     """
 
     def __init__(self, variables: Callable[[], dict[str, str]], characters: NDArray[np.int32]) -> None:
@@ -149,7 +149,7 @@ class Expansion:
         return self._values()
 
     def expand_page(self, text: bytes) -> bytes:
-        """Put values in place of variables and functions, and nothing in place of other templates."""
+        """Replace variables and functions by their values, and drop other templates."""
         if b"{{" not in text:
             return text
         data = np.frombuffer(text, np.uint8)
@@ -268,9 +268,7 @@ def _number(node: ast.AST) -> Any:
 
 
 def _calculate(expand: _Expand, arguments: Sequence[str]) -> str:
-    """Return the value of an expression. WikiExtractor lets Python run it; here nothing but arithmetic is
-    calculated.
-    """
+    """Return the value of an expression. WikiExtractor lets Python run it; this accepts only arithmetic."""
     expression = expand(arguments[0])
     expression = re.sub(r"(?<![!<>])=", "==", expression).replace("mod", "%")
     try:
@@ -289,14 +287,14 @@ def _integer(_expand: _Expand, arguments: Sequence[str]) -> str:
 
 
 class _Function(NamedTuple):
-    """A parser function and how many arguments it takes: with fewer or more WikiExtractor fails, and gives nothing."""
+    """A parser function and the number of its arguments; with fewer or more, WikiExtractor fails and gives nothing."""
 
     value: Callable[[_Expand, Sequence[str]], str]
     fewest: int
     most: float = math.inf
 
 
-# Others give nothing, both those that WikiExtractor knows by name (#ifexpr, #time, #language, …) and those it does not.
+# Other functions give nothing, whether WikiExtractor knows them by name (#ifexpr, #time, #language, …) or not.
 _FUNCTIONS: Mapping[str, _Function] = {
     "#expr": _Function(_calculate, 1, 1),
     "#if": _Function(_if, 2),

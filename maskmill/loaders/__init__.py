@@ -1,1 +1,1 @@
-"""Loaders for frameworks: a module each, which imports its framework when it is imported."""
+"""Loaders for frameworks, one module each; importing a module imports its framework."""

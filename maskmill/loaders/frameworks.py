@@ -1,4 +1,4 @@
-"""What a loader's module says if its framework is missing."""
+"""The error message of a loader's module whose framework is missing."""
 
 import contextlib
 from collections.abc import Iterator
@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def needed_by(module: str, framework: str, remedy: str, *packages: str) -> Iterator[None]:
-    """Import a framework; say in one sentence if it is missing.
+    """Import a framework in the block; explain in one sentence if it is missing.
 
     Args:
       module: of the loader.
-      framework: what it needs, as people call it.
-      remedy: what to do.
-      packages: those of the framework that are imported, the last one being its own.
+      framework: its name, for people.
+      remedy: what the user should do.
+      packages: the framework's packages that are imported; the last one is the one to install.
 
     Raises:
       ModuleNotFoundError: one of the packages is missing.

@@ -1,6 +1,6 @@
 """A loader's batches, or its samples, for grain.
 
-`Batches` is an IterDataset in the loader's order, whose iterators have grain's get_state and set_state. `Samples` is a
+`Batches` is an IterDataset in the loader's order; its iterators have grain's get_state and set_state. `Samples` is a
 source of single samples, for grain's own shuffling, mixing and batching.
 """
 
@@ -20,25 +20,25 @@ with needed_by(__name__, "grain", "install it with: pip install grain", "grain")
 
 
 class Batches(grain.IterDataset):
-    """The batches of a loader: dicts of arrays, as `loader.spec` describes them.
+    """The batches of a loader: dicts of arrays, as described by `loader.spec`.
 
-    Each iterator starts where the loader stood when this was made: like all of grain's datasets, it is the same
-    whenever it is iterated. One epoch ends; what is left of it is given, and `.repeat()` would give the same order
-    again, so use `endless=True` for more than one. `mp_prefetch` works, each of grain's workers making its part of the
-    batches; grain's state then fits the same number of workers only. `loader.state_after(steps)` fits any number.
+    Each iterator starts at the loader's position at the time of creation: like all of grain's datasets, it is the same
+    in every iteration. It ends with the epoch, and `.repeat()` would repeat the same order, so use `endless=True` for
+    more than one epoch. `mp_prefetch` works: each of grain's workers makes its part of the batches. grain's state then
+    fits only the same number of workers; `loader.state_after(steps)` fits any number.
     """
 
     def __init__(self, loader: Loader, *, endless: bool = False) -> None:
-        """Start where the loader stands, which is not changed; endless: the next epoch follows, for ever."""
+        """Start at the loader's position, which is not changed. endless: continue with the next epochs, without end."""
         super().__init__()
         self._loader = loader.with_options()
         self._endless = endless
 
     def set_slice(self, sl: slice, sequential_slice: bool = False) -> None:
-        """Leave every so-many-th batch here; grain calls this in its worker processes.
+        """Keep every n-th batch, n = `sl.step`; grain calls this in its worker processes.
 
         Raises:
-          UnusableInputError: grain wants neighbouring batches for a worker.
+          UnusableInputError: grain requests neighbouring batches for a worker.
         """
         if sequential_slice:
             raise UnusableInputError("sequential_slice=True would change the order of the batches; leave it out.")
@@ -69,16 +69,16 @@ class _BatchIterator(grain.DatasetIterator):
 class Samples:
     """The samples of a loader's data set by their numbers, for grain.MapDataset.source or grain.DataLoader.
 
-    A sample is a dict of arrays as in `loader.spec`, without the axis of the batch. Numbers from one epoch's samples on
-    are those of the next epoch, with other masks if masks are drawn. Neighbouring samples are read fastest, in
-    batches: a sample by itself costs the reading of its block.
+    A sample is a dict of arrays as in `loader.spec`, without the batch axis. Numbers beyond one epoch's samples are
+    those of the next epoch, with other masks if masks are drawn. Neighbouring samples are read fastest, in batches: a
+    single sample costs the reading of its whole block.
     """
 
     def __init__(self, loader: Loader, *, epochs: int = 1) -> None:
-        """Have the samples of so many epochs, in the order of the files.
+        """Provide the samples of `epochs` epochs, in the order of the files.
 
         Raises:
-          UnusableInputError: the loader is one of a mix.
+          UnusableInputError: the loader mixes several data sets.
         """
         if len(loader.data_sets) > 1:
             raise UnusableInputError(
@@ -95,7 +95,7 @@ class Samples:
         return self._getitems([int(index)])[0]
 
     def _getitems(self, indices: Sequence[int]) -> list[Batch]:
-        """Return several samples at once: grain's name for it."""
+        """Return several samples at once; grain requires this name."""
         numbers = np.asarray(indices, np.int64)
         if len(numbers) and (numbers.min() < 0 or numbers.max() >= len(self)):
             raise IndexError(f"index must be from 0 to {len(self) - 1}")
@@ -109,7 +109,7 @@ class Samples:
         return rows
 
     def __repr__(self) -> str:
-        """Tell the content: grain's DataLoader compares it when it resumes."""
+        """Describe the content: grain's DataLoader compares it when it resumes."""
         data_set = self._loader.data_sets[0]
         return (
             f"Samples(fingerprint={data_set.fingerprint}, seed={self._loader.options.seed}, samples={self._samples}, "

@@ -3,7 +3,7 @@
     sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("data"))
     for batch in maskmill.loaders.jax.Batches(maskmill.open("demo", batch_size=256), sharding): ...
 
-Each process reads the rows that its devices hold: the sharding says which those are.
+Each process reads the rows that its devices hold according to the sharding.
 """
 
 from collections.abc import Iterator
@@ -26,26 +26,27 @@ Batch = dict[str, jax.Array]
 class Batches:
     """Iterates over a loader's batches as dicts of global arrays.
 
-    Each iteration goes on where the last one ended or was broken off, to the end of the epoch. All processes must
-    iterate alike. Without jax_enable_x64, JAX makes int32 of int64 arrays (`samples`, features="huggingface").
+    Each iteration continues where the last one ended or was interrupted, to the end of the epoch. All processes must
+    iterate alike. Without jax_enable_x64, JAX turns int64 arrays (`samples`, features="huggingface") into int32.
     """
 
     def __init__(self, loader: Loader, sharding: jax.sharding.Sharding, *, endless: bool = False) -> None:
-        """Start where the loader stands, which is not changed.
+        """Start at the loader's position, which is not changed.
 
         Args:
-          loader: what maskmill.open or maskmill.mix gave, with the batch size of all processes together. Its rank does
-            not count.
-          sharding: how the arrays of a batch are laid out; axis 0 is the batch. Axis 1 of a NamedSharding counts for
-            arrays with a value for each piece, not for those with one for each masked position, or one in all.
-          endless: whether an iteration goes on with the next epoch, for ever.
+          loader: from maskmill.open or maskmill.mix, with the batch size of all processes together. Its rank is
+            ignored.
+          sharding: how the arrays of a batch are laid out; axis 0 is the batch. Axis 1 of a NamedSharding applies to
+            arrays with a value for each token, not to those with one for each masked position, or one in all.
+          endless: whether iterations continue with the next epochs, without end.
 
         Raises:
-          UnusableInputError: the batch cannot be shared evenly by the devices, or no device of this process has a part.
+          UnusableInputError: the batch cannot be split evenly among the devices, or no device of this process has a
+            part.
         """
         batch_size = loader.options.batch_size
         first, last = _rows_here(sharding, batch_size)
-        # The smallest part, of equal ones, that has all rows of this process: its own rows if devices are in order.
+        # The smallest of equal parts that has all rows of this process: its own rows if devices are in order.
         ranks = max(
             ranks
             for ranks in range(1, batch_size + 1)
@@ -57,17 +58,17 @@ class Batches:
         self._start = self._loader.options.rank * (batch_size // ranks)
 
     def __iter__(self) -> Iterator[Batch]:
-        """Yield the batches that are left of the epoch."""
+        """Yield the remaining batches of the epoch."""
         for batch in self._loader.endless() if self._endless else self._loader:
             of_pieces = next(iter(batch.values())).shape
             yield {name: self._global(array, 2 if array.shape == of_pieces else 1) for name, array in batch.items()}
 
     def state_dict(self) -> State:
-        """Return the state of the whole run after the last batch that was given here: the same in every process."""
+        """Return the state of the whole run after the last batch returned here: the same in every process."""
         return self._loader.state_dict()
 
     def load_state_dict(self, state: State) -> None:
-        """Let the next iteration start at the state of a loader, however many processes it was saved with.
+        """Start the next iteration at the state of a loader, whatever the number of processes that saved it.
 
         Raises:
           UnusableInputError: the state belongs to other data, or to another seed.
@@ -75,9 +76,7 @@ class Batches:
         self._loader.load_state_dict(state)
 
     def _global(self, array: npt.NDArray[np.generic], axes: int) -> jax.Array:
-        """Return the array of all processes, of which `array` has the rows that are read here; `axes` of it are laid
-        out.
-        """
+        """Return the global array whose local rows are in `array`, with its first `axes` axes laid out."""
         shape = (self._loader.options.batch_size, *array.shape[1:])
 
         def part(index: tuple[slice, ...]) -> npt.NDArray[np.generic]:
@@ -88,10 +87,10 @@ class Batches:
 
 
 def _rows_here(sharding: jax.sharding.Sharding, batch_size: int) -> tuple[int, int]:
-    """Return the first and the last row of a batch that devices of this process hold.
+    """Return the first and the last row of a batch on devices of this process.
 
     Raises:
-      UnusableInputError: the batch cannot be shared evenly, or no device of this process has a part.
+      UnusableInputError: the batch cannot be split evenly, or no device of this process has a part.
     """
     try:
         indices = _of_axes(sharding, 1).addressable_devices_indices_map((batch_size,))
@@ -107,7 +106,7 @@ def _rows_here(sharding: jax.sharding.Sharding, batch_size: int) -> tuple[int, i
 
 
 def _of_axes(sharding: jax.sharding.Sharding, axes: int) -> Any:
-    """Return the sharding of the first axes; others are not laid out."""
+    """Return the sharding of the first axes; the others are replicated."""
     if isinstance(sharding, jax.sharding.NamedSharding) and len(sharding.spec) > axes:
         spec = jax.sharding.PartitionSpec(*sharding.spec[:axes])
         return jax.sharding.NamedSharding(sharding.mesh, spec, memory_kind=sharding.memory_kind)

@@ -1,4 +1,4 @@
-"""The part of an iteration that one process makes: what the loaders for PyTorch and grain share."""
+"""The part of an iteration that one process makes; the loaders for PyTorch and grain share it."""
 
 from collections.abc import Iterator, Mapping
 
@@ -7,46 +7,46 @@ from maskmill.loading.batches import Batch
 from maskmill.loading.loader import Loader
 from maskmill.loading.states import State, is_count
 
-_MOST_BATCHES = 1 << 48  # that a state may be after
+_MOST_BATCHES = 1 << 48  # upper limit for the batches in a state
 
 
 class Part(Iterator[Batch]):
-    """The batches of one worker, of what is left of an epoch.
+    """One worker's batches of the rest of an epoch.
 
-    Frameworks save a state for each worker. It must say where the iteration of all workers started, because a worker
-    counts its batches from there, and it may have made its last batch of the epoch when others have not.
+    Frameworks save a state for each worker. It must hold the start of the iteration of all workers, because a worker
+    counts its batches from there, and because a worker may have made its last batch of the epoch before others have.
 
     Attributes:
-      end: the state at which the next iteration starts; None: this one goes on for ever.
-      is_done: whether a state was taken up after the worker's last batch.
+      end: the state at which the next iteration starts; None for an endless iteration.
+      is_done: whether the loaded state is after the worker's last batch.
     """
 
     def __init__(self, loader: Loader, *, endless: bool = False) -> None:
-        """Start where the loader stands, and take it over. Its options `worker` and `workers` say which part."""
+        """Take a loader over at its position; its options `worker` and `workers` choose the part."""
         self._loader = loader
         self._endless = endless
-        self._go_to(loader.state_dict(), made=0)
+        self._go_to(loader.state_dict(), batches_made=0)
 
     def __next__(self) -> Batch:
         batch = next(self._batches)
-        self._made += 1
+        self._batches_made += 1
         return batch
 
     def state_dict(self) -> State:
-        """Return where the iteration started, and how many batches this worker has made since: what JSON can hold."""
+        """Return the start of the iteration, and the number of this worker's batches since, in values JSON can hold."""
         options = self._loader.options
         return {
             "start": self._start,
-            "made": self._made,
+            "made": self._batches_made,
             "workers": options.workers,
             "batch_size": options.batch_size,
         }
 
     def load_state_dict(self, state: State) -> None:
-        """Go to where a part with the same number stood.
+        """Continue from the state of a part with the same number.
 
         Raises:
-          UnusableInputError: workers or batches were others, or the loader read something else.
+          UnusableInputError: the number of workers or the batch size differs, or the loader read other data.
         """
         if not isinstance(state, Mapping) or not {"start", "made", "workers", "batch_size"} <= set(state):
             raise UnusableInputError("This is not a state of a worker's part; give what its state_dict() returned.")
@@ -61,13 +61,13 @@ class Part(Iterator[Batch]):
                 )
         self._go_to(state["start"], state["made"])
 
-    def _go_to(self, start: State, made: int) -> None:
+    def _go_to(self, start: State, batches_made: int) -> None:
         loader = self._loader
         loader.load_state_dict(start)
         left = None if self._endless else loader.steps_left
         self.end = None if left is None else loader.state_after(left)
-        self._start, self._made = start, made
-        steps = made * loader.options.workers
+        self._start, self._batches_made = start, batches_made
+        steps = batches_made * loader.options.workers
         self.is_done = left is not None and steps + loader.options.worker >= left
         self._batches: Iterator[Batch] = iter(())
         if not self.is_done:

@@ -11,25 +11,25 @@ with needed_by(__name__, "TensorFlow", "install it with: pip install tensorflow"
 
 
 def dataset(loader: Loader, *, endless: bool = False) -> tf.data.Dataset:
-    """Return the batches of a loader, from where it stands; the loader is not changed.
+    """Return the batches of a loader from its position; the loader is not changed.
 
-    Gives dicts of tensors with the names, shapes and dtypes of `loader.spec`. Each iteration gives what is left of an
-    epoch, and the next one gives the next epoch, as Keras' fit(epochs=…) expects. An iteration that is broken off is
-    begun again. tf.data asks for batches ahead of use, so the state of a training is `loader.state_after(batches)`,
-    with the batches that it had since the loader stood where it stands.
+    Elements are dicts of tensors with the names, shapes and dtypes of `loader.spec`. Each iteration covers the rest of
+    an epoch, and the next one the next epoch, as Keras' fit(epochs=…) expects. An interrupted iteration starts again.
+    tf.data requests batches ahead of use, so the state of a training is `loader.state_after(batches)`, with the number
+    of batches used since the loader's position.
 
     With tf.distribute, make one for each process, with its rank: loader.with_options(rank=…, ranks=…).
 
     Args:
-      loader: what maskmill.open or maskmill.mix gave.
-      endless: whether an iteration goes on with the next epoch, for ever.
+      loader: from maskmill.open or maskmill.mix.
+      endless: whether iterations continue with the next epochs, without end.
     """
     signature = {name: tf.TensorSpec(spec.shape, spec.dtype) for name, spec in loader.spec.items()}
     return tf.data.Dataset.from_generator(_Epochs(loader, endless=endless), output_signature=signature)
 
 
 class _Epochs:
-    """Each call gives the batches of an iteration."""
+    """Yields the batches of the next iteration at each call."""
 
     def __init__(self, loader: Loader, *, endless: bool) -> None:
         self._next = loader.with_options()

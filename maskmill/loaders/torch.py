@@ -8,9 +8,9 @@
     for batch in loader: ...
     state = loader.state_dict()
 
-`DataLoader` is torch.utils.data.DataLoader with a state that says how many samples the training loop has had. The state
-does not depend on ranks and workers, so it can be taken up with any number of them. `Dataset` is what it reads; it also
-goes into a DataLoader of your own, or into torchdata's StatefulDataLoader.
+`DataLoader` is torch.utils.data.DataLoader with a state that holds the number of samples that the training loop has
+used. The state does not depend on ranks and workers, so it can be loaded with any number of them. `Dataset` is its data
+set; you can also pass it to a DataLoader of your own, or to torchdata's StatefulDataLoader.
 """
 
 import math
@@ -34,12 +34,12 @@ Batch = dict[str, torch.Tensor]
 class Dataset(torch.utils.data.IterableDataset):
     """The batches of a loader, for DataLoader(dataset, batch_size=None, num_workers=…).
 
-    Gives dicts of tensors, with the names, shapes and dtypes of `loader.spec`. Each of DataLoader's workers makes a
-    part of the batches; DataLoader gives them in the order of the loader.
+    Elements are dicts of tensors with the names, shapes and dtypes of `loader.spec`. Each of DataLoader's workers makes
+    a part of the batches; DataLoader returns them in the loader's order.
 
-    Each iteration gives what is left of an epoch, and the next one gives the next epoch. An iteration that is broken
-    off is begun again, unless its last batches were made already: a dataset does not know which of the batches that
-    workers made have been used. `DataLoader` below and StatefulDataLoader know.
+    Each iteration covers the rest of an epoch, and the next one the next epoch. An interrupted iteration starts again,
+    unless its last batches were already made: a dataset does not know how many of its workers' batches have been used.
+    `DataLoader` below and StatefulDataLoader do.
     """
 
     def __init__(
@@ -51,32 +51,32 @@ class Dataset(torch.utils.data.IterableDataset):
         endless: bool = False,
         goes_on: bool = True,
     ) -> None:
-        """Start where the loader stands, which is not changed.
+        """Start at the loader's position, which is not changed.
 
         Args:
-          loader: what maskmill.open or maskmill.mix gave.
-          rank, ranks: which part of each batch is read here. Given neither, what the loader was opened with counts; if
-            that is one rank, and torch.distributed is initialized, its rank and world size. If some processes need
-            the same samples (tensor parallelism), give the rank among those with samples of their own.
-          endless: whether an iteration goes on with the next epoch, for ever.
-          goes_on: whether the next iteration gives the next epoch; otherwise each starts at the same place.
+          loader: from maskmill.open or maskmill.mix.
+          rank, ranks: the part of each batch that is read here. By default the loader's own; if that is one rank, and
+            torch.distributed is initialized, its rank and world size. If several processes need the same samples
+            (tensor parallelism), give the rank among those with samples of their own.
+          endless: whether iterations continue with the next epochs, without end.
+          goes_on: whether the next iteration covers the next epoch; otherwise each starts at the same position.
         """
         super().__init__()
         self._loader = loader.with_options(**_ranks(loader, rank, ranks))
         self._endless = endless
         self._goes_on = goes_on
         state = loader.state_dict()
-        # Where the next iteration starts. Worker processes share it, and those of the next epoch are told by it.
+        # The start of the next iteration. Worker processes share it, so that those of the next epoch see a change.
         self._place = torch.tensor([state["epoch"], state["sample"]], dtype=torch.int64).share_memory_()
 
     def __iter__(self) -> "TensorBatches":
         return TensorBatches(self)
 
     def __len__(self) -> int:
-        """Return batches of an epoch.
+        """Return the number of batches of an epoch.
 
         Raises:
-          TypeError: the dataset goes on for ever.
+          TypeError: the dataset is endless.
         """
         steps = None if self._endless else self._loader.steps_per_epoch
         if steps is None:
@@ -89,7 +89,7 @@ class Dataset(torch.utils.data.IterableDataset):
         return self._loader.state_dict() | {"epoch": epoch, "sample": sample}
 
     def load_state_dict(self, state: State) -> None:
-        """Let the next iteration start at the state of a loader.
+        """Start the next iteration at the state of a loader.
 
         Raises:
           UnusableInputError: the state belongs to other data, or to another seed.
@@ -103,7 +103,7 @@ class Dataset(torch.utils.data.IterableDataset):
         return self._loader.state_after(steps)
 
     def part(self) -> Part:
-        """Return what this process makes of the next iteration."""
+        """Return this process's part of the next iteration."""
         info = torch.utils.data.get_worker_info()
         worker, workers = (info.id, info.num_workers) if info else (0, 1)
         loader = self._loader.with_options(worker=worker, workers=workers)
@@ -132,23 +132,23 @@ class TensorBatches(Iterator[Batch]):
         return {name: torch.from_numpy(array) for name, array in batch.items()}
 
     def state_dict(self) -> State:
-        """Return where the iteration started, and how many batches were made here since."""
+        """Return the start of the iteration, and the number of batches made here since."""
         return self._part.state_dict()
 
     def load_state_dict(self, state: State) -> None:
-        """Go to where the same one of as many workers stood."""
+        """Continue from the state of the worker with this number, among as many workers."""
         self._part.load_state_dict(state)
         if self._part.is_done:
-            # If all are done, StatefulDataLoader asks for the next iteration without asking this one again.
+            # If all workers are done, StatefulDataLoader requests the next iteration without a call here.
             self._dataset.end(self._part.end)
 
 
 class JoinedBatch(NamedTuple):
-    """The tensors of a batch in one, because each that a worker process hands over takes it some 0.3 ms.
+    """The tensors of a batch in one tensor, because each tensor costs a worker process some 0.3 ms to hand over.
 
     Attributes:
       data: uint8, the bytes of all tensors.
-      layout: the name, dtype and shape of each, and where its bytes start.
+      layout: the name, dtype and shape of each tensor, and the offset of its bytes.
     """
 
     data: torch.Tensor
@@ -182,7 +182,7 @@ def apart(joined: JoinedBatch) -> Batch:
 class DataLoader(torch.utils.data.DataLoader):
     """torch's DataLoader over a loader, with a state that fits any number of ranks and workers.
 
-    Each iteration goes on where the last one ended or was broken off, to the end of the epoch.
+    Each iteration continues where the last one ended or was interrupted, to the end of the epoch.
     """
 
     def __init__(
@@ -195,33 +195,33 @@ class DataLoader(torch.utils.data.DataLoader):
         endless: bool = False,
         **options: Any,
     ) -> None:
-        """Start where the loader stands, which is not changed.
+        """Start at the loader's position, which is not changed.
 
         Args:
           loader, rank, ranks, endless: as for `Dataset`.
           num_workers: worker processes; 0: a thread of this process makes the batches.
-          options: more arguments of torch's DataLoader: pin_memory, prefetch_factor, persistent_workers,
+          options: further arguments of torch's DataLoader: pin_memory, prefetch_factor, persistent_workers,
             multiprocessing_context, …
 
         Raises:
           UnusableInputError: in_order=False, which would lose the order.
         """
         if not options.get("in_order", True):
-            raise UnusableInputError("in_order=False gives the batches in no certain order; leave it out.")
+            raise UnusableInputError("in_order=False returns batches in an undefined order; leave it out.")
         self._source = Dataset(loader, rank=rank, ranks=ranks, endless=endless, goes_on=False)
         self._are_joined = num_workers > 0 and "collate_fn" not in options
         if self._are_joined:
             options["collate_fn"] = join
         super().__init__(self._source, batch_size=None, num_workers=num_workers, **options)
-        self._given = 0
+        self._returned = 0
         self._iteration = 0
         self._stats = LoaderStats()
 
     def __iter__(self) -> Iterator[Batch]:
-        """Yield what is left of the epoch.
+        """Yield the remaining batches of the epoch.
 
         Raises:
-          RuntimeError: an iteration is used on after a later one started.
+          RuntimeError: the iteration is used after a later one has started.
         """
         self._iteration += 1
         iteration = self._iteration
@@ -230,30 +230,28 @@ class DataLoader(torch.utils.data.DataLoader):
         for batch in super().__iter__():
             waited = time.perf_counter() - asked
             if iteration != self._iteration:
-                raise RuntimeError("This iteration cannot go on, because a later one of the same DataLoader started.")
-            self._given += 1
+                raise RuntimeError("This iteration cannot continue, because a later one of this DataLoader started.")
+            self._returned += 1
             yield apart(batch) if self._are_joined else batch
             now = time.perf_counter()
             self._stats = self._stats.plus(batches=1, seconds=now - asked, waited=waited)
             asked = now
 
     def state_dict(self) -> State:
-        """Return the state of the whole run after the last batch that was given here: the same on every rank."""
-        return self._source.state_after(self._given)
+        """Return the state of the whole run after the last batch returned here: the same on every rank."""
+        return self._source.state_after(self._returned)
 
     def load_state_dict(self, state: State) -> None:
-        """Let the next iteration start at the state of a loader, whatever ranks and workers it was saved with.
+        """Start the next iteration at the state of a loader, whatever the ranks and workers that saved it.
 
         Raises:
           UnusableInputError: the state belongs to other data, or to another seed.
         """
         self._source.load_state_dict(state)
-        self._given = 0
+        self._returned = 0
 
     def stats(self) -> LoaderStats:
-        """Return `batches`, `seconds` and `waited` of the training loop in this process; workers count what they
-        read.
-        """
+        """Return `batches`, `seconds` and `waited` of this process's training loop; workers count what they read."""
         return self._stats
 
 

@@ -1,1 +1,1 @@
-"""Releases of a data set: immutable directories, which one is the latest, who builds and who reads them."""
+"""Releases of a data set: immutable directories, the pointer to the latest one, and locks for builders."""

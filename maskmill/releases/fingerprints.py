@@ -1,8 +1,8 @@
-"""What tells the data of a release, or of any build, apart from all others: the checksums of its stages' manifests.
+"""The fingerprint of a release's data, or of any build's: a checksum over the manifests of its stages.
 
-A manifest names each shard with its sha256, and has no time in it: a build that is made again has the same fingerprint,
-and so has a copy of it. It names the paths of inputs as well, so the same options give another fingerprint in another
-directory. The training reads the data, so it is no part of this.
+A manifest names each shard with its sha256, and holds no time: repeating or copying a build keeps the fingerprint. It
+also names the paths of inputs, so the same options give another fingerprint in another directory. The training only
+reads the data, so it does not count.
 """
 
 import hashlib
@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 
 from maskmill.storage import completions, files, manifest
 
-# The directories of a build by the stages that make data in them.
+# The directories of a build, by the stages that write data into them.
 DATA_STAGES = {"extract": "text", "vocabulary": "vocabulary", "examples": "examples", "eval": "eval"}
 
 
@@ -19,7 +19,7 @@ def manifest_digests(directory: str, read: Callable[[str], bytes | None] = files
 
     Args:
       directory: of the build.
-      read: gives the content of a path, None where there is no file.
+      read: returns the content of a path, or None if there is no file.
 
     Raises:
       UnusableInputError, RunFailedError: a manifest cannot be read.
@@ -33,6 +33,6 @@ def manifest_digests(directory: str, read: Callable[[str], bytes | None] = files
 
 
 def fingerprint_of(digests: Mapping[str, str]) -> str:
-    """Return the fingerprint of data whose stages' manifests have these sha256; other stages do not count."""
+    """Return the fingerprint of data from the sha256 of its stages' manifests; other stages are ignored."""
     counted = {name: digest for name, digest in digests.items() if name in DATA_STAGES}
     return hashlib.sha256(completions.canonical_json(counted).encode()).hexdigest()

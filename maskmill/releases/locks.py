@@ -1,13 +1,13 @@
 """A lock keeps two processes from building, or removing, one release at the same time, also on an object store.
 
-A lock is a small file beside the release, written conditionally (storage/conditional.py). It says who holds it and when
-it expires; a thread of the holder moves that time on every quarter of a lifetime. Somebody else may take the lock over
-when it has expired; when its process is known to be dead, on the same machine; or when the owner that was given by name
-is the same, because that is the same step of the same scheduler's run, tried again.
+A lock is a small file beside the release, written conditionally (storage/conditional.py). It holds its owner and its
+time of expiry; a thread of the holder renews it four times in a lifetime. Another process may take the lock over when
+it has expired; when its process is known to be dead, on the same machine; or when the user gave both the same owner,
+because that is a retry of the same step of the same scheduler's run.
 
-While a holder lives, at least three quarters of a lifetime are left, less what the store takes to answer. So clocks may
-differ by half a lifetime. Where they differ by more, two processes may build the same release at once; what they write
-is the same, and each file appears whole.
+While a holder lives, at least three quarters of a lifetime are left, less the store's response time. So clocks may
+differ by half a lifetime. If they differ by more, two processes may build the same release at once; they write the same
+bytes, and each file appears whole.
 """
 
 import contextlib
@@ -30,8 +30,8 @@ from maskmill.storage import conditional, files
 
 LIFETIME = 120.0  # seconds
 _RENEWALS = 4  # in a lifetime
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0  # seconds between two looks at a lock
-_START_FIELD = 19  # of /proc/PID/stat after the name in parentheses: when the process started, in clock ticks
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0  # seconds between two reads of a lock
+_START_FIELD = 19  # of /proc/PID/stat after the name in parentheses: start of the process, in clock ticks
 
 
 class LockedError(RunFailedError):
@@ -43,9 +43,9 @@ class Holder:
     """A process that holds a lock.
 
     Attributes:
-      owner: who it is, for people, and for the steps of one scheduler's run.
-      process: which process of which machine (`_process_of`); empty where the system does not tell.
-      token: another one for each hold.
+      owner: the process for people, or the run of a scheduler.
+      process: the process and its machine (`_process_of`); empty if the system does not tell.
+      token: different for each hold.
       started, expires: seconds since 1970, by the holder's clock.
     """
 
@@ -61,7 +61,7 @@ class Holder:
 
     @property
     def is_live(self) -> bool:
-        """True if the hold still counts."""
+        """True if the lock is neither expired nor held by a dead process."""
         return time.time() < self.expires and not self.is_dead
 
     @property
@@ -83,7 +83,7 @@ class Holder:
 
 
 def new_holder(owner: str, lifetime: float) -> Holder:
-    """Return this process as a holder from now on. owner: empty: `default_owner`. lifetime: in seconds."""
+    """Return a holder that stands for this process. owner: "" for `default_owner`. lifetime: in seconds."""
     now = time.time()
     return Holder(
         owner=owner or default_owner(),
@@ -95,7 +95,7 @@ def new_holder(owner: str, lifetime: float) -> Holder:
 
 
 def default_owner() -> str:
-    """Return who this process is: user@host:pid."""
+    """Return the name of this process: user@host:pid."""
     try:
         user = getpass.getuser()
     except (KeyError, OSError):
@@ -104,9 +104,9 @@ def default_owner() -> str:
 
 
 def _process_of(pid: int) -> str:
-    """Return the boot of this machine, the namespace of processes, the number, and when the process started.
+    """Return the boot id of this machine, its namespace of processes, the process id, and the start of the process.
 
-    The last is `ended` of one that awaits its parent. Empty where the system does not tell.
+    The start is `ended` for a process that has ended. Empty if the system does not tell.
     """
     try:
         with open("/proc/sys/kernel/random/boot_id") as boot, open(f"/proc/{pid}/stat") as stat:
@@ -118,7 +118,7 @@ def _process_of(pid: int) -> str:
 
 
 def read_holder(path: str) -> tuple[Holder | None, conditional.Version | None]:
-    """Return who a lock's file names, None if nobody or if it is damaged, and its version, None without a file."""
+    """Return the holder in a lock's file (None if it is empty or damaged), and its version (None without a file)."""
     found = conditional.read(path)
     if found is None:
         return None, None
@@ -138,10 +138,10 @@ def holder_of(root: str, name: ReleaseName) -> Holder | None:
 
 
 class Lock:
-    """A lock that this process holds, and renews in a thread of its own; `holder` is what its file says."""
+    """A lock held by this process, which a thread renews; `holder` is the content of its file."""
 
     def __init__(self, path: str, holder: Holder, version: conditional.Version, what: str) -> None:
-        """Describe a lock whose file is written. what: what is locked, as the beginning of a sentence."""
+        """Represent a lock whose file is written. what: the locked thing, as the beginning of a sentence."""
         self.holder = holder
         self._path = path
         self._what = what
@@ -154,8 +154,8 @@ class Lock:
         """Renew the lock.
 
         Raises:
-          RunFailedError: it is lost: another process has taken it over, or the store did not answer for a lifetime.
-          Exception: the store does not answer, in its library's words; the lock may still be renewed in time.
+          RunFailedError: it is lost: another process took it over, or the store did not answer for a lifetime.
+          Exception: the store does not answer, in its library's words; a later renewal may still be in time.
         """
         with self._mutex:
             if not self._lost:
@@ -178,7 +178,7 @@ class Lock:
 
     @contextlib.contextmanager
     def renewed(self) -> Iterator[None]:
-        """Renew the lock while the block runs; then delete its file, unless it is somebody else's by now."""
+        """Renew the lock while the block runs; then delete its file, unless another process has taken it over."""
         stop = threading.Event()
         thread = threading.Thread(target=self._keep_renewing, args=(stop,), name="maskmill-renewal", daemon=True)
         thread.start()
@@ -193,7 +193,7 @@ class Lock:
 
     def _keep_renewing(self, stop: threading.Event) -> None:
         while not stop.wait(self._lifetime / _RENEWALS):
-            # The store may fail for a while. What is lost stays lost, and `check` raises it in the caller's thread.
+            # The store may fail for a while. A lost lock stays lost, and `check` raises that in the caller's thread.
             with contextlib.suppress(Exception):
                 self.check()
 
@@ -213,22 +213,22 @@ def hold_file(
     lifetime: float = LIFETIME,
     say: Callable[[str], None] = lambda line: None,
 ) -> Iterator[Lock]:
-    """Hold a lock that is any file while the block runs.
+    """Hold a lock on any file while the block runs.
 
     Args:
       path: of the file.
-      what: what is locked; begins the sentences about it, as "The lock of …".
-      owner: who holds it, as a scheduler names its run; a later hold of the same owner takes it over. Empty: this
-        process, user@host:pid, which nobody takes over while it lives.
-      wait: seconds to wait for a lock that somebody else holds.
-      lifetime: seconds after which the lock counts no more if this process cannot renew it.
-      say: is told, once, that somebody else is waited for.
+      what: the locked thing; begins the sentences about it, such as "The lock of …".
+      owner: a scheduler's name of its run; a later hold of the same owner takes the lock over. Empty: this process,
+        user@host:pid, whose lock nobody takes over while it lives.
+      wait: seconds to wait for a lock that another process holds.
+      lifetime: seconds after which the lock expires if this process cannot renew it.
+      say: called once if another process must be waited for.
 
     Yields:
       the lock: its `check` renews it, and raises RunFailedError once it is lost.
 
     Raises:
-      LockedError: somebody else holds it still.
+      LockedError: another process still holds it.
       UnusableInputError: it cannot be written, or the store has no conditional writes.
     """
     until, pause = time.monotonic() + wait, _FIRST_PAUSE
@@ -237,14 +237,14 @@ def hold_file(
             raise LockedError(f"{what} is held by {lock} ({path}); wait for it, or give --release.wait=MINUTES.")
         if pause == _FIRST_PAUSE:
             say(f"{what} is held by {lock} ({path}); waiting up to {wait:g} s")
-        time.sleep(pause * random.uniform(0.75, 1.0))  # two that wait do not look at the same moments
+        time.sleep(pause * random.uniform(0.75, 1.0))  # so that two waiting processes read at different moments
         pause = min(2 * pause, _LONGEST_PAUSE)
     with lock.renewed():
         yield lock
 
 
 def _try(path: str, what: str, holder: Holder) -> Lock | Holder | str:
-    """Return the lock, if it can be taken now, or else who holds it."""
+    """Return the lock if it is free, or else its holder."""
     other, version = read_holder(path)
     is_same_owner = other is not None and other.owner == holder.owner != default_owner()
     if other is not None and other.is_live and not is_same_owner:

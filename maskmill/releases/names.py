@@ -1,10 +1,10 @@
-"""Where the releases below a directory lie, and what their names say.
+"""The paths and names of the releases below a directory.
 
 ROOT/latest.json                  names the latest release (pointer.py)
 ROOT/latest                       a symlink to it, on local disks
 ROOT/releases/NAME/               a release: text, examples, eval, train, report.html
-ROOT/releases/NAME/release.json   what it was made of; written last, so a release that has it is complete
-ROOT/releases/.state/NAME.lock    who builds or removes it (locks.py)
+ROOT/releases/NAME/release.json   what it was made from; written last, so a release that has it is complete
+ROOT/releases/.state/NAME.lock    the process that builds or removes it (locks.py)
 """
 
 import dataclasses
@@ -28,9 +28,9 @@ class ReleaseName:
     """The name of a release.
 
     Attributes:
-      wiki: of its dump, as enwiki; of another corpus the name that its build gives.
+      wiki: of its dump, such as enwiki; of another corpus the name in its build's options.
       date: of its dump, ISO.
-      digest: 8 hexadecimal digits of what decides its content: configuration, inputs, the code's formats.
+      digest: 8 hexadecimal digits over all that determines its content: configuration, inputs, the code's formats.
     """
 
     wiki: str
@@ -42,7 +42,7 @@ class ReleaseName:
 
     @classmethod
     def parse(cls, text: str) -> "ReleaseName | None":
-        """Return the name that a text is; None if it is none."""
+        """Parse the name of a release; return None if `text` is not one."""
         match = _NAME.fullmatch(text)
         if match is None:
             return None
@@ -59,12 +59,12 @@ def release_path(root: str, name: ReleaseName) -> str:
 
 
 def state_path(root: str, name: ReleaseName, what: str) -> str:
-    """Return the path of a file about a release that is no part of it: `what` is lock or record."""
+    """Return the path of a file about a release that is outside its directory; `what` is lock or record."""
     return files.join(files.join(root, RELEASES), f"{STATE}/{name}.{what}")
 
 
 def find_release(path: str) -> tuple[str, ReleaseName] | None:
-    """Return the release that a path is or lies in: the directory above all releases, and the name; else None."""
+    """Return the release that contains a path, as the directory above all releases and the name; else None."""
     parts = path.rstrip("/").split("/")
     for place in range(len(parts) - 1, 0, -1):
         name = ReleaseName.parse(parts[place])

@@ -1,7 +1,7 @@
-"""Which release is the latest: ROOT/latest.json says so, and on local disks a symlink beside it follows.
+"""The pointer to the latest release: ROOT/latest.json, and on local disks a symlink beside it.
 
-The file is the truth. It is replaced in one step, so a reader finds the one release or the other. Scripts can read it:
-`path` is the release's directory below ROOT.
+The file is authoritative. It is replaced in one step, so a reader sees either release. Scripts can read it: `path` is
+the release's directory relative to ROOT.
 """
 
 import contextlib
@@ -43,7 +43,7 @@ class Latest:
 
 
 def read_latest(root: str) -> Latest | None:
-    """Return the latest release below a directory; None if none is complete yet.
+    """Return the latest release below a directory; None if no release is complete.
 
     Raises:
       UnusableInputError: latest.json is damaged, or cannot be read.
@@ -67,13 +67,13 @@ def _parse(path: str, content: bytes) -> Latest:
 
 
 def switch_latest(root: str, name: ReleaseName) -> bool:
-    """Make a complete release the latest, unless the present one is newer, and mend the symlink.
+    """Make a complete release the latest, unless the current one is newer, and repair the symlink.
 
-    The newer one is that of the newer dump; of dumps of one date, that which was completed later. The caller holds the
+    The newer release is that of the newer dump; for dumps of one date, the one completed later. The caller holds the
     release's lock, so that nobody removes it meanwhile.
 
     Returns:
-      whether it is the latest now.
+      Whether it is the latest now.
 
     Raises:
       RunFailedError: the release is not complete.
@@ -98,7 +98,7 @@ def switch_latest(root: str, name: ReleaseName) -> bool:
 
 
 def _is_newer(root: str, present: ReleaseName, record: ReleaseRecord) -> bool:
-    """Say whether a release is newer than that of a record."""
+    """Return whether a release is newer than that of a record."""
     if present.date != record.name.date:
         return present.date > record.name.date
     other = records.read_record(release_path(root, present))
@@ -106,15 +106,15 @@ def _is_newer(root: str, present: ReleaseName, record: ReleaseRecord) -> bool:
 
 
 def repair_link(root: str) -> None:
-    """Make the symlink name what latest.json names; do nothing on an object store, or without latest.json.
+    """Point the symlink at the release in latest.json; do nothing on an object store, or without latest.json.
 
     Raises:
-      UnusableInputError: something that is no symlink has its name.
+      UnusableInputError: a file that is not a symlink has its name.
     """
     path, link = files.join(root, LATEST), files.join(root, LATEST_LINK)
     if not files.is_local(root) or not os.path.exists(path):
         return
-    # Whoever switches next repairs the link after this process, from what it has written.
+    # The next process that switches the pointer repairs the link after this one, from the newer file.
     with conditional.guarded(path):
         latest = read_latest(root)
         if latest is None:
@@ -133,7 +133,7 @@ def repair_link(root: str) -> None:
 
 
 def resolved(path: str) -> str:
-    """Return a path through ROOT/latest as the path in the release that is the latest now; any other path as it is."""
+    """Replace ROOT/latest in a path by the latest release's directory; return any other path as it is."""
     if not conditional.is_possible(path) or find_release(path) is not None:
         return path
     if files.is_local(path):

@@ -1,4 +1,4 @@
-"""release.json: what a release was made of. It is written last, so a release that has it is complete."""
+"""release.json: what a release was made from. It is written last, so a release that has it is complete."""
 
 import dataclasses
 import datetime
@@ -17,19 +17,19 @@ _CHECKSUM = "record_sha256"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ReleaseRecord:
-    """What a release was made of.
+    """The record of what a release was made from.
 
     Attributes:
       name: of the release.
       config: the build's options by section, as plain values.
       inputs: path, bytes and checksum of each input, and the url of one that was downloaded.
-      dump: wiki, date, layout and files of the dump; None where the inputs are none.
-      stages: by name, each with its directory below the release, the sha256 of its manifest, and the fingerprint of the
-        data set where it has one.
+      dump: wiki, date, layout and files of the dump; None if the inputs are not a dump.
+      stages: by name, each with its directory relative to the release, the sha256 of its manifest, and the fingerprint
+        of the data set if it has one.
       versions: of the software, as in manifests.
-      options_sha256: the digest of all that decides the data, apart from the inputs
+      options_sha256: the digest of all that determines the data, except the inputs
         (pipelines/releasing/release_plan.py).
-      finished: when the record was written, ISO in UTC: all else is the same for equal builds.
+      finished: when the record was written, ISO in UTC; all other fields are the same for equal builds.
     """
 
     name: ReleaseName
@@ -56,7 +56,7 @@ def _digest(fields: Mapping[str, Any]) -> str:
 
 
 def fingerprint(record: ReleaseRecord) -> str:
-    """Return the sha256 over the manifests' sha256 of a release's stages, which tells its data (fingerprints.py)."""
+    """Return the sha256 over the sha256 of the manifests of a release's stages: its data's (fingerprints.py)."""
     digests = {
         stage: str(facts["manifest_sha256"]) for stage, facts in record.stages.items() if "manifest_sha256" in facts
     }
@@ -64,10 +64,10 @@ def fingerprint(record: ReleaseRecord) -> str:
 
 
 def write_record(root: str, record: ReleaseRecord) -> ReleaseRecord:
-    """Return complete a release: write its record, with the time. A release that is complete already stays as it is.
+    """Complete a release: write its record, with the time. A release that is already complete stays as it is.
 
     Returns:
-      the record that stands.
+      The record that is on disk now.
 
     Raises:
       RunFailedError: the release is complete already, with other content.
@@ -78,7 +78,7 @@ def write_record(root: str, record: ReleaseRecord) -> ReleaseRecord:
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="microseconds")
         record = dataclasses.replace(record, finished=now)
     try:
-        # A release holds nothing but its data.
+        # A release's directory holds only its data.
         guard = state_path(root, record.name, "record")
         conditional.write(files.join(directory, RECORD), record.encode(), expected=None, guard=guard)
     except files.ChangedError:
@@ -86,7 +86,7 @@ def write_record(root: str, record: ReleaseRecord) -> ReleaseRecord:
         if standing is None or fingerprint(standing) != fingerprint(record):
             raise RunFailedError(
                 f"{directory}: this release is complete already, with other content, and a release never changes; "
-                "delete the directory to make it anew."
+                "delete the directory to make it again."
             ) from None
         return standing
     return record
@@ -127,14 +127,14 @@ def _decode(content: bytes) -> ReleaseRecord | None:
 def check_inputs(
     release_directory: str, inputs: Sequence[Mapping[str, Any]], digests: Mapping[str, str]
 ) -> Iterator[str]:
-    """Compare the inputs of a release with those that the manifest of the stage that reads them lists.
+    """Compare the inputs of a release with those that the manifest of its first stage lists.
 
-    Files are told by their names, sizes and checksums: their folder may have moved.
+    Files are identified by their names, sizes and checksums, because their folder may have moved.
 
     Args:
       release_directory: of the release.
       inputs: as in ReleaseRecord.
-      digests: of its manifests by stage, as `fingerprints.manifest_digests` gives them.
+      digests: of its manifests by stage, from `fingerprints.manifest_digests`.
 
     Returns:
       A clause for each input that only one of the two has.
@@ -147,15 +147,15 @@ def check_inputs(
     for file in inputs:
         same = next((entry for entry in left if _is_same(file, entry)), None)
         if same is None:
-            yield f"{file.get('path')}: the release names this input, but {directory} was not made of it"
+            yield f"{file.get('path')}: the release names this input, but {directory} was not made from it"
         else:
             left.remove(same)
     for entry in left if stage == "extract" else ():  # examples list their vocabulary, too
-        yield f"{entry['path']}: {directory} was made of this input, but the release does not name it"
+        yield f"{entry['path']}: {directory} was made from this input, but the release does not name it"
 
 
 def _is_same(file: Mapping[str, Any], entry: Mapping[str, Any]) -> bool:
-    """Say whether an input of a record is one of a manifest; each may lack what the other has."""
+    """Return whether an input of a record is an input of a manifest; fields that one of them lacks are ignored."""
     names = [files.base_name(str(one.get("path", ""))) for one in (file, entry)]
     both = file.keys() & entry.keys() & {"bytes", "sha256", "source"}
     return names[0] == names[1] and all(file[name] == entry[name] for name in both)
@@ -170,7 +170,7 @@ def all_names(root: str) -> list[ReleaseName]:
 
 
 def complete_releases(root: str) -> list[ReleaseRecord]:
-    """Return the records of all complete releases: oldest dump first, of one dump the first made first.
+    """Return the records of all complete releases: oldest dump first; for one dump, the first completed first.
 
     Raises:
       UnusableInputError: a record is damaged, or cannot be read.

@@ -1,8 +1,8 @@
-"""Remove old releases: never the latest, a young one, one that holds a file `keep`, or one that is being built.
+"""Removes old releases: never the latest, a young one, one that holds a file `keep`, or one that is being built.
 
-A removal holds the release's lock. The record goes first: without it a release is not complete, and nobody begins to
-read it. What a killed removal leaves is an unfinished release, which goes once `latest` has a newer dump; a build of
-the same release goes on with it as with any interrupted build.
+A removal holds the release's lock. It deletes the record first: without it a release is not complete, and nobody starts
+to read it. A killed removal leaves an unfinished release, which is removed once `latest` has a newer dump; a build of
+the same release continues with it as with any interrupted build.
 """
 
 import datetime
@@ -19,11 +19,11 @@ from maskmill.releases.records import ReleaseRecord, complete_releases, unfinish
 from maskmill.storage import conditional, files
 
 KEEP = "keep"  # a file in a release, of any content, that keeps it
-_ATTEMPTS = 100  # to delete a directory to which files are added meanwhile
+_ATTEMPTS = 100  # at deleting a directory to which files are being added
 
 
 def _old_releases(root: str, keep: int, keep_days: float) -> list[ReleaseName]:
-    """Return the releases that go if nobody builds them: old complete ones, and unfinished ones of older dumps."""
+    """Return the releases to remove if nobody builds them: old complete ones, and unfinished ones of older dumps."""
     latest = read_latest(root)
     name = None if latest is None else latest.name
     old = [
@@ -35,7 +35,7 @@ def _old_releases(root: str, keep: int, keep_days: float) -> list[ReleaseName]:
 
 
 def _is_kept(root: str, record: ReleaseRecord, keep_days: float) -> bool:
-    """Say whether a complete release stays because of its age, or of a file `keep` in it."""
+    """Return whether a complete release stays because of its age, or of a file `keep` in it."""
     age = datetime.datetime.now(datetime.UTC) - datetime.datetime.fromisoformat(record.finished)
     is_young = age < datetime.timedelta(days=keep_days)
     return is_young or conditional.exists(files.join(release_path(root, record.name), KEEP))
@@ -44,13 +44,13 @@ def _is_kept(root: str, record: ReleaseRecord, keep_days: float) -> bool:
 def remove_old(
     root: str, keep: int, keep_days: float, *, say: Callable[[str], None] = lambda line: None
 ) -> list[ReleaseName]:
-    """Remove old releases, and unfinished ones that nobody builds while the latest has a newer dump.
+    """Remove old releases, and unfinished ones that nobody builds if the latest has a newer dump.
 
     Args:
       root: the directory above all releases.
-      keep: how many complete releases stay, the newest ones.
-      keep_days: for how many days after it was completed a release stays.
-      say: takes a line for each release that is removed, or is locked.
+      keep: the number of complete releases that stay, the newest ones.
+      keep_days: the days for which a release stays after its completion.
+      say: called with a line for each release that is removed or locked.
 
     Returns:
       The releases that were removed.
@@ -84,7 +84,7 @@ def remove_old(
 
 
 def _delete_tree(directory: str) -> None:
-    """Delete a directory and all below it; one that is not there is no error.
+    """Delete a directory and all below it; do nothing if it does not exist.
 
     Raises:
       RunFailedError: something cannot be deleted.
@@ -98,7 +98,7 @@ def _delete_tree(directory: str) -> None:
                 shutil.rmtree(directory)
             return
         except OSError as error:
-            # A worker of a killed build may add a file to a directory that was just emptied, or delete one, too.
+            # A worker of a killed build may add a file to a directory that was just emptied, or delete one.
             if error.errno not in (errno.ENOTEMPTY, errno.ENOENT) or attempt + 1 == _ATTEMPTS:
                 raise RunFailedError(
                     f"{error.filename or directory}: this cannot be deleted ({error.strerror}); check its permissions, "

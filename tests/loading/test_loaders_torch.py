@@ -160,5 +160,5 @@ def test_a_damaged_record_is_named(workers: int, tmp_path: Path) -> None:
 def test_options_that_cannot_be_meant() -> None:
     with pytest.raises(UnusableInputError, match="rank and ranks belong together; give both, or neither"):
         DataLoader(loader(), rank=1)
-    with pytest.raises(UnusableInputError, match="in_order=False gives the batches in no certain order; leave it out"):
+    with pytest.raises(UnusableInputError, match="in_order=False returns batches in an undefined order; leave it out"):
         DataLoader(loader(), num_workers=1, in_order=False)

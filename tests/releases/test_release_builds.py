@@ -146,7 +146,7 @@ def test_an_input_that_changes_after_the_plan_ends_the_build(
 
         patches.setattr(releases.locks, "hold", hold)
         assert release(path) == cli.FAILED
-    sentence = f"{texts[2]}: the release names this input, but {root.release()}/text was not made of it: the inputs"
+    sentence = f"{texts[2]}: the release names this input, but {root.release()}/text was not made from it: the inputs"
     assert sentence in capsys.readouterr().err
     assert root.latest is None
     assert not (root.release() / "release.json").exists()
