@@ -1,1 +1,1 @@
-"""Words are counted, and a vocabulary is learnt from the counts."""
+"""Counts the words of text, and learns a vocabulary from the counts."""

@@ -1,8 +1,8 @@
-"""A text shard → how often each word occurs in it: tables on disk.
+"""Counts how often each word occurs in a text shard, into tables on disk.
 
 The words are counted in a hash table of bounded memory. When it is full, and at the end, its words are written to a
 run: records in the order of their buckets (kernels/word_counts.py), which merging.py reads by buckets. Runs are a
-cache: one that is gone is made again from the text, with the same bytes.
+cache: a missing one is made again from the text, with the same bytes.
 """
 
 import dataclasses
@@ -23,12 +23,12 @@ from maskmill.vocabularies.options import VocabularyKind, VocabularyOptions
 from maskmill.vocabularies.word_tables import WordTable
 
 KIND = "word_counts"
-KERNELS = ("vocabularies.kernels.word_counts",)  # that counting and merging run
+KERNELS = ("vocabularies.kernels.word_counts",)  # for counting and merging
 
-UNICODE = "15.1.0"  # by which WordPiece's words are normalised
+UNICODE = "15.1.0"  # the Unicode version that normalises WordPiece's words
 
-# Limits of the table in which a shard is counted: with its slots it takes up to 64 MB, and its records as much while
-# they are written.
+# Limits of the table in which a shard is counted: with its slots it takes up to 64 MB, and its records take as much
+# while they are written.
 _MOST_WORDS = 1 << 20
 _MOST_BYTES = 1 << 25
 _LEAD = 1  # bytes before a block, for the space that its first line may get
@@ -36,7 +36,7 @@ _LEAD = 1  # bytes before a block, for the space that its first line may get
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class WordRules:
-    """What decides the words of a text: fields of VocabularyOptions."""
+    """The options that determine the words of a text: fields of VocabularyOptions."""
 
     kind: VocabularyKind
     do_lower_case: bool
@@ -44,7 +44,7 @@ class WordRules:
 
     @classmethod
     def of(cls, options: VocabularyOptions) -> "WordRules":
-        """Return those that options ask for."""
+        """Return the rules in options."""
         decided = options.decided
         return cls(
             kind=decided.kind,
@@ -57,8 +57,8 @@ class WordRules:
 class WordRun:
     """The description of a run.
 
-    name: of its file, below the output directory. starts: where each bucket starts in it, in bytes; the last is its
-    size.
+    name: of its file, relative to the output directory. starts: the offset of each bucket in it, in bytes; the last one
+    is its size.
     """
 
     name: str
@@ -72,10 +72,10 @@ class CountedShard:
     Attributes:
       key: of the completion record.
       path, sha256: of the text.
-      rules: what decided its words.
+      rules: that determined its words.
       runs: the tables on disk.
-      counts: `bytes` of the text, carriage returns left out; its `words`; and how many of them are `long_words`, which
-        are left out.
+      counts: `bytes` of the text without carriage returns; its `words`; and the number of `long_words` among them,
+        which are left out.
     """
 
     key: str
@@ -92,7 +92,7 @@ class CountedShard:
 
 
 def count_shard(shard: TextShard, rules: WordRules, output: str) -> CountedShard:
-    """Count the words of a text shard into runs below `output`, unless that is done already.
+    """Count the words of a text shard into runs below `output`, unless the counts exist already.
 
     Raises:
       UnusableInputError: the text is missing or not UTF-8.
@@ -124,7 +124,7 @@ def _files_of(record: dict[str, Any]) -> completions.PieceFiles:
 def write_runs(path: str, rules: WordRules, key: str, output: str) -> dict[str, Any]:
     """Write the runs of a text file; return the completion record.
 
-    runs: name below `output`, size, checksum and the buckets' starts of each. counts: as in CountedShard.
+    runs: name relative to `output`, size, checksum and the buckets' offsets of each. counts: as in CountedShard.
     """
     counter = WordCounter(rules)
     runs: list[tuple[str, int, str, list[int]]] = []
@@ -136,7 +136,7 @@ def write_runs(path: str, rules: WordRules, key: str, output: str) -> dict[str, 
 
 
 def write_table(table: WordTable, path: str) -> tuple[files.OutputFile, list[int]]:
-    """Write a table's words as records; return the file, and the buckets' starts."""
+    """Write a table's words as records; return the file, and the buckets' offsets."""
     records, starts = table.records()
     with files.new_file(path) as file:
         file.write(records.data)
@@ -147,7 +147,7 @@ class WordCounter:
     """Counts the words of text in bounded memory."""
 
     def __init__(self, rules: WordRules) -> None:
-        """Make an empty counter; `rules` decide what a word is."""
+        """Make an empty counter; `rules` determine the words."""
         self._table = WordTable(_MOST_WORDS, _MOST_BYTES)
         self._text = PaddedText(_LEAD)
         self._count = _kernel_of(rules)
@@ -155,14 +155,14 @@ class WordCounter:
 
     @property
     def counts(self) -> dict[str, int]:
-        """The counts of a CountedShard."""
+        """The `counts` of a CountedShard."""
         state = self._table.state
         return {"bytes": self._bytes, "words": int(state[kernels.READ]), "long_words": int(state[kernels.LONG])}
 
     def full_tables(self, blocks: Iterable[TextBlock]) -> Iterator[WordTable]:
-        """Count the words of text; yield the table each time that it is full, and at the end if it has any words.
+        """Count the words of text; yield the table whenever it is full, and at the end if it has any words.
 
-        The table is emptied afterwards, and used for the words that follow.
+        The table is cleared afterwards, and used for the following words.
 
         Raises:
           UnusableInputError: the text is not UTF-8.
@@ -186,7 +186,10 @@ class WordCounter:
 
 
 def _kernel_of(rules: WordRules) -> Callable[[npt.NDArray[np.uint8], int, int, WordTable], None]:
-    """Count words of text[at:end] into a table, and say in its state how far: called with text, end, at and table."""
+    """Return a function that counts the words of text[at:end] into a table, whose state then has the position reached.
+
+    It is called with text, end, at and the table.
+    """
     if rules.kind == "bpe":
         classes, joints = pre_token_classes.load(), line_joints.load()
         return lambda text, end, at, table: kernels.count_pre_tokens(
@@ -204,7 +207,7 @@ def _kernel_of(rules: WordRules) -> Callable[[npt.NDArray[np.uint8], int, int, W
 
 
 def read_run(shard_path: str, rules: WordRules, key: str, name: str, start: int, end: int, output: str) -> bytes:
-    """Return bytes [start, end) of a run; its shard is counted again where the run is gone."""
+    """Return bytes [start, end) of a run; if the run is missing, its shard is counted again."""
     path = files.join(output, name)
     if not files.exists(path):
         write_runs(shard_path, rules, key, output)
@@ -212,6 +215,6 @@ def read_run(shard_path: str, rules: WordRules, key: str, name: str, start: int,
 
 
 def drop_runs(shards: Iterable[CountedShard], output: str) -> None:
-    """Delete the runs of shards once they are merged."""
+    """Delete the runs of shards after merging."""
     paths = [files.join(output, run.name) for shard in shards for run in shard.runs]
     files.delete([path for path in paths if files.exists(path)])

@@ -1,4 +1,4 @@
-"""A vocabulary is learnt from how often each word occurs: first its alphabet, then merges (kernels/merges.py)."""
+"""Learns a vocabulary from the counts of words: first its alphabet, then merges (kernels/merges.py)."""
 
 import dataclasses
 from typing import Any
@@ -20,12 +20,12 @@ _LEFT_OUT = 10_000  # without --limit_alphabet, one of so many characters of the
 class WordCounts:
     """Distinct words with their counts, sorted by their bytes.
 
-    A word is what a tokenizer splits alone: with WordPiece a normalised word of BERT's basic tokenizer; with byte-level
-    BPE what RoBERTa's pre-tokenizer gives, its leading space included, as bytes of UTF-8.
+    A word is a unit that a tokenizer splits separately: for WordPiece a normalised word of BERT's basic tokenizer; for
+    byte-level BPE a pre-token of RoBERTa's, with its leading space, as bytes of UTF-8.
 
     Attributes:
       text: uint8[bytes], the words, one after the other.
-      ends: int64[words], where each ends in `text`.
+      ends: int64[words], the end of each in `text`.
       counts: int64[words], 1 or more.
     """
 
@@ -43,13 +43,13 @@ class LearnedVocabulary:
 
     Attributes:
       kind: wordpiece or bpe.
-      pieces: one for each id, as the tokenizer's file has them: with wordpiece "##" before a piece that goes on a word;
-        with bpe in GPT-2's characters for bytes ("Ġthe"). First the special tokens, then the reserved ones, then the
+      pieces: one for each id, as in the tokenizer's file: for wordpiece with "##" before a piece that continues a word;
+        for bpe in GPT-2's characters for bytes ("Ġthe"). First the special tokens, then the reserved ones, then the
         alphabet, then a piece for each merge, in their order.
-      special: how many of the first pieces are special or reserved tokens.
-      alphabet: how many pieces of one character (wordpiece) or byte (bpe) follow them.
-      merges: int32[merges, 2], the ids of the left and the right part; the first merge was made first, and made
-        the first piece after the alphabet.
+      special: the number of special and reserved tokens at the beginning.
+      alphabet: the number of pieces of one character (wordpiece) or byte (bpe) after them.
+      merges: int32[merges, 2], the ids of the left and the right part; the first merge was made first, and made the
+        first piece after the alphabet.
     """
 
     kind: VocabularyKind
@@ -64,10 +64,10 @@ class Alphabet:
     """The first pieces of a vocabulary, and the words as such pieces.
 
     Attributes:
-      pieces: the special and the reserved tokens, and the alphabet after them.
-      symbols: int32[bytes of the words], the id of the piece at the byte where it begins; other bytes say nothing.
-      weights: int64[words], how often each word counts; 0 for one with characters that the alphabet lacks, because
-        a tokenizer gives [UNK] for the whole of it.
+      pieces: the special and the reserved tokens, then the alphabet.
+      symbols: int32[bytes of the words], a piece's id at its first byte; other bytes are undefined.
+      weights: int64[words], the count of each word; 0 for a word with characters that the alphabet lacks, because a
+        tokenizer gives [UNK] for all of it.
     """
 
     pieces: tuple[str, ...]
@@ -76,7 +76,7 @@ class Alphabet:
 
 
 def bytes_alphabet(words: WordCounts, options: VocabularyOptions) -> Alphabet:
-    """Return all 256 bytes, in the order of their characters, as `tokenizers` has them."""
+    """Return all 256 bytes, in the order of their characters, as in `tokenizers`."""
     names = byte_characters()
     first = len(options.first_tokens)
     ids = np.empty(len(names), np.int32)
@@ -86,9 +86,10 @@ def bytes_alphabet(words: WordCounts, options: VocabularyOptions) -> Alphabet:
 
 
 def characters_alphabet(words: WordCounts, options: VocabularyOptions) -> Alphabet:
-    """Return the characters of the words as beginnings of words, then those that go on words, each by code point.
+    """Return the characters that begin words, then those that continue words, each by code point.
 
-    What only goes on words here may begin one in other text. So it is a beginning, too, as `tokenizers` has it.
+    A character that only continues words here may begin one in other text. So it also counts as a beginning, as in
+    `tokenizers`.
 
     Raises:
       UnusableInputError: the vocabulary has no room for them.
@@ -123,11 +124,10 @@ def characters_alphabet(words: WordCounts, options: VocabularyOptions) -> Alphab
 
 
 def _most_frequent(counts: npt.NDArray[np.int64], limit: int | None, least: int) -> list[int]:
-    """Return the characters of an alphabet, by code point: the most frequent ones, and of equally frequent ones the
-    first.
+    """Return an alphabet's characters, by code point: the most frequent ones, and of equally frequent ones the first.
 
-    They are as many as `limit` says. Without it they are those that make up all but one of 10,000 characters of the
-    text, without those that occur less than `least` times.
+    `limit` is their number. Without it, they make up all but one of 10,000 characters of the text, except those that
+    occur less than `least` times.
     """
     occurring = np.flatnonzero(counts)
     order = occurring[np.argsort(-counts[occurring], kind="stable")]
@@ -141,22 +141,22 @@ def _most_frequent(counts: npt.NDArray[np.int64], limit: int | None, least: int)
 def learn_vocabulary(words: WordCounts, options: VocabularyOptions) -> LearnedVocabulary:
     """Learn a vocabulary from two words or more. The same words and options give the same one on any machine.
 
-    The pieces of one character come first. Then the most frequent pair of neighbouring pieces becomes a
-    piece, again and again; of equally frequent pairs the one with the smaller left id is first, then the one with the
-    smaller right id. It stops when there are `options.decided_size` pieces, or when no pair occurs
-    `options.min_frequency` times. With bpe, merges and ids are those of the trainer of `tokenizers` for the same words.
+    The pieces of one character come first. Then the most frequent pair of neighbouring pieces becomes a piece, again
+    and again; of equally frequent pairs the one with the smaller left id is first, then the one with the smaller right
+    id. It stops at `options.decided_size` pieces, or when no pair occurs `options.min_frequency` times. For bpe, merges
+    and ids are those of the trainer of `tokenizers` for the same words.
 
-    WordPiece's merges go by frequency, too, as in `tokenizers`, not by likelihood (Schuster and Nakajima 2012). With
-    the same alphabet, 8,000 pieces learnt from 5 MB of English give on held-out text 1.260 pieces a word by frequency,
-    1.288 by the true gain of the unigram likelihood, 1.275 by n(ab) log(N n(ab) / (n(a) n(b))), and 3.568 by
-    n(ab) / (n(a) n(b)), which first joins rare characters that never stand apart.
+    WordPiece's merges are ordered by frequency, too, as in `tokenizers`, not by likelihood (Schuster and Nakajima
+    2012). With the same alphabet, 8,000 pieces learnt from 5 MB of English give on held-out text 1.260 pieces a word by
+    frequency, 1.288 by the true gain of the unigram likelihood, 1.275 by n(ab) log(N n(ab) / (n(a) n(b))), and 3.568 by
+    n(ab) / (n(a) n(b)), which first joins rare characters that always occur together.
 
     Memory: 16 bytes and more for each byte of the words, 32 for each pair of neighbouring pieces. 10 million words (120
     MB) take 2.0 GB.
 
     Raises:
-      UnusableInputError: none of the words' characters is frequent enough, the alphabet alone is larger than the
-        vocabulary may be, or a special token is also a piece of the text.
+      UnusableInputError: no character of the words is frequent enough, the alphabet alone is larger than the vocabulary
+        may be, or a special token is also a piece of the text.
     """
     words = WordCounts(_writable(words.text), _writable(words.ends), _writable(words.counts))
     alphabet = (bytes_alphabet if options.kind == "bpe" else characters_alphabet)(words, options)
@@ -164,24 +164,24 @@ def learn_vocabulary(words: WordCounts, options: VocabularyOptions) -> LearnedVo
     first = len(pieces)
     lengths = np.ones(options.decided_size, np.int32)
     lengths[:first] = [_bytes_of(piece, options.kind) for piece in pieces]
-    made = merges.merge_words(alphabet.symbols, words.ends, alphabet.weights, lengths, first, options.min_frequency)
+    pairs = merges.merge_words(alphabet.symbols, words.ends, alphabet.weights, lengths, first, options.min_frequency)
     prefix = _INSIDE if options.kind == "wordpiece" else ""
-    for left, right in made.tolist():
+    for left, right in pairs.tolist():
         pieces.append(pieces[left] + pieces[right].removeprefix(prefix))
     special = len(options.first_tokens)
     learnt = set(pieces[special:])
     for piece in filter(learnt.__contains__, options.first_tokens):
         raise UnusableInputError(f"--special_tokens: {piece} is a piece of this text, too; put it in brackets.")
     return LearnedVocabulary(
-        kind=options.kind, pieces=tuple(pieces), special=special, alphabet=first - special, merges=made
+        kind=options.kind, pieces=tuple(pieces), special=special, alphabet=first - special, merges=pairs
     )
 
 
 def _writable(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return the array, or a copy where it is read-only, for which the kernels would be compiled again."""
+    """Return the array, or a copy if it is read-only, because a read-only one would make numba compile again."""
     return np.require(array, requirements=["C", "W"])
 
 
 def _bytes_of(piece: str, kind: VocabularyKind) -> int:
-    """Return how many bytes of a word a piece of the alphabet is."""
+    """Return the number of bytes in a piece of the alphabet."""
     return len(piece.removeprefix(_INSIDE).encode()) if kind == "wordpiece" else 1

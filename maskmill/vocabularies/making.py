@@ -1,4 +1,4 @@
-"""Merged counts → a vocabulary's files → the report on them → the manifest: one piece of work each."""
+"""Makes a vocabulary's files from merged counts, then the report on them, then the manifest: a work item each."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -28,15 +28,15 @@ _TOKENIZERS: Mapping[VocabularyKind, str] = {
     "bpe": "tokenization.kernels.byte_level",
 }
 
-# The name below the output, the size in bytes and the sha256 of a file.
+# A file's name relative to the output, its size in bytes and its sha256.
 Listed = tuple[str, int, str]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class VocabularySetup:
-    """What decides a vocabulary, its text aside.
+    """All that determines a vocabulary besides its text.
 
-    options: nothing left open. transform_fn: whether TensorFlow's files are made, too.
+    options: with all values decided. transform_fn: whether TensorFlow's files are made, too.
     """
 
     options: VocabularyOptions
@@ -44,9 +44,7 @@ class VocabularySetup:
 
 
 def kernels_of(options: VocabularyOptions, compare: Sequence[str]) -> list[str]:
-    """Return the modules of kernels that a report runs: those of the vocabulary's tokenizer, and of others' beside
-    it.
-    """
+    """Return the modules of a report's kernels: those of the tokenizers of this vocabulary and of others."""
     tokenizers = [
         _TOKENIZERS[options.kind],
         *(_TOKENIZERS["bpe" if path.endswith(".json") else "wordpiece"] for path in compare),
@@ -56,7 +54,7 @@ def kernels_of(options: VocabularyOptions, compare: Sequence[str]) -> list[str]:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MadeVocabulary:
-    """The description of a vocabulary: its files, what was counted, and the key of its completion record."""
+    """The description of a vocabulary: its files, its counts, and the key of its completion record."""
 
     files: tuple[Listed, ...]
     counts: Mapping[str, int]
@@ -68,13 +66,13 @@ def make_vocabulary(
 ) -> MadeVocabulary:
     """Learn a vocabulary from the merged counts and write its files to the directory `output`.
 
-    Files of an earlier run are kept where they were made from the same counts with the same options and still have the
-    content that they were written with.
+    Files of an earlier run are kept if they were made from the same counts with the same options and are unchanged.
 
-    merged: all merged counts, in any order. texts: what the user called the text, for messages.
+    merged: all merged counts, in any order. texts: the user's names of the text, for messages.
 
     Raises:
-      UnusableInputError: the text has no two words, or no such vocabulary can be learnt from its words.
+      UnusableInputError: the text has fewer than two words, or no vocabulary can be learnt from them with these
+        options.
     """
     progress.announce(output, KIND, pieces=1, size=0)
     key = completions.fingerprint(KIND, completions.FORMAT_VERSIONS[KIND], sorted(part.key for part in merged), setup)
@@ -127,7 +125,7 @@ def _make(merged: Sequence[MergedWords], setup: VocabularySetup, texts: Sequence
 
 
 def _written(contents: Mapping[str, bytes], directory: str) -> dict[str, Any]:
-    """Write files into a directory; return what a record says of them: `files`, name, size and sha256 of each."""
+    """Write files into a directory; return their entry in a record: `files`, name, size and sha256 of each."""
     listed = []
     for name, content in contents.items():
         with files.new_file(files.join(directory, name)) as file:
@@ -137,7 +135,7 @@ def _written(contents: Mapping[str, bytes], directory: str) -> dict[str, Any]:
 
 
 def write_model_directory(options: VocabularyOptions, output: str, model_dir: str) -> list[Listed]:
-    """Write all that transformers reads of a tokenizer into the directory of a model; return its files."""
+    """Write all files of a tokenizer that transformers reads into the directory of a model; return them."""
     vocabulary = {name: files.read_bytes(files.join(output, name)) for name in VOCABULARY_FILES[options.kind]}
     files.make_directory(model_dir)
     listed: list[Listed] = _written(model_files(vocabulary, options), model_dir)["files"]
@@ -148,8 +146,8 @@ def write_model_directory(options: VocabularyOptions, output: str, model_dir: st
 class MadeReport:
     """The description of a report.
 
-    files: report.json and report.md. measured: the path of each text that it is about, and of each vocabulary beside
-    ours, with its sha256. key: of the completion record.
+    files: report.json and report.md. measured: the path of each text that it measures, and of each vocabulary that it
+    compares with ours, with its sha256. key: of the completion record.
     """
 
     files: tuple[Listed, ...]
@@ -158,7 +156,7 @@ class MadeReport:
 
 
 def measured_texts(texts: Sequence[TextShard]) -> list[TextShard]:
-    """Return the text that a vocabulary is measured on: what is held out; where nothing is, the first shard of all."""
+    """Return the text that a vocabulary is measured on: the held-out text, or without any the first shard."""
     with_text = sorted((text for text in texts if text.size), key=lambda text: (text.number, text.path))
     return [text for text in with_text if text.kind == "eval"] or with_text[:1]
 
@@ -169,7 +167,7 @@ def report_vocabulary(
     compare: Sequence[str],
     output: str,
 ) -> MadeReport:
-    """Measure a vocabulary, and others beside it, on held-out text; write report.json and report.md.
+    """Measure a vocabulary, and others for comparison, on held-out text; write report.json and report.md.
 
     elements: the vocabulary and all text shards, in any order. compare: the files of the others, vocab.txt or
     tokenizer.json.
@@ -177,12 +175,14 @@ def report_vocabulary(
     Raises:
       UnusableInputError: one of the others cannot be read.
     """
-    (made,) = (element for element in elements if isinstance(element, MadeVocabulary))
+    (vocabulary,) = (element for element in elements if isinstance(element, MadeVocabulary))
     texts = measured_texts([element for element in elements if isinstance(element, TextShard)])
     others = {path: files.sha256_of(path) for path in compare}
     measured = {text.path: text.sha256 for text in texts} | others
     version = completions.FORMAT_VERSIONS[REPORT_KIND]
-    key = completions.fingerprint(REPORT_KIND, version, made.key, [text.sha256 for text in texts], list(others.items()))
+    key = completions.fingerprint(
+        REPORT_KIND, version, vocabulary.key, [text.sha256 for text in texts], list(others.items())
+    )
 
     def write() -> dict[str, Any]:
         found = report.measure(
@@ -204,7 +204,7 @@ def report_vocabulary(
     return MadeReport(files=tuple(_files_of(record).written), measured=measured, key=key)
 
 
-# The names that the files of any vocabulary have; files that fit and are not of this one are swept.
+# The names of the files of all vocabularies; files with such names that this one does not have are deleted.
 OUTPUT_PATTERNS = (
     *(name for names in VOCABULARY_FILES.values() for name in names),
     REPORT,
@@ -222,20 +222,20 @@ def close_vocabulary(
     model_dir: str | None,
     output: str,
 ) -> None:
-    """Write the files of a model's directory and the manifest; delete what older builds left over.
+    """Write the files of a model's directory and the manifest; delete files that older builds left over.
 
     Args:
-      elements: everything that the steps gave, in any order.
-      parameters, decided: all options, and what was decided where they leave it open, for the manifest.
-      model_dir: the directory of a model; None: there is none to write.
+      elements: the results of all steps, in any order.
+      parameters, decided: for the manifest, all options, and the values that were decided for open ones.
+      model_dir: the directory of a model; None to write none.
     """
     counted = sorted((e for e in elements if isinstance(e, CountedShard)), key=lambda shard: shard.path)
     merged = [e for e in elements if isinstance(e, MergedWords)]
-    (made,) = (e for e in elements if isinstance(e, MadeVocabulary))
+    (vocabulary,) = (e for e in elements if isinstance(e, MadeVocabulary))
     (measured,) = (e for e in elements if isinstance(e, MadeReport))
     model = [] if model_dir is None else write_model_directory(setup.options, output, model_dir)
     read = {shard.path: shard.sha256 for shard in counted} | dict(measured.measured)
-    listed = [*made.files, *measured.files]
+    listed = [*vocabulary.files, *measured.files]
     sizes = files.each(output, files.size, read)
     manifest.write_manifest(
         output,
@@ -247,7 +247,10 @@ def close_vocabulary(
             for (path, sha256), size in zip(read.items(), sizes, strict=True)
         ],
         shards=_entries(listed),
-        counts={"text": {"shards": len(counted), **sum_counts(s.counts for s in counted)}, "vocabulary": made.counts},
+        counts={
+            "text": {"shards": len(counted), **sum_counts(s.counts for s in counted)},
+            "vocabulary": vocabulary.counts,
+        },
         data={"model_files": _entries(model)} if model else {},
     )
     counting.drop_runs(counted, output)
@@ -258,7 +261,7 @@ def close_vocabulary(
         records={
             counting.KIND: [shard.key for shard in counted],
             merging.KIND: [part.key for part in merged],
-            KIND: [made.key],
+            KIND: [vocabulary.key],
             REPORT_KIND: [measured.key],
         },
     )

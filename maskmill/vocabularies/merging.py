@@ -1,9 +1,9 @@
-"""The counts of text shards → the counts of all text.
+"""Merges the counts of text shards into the counts of all text.
 
-Runs are merged by buckets: neighbouring buckets whose records have up to _GROUP_BYTES in all runs are one piece of
-work, which any worker can do in bounded memory. A bucket with more is cut into parts by other bits of the words'
-hashes. What a piece gives, the sum of each word's counts, is a file of records like a run's. These files stay, because
-a vocabulary that has to be made again needs them; the runs are deleted when the vocabulary is made.
+Runs are merged by buckets: neighbouring buckets whose records have up to _GROUP_BYTES in all runs are one work item,
+which any worker can process in bounded memory. A larger bucket is divided into parts by other bits of the words'
+hashes. The result of a work item, the sum of each word's counts, is a file of records like a run's. These files stay,
+because making a vocabulary again needs them; the runs are deleted when the vocabulary is made.
 """
 
 import dataclasses
@@ -22,8 +22,8 @@ from maskmill.vocabularies.word_tables import WordTable, sorted_words
 
 KIND = "merged_counts"
 
-# The most words that a vocabulary is learnt from, and the most bytes that they have. In Japanese a word of BPE is a
-# whole clause, so that the number of words alone would not bound a learner's memory.
+# The most words that a vocabulary is learnt from, and their most bytes. In Japanese a word of BPE is a whole clause, so
+# that the number of words alone would not limit a learner's memory.
 MAX_WORDS = 10_000_000
 MAX_WORD_BYTES = 1 << 27
 
@@ -34,8 +34,8 @@ _GROUP_BYTES = 1 << 24
 class RunPart:
     """Some buckets of a run.
 
-    key, path, rules: of the shard whose words it counts, as in CountedShard. name: of the run's file, below the output
-    directory. start, end: the bytes of the buckets.
+    key, path, rules: of the shard whose words it counts, as in CountedShard. name: of the run's file, relative to the
+    output directory. start, end: the bytes of the buckets.
     """
 
     key: str
@@ -48,10 +48,10 @@ class RunPart:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MergePlan:
-    """A piece of the work of merging.
+    """A work item of merging.
 
-    first, end: the buckets, [first, end). part, parts: of the words in them, by their hashes. runs: where the words
-    are.
+    first, end: the buckets, [first, end). part, parts: the part of their words, by the words' hashes. runs: the files
+    with the words.
     """
 
     first: int
@@ -62,7 +62,7 @@ class MergePlan:
 
     @property
     def key(self) -> str:
-        """That of the completion record: what decides which words there are, and how often."""
+        """The key of the completion record: a digest of the fields that determine the words and their counts."""
         shards = sorted(run.key for run in self.runs)
         return completions.fingerprint(
             KIND, completions.FORMAT_VERSIONS[KIND], shards, self.first, self.end, self.part, self.parts
@@ -71,10 +71,10 @@ class MergePlan:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MergedWords:
-    """The description of merged counts: those of all words of some buckets, or of a part of them.
+    """The description of merged counts: of all words of some buckets, or of a part of them.
 
-    key: of the completion record. name, size, sha256: of the file, its name below the output directory, its size in
-    bytes. counts: how many `distinct_words` there are, and how many `words`.
+    key: of the completion record. name, size, sha256: of the file, its name relative to the output directory, its size
+    in bytes. counts: the numbers of `distinct_words` and of `words`.
     """
 
     key: str
@@ -88,9 +88,9 @@ class MergedWords:
 class CountedWords:
     """The words of all text that a vocabulary is learnt from.
 
-    words: those that occur at least `threshold` times. threshold: the smallest one that leaves no more words, and no
-    more bytes of them, than were asked for. left_out_words: how many distinct words are rarer. left_out_occurrences:
-    how often they occur, together.
+    words: those that occur at least `threshold` times. threshold: the smallest one that respects the limits of words
+    and of their bytes. left_out_words: the number of rarer distinct words. left_out_occurrences: how often they occur,
+    together.
     """
 
     words: WordCounts
@@ -100,7 +100,7 @@ class CountedWords:
 
 
 def plan_merges(shards: Sequence[CountedShard]) -> list[MergePlan]:
-    """Cut the work of merging into pieces, by the sizes of the buckets; the order of the shards does not matter."""
+    """Divide the merging into work items, by the sizes of the buckets; the order of the shards does not matter."""
     runs = [(shard, run) for shard in sorted(shards, key=lambda s: (s.key, s.path)) for run in shard.runs]
     sizes = np.zeros(kernels.BUCKETS, np.int64)
     for _, run in runs:
@@ -129,7 +129,7 @@ def plan_merges(shards: Sequence[CountedShard]) -> list[MergePlan]:
 
 
 def announce_merges(shards: Sequence[CountedShard], output: str) -> list[MergePlan]:
-    """Plan the work of merging, and announce it for the progress."""
+    """Plan the merging, and announce its work items for the progress."""
     plans = plan_merges(shards)
     size = sum(run.end - run.start for plan in plans for run in plan.runs)
     progress.announce(output, KIND, pieces=len(plans), size=size)
@@ -137,10 +137,10 @@ def announce_merges(shards: Sequence[CountedShard], output: str) -> list[MergePl
 
 
 def merge_runs(plan: MergePlan, output: str) -> MergedWords:
-    """Add up the counts of a piece's words, unless that is done already.
+    """Add up the counts of a work item's words, unless that is done already.
 
     Raises:
-      UnusableInputError, RunFailedError: a run is gone, and its text cannot be counted again.
+      UnusableInputError, RunFailedError: a run is missing, and its text cannot be counted again.
     """
     key = plan.key
     name = completions.work_name(KIND, f"{key}.words")
@@ -165,10 +165,9 @@ def merge_runs(plan: MergePlan, output: str) -> MergedWords:
 
 
 def _merge(plan: MergePlan, name: str, output: str) -> dict[str, Any]:
-    """Write a piece's words; return the completion record.
+    """Write a work item's words; return the completion record.
 
-    size, sha256: of the file. histogram: each count that words have, how many words have it, and how many bytes they
-    have together.
+    size, sha256: of the file. histogram: each count of words, with the number of words that have it, and their bytes.
     """
     table = WordTable()
     for run in plan.runs:
@@ -182,7 +181,7 @@ def _merge(plan: MergePlan, name: str, output: str) -> dict[str, Any]:
 
 
 def _added_up(rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Add up the words and bytes of the rows of a histogram, int64[n, 3], that have the same count; sorts them."""
+    """Add up the words and bytes of a histogram's rows, int64[n, 3], that have the same count; return them sorted."""
     counts, places = np.unique(rows[:, 0], return_inverse=True)
     sums = np.zeros((len(counts), 2), np.int64)
     np.add.at(sums, places, rows[:, 1:])
@@ -190,23 +189,23 @@ def _added_up(rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 
 def _padded(content: bytes) -> npt.NDArray[np.uint8]:
-    """Records, and PADDING bytes after them."""
+    """Return records with PADDING bytes after them."""
     return np.frombuffer(bytearray().join((content, bytes(PADDING))), np.uint8)
 
 
 def read_words(
     merged: Sequence[MergedWords], output: str, most: int = MAX_WORDS, most_bytes: int = MAX_WORD_BYTES
 ) -> CountedWords:
-    """Read the words of merged counts, leaving out the rarest where there are too many.
+    """Read the words of merged counts, without the rarest if there are too many.
 
     Memory: the words twice, 16 bytes a word twice, and one file.
 
-    most, most_bytes: how many distinct words to read at most, and how many bytes they may have together.
+    most, most_bytes: the most distinct words to read, and their most bytes.
 
     Raises:
-      RunFailedError: a file was deleted or damaged meanwhile.
+      RunFailedError: a file was deleted or damaged during the run.
     """
-    records = completions.all_finished(output, KIND, [piece.key for piece in merged])
+    records = completions.all_finished(output, KIND, [part.key for part in merged])
     rows = [row for record in records for row in record["histogram"]]
     histogram = _added_up(np.array(rows, np.int64).reshape(-1, 3))
     threshold = _threshold(histogram, most, most_bytes)
@@ -221,14 +220,14 @@ def read_words(
 
 
 def _threshold(histogram: npt.NDArray[np.int64], most: int, most_bytes: int) -> int:
-    """Return the smallest count, 1 or more, so that the words that have it or a larger one are within both limits."""
+    """Return the smallest count, 1 or more, such that the words with it or a larger one respect both limits."""
     words, sizes = histogram[::-1, 1:].cumsum(axis=0)[::-1].T  # of the words with this count or a larger one
     too_many = np.flatnonzero((words > most) | (sizes > most_bytes))
     return int(histogram[too_many[-1], 0]) + 1 if len(too_many) else 1
 
 
 def _read_sorted(merged: Sequence[MergedWords], output: str, threshold: int, *, words: int, size: int) -> WordCounts:
-    """Return the words that occur at least `threshold` times; there are `words` of them, with `size` bytes."""
+    """Return the `words` words that occur at least `threshold` times, which have `size` bytes."""
     read = kernels.WordTable(
         slots=np.empty(0, np.uint64),
         text=np.empty(size + PADDING, np.uint8),
@@ -236,9 +235,9 @@ def _read_sorted(merged: Sequence[MergedWords], output: str, threshold: int, *, 
         counts=np.empty(words, np.int64),
     )
     state = np.zeros(kernels.STATE, np.int64)
-    for piece in merged:
-        path = files.join(output, piece.name)
-        if not completions.is_intact(path, piece.size, piece.sha256):
+    for part in merged:
+        path = files.join(output, part.name)
+        if not completions.is_intact(path, part.size, part.sha256):
             raise completions.lost_meanwhile(path)
         content = files.read_bytes(path)
         kernels.take_records(_padded(content), len(content), threshold, read, state)

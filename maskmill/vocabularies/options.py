@@ -1,4 +1,4 @@
-"""What decides a vocabulary that is learnt from text."""
+"""The options of a vocabulary that is learnt from text."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ BYTES = 256
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class VocabularyOptions:
-    """What decides a vocabulary, its text aside; raises UnusableInputError if a value cannot be meant."""
+    """All that determines a vocabulary besides its text; raises UnusableInputError for an impossible value."""
 
     kind: VocabularyKind = option("wordpiece", help="wordpiece: as BERT's; bpe: byte-level, as RoBERTa's")
     size: int | None = option(
@@ -51,7 +51,7 @@ class VocabularyOptions:
         self._check_size()
 
     def _check_kind(self) -> None:
-        """Check that no option of the other kind is given."""
+        """Check that no option of the other kind is set."""
         if self.kind == "wordpiece":
             if self.add_prefix_space:
                 raise UnusableInputError("--add_prefix_space goes with --kind bpe; leave it out.")
@@ -66,7 +66,7 @@ class VocabularyOptions:
             )
 
     def _check_special_tokens(self) -> None:
-        """Check that examples can be made with the special tokens."""
+        """Check that the special tokens suffice for making examples."""
         for token in self._special_tokens:
             if not token or any(character.isspace() for character in token):
                 raise UnusableInputError(f"--special_tokens: {token!r} is empty or has white space; rename it.")
@@ -84,7 +84,7 @@ class VocabularyOptions:
             raise UnusableInputError("--special_tokens: with wordpiece, rows are padded with id 0; put [PAD] first.")
 
     def _check_size(self) -> None:
-        """Check that the vocabulary has room for what it has in any case."""
+        """Check that the vocabulary has room for the tokens that every vocabulary has."""
         size = self.decided_size
         first, alphabet = len(self.first_tokens), BYTES if self.kind == "bpe" else 1
         if size < first + alphabet:
@@ -96,12 +96,12 @@ class VocabularyOptions:
 
     @property
     def decided_size(self) -> int:
-        """How many pieces are wanted."""
+        """The number of pieces to make."""
         return _SIZES[self.kind] if self.size is None else self.size
 
     @property
     def first_tokens(self) -> tuple[str, ...]:
-        """The special tokens, and the reserved ones after them: ids from 0."""
+        """The special tokens, followed by the reserved ones: ids from 0."""
         return (*self._special_tokens, *(f"[unused{number}]" for number in range(self.reserved_tokens)))
 
     @property
@@ -110,7 +110,7 @@ class VocabularyOptions:
 
     @property
     def decided(self) -> "VocabularyOptions":
-        """These options with the values that were decided for what was left open."""
+        """These options with the decided values in place of open ones."""
         return dataclasses.replace(
             self,
             size=self.decided_size,

@@ -1,7 +1,7 @@
-"""How well a vocabulary suits a text, and how well others do: the figures of report.json and report.md.
+"""Measures how well a vocabulary suits a text, compared with others: the figures of report.json and report.md.
 
-A word is one of BERT's basic tokenizer, whatever the vocabulary, so that vocabularies of different kinds compare. Words
-are counted as they stand in the text; each vocabulary's tokenizer lower-cases them or not.
+A word is one of BERT's basic tokenizer, for every vocabulary, so that different kinds can be compared. Words are
+counted as in the text; each vocabulary's tokenizer lower-cases them or not.
 """
 
 import dataclasses
@@ -22,7 +22,7 @@ from maskmill.vocabularies.learning import WordCounts
 from maskmill.vocabularies.options import VocabularyOptions
 from maskmill.vocabularies.word_tables import WordTable
 
-# Every vocabulary is measured on the same text, up to so much of it: enough for all the digits that are shown.
+# Every vocabulary is measured on the same text, up to so many bytes: enough for all the digits that are shown.
 MOST_BYTES = 2 << 20
 OURS = "this vocabulary"
 
@@ -49,11 +49,11 @@ class _Text:
 
     Attributes:
       blocks: whole lines.
-      is_all: whether this is all of it.
+      is_all: whether this is the whole text.
       bytes: without the ends of lines.
-      lines: how many.
-      words: distinct words, with their counts; those of more than 100 characters are left out.
-      all_words: how many words there are, long ones too.
+      lines: their number.
+      words: distinct words, with their counts; without words of more than 100 characters.
+      all_words: the number of words, long ones included.
     """
 
     blocks: Sequence[TextBlock]
@@ -67,24 +67,24 @@ class _Text:
 def measure(
     path: str, options: VocabularyOptions, compare: Sequence[str], texts: Sequence[str], *, kind: str
 ) -> dict[str, Any]:
-    """Measure a vocabulary, and others beside it, on the first MOST_BYTES of some text.
+    """Measure a vocabulary, and others for comparison, on the first MOST_BYTES of some text.
 
     Memory: this text, its distinct words, and one tokenizer at a time.
 
     Args:
       path: the vocabulary: vocab.txt or, with bpe, tokenizer.json.
       options: the options that it was learnt with.
-      compare: the files of the others. With a vocab.txt text is lower-cased if the tokenizer.json beside it says so;
-        if there is none, if no piece has a capital letter.
+      compare: the files of the others. For a vocab.txt, text is lower-cased if the tokenizer.json beside it says so;
+        without one, if no piece has a capital letter.
       texts: paths of text shards.
       kind: of the shards: "eval" for held-out text, "train" for text that the vocabulary was learnt from.
 
     Returns:
-      text: kind and files as given; bytes, lines and words that were measured; `all`, whether that is the whole text.
-      vocabularies: for each its name, pieces, do_lower_case and tokens; pieces_per_word and bytes_per_token of the
-      running text; the share of words that are one piece (whole_words) and of those that have [UNK] (unknown_words),
-      when a space and nothing else stands before them; and the share of their characters that is in words without
-      [UNK] (coverage).
+      text: kind and number of files; the bytes, lines and words that were measured; `all`, whether they are the whole
+        text. vocabularies: for each its name, pieces, do_lower_case and tokens; pieces_per_word and bytes_per_token of
+        the running text; the share of words that are one piece (whole_words) and of those with [UNK] (unknown_words),
+        each word with only a space before it; and the share of their characters that is in words without [UNK]
+        (coverage).
 
     Raises:
       UnusableInputError: a file is missing, or is not a vocabulary; or a text is not UTF-8.
@@ -107,7 +107,7 @@ def measure(
 
 
 def as_table(report: Mapping[str, Any]) -> str:
-    """Return what `measure` gave, as a Markdown page."""
+    """Return the result of `measure` as a Markdown page."""
     text = report["text"]
     source = "held-out text" if text["kind"] == "eval" else "training text"
     measured = (
@@ -150,23 +150,21 @@ def _read(texts: Sequence[str]) -> _Text:
 
 
 def _count_words(blocks: Sequence[TextBlock]) -> tuple[WordCounts, int]:
-    """Return the words of text as BERT's basic tokenizer splits it without lower-casing; and how many there are in
-    all.
-    """
+    """Return the words that BERT's basic tokenizer finds without lower-casing, and the number of all words."""
     counter = WordCounter(WordRules(kind="wordpiece", do_lower_case=False, add_prefix_space=False))
-    # There is one table at the most: it has room for more than MOST_BYTES.
+    # There is only one table: it has room for more than MOST_BYTES.
     tables = [table.word_counts() for table in counter.full_tables(blocks)]
     return tables[0] if tables else WordTable().word_counts(), counter.counts["words"]
 
 
 def _load(path: str, do_lower_case: bool | None) -> tuple[Vocabulary, TextTokenizer, bool | None]:
-    """Return a vocabulary, its tokenizer, and whether its text is lower-cased; None: its tokenizer.json says it itself.
+    """Return a vocabulary, its tokenizer, and whether it lower-cases text (None: its tokenizer.json decides).
 
     Raises:
-      UnusableInputError: there is none.
+      UnusableInputError: there is no such vocabulary.
     """
     if path.endswith(".json"):
-        # The library is imported only where it is needed: it takes a moment.
+        # The import takes a moment, so it is made only when needed.
         from maskmill.tokenization.tokenizers import load_tokenizer
 
         loaded = load_tokenizer(path, files.read_bytes(path))
@@ -183,14 +181,14 @@ def _lower_cases(path: str, vocabulary: Vocabulary) -> bool:
     beside = files.join(files.parent(path), "tokenizer.json")
     if files.exists(beside):
         ids = dict(zip(vocabulary.pieces, vocabulary.ids.tolist(), strict=True))
-        said = tokenizer_json.lower_cases(files.read_bytes(beside), ids)
-        if said is not None:
-            return said
+        lower_cased = tokenizer_json.lower_cases(files.read_bytes(beside), ids)
+        if lower_cased is not None:
+            return lower_cased
     return vocabulary.capital_share == 0
 
 
 def _figures(name: str, path: str, do_lower_case: bool | None, text: _Text) -> dict[str, Any]:
-    """Return what the report says, under this name, of a vocabulary."""
+    """Return the report's figures of a vocabulary, under this name."""
     vocabulary, tokenizer, do_lower_case = _load(path, do_lower_case)
     tokens = sum(len(tokenizer.tokenize_bytes(bytes(block.content), block.path).ids) for block in text.blocks)
     words = whole = unknown = characters = covered = 0
@@ -220,7 +218,7 @@ def _ratio(part: int, whole: int) -> float:
 
 
 def _batches(words: WordCounts) -> Iterator[tuple[list[bytes], npt.NDArray[np.int64]]]:
-    """Yield words with their counts, some thousands at a time."""
+    """Yield words with their counts, in batches of _WORDS_AT_ONCE."""
     for first in range(0, len(words), _WORDS_AT_ONCE):
         ends = words.ends[first : first + _WORDS_AT_ONCE].tolist()
         starts = [int(words.ends[first - 1]) if first else 0, *ends[:-1]]
@@ -231,10 +229,11 @@ def _batches(words: WordCounts) -> Iterator[tuple[list[bytes], npt.NDArray[np.in
 def _pieces_of(
     tokenizer: TextTokenizer, words: Sequence[bytes], unknown_id: int | None
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-    """Return how many pieces each of one or more words has, int64[words], and whether [UNK] is among them,
-    bool[words].
+    """Return the number of pieces of each word, int64[words], and whether [UNK] is among them, bool[words].
+
+    There must be at least one word.
     """
-    # Each is a document, so that nothing but this space is before it.
+    # Each word is a document, so that only this space is before it.
     tokenized = tokenizer.tokenize_bytes(b"".join(b" " + word + b"\n\n" for word in words), "words")
     ends = tokenized.segment_ends
     if len(ends) == len(words):
@@ -243,7 +242,7 @@ def _pieces_of(
         return ends - starts, unknown[ends] > unknown[starts]
     if len(words) == 1:
         return np.zeros(1, np.int64), np.zeros(1, np.bool_)
-    # A line without pieces is not a segment: the words without pieces are found by halves.
+    # A line without pieces is not a segment: find the words without pieces by bisection.
     middle = len(words) // 2
     first, second = (_pieces_of(tokenizer, part, unknown_id) for part in (words[:middle], words[middle:]))
     return np.concatenate([first[0], second[0]]), np.concatenate([first[1], second[1]])

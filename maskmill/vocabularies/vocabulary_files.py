@@ -1,4 +1,4 @@
-"""The files of a vocabulary: those that maskmill reads, and those that transformers wants in a model's directory."""
+"""The files of a vocabulary: those that maskmill reads, and those that transformers needs in a model's directory."""
 
 import json
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ TOKENIZER = "tokenizer.json"
 # GPT-2's files of a byte-level BPE, which older programs read.
 BPE_IDS = "vocab.json"
 BPE_MERGES = "merges.txt"
-# The names of a vocabulary's files, and of those that a model's directory has besides.
+# The names of a vocabulary's files, and of the further files of a model's directory.
 VOCABULARY_FILES: Mapping[VocabularyKind, tuple[str, ...]] = {
     "wordpiece": (VOCABULARY, TOKENIZER),
     "bpe": (TOKENIZER, BPE_IDS, BPE_MERGES),
@@ -28,13 +28,13 @@ _MERGES_HEADER = "#version: 0.2\n"
 def vocabulary_files(learned: LearnedVocabulary, options: VocabularyOptions) -> dict[str, bytes]:
     """Return the files of a vocabulary: their contents by name.
 
-    With wordpiece: vocab.txt, one piece a line, and tokenizer.json. With bpe: tokenizer.json, vocab.json and
-    merges.txt. `tokenizers` writes the same tokenizer.json for the same vocabulary, up to the newline at its end.
-    Reserved tokens are pieces like others there, as in BERT's own file: text is not searched for them.
+    For wordpiece: vocab.txt, one piece a line, and tokenizer.json. For bpe: tokenizer.json, vocab.json and merges.txt.
+    `tokenizers` writes the same tokenizer.json for the same vocabulary, up to the newline at its end. Reserved tokens
+    are ordinary pieces there, as in BERT's own file: they are not recognized in text.
 
-    `tokenizers` gives the ids that our tokenizers give. With wordpiece there are two exceptions: it lower-cases a
-    capital sigma at the end of a word to σ and drops private characters (Unicode's category Co), where Python, and
-    with it BERT's own code and ours, gives ς and keeps them.
+    `tokenizers` gives the same ids as our tokenizers. For wordpiece there are two exceptions: it lower-cases a capital
+    sigma at the end of a word to σ and drops private characters (Unicode's category Co), where Python, and with it
+    BERT's own code and ours, gives ς and keeps them.
     """
     options = options.decided
     ids = {piece: number for number, piece in enumerate(learned.pieces)}
@@ -56,12 +56,12 @@ def vocabulary_files(learned: LearnedVocabulary, options: VocabularyOptions) -> 
 
 
 def model_files(vocabulary: Mapping[str, bytes], options: VocabularyOptions) -> dict[str, bytes]:
-    """Return all files that `transformers.AutoTokenizer.from_pretrained` wants in a directory: their contents by name.
+    """Return all files that `transformers.AutoTokenizer.from_pretrained` needs in a directory: their contents by name.
 
     These are the vocabulary's own and MODEL_FILES. config.json is for a model of BERT's (wordpiece) or RoBERTa's (bpe)
     base size with this vocabulary.
 
-    vocabulary: what `vocabulary_files` gave, or the files that were written from it.
+    vocabulary: the result of `vocabulary_files`, or the files that were written from it.
     """
     tokenizer = json.loads(vocabulary[TOKENIZER])
     ids = tokenizer_json.token_ids(tokenizer)
@@ -72,7 +72,7 @@ def model_files(vocabulary: Mapping[str, bytes], options: VocabularyOptions) -> 
 
 
 def _model(kind: VocabularyKind, ids: Mapping[str, int], roles: Mapping[str, str]) -> dict[str, Any]:
-    """Return the content of config.json; what it does not say is as in transformers' BertConfig or RobertaConfig."""
+    """Return config.json's content; other settings are the defaults of transformers' BertConfig or RobertaConfig."""
     pad = ids[roles["pad_token"]]
     sizes = {"vocab_size": len(ids), "pad_token_id": pad}
     if kind == "wordpiece":

@@ -1,4 +1,4 @@
-"""A hash table of words with their counts, which grows, and records of them (kernels/word_counts.py)."""
+"""A growing hash table of words with their counts, and records of them (kernels/word_counts.py)."""
 
 import numpy as np
 import numpy.typing as npt
@@ -18,12 +18,12 @@ class WordTable:
     """Words with their counts.
 
     Attributes:
-      arrays: a kernels.WordTable of the present size; kernels write to it.
+      arrays: a kernels.WordTable of the present size, which kernels change.
       state: int64[kernels.STATE].
     """
 
     def __init__(self, most_words: int | None = None, most_bytes: int | None = None) -> None:
-        """Make an empty table that does not grow beyond so many words, and so many bytes of them."""
+        """Make an empty table that grows up to the given numbers of words and of their bytes."""
         self._most_words = most_words
         self._most_bytes = most_bytes
         self.state = np.zeros(kernels.STATE, np.int64)
@@ -51,7 +51,7 @@ class WordTable:
         return sizes
 
     def grow(self) -> bool:
-        """Make room after a kernel has stopped for want of it; return False where the table may not grow any more."""
+        """Make room after a kernel has stopped because the table is full; return False if it may not grow further."""
         slots, text, ends, counts = self.arrays
         words = len(self)
         if words > len(counts) - kernels.SPARE_WORDS:
@@ -72,7 +72,7 @@ class WordTable:
         return sorted_words(self.arrays.text, self.arrays.ends, self.counts)
 
     def clear(self) -> None:
-        """Take all words out; the table keeps its size."""
+        """Remove all words; the table keeps its size."""
         self.arrays.slots.fill(0)
         self.state[kernels.WORDS] = 0
 
@@ -86,9 +86,7 @@ class WordTable:
                 self.grow()
 
     def records(self) -> tuple[Bytes, Integers]:
-        """Return the words as records, uint8[bytes], and where each bucket starts and the last ends, int64[BUCKETS +
-        1].
-        """
+        """Return the words as records, uint8[bytes], and the buckets' offsets and the end, int64[BUCKETS + 1]."""
         words = len(self)
         order, buckets = _ordered(self.arrays.text, self.arrays.ends, words)
         order = order[np.argsort(buckets[order], kind="stable")]
@@ -115,12 +113,9 @@ def sorted_words(text: Bytes, ends: Integers, counts: Integers) -> WordCounts:
 
 
 def _ordered(text: Bytes, ends: Integers, words: int) -> tuple[Integers, Bytes]:
-    """Return the numbers of distinct words in the order of their bytes, int64[words], and the words' buckets,
-    uint8[words].
+    """Return the numbers of distinct words in the order of their bytes, and the buckets of the words.
 
-    Args:
-      text, ends: as in a kernels.WordTable.
-      words: how many.
+    int64[words] and uint8[words]. text, ends: as in a kernels.WordTable. words: their number.
     """
     keys, buckets = np.empty(words, np.uint64), np.empty(words, np.uint8)
     kernels.order_keys(text, ends, keys, buckets)
@@ -134,7 +129,7 @@ def _slots(words: int) -> npt.NDArray[np.uint64]:
 
 
 def _doubled(array: npt.NDArray[np.generic], used: int) -> npt.NDArray[np.generic]:
-    """Return an array of about twice the size, with the first `used` elements of this one."""
+    """Return an array of twice the size that begins with the first `used` elements of this one."""
     larger = np.empty(2 * len(array), array.dtype)
     larger[:used] = array[:used]
     return larger

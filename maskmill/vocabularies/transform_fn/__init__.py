@@ -1,4 +1,4 @@
-"""What TensorFlow does for a vocabulary: TensorFlow Transform's table of words, and text to ids as a SavedModel.
+"""TensorFlow's files of a vocabulary: TensorFlow Transform's table of words, and text to ids as a SavedModel.
 
-Nothing else of this room imports TensorFlow, and these modules do so in a process of their own (process.py).
+No other module of this room imports TensorFlow, and these are imported in a process of their own (process.py).
 """

@@ -1,4 +1,4 @@
-"""Byte-level BPE in operations of TensorFlow: GPT-2's pre-tokens, then merges in the order of their ranks."""
+"""Byte-level BPE in TensorFlow operations: GPT-2's pre-tokens, then merges in the order of their ranks."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,11 +16,11 @@ _NEVER = tf.int64.max
 
 
 class ByteLevel:
-    """Splits texts into the ids that the pipeline gives for byte-level BPE.
+    """Splits texts into the pipeline's ids for byte-level BPE.
 
-    A text is read line by line; its line ends are part of no piece. Names of special tokens in a
-    text are text. What is not UTF-8 is read as U+FFFD, where the pipeline stops with an error.
-    The time for a word grows with the square of its size: a merge at a time, in all distinct words at once.
+    A text is read line by line; its line ends are part of no piece. Names of special tokens in a text are text. Invalid
+    UTF-8 is read as U+FFFD, where the pipeline stops with an error. The time for a word grows with the square of its
+    size: one merge at a time, in all distinct words at once.
     """
 
     def __init__(
@@ -36,12 +36,12 @@ class ByteLevel:
         Args:
           byte_ids: int32[256], the id of each byte.
           merges: int32[merges, 2], the ids of the left and the right part; the first merge comes first.
-          merged_ids: the id that each merge makes.
-          add_prefix_space: whether a text is read as if a space stood before it.
+          merged_ids: the id of each merge's result.
+          add_prefix_space: whether a text is read as if it began with a space.
         """
         keys = merges[:, 0].astype(np.int64) * strings.KEY_FACTOR + merges[:, 1]
         order = np.argsort(keys)
-        # A key that no pair has, so that the table is never empty.
+        # Append a key that no pair has, so that the table is never empty.
         self._keys = np.append(keys[order], np.int64(2**62))
         self._ranks = np.append(order, 0).astype(np.int64)
         self._merged_ids = np.append(np.array(merged_ids, np.int32)[order], 0).astype(np.int32)
@@ -50,7 +50,7 @@ class ByteLevel:
         self._add_prefix_space = add_prefix_space
 
     def __call__(self, text: Any) -> Any:
-        """Return the ids of texts, string[texts]: a RaggedTensor int64 [texts, ids]."""
+        """Return the ids of texts, string[texts], as a RaggedTensor int64 [texts, ids]."""
         points, rows = strings.code_points(text)
         if self._add_prefix_space:
             points, rows = _with_spaces(points, rows)
@@ -68,7 +68,7 @@ class ByteLevel:
         )
 
     def _merge(self, distinct: Any) -> tuple[Any, Any]:
-        """Return the ids of words, string[words], and the word of each; those of a word in order."""
+        """Return the ids of words, string[words], and the word of each id; the ids of a word are in order."""
         letters = tf.strings.bytes_split(distinct)
         values = tf.cast(tf.reshape(tf.io.decode_raw(letters.flat_values, tf.uint8), [-1]), tf.int32)
         ids, words = tf.gather(self._byte_ids, values), letters.value_rowids()
@@ -82,9 +82,9 @@ class ByteLevel:
         return found_ids.concat(), found_words.concat()
 
     def _step(self, number: Any, ids: Any, words: Any, found: tuple[Any, Any]) -> tuple[Any, Any, Any]:
-        """Make the next merge in every word: of its pairs of the lowest rank, the leftmost.
+        """Make the next merge in every word: the leftmost of its pairs of the lowest rank.
 
-        Words that have no pair to merge go to place `number` of `found`; the others go on.
+        Words without a pair to merge are written to place `number` of `found`; the others continue.
         """
         at, known = strings.find(self._keys, strings.key(ids, strings.following(ids, 0)))
         known &= words == strings.following(words, -1)
@@ -114,28 +114,28 @@ def _with_spaces(points: Any, rows: Any) -> tuple[Any, Any]:
 def _starts(points: Any, rows: Any, kinds: Any) -> Any:
     """Return whether a pre-token starts at each code point.
 
-    The rules are those of GPT-2's regular expression (tokenization/kernels/pre_tokens.py), read from what stands
-    around a character: nothing depends on what is further away than a contraction is long.
+    The rules are those of GPT-2's regular expression (tokenization/kernels/pre_tokens.py), applied to a character's
+    neighbours: nothing further away than a contraction's length matters.
     """
     is_first = rows != strings.previous(rows, -1)
     is_last = rows != strings.following(rows, -1)
     before = tf.where(is_first, classes.LINE_END, strings.previous(kinds, classes.LINE_END))
-    behind = tf.where(is_last, classes.LINE_END, strings.following(kinds, classes.LINE_END))
-    # A space joins what is after it, and never another white character.
-    joined = ~is_first & (strings.previous(points, 0) == _SPACE)
+    after = tf.where(is_last, classes.LINE_END, strings.following(kinds, classes.LINE_END))
+    # A space joins the character after it, unless that is white space.
+    after_space = ~is_first & (strings.previous(points, 0) == _SPACE)
     is_white = kinds == classes.WHITE
 
-    # An apostrophe inside of other marks, or joined by a space, starts no contraction.
-    apostrophe = (points == _APOSTROPHE) & (before != classes.OTHER) & ~joined
+    # An apostrophe after other marks, or joined by a space, starts no contraction.
+    apostrophe = (points == _APOSTROPHE) & (before != classes.OTHER) & ~after_space
     second = tf.where(is_last, 0, strings.following(points, 0))
     third = strings.following(second, 0)
     short = apostrophe & _is_any(second, "stmd")
     long = apostrophe & ((_is_any(second, "rv") & (third == ord("e"))) | ((second == ord("l")) & (third == ord("l"))))
     inside = strings.previous(short | long, False)
-    past = _behind(short, 2) | _behind(long, 3)
+    past = _shifted(short, 2) | _shifted(long, 3)
 
-    white = (before != classes.WHITE) | ((behind != classes.WHITE) & (behind != classes.LINE_END))
-    other = (before != kinds) & ~joined & ~inside
+    white = (before != classes.WHITE) | ((after != classes.WHITE) & (after != classes.LINE_END))
+    other = (before != kinds) & ~after_space & ~inside
     return tf.where(is_white, white, other | (past & ~is_white))
 
 
@@ -143,8 +143,8 @@ def _is_any(points: Any, letters: str) -> Any:
     return tf.reduce_any([points == ord(letter) for letter in letters], 0)
 
 
-def _behind(values: Any, count: int) -> Any:
-    """Return what stands `count` places before each value."""
+def _shifted(values: Any, count: int) -> Any:
+    """Return the value `count` places before each value."""
     for _ in range(count):
         values = strings.previous(values, False)
     return values

@@ -1,7 +1,7 @@
-"""The process that makes TensorFlow's files of a vocabulary, seen from its parent and from itself.
+"""A process that makes TensorFlow's files of a vocabulary: the parent's side and its own.
 
-TensorFlow takes a gigabyte, and names in what it saves count up through a process's life. So a process makes one
-vocabulary's files: its memory goes with it, and the same vocabulary gives the same bytes. It ends with its parent.
+TensorFlow takes a gigabyte, and numbers names in its files through a process's life. So each process makes one
+vocabulary's files: its memory is freed, and the same vocabulary gives the same bytes. It ends with its parent.
 """
 
 import contextlib
@@ -19,32 +19,32 @@ from maskmill.errors import RunFailedError
 from maskmill.vocabularies.learning import LearnedVocabulary, WordCounts
 from maskmill.vocabularies.options import VocabularyOptions
 
-# The folder of all files, which tft.TFTransformOutput reads, and the folders below it.
+# The folder of all files, which tft.TFTransformOutput reads, and the folders in it.
 FOLDER = "tft"
 PATTERNS = tuple(
     f"{FOLDER}/{folder}/*"
     for folder in ("transform_fn", "transform_fn/assets", "transform_fn/variables", "transformed_metadata")
 )
-# Their names in TFTransformOutput.vocabulary_by_name: the pieces in the order of their ids; words with their counts.
+# The names in TFTransformOutput.vocabulary_by_name: the pieces in the order of their ids; words with their counts.
 VOCABULARY, WORDS = "vocabulary", "words"
 
 _START = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
     "from maskmill.vocabularies.transform_fn import process; process.serve(sys.argv[2])"
 )
-# It computes nothing that a GPU is for, and says nothing but errors.
+# No GPU, because the process has no use for one; log only errors.
 _ENVIRONMENT = {"CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_MIN_LOG_LEVEL": "2"}
 
 
 def transform_fn_files(
     words: WordCounts, threshold: int, learned: LearnedVocabulary, options: VocabularyOptions
 ) -> dict[str, bytes]:
-    """TensorFlow's files of a vocabulary: their contents by name, the folder FOLDER included.
+    """Return TensorFlow's files of a vocabulary: their contents by name, the folder FOLDER included.
 
-    They are a SavedModel that makes ids of text, with the vocabulary (VOCABULARY) and tft.vocabulary's table of the
-    words (WORDS) among its assets; see saved_model.py and word_vocabulary.py.
+    They are a SavedModel from text to ids, with the vocabulary (VOCABULARY) and tft.vocabulary's table of the words
+    (WORDS) among its assets; see saved_model.py and word_vocabulary.py.
 
-    words, threshold: what the vocabulary was learnt from, and how often a word occurs at least.
+    words, threshold: the words that the vocabulary was learnt from, and the least count of a word.
 
     Raises:
       RunFailedError: TensorFlow failed, or something killed the process.
@@ -57,7 +57,7 @@ def transform_fn_files(
 
 
 def _run(task: Any, scratch: str) -> None:
-    """Run a process on a task, until it has ended."""
+    """Run a process on a task, and wait for its end."""
     with tempfile.TemporaryFile() as printed:
         process = subprocess.Popen(
             [sys.executable, "-P", "-c", _START, json.dumps(sys.path), scratch],
@@ -70,7 +70,7 @@ def _run(task: Any, scratch: str) -> None:
         )
         pipe = cast(BinaryIO, process.stdin)
         try:
-            with contextlib.suppress(BrokenPipeError):  # it has ended, and its exit code says how
+            with contextlib.suppress(BrokenPipeError):  # it has ended; the exit code gives the reason
                 pickle.dump(task, pipe, pickle.HIGHEST_PROTOCOL)
                 pipe.flush()
             code = process.wait()
@@ -94,7 +94,7 @@ def _failure(code: int, printed: str) -> RunFailedError:
 
 
 def _contents(folder: str) -> list[tuple[str, bytes]]:
-    """Return the name and the content of every file below a folder; names begin with the folder's own."""
+    """Return the name and the content of every file below a folder; names begin with the folder's name."""
     found = []
     for directory, _, names in os.walk(folder):
         for name in names:
@@ -105,14 +105,14 @@ def _contents(folder: str) -> list[tuple[str, bytes]]:
 
 
 def serve(scratch: str) -> None:
-    """What the process does: reads its task from stdin and writes the files below `scratch`."""
+    """Read a task from stdin and write the files below `scratch`; the main function of the process."""
     task = pickle.load(sys.stdin.buffer)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _make(scratch, *task)
 
 
 def _end_with_parent() -> None:
-    """Wait for the end of stdin, which comes when the parent ends: it writes nothing after the task."""
+    """Wait for the end of stdin, which comes when the parent ends, because it writes nothing after the task."""
     os.read(sys.stdin.fileno(), 1)
     os._exit(1)
 
@@ -124,10 +124,10 @@ def _make(
     from maskmill.vocabularies.transform_fn.word_vocabulary import write_word_vocabulary
 
     folder = os.path.join(scratch, FOLDER)
-    # First, so that the names in it do not depend on how many words there are.
+    # First, so that the names in it do not depend on the number of words.
     save_transform_fn(learned, options, VOCABULARY, folder)
     working = os.path.join(scratch, "words")
     os.mkdir(working)
     path = write_word_vocabulary(words, threshold, WORDS, working)
-    # TFTransformOutput looks for a vocabulary among the assets by its name.
+    # TFTransformOutput finds a vocabulary among the assets by its name.
     os.replace(path, os.path.join(folder, "transform_fn", "assets", WORDS))

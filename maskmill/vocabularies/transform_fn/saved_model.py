@@ -18,15 +18,15 @@ from maskmill.vocabularies.transform_fn.byte_level import ByteLevel
 from maskmill.vocabularies.transform_fn.wordpiece import WordPiece
 
 _TEXT, _IDS, _ROW_SPLITS = "text", "ids", "row_splits"
-# TensorFlow writes it with a random number in it; nothing reads it.
+# TensorFlow writes this file with a random number; nothing reads it.
 _FINGERPRINT = "fingerprint.pb"
 
 
 def splitter(learned: LearnedVocabulary, options: VocabularyOptions) -> Callable[[Any], Any]:
-    """Return what makes ids of texts: string[texts] to a RaggedTensor int64 [texts, ids]."""
+    """Return a function from texts to ids: string[texts] to a RaggedTensor int64 [texts, ids]."""
     if learned.kind == "wordpiece":
         return WordPiece(learned.pieces, do_lower_case=bool(options.decided.do_lower_case), unicode=UNICODE)
-    # A special token never is a byte or a merge, though it may look like one.
+    # A special token is never a byte or a merge, though it may look like one.
     ids = {piece: number for number, piece in enumerate(learned.pieces) if number >= learned.special}
     merged = [ids[learned.pieces[left] + learned.pieces[right]] for left, right in learned.merges.tolist()]
     return ByteLevel(
@@ -44,7 +44,7 @@ def save_transform_fn(learned: LearnedVocabulary, options: VocabularyOptions, vo
     [texts, ids]}. `tf.saved_model.load(folder + "/transform_fn")` has the same as its attribute `transform_fn`, and a
     signature `serving_default` with `ids` int64[all ids] and `row_splits` int64[texts + 1].
 
-    vocabulary: the name under which TFTransformOutput finds the pieces. folder: a folder that is there.
+    vocabulary: the name of the pieces in TFTransformOutput. folder: an existing folder.
     """
     split = splitter(learned, options)
 

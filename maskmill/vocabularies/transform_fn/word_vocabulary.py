@@ -1,9 +1,9 @@
-"""Word counts through tft.vocabulary: a vocabulary file that programs with TensorFlow Transform read.
+"""Writes word counts with tft.vocabulary: a vocabulary file for programs that use TensorFlow Transform.
 
-What TensorFlow Transform 1.21 does with them, as measured: counts given as int64 weights stay exact (they are summed as
-Python's integers); rows are ordered by count, then by the bytes of the word, both falling; an empty word and a word
-with a newline or a carriage return are dropped without a word, which the words of a vocabulary's text never are; a
-word that is not UTF-8 ends the run. A million words take some 40 CPU seconds and 0.8 GB.
+TensorFlow Transform 1.21 does the following, as measured: counts given as int64 weights stay exact (they are summed as
+Python's integers); rows are ordered by count, then by the bytes of the word, both descending; an empty word and a word
+with a newline or a carriage return are dropped silently, which a vocabulary's text never has; a word that is not UTF-8
+ends the run. A million words take some 40 CPU seconds and 0.8 GB.
 """
 
 import os
@@ -33,7 +33,7 @@ def write_word_vocabulary(words: WordCounts, threshold: int, name: str, folder: 
     name: of the vocabulary and of its file. folder: an empty folder for working files; the file is below it.
 
     Raises:
-      RunFailedError: the file does not have the words that it must have.
+      RunFailedError: the file lacks words, or has others.
     """
     for part in ("text", "ends", "counts"):
         np.save(os.path.join(folder, part), getattr(words, part))
@@ -44,7 +44,7 @@ def write_word_vocabulary(words: WordCounts, threshold: int, name: str, folder: 
         tft.vocabulary(
             row[_WORD], weights=row[_COUNT], frequency_threshold=threshold, store_frequency=True, vocab_filename=name
         )
-        return {_COUNT: row[_COUNT]}  # an analysis wants an output
+        return {_COUNT: row[_COUNT]}  # an analysis must have an output
 
     with tft_beam.Context(temp_dir=os.path.join(folder, "temporary")), beam.Pipeline(runner=FnApiRunner()) as pipeline:
         rows = (
@@ -60,7 +60,7 @@ def write_word_vocabulary(words: WordCounts, threshold: int, name: str, folder: 
 
 
 def _one_a_row(column: str) -> Any:
-    """That each row has one value of a column."""
+    """Return the description of a column with one value in each row."""
     representation = schema_pb2.TensorRepresentation()
     representation.dense_tensor.column_name = column
     representation.dense_tensor.shape.SetInParent()
@@ -85,7 +85,7 @@ def _read_rows(first: int, folder: str) -> Iterator[Any]:
 
 
 def _check(path: str, counts: Any) -> None:
-    """Check that the file has as many words as there are counts, with these counts in falling order."""
+    """Check that the file has a word for each of the counts, in descending order of these counts."""
     with open(path, "rb") as file:
         found = np.fromiter((int(line.partition(b" ")[0]) for line in file), np.int64)
     if not np.array_equal(found, np.sort(counts)[::-1]):

@@ -1,4 +1,4 @@
-"""BERT's tokenization in operations of TensorFlow, with the tables of tokenization/unicode_tables.py.
+"""BERT's tokenization in TensorFlow operations, with the tables of tokenization/unicode_tables.py.
 
 TensorFlow Text has tokenizers of its own (BertTokenizer, FastBertTokenizer). They normalise characters by Unicode's
 compatibility case folding ("²" becomes "2", "…" three full stops, every "ς" a "σ"), where BERT's own code lower-cases
@@ -20,10 +20,10 @@ from maskmill.tokenization import unicode_tables as tables
 from maskmill.tokenization.kernels.wordpiece import MAX_WORD
 from maskmill.vocabularies.transform_fn import strings
 
-# What an output of a code point can be beside a code point.
+# Values of a code point's outputs that are not code points.
 _ITSELF = -1
 _SIGMA = -2
-_NOTHING = -3  # nothing, but marks before it and after it are put in order apart
+_NOTHING = -3  # no output, but it separates the marks before it from those after it when they are ordered
 
 _FINAL_SIGMA = ord("ς")
 _INNER_SIGMA = ord("σ")
@@ -37,10 +37,10 @@ _NO_PIECE = -1
 
 @dataclasses.dataclass(frozen=True)
 class _CodePoints:
-    """What becomes of each code point c: the outputs from firsts[i] on, counts[i] of them; i = place of c in `blocks`.
+    """The outputs of each code point c: counts[i] of them from firsts[i] on, where i is the place of c in `blocks`.
 
-    pages: int32[pages]. kinds, cases: int32[blocks], as unicode_tables.py has them. firsts, counts: int32[blocks].
-    outputs: int32[n], a code point, or one of the names above. combining: int32[n], the class of each output.
+    pages: int32[pages]. kinds, cases: int32[blocks], as in unicode_tables.py. firsts, counts: int32[blocks]. outputs:
+    int32[n], a code point, or one of the values above. combining: int32[n], the class of each output.
     """
 
     pages: npt.NDArray[np.int32]
@@ -60,7 +60,7 @@ def _code_points(unicode: str, do_lower_case: bool) -> _CodePoints:
     flat = np.array([output for outputs in becomes for output in outputs], np.int32).reshape(-1, 2)
     kinds = (distinct & tables.KIND_MASK).astype(np.int32)
     cases = (distinct >> tables.CASE_SHIFT & tables.CASE_MASK).astype(np.int32)
-    # A capital sigma looks no further than these.
+    # The search for a capital sigma's neighbours ends at these.
     cases[np.isin(kinds, (tables.SPACE, tables.IDEOGRAPH))] = 0
     return _CodePoints(
         pages=table.pages.astype(np.int32),
@@ -74,7 +74,7 @@ def _code_points(unicode: str, do_lower_case: bool) -> _CodePoints:
 
 
 def _outputs(entry: int, pool: bytes) -> list[tuple[int, int]]:
-    """Return what a code point with this entry becomes: outputs with their combining classes."""
+    """Return the outputs of a code point with this entry, each with its combining class."""
     kind = entry & tables.KIND_MASK
     start = entry >> tables.POOL_SHIFT
     size = entry >> tables.BYTES_SHIFT & tables.BYTES_MASK
@@ -100,8 +100,8 @@ def _outputs(entry: int, pool: bytes) -> list[tuple[int, int]]:
 class _Trie:
     """The pieces, letter by letter.
 
-    keys: int64[edges], sorted: a node and a code point (strings.key). nodes: int32[edges], where each edge leads.
-    pieces: int32[nodes], the piece that ends there, or _NO_PIECE.
+    keys: int64[edges], sorted: a node and a code point (strings.key). nodes: int32[edges], the node that each edge
+    leads to. pieces: int32[nodes], the piece that ends at the node, or _NO_PIECE.
     """
 
     keys: npt.NDArray[np.int64]
@@ -129,10 +129,10 @@ def _trie_of(pieces: Sequence[str]) -> _Trie:
 
 
 class WordPiece:
-    """Splits texts into pieces, as tokenization/wordpiece.py does: the same ids for every text that is UTF-8.
+    """Splits texts into pieces like tokenization/wordpiece.py: the same ids for all valid UTF-8.
 
-    A newline separates words like a space, a carriage return, too, and a word of more than 200 characters is [UNK].
-    What is not UTF-8 is left out, where the pipeline stops with an error.
+    A newline or a carriage return separates words like a space, and a word of more than 200 characters is [UNK].
+    Invalid UTF-8 is dropped, where the pipeline stops with an error.
     """
 
     def __init__(self, pieces: Sequence[str], *, do_lower_case: bool, unicode: str) -> None:
@@ -148,7 +148,7 @@ class WordPiece:
         self._unknown_id = list(pieces).index("[UNK]")
 
     def __call__(self, text: Any) -> Any:
-        """Return the ids of texts, string[texts]: a RaggedTensor int64 [texts, pieces]."""
+        """Return the ids of texts, string[texts], as a RaggedTensor int64 [texts, pieces]."""
         points, rows, starts = self._words(*strings.code_points(text))
         distinct, which, splits = strings.distinct_words(points, starts)
         count = tf.size(distinct, tf.int64)
@@ -160,13 +160,13 @@ class WordPiece:
         )
 
     def _words(self, points: Any, rows: Any) -> tuple[Any, Any, Any]:
-        """Return the normalised code points of all words, the text that each is of, and whether a word starts there."""
+        """Return the normalised code points of all words, the text of each, and whether a word starts there."""
         table = self._points
         page = tf.gather(table.pages, tf.bitwise.right_shift(points, tables.PAGE_BITS))
         at = page * (1 << tables.PAGE_BITS) + points % (1 << tables.PAGE_BITS)
         kinds = tf.gather(table.kinds, at)
-        present = kinds != tables.DELETE
-        points, rows, at, kinds = (tf.boolean_mask(values, present) for values in (points, rows, at, kinds))
+        is_present = kinds != tables.DELETE
+        points, rows, at, kinds = (tf.boolean_mask(values, is_present) for values in (points, rows, at, kinds))
         final = _is_final(tf.gather(table.cases, at), rows)
 
         counts = tf.gather(table.counts, at)
@@ -189,13 +189,13 @@ class WordPiece:
         return tf.boolean_mask(outputs, kept), tf.boolean_mask(rows, kept), tf.boolean_mask(starts, kept)
 
     def _split(self, points: Any, starts: Any, ends: Any) -> tuple[Any, Any]:
-        """Return the pieces of words, longest match first, and the word of each; those of a word in order.
+        """Return the pieces of words, longest match first, and the word of each; the pieces of a word are in order.
 
-        All words go on by a code point at a time. One that can go on no further takes the longest piece that it has
-        passed and starts again after it.
+        All words advance by a code point at a time. A word that cannot advance takes the longest piece that it has
+        passed, and starts again after that piece.
 
         Args:
-          points: int32[n], the code points of all words. starts, ends: int64[words], where each word lies in them.
+          points: int32[n], the code points of all words. starts, ends: int64[words], the place of each word in them.
         """
         is_long = ends - starts > MAX_WORD
         words = tf.range(tf.size(starts, tf.int64))
@@ -212,14 +212,14 @@ class WordPiece:
             shape_invariants=(tf.TensorShape([]), _Walks(*[axis] * len(walks)), (tf.TensorShape(None),) * 2),
         )
         words, pieces = found_words.concat(), found_pieces.concat()
-        # The last of a word that is unknown is _NO_PIECE; what comes before it does not count.
+        # An unknown word's last piece is _NO_PIECE; its pieces before that do not count.
         unknown = tf.gather(tf.math.unsorted_segment_min(pieces, words, tf.size(starts)) == _NO_PIECE, words)
         kept = ~unknown | (pieces == _NO_PIECE)
         pieces = tf.where(unknown, self._unknown_id, pieces)
         return tf.boolean_mask(pieces, kept), tf.boolean_mask(words, kept)
 
     def _step(self, number: Any, points: Any, walks: "_Walks", found: tuple[Any, Any]) -> tuple["_Walks", Any]:
-        """Take every word on by a code point; write the pieces that have an end to place `number` of `found`."""
+        """Advance every word by a code point; write the pieces that end to place `number` of `found`."""
         point = tf.gather(points, tf.minimum(walks.at, tf.size(points, tf.int64) - 1))
         edge, known = strings.find(self._trie.keys, strings.key(walks.nodes, point))
         goes_on = known & (walks.at < walks.ends)
@@ -239,11 +239,11 @@ class WordPiece:
 
 
 class _Walks(NamedTuple):
-    """Words on their way through the trie.
+    """Words during their walk through the trie.
 
-    words: int64[n], which word each is. at: int64[n], its next code point. ends: int64[n], where it ends.
-    nodes: int32[n], where it is in the trie. best: int32[n], the longest piece since its walk began, or _NO_PIECE.
-    best_end: int64[n], where that piece ends.
+    words: int64[n], the number of each word. at: int64[n], its next code point. ends: int64[n], its end. nodes:
+    int32[n], its node in the trie. best: int32[n], the longest piece since the start of the walk, or _NO_PIECE.
+    best_end: int64[n], the end of that piece.
     """
 
     words: Any
@@ -254,12 +254,12 @@ class _Walks(NamedTuple):
     best_end: Any
 
 
-def _select(walks: _Walks, wanted: Any) -> _Walks:
-    return _Walks(*(tf.boolean_mask(values, wanted) for values in walks))
+def _select(walks: _Walks, is_kept: Any) -> _Walks:
+    return _Walks(*(tf.boolean_mask(values, is_kept) for values in walks))
 
 
 def _is_final(cases: Any, rows: Any) -> Any:
-    """Return whether a sigma at each place would be the last letter of its token, as `str.lower` sees it.
+    """Return whether a sigma at each place would be the last letter of its token, as in `str.lower`.
 
     The nearest characters before and after it that are not case-ignorable decide (Unicode Standard, Final_Sigma).
     """
@@ -277,9 +277,7 @@ def _is_final(cases: Any, rows: Any) -> Any:
 
 
 def _order(combining: Any, rows: Any) -> Any:
-    """Return the canonical order of marks (Unicode Standard, section 3.11), as int32 places; few texts have any marks
-    left.
-    """
+    """Return the canonical order of marks (Unicode Standard, section 3.11), as int32 places; marks are rare."""
     run = tf.cumsum(tf.cast((combining == 0) | (rows != strings.previous(rows, -1)), tf.int64))
     return tf.cond(
         tf.reduce_any(combining != 0),
