@@ -1,1 +1,1 @@
-"""Releases of data sets, and the watch that builds them where there is a new dump."""
+"""Releases of data sets, and the watch that builds one when there is a new dump."""

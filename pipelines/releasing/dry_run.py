@@ -1,4 +1,4 @@
-"""`maskmill build --dry_run`: what would run, what is there, and why. Beam is not imported, and nothing is written."""
+"""`maskmill build --dry_run`: what would run, and why. Beam is not imported, and nothing is written."""
 
 import dataclasses
 import json
@@ -20,10 +20,10 @@ def report(options: BuildOptions, choices: BuildChoices) -> None:
     """Print what a build would do.
 
     Raises:
-      UnusableInputError: the inputs are missing, or a stage that a run leaves out is not finished.
+      UnusableInputError: the inputs are missing, or an unfinished stage is left out of the run.
     """
-    told = _of_release(options, choices) if choices.release else _of_build(options, choices)
-    print(json.dumps(told, indent=1, ensure_ascii=False) if choices.json else "\n".join(_lines(told)))
+    build = _of_release(options, choices) if choices.release else _of_build(options, choices)
+    print(json.dumps(build, indent=1, ensure_ascii=False) if choices.json else "\n".join(_lines(build)))
 
 
 def _of_build(options: BuildOptions, choices: BuildChoices) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def _stages(
     *,
     is_complete: bool = False,
 ) -> list[dict[str, Any]]:
-    """Return what would become of each stage."""
+    """Return the state of each stage, and what would be done for it."""
     names = stage_states.selected(options, choices.from_, choices.until)
     if is_complete:
         states = [
@@ -75,23 +75,25 @@ def _stages(
         ]
     else:
         stage_states.check_finished(options, names)
-        # A store's own checksum is not what manifests hold.
+        # Manifests hold sha256 only, not other checksums of a store.
         sha256 = {file.path: file.checksum for file in inputs if file.algorithm == "sha256"}
         states = stage_states.states_of(options, names, inputs=sha256)
     return list(map(dataclasses.asdict, states))
 
 
-def _lines(told: Mapping[str, Any]) -> list[str]:
-    """Return the lines that a person reads."""
-    lines = [f"build:   {told['directory']}"]
-    if told["release"] is not None:
-        state = "complete" if told["complete"] else f"locked by {told['locked']}" if told["locked"] else "not complete"
-        lines = [f"release: {told['directory']} ({state})", f"latest:  {told['latest'] or 'none yet'}"]
-        if not told["complete"]:
-            lines.append(f"         it would {'' if told['becomes_latest'] else 'not '}become the latest")
-    first, *others = told["inputs"] or ["none"]
+def _lines(build: Mapping[str, Any]) -> list[str]:
+    """Return the report as lines of text."""
+    lines = [f"build:   {build['directory']}"]
+    if build["release"] is not None:
+        state = (
+            "complete" if build["complete"] else f"locked by {build['locked']}" if build["locked"] else "not complete"
+        )
+        lines = [f"release: {build['directory']} ({state})", f"latest:  {build['latest'] or 'none yet'}"]
+        if not build["complete"]:
+            lines.append(f"         it would {'' if build['becomes_latest'] else 'not '}become the latest")
+    first, *others = build["inputs"] or ["none"]
     lines.append(f"inputs:  {first}" + (f" and {len(others)} more" if others else ""))
-    width = max(len(stage["name"]) for stage in told["stages"])
-    for stage in told["stages"]:
+    width = max(len(stage["name"]) for stage in build["stages"])
+    for stage in build["stages"]:
         lines.append(f"  {stage['name']:<{width}}  {_WOULD[stage['action']]}: {stage['reason']}")
     return [*lines, "nothing was run or written."]

@@ -1,8 +1,8 @@
-"""The events of a build: `--on_event COMMAND` gets each one as a JSON object on its standard input.
+"""The events of a build: `--on_event COMMAND` gets each one as a JSON object on standard input.
 
     {"event": "finished", "time": "2026-11-23T02:38:35.120Z", "run": {…}, "stages": {…}, …}
 
-A command that fails is one line of warning. It neither ends a build nor changes a byte of it.
+A command that fails causes a line of warning. It neither ends a build nor changes a byte of it.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ from maskmill.releases import fingerprints, names
 from maskmill.storage import files, manifest
 from pipelines.terminal import console
 
-SCHEMA_VERSION = 2  # of the JSON; a key that is added does not raise it
+SCHEMA_VERSION = 2  # of the JSON; a new key does not raise it
 MOST_SECONDS = 60.0  # that a command may take for an event
 
 Event = Literal["started", "finished", "failed"]
@@ -33,14 +33,14 @@ class Run:
     """A build whose events are sent.
 
     Attributes:
-      command: what gets the events, for /bin/sh; None: nothing does.
+      command: run with /bin/sh for each event; None: no events are sent.
       output: the build file's `output`: with releases the directory above them all.
-      directory: where the stages' directories are: the release's, or `output` itself.
+      directory: the directory above those of the stages: the release's, or `output` itself.
       release: the release's name as text; empty for a plain build.
       config: the path of the build's file.
-      stages: the names of the stages that it runs, in order.
-      reaches_end: whether the last of them is the build's last one.
-      dump: what is known of the dump (wiki, date, layout, files).
+      stages: the names of the stages to run, in order.
+      reaches_end: whether the last of them is the build's last stage.
+      dump: the dump (wiki, date, layout, files), if one is known.
       began: seconds since the epoch. id: of this run, a UUID as text.
     """
 
@@ -56,12 +56,12 @@ class Run:
     id: str = dataclasses.field(default_factory=lambda: str(uuid.uuid4()))
 
     def send(self, event: Event, *, error: BaseException | None = None, is_new: bool = True) -> None:
-        """Send an event; a command that fails is a warning.
+        """Send an event; print a warning if the command fails.
 
         Args:
           event: its name.
-          error: what has ended a build that failed.
-          is_new: whether the run has made data; False where it found that nothing was to be done.
+          error: the error that ended a failed build.
+          is_new: whether the run made data; False if there was nothing to do.
         """
         if self.command is None:
             return
@@ -104,25 +104,25 @@ class Run:
             "dump": dict(self.dump) if self.dump else None,
             "new": is_new,
             "complete": is_complete,
-            # Of all stages: while one is missing, it would be that of other data.
+            # Only with all stages: if one is missing, it would be the fingerprint of other data.
             "fingerprint": fingerprints.fingerprint_of(digests) if is_complete and digests else None,
             "stages": {name: self._describe_stage(name, digest) for name, digest in digests.items()},
         }
 
     def _describe_stage(self, name: str, digest: str) -> dict[str, Any]:
         directory = files.join(self.directory, fingerprints.DATA_STAGES[name])
-        made = manifest.read_manifest(directory)
-        listed = [file for shard in made["shards"] for file in manifest.files_of_shard(shard)]
+        listing = manifest.read_manifest(directory)
+        listed = [file for shard in listing["shards"] for file in manifest.files_of_shard(shard)]
         return {
             "directory": directory,
             "manifest_sha256": digest,
-            "counts": dict(made.get("counts", {})),
-            "shards": len(made["shards"]),
+            "counts": dict(listing.get("counts", {})),
+            "shards": len(listing["shards"]),
             "bytes": sum(int(file.get("bytes") or 0) for file in listed),
         }
 
     def _has_record(self) -> bool:
-        """Say whether the release is complete; a plain build has no record."""
+        """Return whether the release is complete; a plain build has no record."""
         return not self.release or files.exists(files.join(self.directory, names.RECORD))
 
 
@@ -137,7 +137,7 @@ def _call(command: str, content: str) -> None:
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
-        start_new_session=True,  # so that what it has started can be ended with it
+        start_new_session=True,  # so that its child processes can be killed with it
     )
     try:
         _, errors = process.communicate(content.encode(), timeout=MOST_SECONDS)
@@ -161,6 +161,6 @@ def _sentence(error: BaseException) -> str:
 
 
 def _iso(seconds: float) -> str:
-    """Return a time in seconds since the epoch as text: 2026-11-23T02:38:35.120Z."""
+    """Return a time in seconds since the epoch as text, such as 2026-11-23T02:38:35.120Z."""
     moment = datetime.datetime.fromtimestamp(seconds, datetime.UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,4 +1,4 @@
-"""What a release is built of: its input files with their checksums, and the wiki and the date of their dump."""
+"""The inputs of a release: its input files with their checksums, and the wiki and the date of their dump."""
 
 import contextlib
 import dataclasses
@@ -26,10 +26,10 @@ class InputFile:
     """An input of a build.
 
     Attributes:
-      path: where it is. size: in bytes.
-      checksum: in hexadecimal, or as the store has it. algorithm: sha256, or crc32c for an object on gs://.
-      source: the name of the source of a mix that takes it; empty without a mix.
-      url: from where it was downloaded; empty if it was not.
+      path: its path or address. size: in bytes.
+      checksum: in hexadecimal, or in the store's own encoding. algorithm: sha256, or crc32c for an object on gs://.
+      source: the name of the mix's source that it belongs to; empty without a mix.
+      url: the address from which it was downloaded; empty if it was not.
     """
 
     path: str
@@ -41,23 +41,23 @@ class InputFile:
 
     @property
     def identity(self) -> tuple[str, str, int, str, str]:
-        """What tells it from other inputs, wherever it lies."""
+        """The fields that identify the input, independent of its folder."""
         return self.source, files.base_name(self.path), self.size, self.algorithm, self.checksum
 
     @property
     def entry(self) -> dict[str, Any]:
-        """It as release.json lists it."""
+        """Its entry in release.json."""
         entry: dict[str, Any] = {"path": self.path, "bytes": self.size, self.algorithm: self.checksum}
         return entry | ({"source": self.source} if self.source else {}) | ({"url": self.url} if self.url else {})
 
 
 def with_input(options: BuildOptions, date: str | None = None) -> tuple[BuildOptions, Dump | None]:
-    """Return the build with a downloaded dump as its input, if its file names none, and that dump.
+    """Return the build and a downloaded dump; if the build's file names no input, that dump is its input.
 
-    date: of the dump, ISO; None: the newest.
+    date: of the dump, ISO; None: the newest. The dump is None if the build's file names its input.
 
     Raises:
-      UnusableInputError: there is no such dump, or the build's file names its input and a date is asked for, too.
+      UnusableInputError: there is no such dump, or a date is given although the build's file names its input.
     """
     if not takes_downloads(options):
         if date is not None:
@@ -68,7 +68,7 @@ def with_input(options: BuildOptions, date: str | None = None) -> tuple[BuildOpt
     from maskmill.mirrors import download
 
     folder = downloads_of(options)
-    found = [(place, dump) for place, dump in dumps_there(options) if date in (None, dump.date)]
+    found = [(place, dump) for place, dump in downloaded_dumps(options) if date in (None, dump.date)]
     if not found:
         of_date = "" if date is None else f" of {date}"
         raise UnusableInputError(
@@ -80,8 +80,8 @@ def with_input(options: BuildOptions, date: str | None = None) -> tuple[BuildOpt
     return options.having(ExtractStage, extract), dump
 
 
-def dumps_there(options: BuildOptions) -> list[tuple[str, Dump]]:
-    """Return the dumps that a watch has brought for a build, each with the directory of its download, newest first."""
+def downloaded_dumps(options: BuildOptions) -> list[tuple[str, Dump]]:
+    """Return the dumps that were downloaded for a build, each with its directory, newest first."""
     from maskmill.mirrors import download
 
     wiki = None if options.watch is None else options.watch.wiki
@@ -90,24 +90,24 @@ def dumps_there(options: BuildOptions) -> list[tuple[str, Dump]]:
 
 
 def takes_downloads(options: BuildOptions) -> bool:
-    """Say whether the build's file names no input, so that a downloaded dump is it."""
+    """Return whether the build's file names no input, so that a downloaded dump is its input."""
     extract = options.get(ExtractStage)
     return options.watch is not None and extract is not None and not extract.input
 
 
 def downloads_of(options: BuildOptions) -> str:
     """Return the directory below which dumps are downloaded for a build."""
-    given = None if options.watch is None else options.watch.downloads
-    return given or files.join(options.output, DOWNLOADS)
+    directory = None if options.watch is None else options.watch.downloads
+    return directory or files.join(options.output, DOWNLOADS)
 
 
 def find_inputs(options: BuildOptions, dump: Dump | None) -> list[InputFile]:
-    """Return the inputs of a build with their checksums, in order; local files are read for them.
+    """Return the inputs of a build with their checksums, in order; local files are read to compute them.
 
-    dump: the downloaded dump that is its input; None if there is none.
+    dump: the downloaded dump that is its input, if it is one.
 
     Raises:
-      UnusableInputError: an input is not there or cannot be read.
+      UnusableInputError: an input is missing or cannot be read.
     """
     urls = {} if dump is None else {file.name: file.url for file in dump.files}
     found = []
@@ -136,10 +136,10 @@ def _files_of(options: BuildOptions) -> list[tuple[str, files.FileInfo]]:
 
 
 def wiki_and_date(options: BuildOptions, dump: Dump | None) -> tuple[str, str]:
-    """Return the wiki with which the name of a build's release begins, and the date in it.
+    """Return the wiki and the date for the name of a build's release.
 
     Raises:
-      UnusableInputError: neither the build's file nor its inputs say it, or several wikis or dates are among them.
+      UnusableInputError: neither the build's file nor its inputs name them, or the inputs have several wikis or dates.
     """
     wiki, date = options.release.wiki, options.release.date
     if dump is not None:
@@ -148,7 +148,7 @@ def wiki_and_date(options: BuildOptions, dump: Dump | None) -> tuple[str, str]:
     if date is None and extract is not None:
         date = extract.dump_date
     if wiki is None or date is None:
-        paths = _paths_that_tell(options)
+        paths = _paths_of_dump(options)
         wiki = wiki or _only({match[1] for p in paths if (match := _WIKI.match(files.base_name(p)))}, "wiki", paths)
         date = date or _date_of(paths)
     if names.ReleaseName.parse(f"{wiki}-{date}-{'0' * names.DIGEST_DIGITS}") is None:
@@ -159,14 +159,14 @@ def wiki_and_date(options: BuildOptions, dump: Dump | None) -> tuple[str, str]:
     return wiki, date
 
 
-def _paths_that_tell(options: BuildOptions) -> list[str]:
-    """Return the paths whose names tell of the dump: the inputs, or those from which text that exists was extracted."""
+def _paths_of_dump(options: BuildOptions) -> list[str]:
+    """Return the paths that may name the dump: the inputs, or the files from which existing text was extracted."""
     if options.texts is None:
         return [file.path for _, file in _files_of(options)]
     paths: list[str] = []
     for pattern in options.texts:
-        made = None if files.is_glob(pattern) else manifest.find_manifest(pattern)
-        paths += [entry["path"] for entry in made["inputs"]] if made is not None else [pattern]
+        listing = None if files.is_glob(pattern) else manifest.find_manifest(pattern)
+        paths += [entry["path"] for entry in listing["inputs"]] if listing is not None else [pattern]
     return paths
 
 
@@ -175,9 +175,9 @@ def _date_of(paths: Sequence[str]) -> str:
     if not named:
         from maskmill.inputs import found_inputs
 
-        # Text that was extracted elsewhere tells no more than its names.
-        there = [path for path in paths if files.exists(path)]
-        evidence = [(path, found_inputs.read_evidence(path)[1]) for path in there]
+        # Of text that was extracted elsewhere, only the names of its inputs are known.
+        existing = [path for path in paths if files.exists(path)]
+        evidence = [(path, found_inputs.read_evidence(path)[1]) for path in existing]
         with contextlib.suppress(UnusableInputError):
             named = {date for date in found_inputs.decide_dates(evidence) if date}
     return _only(named, "date", paths)
@@ -194,5 +194,5 @@ def _only(found: set[str], what: str, paths: Sequence[str]) -> str:
 
 
 def described(dump: Dump | None) -> dict[str, Any] | None:
-    """Return a dump as release.json tells of it, in JSON's own types."""
+    """Return a dump as in release.json, in JSON's own types."""
     return None if dump is None else dict(json.loads(json.dumps(dataclasses.asdict(dump))))

@@ -1,4 +1,4 @@
-"""Which release a build makes: its name, its directory, what it is made of, and the release before it."""
+"""The release that a build makes: its name, its directory and its inputs."""
 
 import dataclasses
 import hashlib
@@ -19,23 +19,23 @@ from pipelines.stages.extract_stage import ExtractStage, check_language
 from pipelines.stages.mix_stage import extracts_of
 from pipelines.stages.vocabulary_stage import VocabularyStage
 
-# Options that name files: their content decides, wherever they lie.
+# Options that name files: the content of the files determines the data, not their paths.
 _NAMED_FILES = ("vocab_file", "tokenizer_file", "template_rules", "bert_config_file", "compare")
-# Where a stage reads is no part of what decides its data: the inputs are, by their content.
+# Options that do not determine a stage's data: inputs count by their content.
 _PLACES = ("input",)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ReleasePlan:
-    """A release that is built, or would be.
+    """A release that a build makes, or would make.
 
     Attributes:
       root: the directory above all releases, the build file's `output`.
       name: of the release.
-      options: the build, whose stages lie in the release's directory.
-      inputs: what it is built of; empty for a complete release whose dump is not downloaded any more.
+      options: the build's, with the stages' directories in the release's directory.
+      inputs: of the release; empty for a complete release whose dump was deleted after its download.
       dump: the downloaded dump that is its input; None if the build's file names the input.
-      options_sha256: the digest of all that decides the data, apart from the inputs.
+      options_sha256: the digest of all that determines the data, except the inputs.
       record: of the release, if it is complete.
     """
 
@@ -56,18 +56,18 @@ class ReleasePlan:
 def make_plan(options: BuildOptions, date: str | None = None) -> ReleasePlan:
     """Return the release that a build makes.
 
-    date: of the downloaded dump to take, if the build's file names no input; None: the newest.
+    date: of the downloaded dump to use, if the build's file names no input; None: the newest.
 
     Raises:
-      UnusableInputError: the output is on a store that cannot have releases, the inputs are missing, or nothing says
-        what the release is called.
+      UnusableInputError: the output's store does not support releases, the inputs are missing, or the release's name
+        cannot be determined.
     """
     root = options.output
     conditional.check_store(root)
     _check_places(options)
     digest, dump, inputs = options_digest(options), None, list[InputFile]()
-    if (made := _complete_without_download(options, date)) is not None:
-        name = made.name
+    if (complete := _complete_without_download(options, date)) is not None:
+        name = complete.name
     else:
         options, dump = release_inputs.with_input(options, date)
         wiki, day = release_inputs.wiki_and_date(options, dump)
@@ -86,7 +86,7 @@ def make_plan(options: BuildOptions, date: str | None = None) -> ReleasePlan:
 
 
 def _check_places(options: BuildOptions) -> None:
-    """Raise UnusableInputError if a stage writes to a place of its own, which a second release would write to, too."""
+    """Raise UnusableInputError if a stage writes outside the release, where a second release would write, too."""
     vocabulary = options.get(VocabularyStage)
     if vocabulary is not None and vocabulary.model_dir is not None:
         raise UnusableInputError(
@@ -102,15 +102,15 @@ def name_digest(options_sha256: str, inputs: Sequence[InputFile]) -> str:
 
 
 def options_digest(options: BuildOptions) -> str:
-    """Return the digest of what decides a build's data apart from its inputs: options and formats of files.
+    """Return the digest of all that determines a build's data except its inputs: options and formats of files.
 
-    Where outputs lie does not count, nor do the names of files whose content does.
+    Directories of outputs do not count, nor do the names of files that count by their content.
     """
     shape: dict[str, Any] = {"compat": options.compat, "formats": dict(completions.FORMAT_VERSIONS), "stages": {}}
     for stage, own in options.stages.items():
         shape["stages"][stage.name] = _shape_of(stage.shaping(own), set(stage.decisions(options)))
     for name, extract in extracts_of(options).items():
-        # The checksum of parameters of Punkt that do not come with the package counts instead of the folder's name.
+        # Punkt parameters that do not come with the package count by their checksum instead of the folder's name.
         _, contents = check_language(extract.decided_extraction.language, extract.compat)
         prefix = f"sources.{name}." if name else ""
         shape["stages"][ExtractStage.name] |= {
@@ -120,7 +120,7 @@ def options_digest(options: BuildOptions) -> str:
 
 
 def _shape_of(values: Mapping[str, Any], decided: set[str]) -> dict[str, Any]:
-    """Return the options that shape a stage's result and that the build does not decide; files by their content."""
+    """Return the options that determine a stage's result, except decided ones; files by their content."""
     shaping = {}
     for name, value in values.items():
         option = name.rpartition(".")[2]
@@ -133,34 +133,34 @@ def _shape_of(values: Mapping[str, Any], decided: set[str]) -> dict[str, Any]:
 
 
 def built_from(options: BuildOptions, dump: Dump) -> ReleaseRecord | None:
-    """Return the complete release that a build has made of a dump; None if there is none.
+    """Return the complete release that a build has made from a dump; None if there is none.
 
-    Nothing is downloaded, and no input is read: the record tells of the dump's files as the mirror lists them.
+    It downloads and reads nothing: the record holds the dump's files as the mirror lists them.
 
-    dump: as a mirror lists it. One that was published again, with other checksums, is another dump.
+    dump: from a mirror's list. A dump that was published again, with other checksums, counts as another dump.
     """
-    wanted = _identity_of(release_inputs.described(dump) or {})
-    return next((record for record, made_of in _made_of_dumps(options) if _identity_of(made_of) == wanted), None)
+    identity = _identity_of(release_inputs.described(dump) or {})
+    return next((record for record, dump_of in _releases_of_dumps(options) if _identity_of(dump_of) == identity), None)
 
 
-def _made_of_dumps(options: BuildOptions) -> list[tuple[ReleaseRecord, Mapping[str, Any]]]:
-    """Return the complete releases that a build has made of downloaded dumps, each with its dump, newest first."""
+def _releases_of_dumps(options: BuildOptions) -> list[tuple[ReleaseRecord, Mapping[str, Any]]]:
+    """Return the complete releases that a build has made from downloaded dumps, each with its dump, newest first."""
     digest = options_digest(options)
-    made = [record for record in records.complete_releases(options.output) if record.options_sha256 == digest]
-    return [(record, record.dump) for record in reversed(made) if record.dump is not None]
+    complete = [record for record in records.complete_releases(options.output) if record.options_sha256 == digest]
+    return [(record, record.dump) for record in reversed(complete) if record.dump is not None]
 
 
 def _identity_of(dump: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return what tells a dump from others; where it was downloaded from does not."""
+    """Return the fields that identify a dump; the mirror's address is not among them."""
     return dump["wiki"], dump["date"], sorted((file["name"], best_checksum(file["sums"])) for file in dump["files"])
 
 
 def _complete_without_download(options: BuildOptions, date: str | None) -> ReleaseRecord | None:
-    """Return the complete release of a dump whose files are gone, as `watch` deletes them; None if there is none."""
+    """Return the complete release of a dump whose files were deleted, for example by `watch`; None if there is none."""
     if not release_inputs.takes_downloads(options):
         return None
-    there = {dump.date for _, dump in release_inputs.dumps_there(options)}
-    for record, dump in _made_of_dumps(options) if date not in there else ():
-        if dump["date"] == date or (date is None and dump["date"] > max(there, default="")):
+    dates = {dump.date for _, dump in release_inputs.downloaded_dumps(options)}
+    for record, dump in _releases_of_dumps(options) if date not in dates else ():
+        if dump["date"] == date or (date is None and dump["date"] > max(dates, default="")):
             return record
     return None

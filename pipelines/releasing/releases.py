@@ -1,7 +1,7 @@
-"""`maskmill build`: a plain build, or with --release a directory of its own that never changes once it is complete.
+"""`maskmill build`: a plain build, or with --release a directory that never changes once it is complete.
 
 A release goes through plan, lock, stages, report, training, record, switch, clean-up, in this order. Each step can be
-repeated: a run that was killed goes on where it stopped, when the same command runs again.
+repeated: after a kill, the same command continues where the run stopped.
 """
 
 import dataclasses
@@ -34,19 +34,19 @@ def run(
     config: str = "",
     given: Sequence[str] = (),
 ) -> int:
-    """Build as `maskmill build` does, with or without a release, or say what it would do.
+    """Run `maskmill build`, with or without a release, or print what it would do.
 
-    options: the build as its file gives it. config: the path of that file, for what is said. given: the flags of the
-    command line that a command for later stages needs, too.
+    options: the build's, from its file. config: the path of that file, for messages. given: the flags of the command
+    line that a command for later stages needs, too.
 
     Returns:
       The exit code: 0, or 128 + the signal that ended a training.
 
     Raises:
-      UnusableInputError, RunFailedError: as the checks, the stages and the runner say; LockedError among them.
+      UnusableInputError, RunFailedError: from the checks, the stages and the runner; LockedError among them.
     """
     if choices.dry_run and not choices.release and beam_flags.runner_of(beam_arguments) == beam_flags.DATAFLOW:
-        beam_arguments = [*beam_arguments, "--dry_run=True"]  # Beam's own flag: the job is described
+        beam_arguments = [*beam_arguments, "--dry_run=True"]  # Beam's own flag: it describes the job
         choices = dataclasses.replace(choices, dry_run=False, json=False)
     if choices.release and any(argument.startswith("--template_location") for argument in beam_arguments):
         raise UnusableInputError(
@@ -76,7 +76,7 @@ def run(
 
 
 def unplanned(options: BuildOptions, config: str) -> Run:
-    """Return the run of a build of which it is not known yet what is to be built; config: the path of its file."""
+    """Return the run of a build whose release is not known yet; config: the path of its file."""
     return Run(command=options.on_event, output=options.output, directory=options.output, config=config)
 
 
@@ -84,16 +84,16 @@ def _release(plan: ReleasePlan, work: "_Work", choices: BuildChoices) -> int | N
     settings = plan.options.release
     wait = settings.wait * _SECONDS_A_MINUTE
     with locks.hold(plan.root, plan.name, owner=choices.owner or "", wait=wait, say=console.tell) as lock:
-        if records.read_record(plan.directory) is None:  # whoever held the lock before may have completed it
+        if records.read_record(plan.directory) is None:  # the previous holder of the lock may have completed it
             code = work.do(lambda: _complete(plan, lock))
             is_complete = code == DONE and work.run.reaches_end
         else:
             code, is_complete = DONE, True
             print(f"release: {plan.directory} is complete; nothing to do")
-            files.delete_abandoned(plan.directory)  # a killed writer of the record has left its temporary file
+            files.delete_abandoned(plan.directory)  # the temporary file of a writer of the record that was killed
             _switch(plan)
             work.run.send("finished", is_new=False)
-    # After its own lock: a removal takes the lock of what it removes, and old runs may wait for this one.
+    # Only after the release of its own lock: a removal takes other locks, and their holders may wait for this one.
     keep = choices.keep or settings.keep
     if is_complete and keep is not None:
         removing.remove_old(plan.root, keep, settings.keep_days, say=lambda line: print(f"clean-up: {line}"))
@@ -105,17 +105,17 @@ def _complete(plan: ReleasePlan, lock: locks.Lock) -> None:
     _check_unchanged(plan)
     lock.check()
     records.write_record(plan.root, _record_of(plan))
-    files.delete_abandoned(plan.directory)  # of a run that was killed while it wrote the record
+    files.delete_abandoned(plan.directory)  # left by a run that was killed while it wrote the record
     _switch(plan)
 
 
 def _check_unchanged(plan: ReleasePlan) -> None:
-    """Check that a release was made of the inputs that have given it its name.
+    """Check that a release was made from the inputs that its name is derived from.
 
     Raises:
-      RunFailedError: one was replaced meanwhile, was left out, or came on top.
+      RunFailedError: an input was replaced, left out or added meanwhile.
     """
-    again = f"while {plan.name} was built; run the same command again, which builds a release of what is there now."
+    again = f"while {plan.name} was built; run the same command again, which builds a release of the present inputs."
     for file in plan.inputs:
         if file.algorithm == release_inputs.CRC32C and files.stored_checksum(file.path) != file.checksum:
             raise RunFailedError(f"{file.path}: this input was replaced or removed {again}")
@@ -143,7 +143,7 @@ def _record_of(plan: ReleasePlan) -> ReleaseRecord:
         if name in digests:
             stages[name]["manifest_sha256"] = digests[name]
         elif name in in_graph:
-            raise RunFailedError(f"{directory}: the stage {name} has no manifest any more; run the same command again.")
+            raise RunFailedError(f"{directory}: the manifest of the stage {name} is gone; run the same command again.")
     return ReleaseRecord(
         name=plan.name,
         config=build_options.as_plain(plan.options),
@@ -157,7 +157,7 @@ def _record_of(plan: ReleasePlan) -> ReleaseRecord:
 
 @dataclasses.dataclass(frozen=True)
 class _Work:
-    """The stages that a run does, of a build in its directory; with flags for Beam."""
+    """The stages to run for a build in its directory, with flags for Beam."""
 
     options: BuildOptions
     run: Run
@@ -165,7 +165,7 @@ class _Work:
     given: Sequence[str]
 
     def do(self, complete: Callable[[], None]) -> int | None:
-        """Run the stages, and send events; call `complete` after the build's last stage. Returns as `_stages`."""
+        """Run the stages, and send events; call `complete` after the build's last stage. Return as `_stages`."""
         self.run.send("started")
         code = self._stages()
         if code == DONE:
@@ -207,7 +207,7 @@ class _Work:
         return self._train() if "train" in self.run.stages else DONE
 
     def _say_next(self, outputs: Sequence[str], made: Mapping[str, Mapping[str, Any]]) -> None:
-        """Say what to do next with what lies in `outputs`. made: manifests by directory."""
+        """Print what to do next with the stages' `outputs`. made: manifests by directory."""
         if not self.run.reaches_end:
             after = self.options.names[self.options.names.index(self.run.stages[-1]) + 1]
             words = ["maskmill", "build", self.run.config, *self.given, "--from", after]

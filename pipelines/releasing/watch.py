@@ -3,8 +3,8 @@
     newest complete dump ──► built already? ──► download ──► build --release ──► delete the download
                              "nothing new"
 
-Each step is done only if its result is missing, and what it leaves appears whole. So a watch that was killed at any
-moment goes on when the next one starts.
+Each step runs only if its result is missing, and its result appears whole. So after a kill at any moment, the next
+watch continues.
 """
 
 import contextlib
@@ -34,14 +34,14 @@ _LOCK = "watch.lock"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Sight:
-    """What a look at the mirror has found.
+class MirrorState:
+    """The state of the mirror and of its newest dump.
 
     Attributes:
-      dump: the newest complete dump, or the one that was asked for; None if there is none.
-      release: the complete release that was made of it with the same options; None if there is none.
-      superseded_by: the latest release, if its dump is newer than this one; None if it is not.
-      is_downloaded: whether all files of the dump are here.
+      dump: the newest complete dump, or the requested one; None if there is none.
+      release: the complete release that was made from it with the same options; None if there is none.
+      superseded_by: the latest release, if its dump is newer than this one; else None.
+      is_downloaded: whether all files of the dump are downloaded.
     """
 
     dump: Dump | None = None
@@ -51,11 +51,11 @@ class Sight:
 
     @property
     def is_new(self) -> bool:
-        """Whether there is something to build."""
+        """True if there is something to build."""
         return self.dump is not None and self.release is None and self.superseded_by is None
 
     def describe(self) -> dict[str, Any]:
-        """Return what `--check` prints. Equal sights give equal values: there are no times in them."""
+        """Return the output of `--check`. It has no times in it, so that equal states give equal values."""
         return {
             "new": self.is_new,
             "dump": None if self.dump is None else {**(described(self.dump) or {}), "bytes": self.dump.size},
@@ -71,11 +71,11 @@ class Watch:
 
     Attributes:
       options: the build's.
-      mirror: its section watch.
+      mirror: the build's section watch.
       client: makes the requests.
-      date: ISO; only a dump of this date is looked for. None: the newest one.
-      owner: who holds the lock of the downloads; empty: this process.
-      keep: how many complete releases stay; None: all.
+      date: ISO; only a dump of this date is considered. None: the newest one.
+      owner: of the lock of the downloads; empty: this process.
+      keep: the number of complete releases to keep; None: all.
     """
 
     options: BuildOptions
@@ -90,27 +90,27 @@ class Watch:
         """The directory of all downloads."""
         return release_inputs.downloads_of(self.options)
 
-    def look(self) -> Sight:
-        """Look at the mirror."""
+    def look(self) -> MirrorState:
+        """Return the state of the mirror."""
         mirror = self.mirror
         dumps = wikimedia.find_dumps(
             mirror.source, wiki=mirror.wiki, layout=mirror.layout, client=self.client, say=console.tell
         )
         dump = next((dump for dump in dumps if self.date in (None, dump.date)), None)
         if dump is None:
-            return Sight()
-        made = release_plan.built_from(self.options, dump)
+            return MirrorState()
+        release = release_plan.built_from(self.options, dump)
         latest = pointer.read_latest(self.options.output)
-        is_older = self.date is None and made is None and latest is not None and dump.date < latest.name.date
-        return Sight(
+        is_older = self.date is None and release is None and latest is not None and dump.date < latest.name.date
+        return MirrorState(
             dump=dump,
-            release=None if made is None else made.name,
+            release=None if release is None else release.name,
             superseded_by=latest.name if latest is not None and is_older else None,
             is_downloaded=download.is_downloaded(dump, self.downloads),
         )
 
     def fetch(self, dump: Dump) -> None:
-        """Download a dump, or check it where it lies; the caller holds the lock of the downloads."""
+        """Download a dump, or check it in place; the caller holds the lock of the downloads."""
         with contextlib.ExitStack() as stack:
             how: dict[str, Any] = {"client": self.client, "connections": self.mirror.connections}
             if download.is_remote(dump):
@@ -119,29 +119,29 @@ class Watch:
             download.download(dump, self.downloads, **how)
 
     def lock(self, wait: float = 0.0) -> contextlib.AbstractContextManager[locks.Lock]:
-        """Hold the lock of the downloads: one watch at a time downloads, builds and deletes what it has downloaded.
+        """Hold the lock of the downloads: only one watch at a time downloads, builds and deletes its downloads.
 
         wait: seconds to wait for another watch.
         """
         path = files.join(self.options.output, f"{RELEASES}/{STATE}/{_LOCK}")
         return locks.hold_file(path, "The lock of this watch", owner=self.owner, wait=wait, say=console.tell)
 
-    def settle(self, made: ReleaseName | None) -> None:
-        """Do what a watch that was killed after its build has left: `latest`, old releases and downloads.
+    def settle(self, release: ReleaseName | None) -> None:
+        """Finish the work of a watch that was killed after its build: `latest`, old releases and downloads.
 
-        made: the release that is complete; None if there is none. Whoever holds a lock does the same at its end.
+        release: the complete one; None if there is none. If a lock is held, its holder finishes this work.
         """
         root = self.options.output
-        if made is not None:
-            with contextlib.suppress(locks.LockedError), locks.hold(root, made):
-                pointer.switch_latest(root, made)
+        if release is not None:
+            with contextlib.suppress(locks.LockedError), locks.hold(root, release):
+                pointer.switch_latest(root, release)
         if self.keep is not None:
             removing.remove_old(root, self.keep, self.options.release.keep_days, say=console.tell)
         with contextlib.suppress(locks.LockedError), self.lock():
             self.tidy()
 
     def tidy(self) -> None:
-        """Delete downloads of which a release is made, and unfinished ones of dumps that are not newer than `latest`.
+        """Delete downloads that a release was made from, and unfinished ones of dumps that are not newer than `latest`.
 
         The caller holds the lock of the downloads.
         """
@@ -156,16 +156,16 @@ class Watch:
                 if date <= latest.name.date:
                     download.delete_downloaded(directory)
 
-    def nothing_new(self, sight: Sight) -> str:
-        """Return why there is nothing to build."""
+    def nothing_new(self, state: MirrorState) -> str:
+        """Return the reason why there is nothing to build, as a clause."""
         source = self.mirror.source
-        if sight.dump is None:
+        if state.dump is None:
             of_date = "" if self.date is None else f" of {self.date}"
             return f"{source} has no complete dump of {self.mirror.wiki}{of_date}"
-        name = f"{sight.dump.wiki}-{sight.dump.date}"
-        if sight.release is not None:
-            return f"release {sight.release} is made of {name}, the newest complete dump of {source}"
-        return f"{name}, the newest complete dump of {source}, is older than the latest release {sight.superseded_by}"
+        name = f"{state.dump.wiki}-{state.dump.date}"
+        if state.release is not None:
+            return f"release {state.release} is made of {name}, the newest complete dump of {source}"
+        return f"{name}, the newest complete dump of {source}, is older than the latest release {state.superseded_by}"
 
 
 def watch(
@@ -180,12 +180,12 @@ def watch(
 ) -> int:
     """Look for a new dump, and build a release of it.
 
-    choices: how the release is built. config, given: as `releases.run` takes them. build: builds the release of a dump
-    that is downloaded, and returns the command's exit code, as this does; None: `maskmill build --release` does.
+    choices: how the release is built. config, given: as for `releases.run`. build: builds the release of a downloaded
+    dump, and returns the command's exit code; None: `maskmill build --release`.
 
     Raises:
       UnusableInputError: the build has no section watch, or the mirror has no such wiki, or is not a mirror.
-      RunFailedError: the mirror does not answer, a download is damaged, or another watch is at work.
+      RunFailedError: the mirror does not answer, a download is damaged, or another watch is running.
     """
     if options.watch is None:
         raise UnusableInputError(
@@ -220,22 +220,22 @@ def _run(watch: Watch, flags: WatchFlags, build: Callable[[Dump], int], unplanne
         print(json.dumps(watch.look().describe(), ensure_ascii=False))
         return 0
     with unplanned.sending_failures(UnusableInputError, RunFailedError):
-        sight = watch.look()
-    if sight.is_new:
+        state = watch.look()
+    if state.is_new:
         with watch.lock(watch.options.release.wait * _SECONDS_A_MINUTE):
             with unplanned.sending_failures(UnusableInputError, RunFailedError):
-                sight = watch.look()  # whoever held the lock before may have built it
-                if sight.dump is not None and sight.is_new and not sight.is_downloaded:
-                    watch.fetch(sight.dump)
-            if sight.dump is not None and sight.is_new:
+                state = watch.look()  # the previous holder of the lock may have built it
+                if state.dump is not None and state.is_new and not state.is_downloaded:
+                    watch.fetch(state.dump)
+            if state.dump is not None and state.is_new:
                 if flags.download_only:
-                    print(f"downloaded: {download.directory_of(watch.downloads, sight.dump)}")
+                    print(f"downloaded: {download.directory_of(watch.downloads, state.dump)}")
                     return 0
-                code = build(sight.dump)
+                code = build(state.dump)
                 if code == 0:
                     watch.tidy()
                 return code
-    watch.settle(sight.release)
+    watch.settle(state.release)
     unplanned.send("finished", is_new=False)
-    print(f"nothing new: {watch.nothing_new(sight)}")
+    print(f"nothing new: {watch.nothing_new(state)}")
     return 0

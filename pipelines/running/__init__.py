@@ -1,1 +1,1 @@
-"""How a graph runs: the local runner and its workers, settings of other runners, signals."""
+"""Running a graph: the local runner and its workers, settings of other runners, signals."""

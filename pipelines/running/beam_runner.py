@@ -1,4 +1,4 @@
-"""Runs a pipeline on the runners of Beam's."""
+"""Runs a pipeline on Beam's own runners."""
 
 import contextlib
 import dataclasses
@@ -15,21 +15,21 @@ from pipelines.running import built_pipeline, environments, interruption
 from pipelines.settings import beam_flags
 from pipelines.terminal import console
 
-# How long Beam's DirectRunner may try to start Prism before another runner is named.
+# Seconds for which Beam's DirectRunner may try to start Prism before the user is told of another runner.
 _PRISM_SECONDS = 20.0
 
 _JOB_GOES_ON = "the job goes on where it was submitted; stop it there, or wait for its end before you run it again."
 
 
 def pipeline_options(beam_arguments: Sequence[str], paths: Sequence[str] = ()) -> PipelineOptions:
-    """Beam's options from the flags that are Beam's, with our defaults for each runner. Changes nothing elsewhere.
+    """Return Beam's options from its flags, with our defaults for each runner; change nothing elsewhere.
 
     Args:
-      beam_arguments: flags of Beam, as `flags.parse` gives them: it has had Beam read them all.
-      paths: every input and output: not every runner's workers see this machine's files.
+      beam_arguments: flags of Beam, as returned by `flags.parse`, which has had Beam read them all.
+      paths: every input and output; the workers of some runners do not see this machine's files.
 
     Raises:
-      UnusableInputError: the runner cannot work with these flags or paths.
+      UnusableInputError: the runner does not support these flags or paths.
     """
     with beam_flags.one_sentence():
         options = built_pipeline.OptionsWithViews(list(beam_arguments))
@@ -39,14 +39,14 @@ def pipeline_options(beam_arguments: Sequence[str], paths: Sequence[str] = ()) -
 
 @dataclasses.dataclass(frozen=True)
 class BeamRun:
-    """A run by a runner of Beam's, with its options."""
+    """A run on one of Beam's runners, with its options."""
 
     options: PipelineOptions
     is_local = False
 
     @property
     def is_dry_run(self) -> bool:
-        """True if nothing is to be run or changed."""
+        """True if nothing should be run or changed."""
         return environments.is_dry_run(self.options)
 
     def run(self, build: Callable[[beam.Pipeline], None], scratch: str) -> bool:
@@ -58,7 +58,7 @@ class BeamRun:
             result = built_pipeline.built(build, None, self.options, scratch).run()
             only_describes = environments.only_describes(self.options)
             if environments.is_dataflow(self.options) and not only_describes:
-                # Airflow's operators for Beam know a job only by this line, which Beam itself does no more than log.
+                # Airflow's operators for Beam recognize a job only by this line; Beam itself merely logs it.
                 console.tell(f"Created job with id: [{result.job_id()}]")
             goes_on_alone = environments.goes_on_alone(self.options)
             with interruption.going_on(_JOB_GOES_ON) if goes_on_alone else contextlib.nullcontext():
@@ -70,7 +70,7 @@ class BeamRun:
 
 @contextlib.contextmanager
 def _naming_fn_api_runner(options: PipelineOptions) -> Iterator[None]:
-    """Name another runner if Beam's DirectRunner still tries to start Prism after a while, which it downloads."""
+    """Recommend another runner if Beam's DirectRunner is still trying to download and start Prism after a while."""
     caller = threading.get_ident()
 
     def look() -> None:

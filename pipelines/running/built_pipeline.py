@@ -1,4 +1,4 @@
-"""Builds pipelines, and finds what a step raised in what a runner made of it."""
+"""Builds pipelines, and recovers a step's error from the error that a runner raises."""
 
 import contextlib
 import re
@@ -13,16 +13,16 @@ from apache_beam.runners.runner import PipelineRunner
 
 from maskmill.errors import RunFailedError, UnusableInputError
 
-# How a runner tells what a step raised.
+# A step's error in the text of a runner's error.
 _STEP_ERROR = re.compile(r"(UnusableInputError|RunFailedError): ([^\n]*)")
 _WHILE_RUNNING = re.compile(r" \[while running '[^']*'\]")
 
 
 class OptionsWithViews(PipelineOptions):
-    """Beam's options that keep their views: a pipeline asks for hundreds, and Beam makes a parser for each."""
+    """Beam's options with cached views: a pipeline requests hundreds, and Beam would make a parser for each."""
 
     def view_as(self, cls: type[Any]) -> Any:
-        # Beam's options refuse attributes that are not options.
+        # Beam's options accept only attributes that are options.
         views = self.__dict__.setdefault("_views", {})
         if cls not in views:
             views[cls] = super().view_as(cls)
@@ -32,17 +32,17 @@ class OptionsWithViews(PipelineOptions):
 def built(
     build: Callable[[beam.Pipeline], None], runner: PipelineRunner | None, options: PipelineOptions, scratch: str
 ) -> beam.Pipeline:
-    """Return a pipeline with the steps that `build` adds. runner: by default the one that the options name.
+    """Return a pipeline with the steps that `build` adds. runner: None for the one in the options.
 
     Raises:
-      UnusableInputError: there is no such runner, or it cannot run with these options.
+      UnusableInputError: there is no such runner, or it does not support these options.
     """
     try:
         pipeline = beam.Pipeline(runner=runner, options=options)
     except (ValueError, ImportError, AttributeError) as error:
         name = options.view_as(StandardOptions).runner
         raise UnusableInputError(f"--runner={name} refuses these flags: {' '.join(str(error).split())}.") from error
-    # Beam's own directory would stay when the command is interrupted.
+    # Beam's own directory would stay if the command is interrupted.
     shutil.rmtree(pipeline.local_tempdir)
     pipeline.local_tempdir = tempfile.mkdtemp(dir=scratch)
     build(pipeline)
@@ -51,7 +51,7 @@ def built(
 
 @contextlib.contextmanager
 def errors_of_steps() -> Iterator[None]:
-    """Find the error that a step raised in what the runner made of it: an exception, or a text with a traceback."""
+    """Raise a step's own error in place of the runner's, which is an exception, or a text with a traceback."""
     try:
         yield
     except (UnusableInputError, RunFailedError) as error:

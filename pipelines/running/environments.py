@@ -1,12 +1,12 @@
-"""What a command sets for Flink and Dataflow, and what it checks before it hands a job to them.
+"""Settings for Flink and Dataflow, and checks before a job is submitted to them.
 
-On every runner a process computes one shard at a time, so that a worker needs the memory of one shard and CPU-bound
-steps do not take turns. `maskmill.storage.turns` enforces this inside a process. This module tells the runner to
-start as many processes as it has slots, and to give each of them one piece of work.
+On every runner a process computes one shard at a time, so that a worker needs the memory of one shard, and CPU-bound
+steps do not compete. `maskmill.storage.turns` enforces this within a process. This module makes the runner start as
+many processes as it has slots, and give each of them one work item.
 
-Runners do not promise everything, so every step follows these rules. Elements come in any order and from any attempt:
-a step that needs an order sorts by a number that the elements carry. A bundle can end anywhere: no step collects
-anything over a bundle. The values of a key are iterated once; they are descriptions of shards, never text.
+Runners guarantee little, so every step follows these rules. Elements arrive in any order and from any attempt: a step
+that needs an order sorts by a number in the elements. A bundle can end anywhere: no step collects anything over a
+bundle. The values of a key are iterated once; they are descriptions of shards, never text.
 """
 
 import http.client
@@ -40,23 +40,23 @@ from pipelines.settings.beam_flags import DATAFLOW, FLINK
 _EMBEDDED = ("[local]", "[auto]")
 
 # How long Python workers wait for another step of their job. It must be less than the cluster's delay before a restart:
-# a worker that was killed is kept for as long, and a job that starts anew meanwhile would be given it.
+# a worker that was killed is kept for so long, and a job that restarts meanwhile would get it.
 _WORKERS_WAIT_MILLIS = 2_000
 
-# How long to wait for the first answer of a service that should be running.
+# Seconds to wait for the first answer of a service that should be running.
 _PATIENCE_SECONDS = 5.0
 
 
 def complete(options: PipelineOptions, given: Set[str], paths: Iterable[str]) -> None:
-    """Set for a runner that works elsewhere what the user left open.
+    """Complete the options that the user left open, for a remote runner.
 
-    options: Beam's, changed in place. given: the flags that the user gave, as `--name`. paths: every input and output.
+    options: Beam's, changed in place. given: the user's flags, as `--name`. paths: every input and output.
 
     Raises:
-      UnusableInputError: the runner cannot work with these options or paths.
+      UnusableInputError: the runner does not support these options or paths.
     """
     if "--save_main_session" not in given:
-        # Workers import what they run from installed packages; the program that submits defines nothing.
+        # Workers import their code from installed packages; the submitting program defines none.
         options.view_as(SetupOptions).save_main_session = False
     runner = options.view_as(StandardOptions).runner
     _check_job_endpoint(options, given)
@@ -67,29 +67,29 @@ def complete(options: PipelineOptions, given: Set[str], paths: Iterable[str]) ->
 
 
 def is_dry_run(options: PipelineOptions) -> bool:
-    """Return whether these options ask that nothing be run or changed."""
+    """Return whether the options request a dry run, which runs and changes nothing."""
     return bool(options.view_as(TestOptions).dry_run)
 
 
 def only_describes(options: PipelineOptions) -> bool:
-    """Return whether these options ask for the job's description and not for its execution."""
+    """Return whether the options request the job's description rather than its execution."""
     return is_dry_run(options) or options.view_as(GoogleCloudOptions).template_location is not None
 
 
 def is_dataflow(options: PipelineOptions) -> bool:
-    """Return whether these options name Dataflow's runner."""
+    """Return whether the options name Dataflow's runner."""
     return bool(options.view_as(StandardOptions).runner == DATAFLOW)
 
 
 def goes_on_alone(options: PipelineOptions) -> bool:
-    """Return whether the job that these options submit goes on when this process ends."""
+    """Return whether the job goes on when this process ends."""
     master = options.view_as(FlinkRunnerOptions).flink_master.strip()
     runner, endpoint = options.view_as(StandardOptions).runner, options.view_as(PortableOptions).job_endpoint
     return runner == DATAFLOW or (runner == FLINK and (master not in _EMBEDDED or endpoint not in (None, "embed")))
 
 
 def _check_job_endpoint(options: PipelineOptions, given: Set[str]) -> None:
-    """Wait for the job service at `--job_endpoint`: a few seconds, or as long as `--job_server_timeout` says."""
+    """Wait for the job service at `--job_endpoint`: a few seconds, or for `--job_server_timeout`."""
     portable = options.view_as(PortableOptions)
     endpoint = portable.job_endpoint
     if endpoint in (None, "", "embed"):
@@ -116,7 +116,7 @@ def _check_job_endpoint(options: PipelineOptions, given: Set[str]) -> None:
 
 
 def _host_and_port(address: str, flag: str) -> tuple[str, int]:
-    """Return the host and the port of `HOST:PORT`."""
+    """Return the host and the port in `HOST:PORT`."""
     try:
         parts = urllib.parse.urlsplit(f"//{address}")
         host, port = parts.hostname, parts.port
@@ -131,12 +131,12 @@ def _complete_flink(options: PipelineOptions, given: Set[str], paths: Iterable[s
     flink, portable = options.view_as(FlinkRunnerOptions), options.view_as(PortableOptions)
     if "--job_endpoint" not in given:
         _complete_job_server(options, given)
-    # Without this Beam stages a list of this machine's packages in a directory that other machines do not see.
+    # Otherwise Beam stages a list of this machine's packages in a directory that other machines do not see.
     options.view_as(DebugOptions).add_experiment("disable_logging_submission_environment")
     master = flink.flink_master.strip()
     if master in _EMBEDDED:
         if "--parallelism" not in given:
-            # Embedded Flink runs the Python steps in this one process, unless the user brings workers.
+            # Embedded Flink runs the Python steps in this one process, unless the user provides workers.
             flink.parallelism = 1
         return
     for path in paths:
@@ -146,7 +146,7 @@ def _complete_flink(options: PipelineOptions, given: Set[str], paths: Iterable[s
                 "share, or an object store's (gs://bucket/…)."
             )
     if "--environment_cache_millis" not in given:
-        # Beam's default stops a TaskManager's workers at each moment in which no step of the job runs there.
+        # Beam's default stops a TaskManager's workers whenever no step of the job is running there.
         portable.environment_cache_millis = _WORKERS_WAIT_MILLIS
     slots = _task_slots(master)
     if "--parallelism" not in given:
@@ -157,7 +157,7 @@ def _complete_flink(options: PipelineOptions, given: Set[str], paths: Iterable[s
 
 
 def _complete_job_server(options: PipelineOptions, given: Set[str]) -> None:
-    """Check and complete what Beam needs to start its job server as a process of this command."""
+    """Check and complete the options with which Beam starts its job server as a process of this command."""
     server = options.view_as(JobServerOptions)
     if shutil.which(server.job_server_java_launcher) is None:
         raise UnusableInputError(
@@ -168,12 +168,12 @@ def _complete_job_server(options: PipelineOptions, given: Set[str]) -> None:
     if jar and files.is_local(jar) and not files.exists(jar):
         raise UnusableInputError(f"{jar}: there is no such job server; correct --flink_job_server_jar.")
     if not given & {"--job_server_jvm_properties", "--job_server_jvm_property"}:
-        # The job server only passes descriptions on. Half of its CPU time went into its just-in-time compiler.
+        # The job server only forwards descriptions. Half of its CPU time went into its just-in-time compiler.
         server.job_server_jvm_properties = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
 
 
 def _task_slots(master: str) -> list[int]:
-    """Return the task slots of each TaskManager of the cluster at `host:port` or a URL."""
+    """Return the number of task slots of each TaskManager of the cluster at `host:port` or a URL."""
     url = master if is_web(master) else f"http://{master}"
     try:
         with urllib.request.urlopen(f"{url}/taskmanagers", timeout=_PATIENCE_SECONDS) as answer:
@@ -199,7 +199,7 @@ def _complete_dataflow(options: PipelineOptions, given: Set[str], paths: Iterabl
             "--setup_file ./setup.py."
         )
     if "--number_of_worker_harness_threads" not in given:
-        # Dataflow starts a process for each CPU of a worker. With one thread each process works on one shard.
+        # Dataflow starts a process for each CPU of a worker. With one thread, each process works on one shard.
         debug.number_of_worker_harness_threads = 1
     if worker.sdk_container_image is not None and "--sdk_location" not in given:
         setup.sdk_location = "container"

@@ -1,8 +1,8 @@
-"""What a command does when it is told to stop: by Ctrl-C, by SIGTERM, or because its terminal was closed.
+"""Ends a command that is told to stop: by Ctrl-C, by SIGTERM, or because its terminal was closed.
 
-A Python exception would come too late, and in the wrong place: Python hears nothing while a kernel runs, a compilation
-may print the exception and go on, and Beam waits for its workers before it lets an exception through. All files appear
-whole, so nothing needs to be brought to an end first. A thread of its own therefore hears the signal at once
+A Python exception would come too late, and in the wrong place: Python does not react while a kernel runs, a compilation
+may print the exception and continue, and Beam waits for its workers before it passes an exception on. All files appear
+whole, so nothing needs to be finished first. Therefore a thread of its own receives the signal at once
 (`signal.set_wakeup_fd`), prints one sentence, stops the worker processes, removes temporary files and ends the process.
 """
 
@@ -26,24 +26,24 @@ START_ANEW = "nothing unfinished is left behind; run the same command again."
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _STDOUT, _STDERR = 1, 2
-_PATIENCE_S = 10  # with a worker that waits for a disk, or a directory that fills again
+_PATIENCE_S = 10  # for a worker that waits for a disk, or a directory to which files are still added
 
 
 @dataclasses.dataclass(frozen=True)
-class _Heard:
-    """The handler of a signal that `Watch` hears, with what the user is told to do after it."""
+class _SignalHandler:
+    """The handler of a signal that `Watch` receives, with the advice for the user."""
 
     how_to_go_on: str
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
-        """Do nothing: the thread has heard the signal already."""
+        """Do nothing: the thread has received the signal already."""
 
 
 @contextlib.contextmanager
 def going_on(how: str) -> Iterator[None]:
-    """Have `Watch` tell the user to go on in this way, if the block is interrupted; for the main thread."""
-    heard = [number for number in _SIGNALS if isinstance(signal.getsignal(number), _Heard)]
-    before = [signal.signal(number, _Heard(how)) for number in heard]
+    """Have `Watch` print this advice if the block is interrupted; for the main thread."""
+    heard = [number for number in _SIGNALS if isinstance(signal.getsignal(number), _SignalHandler)]
+    before = [signal.signal(number, _SignalHandler(how)) for number in heard]
     try:
         yield
     finally:
@@ -56,16 +56,16 @@ class Watch:
 
     The command may set handlers of its own for these signals, which then count: `train` writes a checkpoint first. A
     signal that is ignored from the start (under nohup, in a shell's background job) stays ignored. The process should
-    end after the block: the signals are not heard any more.
+    end after the block, which no longer handles the signals.
     """
 
     def __init__(self, command: str) -> None:
         self._command = command
-        # Held while the process ends for a signal, and once the command has ended by itself: one of the two happens.
+        # Held while a signal ends the process, and after the command has ended by itself: only one of the two happens.
         self._ending = threading.Lock()
 
     def __enter__(self) -> "Watch":
-        # TensorFlow is imported with standard error on /dev/null: the terminal is remembered.
+        # TensorFlow is imported with standard error on /dev/null, so keep the terminal.
         self._errors = -1
         with contextlib.suppress(OSError):  # it may be closed
             self._errors = os.dup(_STDERR)
@@ -74,7 +74,7 @@ class Watch:
         signal.set_wakeup_fd(write, warn_on_full_buffer=False)
         for number in _SIGNALS:
             if signal.getsignal(number) is not signal.SIG_IGN:
-                signal.signal(number, _Heard(HOW_TO_GO_ON))
+                signal.signal(number, _SignalHandler(HOW_TO_GO_ON))
         threading.Thread(target=self._listen, name="interruption", daemon=True).start()
         return self
 
@@ -85,7 +85,7 @@ class Watch:
         while True:
             number = os.read(self._read, 1)[0]
             handler = signal.getsignal(number)
-            if isinstance(handler, _Heard):
+            if isinstance(handler, _SignalHandler):
                 with self._ending:
                     self._end(signal.Signals(number), handler.how_to_go_on)
 
@@ -97,12 +97,12 @@ class Watch:
             errors="backslashreplace"
         )
         try:
-            # Other threads will complain that the workers are gone, or show the progress once more.
+            # Other threads would complain that the workers are gone, or show the progress once more.
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, _STDOUT)
             os.dup2(nowhere, _STDERR)
             with contextlib.suppress(OSError):  # the terminal may be gone
-                # On a terminal the line holds the ^C that was typed.
+                # On a terminal the line already shows the ^C that was typed.
                 os.write(self._errors, (b"\r\x1b[K" if os.isatty(self._errors) else b"") + line)
             _stop_children()
         finally:
@@ -110,7 +110,7 @@ class Watch:
 
 
 def _stop_children() -> None:
-    """Stop the processes that this one has started, and remove the temporary files that it or they have made."""
+    """Stop the child processes, and remove the temporary files of this process and of theirs."""
     import glob
     import multiprocessing
     import shutil
@@ -120,7 +120,7 @@ def _stop_children() -> None:
 
     from maskmill.storage.files import TEMPORARY_SUFFIX, no_more_temporary_files, scratch_prefix
 
-    # This process writes on in other threads, and its workers in theirs: what they begin after a look would stay.
+    # Other threads of this process and of its workers still write: files created after the listing would stay.
     no_more_temporary_files()
     this = psutil.Process()
     children = this.children(recursive=True)
@@ -148,7 +148,7 @@ def _stop_children() -> None:
 
 
 def _suspended(workers: list[Any]) -> list[Any]:
-    """Suspend worker processes; return them once the system has done so, which a wait for the disk may put off."""
+    """Suspend worker processes; return them once they are suspended, which waits for the disk may delay."""
     import psutil
 
     for worker in workers:

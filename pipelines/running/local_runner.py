@@ -1,17 +1,17 @@
-"""A runner for Beam pipelines on one machine: forked workers, which run one work item after the other.
+"""A runner for Beam pipelines on one machine: forked workers, each running one work item after the other.
 
     with beam.Pipeline(runner=LocalRunner(workers=8)) as pipeline:
         pipeline | beam.io.ReadFromText("notes/*.txt") | beam.Map(str.upper) | beam.io.WriteToText("upper")
 
-It runs bounded pipelines in the global window. A pipeline that needs more (other windows, state, timers, splittable
-DoFns, external transforms) runs on Beam's FnApiRunner as a whole, and one line says so.
+It runs bounded pipelines in the global window. If a pipeline needs more (other windows, state, timers, splittable
+DoFns, external transforms), all of it runs on Beam's FnApiRunner, and one line says so.
 
 The pipeline is built before the workers are forked, so they have its DoFns without unpickling them; only elements are
-sent. ParDos are fused into stages. A stage starts at a *root*: a collection whose elements may go to any worker (what
-Create, Read, GroupByKey and Reshuffle give, and the input of a ParDo with side inputs). A work item is a few elements
-of a root; its result holds the elements of each collection that other stages need. Elements that pass a Reshuffle are
-handed out as soon as they are there; GroupByKey and side inputs wait until their inputs are complete. Each element
-carries its place in the order in which one worker would make it, so what is grouped does not depend on the workers.
+sent. ParDos are fused into stages. A stage starts at a *root*: a collection whose elements may go to any worker (the
+output of Create, Read, GroupByKey and Reshuffle, and the input of a ParDo with side inputs). A work item is a few
+elements of a root; its result holds the elements of each collection that other stages need. Elements that pass a
+Reshuffle are handed out as soon as they exist; GroupByKey and side inputs wait until their inputs are complete. Each
+element carries its place in the order in which one worker would make it, so groups do not depend on the workers.
 """
 
 import collections
@@ -46,24 +46,24 @@ from pipelines.running.local_worker import Workers
 
 _LOGGER = logging.getLogger(__name__)
 
-_SINGLE = 4096  # Up to so many elements of a root become work items of their own.
-_BUNDLES = 64  # Else each worker gets about so many work items.
-_READ_BYTES = 16 << 20  # How much of a BoundedSource is one work item.
+_SINGLE = 4096  # Up to so many elements of a root become a work item each.
+_BUNDLES = 64  # Otherwise each worker gets about so many work items.
+_READ_BYTES = 16 << 20  # The size of a BoundedSource's work items.
 
 _Place = tuple[int, ...]
 _Placed = tuple[_Place, Any]
 
 
 class _UnsupportedError(Exception):
-    """This runner does not know a step of the pipeline, which the message names."""
+    """The pipeline has a step that this runner does not support; the message names it."""
 
 
 @dataclasses.dataclass(eq=False)
 class _Root:
     """A collection at which a stage starts. Collections are numbers.
 
-    values: what Create, Impulse or Read give. inputs: else, what it is made from. key_coder: of a GroupByKey.
-    waits: side inputs that must be complete. kept: what other stages need of this one.
+    values: the output of Create, Impulse or Read. inputs: the collections that it is made from otherwise. key_coder: of
+    a GroupByKey. waits: side inputs that must be complete first. kept: the stage's collections that other stages need.
     """
 
     values: Iterable[Any] = ()
@@ -75,7 +75,7 @@ class _Root:
 
 
 class _Step(NamedTuple):
-    """A ParDo. sides: views, each with the collection that it shows. outputs: by tag."""
+    """A ParDo. sides: views, each with the collection that it reads. outputs: by tag."""
 
     label: str
     transform: Any
@@ -89,7 +89,7 @@ def _read(bundle: Any) -> Iterator[Any]:
 
 
 class _Stages:
-    """A pipeline, cut into stages."""
+    """A pipeline, divided into stages."""
 
     def __init__(self, pipeline: beam.Pipeline) -> None:
         self.roots: dict[int, _Root] = {}
@@ -151,11 +151,11 @@ class _Stages:
         self.roots[home].steps.append(_Step(applied.full_label, transform, taken, sides, outputs))
 
 
-# ---- In a worker: a stage runs.
+# ---- In a worker: runs a stage.
 
 
 class _Item(NamedTuple):
-    """Elements of a root, and the place of the first. sides: the file with the side inputs of the stage, or empty."""
+    """Elements of a root, and the place of the first one. sides: the file with the stage's side inputs, or empty."""
 
     root: int
     place: _Place
@@ -164,14 +164,14 @@ class _Item(NamedTuple):
 
 
 class _Result(NamedTuple):
-    """What a work item gave: elements by collection, and what its steps counted."""
+    """The result of a work item: elements by collection, and the counters of its steps."""
 
     made: Mapping[int, Sequence[Any]]
     counted: Sequence[Any]
 
 
 class _Tracker:
-    """Gives Beam's metrics the container of the step that runs in this thread."""
+    """Provides Beam's metrics with the container of the step that runs in this thread."""
 
     metrics_container: Any = None
 
@@ -183,7 +183,7 @@ class _Tracker:
 
 
 class _Out(common.Receiver):
-    """A collection: hands each element to the steps that take it, and keeps it where another stage needs it."""
+    """A collection: passes each element to the steps that take it, and keeps it if another stage needs it."""
 
     def __init__(self, tracker: _Tracker, is_kept: bool) -> None:
         self._tracker = tracker
@@ -202,7 +202,7 @@ class _Out(common.Receiver):
 
 
 class _Outs(dict[str | None, _Out]):
-    """The outputs of a step by tag; what goes to a tag that the pipeline does not name is dropped, as Beam does."""
+    """The outputs of a step by tag; elements for a tag that the pipeline does not name are dropped, as in Beam."""
 
     def __missing__(self, tag: str | None) -> _Out:
         return _Out(_Tracker(), is_kept=False)
@@ -286,11 +286,11 @@ def _tear_down(pipeline: int) -> None:
         _PROGRAMS.pop(key).tear_down()
 
 
-# ---- In the process of the command: work items are made of what others gave.
+# ---- In the command's process: makes work items from the results of others.
 
 
 class _Run:
-    """Hands out the work items of a pipeline. bundles: into how many items a large collection is cut."""
+    """Hands out the work items of a pipeline. bundles: the number of work items of a large collection."""
 
     def __init__(self, stages: _Stages, folder: str, bundles: int) -> None:
         self._roots, self._homes, self._views = stages.roots, stages.homes, stages.views
@@ -302,7 +302,7 @@ class _Run:
         self._waiting: dict[int, list[_Placed]] = collections.defaultdict(list)  # elements for a stage or a group
         self._shown: dict[int, list[_Placed]] = collections.defaultdict(list)  # elements of side inputs
         self._sides: dict[int, str] = {}
-        self._fed: set[int] = set()  # roots all of whose elements are there
+        self._fed: set[int] = set()  # roots whose elements are all known
         self._running: collections.Counter[int] = collections.Counter()  # work items by root
         self.metrics = DirectMetrics()
 
@@ -322,7 +322,7 @@ class _Run:
         return self._advance()
 
     def _give(self, collection: int, elements: list[_Placed]) -> None:
-        """Pass elements of a collection to those who need them."""
+        """Pass elements of a collection to the roots and side inputs that need them."""
         if collection in self._views:
             self._shown[collection] += elements
         for root, which in self._takers[collection]:
@@ -339,7 +339,7 @@ class _Run:
         self._give(root, elements)
 
     def _advance(self) -> list[_Item]:
-        """Return what can be handed out; find out which collections are complete."""
+        """Return the work items that can be handed out, and record which collections are complete."""
         items: list[_Item] = []
         is_changed = True
         while is_changed:
@@ -395,7 +395,7 @@ def _grouped(key_coder: Any, elements: list[_Placed]) -> list[_Placed]:
 
 
 def _one_by_one(work: Callable[[Any], Any], items: Iterable[Any], follow: Callable[[Any, Any], Iterable[Any]]) -> None:
-    """Do all work in this thread; as Workers.spread."""
+    """Do all work in this thread; otherwise like Workers.spread."""
     left = collections.deque(items)
     while left:
         item = left.popleft()
@@ -403,30 +403,30 @@ def _one_by_one(work: Callable[[Any], Any], items: Iterable[Any], follow: Callab
 
 
 class LocalResult(PipelineResult):
-    """A pipeline that has run to its end."""
+    """The result of a pipeline that has run to its end."""
 
     def __init__(self, metrics: DirectMetrics) -> None:
         super().__init__(PipelineState.DONE)
         self._metrics = metrics
 
     def wait_until_finish(self, duration: int | None = None) -> str:
-        """Return DONE: `run` has waited."""
+        """Return DONE, because `run` has waited."""
         return str(PipelineState.DONE)
 
     def metrics(self) -> DirectMetrics:
-        """Return what the pipeline counted."""
+        """Return the pipeline's counters."""
         return self._metrics
 
 
 class LocalRunner(PipelineRunner):
     """Runs pipelines in forked workers.
 
-    Start it before the process has threads of its own: a lock that a thread holds stays locked in a fork.
+    Start it before the process has other threads: a lock that a thread holds stays locked in a fork.
 
     Args:
       workers: processes; 0 runs everything in this process. By default --direct_num_workers, or one for each core.
-      threads: work items that a worker has at a time, for work that waits for a store.
-      log: file that gets what workers print; by default it is lost.
+      threads: work items that a worker runs at a time, for work that waits for a store.
+      log: file for the output of workers; by default it is discarded.
       forked: entered after the workers are forked, left after the pipeline has run; it may start threads.
 
     Raises (from `run`):

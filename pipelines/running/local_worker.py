@@ -1,10 +1,10 @@
-"""Worker processes of the local runner: forks of the command, which do one piece of work after the other.
+"""Worker processes of the local runner: forks of the command, each of which runs one work item after the other.
 
-If pieces wait for a store, a worker has several of them, each in a thread: one computes while the others wait
+If work items wait for a store, a worker has several, each in a thread: one computes while the others wait
 (maskmill/storage/turns.py).
 
-A fork has what the command has imported and loaded, so a worker costs little. It must be made before the run starts
-threads: what another thread has locked at that moment stays locked in the fork for ever (`files.free_after_fork`).
+A fork has all that the command has imported and loaded, so a worker costs little. It must be made before the run starts
+threads: a lock that another thread holds at that moment stays locked in the fork for ever (`files.free_after_fork`).
 """
 
 import collections
@@ -30,18 +30,18 @@ from maskmill.errors import RunFailedError, UnusableInputError
 _PR_SET_PDEATHSIG = 1  # prctl(2), Linux
 _STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
-# How long workers may take to finish the pieces that they are at, if another one's has failed.
+# Seconds for which workers may finish their work items after another one has failed.
 _GRACE_SECONDS = 5.0
 
 _fork: Any = multiprocessing.get_context("fork")
 
 
 class StepError(Exception):
-    """What a step raised in a worker. Its text is what `last_line` gives there; its cause has the traceback."""
+    """A step's error in a worker. Its text is `last_line` of that error; its cause has the traceback."""
 
 
 class _Failure(NamedTuple):
-    """A piece of work failed. kind: what the user's process raises. story: the traceback."""
+    """A failed work item. kind: the exception to raise in the user's process. story: the traceback."""
 
     kind: type[Exception]
     sentence: str
@@ -58,16 +58,16 @@ class Workers:
     """Worker processes, as a context manager in the main thread.
 
     Args:
-      count: how many.
-      log: the file to which goes what they print.
-      pieces: how many each has at a time, in threads if there are several.
+      count: the number of workers.
+      log: the file for their output.
+      pieces: the number of work items that each runs at a time, in threads if more than one.
     """
 
     def __init__(self, count: int, log: str, pieces: int = 1) -> None:
-        gc.freeze()  # what there is now: a search for garbage would copy its memory into each worker
+        gc.freeze()  # a garbage collection would copy the memory of present objects into each worker
         self._processes: dict[connection.Connection, Any] = {}
         self._pieces = pieces
-        # A signal to stop is for the command, which a worker is for a moment after the fork.
+        # A signal to stop is for the command; right after its fork, a worker still has the command's handlers.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
         try:
             for _ in range(count):
@@ -98,32 +98,32 @@ class Workers:
         descriptions: Iterable[Any],
         follow: Callable[[Any, Any], Iterable[Any]],
     ) -> None:
-        """Do `work` for each description, and at once for those that follow; each goes to a worker with most room.
+        """Do `work` for each description and for those that follow; each goes to the worker with the fewest work items.
 
-        follow: takes a description and what `work` gave for it, and gives further ones.
+        follow: takes a description and the result of `work` for it, and returns further descriptions.
 
         Raises:
-          UnusableInputError, RunFailedError: what a piece of work raised, or a worker ended before it had answered.
-          StepError: a piece of work raised anything else.
+          UnusableInputError, RunFailedError: raised by a work item, or a worker ended before it answered.
+          StepError: a work item raised anything else.
         """
         left = collections.deque(descriptions)
-        given: dict[int, Any] = {}
+        running: dict[int, Any] = {}
         numbers = itertools.count()
         room = dict.fromkeys(self._processes, self._pieces)
-        untold = set(self._processes)
+        without_work = set(self._processes)
 
         def give() -> None:
             while left and any(room.values()):
                 worker = max(room, key=lambda one: room[one])
                 number = next(numbers)
-                given[number] = left.popleft()
+                running[number] = left.popleft()
                 room[worker] -= 1
                 with self._explained(worker):
-                    worker.send((work if worker in untold else None, number, given[number]))
-                untold.discard(worker)
+                    worker.send((work if worker in without_work else None, number, running[number]))
+                without_work.discard(worker)
 
         give()
-        while given:
+        while running:
             for worker in cast(list[connection.Connection], connection.wait(list(self._processes))):
                 with self._explained(worker):
                     answer = worker.recv()
@@ -134,12 +134,12 @@ class Workers:
                         raise answer.kind(answer.sentence) from StepError(answer.story)
                     case (number, result):
                         room[worker] += 1
-                        left.extendleft(follow(given.pop(number), result))
+                        left.extendleft(follow(running.pop(number), result))
                         give()
 
     @contextlib.contextmanager
     def _explained(self, worker: connection.Connection) -> Any:
-        """Turn what is raised because a worker has ended into one sentence."""
+        """Turn errors that are raised because a worker has ended into one sentence."""
         try:
             yield
         except (EOFError, ConnectionError) as error:
@@ -148,7 +148,7 @@ class Workers:
             code = process.exitcode
             cause = ", often for want of memory" if code == -signal.SIGKILL else ""
             if code is None:
-                how = "has ended"  # another thread, which stops the command, has asked for its code before
+                how = "has ended"  # its code is unknown: another thread, which stops the command, has read it
             else:
                 how = f"was killed by signal {-code}{cause}" if code < 0 else f"ended with code {code}"
             raise RunFailedError(
@@ -157,19 +157,19 @@ class Workers:
 
 
 class _ToCommand(logging.Handler):
-    """Sends what a worker logs to the command, which shows it; and with the same lock what pieces of work give."""
+    """Sends a worker's log records to the command, which shows them, and under the same lock its results."""
 
     def __init__(self, command: connection.Connection) -> None:
         super().__init__()
         self._command = command
 
     def answer(self, pickled: bytes) -> None:
-        """Send an answer, whichever thread logs meanwhile."""
+        """Send an answer, even if a thread logs meanwhile."""
         with self.lock or contextlib.nullcontext():
             self._command.send_bytes(pickled)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Send a record with its text: its arguments may be anything."""
+        """Send a record with its text, because its arguments may be of any type."""
         record.msg, record.args, record.exc_info = self.format(record), None, None
         self._command.send(record)
 
@@ -177,9 +177,9 @@ class _ToCommand(logging.Handler):
 def _work(
     command: connection.Connection, of_command: Sequence[connection.Connection], log: str, parent: int, pieces: int
 ) -> None:
-    """What a worker does until the command closes its end of the connection.
+    """Run work items in a worker until the command closes its end of the connection.
 
-    of_command: the command's ends of the connections of all workers until now.
+    of_command: the command's ends of the connections of all workers so far.
     """
     _become_worker(log, parent)
     for ours in of_command:
@@ -191,7 +191,7 @@ def _work(
     def make(work: Callable[[Any], Any], number: int, description: Any) -> None:
         try:
             answer = pickle.dumps((number, work(description)))
-        except BaseException as error:  # noqa: BLE001 - it is raised in the command
+        except BaseException as error:  # noqa: BLE001 - the command raises it
             answer = pickle.dumps(_failure(error))
         to_command.answer(answer)
 
@@ -218,13 +218,13 @@ def _failure(error: BaseException) -> _Failure:
 
 
 def _become_worker(log: str, parent: int) -> None:
-    """Leave signals, and what is told to the user, to the command, and ends with it."""
+    """Leave signals and messages for the user to the command, and end with it."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:
-            os._exit(1)  # it ended before the wish was heard
+            os._exit(1)  # the command ended before the call above
     signal.set_wakeup_fd(-1)
-    # Ctrl-C on a terminal reaches every process of the command. What follows from it, the command decides.
+    # Ctrl-C on a terminal reaches every process of the command. The command decides what to do.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)

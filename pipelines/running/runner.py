@@ -22,21 +22,21 @@ if TYPE_CHECKING:
     from pipelines.running.beam_runner import BeamRun
 
 
-# Below this much input a second process, which costs 0.1 s, saves next to nothing.
+# Below so much input, a second process, which costs 0.1 s, saves next to nothing.
 _WORTH_PROCESSES = 4 << 20
 
-# Of a worker that writes into a store: two are begun (storage/turns.py), one looks for its record or writes it.
+# Threads of a worker that writes to a store: two compute in turns (storage/turns.py), one reads or writes records.
 _THREADS_IN_STORE = 3
 
-# Where worker processes print to, in the directory of a run.
+# The file for the output of worker processes, in the directory of a run.
 _WORKER_LOG = "workers.log"
 
 
 @dataclasses.dataclass(frozen=True)
 class LocalRun:
-    """A run by LocalRunner.
+    """A run on LocalRunner.
 
-    processes: how many workers are forked; 0 to do everything in this process. flags: Beam's others, as of types.
+    processes: the number of forked workers; 0 to do everything in this process. flags: Beam's other flags.
     """
 
     processes: int
@@ -51,25 +51,25 @@ Run = Union[LocalRun, "BeamRun"]
 def choose(
     beam_arguments: Sequence[str], *, input_bytes: int = 0, pieces: int | None = None, paths: Sequence[str] = ()
 ) -> Run:
-    """Return the runner that Beam's flags name, with our defaults for it. Changes nothing elsewhere.
+    """Return the runner that Beam's flags name, with our defaults for it; change nothing elsewhere.
 
     Args:
-      beam_arguments: flags of Beam, as `flags.parse` gives them.
-      input_bytes: how much there is to read; small jobs stay in this process.
-      pieces: of how many pieces the work is, if that is known: more local processes than those are of no use.
-      paths: every input and output: not every runner's workers see this machine's files.
+      beam_arguments: flags of Beam, as returned by `flags.parse`.
+      input_bytes: the size of the input; small jobs stay in this process.
+      pieces: the number of work items, if known; more local processes than that are useless.
+      paths: every input and output; the workers of some runners do not see this machine's files.
 
     Raises:
-      UnusableInputError: the runner cannot work with these flags or paths.
+      UnusableInputError: the runner does not support these flags or paths.
     """
     if not beam_flags.is_local(beam_arguments):
         from pipelines.running import beam_runner
 
         return beam_runner.BeamRun(beam_runner.pipeline_options(beam_arguments, paths))
-    given = beam_flags.values(beam_arguments)
+    flags_by_name = beam_flags.values(beam_arguments)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    workers = int(given.get("direct_num_workers", 1)) or cores
-    if "direct_num_workers" not in given and input_bytes >= _WORTH_PROCESSES:
+    workers = int(flags_by_name.get("direct_num_workers", 1)) or cores
+    if "direct_num_workers" not in flags_by_name and input_bytes >= _WORTH_PROCESSES:
         workers = cores if pieces is None else min(cores, pieces)
     flags = tuple(a for a in beam_arguments if a.partition("=")[0] not in ("--runner", "--direct_num_workers"))
     return LocalRun(workers if workers > 1 else 0, flags)
@@ -83,12 +83,12 @@ def run(
 ) -> bool:
     """Build a pipeline and run it to its end; return False if Beam's flags ask only for the job's description.
 
-    meanwhile: prepares what comes next, in a thread, while local workers leave this process idle; called later, it says
-    what went wrong.
+    meanwhile: prepares the next steps in a thread while local workers leave this process idle; its errors appear when
+    it is called again later.
 
     Raises:
-      UnusableInputError, RunFailedError: what a step raised, whichever process it ran in; anything else that
-        went wrong is a RunFailedError with the cause attached.
+      UnusableInputError, RunFailedError: raised by a step in any process; every other error becomes a RunFailedError
+        with the cause attached.
     """
     is_watched = bool(lines) and all(files.is_local(line.output) for line in lines)
     watched = Progress(lines) if is_watched else contextlib.nullcontext()
@@ -114,7 +114,7 @@ def run(
 
 @contextlib.contextmanager
 def _beside(watched: contextlib.AbstractContextManager[Any], meanwhile: Callable[[], object] | None) -> Iterator[None]:
-    """Show the progress, and prepare what comes next: these have threads, so no worker may be forked after them."""
+    """Show the progress, and prepare the next steps: both have threads, so no worker may be forked after them."""
     with watched:
         if meanwhile is None:
             yield
@@ -126,7 +126,7 @@ def _beside(watched: contextlib.AbstractContextManager[Any], meanwhile: Callable
 
 @contextlib.contextmanager
 def _scratch_directory() -> Iterator[str]:
-    """Return a directory for this run's temporary files, which goes with it."""
+    """Yield a directory for this run's temporary files, and delete it after the block."""
     try:
         directory = tempfile.TemporaryDirectory(prefix=files.scratch_prefix())
     except OSError as error:
@@ -140,9 +140,9 @@ def _scratch_directory() -> Iterator[str]:
 
 @contextlib.contextmanager
 def _one_sentence(logs: str) -> Iterator[None]:
-    """Make one sentence of an error that no step meant: a fault of ours, or of the machine.
+    """Turn an unexpected error into one sentence: a bug, or a failure of the machine.
 
-    Its traceback goes to a file, which the sentence names.
+    Its traceback goes to a file that the sentence names.
     """
     try:
         yield
@@ -158,7 +158,7 @@ def _one_sentence(logs: str) -> Iterator[None]:
 
 
 def _keep_story(error: Exception, logs: str) -> str:
-    """Write a traceback and what the workers printed to a file that stays; return its name."""
+    """Write a traceback and the output of the workers to a permanent file; return its name."""
     handle, kept = tempfile.mkstemp(prefix="maskmill-failure-", suffix=".log")
     with os.fdopen(handle, "w", encoding="utf-8") as story:
         traceback.print_exception(error, file=story)

@@ -1,1 +1,1 @@
-"""What a command prints: progress, summaries, warnings."""
+"""The output of a command: progress, summaries, warnings."""

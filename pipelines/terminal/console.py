@@ -1,4 +1,4 @@
-"""What a command prints: results on standard output, one sentence for a failure on standard error."""
+"""The streams of a command: results on standard output, one sentence for a failure on standard error."""
 
 import contextlib
 import dataclasses
@@ -16,9 +16,9 @@ from typing import Any, TextIO
 from maskmill.errors import RunFailedError
 from maskmill.inspection.shown_text import shown
 
-# The logger of what is said and not logged.
+# The logger's name in lines that are printed rather than logged.
 _LOGGER = "maskmill"
-# What may stand in a text unescaped, besides what is printable: ends of lines; colours, too; all that rich writes.
+# Characters that may appear unescaped besides printable ones: ends of lines; colours, too; all that rich writes.
 _PLAIN = re.compile(r"([\t\n\r\b])")
 IN_COLOURS = re.compile(r"(\x1b\[[0-9;]*m|[\t\n\r\b])")
 OF_RICH = re.compile(r"(\x1b\[[0-9;?]*[A-Za-z]|[\t\n\r\b])")
@@ -28,7 +28,7 @@ def json_line(message: str, *, level: str, logger: str = _LOGGER, **fields: Any)
     """Return a line of `--log_format json`; `fields` are further keys."""
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
     record = {"time": now, "level": level, "logger": logger, "message": message, **fields}
-    # In ASCII: whatever a reader takes for the end of a line, and whatever encoding the stream has.
+    # In ASCII: independent of the stream's encoding, and without characters that readers take for line ends.
     return json.dumps(record, default=str) + "\n"
 
 
@@ -36,9 +36,9 @@ class Stream:
     """A text stream whose failures do not end the work of the command that prints to it.
 
     Attributes:
-      failure: why nothing more is written; None as long as all is well.
+      failure: the error after which nothing more is written; None before.
       as_json: whether each line is written as a JSON object.
-      print_above: what prints lines above the bars that stand at the bottom of the terminal; None where there are none.
+      print_above: prints lines above the bars at the bottom of the terminal; None without bars.
     """
 
     def __init__(self, stream: TextIO | None, *, as_json: bool = False) -> None:
@@ -47,15 +47,15 @@ class Stream:
         self.as_json = as_json
         self.print_above: Callable[[str], None] | None = None
         self._lock = threading.Lock()
-        self._unfinished = ""  # a line that is written as a whole once it is complete
+        self._unfinished = ""  # the beginning of a line, which is written once it is complete
         if isinstance(stream, io.TextIOWrapper):
             # A file's name may have characters that the terminal's encoding lacks, or bytes that are not characters.
             stream.reconfigure(errors="backslashreplace")
 
     def write(self, text: str, *, unescaped: re.Pattern[str] = _PLAIN) -> int:
-        """Write a text, unless an earlier one could not be written; escape what steers a terminal.
+        """Write a text, unless an earlier write has failed; escape control characters.
 
-        unescaped: what is left as it is, besides what is printable. All else may come from a file's name.
+        unescaped: characters that stay as they are besides printable ones. All others may come from a file's name.
         """
         if not self.as_json:
             text = _visible(text, unescaped)
@@ -71,7 +71,7 @@ class Stream:
         return len(text)
 
     def tell(self, message: str, *, level: str = "INFO", **fields: Any) -> None:
-        """Write a line; as JSON it bears the level and the fields, too."""
+        """Write a line; as JSON it has the level and the fields, too."""
         # One write, so that a line that another thread logs meanwhile does not end up inside it.
         if self.as_json:
             self._put(json_line(message, level=level, **fields))
@@ -80,7 +80,7 @@ class Stream:
         self.flush()
 
     def stop_printing_above(self) -> None:
-        """Write as before there were bars, and first what is left of a line."""
+        """Stop printing above bars; first write the rest of a line."""
         self.print_above = None
         with self._lock:
             rest, self._unfinished = self._unfinished, ""
@@ -93,7 +93,7 @@ class Stream:
                 self._stream.write(text)
 
     def flush(self) -> None:
-        """Hand over what was written."""
+        """Flush the stream."""
         if self._stream is not None and self.failure is None:
             with self._noting():
                 self._stream.flush()
@@ -104,16 +104,16 @@ class Stream:
             yield
         except OSError as error:
             self.failure = error
-            # What is still in the buffer goes nowhere; Python would complain about it when it exits.
+            # Discard the rest of the buffer; Python would complain about it at its exit.
             with contextlib.suppress(OSError), open(os.devnull, "wb") as nowhere:
                 os.dup2(nowhere.fileno(), self.fileno())
 
     def close(self) -> None:
-        """Hand over what was written: a library's log handler closes what it was given, but others still write."""
+        """Flush only: a library's log handler closes its stream, but others still write to it."""
         self.flush()
 
     def isatty(self) -> bool:
-        """Return whether a person is looking."""
+        """Return whether the stream is a terminal."""
         return self._stream is not None and self._stream.isatty()
 
     def fileno(self) -> int:
@@ -127,17 +127,17 @@ class Stream:
 
 
 def _visible(text: str, unescaped: re.Pattern[str]) -> str:
-    """Return a text without what steers a terminal, but for what is `unescaped`."""
+    """Return a text with all characters escaped that are neither printable nor `unescaped`."""
     if text.isprintable():
         return text
     return "".join(part if unescaped.fullmatch(part) else shown(part) for part in unescaped.split(text))
 
 
 class Coloured:
-    """A stream for what prints in colours: it escapes what is neither printable nor among `unescaped`."""
+    """A stream for printers in colours: it escapes characters that are neither printable nor `unescaped`."""
 
     def __init__(self, stream: TextIO | Stream | None = None, unescaped: re.Pattern[str] = IN_COLOURS) -> None:
-        """stream: None: standard output."""
+        """Wrap a stream; None: standard output."""
         self._stream = stream or sys.stdout
         self._unescaped = unescaped
 
@@ -166,7 +166,7 @@ class _Handler(logging.Handler):
                 self._to.tell(record.getMessage(), level=record.levelname, logger=record.name, **trace)
             else:
                 self._to.tell(self.format(record))
-        except Exception:  # noqa: BLE001 - as every handler of logging: a message that cannot be made ends no work
+        except Exception:  # noqa: BLE001 - as in all handlers of logging: a bad message does not end the work
             self.handleError(record)
 
 
@@ -182,10 +182,10 @@ class Console:
         self.errors.tell(shown(sentence), level="ERROR")
 
     def finish(self) -> None:
-        """Hand over what was printed. A reader that went away, as `head` does, has seen what it wanted.
+        """Flush the output. A reader that has gone away, such as `head`, has read all it needs.
 
         Raises:
-          RunFailedError: it cannot be written.
+          RunFailedError: the output cannot be written.
         """
         self.output.flush()
         failure = self.output.failure
@@ -197,12 +197,12 @@ class Console:
         """Let the code in the block print and log.
 
         Args:
-          quiet: nothing is printed, and nothing but errors is logged.
-          level: the least level of what is logged, of all loggers; None: warnings, and of Beam's nothing.
-          keeps_output: whether standard output is printed even so.
+          quiet: print nothing, and log only errors.
+          level: the lowest level that is logged, for all loggers; None: warnings, and nothing of Beam's.
+          keeps_output: print standard output nonetheless.
         """
         # Beam logs every attempt at a step that fails; the user gets one sentence instead. These levels stay, because
-        # threads of Beam's complain about each other when all is done.
+        # Beam's threads complain about each other after the run.
         for name, usual in (("apache_beam", logging.CRITICAL), ("urllib3.connectionpool", logging.ERROR)):
             logging.getLogger(name).setLevel(level or usual)
         root = logging.getLogger()
@@ -227,7 +227,7 @@ class Console:
 
 @contextlib.contextmanager
 def opened(*, as_json: bool = False) -> Iterator[Console]:
-    """Put streams that do not fail in place of this process's.
+    """Replace this process's streams by streams that do not fail.
 
     as_json: whether each line on standard error is a JSON object.
     """
@@ -237,13 +237,13 @@ def opened(*, as_json: bool = False) -> Iterator[Console]:
 
 
 def reader_is_gone() -> bool:
-    """Hand over what was printed; whether nothing more can be, as once `head` has seen what it wanted."""
+    """Flush standard output; return whether its reader has gone away, such as `head` after its last line."""
     sys.stdout.flush()
     return isinstance(sys.stdout, Stream) and sys.stdout.failure is not None
 
 
 def tell(message: str, *, level: str = "INFO", **fields: Any) -> None:
-    """Print a line to standard error; with `--log_format json` it bears the level and the fields, too."""
+    """Print a line to standard error; with `--log_format json` it has the level and the fields, too."""
     stream = sys.stderr if isinstance(sys.stderr, Stream) else Stream(sys.stderr)
     stream.tell(message, level=level, **fields)
 

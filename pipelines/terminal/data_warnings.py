@@ -1,4 +1,4 @@
-"""Reasons to doubt a finished data set, read from its manifest: each is a condition and the sentence that it gives."""
+"""Warnings about a finished data set, from its manifest: each is a condition and a sentence."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -8,26 +8,26 @@ from pipelines.terminal import console
 if TYPE_CHECKING:
     from maskmill.tokenization.vocabulary import Vocabulary
 
-# A text with a sentence a line is in examples whole, but for some thousandths (7 % at --dupe_factor 1, 29 % where
-# max_seq_length is only 32); of one with a document a line, less than a tenth is.
+# Examples use the whole text, but for some thousandths, if it has a sentence a line (93 % at --dupe_factor 1, 71 % if
+# max_seq_length is only 32); with a document a line, they use less than a tenth.
 _LITTLE_USED = 0.5
-# One word in 1,000 to 10,000 is unknown where vocabulary and text fit, and one in 7 where an uncased vocabulary meets
+# One word in 1,000 to 10,000 is unknown if vocabulary and text match, and one in 7 if an uncased vocabulary is used for
 # English with its capitals.
 _MANY_UNKNOWN = 0.05
-# The reference's 76 of 512 are 0.99 of what 15 % are.
+# The reference's 76 of 512 tokens are 0.99 of 15 %.
 _FEW_PREDICTIONS = 0.9
-# Pieces a word, as tokenizers split text into words: 1.1 to 3 in languages with spaces, and many where a line without
-# spaces, or any line, is one word to the tokenizer.
+# Tokens a word, as tokenizers split text into words: 1.1 to 3 in languages with spaces, and many if the tokenizer takes
+# a line without spaces, or any line, for one word.
 _LONG_WORDS = 5
-# Of the calls of templates in the text 3 % have no rule in ltgwiki, 8 % in enwik8, and 98 % in ltgwiki under an English
-# header.
+# Of the calls of templates in the text, 3 % have no rule in ltgwiki, 8 % in enwik8, and 98 % in ltgwiki under an
+# English header.
 _MANY_UNKNOWN_CALLS = 0.5
 _FEWEST_UNKNOWN_CALLS = 200
-# Of an uncased vocabulary no piece has a capital letter, of a cased one for English a third.
+# The share of tokens with a capital letter is 0 in an uncased vocabulary, and a third in a cased one for English.
 _MANY_CAPITALS = 0.05
 _FEWEST_PAIRS = 20  # of fewer, all may have the same label by chance
 
-# What is doubted of how sentences were split, by its name in the manifest's decided sentences.
+# Doubts about how sentences were split, by their names in the manifest's decided sentences.
 _OF_SENTENCES = {
     "unknown_script": "maskmill does not know the marks that end sentences in {script} letters; look at the text, and "
     "put one sentence on each line of the input if it is wrong.",
@@ -52,7 +52,7 @@ def words_unknown(counts: Mapping[str, int]) -> float:
 
 
 def percent(share: float) -> str:
-    """Return a share with three digits as `99.9 %`, or below 1 % with one, as `0.03 %`."""
+    """Return a share with three digits, such as `99.9 %`; below 1 % with one, such as `0.03 %`."""
     return f"{100 * share:.3g} %" if share >= 0.01 else f"{100 * share:.1g} %"
 
 
@@ -63,7 +63,7 @@ def warn(command: str, warnings: Iterable[str]) -> None:
 
 
 def warnings_of(manifest: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the warnings about what a stage has made, a sentence each."""
+    """Yield the warnings about a stage's data, a sentence each."""
     stages = {"extract": _of_extract, "vocabulary": _of_vocabulary, "examples": _of_examples}
     if (stage := manifest["stage"]) in stages:
         yield from stages[stage](manifest)
@@ -71,7 +71,7 @@ def warnings_of(manifest: Mapping[str, Any]) -> Iterator[str]:
 
 def _of_extract(manifest: Mapping[str, Any]) -> Iterator[str]:
     counts, decided = manifest["counts"], manifest["decided"]
-    first: dict[str, str] = {}  # the path by the content; large inputs and dumps that are equal are refused
+    first: dict[str, str] = {}  # path by content; equal dumps and equal large inputs were refused before
     equal = [
         (entry["path"], before)
         for entry in manifest.get("inputs", ())
@@ -118,7 +118,7 @@ def _of_extract(manifest: Mapping[str, Any]) -> Iterator[str]:
 
 
 def cut_lines(lines: Mapping[str, int]) -> str:
-    """Return a sentence about lines that are cut at a width, counted as by text_profile.add_up."""
+    """Return a sentence about lines that are cut at a width, from the counts of text_profile.add_up."""
     return (
         f"{percent(lines['begin_small'] / lines['lines'])} of the lines of the text begin with a small letter: its "
         "paragraphs are cut into lines of some width, and each line counts as a sentence; join the lines of a "
@@ -142,9 +142,9 @@ def _of_vocabulary(manifest: Mapping[str, Any]) -> Iterator[str]:
 
 
 def warnings_of_vocabulary(vocabulary: "Vocabulary", *, do_lower_case: bool) -> Iterator[str]:
-    """Yield the warnings about the vocabulary of examples, before anything is done.
+    """Yield the warnings about the vocabulary of examples, before the run.
 
-    do_lower_case: as the option says; it has no effect on the vocabulary of a tokenizer.json.
+    do_lower_case: the option's value; it has no effect on the vocabulary of a tokenizer.json.
     """
     if do_lower_case and vocabulary.marks_words and vocabulary.capital_share >= _MANY_CAPITALS:
         yield (
@@ -191,7 +191,7 @@ def warnings_of_texts(
 ) -> Iterator[str]:
     """Yield the warnings about the texts of examples, a sentence each.
 
-    texts: for the path of each text, the fields of ExampleCounts.
+    texts: the fields of ExampleCounts for the path of each text.
     """
     cut = {name: counts for name, counts in texts.items() if text_used(counts) < _LITTLE_USED}
     if cut:

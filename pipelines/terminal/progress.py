@@ -1,7 +1,6 @@
-"""How far a command is: a bar for each step on a terminal, which rich draws, and plain lines elsewhere.
+"""The progress of a command: on a terminal a bar for each step, drawn by rich; elsewhere plain lines.
 
-A thread looks at the steps from outside, so that it works alike on every runner. rich is imported only if bars are
-shown.
+A thread polls the steps' files, so that it works alike on every runner. rich is imported only if bars are shown.
 """
 
 import contextlib
@@ -24,24 +23,24 @@ if TYPE_CHECKING:
 
     from maskmill.mirrors.dumps import Dump
 
-_LOOK_EVERY_SECONDS = 0.5
+_POLL_EVERY_SECONDS = 0.5
 _LINE_EVERY_SECONDS = 15.0
-_MOST_LOOKING = 0.05  # looking takes this share of one core at most, however many records there are
+_MOST_POLLING = 0.05  # polling takes this share of one core at most, however many records there are
 _CLOCK_SLACK_SECONDS = 1.0  # a file system may round the times of files down
 _WIDEST_BAR = 40
-_WIDE = 70  # columns of a terminal that has room for the rate, too
+_WIDE = 70  # columns of a terminal with room for the rate, too
 _MEGABYTE = 10**6
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class State:
-    """How far a step is.
+    """The progress of a step.
 
     Attributes:
       label: of the step.
-      pieces: of the step. made: how many this run has made. found: how many were there.
-      bytes: of input of the pieces made.
-      seconds: since the step has announced its work; if all is done, until the last piece was made.
+      pieces: the number of work items. made: those that this run has finished. found: those that were finished before.
+      bytes: of input of the work items made.
+      seconds: since the start of the step; if all work items are finished, until the end of the last one.
     """
 
     label: str
@@ -53,29 +52,29 @@ class State:
 
     @property
     def done(self) -> int:
-        """The pieces that are there."""
+        """The number of finished work items."""
         return min(self.made + self.found, self.pieces)
 
     @property
     def is_done(self) -> bool:
-        """True if all pieces are there."""
+        """True if all work items are finished."""
         return self.done == self.pieces
 
     @property
     def rate(self) -> float | None:
-        """Bytes a second of the pieces that this run has made: those that it has found took no time."""
+        """Bytes a second of the work items that this run has made; those found finished took no time."""
         return self.bytes / self.seconds if self.made and self.seconds > 0 else None
 
     @property
     def seconds_left(self) -> float | None:
-        """None if nothing can be said yet, or nothing is left."""
+        """The time left; None if it cannot be estimated yet, or nothing is left."""
         if self.is_done or not self.made or self.seconds <= 0:
             return None
         return self.seconds / self.made * (self.pieces - self.done)
 
     @property
     def columns(self) -> tuple[str, str, str]:
-        """The pieces, the time (left, or in all once the step is done) and the rate; empty where not known."""
+        """The work items, the time (left, or in all once the step is done) and the rate; empty if unknown."""
         time_text = "" if self.seconds_left is None else f"{duration(self.seconds_left)} left"
         if self.is_done and self.made:
             time_text = f"{self.seconds:.1f} s" if self.seconds < 10 else duration(self.seconds)
@@ -84,7 +83,7 @@ class State:
 
     @property
     def line(self) -> str:
-        """How far the step is: `extract 3/12, 4.0 MB/s, 10 s left`."""
+        """The progress as a line, such as `extract 3/12, 4.0 MB/s, 10 s left`."""
         count, time_text, rate_text = self.columns
         more = "" if self.seconds_left is None else f", {rate_text}, {time_text}"
         return f"{self.label} {count}{more}"
@@ -92,26 +91,25 @@ class State:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ProgressLine:
-    """A step of a stage: the finished pieces of a kind below an output directory."""
+    """A step of a stage, followed by the completion records of its work items below an output directory."""
 
     label: str
     output: str
     kind: str
 
     def look(self, began: float) -> State | None:
-        """Return how far the step is, by what it has announced and by its completion records; None before there is
-        work.
+        """Return the step's progress from its announcement and its completion records; None before it has work.
 
-        began: when the run began, in seconds of the epoch.
+        began: the start of the run, in seconds since the epoch.
         """
         announced = progress.announced(self.output, self.kind)
         if announced is None or not announced.pieces or announced.time < began - _CLOCK_SLACK_SECONDS:
-            return None  # no work, or that of an earlier run
+            return None  # no work, or an earlier run's
         return state_of(self.label, announced, progress.finished_since(self.output, self.kind, began), time.time())
 
 
 def state_of(label: str, announced: progress.Announced, finished: progress.Finished, now: float) -> State:
-    """Return how far a step is at a time in seconds of the epoch."""
+    """Return the progress of a step at a time in seconds since the epoch."""
     is_done = finished.made + finished.found >= announced.pieces
     return State(
         label=label,
@@ -124,7 +122,7 @@ def state_of(label: str, announced: progress.Announced, finished: progress.Finis
 
 
 class Counter:
-    """A step that is told how far it is, by this process. It has no work before it knows how many pieces there are."""
+    """A step whose progress this process reports. It has no work until the number of its work items is known."""
 
     def __init__(self, label: str, *, pieces: int = 0) -> None:
         self.label = label
@@ -132,15 +130,15 @@ class Counter:
         self._began, self._last = time.time(), 0.0
 
     def count(self, size: int) -> None:
-        """One more piece is done, which has read `size` bytes."""
+        """Report one more finished work item, which has read `size` bytes."""
         self.tell(self._made + 1, self._pieces, self._bytes + size)
 
     def tell(self, made: int, pieces: int, size: int) -> None:
-        """So many pieces of so many are done, which have read `size` bytes."""
+        """Report the finished work items, the number of all, and the bytes that the finished ones have read."""
         self._made, self._pieces, self._bytes, self._last = made, pieces, size, time.time()
 
     def look(self, began: float) -> State | None:
-        """Return how far the step is."""
+        """Return the step's progress."""
         if not self._pieces:
             return None
         seconds = (self._last if self._made == self._pieces else time.time()) - self._began
@@ -153,12 +151,12 @@ Step = ProgressLine | Counter
 
 
 class Progress:
-    """Shows how far the steps are while the block runs, and keeps the timings of those of stages.
+    """Shows the progress of steps while the block runs, and saves the timings of stages' steps.
 
     Args:
-      steps: what is followed.
-      stream: where to; None: standard error.
-      only_long: whether nothing is shown of a run that ends before there was anything to show.
+      steps: the steps to follow.
+      stream: for the output; None: standard error.
+      only_long: whether a run is not shown at all if it ends before the first output.
     """
 
     def __init__(self, steps: Sequence[Step], stream: TextIO | None = None, *, only_long: bool = False) -> None:
@@ -167,7 +165,7 @@ class Progress:
         self._steps = steps
         self._only_long = only_long
         self._began = time.time()
-        self._kept = 0  # the steps whose timings are kept
+        self._kept = 0  # the number of steps whose timings are saved
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="progress", daemon=True)
 
@@ -183,14 +181,14 @@ class Progress:
         self._display.end()
 
     def _watch(self) -> None:
-        pause = _LOOK_EVERY_SECONDS
+        pause = _POLL_EVERY_SECONDS
         while not self._stop.wait(pause):
             began = time.perf_counter()
             self._display.show(self._look(), is_last=False)
-            pause = max(_LOOK_EVERY_SECONDS, (time.perf_counter() - began) / _MOST_LOOKING)
+            pause = max(_POLL_EVERY_SECONDS, (time.perf_counter() - began) / _MOST_POLLING)
 
     def _look(self) -> list[State]:
-        """Return how far each step is that has work; keeps the timings of steps at once when they are done."""
+        """Return the progress of each step that has work; save the timings of steps as soon as they are done."""
         seen = [(step, state) for step in self._steps if (state := step.look(self._began)) is not None]
         done: dict[str, list[timings.Timing]] = {}
         for step, state in seen:
@@ -202,21 +200,21 @@ class Progress:
         if (number := sum(map(len, done.values()))) > self._kept:
             self._kept = number
             for output, found in done.items():
-                # A build without timings is as good. Where the disk is full, the run itself says so.
+                # A build does not need its timings. If the disk is full, the run itself says so.
                 with contextlib.suppress(OSError, RunFailedError, UnusableInputError):
                     timings.write(output, found)
         return [state for _, state in seen]
 
 
 def _display(stream: Stream) -> "_Bars | _Lines":
-    """Return the display that fits a stream."""
+    """Return the display for a stream."""
     if stream.isatty() and not stream.as_json and os.environ.get("TERM") != "dumb":
         return _Bars(stream)
     return _Lines(stream)
 
 
 class _Lines:
-    """A line now and then for each step that has got on, for a file or a log."""
+    """Prints a line now and then for each step with progress, for a file or a log."""
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
@@ -225,11 +223,11 @@ class _Lines:
 
     @property
     def has_shown(self) -> bool:
-        """True if anything was shown yet."""
+        """True if anything has been shown."""
         return bool(self._shown)
 
     def show(self, states: Sequence[State], *, is_last: bool) -> None:
-        """Show how far the steps are."""
+        """Show the progress of the steps."""
         if not is_last and time.monotonic() < self._next:
             return
         self._next = time.monotonic() + _LINE_EVERY_SECONDS
@@ -249,11 +247,11 @@ class _Lines:
             )
 
     def end(self) -> None:
-        """Leave what was shown."""
+        """Leave the lines as they are."""
 
 
 class _Bars:
-    """A bar for each step at the bottom of a terminal, as rich draws it; what is written meanwhile stands above."""
+    """A bar for each step at the bottom of a terminal, drawn by rich; other output appears above the bars."""
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
@@ -284,9 +282,7 @@ class _Bars:
             self._stream.stop_printing_above()
 
     def _is_in_foreground(self) -> bool:
-        """Return whether the shell has not put the command into the background, where it would write over other
-        things.
-        """
+        """Return whether the command is in the foreground; in the background it would write over other output."""
         try:
             return os.tcgetpgrp(self._stream.fileno()) == os.getpgrp()
         except (OSError, ValueError):
@@ -294,20 +290,20 @@ class _Bars:
 
 
 def _bars_of_rich(stream: Stream) -> "Progress_of_rich":
-    """Return a bar for each step: its label, a bar, pieces, time, and where there is room the rate."""
+    """Return a bar for each step: its label, a bar, work items, time, and if there is room the rate."""
     from rich.console import Console, RenderableType
     from rich.progress import BarColumn, Progress, TextColumn
 
     class Terminal(Console):
         def show_cursor(self, show: bool = True) -> bool:
-            """Leave the cursor as it is: whenever the process ends, the terminal is as a shell wants it."""
+            """Never hide the cursor, so that a shell gets the terminal in order whenever the process ends."""
             return False
 
     class Bars(Progress):
         is_at_work = True
 
         def get_renderables(self) -> Iterable[RenderableType]:
-            """Yield the bars and, as long as they may change, an empty line for the cursor and what a shell writes."""
+            """Yield the bars, and while they may change an empty line for the cursor and a shell's output."""
             yield from super().get_renderables()
             if self.is_at_work:
                 yield ""
@@ -322,7 +318,7 @@ def _bars_of_rich(stream: Stream) -> "Progress_of_rich":
         TextColumn(f"{{task.fields[columns][{place}]}}", style=style, justify="right", markup=False)
         for place, style in enumerate(styles)
     ]
-    # Colours that every terminal has: in rich's own a finished bar looks empty where there are only 16.
+    # Colours that every terminal has: with rich's own, a finished bar looks empty on a terminal of 16 colours.
     width = _WIDEST_BAR if terminal.width > 2 * _WIDEST_BAR else None
     bar = BarColumn(width, style="bright_black", complete_style="cyan", finished_style="green")
     shown = (TextColumn("{task.description}", markup=False), bar, *columns)
@@ -331,21 +327,21 @@ def _bars_of_rich(stream: Stream) -> "Progress_of_rich":
 
 @contextlib.contextmanager
 def following_download(dump: "Dump", directory: str) -> Iterator[Callable[[str, int], None]]:
-    """Show how far the download of a dump into a directory is; files that are there count no more.
+    """Show the progress of a dump's download into a directory; files that exist already do not count.
 
-    Gives a function to tell of the bytes of a file that are there, which may be called from several threads.
+    Yields a function that takes a file's name and the number of its downloaded bytes; several threads may call it.
     """
-    wanted = [file for file in dump.files if not files.exists(files.join(directory, file.name))]
-    size = dataclasses.replace(dump, files=wanted).size
-    count = "1 file" if len(wanted) == 1 else f"{len(wanted)} files"
+    missing = [file for file in dump.files if not files.exists(files.join(directory, file.name))]
+    size = dataclasses.replace(dump, files=missing).size
+    count = "1 file" if len(missing) == 1 else f"{len(missing)} files"
     of_bytes = "" if size is None else f", {console.bytes_text(size)}"
     console.tell(f"download: {dump.wiki}-{dump.date}, {count}{of_bytes}, into {directory}")
-    step, lock, there = Counter("download, MB"), threading.Lock(), dict[str, int]()
+    step, lock, downloaded = Counter("download, MB"), threading.Lock(), dict[str, int]()
 
     def show(name: str, done: int) -> None:
         with lock:
-            there[name] = done
-            everything = sum(there.values())
+            downloaded[name] = done
+            everything = sum(downloaded.values())
             if size:
                 step.tell(everything // _MEGABYTE, -(-size // _MEGABYTE), everything)
 

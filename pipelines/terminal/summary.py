@@ -1,6 +1,6 @@
-"""The summary of a command: what went in, what came out, and what the user should know about it.
+"""The summary of a command: the input, the output, and notes for the user.
 
-It is read from the stage's manifest, and printed as lines of 80 columns, on a terminal in colours.
+It is made from the stage's manifest, and printed as lines of 80 columns, on a terminal in colours.
 """
 
 import sys
@@ -18,17 +18,18 @@ from pipelines.terminal.console import Coloured
 from pipelines.terminal.data_warnings import percent
 
 _COLUMNS = 80
-_MOST_LINES = 10  # of ways in which sentences were split, and of what was made again
+_MOST_LINES = 10  # for ways of splitting sentences, and for reasons of repeated work
 _MEGABYTE = 1 << 20
-_LITTLE_PACKED = 0.5  # of the padding is left: a user should know what packs better
+_LITTLE_PACKED = 0.5  # so much of the padding is left that a user should know a better way to pack
 
-# The order in which a summary shows the steps of a manifest, and their counts. Of train, eval and a vocabulary it shows
-# only these counts; of another step all, with what went in and what came out first.
+# The order in which a summary shows the steps of a manifest, and their counts. For train, eval and a vocabulary it
+# shows
+# only these counts; for other steps all counts, those of input and output first.
 _STEPS = ("templates", "extract", "holes", "paragraphs", "clean", "train", "eval")
 _OF_TEXT = ("shards", "documents", "sentences", "tokens", "sequences", "examples", "available", "picked", "bytes")
 _OF_VOCABULARY = ("shards", "pieces", "alphabet", "merges", "distinct_words", "words", "bytes")
-# What a user calls a piece of a kind.
-_PIECES = {
+# The name of a kind's work items for users.
+_WORK_ITEMS = {
     "punkt": "Punkt training",
     "templates": "template collection",
     "extract": "unit",
@@ -44,9 +45,9 @@ _PIECES = {
 
 
 def report(output: str, result: Result | None) -> None:
-    """Print the counts of a stage, and on stderr what its data gives reason to warn of.
+    """Print the counts of a stage, and on stderr warnings about its data.
 
-    output: the stage's directory. result: what became of the stage; None if the job was only described.
+    output: the stage's directory. result: the stage's result; None if the job was only described.
     """
     if result is None:
         print(f"{output}: nothing was run, the job was only described.")
@@ -105,8 +106,7 @@ def _count(name: str, counts: Mapping[str, int]) -> str:
 
 
 def shares(counts: Mapping[str, int]) -> list[str]:
-    """Return how much of a text is in examples, how many of its words are [UNK], and how much of the examples is
-    padding.
+    """Return the share of a text in examples, the share of its words that are [UNK], and the share of padding.
 
     counts: as in ExampleCounts.
     """
@@ -125,18 +125,14 @@ def shares(counts: Mapping[str, int]) -> list[str]:
 
 
 def _source_described(name: str, mixed: Mapping[str, Any]) -> list[str]:
-    """Return what became of a source of a mix, as phrases; `mixed` is its entry among the manifest's decided
-    sources.
-    """
+    """Return phrases about a source of a mix; `mixed` is its entry among the manifest's decided sources."""
     figures = [_count(key, mixed) for key in ("read", "documents", "held_out", "used", "bytes")]
     share = f"{percent(mixed['share'])} of the mix"
     return [f"{name}: {figures[0]}", *figures[1:], f"{mixed['epochs']:.4g} epochs", share]
 
 
 def _sentences_described(entry: Mapping[str, Any], parameters: Mapping[str, Any]) -> list[str]:
-    """Return how sentences were split and why, and what became of them, as phrases; both arguments are of the
-    manifest.
-    """
+    """Return phrases about how and why sentences were split as they were; both arguments are from the manifest."""
     source, folder, lines = entry.get("source"), entry["parameters"], entry.get("lines")
     language = parameters[f"sources.{source}.language" if source else "language"]
     option = f"--compat {parameters['compat']}" if language == "auto" else "--language"
@@ -163,7 +159,7 @@ def _sentences_described(entry: Mapping[str, Any], parameters: Mapping[str, Any]
 
 
 def _notes(output: str, manifest: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what the user should know of a stage, a line each."""
+    """Yield notes about a stage for the user, a line each."""
     counts, parameters, stage = manifest["counts"], manifest["parameters"], manifest["stage"]
     of_templates, extracted, picked = (counts.get(step, {}) for step in ("templates", "extract", "eval"))
     if stage == "extract" and of_templates.get("definitions") and not _any(parameters, "expand_templates"):
@@ -180,8 +176,8 @@ def _notes(output: str, manifest: Mapping[str, Any]) -> Iterator[str]:
     if stage == "eval" and not picked["available"]:
         yield "The eval set is empty, so there was no example to pick."
     elif stage == "eval" and picked["picked"] < parameters["num_examples_to_pick"]:
-        wanted = parameters["num_examples_to_pick"]
-        yield f"There are fewer eval examples than num_examples_to_pick ({wanted:,}): all were taken."
+        asked = parameters["num_examples_to_pick"]
+        yield f"There are fewer eval examples than num_examples_to_pick ({asked:,}): all were taken."
     if rejected := sum(step.get("rejected", 0) for step in counts.values()):
         yield f"{rejected:,} documents could not be processed; {output}/rejected.jsonl lists each with its reason."
     if cut := extracted.get("cut_off_files"):
@@ -199,17 +195,19 @@ def _notes(output: str, manifest: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _any(parameters: Mapping[str, Any], name: str) -> bool:
-    """Return whether an option of extract has a value: the one of all, or in a mix that of a source."""
+    """Return whether an option of extract is set: for all, or in a mix for a source."""
     return any(value for key, value in parameters.items() if key == name or key.endswith(f".{name}"))
 
 
 def _outcome_lines(outcome: Outcome | None) -> Iterator[str]:
-    """Yield what the run found finished, made, and made again, and why; nothing after a first run."""
+    """Yield the work items that the run reused, made, and made again with the reasons; nothing after a first run."""
     if outcome is None:
         return
     for label, numbers in (("reused", outcome.reused), ("made", outcome.made)):
-        pieces = [f"{n:,} {name}{'' if n == 1 else 's'}" for kind, name in _PIECES.items() if (n := numbers.get(kind))]
-        yield f"{label:<10} {', '.join(pieces) or 'nothing'}"
+        items = [
+            f"{n:,} {name}{'' if n == 1 else 's'}" for kind, name in _WORK_ITEMS.items() if (n := numbers.get(kind))
+        ]
+        yield f"{label:<10} {', '.join(items) or 'nothing'}"
     changed = [f"{path}: it has other content than in the build before" for path in outcome.changed_inputs]
     for label, reasons in (("changed", changed), ("made again", outcome.remade)):
         for reason in reasons[:_MOST_LINES]:

@@ -1,4 +1,4 @@
-"""verify: whether data sets are right. Small ones are looked at in this process, others by a runner."""
+"""The command verify. Small data sets are checked in this process, others by a runner."""
 
 import dataclasses
 import json
@@ -34,16 +34,16 @@ _MOST_FINDINGS = 100  # that are printed as lines
 def run(
     paths: Sequence[str], options: VerifyOptions, beam_arguments: Sequence[str] = (), *, quiet: bool = False
 ) -> int:
-    """Verify data sets and print what was found; returns the exit code: 0 where all is right, 1 where not.
+    """Verify data sets and print the findings; return the exit code: 0 if all is right, 1 if not.
 
     Args:
-      paths: what the user named.
+      paths: from the user.
       options: of the verification.
       beam_arguments: flags for Beam.
-      quiet: whether nothing is printed but findings, or the JSON object.
+      quiet: whether only findings, or the JSON object, are printed.
 
     Raises:
-      UnusableInputError: there is nothing under a path, or the flags do not go together.
+      UnusableInputError: there is no data set at a path, or the flags do not go together.
       RunFailedError: the machine failed.
     """
     if not paths:
@@ -63,7 +63,7 @@ def run(
 
 
 def verify(paths: Sequence[str], options: VerifyOptions, beam_arguments: Sequence[str] = ()) -> Verification | None:
-    """Verify data sets; None where Beam's flags ask only for a description of the job. Raises as `run`."""
+    """Verify data sets; return None if Beam's flags ask only for a description of the job. Raise as `run`."""
     is_local = beam_flags.is_local(beam_arguments)
     if not is_local and options.scratch is None:
         raise UnusableInputError("--scratch is missing: name a directory that all workers of this runner reach.")
@@ -120,12 +120,12 @@ def lines_of(found: Sequence[Finding]) -> Iterator[str]:
 
 
 def _summary(found: Verification) -> Iterator[str]:
-    """Yield what became of data sets, the checks that found nothing, then those that were not made, by reason."""
+    """Yield the verdict, the checks without findings, then the skipped checks, by reason."""
     counts = [(severity, _count(found, severity)) for severity in SEVERITIES]
-    told = [f"{count:,} {severity}{'' if count == 1 else 's'}" for severity, count in counts if count]
+    counted = [f"{count:,} {severity}{'' if count == 1 else 's'}" for severity, count in counts if count]
     count, more = _files(found), f" and {len(found.paths) - 1:,} more" if found.paths[1:] else ""
     read = ", ".join([f"{count:,} file{'' if count == 1 else 's'}", f"{found.read_bytes:,} bytes"])
-    verdict = f"all is right ({', '.join([read, *told])})" if found.is_right else f"{', '.join(told)} ({read})"
+    verdict = f"all is right ({', '.join([read, *counted])})" if found.is_right else f"{', '.join(counted)} ({read})"
     yield f"{_plain(found.paths[0])}{more}: {verdict}"
     passed = [o.check for o in found.outcomes.values() if o.looked_at and not o.findings and o.skipped is None]
     if passed:
@@ -141,7 +141,7 @@ def _summary(found: Verification) -> Iterator[str]:
 
 
 def _plain(text: str) -> str:
-    """Return a text without characters that a terminal would obey."""
+    """Return a text with the control characters of terminals escaped."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 

@@ -1,7 +1,7 @@
-"""Verification as a graph: a step for each file, then one of all.
+"""Verification as a graph: a step for each work item (a file, or a remake), then one for all.
 
-The graph moves numbers of pieces alone: runners limit how large a graph may be. The plan, what each piece gave, hashes
-and what was found of all are files in the scratch directory.
+Only numbers of work items move through the graph, because runners limit the size of elements. The plan, the results and
+hashes of the work items, and all findings are files in the scratch directory.
 """
 
 import dataclasses
@@ -26,17 +26,17 @@ _PLAN, _FOUND = "plan.pickle", "verification.pickle"
 
 @dataclasses.dataclass(eq=False)
 class VerifyTargets(beam.PTransform):
-    """Verify the plan in the scratch directory, and write the Verification there. Input: the numbers of its pieces.
+    """Verify the plan in the scratch directory, and write the Verification there. Input: numbers of its work items.
 
-    scratch: the directory of the plan. noted: a directory where each piece that is done is noted for the progress;
-    empty: nowhere.
+    scratch: the directory of the plan. noted: a directory for a note on each finished work item, for the progress;
+    empty: write no notes.
     """
 
     scratch: str
     noted: str
 
     def expand(self, pieces: beam.PCollection[int]) -> beam.PCollection[None]:
-        """Verify each piece on any worker."""
+        """Verify each work item on any worker."""
         return (
             pieces
             | beam.Reshuffle()
@@ -46,14 +46,14 @@ class VerifyTargets(beam.PTransform):
         )
 
 
-@functools.lru_cache(maxsize=1)  # a worker verifies many pieces of one plan
+@functools.lru_cache(maxsize=1)  # a worker verifies many work items of one plan
 def _read_plan(scratch: str) -> VerifyPlan:
     plan: VerifyPlan = pickle.loads(files.read_bytes(files.join(scratch, _PLAN)))
     return plan
 
 
 def verify_and_note(number: int, scratch: str, noted: str) -> int:
-    """Verify a piece of the plan, writes what it gave, and note for the progress that it is done."""
+    """Verify a work item of the plan, write its result, and note for the progress that it is finished."""
     result = verify_piece(_read_plan(scratch).pieces[number])
     files.write_bytes(_result_path(scratch, number), pickle.dumps(result))
     if noted:
@@ -62,7 +62,7 @@ def verify_and_note(number: int, scratch: str, noted: str) -> int:
 
 
 def conclude_all(numbers: Sequence[int], scratch: str) -> None:
-    """Look across files, and write what was found."""
+    """Run the checks across files, and write all findings."""
     results = [pickle.loads(files.read_bytes(_result_path(scratch, number))) for number in sorted(set(numbers))]
     files.write_bytes(files.join(scratch, _FOUND), pickle.dumps(conclude(_read_plan(scratch), results)))
 
@@ -72,16 +72,16 @@ def _result_path(scratch: str, number: int) -> str:
 
 
 def run(plan: VerifyPlan, size: int, beam_arguments: Sequence[str], names: Sequence[str]) -> Verification | None:
-    """Verify what is planned by a runner; None where Beam's flags ask only for a description of the job.
+    """Run a plan of verification on a runner; return None if Beam's flags ask only for a description of the job.
 
     Args:
-      plan: what `verify_plan.plan` gives.
-      size: bytes to read, as far as that is known.
+      plan: from `verify_plan.plan`.
+      size: bytes to read, as far as known.
       beam_arguments: flags for Beam.
       names: of the kernels that it runs.
 
     Raises:
-      UnusableInputError, RunFailedError: as the runner says.
+      UnusableInputError, RunFailedError: from the runner.
     """
     scratch, pieces = plan.scratch, len(plan.pieces)
     paths = (*(target.directory for target in plan.targets), scratch)

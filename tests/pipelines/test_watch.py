@@ -218,7 +218,7 @@ def test_only_one_watch_at_a_time(scene: Scene) -> None:
     first_look = watch.Watch.look
     looks = []
 
-    def look(self: watch.Watch) -> watch.Sight:
+    def look(self: watch.Watch) -> watch.MirrorState:
         looks.append(first_look(self))
         if len(looks) == 1 and looks[0].dump is not None:
             scene.build(looks[0].dump)  # another watch builds it before this one has the lock
