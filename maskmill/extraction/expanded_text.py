@@ -1,4 +1,4 @@
-"""What of a call's expansion is text: the rest of it is a table, a box, an error, a category."""
+"""Keeps the text of a call's expansion, and drops tables, boxes, errors and categories."""
 
 import re
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ _STYLE = re.compile(r"<templatestyles\b[^<>]*(?:/>|>\s*</templatestyles\s*>)", r
 _ERROR = re.compile(r"""class\s*=\s*["']?[^"'<>=]*\b(?:scribunto-)?error\b""", re.IGNORECASE)
 _BREAK = re.compile(r"<br\b[^<>]*>", re.IGNORECASE)
 _MARKUP = re.compile(r"<[^<>]*>|[\[\]|'\s]")
-# What begins a block of its own.
+# The beginnings of blocks.
 _BLOCK = re.compile(
     r"<(?:div|table|tr|td|th|ul|ol|li|dl|dt|dd|h[1-6]|hr|p|pre|gallery|center|blockquote|section|figure)\b"
     r"|\{\||(?:\A|\n)[*#:;=]|\n[ \t]*\n",
@@ -21,15 +21,16 @@ _BLOCK = re.compile(
 
 
 class TextFilter:
-    """Tells text from other expansions; the names of a site's namespaces decide what a link to a category is."""
+    """Separates text from other expansions; a site's names of namespaces identify links to categories."""
 
     def __init__(self, site: Site) -> None:
         names = [*site.namespaces.get(_FILE, ()), *site.namespaces.get(_CATEGORY, ()), "File", "Image", "Category"]
         self._unseen = re.compile(rf"\[\[\s*(?:{_alternatives(names)})\s*:[^\[\]]*\]\]", re.IGNORECASE)
         own = [name for key in (_PROJECT, _TEMPLATE, _HELP) for name in site.namespaces.get(key, ())]
         marks = _alternatives([*own, "Project", "Wikipedia", "Template", "Help"])
-        # What is raised and stands in square brackets, or links to a page on the wiki itself: "?", "[citation needed]".
-        # Marks are short; without an end, text could take forever.
+        # Superscripts in square brackets, or with a link to a page about the wiki itself: "?", "[citation needed]".
+        # They are
+        # limited in length, because without an end tag the search could take forever.
         within, around = r"(?:(?!</?sup\b).){0,300}?", r"(?:<(?!/?sup\b)[^<>]{0,300}>|['\s]){0,20}"
         self._mark = re.compile(
             rf"<sup\b[^<>]{{0,300}}>(?:{around}(?:\[(?!\[)|&#91;){within}(?:\]|&#93;){around}"
@@ -38,9 +39,10 @@ class TextFilter:
         )
 
     def text_of(self, expanded: str) -> str | None:
-        """Return the wikitext on one line that shows as text; a break if that is all there is, empty if nothing shows.
+        """Return the wikitext that shows as text, on one line: a break if there is nothing else, empty if nothing
+        shows.
 
-        None if something shows that is no text.
+        None if something shows that is not text.
         """
         text = self._mark.sub("", _STYLE.sub("", _COMMENT.sub("", expanded)))
         text = self._unseen.sub("", text).strip("\n")
@@ -48,7 +50,7 @@ class TextFilter:
             return None if _MARKUP.sub("", text) else ""
         if not _MARKUP.sub("", text):
             return "<br>" if _BREAK.search(text) else ""
-        # The line that the call stands in goes on.
+        # The line of the call continues.
         return _BREAK.sub(" ", text).replace("\n", " ")
 
 

@@ -1,4 +1,4 @@
-"""The calculator after #expr and #ifexpr: MediaWiki's expressions, their numbers and how these are written.
+"""The calculator of #expr and #ifexpr: MediaWiki's expressions, numbers and their format.
 
 Source: the extension ParserFunctions, includes/ExprParser.php. Expressions are read once from left to right, by
 Dijkstra's shunting yard.
@@ -15,7 +15,7 @@ _MOST_SYMBOLS = 500
 _MOST_ROUNDED_DIGITS = 15  # before or after the decimal point
 _WHOLE_NUMBERS_BELOW = 1e15  # larger ones are written with an exponent
 
-# How strongly operators bind; of equal ones the left one does first.
+# How strongly operators bind; of equal ones the left one binds first.
 _UNARY_STRENGTH = 10
 _EXPONENT = 9
 _POWER = 8
@@ -32,7 +32,7 @@ class ExpressionError(ValueError):
 
 
 class _Operator(NamedTuple):
-    """An operator: how strongly it binds, the number of its operands, and what it makes of them."""
+    """An operator: how strongly it binds, the number of its operands, and the function to apply to them."""
 
     strength: int
     operands: int
@@ -40,7 +40,7 @@ class _Operator(NamedTuple):
 
 
 def round_half_up(value: float, digits: int) -> float:
-    """Round as PHP does, halves away from zero; negative digits are those before the decimal point."""
+    """Round as PHP does, halves away from zero; negative digits are places before the decimal point."""
     digits = max(-_MOST_ROUNDED_DIGITS, min(_MOST_ROUNDED_DIGITS, digits))
     return float(Decimal(repr(value)).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP))
 
@@ -89,9 +89,9 @@ _CONSTANTS = {"pi": math.pi, "e": math.e}
 
 
 def format_number(value: float) -> str:
-    """Return a number as `#expr` prints it: without a fraction if it has none, at most 14 digits.
+    """Return a number in the format of `#expr`: without a fraction if it has none, at most 14 digits.
 
-    Raises ExpressionError for infinity and what is not a number.
+    Raises ExpressionError for infinity and NaN.
     """
     if math.isnan(value) or math.isinf(value):
         raise ExpressionError(f"{value} is not written as a number")
@@ -107,14 +107,12 @@ def evaluate(expression: str) -> float:
         for symbol in _split(expression):
             calculator.take(symbol)
         return calculator.result()
-    except (ArithmeticError, ValueError) as error:  # Python's own: division by zero, overflow, roots of -1
+    except (ArithmeticError, ValueError) as error:  # from Python: division by zero, overflow, roots of -1
         raise ExpressionError(f"{expression!r} has no value: {error}") from error
 
 
 def _split(expression: str) -> list[str]:
-    """Return the symbols of an expression, in lower case: numbers, operators, words. Raises ExpressionError for
-    others.
-    """
+    """Return an expression's symbols, in lower case: numbers, operators, words. Raise ExpressionError for others."""
     expression = expression.replace("&minus;", "-").replace("−", "-").replace("×", "*").replace("÷", "/")
     symbols: list[str] = []
     at = 0
@@ -130,11 +128,11 @@ def _split(expression: str) -> list[str]:
 
 
 class _Calculator:
-    """Takes symbols one at a time. Raises ExpressionError for one that is out of place."""
+    """Takes symbols one at a time. Raises ExpressionError for a misplaced one."""
 
     def __init__(self) -> None:
         self._numbers: list[float] = []
-        # Operators whose right operand is not complete; None for an open bracket.
+        # Operators whose right operand is incomplete; None for an open bracket.
         self._operators: list[_Operator | None] = []
         self._wants_value = True
 
@@ -156,7 +154,7 @@ class _Calculator:
             raise ExpressionError(f"{symbol!r} stands where an operator should")
 
     def result(self) -> float:
-        """Return the value of all that was taken."""
+        """Return the value of all symbols taken."""
         self._apply_down_to(-math.inf)
         if self._operators:
             raise ExpressionError("a bracket is not closed")
@@ -178,7 +176,7 @@ class _Calculator:
             raise ExpressionError(f"{symbol!r} stands where a value should")
 
     def _apply_down_to(self, strength: float) -> None:
-        """Apply the last operators that bind at least that strongly, as far as the last open bracket."""
+        """Apply the last operators that bind at least so strongly, back to the last open bracket."""
         while self._operators and (operator := self._operators[-1]) is not None and operator.strength >= strength:
             self._operators.pop()
             if len(self._numbers) < operator.operands:

@@ -1,6 +1,6 @@
-"""Holes: places in a text where the wiki shows something that extraction could not make text of.
+"""Holes: places in a text where the wiki shows something that extraction could not turn into text.
 
-A sentence with a hole reads as if it were whole, and says something else: "it rose to million". So it is dropped.
+A sentence with a hole looks whole but says something else: "it rose to million". So it is dropped.
 """
 
 import itertools
@@ -15,16 +15,16 @@ _UNFINISHED = re.compile(r"[\w,:;]\s*\Z")
 
 
 def without_marks(text: bytes) -> tuple[bytes, tuple[int, ...]]:
-    """Return the text without the marks of its holes, and where in it these are: offsets, in order."""
-    pieces = text.split(MARK)
-    return b"".join(pieces), tuple(itertools.accumulate(map(len, pieces[:-1])))
+    """Return the text without the marks of its holes, and the offsets of the holes in it, in order."""
+    parts = text.split(MARK)
+    return b"".join(parts), tuple(itertools.accumulate(map(len, parts[:-1])))
 
 
 def drop_broken(text: bytes, holes: Sequence[int], sentences: bytes) -> tuple[bytes, list[bytes]]:
-    """Return the sentences of a text that are whole, one a line, and those that have a hole.
+    """Return the whole sentences of a text, one a line, and those with a hole.
 
-    A hole is between words or digits of a sentence, before a small letter that begins it, or after its last word.
-    holes: offsets in the text. sentences: all of them, in order, as SentenceSplitter.split_lines gives them.
+    A sentence has a hole between its words or digits, before a small letter that begins it, or after its last word.
+    holes: offsets in the text. sentences: all of them, in order, from SentenceSplitter.split_lines.
     """
     if not holes:
         return sentences, []
@@ -40,8 +40,8 @@ def drop_broken(text: bytes, holes: Sequence[int], sentences: bytes) -> tuple[by
     return b"".join(sentence + b"\n" for sentence in whole), broken
 
 
-def _breaks(before: str, behind: str) -> bool:
-    """Return whether a sentence needs what is missing between two parts of it."""
+def _breaks(before: str, after: str) -> bool:
+    """Return whether a sentence needs the missing text between two parts of it."""
     if not _WORD.search(before):
-        return behind.lstrip()[:1].islower()
-    return bool(_WORD.search(behind) or _UNFINISHED.search(before))
+        return after.lstrip()[:1].islower()
+    return bool(_WORD.search(after) or _UNFINISHED.search(before))

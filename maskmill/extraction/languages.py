@@ -1,4 +1,4 @@
-"""What is known of the languages of Wikipedia beyond what a dump's `<siteinfo>` says (data/languages.toml)."""
+"""Facts about the languages of Wikipedia beyond a dump's `<siteinfo>` (data/languages.toml)."""
 
 import functools
 import tomllib
@@ -51,15 +51,15 @@ def hidden_classes() -> tuple[str, ...]:
 
 
 def tags() -> list[tuple[str, str]]:
-    """Return the tags of HTML and of extensions, each with what it does: `codes.TAG_*` in lower case."""
+    """Return the tags of HTML and of extensions, each with its effect: `codes.TAG_*` in lower case."""
     return [(name, kind) for kind, names in _data()["tags"].items() for name in names.split()]
 
 
 @dataclass(frozen=True)
 class Language:
-    """What is known of one language.
+    """Facts about one language.
 
-    code: the code under which its data and its rules stand; an alias such as `simple` is resolved.
+    code: the code of its data and rules; aliases such as `simple` are resolved.
     """
 
     code: str
@@ -67,14 +67,12 @@ class Language:
     _english: Mapping[str, Any]
 
     def words(self, kind: WordKind) -> tuple[str, ...]:
-        """Return the language's words of a kind, then those of English, which hold on every wiki; some may occur
-        twice.
-        """
+        """Return the language's words of a kind, then those of English, valid on every wiki; some may be repeated."""
         return (*self._own.get(kind, ()), *self._english.get(kind, ()))
 
     @property
     def variants(self) -> tuple[str, ...]:
-        """The codes of its variants (scripts, countries), the one to show first; empty if it has none."""
+        """The codes of its variants (scripts, countries), the preferred one first; empty if it has none."""
         return tuple(self._own.get("variants", ()))
 
     @property
@@ -84,25 +82,25 @@ class Language:
 
     @property
     def group_separator(self) -> str:
-        """What stands between groups of three digits."""
+        """The separator of groups of three digits."""
         return str(self._own.get("group_separator", self._separators[0]))
 
     @property
     def decimal_separator(self) -> str:
-        """What stands before the fraction of a number."""
+        """The separator of a number's fraction."""
         return str(self._own.get("decimal_separator", self._separators[1]))
 
     @property
     def group_from(self) -> int:
-        """The number of digits from which on a number is grouped."""
+        """The least number of digits of a number that is grouped."""
         return int(self._own.get("group_from", 4))
 
 
 def find_language(code: str) -> Language:
-    """Return the language of a code that a dump or a site goes by.
+    """Return the language for the code of a dump or a site.
 
-    A code that has no data takes those of its language (`zh-hans` those of `zh`); a language that has none is known by
-    English words alone.
+    A code without data takes that of its language (`zh-hans` that of `zh`); a language without data has only the
+    English words.
     """
     code = _data()["aliases"].get(code, code)
     languages = _data()["language"]

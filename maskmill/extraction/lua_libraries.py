@@ -1,7 +1,7 @@
-"""What Scribunto's libraries (mw.title, mw.language, …) ask of MediaWiki, as far as a dump can tell.
+"""Answers the calls of Scribunto's libraries (mw.title, mw.language, …) to MediaWiki, as far as a dump permits.
 
-Source: https://www.mediawiki.org/wiki/Extension:Scribunto/Lua_reference_manual. What a dump does not say gives what
-most pages of an encyclopedia would get: pages exist, nothing is protected, no message has another text.
+Source: https://www.mediawiki.org/wiki/Extension:Scribunto/Lua_reference_manual. Facts that a dump lacks are those of
+most pages of an encyclopedia: pages exist, nothing is protected, no message has another text.
 """
 
 import hashlib
@@ -26,14 +26,14 @@ _CODE = re.compile(r"[A-Za-z][A-Za-z0-9-]{1,30}")
 
 
 class HostError(Exception):
-    """A module asked for what there is not; its text is what the module sees."""
+    """A module requested something that does not exist; the module sees the text."""
 
 
 class Libraries:
     """The functions and options of Scribunto's libraries.
 
-    site: as lua_process.py describes it: language, name, namespaces (names by number), separators (of groups of digits
-    and of the fraction), case. ask: asks the parent.
+    site: as described in lua_process.py: language, name, namespaces (names by number), separators (of groups of digits
+    and of the fraction), case. ask: asks the parent process.
     """
 
     def __init__(self, site: Mapping[str, Any], ask: Callable[..., Any]) -> None:
@@ -46,12 +46,12 @@ class Libraries:
         self._names: dict[str, Mapping[str, str]] = {}
 
     def functions(self, library: str) -> dict[str, Callable[..., Any]]:
-        """Return the functions that a library, by its name without `mw.`, calls."""
+        """Return the functions that a library calls; `library` is its name without `mw.`."""
         found: dict[str, Callable[..., Any]] = getattr(self, f"_of_{library}")()
         return found
 
     def options(self) -> dict[str, Any]:
-        """Return what each library is set up with."""
+        """Return the setup values of each library."""
         return {
             "site": {
                 "siteName": self._site["name"],
@@ -114,17 +114,17 @@ class Libraries:
     # ---- mw.title
 
     def title_data(self, title: str, default: int = _CONTENT) -> dict[str, Any] | None:
-        """Return what makes a title object of a text; None if the text cannot be a title."""
+        """Return the data of a title object for a text; None if the text cannot be a title."""
         text, _, fragment = title.replace("_", " ").strip().partition("#")
         number, rest = default, text
-        prefix, colon, behind = text.partition(":")
+        prefix, colon, name = text.partition(":")
         if colon and not prefix.strip():
-            number, rest = _CONTENT, behind
+            number, rest = _CONTENT, name
         elif colon and prefix.strip().lower() in self._numbers:
-            number, rest = self._numbers[prefix.strip().lower()], behind
-        return self._made_title(number, rest, fragment)
+            number, rest = self._numbers[prefix.strip().lower()], name
+        return self._title_object(number, rest, fragment)
 
-    def _made_title(self, number: int, text: str, fragment: str = "", interwiki: str = "") -> dict[str, Any] | None:
+    def _title_object(self, number: int, text: str, fragment: str = "", interwiki: str = "") -> dict[str, Any] | None:
         text = re.sub(r"[ _]+", " ", text).strip()
         if (not text and not fragment) or re.search(r"[<>\[\]{}|\n]", text):
             return None
@@ -158,7 +158,7 @@ class Libraries:
         return self.title_data(text, self._number_of(namespace)) if isinstance(text, str) else None
 
     def _make_title(self, namespace: Any, text: Any, fragment: Any = None, interwiki: Any = None) -> Any:
-        return self._made_title(self._number_of(namespace), str(text), str(fragment or ""), str(interwiki or ""))
+        return self._title_object(self._number_of(namespace), str(text), str(fragment or ""), str(interwiki or ""))
 
     def _expensive(self, title: str) -> dict[str, Any]:
         exists = bool(self._ask("exists", title))
@@ -224,7 +224,7 @@ class Libraries:
             "caseFold": lambda _code, text: text.casefold(),
             "formatNum": self._format_number,
             "parseFormattedNumber": self._parse_number,
-            "formatDate": lambda _code, form, given="", _local=False: self._ask("format_date", form, str(given or "")),
+            "formatDate": lambda _code, form, date="", _local=False: self._ask("format_date", form, str(date or "")),
             "convertPlural": _plural,
             "convertGrammar": lambda _code, word, _case: word,
             "gender": lambda _code, _who, forms, *more: _listed(forms, more)[0],
@@ -269,7 +269,7 @@ def _url(page: Any, *_: Any) -> str:
 
 
 def _listed(forms: Any, more: tuple[Any, ...]) -> list[str]:
-    """Forms given as a table, or one by one."""
+    """Return forms that were passed as a table, or one by one."""
     values = list(forms.values()) if isinstance(forms, Mapping) else [forms, *more]
     return [str(value) for value in values] or [""]
 
@@ -300,7 +300,7 @@ def _hash(name: str, value: str) -> str:
 
 
 def _json_value(value: Any) -> Any:
-    """Return a table as JSON has it: a list if its keys are 1, 2, 3, …"""
+    """Return a table in JSON's types: a list if its keys are 1, 2, 3, …"""
     if not isinstance(value, Mapping):
         return int(value) if isinstance(value, float) and value.is_integer() else value
     if value and set(value) == set(range(1, len(value) + 1)):
@@ -309,7 +309,7 @@ def _json_value(value: Any) -> Any:
 
 
 def _lua_value(value: Any, *, keeps: bool) -> Any:
-    """Return JSON as a table; lists start at 1, and so do objects whose keys are numbers, unless keys are kept."""
+    """Return JSON as a table; lists start at 1. keeps: keep list indices from 0, and digits as texts, in keys."""
     if isinstance(value, list):
         return {place: _lua_value(item, keeps=keeps) for place, item in enumerate(value, 0 if keeps else 1)}
     if isinstance(value, dict):

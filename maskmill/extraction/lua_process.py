@@ -1,8 +1,8 @@
-"""Runs a dump's Scribunto modules in a process of its own (lua_sandbox.py), seen from the worker that owns it.
+"""Runs a dump's Scribunto modules in a process of its own (lua_sandbox.py); this is the owning worker's side.
 
-The process starts with the first call and stays for the next ones: what one call has loaded serves the next. So that
-nothing depends on what was called before, a call that comes near a limit counts as unsure (`UnsureError`), and its page
-is done again with a new process and the whole limits, which then decide.
+The process starts with the first call and stays for later ones, which reuse what earlier calls have loaded. So that no
+result depends on earlier calls, a call that comes near a limit counts as unsure (`UnsureError`), and its page is
+processed again with a new process and the full limits, which then decide.
 """
 
 import atexit
@@ -22,27 +22,28 @@ from typing import Any, BinaryIO, Literal, NamedTuple, cast
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.extraction.lua_sandbox import TICK, Channel
 
-# What a process may use that other calls have used before, as a share of the limits: the libraries keep some things
-# that they have once made, so a call takes a little less there. Memory that waits for Lua's collector counts, too.
+# Shares of the limits for a process that other calls have used: the libraries cache some objects, so a call takes a
+# little less there; memory that Lua's collector has not freed yet counts, too.
 _USED_SHARE, _USED_MEMORY_SHARE = 0.8, 0.25
 
-_ENDING_SECONDS = 5.0  # that a process may take to end once its pipes are closed
+_ENDING_SECONDS = 5.0  # for a process to end after its pipes are closed
 
 _PACKAGES = ("lupa", "wikitextprocessor")
 _LIBRARIES = ("lua", "mediawiki-extensions-Scribunto", "includes", "engines", "LuaCommon", "lualib")
-_KEPT_VARIABLES = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME")  # without which Python may not start
+_KEPT_VARIABLES = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME")  # Python may not start without them
 _START = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from maskmill.extraction import lua_sandbox; "
     "lua_sandbox.serve()"
 )
 
-# Gives what the process asks for, by name, with what the answer depends on ("page", "date", "templates").
+# Answers a request of the process, by its name; also returns what the answer depends on ("page", "date", "templates").
 Answer = Callable[[str, list[Any]], tuple[Any, set[str]]]
 
 
 class Limits(NamedTuple):
-    """What modules may take: instructions of Lua, of a call with all that it calls, and of a page; bytes of memory;
-    seconds of CPU of a call, which end the process."""
+    """Limits of modules: Lua instructions of a call with all that it calls, and of a page; bytes of memory; CPU seconds
+    of a call, after which the process ends.
+    """
 
     call_instructions: int = 20_000_000
     page_instructions: int = 200_000_000
@@ -51,13 +52,14 @@ class Limits(NamedTuple):
 
 
 class UnsureError(Exception):
-    """A call came so near a limit that what was called before it may matter."""
+    """A call came so near a limit that the calls before it may matter."""
 
 
 class Called(NamedTuple):
-    """What a call of a module gave: its text, or None if it failed; what it asked for; what it took of a page's limit.
+    """The result of a module's call: its text, or None if it failed; its requests; its share of a page's limit, in
+    ticks.
 
-    limit: which limit ended it, None for none: the page's, of which other calls had used some, or one of its own.
+    limit: the limit that ended it, or None: the page's, which other calls share, or one of its own.
     """
 
     text: str | None
@@ -82,7 +84,7 @@ def libraries_folder() -> str:
 
 
 def libraries_version() -> str:
-    """Return the versions of what decides, besides a wiki's modules, what they give.
+    """Return the versions of the packages that, besides a wiki's modules, determine the modules' results.
 
     Raises:
       UnusableInputError: they are not installed.
@@ -97,18 +99,17 @@ _LIMITS = Limits()
 class LuaModules:
     """The modules of a wiki.
 
-    site: what lua_libraries.Libraries needs to know of it. now: seconds since 1970 of the dump's date. `begin_page`
-    starts a page.
+    site: as for lua_libraries.Libraries. now: the dump's date in seconds since 1970. `begin_page` starts a page.
     """
 
     def __init__(self, site: Mapping[str, Any], now: int, limits: Limits = _LIMITS) -> None:
         self._start = {"site": site, "now": now, "libraries": libraries_folder(), "cpu_seconds": limits.cpu_seconds}
         self._limits = limits
         self._process: _Process | None = None
-        self._is_whole = False  # whether a new process has been started for the page
+        self._is_whole = False  # whether the page has a new process
         self._ticks = 0
         self._depth = 0
-        self._is_over = False  # once seconds have ended a call of the page: whatever was called before, they would
+        self._is_over = False  # once a call of the page has run out of seconds, which no earlier call can change
         self._limited: set[str] = set()  # modules whose last call a limit ended
 
     def begin_page(self, *, anew: bool) -> None:
@@ -119,14 +120,14 @@ class LuaModules:
         self._is_whole = anew
 
     def use(self, ticks: int) -> None:
-        """Count what a call whose result is known took of the page's limit."""
+        """Count the ticks of a call with a known result towards the page's limit."""
         self._ticks += ticks
         if not self._is_whole and self._ticks > self._page_ticks:
             raise UnsureError
 
     @property
     def ticks(self) -> int:
-        """What the page has used of its limit."""
+        """The ticks that the page has used of its limit."""
         return self._ticks
 
     @property
@@ -134,7 +135,7 @@ class LuaModules:
         return self._share(self._limits.page_instructions)
 
     def _share(self, instructions: int) -> int:
-        """Return instructions as ticks, less where the process was used before."""
+        """Return instructions as ticks, reduced if the process was used before."""
         return int(instructions // TICK * (1 if self._is_whole else _USED_SHARE))
 
     def call(self, module: str, function: str, frames: Mapping[str, Any], page: str, answer: Answer) -> Called:
@@ -146,10 +147,10 @@ class LuaModules:
         if self._is_over:
             return Called(None, frozenset(("page",)), 0, "page")
         if not self._is_whole and module in self._limited:
-            raise UnsureError  # it will probably run into its limit again, so why try twice
+            raise UnsureError  # it would probably reach its limit again, so do not try twice
         own = self._share(self._limits.call_instructions)
         ticks = min(own, self._page_ticks - self._ticks)
-        if self._process is None or self._process.owner != os.getpid():  # a fork must not share its parent's
+        if self._process is None or self._process.owner != os.getpid():  # a fork must not share its parent's process
             memory = int(self._limits.memory * (1 if self._is_whole else _USED_MEMORY_SHARE))
             self._process = _Process({**self._start, "memory": memory})
         process = self._process
@@ -162,10 +163,10 @@ class LuaModules:
             if process.was_ended_by_seconds():
                 self._is_over, limit = True, "seconds"
             self.close()
-            # What it had asked for is not known.
+            # Its requests are unknown.
             result = {"result": "limit", "asked": ["page"], "ticks": self._page_ticks}
         except BaseException:
-            # The process waits for an answer that nobody gives.
+            # The process waits for an answer that will never come.
             self.close()
             raise
         self._depth -= 1
@@ -184,14 +185,14 @@ class LuaModules:
         return Called(text, frozenset(result["asked"]), result["ticks"], limit if was_limited else None)
 
     def close(self) -> None:
-        """End the process, whatever it does."""
+        """End the process at once."""
         if self._process is not None and self._process.owner == os.getpid():
             self._process.kill()
         self._process = None
 
 
 class _Process:
-    """The process, seen from its parent, whose number is `owner`."""
+    """The parent's side of the process; `owner` is the parent's process id."""
 
     def __init__(self, start: Mapping[str, Any]) -> None:
         self._process = subprocess.Popen(
@@ -217,9 +218,9 @@ class _Process:
                 "`python -c 'import lupa.lua51'` works."
             )
 
-    def _channel_ends(self, wanted: str) -> bool:
+    def _channel_ends(self, key: str) -> bool:
         try:
-            return wanted not in self._channel.receive()
+            return key not in self._channel.receive()
         except EOFError:
             return True
 
@@ -227,8 +228,8 @@ class _Process:
         """Return the result of a call. Raises EOFError if the process ended."""
         message = self._exchange(call)
         while "result" not in message:
-            given, asked = answer(message["ask"], message["given"])
-            message = self._exchange({"answer": given, "asked": sorted(asked)})
+            content, asked = answer(message["ask"], message["given"])
+            message = self._exchange({"answer": content, "asked": sorted(asked)})
         return message
 
     def _exchange(self, message: Mapping[str, Any]) -> dict[str, Any]:
@@ -239,7 +240,7 @@ class _Process:
             raise EOFError from None
 
     def was_ended_by_seconds(self) -> bool:
-        """Return whether the process, which answers no more, was ended because a call took too many seconds of CPU."""
+        """Return whether the process, which answers no more, ended because a call took too many seconds of CPU."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             return self._process.wait(_ENDING_SECONDS) == -signal.SIGPROF
         return False

@@ -1,16 +1,16 @@
-"""The process that runs a wiki's Scribunto modules: Lua 5.1 with Scribunto's libraries, and nothing to do harm with.
+"""The process that runs a wiki's Scribunto modules: Lua 5.1 with Scribunto's libraries, unable to do harm.
 
 Once it is ready it can open no file, socket or process, and has little memory. It asks its parent (lua_process.py) for
-what lies in the dump. Messages are JSON objects, each after its length (4 bytes, little endian):
+contents of the dump. Messages are JSON objects, each after its length (4 bytes, little endian):
 
     from the parent   {"call": [module, function], "frames": …, "page": …}   a call, also while an answer is awaited
-                      {"answer": …}                                       what was asked for
-    from the process  {"ready": true}                                     once, when it has given up its rights
+                      {"answer": …}                                       the answer to a request
+    from the process  {"ready": true}                                     once, after it has given up its rights
                       {"ask": name, "given": […]}                         `_ASKED` lists the names
                       {"result": "text" | "failed" | "limit", "text": …, "ticks": …, "asked": ["page", "date", …]}
 
-Limits are counted in instructions of Lua (data/sandbox.lua), so the same module gives the same on every machine. Work
-within one of Lua's own functions is not counted; seconds of CPU bound it, and end the process.
+Limits are counted in instructions of Lua (data/sandbox.lua), so that a module gives the same result on every machine.
+Work within one of Lua's own functions is not counted; seconds of CPU limit it, and end the process.
 """
 
 import contextlib
@@ -27,16 +27,16 @@ from typing import Any, BinaryIO
 from maskmill.extraction import lua_libraries
 from maskmill.extraction.lua_libraries import HostError
 
-TICK = 10_000  # instructions between two looks at the limit
-LONGEST_TEXT = 2_000_000  # characters of an answer, or of what is asked
+TICK = 10_000  # instructions between two checks of the limit
+LONGEST_TEXT = 2_000_000  # characters of an answer, or of a request
 
-_PYTHON_BYTES = 1 << 30  # of addresses, beside what Lua may have
+_PYTHON_BYTES = 1 << 30  # of addresses, besides Lua's
 _LENGTH = struct.Struct("<I")
 _ASKED = ("module_text", "exists", "preprocess", "expand_template", "call_function", "format_date", "language_names")
 
 
 class Sandbox:
-    """Runs calls of modules, and asks `ask` for what it does not have.
+    """Runs calls of modules, and asks the parent for what it lacks.
 
     start: the parent's first message. sources: Scribunto's libraries by path.
     """
@@ -48,9 +48,9 @@ class Sandbox:
         self._start = start
         self._page = ""
         self._asked: set[str] = set()
-        self._noted = dict.fromkeys(("page", "date", "templates"), 0)  # how often each was asked for
+        self._noted = dict.fromkeys(("page", "date", "templates"), 0)  # the number of requests for each
         self._depth = 0
-        # Nothing of Python has attributes for Lua, and strings are bytes.
+        # Lua cannot access attributes of Python objects, and strings are bytes.
         self._lua = lua51.LuaRuntime(
             encoding=None,
             register_eval=False,
@@ -74,7 +74,7 @@ class Sandbox:
         self._invoke, self._begin, self._state = self._lua.execute(code, table, library, TICK)
 
     def serve(self, call: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the result of a call, which may come while another one waits for an answer."""
+        """Return the result of a call, which may arrive while another one waits for an answer."""
         from lupa import lua51
 
         module, function = call["call"]
@@ -124,36 +124,36 @@ class Sandbox:
         return {name: self._for_lua(call) for name, call in found.items()}
 
     def _asking(self, name: str) -> Callable[..., Any]:
-        return lambda *given: self._ask(name, *given)
+        return lambda *arguments: self._ask(name, *arguments)
 
-    def _ask(self, name: str, *given: Any) -> Any:
-        """Return what the parent answers; calls that it makes meanwhile are served."""
+    def _ask(self, name: str, *arguments: Any) -> Any:
+        """Return the parent's answer; serve calls that the parent makes meanwhile."""
         if name not in _ASKED:
             raise HostError(f"nobody may ask for {name}")
-        if not isinstance(given[0], str) or _length(given) > LONGEST_TEXT:
+        if not isinstance(arguments[0], str) or _length(arguments) > LONGEST_TEXT:
             raise HostError(f"{name}: no text, or one that is longer than a page may be")
         try:
-            self._channel.send({"ask": name, "given": given})
+            self._channel.send({"ask": name, "given": arguments})
             while "call" in (message := self._channel.receive()):
                 self._channel.send(self.serve(message))
         except (EOFError, OSError):
-            os._exit(1)  # nobody is left who would answer; a module could catch an exception
+            os._exit(1)  # the parent is gone; an exception could be caught by a module
         for kind in message["asked"]:
             self._note(kind)
         return message["answer"]
 
     def _for_lua(self, call: Callable[..., Any]) -> Callable[..., tuple[bool, Any]]:
-        """Return a function that Lua calls: texts and tables go both ways, an error is given as (False, message)."""
+        """Return a function for Lua that converts texts and tables both ways; errors become (False, message)."""
 
-        def called(*given: Any) -> tuple[bool, Any]:
+        def called(*arguments: Any) -> tuple[bool, Any]:
             try:
-                return True, self._to_lua(call(*map(self._from_lua, given)))
+                return True, self._to_lua(call(*map(self._from_lua, arguments)))
             except HostError as error:
                 return False, str(error).encode()
             except MemoryError:
                 return False, _OUT_OF_MEMORY
             except Exception as error:  # noqa: BLE001 - an exception would be an object of Python in Lua's hands
-                # What a module gave was not what the function takes.
+                # The module passed arguments that the function does not accept.
                 return False, f"bad argument ({type(error).__name__})".encode()
 
         return called
@@ -187,7 +187,7 @@ _OUT_OF_MEMORY = b"not enough memory"  # Lua's own words
 
 
 def _length(value: Any) -> int:
-    """Return the characters of what is asked."""
+    """Return the number of characters in a request."""
     if isinstance(value, Mapping):
         return sum(map(_length, value)) + sum(map(_length, value.values()))
     return sum(map(_length, value)) if isinstance(value, tuple) else len(str(value))
@@ -211,7 +211,7 @@ class Channel:
         self._sink.flush()
 
     def receive(self) -> dict[str, Any]:
-        """Return the next message. Raises EOFError if the other process has ended."""
+        """Return the next message. Raise EOFError if the other process has ended."""
         head = self._source.read(_LENGTH.size)
         if len(head) < _LENGTH.size:
             raise EOFError
@@ -224,7 +224,7 @@ class Channel:
 
 
 def _read_sources(folder: str) -> dict[str, bytes]:
-    """Scribunto's libraries by their paths below the folder, without the ending."""
+    """Return Scribunto's libraries by their paths below the folder, without `.lua`."""
     found = {}
     for path, _, names in os.walk(folder):
         for name in names:
@@ -236,7 +236,7 @@ def _read_sources(folder: str) -> dict[str, bytes]:
 
 
 def _give_up_rights(memory: int) -> None:
-    """From here on the process can neither open a file or a socket, nor write to one, nor start another process."""
+    """Make the process unable to open a file or a socket, to write to one, and to start another process."""
     os.closerange(3, os.sysconf("SC_OPEN_MAX"))
     limits = {
         resource.RLIMIT_NOFILE: 0,
@@ -246,13 +246,13 @@ def _give_up_rights(memory: int) -> None:
         resource.RLIMIT_AS: _PYTHON_BYTES + memory,
     }
     for which, limit in limits.items():
-        # A system may not have one of them, or refuse to lower it; the others hold.
+        # A system may lack one of them, or refuse to lower it; the others apply.
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(which, (limit, limit))
 
 
 def serve() -> None:
-    """Answer calls until the parent closes its end of the pipe. The first message says how to start."""
+    """Answer calls until the parent closes its end of the pipe. The first message has the setup."""
     channel = Channel(os.fdopen(0, "rb"), os.fdopen(1, "wb"))
     sys.stdout = sys.stderr
     start = channel.receive()

@@ -1,4 +1,4 @@
-"""How pages of wikitext become text."""
+"""The options of turning pages of wikitext into text."""
 
 import dataclasses
 import datetime
@@ -12,15 +12,15 @@ from maskmill.options import option
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class WikitextOptions:
-    """What of a page is kept.
+    """Options for the text of a page.
 
-    date: the dump's date (ISO), which the magic words of the clock give. Where templates are expanded, a page may nest
+    date: the dump's date (ISO), which the magic words of the clock give. If templates are expanded, a page may nest
     `expansion_depth` calls (MediaWiki's limit), write `expansion_characters` characters and take `expansion_steps`
-    steps of work (nodes, and definitions by their length). A call that is too deep gives nothing; past the other limits
-    all further calls give nothing. rules_text: what stands in the file that `template_rules` names.
+    steps (nodes, and definitions by their length). A call that is too deep gives nothing; beyond the other limits all
+    further calls give nothing. rules_text: the content of the file that `template_rules` names.
 
     Raises:
-      UnusableInputError: a value that cannot be meant.
+      UnusableInputError: a value is impossible.
     """
 
     headings: Literal["drop", "keep"] = option("drop", help="headings of sections")
@@ -50,9 +50,9 @@ class WikitextOptions:
     GROUPS: ClassVar[Mapping[str, str]] = {"headings": "how wikitext becomes text"}
 
     def __post_init__(self) -> None:
-        # As it was written when this was a switch, and as a word.
-        given = {True: "unknown", "off": False}.get(self.expand_templates, self.expand_templates)
-        object.__setattr__(self, "expand_templates", given)
+        # Accepts the values of the time when this was a switch, and words.
+        expand = {True: "unknown", "off": False}.get(self.expand_templates, self.expand_templates)
+        object.__setattr__(self, "expand_templates", expand)
         check_fields(self)
         try:
             datetime.date.fromisoformat(self.date)

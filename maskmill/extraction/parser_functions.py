@@ -1,8 +1,8 @@
 """MediaWiki's parser functions (`{{#if:…}}`, `{{lc:…}}`) and variables (`{{PAGENAME}}`), for the template expander.
 
 Sources: https://www.mediawiki.org/wiki/Help:Magic_words,
-https://www.mediawiki.org/wiki/Help:Extension:ParserFunctions. What a function cannot know from the dump alone (other
-pages, the user, addresses) gives nothing, or what most pages of an encyclopedia would get.
+https://www.mediawiki.org/wiki/Help:Extension:ParserFunctions. A function that needs facts beyond the dump (other pages,
+the user, addresses) gives nothing, or the result for most pages of an encyclopedia.
 """
 
 import calendar
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from maskmill.extraction.template_expansion import PageExpansion
 
 _ERROR = '<strong class="error"></strong>'
-_ERROR_MARK = 'class="error"'  # by which #iferror knows an error
-_MOST_PADDING = 500  # characters to which padleft and padright fill up
+_ERROR_MARK = 'class="error"'  # #iferror recognizes errors by it
+_MOST_PADDING = 500  # characters up to which padleft and padright fill
 _DAY_SECONDS = 24 * 60 * 60
 _EPOCH = datetime.date(1970, 1, 1)
 
 
 class Arguments:
-    """A parser function's arguments, which are expanded when it asks for them. Argument 0 follows the colon.
+    """A parser function's arguments, which are expanded on access. Argument 0 follows the colon.
 
-    page: in which the function is called. frame: the template's call that it stands in. first: argument 0, expanded.
-    parts: the nodes of the others.
+    page: that calls the function. frame: of the template call that contains it. first: argument 0, expanded. parts: the
+    nodes of the others.
     """
 
     def __init__(self, page: "PageExpansion", frame: Any, first: str, parts: list[list[Node]]) -> None:
@@ -44,20 +44,20 @@ class Arguments:
         return 1 + len(self._parts)
 
     def __call__(self, number: int) -> str:
-        """Return an argument, trimmed; empty if it is not given."""
+        """Return an argument, trimmed; empty if it is missing."""
         if number == 0:
             return self._first
         return self.page.expand_nodes(self._parts[number - 1], self._frame).strip() if number < len(self) else ""
 
     def key(self, number: int) -> str | None:
-        """Return what stands before the equals sign of an argument from 1 on, trimmed; None if it has none."""
+        """Return the text before the equals sign of an argument from 1 on, trimmed; None if it has none."""
         part = self._parts[number - 1]
         if Separator.EQUALS not in part:
             return None
         return self.page.expand_nodes(part[: part.index(Separator.EQUALS)], self._frame).strip()
 
     def value(self, number: int) -> str:
-        """Return what stands after the equals sign of an argument from 1 on, or all of it, trimmed."""
+        """Return the text after the equals sign of an argument from 1 on, or all of it, trimmed."""
         part = self._parts[number - 1]
         start = part.index(Separator.EQUALS) + 1 if Separator.EQUALS in part else 0
         return self.page.expand_nodes(part[start:], self._frame).strip()
@@ -85,7 +85,7 @@ def clock_variables(date: datetime.date) -> dict[str, str]:
     }
 
 
-# Of the variables of a page those that do not depend on it.
+# The variables of a page that do not depend on it.
 SAME_EVERYWHERE = frozenset(
     ("!", "=", "NAMESPACE", "NAMESPACEE", "ARTICLESPACE", "SUBJECTSPACE", "NAMESPACENUMBER", "SITENAME")
 )
@@ -136,22 +136,22 @@ def _expression(arguments: Arguments) -> str:
 
 
 def _switch(arguments: Arguments) -> str:
-    wanted = arguments(0)
+    value = arguments(0)
     default: int | None = None
-    falls_through = False  # a case without a value shares that of the next one that has one
+    falls_through = False  # a case without a value shares that of the next case with one
     for number in range(1, len(arguments)):
         arguments.page.work()
         key = arguments.key(number)
         if key is not None:
-            if falls_through or _are_same(key, wanted):
+            if falls_through or _are_same(key, value):
                 return arguments.value(number)
             if key == "#default":
                 default = number
         else:
             case = arguments.value(number)
             if number == len(arguments) - 1:
-                return case  # a last one without an equals sign is the default
-            if _are_same(case, wanted):
+                return case  # a last case without an equals sign is the default
+            if _are_same(case, value):
                 falls_through = True
     return arguments.value(default) if default is not None else ""
 
@@ -172,11 +172,11 @@ _DATES = tuple(
     )
 )
 _NOW = ("", "now", "today")
-_NAMES = frozenset("lDM")  # codes whose words CLDR's tables do not have
+_NAMES = frozenset("lDM")  # codes whose words CLDR's tables lack
 
 
 def _date_codes(date: datetime.date, language: str) -> dict[str, str]:
-    """Return what each code of #time's formats gives; the time of day is midnight."""
+    """Return the text of each code in #time's formats; the time of day is midnight."""
     months, genitives = (language_tables.month_names(language, table) for table in ("month", "month_genitive"))
     return {
         "Y": str(date.year),
@@ -203,15 +203,15 @@ def _date_codes(date: datetime.date, language: str) -> dict[str, str]:
     }
 
 
-def _day(page: "PageExpansion", given: str) -> datetime.date | None:
-    """Return the day that a text means; None if it is not read."""
-    given = given.strip()
-    if given.lower() in _NOW:
+def _day(page: "PageExpansion", text: str) -> datetime.date | None:
+    """Return the day that a text stands for; None if it is not recognized."""
+    text = text.strip()
+    if text.lower() in _NOW:
         return page.use_date()
-    if given.startswith("@") and given[1:].isdigit():
-        return _EPOCH + datetime.timedelta(days=int(given[1:]) // _DAY_SECONDS)
+    if text.startswith("@") and text[1:].isdigit():
+        return _EPOCH + datetime.timedelta(days=int(text[1:]) // _DAY_SECONDS)
     for pattern in _DATES:
-        found = pattern.fullmatch(given)
+        found = pattern.fullmatch(text)
         if found is None:
             continue
         parts = found.groupdict()
@@ -224,20 +224,19 @@ def _day(page: "PageExpansion", given: str) -> datetime.date | None:
 _ENGLISH_MONTHS = {name.lower(): number for number, name in enumerate(calendar.month_abbr) if name}
 
 
-def format_time(page: "PageExpansion", form: str, given: str) -> str:
-    """Return a date as #time writes it; nothing if the date, or a word that the format asks for, is not known."""
+def format_time(page: "PageExpansion", form: str, text: str) -> str:
+    """Return a date in #time's format; "" if the date, or a word that the format needs, is unknown."""
     try:
-        date = _day(page, given)
+        date = _day(page, text)
     except (ValueError, OverflowError):
         date = None
     language = page.expander.site.language
-    pieces = _FORMAT_CODES.findall(form)
-    if date is None or (language != "en" and not _NAMES.isdisjoint(pieces)):
+    parts = _FORMAT_CODES.findall(form)
+    if date is None or (language != "en" and not _NAMES.isdisjoint(parts)):
         return ""
     codes = _date_codes(date, language)
     return "".join(
-        piece[1:] if piece[0] == "\\" else piece.strip('"') if piece[0] == '"' else codes.get(piece, piece)
-        for piece in pieces
+        part[1:] if part[0] == "\\" else part.strip('"') if part[0] == '"' else codes.get(part, part) for part in parts
     )
 
 
@@ -277,7 +276,7 @@ def _integer(text: str, default: int) -> int:
 
 
 def _padding(text: str, filling: str, width: str) -> str:
-    """Return what padleft and padright add to a text."""
+    """Return the text that padleft and padright add."""
     missing = min(_integer(width, 0), _MOST_PADDING) - len(text)
     return (filling * (missing // len(filling) + 1))[:missing] if missing > 0 else ""
 
@@ -292,7 +291,7 @@ def _replace(arguments: Arguments) -> str:
     text, old, new = arguments(0), arguments(1), arguments(2)
     if not old:
         return text
-    # Counted before it is made: every letter of a long text could become a long text.
+    # Counted before the replacement: every letter of a long text could become a long text.
     arguments.page.work(len(text) + text.count(old) * len(new))
     return text.replace(old, new)
 
@@ -315,7 +314,7 @@ def _format_number(arguments: Arguments) -> str:
 
 
 def _define(arguments: Arguments) -> str:
-    """Return what a variable of the extension Variables is set to; it lives as long as the call that the page makes."""
+    """Set a variable of the extension Variables, which lives as long as the page's call; return its value."""
     value = arguments(1)
     arguments.page.defined[arguments(0)] = value
     return value
@@ -333,7 +332,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "#if": lambda a: a(1) if a(0) else a(2),
     "#ifeq": lambda a: a(2) if _are_same(a(0), a(1)) else a(3),
     "#iferror": lambda a: a(1) if _ERROR_MARK in a(0) else (a(2) or a(0)),
-    "#ifexist": lambda a: a(1) if a.page.expander.definitions.is_there(a(0)) else a(2),
+    "#ifexist": lambda a: a(1) if a.page.expander.definitions.exists(a(0)) else a(2),
     "#ifexpr": _if_expression,
     "#expr": _expression,
     "#switch": _switch,
@@ -356,7 +355,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "formatnum": _format_number,
     "padleft": lambda a: _padding(a(0), a(2) or "0", a(1)) + a(0),
     "padright": lambda a: a(0) + _padding(a(0), a(2) or "0", a(1)),
-    # With one form alone, that form is for every number.
+    # If there is only one form, it is for every number.
     "plural": lambda a: a(1) if _are_same(a(0), "1") or len(a) <= 2 else a(2),
     "grammar": lambda a: a(1),
     "gender": lambda a: a(3) or a(1),

@@ -1,4 +1,4 @@
-"""Wikitext as MediaWiki's preprocessor reads it: text, template calls and parameters.
+"""Reads wikitext like MediaWiki's preprocessor: text, template calls and parameters.
 
 Source: https://www.mediawiki.org/wiki/Preprocessor_ABNF. Reading takes time linear in the text.
 """
@@ -7,7 +7,7 @@ import enum
 import re
 from dataclasses import dataclass, field
 
-# Elements whose content the preprocessor does not look into.
+# Elements whose content the preprocessor does not parse.
 _OPAQUE = "nowiki|pre|math|ref|source|syntaxhighlight|gallery|timeline|score|chem|ce|hiero|imagemap|templatedata"
 _TOKENS = re.compile(
     rf"\{{\{{+|\}}\}}+|\[\[|\]\]|\||=|<!--.*?(?:-->|\Z)|<({_OPAQUE})\b[^<>]*>", re.DOTALL | re.IGNORECASE
@@ -42,7 +42,7 @@ Node = str | Call | Separator
 
 @dataclass
 class _OpenBraces:
-    """Braces that wait for their closing ones: how many are left, and the parts read since."""
+    """Open braces: how many are unmatched, and the parts read since."""
 
     count: int
     parts: list[list[Node]] = field(default_factory=lambda: [[]])
@@ -54,12 +54,12 @@ def parse(text: str) -> list[Node]:
 
 
 def plain_text(node: str | Separator) -> str:
-    """Return a node that is not a call, as the page has it."""
+    """Return a node that is not a call as in the page's text."""
     return node.value if isinstance(node, Separator) else node
 
 
 def transcluded_text(text: str) -> str:
-    """Return the part of a template's page that its calls show: without `<noinclude>`, or `<onlyinclude>` alone."""
+    """Return the part of a template's page that calls show: without `<noinclude>`, or only `<onlyinclude>`."""
     # Comments go first, because tags in them do not count.
     text = _COMMENT.sub("", text)
     only = _ONLY_INCLUDED.findall(text)
@@ -75,10 +75,10 @@ class _Parser:
         self._text = text
         self._root: list[Node] = []
         self._braces: list[_OpenBraces] = []
-        # For the page and for each of the open braces: the number of links open in it. While there is one, pipes and
-        # equals signs belong to the link.
+        # For the page and for each of the open braces: the number of links open in it. While a link is open, pipes and
+        # equals signs belong to it.
         self._links = [0]
-        # Where the next node goes.
+        # The list for the next node.
         self._current = self._root
         self._never_closed: set[str] = set()
 
@@ -98,35 +98,35 @@ class _Parser:
         return self._root
 
     def _take(self, token: re.Match[str]) -> int:
-        """Take a token; return where to read on."""
-        piece = token[0]
-        if piece.startswith("<!--"):
+        """Take a token; return the position where reading continues."""
+        text = token[0]
+        if text.startswith("<!--"):
             return token.end()
-        if token[1] and not piece.endswith("/>"):
+        if token[1] and not text.endswith("/>"):
             return self._take_element(token)
-        if piece.startswith("{"):
-            self._open(_OpenBraces(len(piece)))
-        elif piece.startswith("}"):
-            self._close(len(piece))
-        elif piece == "|" and self._braces and not self._links[-1]:
+        if text.startswith("{"):
+            self._open(_OpenBraces(len(text)))
+        elif text.startswith("}"):
+            self._close(len(text))
+        elif text == "|" and self._braces and not self._links[-1]:
             self._current = []
             self._braces[-1].parts.append(self._current)
-        elif piece == "=" and self._braces and not self._links[-1]:
+        elif text == "=" and self._braces and not self._links[-1]:
             self._current.append(Separator.EQUALS)
         else:
-            if piece == "[[":
+            if text == "[[":
                 self._links[-1] += 1
-            elif piece == "]]" and self._links[-1]:
+            elif text == "]]" and self._links[-1]:
                 self._links[-1] -= 1
-            self._current.append(piece)
+            self._current.append(text)
         return token.end()
 
     def _take_element(self, opening: re.Match[str]) -> int:
-        """Take an opaque element, from its opening to its closing tag, as text; return where to read on."""
+        """Take an opaque element, from its opening to its closing tag, as text; return where reading continues."""
         name = opening[1].lower()
         closing = None if name in self._never_closed else _CLOSERS[name].search(self._text, opening.end())
         if closing is None:
-            # A tag that nothing closes is text, and so are all later ones of its name.
+            # A tag without a closing tag is text, and so are all later ones of its name.
             self._never_closed.add(name)
             end = opening.start() + 1
         else:
@@ -140,7 +140,7 @@ class _Parser:
         self._current = braces.parts[0]
 
     def _close(self, left: int) -> None:
-        """Close as many of the open braces as `left` closing ones can."""
+        """Close as many open braces as `left` closing ones permit."""
         while left >= _CALL_BRACES and self._braces:
             braces = self._braces.pop()
             self._links.pop()

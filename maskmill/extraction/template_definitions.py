@@ -1,4 +1,4 @@
-"""A dump's own templates and modules by name, after redirects, and which names have rules."""
+"""A dump's own templates and modules by name, after redirects, and the names that have rules."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -12,8 +12,8 @@ MODULE_MARK = "#"  # begins the names of modules in a library: no title has it
 
 _MOST_PARSED = 4 << 20  # characters of definitions that are kept parsed
 _STEP_CHARACTERS = 100  # characters of a definition that count as one step
-_MOST_REDIRECTS = 3  # that lead from a name to its definition
-# Patterns take time linear in a page, whatever it has.
+_MOST_REDIRECTS = 3  # from a name to its definition
+# These patterns take time linear in any page.
 _REDIRECT = re.compile(r"\s*+#[^\W\d]++\s*+:?\s*+\[\[\s*+([^\]|#]+)")
 # A template's page may link to the same template of the English Wikipedia, whose names rules have.
 _ENGLISH_NAME = re.compile(r"\[\[\s*+en\s*+:\s*+Template\s*+:([^\[\]|#/]+)\]\]", re.IGNORECASE)
@@ -21,7 +21,7 @@ _MODULE_REDIRECT = re.compile(r"""\s*+return require\s*+\(?\s*+['"\[]++([^'"\[\]
 
 
 class Definition(NamedTuple):
-    """A template's definition: its title after redirects, its nodes, and the steps that reading it counts."""
+    """A template's definition: its title after redirects, its nodes, and the steps that it counts for reading."""
 
     title: str
     nodes: list[Node]
@@ -29,11 +29,11 @@ class Definition(NamedTuple):
 
 
 class Definitions:
-    """What a dump says of its templates and modules.
+    """A dump's templates and modules.
 
-    find: gives a template's page by its title without the namespace, a module's by its title after MODULE_MARK, or
-    None. has_rule: whether a name has a rule and stays a call. rule_names: names that have rules, which the dump may
-    redirect to local names. `was_asked` is set when a template was asked for.
+    find: returns a template's page by its title without the namespace, or a module's by its title after MODULE_MARK;
+    None if there is none. has_rule: whether a name has a rule and stays a call. rule_names: names with rules, which the
+    dump may redirect to local names. `was_asked` is set by each look-up of a template.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Definitions:
         self._aliases = self._find_aliases(rule_names)
 
     def _find_aliases(self, rule_names: Iterable[str]) -> dict[str, list[str]]:
-        """For the title of a template the names with a rule that the dump redirects to it."""
+        """Return the names with a rule that the dump redirects to a template, by the template's title."""
         aliases: dict[str, list[str]] = {}
         for name in rule_names:
             title = self._title(name)
@@ -70,9 +70,7 @@ class Definitions:
         return prefix.strip().lower() in self._prefixes
 
     def definition(self, name: str) -> Definition | None:
-        """Return the definition of the template of a name as a call has it, without the namespace; None if there is
-        none.
-        """
+        """Return the definition of a template by its name in a call, without the namespace; None if there is none."""
         name = self._title(name)
         self.was_asked = True
         if name not in self._parsed:
@@ -94,8 +92,9 @@ class Definitions:
         return name[:1].upper() + name[1:] if self._first_letter else name
 
     def name_with_rule(self, name: str) -> str | None:
-        """Return the name under which a template has a rule: its own, another that the dump redirects from or to it, or
-        the English one, to which its page links."""
+        """Return the name under which a template has a rule: its own, one that the dump redirects from or to it, or the
+        English one that its page links to; None without a rule.
+        """
         if self.has_rule(name):
             return name
         title = self._title(name)
@@ -111,9 +110,7 @@ class Definitions:
         return self._rule_names[title]
 
     def page_text(self, title: str) -> str | None:
-        """Return the text of a template or a module by its full title; None if there is none, and for all other
-        pages.
-        """
+        """Return the text of a template or a module by its full title; None if there is none, and for other pages."""
         prefix, colon, rest = title.replace("_", " ").partition(":")
         prefix = prefix.strip().lower()
         name = self._title(rest)
@@ -131,8 +128,8 @@ class Definitions:
             name = self._title(redirect[1].partition(":")[2])
         return None
 
-    def is_there(self, title: str) -> bool:
-        """Return whether a page exists, as far as the library tells: of other namespaces than its own all do."""
+    def exists(self, title: str) -> bool:
+        """Return whether a page exists; pages outside the library's namespaces count as existing."""
         prefix, colon, _ = title.partition(":")
         is_held = colon and prefix.strip().lower() in self._prefixes | self._module_prefixes
         return not is_held or self.page_text(title) is not None

@@ -1,17 +1,17 @@
 """Expansion of calls with a dump's own definitions, for extraction with `expand_templates`.
 
-A call is replaced by what its definition gives, as MediaWiki does it. This is plain Python and far slower than the
-rules of template_rules.py, so the extractor asks for calls within lines of text only. With `unknown` rules take
+A call is replaced by the result of its definition, as in MediaWiki. This is plain Python and far slower than the rules
+of template_rules.py, so the extractor requests it only for calls within lines of text. With `unknown`, rules take
 precedence within definitions, too: a call of a template that has a rule stays a call, with its arguments expanded.
 Names that the dump redirects to one another mean one template: a rule for one of them is a rule for all.
 
-Scribunto modules (`#invoke`) run in a process of their own (lua_process.py). A call whose definition needs one that is
-not there or fails stays a call, and so does one that has no definition: the extractor then keeps its argument if that
-reads as text.
+Scribunto modules (`#invoke`) run in a process of their own (lua_process.py). A call whose definition needs a module
+that is missing or fails stays a call, and so does one without a definition: the extractor then keeps its argument if
+that reads as text.
 
-What a page gives depends on the page and the definitions alone: its limits count calls, characters and steps, never
-seconds, and are far from Python's own. What a call gave is kept for other pages with the same call, unless it asked
-for the page; such a page counts what the call took all the same.
+A page's result depends only on the page and the definitions: its limits count calls, characters and steps, never
+seconds, and are far below Python's own. A call's result is kept for other pages with the same call, unless it used
+facts of the page; such a page still counts the cost of the call.
 """
 
 import calendar
@@ -36,13 +36,13 @@ from maskmill.extraction.template_definitions import (
 from maskmill.inputs.site import Site
 
 _INVOKE = "#invoke"  # the parser function that runs a Scribunto module
-_MODIFIERS = ("subst:", "safesubst:", "msg:", "raw:")  # may stand before a template's name, in this order
-_MOST_LIMITED = 2  # calls of a module that a limit ends, before its page gives it up
-# Pages of a unit with a call of a module that a limit of the call's own ends, before the unit gives it up. One that
-# seconds end costs as much as many others.
+_MODIFIERS = ("subst:", "safesubst:", "msg:", "raw:")  # prefixes of a template's name, in this order
+_MOST_LIMITED = 2  # calls of a module that reach a limit, before its page gives the module up
+# Pages of a unit on which a module reaches a limit of its own, before the unit gives the module up. A page that runs
+# out of seconds costs as much as many others.
 _MOST_LIMITED_PAGES = 10
 _PAGES_OF = {"own": 1, "seconds": 5}
-_DEEPEST_INVOCATIONS = 10  # modules that call modules by way of templates
+_DEEPEST_INVOCATIONS = 10  # modules that call modules through templates
 _MOST_RESULTS = 1 << 14  # of calls, kept for other pages
 _CALLED_ERROR = '<strong class="error"></strong>'
 
@@ -52,12 +52,13 @@ class _LimitReachedError(Exception):
 
 
 class _ModuleFailedError(Exception):
-    """A template's definition calls a Scribunto module that is not there, or that failed."""
+    """A template's definition calls a Scribunto module that is missing, or that failed."""
 
 
 class Expansion(NamedTuple):
-    """What became of a call: its wikitext; whether that is the call itself, its arguments expanded; whether a module
-    failed."""
+    """The result of a call: its wikitext; whether that is the call itself with its arguments expanded; whether a module
+    failed.
+    """
 
     text: str
     is_call: bool = False
@@ -65,7 +66,7 @@ class Expansion(NamedTuple):
 
 
 class _Result(NamedTuple):
-    """An expansion that is kept, and what it took of a page's limits; `asked`, `invoked` as in PageExpansion."""
+    """An expansion that is kept, and its costs; `asked`, `invoked` as in PageExpansion."""
 
     expansion: Expansion
     asked: frozenset[str]
@@ -80,8 +81,8 @@ class TemplateExpander:
     """Expands the calls of pages.
 
     definitions: the dump's. modules: runs its modules; None: calls that need one stay calls. `limited` counts the pages
-    that met a limit. A module that ran into its limits again and again is given up until `begin_unit`: a unit is what
-    one worker reads in order, so this depends on nothing that another worker saw.
+    that reached a limit. A module that reaches its limits again and again is given up until `begin_unit`: one worker
+    reads a unit in order, so this depends on no other worker.
     """
 
     def __init__(
@@ -99,14 +100,14 @@ class TemplateExpander:
         self._results: dict[str, _Result] = {}
 
     def begin_unit(self) -> None:
-        """Give no module up any more."""
+        """Begin a unit: call modules that were given up again."""
         self.given_up.clear()
         self._limited_pages.clear()
 
     def expand(self, title: str, calls: Iterable[str], *, counts: bool = True) -> list[Expansion]:
-        """Return what becomes of calls of a page, each from its opening to its closing braces.
+        """Return the results of a page's calls, each given from its opening to its closing braces.
 
-        counts: whether the page counts as limited, and so do its modules.
+        counts: whether the page and its modules count if they reach a limit.
         """
         calls = list(calls)
         try:
@@ -139,9 +140,7 @@ class TemplateExpander:
 
 
 def _may_be_template(name: str) -> bool:
-    """Return whether a name without a definition can be that of a template: no parser function, no page of another
-    kind.
-    """
+    """Return whether a name without a definition can be a template's, not a parser function's or another page's."""
     return bool(name) and not re.search(r"[#:/<>\[\]{}|\n]", name)
 
 
@@ -149,8 +148,8 @@ def _may_be_template(name: str) -> bool:
 class _Frame:
     """A template call being expanded.
 
-    numbered: the nodes of its numbered arguments, which are expanded in the frame of the caller when a parameter asks
-    for them. values: the arguments that are expanded, by name. title: of the template; empty for the page itself.
+    numbered: the nodes of its numbered arguments, which are expanded in the caller's frame on first use. values: the
+    expanded arguments, by name. title: of the template; empty for the page itself.
     """
 
     caller: "_Frame | None" = None
@@ -160,12 +159,12 @@ class _Frame:
 
 
 class PageExpansion:
-    """The expansion of one page's calls, with what they have used of its limits.
+    """The expansion of one page's calls, with their use of its limits.
 
-    Calls nest up to `expansion_depth`, and a runner's stack may be deep already: each level takes at most five
-    of Python's frames (expand_call, _expand_template, a function, its argument, expand_nodes). `asked`: what the call
-    depends on: "page", "date", and "templates" if a module asked for some. `invoked`: the modules that the call has
-    called. `limited_modules`: what the page counts for, of the modules that ran into a limit of their own there.
+    Calls nest up to `expansion_depth`, and a runner's stack may already be deep: each level takes at most five of
+    Python's frames (expand_call, _expand_template, a function, its argument, expand_nodes). `asked`: what the call
+    depends on: "page", "date", and "templates" if a module requested any. `invoked`: the modules that the call has
+    called. `limited_modules`: modules that reached a limit of their own, and for how many pages this page counts.
     """
 
     def __init__(self, expander: TemplateExpander, title: str) -> None:
@@ -177,7 +176,7 @@ class PageExpansion:
         self.limited_modules: dict[str, int] = {}
         self.defined: dict[str, str] = {}  # variables of the extension Variables
         self.is_in_module = False
-        self._limited: collections.Counter[str] = collections.Counter()  # calls of modules that a limit has ended here
+        self._limited: collections.Counter[str] = collections.Counter()  # calls that reached a limit, by module
         self._title = title
         self._options = expander.options
         self._variables = {**expander.clock, **parser_functions.page_variables(title)}
@@ -187,10 +186,10 @@ class PageExpansion:
         self._failed = False
         self._characters = 0
         self._steps = 0
-        self._is_stopped = False  # once a limit of characters or steps is met
+        self._is_stopped = False  # after a limit of characters or steps is reached
 
     def result(self, text: str) -> _Result:
-        """Return what becomes of a call, and what it took."""
+        """Return the result of a call, and its costs."""
         modules = self.expander.modules
         steps, characters, ticks = self._steps, self._characters, modules.ticks if modules else 0
         self.asked, self._is_call, self._failed, self._depth, self._invocations = set(), False, False, 0, 0
@@ -207,13 +206,13 @@ class PageExpansion:
             met_limit=self.met_limit,
         )
         if self._is_stopped:
-            # How much of the call there was room for depends on the calls before it.
+            # The room that was left for the call depends on the calls before it.
             result = result._replace(asked=result.asked | {"page"})
         self.met_limit |= before
         return result
 
     def use(self, known: _Result) -> _Result:
-        """Count what a call took that was expanded before; give what becomes of it here."""
+        """Count the costs of a call that was expanded before; return its result here."""
         try:
             if self._is_stopped:
                 raise _LimitReachedError
@@ -227,7 +226,7 @@ class PageExpansion:
         return known
 
     def _expand_only(self, text: str) -> Expansion:
-        """Return the wikitext of a call that is all of a text."""
+        """Return the wikitext of a text that is a single call."""
         nodes = [node for node in parse(text) if node != ""]
         if len(nodes) != 1 or not isinstance(nodes[0], Call):
             return Expansion(text, is_call=True)
@@ -241,12 +240,12 @@ class PageExpansion:
         return Expansion(expanded, self._is_call, self._failed)
 
     def use_date(self) -> datetime.date:
-        """Return the dump's date; the call is noted to depend on it."""
+        """Return the dump's date, and note that the call depends on it."""
         self.asked.add("date")
         return self.expander.date
 
     def work(self, characters: int = 0, steps: int = 1) -> None:
-        """Count work. Raises _LimitReachedError if it is too much."""
+        """Count work. Raise _LimitReachedError if it is too much."""
         self._steps += steps
         self._characters += characters
         if self._steps > self._options.expansion_steps or self._characters > self._options.expansion_characters:
@@ -263,7 +262,7 @@ class PageExpansion:
         return text
 
     def expand_call(self, call: Call, frame: _Frame, *, is_outermost: bool = False) -> str:
-        """Return what a call or a parameter gives; nothing if it is too deep. is_outermost: the page calls it."""
+        """Return the text of a call or a parameter; "" if it is too deep. is_outermost: the page itself has it."""
         if self._depth >= self._options.expansion_depth:
             self.met_limit = True
             return ""
@@ -285,7 +284,7 @@ class PageExpansion:
         return self.expand_nodes(call.parts[1], frame) if len(call.parts) > 1 else ""
 
     def _expand_template(self, call: Call, frame: _Frame, is_outermost: bool) -> str:
-        """Return what a call of a parser function, a variable or a template gives."""
+        """Return the text of a call of a parser function, a variable or a template."""
         name = self.expand_nodes(call.parts[0], frame).strip()
         for modifier in _MODIFIERS:
             if name.lower().startswith(modifier):
@@ -302,7 +301,7 @@ class PageExpansion:
         if len(call.parts) == 1 and name in self._variables:
             return self._variable(name)
         known = None if self.is_in_module else self._definitions.name_with_rule(name)
-        # An outermost call whose template has a rule is one that the rule does not describe.
+        # The rule of a template does not describe its outermost calls here, or they would not be expanded.
         if known is not None and not (is_outermost and self._definitions.has_rule(name)):
             self._is_call = is_outermost
             return self._kept_call(known, call, frame)
@@ -318,7 +317,7 @@ class PageExpansion:
             return self._kept_call(name, call, frame)
 
     def _expand_definition(self, definition: Definition, frame: _Frame) -> str:
-        # Counted at each call, even of a definition that is kept parsed: a page's limits must not depend on the pages
+        # Counted at each call, even if the definition is kept parsed: a page's limits must not depend on the pages
         # before it.
         self.work(steps=definition.steps)
         frame.title = definition.title
@@ -355,7 +354,7 @@ class PageExpansion:
     # ---- modules
 
     def _invoke(self, module: str, parts: list[list[Node]], frame: _Frame) -> str:
-        """Return what a function of a module gives, called by a template or the page that `frame` is.
+        """Return the text of a module's function, called by the template or the page of `frame`.
 
         Raises:
           _ModuleFailedError: it gives nothing.
@@ -392,7 +391,7 @@ class PageExpansion:
         self._depth = depth
         self.asked |= called.asked
         self.met_limit |= called.limit is not None
-        # A limit ends a call only where its page has a process of its own, so no other page sees what follows from it.
+        # A limit ends a call only if its page has a process of its own, so no other page is affected.
         if called.limit is not None and not self._invocations:
             self._limited[title] += 1
             if called.limit != "page":
@@ -410,13 +409,13 @@ class PageExpansion:
                     frame.values[name] = self.expand_nodes(nodes, frame.caller)
         return frame.values
 
-    def _answer(self, name: str, given: list[Any]) -> tuple[Any, set[str]]:
-        """Return what a module asks for, and what that depends on."""
+    def _answer(self, name: str, arguments: list[Any]) -> tuple[Any, set[str]]:
+        """Return the answer to a module's request, and what it depends on."""
         definitions, depth = self._definitions, self._depth
         before, self.asked = self.asked, set()
         was_asked, definitions.was_asked = definitions.was_asked, False
         try:
-            answer = getattr(self, f"_answer_{name}")(*given)
+            answer = getattr(self, f"_answer_{name}")(*arguments)
         except _ModuleFailedError:
             self._depth = depth
             answer = _CALLED_ERROR
@@ -424,14 +423,14 @@ class PageExpansion:
             if definitions.was_asked:
                 self.asked.add("templates")
             asked, self.asked = self.asked, self.asked | before
-            definitions.was_asked |= was_asked  # an answer may be asked for within another
+            definitions.was_asked |= was_asked  # a request may come while another one is answered
         return answer, asked
 
     def _answer_module_text(self, title: str) -> str | None:
         return self._definitions.page_text(title)
 
     def _answer_exists(self, title: str) -> bool:
-        return self._definitions.is_there(title)
+        return self._definitions.exists(title)
 
     def _answer_preprocess(self, text: str, arguments: Mapping[str, str]) -> str:
         self.work(len(text))  # comments, too
@@ -447,15 +446,15 @@ class PageExpansion:
             name = f"{name}:{plain_text(first[-1])}"  # type: ignore[arg-type]
         return self.expand_call(Call([[name], *parts]), _Frame())
 
-    def _answer_format_date(self, form: str, given: str) -> str:
-        return parser_functions.format_time(self, form, given)
+    def _answer_format_date(self, form: str, date: str) -> str:
+        return parser_functions.format_time(self, form, date)
 
     def _answer_language_names(self, code: str) -> Mapping[str, str]:
         return language_tables.language_names(code)
 
 
 def _parts_of(arguments: Mapping[str, Any]) -> list[list[Node]]:
-    """Return the parts of a call with these arguments: numbered ones in their order, then those with names."""
+    """Return the parts of a call with these arguments: numbered ones in order, then those with names."""
     values = {str(name): str(value) for name, value in (arguments or {}).items()}
     numbered: list[list[Node]] = []
     while (value := values.pop(str(len(numbered) + 1), None)) is not None:
@@ -464,7 +463,7 @@ def _parts_of(arguments: Mapping[str, Any]) -> list[list[Node]]:
 
 
 def site_facts(site: Site) -> dict[str, Any]:
-    """Return what the process that runs modules is told of a site, see lua_libraries.Libraries."""
+    """Return the facts about a site for the process that runs modules (lua_libraries.Libraries)."""
     namespaces: dict[str, list[str]] = {str(number): list(names) for number, names in site.namespaces.items()}
     defaults = {0: [""], TEMPLATE_NAMESPACE: ["Template"], MODULE_NAMESPACE: ["Module"]}
     for number, names in defaults.items():
@@ -479,5 +478,5 @@ def site_facts(site: Site) -> dict[str, Any]:
 
 
 def seconds_of(date: datetime.date) -> int:
-    """Return the seconds from 1970 to a day, at midnight in UTC."""
+    """Return the seconds from 1970 to the midnight that begins a day, in UTC."""
     return calendar.timegm(date.timetuple())

@@ -1,9 +1,9 @@
 """A dump's own templates and modules, collected before its pages are extracted (`--expand_templates`).
 
-Each batch of units gives a piece with the files `<key>.text`, the pages of the batch's templates and modules one after
-another, and `<key>.npy`, a row of TABLE for each of them, templates first. A library has the same files, of all pieces,
-each name once, and its rows are sorted by hash. A worker holds the rows, and maps the text; of one in a store it
-fetches a copy once.
+Each batch of units gives a part with the files `<key>.text`, the pages of the batch's templates and modules one after
+another, and `<key>.npy`, a row of TABLE for each of them, templates first. A library has the same files, made from all
+parts, each name once, with its rows sorted by hash. A worker holds the rows, and maps the text; it copies the text of a
+library in a store once.
 """
 
 import contextlib
@@ -30,12 +30,12 @@ from maskmill.storage import completions, files, read_ahead
 PIECES = "templates"
 LIBRARY = "template-library"
 
-# Of the pages of each namespace those that calls may need.
+# The content models of the pages that calls may need, by namespace.
 _MODELS = {TEMPLATE_NAMESPACE: (b"wikitext",), MODULE_NAMESPACE: (b"Scribunto", b"json")}
 _HASH_BYTES = 8
 _COPY_BYTES = 4 << 20
 _MARK = MODULE_MARK.encode()
-# hash: of the wiki and the template's name, a module's after MODULE_MARK (name_hash); offset, size: the bytes of its
+# hash: of the wiki and the template's name, or a module's after MODULE_MARK (name_hash); offset, size: the bytes of its
 # page in the text.
 TABLE = np.dtype([("hash", "<u8"), ("offset", "<i8"), ("size", "<i8")])
 
@@ -47,19 +47,19 @@ def name_hash(wiki: str, name: bytes) -> int:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Piece:
-    """The description of a batch's templates: the batch, and the key of the piece's files."""
+    """The description of a batch's templates: the batch, and the key of the files."""
 
     batch: UnitBatch
     key: str
 
 
 def collect_templates(batch: UnitBatch, reading: ReadOptions, output: str) -> Piece:
-    """Write the templates among a batch's pages to a piece, unless an earlier run did.
+    """Write the templates among a batch's pages to files, unless an earlier run did.
 
-    Pages that cannot be read are passed over: extraction counts them.
+    Pages that cannot be read are skipped; extraction counts them.
 
     Raises:
-      RunFailedError: the input cannot be read to its end.
+      RunFailedError: the end of the input cannot be reached.
     """
     ranges = [(u.format, u.start, u.end) for u in batch.units]
     first, *others = (file.content for file in batch.files)
@@ -110,9 +110,9 @@ def _write_piece(batch: UnitBatch, reading: ReadOptions, output: str, key: str) 
 
 
 def bind_library(pieces: Iterable[Piece], output: str) -> list[UnitBatch]:
-    """Make the library of all pieces, in whatever order they come; return the batches, in order, with its key.
+    """Make the library from the parts of all batches, in any order; return the batches, in order, with its key.
 
-    Where a dump defines a name twice, the first definition counts.
+    If a dump defines a name twice, the first definition counts.
     """
     from maskmill.extraction.lua_process import libraries_version  # most runs expand nothing
 
@@ -141,19 +141,18 @@ def _write_library(pieces: Sequence[str], output: str, library: str, version: st
     _, first_of_each = np.unique(rows["hash"], return_index=True)
     is_first = np.zeros(len(rows), bool)
     is_first[first_of_each] = True
-    of_pieces = np.split(is_first, np.cumsum([len(table) for table in tables])[:-1])
+    masks = np.split(is_first, np.cumsum([len(table) for table in tables])[:-1])
     of_modules = "".join([version, *(record["modules_sha256"] for record in records)])
-    templates = sum(int(kept[: record["templates"]].sum()) for record, kept in zip(records, of_pieces, strict=True))
-    wanted = [
-        ((key, table[kept]), int(table["size"].sum()))
-        for key, table, kept in zip(pieces, tables, of_pieces, strict=True)
+    templates = sum(int(kept[: record["templates"]].sum()) for record, kept in zip(records, masks, strict=True))
+    parts = [
+        ((key, table[kept]), int(table["size"].sum())) for key, table, kept in zip(pieces, tables, masks, strict=True)
     ]
 
-    def read(piece: tuple[str, npt.NDArray[Any]]) -> bytes:
-        return files.read_bytes(_text_path(output, PIECES, piece[0])) if len(piece[1]) else b""
+    def read(part: tuple[str, npt.NDArray[Any]]) -> bytes:
+        return files.read_bytes(_text_path(output, PIECES, part[0])) if len(part[1]) else b""
 
     with files.new_file(_text_path(output, LIBRARY, library)) as file:
-        for (_, kept), text in read_ahead.in_order(output, read, wanted):
+        for (_, kept), text in read_ahead.in_order(output, read, parts):
             file.write(b"".join(text[start : start + size] for _, start, size in kept.tolist()))
     index = rows[is_first]
     index["offset"] = np.cumsum(index["size"]) - index["size"]
@@ -169,10 +168,9 @@ def _write_library(pieces: Sequence[str], output: str, library: str, version: st
 
 
 def read_library(output: str, library: str) -> dict[str, Any]:
-    """Return the record of a library: `templates`, `modules`, how many it has of each, and `pieces`, their keys in
-    order.
+    """Return the record of a library: the numbers of `templates` and `modules`, and `pieces`, its parts' keys in order.
 
-    Raises RunFailedError if there is no such library.
+    Raise RunFailedError if there is no such library.
     """
     return completions.finished(output, LIBRARY, library)
 
@@ -181,10 +179,10 @@ class TemplateLibrary:
     """Finds definitions by name. Holds the rows in memory, 24 bytes for each definition."""
 
     def __init__(self, output: str, library: str) -> None:
-        """Map the text of a library, or a copy of one that lies in a store.
+        """Map the text of a library, or a copy if the library is in a store.
 
         Raises:
-          RunFailedError: there is no such library, or it was damaged.
+          RunFailedError: there is no such library, or it is damaged.
         """
         record = read_library(output, library)
         self._index = completions.read_table(output, LIBRARY, library)
@@ -197,25 +195,24 @@ class TemplateLibrary:
     def find(self, wiki: str, name: bytes) -> bytes | None:
         """Return the page (UTF-8) of a wiki's template, or after MODULE_MARK its module; None if the wiki has none.
 
-        MODULE_MARK alone stands for all modules, and gives a digest of them and of what runs them, or None if there is
-        none.
+        MODULE_MARK alone returns a digest of all modules and of the packages that run them, or None without modules.
         """
         if name == _MARK:
             return self._modules
-        wanted = np.uint64(name_hash(wiki, name))
-        row = int(np.searchsorted(self._index["hash"], wanted))
-        if row == len(self._index) or self._index["hash"][row] != wanted:
+        key = np.uint64(name_hash(wiki, name))
+        row = int(np.searchsorted(self._index["hash"], key))
+        if row == len(self._index) or self._index["hash"][row] != key:
             return None
         _, offset, size = self._index[row].tolist()
         return self._text[offset : offset + size]
 
 
 def _mapped(path: str) -> "mmap.mmap | bytes":
-    """Return the content of a file, mapped; b"" where it is empty or gone."""
+    """Return the content of a file, mapped; b"" if it is empty or missing."""
     with contextlib.suppress(MissingFileError), contextlib.ExitStack() as stack:
         source = stack.enter_context(files.open_input(path, 0, files.TO_THE_END))
         if not files.is_local(path):
-            # It has no name, so it goes with the process.
+            # The copy has no name, so it disappears with the process.
             copy = stack.enter_context(tempfile.TemporaryFile(prefix=files.scratch_prefix()))
             shutil.copyfileobj(source, copy, _COPY_BYTES)
             copy.flush()

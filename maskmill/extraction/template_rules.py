@@ -1,9 +1,8 @@
 """Rules for templates that carry text, compiled from data files to programs for the wikitext kernel.
 
-A file `data/templates/<language>.rules` (and `common.rules`, which every language starts from) has four kinds of
+A file `data/templates/<language>.rules` (and `common.rules`, with which every language starts) has four kinds of
 section. `[table NAME]` maps keys to texts, `[rules]` maps template names to patterns, `[guesses]` does so for templates
-of which a dump's own definition says more, where it is asked, `[forms]` names parts of patterns that languages write in
-their own ways:
+whose definition in the dump is better, if it is used, `[forms]` names parts of patterns that differ between languages:
 
     [table month]
     1|01|january = January
@@ -14,44 +13,44 @@ their own ways:
     [forms]
     date = {$3} {$2@month} {$1}
 
-Names compare ignoring ASCII case, but for those of two or three capitals: `|` separates names that share a pattern. A
+Names compare without ASCII case, except those of two or three capitals; `|` separates names that share a pattern. A
 name that ends in `:` is a parser function, whose first argument follows the colon. `{@NAME}` in a name, with `{@}` in
-the pattern, makes one rule for each row of table NAME: the key stands in the name, the text in the pattern.
+the pattern, makes one rule for each row of table NAME: the key replaces the former, the text the latter.
 
 A pattern is literal text with
     {1} {name}         the argument, trimmed; {a|b|"c"}: the first that is not empty, or the literal c
     {2@month}          the argument looked up in a table, or the argument itself if the table has no such key
     {1:number}         the argument formatted: number, integer, lower, upper, first_upper, first_lower, superscript,
-                       numeral (a number without its sign), chemistry (what {{chem2}} takes), formula (TeX), title
-                       (what a link to such a page shows: without a bracket or a hyphen at its end)
+                       numeral (a number without its sign), chemistry (arguments of {{chem2}}), formula (TeX), title
+                       (as in a link to such a page: without a bracket or a hyphen at its end)
     [A||B]             the first alternative whose direct arguments are all given; nothing if there is none
-    {?^start} {?^bracket}  in an alternative: only if the call starts its line, stands in brackets; {?!^start} if not
-    {?^digit}          only if a digit stands before the call
-    {?^after_word}     only if a word, a slash or an arrow does
-    {?^glued}          only if it stands like a footnote's mark: after a word without a space, and not before one so
+    {?^start} {?^bracket}  in an alternative: only if the call starts its line, is in brackets; {?!^start} if not
+    {?^digit}          only after a digit
+    {?^after_word}     only after a word, a slash or an arrow
+    {?^glued}          only where a footnote's mark would be: right after a word, and not right before one
     {?a} {?!a} {?a=x} {?a@t}   in an alternative: only if a is given, is not given, is x, is a key of table t
     {?a:word}          in an alternative: only if a does not start like a number
     {?a^t}             in an alternative: only if a starts with a key of table t, in letters of any case
-    {?3} {?*}          outside alternatives: the call may have a third argument, or any number of them, that do not show
+    {?3} {?*}          outside alternatives: the call may have a third argument, or any number, that are not shown
     {*:, } {*:, : and }  all numbered arguments joined; {2*:, } from the second; {2*2:, } every other one
     {!age:1,2,3}       full years from that date to the dump's, or to the date in three further arguments
     {!converted:1 2 3 4@symbol}  value 1 of unit 2 in the units that 3 names, or that table `target` has for 2, rounded
                        to 4 digits or as {{convert}} rounds, with the units' names in a table; 1/5 is the first value of
                        a range to 5. Tables: `factor` (see kernels.quantities), `target`, `unit_one` for one `unit`
-    {?converted:1 2 3 4}  in an alternative: only if that can be told
-    {&date:1,2,3}      the form `date`, in which $1, $2 and $3 stand for what follows the colon
+    {?converted:1 2 3 4}  in an alternative: only if the conversion is possible
+    {&date:1,2,3}      the form `date`, in which $1, $2 and $3 are the parts after the colon
     {!unknown}         nothing, and the call counts as one without a rule
-    {!bracket}         nothing, and the bracket around the call goes with all that it holds
+    {!bracket}         nothing, and the bracket around the call is dropped with its content
     {!title}           the page's title; {!year} {!month} {!day} {!hour}: the dump's date, two digits each but the year
     \\n \\s \\[ ...       a line break, a space, the character itself
 
-An argument without a name is text only where a pattern says so. A call with numbered arguments beyond those that the
-pattern names gives nothing, and counts as one without a rule: in `{{IPA|it|ˈroːma}}` the first is no text.
+An argument without a name is text only if a pattern says so. A call with numbered arguments beyond those in the pattern
+gives nothing, and counts as one without a rule: in `{{IPA|it|ˈroːma}}` the first is not text.
 
-A pattern with a number, a numeral or a superscript shows a value, and so may one of a word or a sign alone (`km² = km²`
-is called as `5 {{km²}}` on one wiki, and as `{{km²|5}}` on another); a wrong value is worse than none. Such a call
-gives nothing either if a number or an exponent has no digit or a unit starts like one, and if a value is missing that
-does not stand in brackets. Parser functions take anything.
+A pattern with a number, a numeral or a superscript shows a value, and so may a pattern of only a word or a sign (`km² =
+km²` is called as `5 {{km²}}` on one wiki, and as `{{km²|5}}` on another); a wrong value is worse than none. So such a
+call also gives nothing if a number or an exponent has no digit or a unit starts like one, or if a value outside
+brackets is missing. Parser functions accept anything.
 """
 
 import datetime
@@ -73,7 +72,7 @@ from maskmill.extraction.kernels.text import BRACKET_MARK
 
 
 def _codes(prefix: str, names: str) -> dict[str, int]:
-    """Return the numbers of names: with the prefix FORMAT that of `lower` is codes.FORMAT_LOWER."""
+    """Return the numbers of names: for the prefix FORMAT, that of `lower` is codes.FORMAT_LOWER."""
     return {name: getattr(codes, f"{prefix}_{name.upper()}") for name in names.split()}
 
 
@@ -81,10 +80,10 @@ _FORMATS = _codes(
     "FORMAT", "number lower upper integer superscript numeral chemistry formula title first_upper first_lower"
 )
 _FLAGS = _codes("FLAG", "start bracket digit glued after_word")
-# Tables whose keys the kernels know by a domain.
+# Tables whose keys the kernels find in a domain of their own.
 _KNOWN_TABLES = _codes("DOMAIN", "unread looked_up computed quoted")
 
-# How names compare, uint8 [256]: ASCII letters in lower case, underscores as spaces.
+# The comparison of names, uint8 [256]: ASCII letters in lower case, underscores as spaces.
 FOLD = np.arange(256, dtype=np.uint8)
 FOLD[ord("A") : ord("Z") + 1] += ord("a") - ord("A")
 FOLD[ord("_")] = ord(" ")
@@ -93,7 +92,7 @@ _DATA = resources.files("maskmill.extraction") / "data"
 _SECTION = re.compile(r"\[(rules|guesses|forms|table ([\w-]+))\]")
 _FORM = re.compile(r"\{&(\w+)(?::((?:[^{}]|\{[^{}]*\})*))?\}")  # in a pattern: the form's name, and its arguments
 _FORM_DEPTH = 4  # forms within forms
-_ROW_KEY = re.compile(r"\{@([\w-]+)\}")  # in a rule's name: it stands for each key of a table
+_ROW_KEY = re.compile(r"\{@([\w-]+)\}")  # in a rule's name, which is repeated for each key of a table
 _EXACT_NAME = re.compile("[A-Z]{2,3}")  # {{PER}} is Peru, and {{per}} is not
 
 _VALUE_FORMATS = frozenset((codes.FORMAT_NUMBER, codes.FORMAT_NUMERAL, codes.FORMAT_SUPERSCRIPT))
@@ -116,7 +115,7 @@ class WordTable:
     entries: dict[tuple[int, bytes], tuple[int, int]] = field(default_factory=dict)
     _offsets: dict[bytes, int] = field(default_factory=dict)
     _names: dict[bytes, int] = field(default_factory=dict)
-    template_names: list[str] = field(default_factory=list)  # that have rules
+    template_names: list[str] = field(default_factory=list)  # with rules
 
     def intern(self, text: bytes) -> int:
         """Return the offset of `text` in the pool."""
@@ -126,7 +125,7 @@ class WordTable:
         return self._offsets[text]
 
     def selector(self, argument: str) -> int:
-        """Return the number by which programs name an argument; see kernels.rules.find_argument."""
+        """Return the number of an argument in programs; see kernels.rules.find_argument."""
         if argument.isascii() and argument.isdigit() and argument != "0":
             return int(argument)
         name = argument.encode()
@@ -136,7 +135,7 @@ class WordTable:
         return -1 - self._names[name]
 
     def add(self, domain: int, name: str, value: int, second: int = 0) -> None:
-        """Map a name of a domain to two numbers; a first letter beyond ASCII may then be of either case."""
+        """Map a name of a domain to two numbers; a first letter beyond ASCII may be upper or lower case."""
         forms = {name}
         if name and not name[0].isascii():
             forms |= {name[0].upper() + name[1:], name[0].lower() + name[1:]}
@@ -152,7 +151,7 @@ class WordTable:
         self.add(domain, name, self.intern(encoded), len(encoded))
 
     def arrays(self) -> tuple[NDArray[np.void], NDArray[np.uint8], NDArray[np.int32]]:
-        """Return (words, pool, code) as kernels.tables.Tables has them."""
+        """Return (words, pool, code) for kernels.tables.Tables."""
         capacity = 16
         while capacity < 2 * len(self.entries):
             capacity *= 2
@@ -170,8 +169,9 @@ class WordTable:
 
 @dataclass(frozen=True)
 class Rule:
-    """A line of a rule file: template names that share a pattern. where: the file and the line, for messages.
-    is_guess: whether a definition of the dump goes before it."""
+    """A line of a rule file: template names that share a pattern. where: the file and the line, for messages. is_guess:
+    whether a definition in the dump takes precedence.
+    """
 
     names: tuple[str, ...]
     pattern: str
@@ -181,7 +181,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class RuleFile:
-    """What a rule file says: its tables by name, each from keys to texts, its rules in order, its forms by name."""
+    """A rule file: its tables by name, each from keys to texts, its rules in order, its forms by name."""
 
     tables: Mapping[str, Mapping[str, str]]
     rules: tuple[Rule, ...]
@@ -189,7 +189,7 @@ class RuleFile:
 
 
 def parse_rules(text: str, file_name: str) -> RuleFile:
-    """Read a rule file; see the module's docstring. Raises UnusableInputError, which names the line, for a mistake."""
+    """Read a rule file; see the module's docstring. Raise UnusableInputError, which names the line, for a mistake."""
     tables: dict[str, dict[str, str]] = {}
     rules: list[Rule] = []
     forms: dict[str, str] = {}
@@ -220,10 +220,10 @@ def parse_rules(text: str, file_name: str) -> RuleFile:
 
 
 def load_rules(language: str) -> list[RuleFile]:
-    """Return the rule files that hold for a language code, least specific first.
+    """Return the rule files for a language code, least specific first.
 
-    They are common.rules, those of language_tables, what data/forms.tsv and data/identities.tsv say of the language,
-    and the files of `zh` and of `zh-hans`.
+    They are common.rules, those of language_tables, the language's rows of data/forms.tsv and data/identities.tsv, and
+    for `zh-hans` the files of `zh` and of `zh-hans`.
     """
     general = language.split("-")[0]
     common, *own = (_DATA / "templates" / f"{name}.rules" for name in dict.fromkeys(("common", general, language)))
@@ -239,7 +239,7 @@ def load_rules(language: str) -> list[RuleFile]:
 
 
 def has_rules(language: str) -> bool:
-    """Return whether there is a rule file for a language code, or for its general form: for `zh-hans` that of `zh`."""
+    """Return whether there is a rule file for a language code, or for its general form (`zh` for `zh-hans`)."""
     return any((_DATA / "templates" / f"{name}.rules").is_file() for name in (language, language.split("-")[0]))
 
 
@@ -251,14 +251,14 @@ def check_rules(text: str, file_name: str, languages: Iterable[str]) -> None:
 
 
 def _rows(file_name: str, language: str) -> list[tuple[str, str]]:
-    """Return the rows of a file of data, (first column, third column), whose second column is the language."""
+    """Return the language's rows of a data file, (first column, third column); the second column is the language."""
     lines = (_DATA / file_name).read_text(encoding="utf-8").splitlines()
     rows = (line.split("\t") for line in lines if not line.startswith("#"))
     return [(first, text) for first, of_language, text in rows if of_language == language]
 
 
 def _local_names(language: str, rules: Sequence[Rule]) -> tuple[Rule, ...]:
-    """Return the rules under the names that their templates have in a language, by data/identities.tsv."""
+    """Return the rules under their templates' names in a language, by data/identities.tsv."""
     names: dict[str, list[str]] = {}
     for meaning, name in _rows("identities.tsv", language):
         names.setdefault(meaning, []).append(name)
@@ -277,8 +277,8 @@ def add_rules(
 ) -> None:
     """Compile rule files into `words`; a later file's rules and table rows replace an earlier one's.
 
-    date: the dump's. is_defined: whether a template has a definition that is asked; guesses for it are left out. Raises
-    UnusableInputError, which names the line, for text that is not a pattern.
+    date: the dump's. is_defined: whether a template has a definition that is used; its guesses are skipped. Raises
+    UnusableInputError, which names the line, for an invalid pattern.
     """
     tables: dict[str, dict[str, str]] = {}
     forms: dict[str, str] = {}
@@ -303,7 +303,7 @@ def add_rules(
 
 
 def _add_rows(words: WordTable, domain: int, rows: Mapping[str, str]) -> None:
-    """Add the rows of a table. Keys that differ in the case of ASCII letters alone, as MW and mW, are told apart."""
+    """Add the rows of a table. Keys that differ only in the case of ASCII letters, such as MW and mW, stay separate."""
     texts: dict[bytes, str] = {}
     for key, text in rows.items():
         words.add_text(domain, key, text)
@@ -315,7 +315,7 @@ def _add_rows(words: WordTable, domain: int, rows: Mapping[str, str]) -> None:
 
 
 def names_with_rules(words: WordTable) -> Callable[[str], bool]:
-    """Return a function that tells whether a template's name has a rule in `words`."""
+    """Return a function that returns whether a template's name has a rule in `words`."""
 
     def has_rule(name: str) -> bool:
         encoded = name.strip().encode()
@@ -326,7 +326,7 @@ def names_with_rules(words: WordTable) -> Callable[[str], bool]:
 
 
 def _with_forms(rule: Rule, forms: Mapping[str, str]) -> Rule:
-    """Return the rule with the texts of forms in the places of `{&form:…}`."""
+    """Return the rule with `{&form:…}` replaced by the texts of forms."""
 
     def replace(call: re.Match[str]) -> str:
         if call[1] not in forms:
@@ -385,7 +385,7 @@ def _add_name(words: WordTable, name: str, program: int, is_function: bool) -> N
 
 
 def _escape(text: str) -> str:
-    """Return a text as patterns write it."""
+    """Return a text escaped for a pattern."""
     return re.sub(r"([\\{}\[\]])", r"\\\1", text)
 
 
@@ -394,7 +394,7 @@ def _unescape(text: str) -> str:
 
 
 class _Expression(NamedTuple):
-    """What stands between braces."""
+    """The text between braces."""
 
     source: str
 
@@ -404,7 +404,7 @@ _Node = str | _Expression | list["list[_Node]"]
 
 
 def _expressions(nodes: list[_Node]) -> Iterator[str]:
-    """Yield what stands between the braces of a pattern's nodes, groups included."""
+    """Yield the texts between the braces of a pattern's nodes, groups included."""
     for node in nodes:
         if isinstance(node, _Expression):
             yield node.source
@@ -418,36 +418,36 @@ class _PatternError(Exception):
 
 
 # An escaped character, an expression, a mark of groups, other text.
-_PIECES = re.compile(r"\\.|\{((?:[^}\\]|\\.)*)\}|\|\||[^\\{\[\]|]+|.", re.DOTALL)
+_TOKENS = re.compile(r"\\.|\{((?:[^}\\]|\\.)*)\}|\|\||[^\\{\[\]|]+|.", re.DOTALL)
 
 
 def _parse_pattern(pattern: str) -> list[_Node]:
-    """Return the nodes of a pattern. Raises _PatternError for a brace or bracket that is not closed."""
+    """Return the nodes of a pattern. Raise _PatternError for a brace or bracket that is not closed."""
     open_groups: list[list[list[_Node]]] = [[[]]]  # the first is the pattern itself
-    for piece in _PIECES.finditer(pattern):
+    for token in _TOKENS.finditer(pattern):
         nodes = open_groups[-1][-1]
-        if piece[1] is not None:
-            nodes.append(_Expression(piece[1]))
-        elif piece[0] == "{":
+        if token[1] is not None:
+            nodes.append(_Expression(token[1]))
+        elif token[0] == "{":
             raise _PatternError("a { is not closed")
-        elif piece[0] == "[":
+        elif token[0] == "[":
             open_groups.append([[]])
-        elif piece[0] == "]" and len(open_groups) > 1:
+        elif token[0] == "]" and len(open_groups) > 1:
             group = open_groups.pop()
             open_groups[-1][-1].append(group)
-        elif piece[0] == "||" and len(open_groups) > 1:
+        elif token[0] == "||" and len(open_groups) > 1:
             open_groups[-1].append([])
         elif nodes and isinstance(nodes[-1], str):
-            nodes[-1] += _unescape(piece[0])
+            nodes[-1] += _unescape(token[0])
         else:
-            nodes.append(_unescape(piece[0]))
+            nodes.append(_unescape(token[0]))
     if len(open_groups) > 1:
         raise _PatternError("a [ is not closed")
     return open_groups[0][0]
 
 
 class _Value(NamedTuple):
-    """A value expression: argument names joined by `|`, a literal to fall back to, a format, whether it is a unit."""
+    """A value expression: argument names joined by `|`, a literal as fallback, a format, whether it is a unit."""
 
     names: str
     fallback: str | None
@@ -456,16 +456,16 @@ class _Value(NamedTuple):
 
 
 class _Compiler:
-    """Turns patterns into programs, appended to words.code. One pattern has one program, whatever rules share it."""
+    """Compiles patterns to programs, appended to words.code; rules with the same pattern share its program."""
 
     def __init__(self, words: WordTable, domains: Mapping[str, int], constants: Mapping[str, str]) -> None:
         self._words = words
         self._domains = domains
         self._constants = constants
         self._compiled: dict[tuple[str, bool], int] = {}
-        # Of the pattern that is being compiled: its program, the places in it that hold jump targets, of these the
-        # targets for calls that the pattern does not describe, whether it shows a value, and whether it is one
-        # expression: what that raises need not be an exponent.
+        # For the pattern that is being compiled: its program, the places of jump targets in it, among these the targets
+        # for calls that the pattern does not describe, whether it shows a value, and whether it is one expression,
+        # whose superscripts need not be exponents.
         self._program: list[int] = []
         self._jumps: list[int] = []
         self._unknown: list[int] = []
@@ -501,9 +501,7 @@ class _Compiler:
         return self._compiled[pattern, is_function]
 
     def _shows_value(self, nodes: list[_Node]) -> bool:
-        """Return whether a number is in what the pattern shows, or may stand before it: a unit or a word, and no
-        more.
-        """
+        """Return whether the pattern shows a number, or only a unit or a word, before which a number may be."""
         texts = [node for node in nodes if isinstance(node, str)]
         if len(texts) == len(nodes):
             return any(c.isalnum() or unicodedata.category(c)[0] == "S" for c in "".join(texts))
@@ -512,19 +510,19 @@ class _Compiler:
         )
 
     def _emit_known(self, nodes: list[_Node]) -> None:
-        """Emit the tests that a call is one that the pattern describes; see the module's docstring."""
+        """Emit the tests that the pattern describes the call; see the module's docstring."""
         everywhere = list(_expressions(nodes))
         for node in nodes if self._is_value else ():
             if isinstance(node, _Expression) and node.source[0] not in "?!*":
                 value = self._value(node.source)
                 if value.form in _VALUE_FORMATS and value.fallback is None:
-                    # Without arguments a number may be missing, as in {{km}}, and an exponent may not.
+                    # Without arguments a number may be missing, as in {{km}}, but an exponent may not.
                     test = codes.OP_TEST if value.form == codes.FORMAT_SUPERSCRIPT else codes.OP_SHOWN
                     self._unknown.append(self._emit_given(value.names, test))
         lookups = {name for source in everywhere for name in re.findall(r"@([\w-]+)", source)}
         shows = self._is_value or any(source[0] not in "?!" or source.startswith("!age") for source in everywhere)
         if shows and not any("*" in source for source in everywhere) and lookups.isdisjoint(_UNIT_TABLES):
-            # The arguments of {!age:…} stand after the colon.
+            # The arguments of {!age:…} follow the colon.
             named = "|".join(source if source[0] == "!" else re.split('[=:@"^]', source)[0] for source in everywhere)
             numbers = [int(number) for number in re.findall(r"\b\d+\b", named)]
             self._unknown.append(self._emit_jump(codes.OP_KNOWN, max(numbers, default=0)))
@@ -539,9 +537,9 @@ class _Compiler:
                 self._emit_group(node)
 
     def _emit_shown(self, nodes: list[_Node]) -> list[int]:
-        """Emit the test that a call with arguments gives one to show, for a pattern that shows some unconditionally.
+        """Emit the test that a call with arguments has one to show, for a pattern that shows some unconditionally.
 
-        `(lat. {{lang-la|}})` must not leave the name of the language. Returns the places of jumps to the end.
+        `(lat. {{lang-la|}})` must not leave the language's name. Return the places of jumps to the end.
         """
         sources = [node.source for node in nodes if isinstance(node, _Expression)]
         everywhere = list(_expressions(nodes))
@@ -576,9 +574,7 @@ class _Compiler:
             self._program[place] = len(self._program)
 
     def _emit_test(self, expression: str) -> int | None:
-        """Emit the test that an expression puts to its alternative; return the place of its jump, or None if it has
-        none.
-        """
+        """Emit an expression's test of its alternative; return the place of its jump, or None if it has none."""
         if expression.startswith(("!", "*")) or re.match(r"\d+\*", expression):
             return None
         if expression.startswith("?"):
@@ -589,7 +585,7 @@ class _Compiler:
         return self._emit_given(value.names)
 
     def _emit_given(self, names: str, test: int = codes.OP_TEST) -> int:
-        """Emit the test that one of the arguments is given."""
+        """Emit the test that one of the arguments is present."""
         selectors = self._selectors(names)
         return self._emit_jump(test, len(selectors), *selectors)
 
@@ -621,14 +617,14 @@ class _Compiler:
         return self._emit_given(expression)
 
     def _emit_expression(self, expression: str) -> None:
-        """Emit the text that an expression gives; tests give none."""
+        """Emit an expression's text; tests have none."""
         if expression.startswith("?"):
             return
-        joined = re.fullmatch(r"(\d*)\*(\d*):(.*?)(?:(?<!\\):(.*))?", expression, re.DOTALL)
-        if joined:
-            separator = self._literal(_unescape(joined[3]))
-            last = self._literal(_unescape(joined[4])) if joined[4] is not None else separator
-            self._program += [codes.OP_JOIN, int(joined[1] or 1), int(joined[2] or 1), *separator, *last]
+        numbered = re.fullmatch(r"(\d*)\*(\d*):(.*?)(?:(?<!\\):(.*))?", expression, re.DOTALL)
+        if numbered:
+            separator = self._literal(_unescape(numbered[3]))
+            last = self._literal(_unescape(numbered[4])) if numbered[4] is not None else separator
+            self._program += [codes.OP_JOIN, int(numbered[1] or 1), int(numbered[2] or 1), *separator, *last]
         elif expression.startswith("!"):
             self._emit_function(expression[1:])
         else:
@@ -655,7 +651,7 @@ class _Compiler:
             raise _PatternError(f"there is no function {name!r}")
 
     def _emit_conversion(self, operation: int, source: str) -> int:
-        """Emit a value in another unit, or the test that it can be told; see OP_CONVERTED."""
+        """Emit a value in another unit, or the test that it can be converted; see OP_CONVERTED."""
         names, _, table = source.partition("@")
         parts = [part.partition("/") for part in names.split()]
         if len(parts) != _CONVERSION_ARGUMENTS:

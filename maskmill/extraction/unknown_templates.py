@@ -1,6 +1,6 @@
-"""Templates without a rule: how often each is called in the text, how many calls gave their argument, and a sample.
+"""Templates without a rule: the number of calls in the text and of calls that gave their argument, and a sample.
 
-A user who sees what is missing writes a file of rules (`--template_rules`) in minutes.
+A user who sees what is missing can write a file of rules (`--template_rules`) in minutes.
 """
 
 import dataclasses
@@ -8,28 +8,28 @@ import re
 from collections.abc import Iterable, Sequence
 
 REPORT = "unknown_templates.tsv"
-# What is counted of a text's calls (WikitextExtractor.take_template_counts), in the order of the report's columns.
+# The counts of a text's calls (WikitextExtractor.take_template_counts), in the order of the report's columns.
 COUNTS = (
     "unknown_calls", "kept_arguments", "dropped_brackets", "known_calls", "expanded_calls", "calls_expanded_to_nothing",
     "failed_modules",
 )  # fmt: skip
-GIVEN_UP = "given_up_modules"  # counted as those are, once a unit of the input
+GIVEN_UP = "given_up_modules"  # counted like those, once a unit of the input
 MOST_LISTED = 50
 
 _LONGEST_NAME = 100  # characters
 _LONGEST_CALL = 160
 _BEFORE = 80  # characters of the sentence before the call that a sample shows, and after it
-_BEHIND = 60
+_AFTER = 60
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class UnknownTemplate:
     """A template without a rule.
 
-    calls: how often it is called within lines of text. kept: how many of these calls gave their argument. holes: how
-    many gave nothing where the sentence may need it. title,
-    sample: of the first page with such a call, and the call with what stands beside it in the wikitext. gives: the text
-    that the wiki's own definition gives for this call, or in brackets why it gives none; empty if nothing is expanded.
+    calls: the number of calls within lines of text. kept: the number of these that gave their argument. holes: the
+    number that gave nothing although the sentence may need it. title, sample: the title of the first page with such a
+    call, and the call with its surroundings in the wikitext. gives: the text of the call by the wiki's own definition,
+    or in brackets the reason why there is none; empty without expansion.
     """
 
     name: str
@@ -44,23 +44,23 @@ class UnknownTemplate:
 def describe_call(text: bytes, start: int, end: int, prefixes: Sequence[str]) -> tuple[str, str]:
     """Return the name of the template that is called at text[start:end], and a sample of the call.
 
-    prefixes: the names of the namespace of templates, which the name is given without.
+    prefixes: the names of the namespace of templates; the name is returned without them.
     """
     line_start = text.rfind(b"\n", 0, start) + 1
     line_end = text.find(b"\n", end)
     before = text[line_start:start].decode("utf-8", "replace")
     call = text[start:end].decode("utf-8", "replace")
-    behind = text[end : len(text) if line_end < 0 else line_end].decode("utf-8", "replace")
+    after = text[end : len(text) if line_end < 0 else line_end].decode("utf-8", "replace")
     name = re.split(r"[|{}\[\]<]", call[2:], maxsplit=1)[0].replace("_", " ").strip()
     prefix, colon, rest = name.partition(":")
     if colon and prefix.strip().lower() in {known.lower() for known in prefixes}:
         name = rest.strip()
-    sample = before[-_BEFORE:] + call[:_LONGEST_CALL] + behind[:_BEHIND]
+    sample = before[-_BEFORE:] + call[:_LONGEST_CALL] + after[:_AFTER]
     return (name[:1].upper() + name[1:])[:_LONGEST_NAME], re.sub(r"\s+", " ", sample).strip()
 
 
 def merge(parts: Iterable[Iterable[UnknownTemplate]]) -> list[UnknownTemplate]:
-    """Return the templates of all parts, in the order of their names; the sample is that of the first part with one."""
+    """Return the templates of all parts, ordered by name; the sample is that of the first part with one."""
     merged: dict[str, UnknownTemplate] = {}
     for template in (template for part in parts for template in part):
         known = merged.get(template.name)
@@ -76,14 +76,14 @@ def merge(parts: Iterable[Iterable[UnknownTemplate]]) -> list[UnknownTemplate]:
 
 
 def most_frequent(templates: Iterable[UnknownTemplate], count: int = MOST_LISTED) -> list[UnknownTemplate]:
-    """Return the templates with most calls, the most frequent first; those of equal number by name."""
+    """Return the templates with most calls, the most frequent first; equally frequent ones by name."""
     return sorted(templates, key=lambda template: (-template.calls, template.name))[:count]
 
 
 def table_text(templates: Iterable[UnknownTemplate]) -> str:
-    """Return the report: a line of column names, and a line for each template, its fields divided by tabs.
+    """Return the report: a line of column names, and a line for each template, its fields separated by tabs.
 
-    The column `gives` is there if templates are expanded.
+    The column `gives` is present if templates are expanded.
     """
     templates = list(templates)
     names = [field.name for field in dataclasses.fields(UnknownTemplate)]

@@ -1,7 +1,7 @@
 """Wikitext to plain text: the text of a site's pages.
 
-The work is done by compiled kernels (maskmill.extraction.kernels); this module builds their tables from what the
-dump says of its site (`Site`), from what is known of its language (languages.py) and from the rules for templates
+The work is done by compiled kernels (maskmill.extraction.kernels); this module builds their tables from a dump's
+description of its site (`Site`), from facts about its language (languages.py) and from the rules for templates
 (template_rules.py).
 """
 
@@ -33,27 +33,27 @@ from maskmill.inputs.site import Site
 if TYPE_CHECKING:
     from maskmill.extraction.template_expansion import TemplateExpander
 
-_KEPT_BYTES = 1 << 20  # of the page buffer; a larger one is given back after the page that needed it
-_REDIRECT_BYTES = 400  # of a page's start in which a redirect is looked for
-_SHORTEST_REDIRECT_WORD = 4  # characters of a word that redirects without being known
+_KEPT_BYTES = 1 << 20  # of the page buffer; a larger one is freed after the page that needed it
+_REDIRECT_BYTES = 400  # of a page's beginning that are searched for a redirect
+_SHORTEST_REDIRECT_WORD = 4  # characters of an unknown word that redirects
 
 # Numbers of namespaces, on every wiki.
 _FILE = 6
 _CATEGORY = 14
 
-# What may stand in front of a template's name in a call.
+# Possible prefixes of a template's name in a call.
 _CALL_PREFIXES = ("subst", "safesubst", "msg", "msgnw", "raw")
 
-# The bytes at which the two passes over a page stop; the hyphen is one if pages are written in several variants.
+# The bytes at which the two passes over a page stop; so does the hyphen if pages are written in several variants.
 _STRUCTURE_BYTES = b"\n{}[]<"
 _RENDER_BYTES = b"\n'&|=]}[{<_\x01\x02\x03\r"
 
 _MOST_CALLS = 1 << 14  # on one page that are reported, or expanded
-# Stands for a call that gives nothing: brackets around such a comment are mended.
+# Replaces a call that gives nothing: brackets around such a comment are repaired.
 _NOTHING = b"<!-- -->"
-_BEFORE_GIVEN, _BEHIND_GIVEN = b"It is ", b" there."  # make a sentence of what a call gives, for the report
+_BEFORE_CALL, _AFTER_CALL = b"It is ", b" there."  # make a sentence of a call's text, for the report
 
-# The kernels' counts by the names under which they are given.
+# The kernels' counts by their names in manifests.
 _COUNTS = dict(
     zip(
         unknown_templates.COUNTS,
@@ -68,21 +68,21 @@ _LISTED = {False: codes.LISTED_UNKNOWN, "unknown": codes.LISTED_FUNCTIONS, "all"
 
 _LISTS = {"sentences": codes.LISTS_SENTENCES, "keep": codes.LISTS_KEEP, "drop": codes.LISTS_DROP}
 
-# What data/tex_commands.tsv writes for commands that are not text: `{}` shows their argument, others have a name.
+# The text in data/tex_commands.tsv of commands that are not text: `{}` shows their argument, others have a name.
 _TEX_COMMANDS = {"": codes.TEX_IGNORED, "{}": codes.TEX_GROUP, "{}/{}": codes.TEX_FRACTION} | {
     name.removeprefix("TEX_").lower(): number for name, number in vars(codes).items() if name.startswith("TEX_")
 }
 _NEGATION = "\u0338"  # combined with the sign before it
-_SIGNS = "=<>"  # that `\\not` negates, beside commands
+_SIGNS = "=<>"  # that `\\not` negates, besides commands
 
 
 def _all_cases(name: str) -> set[str]:
-    """Return the forms of a name in which wikis write it."""
+    """Return a name in the cases that wikis use."""
     return {name, name.lower(), name.upper(), name.title()}
 
 
 def _add_markup(words: template_rules.WordTable) -> None:
-    """Add what is the same on every wiki: tags, entities, TeX commands, prefixes of links, hidden classes."""
+    """Add the words of all wikis: tags, entities, TeX commands, prefixes of links, hidden classes."""
     for number, (name, kind) in enumerate(languages.tags()):
         words.add(codes.DOMAIN_TAG, name, getattr(codes, f"TAG_{kind.upper()}"), number)
     for name, text in html5.items():
@@ -98,7 +98,7 @@ def _add_markup(words: template_rules.WordTable) -> None:
 
 
 def _add_tex(words: template_rules.WordTable) -> None:
-    """Add TeX commands, and under `not NAME` what negates those that are signs."""
+    """Add TeX commands, and under `not NAME` the negations of signs."""
     path = resources.files("maskmill.extraction") / "data" / "tex_commands.tsv"
     commands = dict(line.split("\t") for line in path.read_text(encoding="utf-8").splitlines())
     for name, text in commands.items():
@@ -167,7 +167,7 @@ def _case_tables() -> tuple[NDArray[np.uint16], NDArray[np.uint16]]:
     lower = upper.copy()
     for code in range(codes.CASED):
         for cases, form in ((upper, chr(code).upper()), (lower, chr(code).lower())):
-            # Mappings that change the length in UTF-8 or in characters are left out.
+            # Skip mappings that change the length in UTF-8 or in characters.
             if len(form) == 1 and len(form.encode()) == len(chr(code).encode()):
                 cases[code] = ord(form)
     return upper, lower
@@ -176,7 +176,7 @@ def _case_tables() -> tuple[NDArray[np.uint16], NDArray[np.uint16]]:
 def _settings(
     words: template_rules.WordTable, language: Language, options: WikitextOptions, date: datetime.date
 ) -> NDArray[np.int64]:
-    """Return the numbers that tell the kernels of the options and the language, int64 [codes.SETTINGS]."""
+    """Return the kernels' settings for the options and the language, int64 [codes.SETTINGS]."""
     settings = np.zeros(codes.SETTINGS, np.int64)
     settings[codes.SETTING_KEEP_HEADINGS] = options.headings == "keep"
     settings[codes.SETTING_LISTS] = _LISTS[options.lists]
@@ -194,20 +194,18 @@ def _settings(
 
 
 def _buffer(kept: NDArray[np.uint8], size: int, usual: int) -> NDArray[np.uint8]:
-    """Return a buffer of at least `size` bytes: the kept one, unless it is too small, or one enormous page needed
-    it.
-    """
+    """Return a buffer of at least `size` bytes: the kept one, unless it is too small, or far larger than usual."""
     return kept if size <= len(kept) <= max(size, usual) else np.empty(max(size, usual), np.uint8)
 
 
 class WikitextExtractor:
-    """Makes plain text of a site's pages. Pickles as its arguments; one instance serves one thread at a time.
+    """Extracts plain text from a site's pages. Pickles as its arguments; one instance serves one thread at a time.
 
-    templates: for `expand_templates`, a function that gives a template's page by its name without the namespace, a
-    module's by its name after MODULE_MARK, or None if there is none; MODULE_MARK alone gives anything if there are
-    modules.
+    templates: for `expand_templates`, a function that returns a template's page by its name without the namespace, or a
+    module's by its name after MODULE_MARK; None if there is none. MODULE_MARK alone returns any value but None if there
+    are modules.
 
-    Raises UnusableInputError if templates are to be expanded and none are given.
+    Raises UnusableInputError if templates must be expanded and none are passed.
     """
 
     def __init__(
@@ -232,8 +230,9 @@ class WikitextExtractor:
     def __reduce__(self) -> tuple[Any, ...]:
         return WikitextExtractor, (self.site, self.options, self.templates)
 
-    # What follows is made for the first page: reading the languages' words and compiling all rules takes 0.2 s, and
-    # inputs without wikitext need none of it.
+    # The following is made for the first page: reading the languages' words and compiling all rules takes 0.2 s, and
+    # inputs
+    # without wikitext need none of it.
 
     @functools.cached_property
     def _language(self) -> Language:
@@ -252,7 +251,7 @@ class WikitextExtractor:
         return self._make_tables(self._make_words())
 
     def _make_words(self) -> template_rules.WordTable:
-        """Return the words and the rules that the kernels know."""
+        """Return the words and rules for the kernels."""
         words = template_rules.WordTable()
         _add_markup(words)
         _add_namespaces(words, self.site, self._language)
@@ -264,13 +263,13 @@ class WikitextExtractor:
         return words
 
     def _is_defined(self, name: str) -> bool:
-        """Say whether the dump's own definition of a template goes before a guess."""
+        """Return whether the dump's own definition of a template takes precedence over a guess."""
         if self.templates is None or self.options.expand_templates != "unknown":
             return False
         return self.templates((name[:1].upper() + name[1:]).encode()) is not None
 
     def _make_expander(self, words: template_rules.WordTable) -> "TemplateExpander":
-        # Most runs expand nothing, and need not load what does.
+        # Most runs expand nothing, so these imports are made only when needed.
         from maskmill.extraction.lua_process import LuaModules
         from maskmill.extraction.template_expansion import TemplateExpander, seconds_of, site_facts
 
@@ -314,18 +313,18 @@ class WikitextExtractor:
 
     @property
     def limited_pages(self) -> int:
-        """The number of pages whose templates were expanded only in part, because they reached a limit."""
+        """The number of pages that reached a limit, so that their templates were expanded only in part."""
         return self._expander.limited if self._expander is not None else 0
 
     def take_template_counts(self) -> dict[str, int]:
-        """Return what became of templates in the pages since this was asked last: of each count that is not 0 its name.
+        """Return the counts of templates in the pages since the last call, by name, without zeros.
 
-        unknown_calls: calls of templates without a rule, within lines of text. kept_arguments: of these, those that
-        gave their argument. dropped_brackets: pairs of brackets and quotation marks that went with all they held.
-        known_calls: calls of templates that a rule describes, within lines of text. expanded_calls,
-        calls_expanded_to_nothing: calls that are not among these, because the dump's own definitions gave text for
-        them, or something else than text. failed_modules: calls whose definition needs a module that failed.
-        given_up_modules: those that ran into their limits too often since then; from here on they are called again.
+        unknown_calls: calls of templates without a rule, within lines of text. kept_arguments: those of them that gave
+        their argument. dropped_brackets: pairs of brackets and quotation marks that were dropped with all their
+        content. known_calls: calls of templates that a rule describes, within lines of text. expanded_calls,
+        calls_expanded_to_nothing: further calls, for which the dump's own definitions gave text, or something else than
+        text. failed_modules: calls whose definition needs a module that failed. given_up_modules: modules that reached
+        their limits too often since the last call; from now on they are called again.
         """
         counts = {name: int(self._counts[row]) for name, row in _COUNTS.items() if self._counts[row]}
         self._counts[:] = 0
@@ -336,15 +335,13 @@ class WikitextExtractor:
         return counts
 
     def take_unknown_templates(self) -> list[UnknownTemplate]:
-        """Return the templates without a rule in the pages since this was asked last, where they are reported; by
-        name.
-        """
+        """Return the templates without a rule in the pages since the last call, by name, if they are reported."""
         found = [self._unknown[name] for name in sorted(self._unknown)]
         self._unknown = {}
         return found
 
     def _note_unknown(self, title: bytes, text: bytes, calls: Sequence[tuple[int, int, int]]) -> None:
-        """Note the listed calls of templates without a rule, before any is expanded."""
+        """Record the listed calls of templates without a rule, before any is expanded."""
         prefixes = self.site.namespaces.get(TEMPLATE_NAMESPACE, ())
         for start, end, kept in calls:
             if kept in (codes.CALL_FUNCTION, codes.CALL_KNOWN):
@@ -357,7 +354,7 @@ class WikitextExtractor:
                     calls=0,
                     kept=0,
                     holes=0,
-                    gives=self._given_text(title, text[start:end]),
+                    gives=self._defined_text(title, text[start:end]),
                     title=title.decode("utf-8", "replace"),
                     sample=sample,
                 )
@@ -368,25 +365,23 @@ class WikitextExtractor:
                 holes=known.holes + (kept == codes.CALL_HOLE),
             )
 
-    def _given_text(self, title: bytes, call: bytes) -> str:
-        """Return what the wiki's own definition gives for a call of a page, for the report; empty if nothing is
-        expanded.
-        """
+    def _defined_text(self, title: bytes, call: bytes) -> str:
+        """Return the text of a page's call by the wiki's own definition, for the report; "" without expansion."""
         if self._expander is None:
             return ""
         call_text = call.decode("utf-8", "replace")
-        # The page is expanded once more, and counted then.
-        (given,) = self._expander.expand(title.decode("utf-8", "replace"), [call_text], counts=False)
-        if given.is_call:
-            return "(its module failed)" if given.failed else "(no definition)"
-        shown = self._filter.text_of(given.text)
+        # The page is expanded a second time later, and counted then.
+        (expanded,) = self._expander.expand(title.decode("utf-8", "replace"), [call_text], counts=False)
+        if expanded.is_call:
+            return "(its module failed)" if expanded.failed else "(no definition)"
+        shown = self._filter.text_of(expanded.text)
         if not shown:
             return "(no text)"
         before = self._counts.copy()
-        plain = self._render(title, _BEFORE_GIVEN + shown.encode("utf-8", "replace") + _BEHIND_GIVEN)
+        plain = self._render(title, _BEFORE_CALL + shown.encode("utf-8", "replace") + _AFTER_CALL)
         self._counts[:] = before
         plain = plain.replace(holes.MARK, b"")
-        return plain[len(_BEFORE_GIVEN) : -len(_BEHIND_GIVEN)].decode("utf-8", "replace").strip()
+        return plain[len(_BEFORE_CALL) : -len(_AFTER_CALL)].decode("utf-8", "replace").strip()
 
     def is_redirect(self, text: bytes) -> bool:
         """Return whether the page's wikitext redirects: `#REDIRECT [[…]]` in English or in the site's language."""
@@ -401,23 +396,21 @@ class WikitextExtractor:
         return bool(word and len(word[1]) >= _SHORTEST_REDIRECT_WORD and word[1] == word[1].upper())
 
     def is_disambiguation(self, title: bytes, text: bytes) -> bool:
-        """Return whether a page lists the meanings of its title: its title, a template or a switch says so."""
+        """Return whether a page lists the meanings of its title, according to its title, a template or a switch."""
         if title.endswith(self._title_ends):
             return True
-        n = self._load(text)  # first: it may put a larger buffer in the place of self._text
+        n = self._load(text)  # first, because it may replace self._text by a larger buffer
         return bool(is_disambiguation(self._text, n, self._tables))
 
     def extract(self, title: bytes, text: bytes) -> bytes:
         """Return the plain text of a page, UTF-8: one paragraph a line, no blank lines, no newline at the end.
 
-        title, text: UTF-8 as the reader gives it, without XML escapes; other bytes are taken, too.
+        title, text: UTF-8 from the reader, without XML escapes; other bytes are accepted.
         """
         return self.extract_with_holes(title, text)[0]
 
     def extract_with_holes(self, title: bytes, text: bytes) -> tuple[bytes, tuple[int, ...]]:
-        """Return what `extract` gives, and where in it something is missing: offsets, in order; none if holes are
-        kept.
-        """
+        """Return the result of `extract`, and the offsets of its holes, in order; none if holes are kept."""
         return holes.without_marks(self._extract_marked(title, text.replace(holes.MARK, b"")))
 
     def _extract_marked(self, title: bytes, text: bytes) -> bytes:
@@ -430,32 +423,32 @@ class WikitextExtractor:
             self._note_unknown(title, text, calls)
         if self._expander is None:
             return plain
-        self._counts[:] = before  # what follows counts the page's calls anew
+        self._counts[:] = before  # the next pass counts the page's calls again
         return self._render(title, self._replace_calls(title, text, calls))
 
     def _replace_calls(self, title: bytes, text: bytes, calls: Sequence[tuple[int, int, int]]) -> bytes:
-        """Return the page with what the dump's definitions give in the place of the listed calls, which is counted."""
+        """Return the page with the listed calls replaced by their expansions, which are counted."""
         assert self._expander is not None
         outermost: list[tuple[int, int]] = []
         for start, end, _ in calls:
             if not outermost or start >= outermost[-1][1]:
                 outermost.append((start, end))
-        given = self._expander.expand(
+        expanded = self._expander.expand(
             title.decode("utf-8", "replace"), [text[start:end].decode("utf-8", "replace") for start, end in outermost]
         )
-        pieces, at = [], 0
-        for (start, end), one in zip(outermost, given, strict=True):
+        parts, at = [], 0
+        for (start, end), one in zip(outermost, expanded, strict=True):
             shown = one.text if one.is_call else self._filter.text_of(one.text)
             self._counts[codes.COUNT_FAILED] += one.failed
             if not one.is_call:
                 self._counts[codes.COUNT_EXPANDED if shown else codes.COUNT_EMPTY] += 1
-            given_text = holes.MARK if shown is None else shown.encode("utf-8", "replace") or _NOTHING
-            pieces += [text[at:start], given_text]
+            shown_text = holes.MARK if shown is None else shown.encode("utf-8", "replace") or _NOTHING
+            parts += [text[at:start], shown_text]
             at = end
-        return b"".join([*pieces, text[at:]])
+        return b"".join([*parts, text[at:]])
 
     def _render(self, title: bytes, text: bytes) -> bytes:
-        """Return the kernels' text of a page; `_calls` then holds its listed calls."""
+        """Return the kernels' text of a page; `_calls` then has its listed calls."""
         self._counts[codes.COUNT_LOGGED] = 0
         n = self._load(text)
         self._out = _buffer(self._out, 2 * n + codes.ROOM, 2 * _KEPT_BYTES)
