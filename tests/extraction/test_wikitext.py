@@ -387,6 +387,8 @@ HOSTILE = {
     "[[a|": None,
     "<ref>": "",
     "<ref": "",
+    "<ref name=": None,
+    "<nowiki ": None,
     "<math>": "",
     "<!--": "",
     "\n{|": "",
@@ -408,12 +410,17 @@ HOSTILE = {
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_hostile_pages(piece: str, language: str) -> None:
     extractor = extractor_of(language)
-    page = piece * 50_000
+    page = piece * 200_000
     text = text_of(extractor, page + "\n\nThe end.")
     assert len(text) <= len(page) + 8
     expected = HOSTILE[piece]
     if expected is not None:
         assert text in (f"{expected}The end.", expected)
+
+
+@pytest.mark.parametrize("piece", ["<b", "<map", "{{", "[["])
+def test_hostile_items(piece: str, english: WikitextExtractor) -> None:
+    assert text_of(english, "\n* " + piece * 200_000 + "\n\nThe end.").endswith("The end.")
 
 
 def test_a_page_after_a_hostile_start_is_not_lost(english: WikitextExtractor) -> None:

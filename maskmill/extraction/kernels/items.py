@@ -28,6 +28,7 @@ from maskmill.extraction.kernels.prose import (
     is_unstopped_sentence,
     letter_kind,
 )
+from maskmill.extraction.kernels.tags import LONGEST_ATTRIBUTES
 from maskmill.extraction.kernels.text import byte_set, find_any, is_digit, is_letter, skip
 from maskmill.kernels import ascii, inlined_kernel, lean_kernel
 
@@ -90,8 +91,9 @@ def after_markup(text, i, end, events, e):
         start = lone_argument(text, events, e) if events[e].kind == codes.EVENT_TEMPLATE else -1
         return start if start > 0 else np.int64(events[e].end)
     if text[i] == ascii.LESS_THAN and (is_letter(text[i + 1]) or text[i + 1] == ascii.SLASH):
-        close = find_any(text, i, end, TAG_ENDS)
-        return close + 1 if close < end else i
+        stop = min(end, i + LONGEST_ATTRIBUTES)
+        close = find_any(text, i, stop, TAG_ENDS)
+        return close + 1 if close < stop else i
     return i
 
 

@@ -28,6 +28,7 @@ from maskmill.extraction.kernels.text import (
 from maskmill.kernels import ascii, inlined_kernel, lean_kernel
 
 LONGEST_NAME = 20  # bytes of a tag's name that are looked at
+LONGEST_ATTRIBUTES = 4000  # bytes of an extension tag with a `<` in it, and of a tag in a list's item
 LONGEST_INNER_COMMENT = 1000  # bytes of a comment inside a tag, a heading or a link's target, so that time stays linear
 
 DISPLAY = np.frombuffer(b"display", np.uint8)
@@ -98,11 +99,12 @@ def tag_end(text, i, n):
 @lean_kernel
 def extension_tag_end(text, i, n):
     """As `tag_end`, for extension tags: MediaWiki takes what stands up to the next `>` for attributes, if it is on the
-    line; `<ref a<ref>` is one tag."""
+    line; `<ref a<ref>` is one tag. Such a tag of more than LONGEST_ATTRIBUTES is none, so that time stays linear."""
     end = tag_end(text, i, n)
     if end < 0:
-        j = find_any(text, i, n, LINE_OR_TAG_ENDS)
-        if j < n and text[j] == ascii.GREATER_THAN:
+        stop = min(n, i + LONGEST_ATTRIBUTES)
+        j = find_any(text, i, stop, LINE_OR_TAG_ENDS)
+        if j < stop and text[j] == ascii.GREATER_THAN:
             return j
     return end
 
