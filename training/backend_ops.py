@@ -1,7 +1,7 @@
-"""What JAX and TensorFlow do each in its own way: dropout, attention, and a product with float32 sums.
+"""Operations that JAX and TensorFlow need separate code for: dropout, attention, and a product with float32 sums.
 
-Everything else of the models is `keras.ops` (training/model.py). Attention is one fused call where cuDNN or Splash
-(JAX's kernel for TPUs) has it, and nothing of the size [B, heads, S, S] is then in memory.
+All other operations of the models are `keras.ops` (training/model.py). Attention is one fused call if cuDNN or Splash
+(JAX's kernel for TPUs) supports it, and then nothing of the size [B, heads, S, S] is in memory.
 """
 
 import functools
@@ -16,7 +16,7 @@ from keras import ops
 _SEED_STRIDE = 2654435761
 _PLACE_STRIDE = 40503
 _SEEDS = 2**31
-# A share that is dropped is a multiple of 1 / _BITS: 0.1 is 0.100006.
+# A dropped share is a multiple of 1 / _BITS: 0.1 is 0.100006.
 _BITS = 2**16
 # Head sizes that the fused kernels take: multiples of 8 up to this one.
 _LARGEST_HEAD = 128
@@ -30,12 +30,12 @@ Fused = Literal["cuDNN", "Splash"]
 class Draws:
     """The dropout of one pass through a model.
 
-    It depends on the run's seed, on `counter` (an int32 scalar that numbers the pass) and on how many draws came before
-    it in the pass. A resumed run therefore draws what a run that was never stopped would, and no state is saved. The
+    It depends on the run's seed, on `counter` (an int32 scalar that numbers the pass) and on the number of earlier
+    draws in the pass. A resumed run therefore draws the same values as an uninterrupted one, and no state is saved. The
     exception is fused attention: cuDNN numbers its own draws, from the start of the process.
 
-    If the examples of a pass are cut over devices in their order, `device` is the number of this one. On JAX they then
-    draw what one device with all examples would.
+    If the examples of a pass are split over devices in order, `device` is the number of this one. On JAX they then draw
+    the same values as one device with all examples.
     """
 
     def __init__(self, seed: int, counter: Any, device: Any = 0) -> None:
@@ -53,7 +53,7 @@ class Draws:
         return ops.where(kept, x * ops.cast(1 / (1 - share / _BITS), x.dtype), ops.zeros((), x.dtype))
 
     def place_seed(self) -> int:
-        """Return a seed (31 bits) for the next place of the pass."""
+        """Return a seed (31 bits) for the next draw of the pass."""
         self._places += 1
         return ((self._seed + 1) * _SEED_STRIDE + self._places * _PLACE_STRIDE) % _SEEDS
 
@@ -84,7 +84,7 @@ def _hashed(x: Any) -> Any:
 
 
 def dropped(draws: Draws | None, x: Any, rate: float) -> Any:
-    """Return `draws.dropout(x, rate)`; x itself where nothing is drawn, as in evaluation."""
+    """Return `draws.dropout(x, rate)`, or x itself without draws, as in evaluation."""
     return x if draws is None else draws.dropout(x, rate)
 
 
@@ -117,9 +117,7 @@ def _jax_matmul_float32() -> Any:
 
 
 def to_numpy(value: Any) -> np.ndarray:
-    """Return the value of a Keras variable or of an array, whole. If it is cut over several hosts, all must call
-    this.
-    """
+    """Return the whole value of a Keras variable or an array. If hosts share it, all of them must call this."""
     value = getattr(value, "value", value)
     if keras.backend.backend() == "jax" and not (value.is_fully_addressable or value.is_fully_replicated):
         from jax.experimental import multihost_utils
@@ -129,9 +127,7 @@ def to_numpy(value: Any) -> np.ndarray:
 
 
 def recomputed(function: Any, x: Any) -> Any:
-    """Return function(x); on JAX its gradient is computed from x alone, so that nothing else has to be kept in
-    memory.
-    """
+    """Return function(x); on JAX its gradient is recomputed from x, so that only x stays in memory."""
     if keras.backend.backend() != "jax":
         return function(x)
     import jax
@@ -140,7 +136,7 @@ def recomputed(function: Any, x: Any) -> Any:
 
 
 def layer_norm(x: Any, gamma: Any, beta: Any, epsilon: float) -> Any:
-    """Layer normalisation of x [..., N] over its last axis with gamma and beta [N], computed in float32."""
+    """Return the layer normalisation of x [..., N] over its last axis with gamma and beta [N], computed in float32."""
     if keras.backend.backend() == "jax":
         return _jax_layer_norm()(x, gamma, beta, epsilon)
     x = ops.cast(x, "float32")
@@ -150,9 +146,9 @@ def layer_norm(x: Any, gamma: Any, beta: Any, epsilon: float) -> Any:
 
 @functools.cache
 def _jax_layer_norm() -> Any:
-    """Layer normalisation that keeps x, its mean and its deviation for the gradients.
+    """Return a layer normalisation that keeps x, its mean and its deviation for the gradients.
 
-    Left to itself, XLA computes mean and deviation anew and writes what gamma's gradient adds up to memory first.
+    Otherwise XLA computes mean and deviation again and first writes the terms of gamma's gradient to memory.
     """
     import jax
     import jax.numpy as jnp
@@ -177,11 +173,11 @@ def _jax_layer_norm() -> Any:
 
 
 class Sequences:
-    """The sequences in the rows [B, S] of a batch: which tokens see each other, and where each stands.
+    """The sequences in the rows [B, S] of a batch: which tokens see each other, and the place of each.
 
-    A row is one sequence, and `mask` [B, S] is 1 for its tokens and 0 for padding. Or a row is packed: it is several
-    sequences, and `ends` [B, M + 1] are 0, where each of them ends, and the last end again (cu_seqlens). What fills a
-    packed row up is one more sequence, so that every token sees a token.
+    A row is either one sequence, and `mask` [B, S] is 1 for its tokens and 0 for padding; or it is packed, with several
+    sequences, and `ends` [B, M + 1] are 0, the end of each of them, and the last end again (cu_seqlens). The padding of
+    a packed row is one more sequence, so that every token sees a token.
 
     `places` [B, S] is the place of each token of packed rows in its sequence, from 0; None for other rows.
     """
@@ -190,7 +186,7 @@ class Sequences:
         self.mask = mask
         self.ends = ends
         self.places = None
-        # The number of each token's sequence in its row; -1 for what no token sees.
+        # The number of each token's sequence in its row; -1 for tokens that no token sees.
         self.numbers = mask - 1
         sees = mask[:, None, None, :]
         if ends is not None:
@@ -203,10 +199,10 @@ class Sequences:
 
 
 def attention(query: Any, key: Any, value: Any, sequences: Sequences, *, rate: float, draws: Draws | None) -> Any:
-    """Return softmax(query key' / sqrt(D)) value for each head, over the keys that a query sees.
+    """Return softmax(query key' / sqrt(D)) value for each head, over the visible keys of a query.
 
-    `query`, `key` and `value` are [B, S, heads, D]. A share `rate` of the probabilities is dropped if there are
-    `draws`. Where attention is fused, a row's mask must be ones and then zeros.
+    `query`, `key` and `value` are [B, S, heads, D]. With `draws`, a share `rate` of the probabilities is dropped. For
+    fused attention, a row's mask must be ones followed by zeros.
     Source: google-research/bert modeling.py, attention_layer.
     """
     rate = 0.0 if draws is None else rate
@@ -224,10 +220,10 @@ def attention(query: Any, key: Any, value: Any, sequences: Sequences, *, rate: f
 def local_attention(
     query: Any, key: Any, value: Any, sequences: Sequences, *, window: int, rate: float, draws: Draws | None
 ) -> Any:
-    """Return what `attention` gives if a token sees those alone that are at most `window` places away.
+    """Return `attention` in which a token sees only tokens at most `window` places away.
 
-    Rows are cut into blocks that see themselves and `window` tokens on either side, so that memory grows with the
-    length. cuDNN's own windows only look back in JAX, so it takes each block as an example with a mask.
+    Rows are divided into blocks that see themselves and `window` tokens on either side, so that memory grows with the
+    length. cuDNN's own windows only look back in JAX, so it gets each block as an example with a mask.
     """
     length, heads, size = query.shape[1:]
     rate = 0.0 if draws is None else rate
@@ -248,7 +244,7 @@ def local_attention(
         after = ops.concatenate([middle[:, 1:, :window], nothing], 1)
         return ops.concatenate([before, middle, after], 2)
 
-    numbers = sequences.numbers + 1  # so that 0 is what no token sees
+    numbers = sequences.numbers + 1  # so that 0 marks tokens that no token sees
     keys = around(numbers)[:, :, None, :]
     distance = np.arange(block + 2 * window)[None, :] - np.arange(window, block + window)[:, None]
     sees = (blocks(numbers)[..., None] == keys) & (keys > 0) & (np.abs(distance) <= window)
@@ -267,7 +263,7 @@ def local_attention(
 
 
 def rotated(x: Any, places: Any, theta: float) -> Any:
-    """Rotary positions of x [B, S, heads, D] at `places` [B or 1, S], computed in float32. Source: arXiv:2104.09864."""
+    """Return x [B, S, heads, D] rotated by `places` [B or 1, S], computed in float32. Source: arXiv:2104.09864."""
     half = x.shape[-1] // 2
     frequencies = (theta ** (-np.arange(half) / half)).astype(np.float32)
     angles = (ops.cast(places, "float32")[..., None] * frequencies)[:, :, None]
@@ -278,10 +274,10 @@ def rotated(x: Any, places: Any, theta: float) -> Any:
 
 
 def fused_by(dtype: Any, head: int, *, packed: bool, drops: bool) -> Fused | None:
-    """Return the library that computes attention in one call, with values of 16 bits on JAX; None: there is none.
+    """Return the library that computes attention in one call, for 16-bit values on JAX; None if there is none.
 
-    It is cuDNN on an NVIDIA GPU, which must be of the Hopper generation or a later one for packed rows, and Splash on a
-    TPU, which cannot drop.
+    cuDNN on an NVIDIA GPU, of the Hopper generation or later for packed rows; Splash on a TPU, which does not support
+    dropout.
     """
     if keras.backend.backend() != "jax":
         return None
@@ -319,14 +315,14 @@ def _has_cudnn() -> bool:
 
 
 def _cudnn_attention(query: Any, key: Any, value: Any, sequences: Sequences, rate: float, seed: int) -> Any:
-    """Attention as cuDNN computes it. `jax.nn.dot_product_attention` calls the same function, without dropout."""
+    """Return attention by cuDNN. `jax.nn.dot_product_attention` calls the same function, without dropout."""
     from jax._src.cudnn import fused_attention_stablehlo as cudnn
 
     if sequences.ends is None:
         # An example that only fills up a batch has no token; one key keeps its result finite.
         lengths, starts = ops.maximum(ops.sum(ops.cast(sequences.mask, "int32"), -1), 1), None
     else:
-        # -1 stands for a sequence that is not there, and for what follows the last one.
+        # -1 marks a missing sequence, and the entries after the last one.
         starts = ops.pad(sequences.ends, ((0, 0), (0, 1)), constant_values=query.shape[1])
         lengths = starts[:, 1:] - starts[:, :-1]
         starts = ops.where(ops.pad(lengths, ((0, 0), (0, 1))) > 0, starts, -1)
@@ -338,7 +334,7 @@ def _cudnn_attention(query: Any, key: Any, value: Any, sequences: Sequences, rat
 
 
 def _cudnn_attention_of_blocks(query: Any, key: Any, value: Any, sees: Any, rate: float, seed: int) -> Any:
-    """Attention of queries [B, Q, heads, D] over keys [B, K, heads, D], those alone that `sees` [B, 1, Q, K] has."""
+    """Return attention of queries [B, Q, heads, D] over keys [B, K, heads, D], restricted to `sees` [B, 1, Q, K]."""
     from jax._src.cudnn import fused_attention_stablehlo as cudnn
 
     return cudnn.dot_product_attention(
@@ -347,7 +343,7 @@ def _cudnn_attention_of_blocks(query: Any, key: Any, value: Any, sees: Any, rate
 
 
 def _splash_attention(query: Any, key: Any, value: Any, sequences: Sequences, window: int | None = None) -> Any:
-    """Attention as Splash computes it, also `local_attention` with a window. Padding sees padding alone."""
+    """Return attention by Splash, with a window `local_attention`. Padding sees only padding."""
     import jax
     from jax.experimental.pallas.ops.tpu import splash_attention as splash
 

@@ -4,10 +4,10 @@
       bert/embeddings/word_embeddings       the weights, with the reference's names and layout
       bert/embeddings/word_embeddings/m     the optimizer's moments
       bert/embeddings/word_embeddings/v
-    its metadata: format, step, `run`, the settings that the run's result depends on (JSON), and `data`, what it was
-    trained on (JSON, training/provenance.py)
+    its metadata: format, step, `run`, the settings that the run's result depends on (JSON), and `data`, its training
+    data (JSON, training/provenance.py)
 
-Nothing else has to be saved: the position in the input and every random draw follow from the step and the settings.
+Nothing else must be saved: the position in the input and every random draw follow from the step and the settings.
 """
 
 import contextlib
@@ -33,22 +33,22 @@ from training.weights import NEXT_SENTENCE as NEXT_SENTENCE_WEIGHT
 # Weights by their names in google-research/bert, in its layout.
 Values = dict[str, np.ndarray]
 
-# The format says whether a file is a checkpoint of a run, or bare weights, which may begin another run.
+# The format tells whether a file is a run's checkpoint, or bare weights, with which another run may start.
 TRAINING_FORMAT = "maskmill-training-1"
 WEIGHTS_FORMAT = "maskmill-weights-1"
-# What copies of a checkpoint's weights say of their training, in any safetensors file.
+# Metadata of a copy of a checkpoint's weights, in any safetensors file, about their training.
 _ORIGIN = {"maskmill_data": "data", "maskmill_step": "step"}
 NO_ORIGIN: Mapping[str, str] = MappingProxyType({})
-# The optimizer's moments have the name of their weight and one of these.
+# The names of the optimizer's moments are their weight's name and one of these.
 MOMENTS = ("/m", "/v")
 _NAME = re.compile(r"step-(\d{10})\.safetensors$")
 
 
 @dataclasses.dataclass(frozen=True)
 class Checkpoint:
-    """A checkpoint of a run: the number of updates done, the run's settings, the arrays by name, and the data.
+    """A checkpoint of a run: the number of updates, the run's settings, the arrays by name, and the data.
 
-    data: what the run was trained on (training/provenance.py); empty in checkpoints of older versions.
+    data: of the training (training/provenance.py); empty in checkpoints of older versions.
     """
 
     step: int
@@ -66,7 +66,7 @@ def step_of(path: str) -> int:
     """Return the step in a checkpoint's name.
 
     Raises:
-      UnusableInputError: it is named otherwise.
+      UnusableInputError: the name has another form.
     """
     match = _NAME.search(path)
     if match is None:
@@ -83,7 +83,7 @@ def list_checkpoints(directory: str) -> list[str]:
 
 
 def write(directory: str, checkpoint: Checkpoint, *, keep: int) -> str:
-    """Write a checkpoint, then delete all but the newest `keep`. Returns its path.
+    """Write a checkpoint, then delete all but the newest `keep`; return its path.
 
     Raises:
       RunFailedError: it cannot be written. The older checkpoints are kept.
@@ -105,7 +105,7 @@ def write_weights(
 ) -> None:
     """Write bare weights, with the reference's names and layout, and their model's configuration.
 
-    `origin` tells what they were trained on (`origin_of`).
+    `origin` describes their training (`origin_of`).
 
     Raises:
       RunFailedError: they cannot be written.
@@ -142,7 +142,7 @@ def read_metadata(path: str) -> dict[str, str]:
 
 @contextlib.contextmanager
 def _opened(path: str) -> Iterator[Any]:
-    # safe_open says of any file that it cannot open that it does not exist; Python's open tells the true cause.
+    # safe_open reports any file that it cannot open as missing; Python's open gives the true cause.
     with storage.local_copy(path) as copy, explained(path), open(copy, "rb"):
         try:
             with safetensors.safe_open(copy, "np") as file:
@@ -180,7 +180,7 @@ def read(path: str) -> Checkpoint:
         raise UnusableInputError(f"{path}: this is no checkpoint of a maskmill run.")
     run = read_settings(path, metadata)
     if run.get("task") == "pretrain":
-        # Older checkpoints do not say it, but they have the head or not.
+        # Older checkpoints do not record it; they have the head or not.
         run.setdefault(NEXT_SENTENCE, NEXT_SENTENCE_WEIGHT in arrays)
     return Checkpoint(step=int(metadata["step"]), run=run, arrays=arrays, data=read_data(path, metadata))
 
@@ -200,7 +200,7 @@ def read_settings(path: str, metadata: Mapping[str, str]) -> dict[str, Any]:
 
 
 def read_data(path: str, metadata: Mapping[str, str]) -> dict[str, Any]:
-    """Return what a run was trained on, in the metadata of one of its checkpoints; empty in those of older versions.
+    """Return the data that a run was trained on, from a checkpoint's metadata; empty in those of older versions.
 
     Raises:
       UnusableInputError: the metadata is damaged.
@@ -224,9 +224,7 @@ def _object(text: str) -> dict[str, Any] | None:
 
 
 def origin_of(metadata: Mapping[str, str]) -> dict[str, str]:
-    """Return what a copy of a checkpoint's weights is to say of their training, as metadata; empty where nothing is
-    known.
-    """
+    """Return the metadata about training for a copy of a checkpoint's weights; empty if nothing is known."""
     if "maskmill_data" in metadata:
         return {name: metadata[name] for name in _ORIGIN if name in metadata}
     if metadata.get("format") != TRAINING_FORMAT or not json.loads(metadata.get("data") or "{}"):
@@ -235,9 +233,9 @@ def origin_of(metadata: Mapping[str, str]) -> dict[str, str]:
 
 
 def check_same_run(path: str, begun_with: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
-    """Check that a run is resumed with the settings that it was begun with.
+    """Check that a run is resumed with the settings with which it started.
 
-    A setting that the checkpoint does not name is one of a later version of maskmill; it had its default then.
+    A setting that the checkpoint lacks is one of a later version of maskmill; it had its default then.
 
     Raises:
       UnusableInputError: a setting differs; the message names it with both values.
@@ -250,7 +248,7 @@ def check_same_run(path: str, begun_with: Mapping[str, Any], settings: Mapping[s
     defaults = {field.name: field.default for field in dataclasses.fields(TrainOptions)}
     for name in sorted({*begun_with, *settings}):
         if name in defaults and name not in settings:
-            continue  # the option does not matter now; if it did, then because of another one that differs
+            continue  # the option has no effect now; if it had one before, then because of another difference
         if name not in defaults and name not in begun_with:
             continue
         before, now = (values.get(name, defaults.get(name)) for values in (begun_with, settings))
@@ -264,7 +262,7 @@ def check_same_run(path: str, begun_with: Mapping[str, Any], settings: Mapping[s
 
 
 def _first_difference(name: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, Any, Any]:
-    """Return the first value in which two mappings differ: its name and both values; None for both if there is none."""
+    """Return the first value in which two mappings differ: its name and both values; None twice if there is none."""
     for key in sorted({*before, *now}):
         if before.get(key) != now.get(key):
             return f"{name}.{key}", before.get(key), now.get(key)
@@ -272,7 +270,7 @@ def _first_difference(name: str, before: Mapping[str, Any], now: Mapping[str, An
 
 
 def check_complete(path: str, arrays: Mapping[str, np.ndarray], names: Iterable[str]) -> None:
-    """Check that a checkpoint of a run has all weights and moments; a run would go on with newly drawn ones.
+    """Check that a checkpoint of a run has all weights and moments; others would start from new random values.
 
     Raises:
       UnusableInputError: one is missing; the message names it.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from training.loop import Trainer
     from training.session import Session
 
-# How often a watching process looks for a new checkpoint.
+# Seconds between two searches of a watching process for a new checkpoint.
 _WATCH_SECONDS = 2.0
 # The file by which hosts find out that they share a directory, and how long (s) a network's disk may hide it.
 _STARTING = "starting"
@@ -38,11 +38,11 @@ _LESS_MEMORY_TO_EVALUATE = "lower --eval_batch_size, or give --dtype bfloat16"
 
 
 def run(options: TrainOptions) -> int:
-    """Trains, evaluates or launches. Returns the exit code: 0, or 128 + the signal that ended the run early.
+    """Train, evaluate or launch. Return the exit code: 0, or 128 + the signal that ended the run early.
 
     Raises:
       UnusableInputError: options, data or checkpoints cannot be used.
-      RunFailedError: the run began and could not be finished.
+      RunFailedError: the run started and could not be finished.
     """
     # One release for all processes, from the first batch to the last, even if another becomes the latest meanwhile.
     options = dataclasses.replace(
@@ -85,7 +85,7 @@ def run(options: TrainOptions) -> int:
 
 
 def convert_checkpoint(options: ConvertOptions) -> int:
-    """Convert a checkpoint. Returns the exit code, 0.
+    """Convert a checkpoint. Return the exit code, 0.
 
     Raises:
       UnusableInputError: the checkpoint or its configuration cannot be used.
@@ -132,7 +132,7 @@ def _lost_processes_explained(devices: "Devices") -> Iterator[None]:
 
 
 def _train(session: "Session", data: dict[str, Any]) -> None:
-    """Train on `data` (training/provenance.py), from the newest checkpoint of the run or from the beginning."""
+    """Train on `data` (training/provenance.py), from the newest checkpoint of the run or from the start."""
     from training import tokenizer_files
     from training.logs import say
 
@@ -170,7 +170,7 @@ def _check_shared(session: "Session", trainer: "Trainer") -> None:
     """Check that all hosts have the same output directory: one without the checkpoints would wait for ever.
 
     Raises:
-      UnusableInputError: a host does not see what the first one writes.
+      UnusableInputError: a host does not see the first host's files.
     """
     if session.devices.process_count == 1:
         return
@@ -211,7 +211,7 @@ def _trainer(session: "Session", data: dict[str, Any]) -> "Trainer":
 
 
 def _load_initial(session: "Session") -> None:
-    """Load the initial checkpoint, if one is named, and say which weights it lacks."""
+    """Load the initial checkpoint, if one is named, and report the weights that it lacks."""
     from training import convert
     from training.logs import say
 
@@ -224,7 +224,7 @@ def _load_initial(session: "Session") -> None:
 
 
 def _evaluate_once(session: "Session") -> int:
-    """Evaluate --checkpoint, the newest checkpoint of the run or the initial one. Returns the exit code, 0."""
+    """Evaluate --checkpoint, the newest checkpoint of the run or the initial one. Return the exit code, 0."""
     from training import checkpoints, convert, evaluate
     from training.logs import say
 
@@ -251,7 +251,7 @@ def _evaluate_once(session: "Session") -> int:
 
 
 def _watch(session: "Session") -> int:
-    """Evaluate each new checkpoint until the training ends or the target is reached. Returns the exit code, 0."""
+    """Evaluate each new checkpoint until the training ends or the target is reached. Return the exit code, 0."""
     from training import checkpoints, convert, evaluate, loop
     from training.logs import say
 

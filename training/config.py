@@ -17,14 +17,14 @@ _FROM_HUGGING_FACE = {"gelu": "gelu_erf", "gelu_new": "gelu", "gelu_pytorch_tanh
 _TO_HUGGING_FACE = {"gelu": "gelu_new", "gelu_erf": "gelu"}
 # The id of RoBERTa's padding.
 _ROBERTA_PADDING = 1
-# Sizes beyond this are mistakes; the largest models have vocabularies of a few million tokens.
+# Larger sizes are mistakes; the largest models have vocabularies of a few million tokens.
 _LARGEST_SIZE = 2**24
 _SIZES = (
     "vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size",
     "max_position_embeddings", "type_vocab_size", "position_offset", "num_hidden_groups",
     "global_attn_every_n_layers", "local_attention",
 )  # fmt: skip
-# The fields that one kind of model has alone.
+# The fields that only one kind of model has.
 _ALBERT_FIELDS = ("embedding_size", "num_hidden_groups")
 _MODERN_FIELDS = ("global_attn_every_n_layers", "local_attention", "global_rope_theta", "local_rope_theta")
 # The names of fields in Hugging Face's files of ModernBERT.
@@ -34,7 +34,7 @@ _MODERN_NAMES = {
     "hidden_dropout_prob": "mlp_dropout",
     "attention_probs_dropout_prob": "attention_dropout",
 }
-# What ModernBERT's files may say that only this much is known of.
+# The only values of these fields of ModernBERT's files that are supported.
 _MODERN_FIXED: dict[str, tuple[Any, ...]] = {
     "norm_bias": (False,), "attention_bias": (False,), "mlp_bias": (False,), "decoder_bias": (True,),
     "classifier_bias": (False,), "classifier_pooling": ("cls",), "tie_word_embeddings": (True,),
@@ -127,7 +127,7 @@ class ModelConfig:
 
     @property
     def has_segments(self) -> bool:
-        """True if the model is told which of two segments a token is of; such models predict next sentences, too."""
+        """True if the model distinguishes two segments; such models also predict next sentences."""
         return self.model_type in ("bert", "albert")
 
     def _number(self, name: str) -> float:
@@ -138,19 +138,19 @@ class ModelConfig:
         return value
 
     def to_google(self) -> dict[str, Any]:
-        """Return the content of a `bert_config.json`, without what BERT has not and what is as usual."""
+        """Return the content of a `bert_config.json`, without fields that BERT lacks and default values."""
         return self._without_defaults(
             "model_type", "layer_norm_eps", "position_offset", *_ALBERT_FIELDS, *_MODERN_FIELDS
         )
 
     def to_settings(self) -> dict[str, Any]:
-        """Return what a run's result depends on. No weight depends on `position_offset`."""
+        """Return the fields that a run's result depends on; `position_offset` does not affect it."""
         values = self._without_defaults(*_ALBERT_FIELDS, *_MODERN_FIELDS)
         del values["position_offset"]
         return values
 
     def _without_defaults(self, *names: str) -> dict[str, Any]:
-        """Return all fields, but not those of these whose values are the defaults."""
+        """Return all fields except those of these names that have their default value."""
         values = dataclasses.asdict(self)
         return {n: value for n, value in values.items() if n not in names or value != _DEFAULTS[n]}
 
@@ -283,10 +283,10 @@ def from_json(text: str | bytes, *, where: str) -> ModelConfig:
 
 
 def _of_modern_bert(values: dict[str, Any], where: str) -> dict[str, Any]:
-    """Hugging Face's configuration of a ModernBERT under our names.
+    """Return Hugging Face's configuration of a ModernBERT under our names.
 
     Raises:
-      UnusableInputError: it says something that cannot be trained here.
+      UnusableInputError: it has a value that cannot be trained here.
     """
     for name, allowed in _MODERN_FIXED.items():
         if name in values and values[name] not in allowed:

@@ -1,7 +1,7 @@
 """Checkpoints of any kind as weights, and `maskmill convert-checkpoint`.
 
-Between formats the weights are a mapping from google-research/bert's variable names to arrays in its layout. Anything
-else in a checkpoint (optimizer slots, counters) is left out.
+Between formats the weights are a mapping from google-research/bert's variable names to arrays in its layout. The rest
+of a checkpoint (optimizer slots, counters) is dropped.
 """
 
 import json
@@ -31,9 +31,9 @@ from training.weights import CLASSIFIER
 
 _SAFETENSORS = ".safetensors"
 _PYTORCH = (".bin", ".pt", ".pth")
-# Hugging Face's list of the files that a model's weights are in, when they are in several.
+# Hugging Face's list of the files of a model's weights, if there are several.
 _SHARDS = ".index.json"
-# What a directory of Hugging Face's has its weights in, the best first.
+# The files of weights in a directory of Hugging Face's, the preferred one first.
 _HUGGING_FACE_FILES = (
     "model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json",
 )  # fmt: skip
@@ -72,7 +72,7 @@ def read(path: str, model: ModelConfig) -> Values:
 
 
 def read_any(path: str, model: ModelConfig) -> tuple[int, Values]:
-    """Like `read`, but accepts a training checkpoint of maskmill too. Returns its step (0 for others) and the weights.
+    """Read like `read`, but accept a training checkpoint of maskmill, too. Return its step (else 0) and the weights.
 
     Raises:
       UnusableInputError: as `read`.
@@ -85,12 +85,12 @@ def read_any(path: str, model: ModelConfig) -> tuple[int, Values]:
 
 
 def _is_of_arrays(checkpoint: str) -> bool:
-    """Return whether a checkpoint is made of safetensors or PyTorch files. Otherwise it is TensorFlow's."""
+    """Return whether a checkpoint consists of safetensors or PyTorch files; otherwise it is TensorFlow's."""
     return checkpoint.endswith((_SAFETENSORS, _SHARDS, *_PYTORCH))
 
 
 def _read_arrays(checkpoint: str) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    """Return the arrays and the metadata of a safetensors or PyTorch file, or of all files that a list names."""
+    """Return the arrays and the metadata of a safetensors or PyTorch file, or of all files in a list."""
     if checkpoint.endswith(_SAFETENSORS):
         return checkpoints.read_safetensors(checkpoint)
     if checkpoint.endswith(_SHARDS):
@@ -100,7 +100,7 @@ def _read_arrays(checkpoint: str) -> tuple[dict[str, np.ndarray], dict[str, str]
 
 
 def _read_shards(index: str) -> dict[str, np.ndarray]:
-    """Return the arrays of all files that Hugging Face's list of a model's files names."""
+    """Return the arrays of all files in Hugging Face's list of a model's files."""
     try:
         weight_map = json.loads(files.read_bytes(index))["weight_map"]
         names = sorted(set(weight_map.values()))
@@ -108,7 +108,7 @@ def _read_shards(index: str) -> dict[str, np.ndarray]:
         raise UnusableInputError(f"{index}: this is no list of a model's files, or it is damaged.") from None
     arrays: dict[str, np.ndarray] = {}
     for name in names:
-        # A list names files beside it only.
+        # A list may only name files beside it.
         if not isinstance(name, str) or name != os.path.basename(name) or not name.endswith((_SAFETENSORS, *_PYTORCH)):
             raise UnusableInputError(f"{index}: it names {name!r}, which is no weights file beside it.")
         arrays |= _read_arrays(files.join(files.parent(index), name))[0]
@@ -119,9 +119,7 @@ def _read_shards(index: str) -> dict[str, np.ndarray]:
 
 
 def _find(path: str) -> str:
-    """Return the checkpoint that a path means: a TensorFlow prefix, a safetensors or PyTorch file, or a list of
-    several.
-    """
+    """Return the checkpoint at a path: a TensorFlow prefix, a safetensors or PyTorch file, or a list of several."""
     preflight.check_checkpoint(path)
     path = os.path.expanduser(path.rstrip("/"))
     prefix = _TENSORFLOW_FILE.sub("", path)
@@ -142,9 +140,7 @@ def _find(path: str) -> str:
 
 
 def _find_in(directory: str) -> str:
-    """Return the checkpoint in a directory: the newest of a run, Hugging Face's, a single file, or TensorFlow's
-    newest.
-    """
+    """Return a directory's checkpoint: a run's newest, Hugging Face's, a single file, or TensorFlow's newest."""
     if training_checkpoints := checkpoints.list_checkpoints(directory):
         return training_checkpoints[-1]
     for name in _HUGGING_FACE_FILES:
@@ -161,8 +157,7 @@ def _find_in(directory: str) -> str:
 
 
 def find_config(path: str) -> ModelConfig | None:
-    """Return the model's configuration: from the metadata of a file of maskmill, or from a JSON file beside the
-    checkpoint.
+    """Return the model's configuration, from the metadata of a file of maskmill, or a JSON file beside the checkpoint.
 
     Raises:
       UnusableInputError: there is no checkpoint, or its configuration is damaged.
@@ -189,7 +184,7 @@ def _config_of_run(checkpoint: str, run: str) -> ModelConfig:
 
 
 def run(options: ConvertOptions) -> int:
-    """Convert a checkpoint. Returns the exit code, 0.
+    """Convert a checkpoint. Return the exit code, 0.
 
     Raises:
       UnusableInputError: the input, its configuration or its vocabulary is missing or unusable.
@@ -235,7 +230,7 @@ def _write_hugging_face(options: ConvertOptions, values: Values, model: ModelCon
 
 
 def _run_of(checkpoint: str) -> Mapping[str, Any]:
-    """Return the settings of the run that a training checkpoint is of; empty for other checkpoints."""
+    """Return the settings of a training checkpoint's run; empty for other checkpoints."""
     if not checkpoint.endswith(_SAFETENSORS):
         return {}
     metadata = checkpoints.read_metadata(checkpoint)

@@ -18,20 +18,20 @@ from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.storage import network
 from training.options import TrainOptions
 
-# How XLA compiles, on any platform; the user's own XLA_FLAGS come after these.
+# XLA's flags on every platform; the user's own XLA_FLAGS come after these.
 XLA_FLAGS = (
     # XLA ends the process when it puts cuDNN's dropout into a graph of CUDA (seen with JAX 0.11.2 on an H100).
     "--xla_gpu_enable_command_buffer=-CUDNN",
-    # cuBLAS alone is 2 % faster than what Triton and it win by turns, and needs less time to compile.
+    # cuBLAS alone is 2 % faster than a mix of it and Triton, and needs less time to compile.
     "--xla_gpu_enable_triton_gemm=false",
     # Two products in one would have to be taken apart again for attention.
     "--xla_gpu_dot_merger_threshold_mb=0",
 )
-# The axis of a mesh of devices, along which the examples of a batch are cut.
+# The axis of a mesh of devices over which the examples of a batch are split.
 AXIS = "batch"
 _LOOKUP_SECONDS = 5.0
 _JAX_WAITS_LONGER_SECONDS = 60
-# After so long without a sign of another process, JAX ends this one: its default.
+# Seconds without a sign of another process after which JAX ends this one: its default.
 _JAX_HEARTBEAT_SECONDS = 100
 _ASK_AGAIN_SECONDS = 0.1
 # TF_CPP_MIN_LOG_LEVEL for nothing but fatal errors.
@@ -57,9 +57,7 @@ class Devices:
     strategy: Any = None
 
     def peak_memory(self) -> int | None:
-        """Return the most bytes that arrays took so far on the first device of this host; None if the backend does not
-        say.
-        """
+        """Return the most bytes of arrays so far on the first device of this host; None if unknown."""
         if self.backend != "jax":
             return None
         import jax
@@ -94,8 +92,8 @@ def start(options: TrainOptions) -> Devices:
     TF_CONFIG, as tf.distribute defines it. On a CPU, --num_devices above 1 makes that many virtual devices.
 
     Raises:
-      UnusableInputError: there are fewer devices than asked for, or TensorFlow is not told the other hosts.
-      RunFailedError: the other processes did not come in time.
+      UnusableInputError: there are fewer devices than requested, or TF_CONFIG lacks the other hosts.
+      RunFailedError: the other processes did not join in time.
     """
     import keras
 
@@ -104,7 +102,7 @@ def start(options: TrainOptions) -> Devices:
 
 
 def import_tensorflow(what: str) -> Any:
-    """TensorFlow, imported without its notes on the terminal, some of which it writes before it reads its log level.
+    """Import TensorFlow without its notes on the terminal, some of which it writes before it reads its log level.
 
     Raises:
       UnusableInputError: it is not installed; `what` needs it.
@@ -124,7 +122,7 @@ def import_tensorflow(what: str) -> Any:
 
 
 def _chosen(options: TrainOptions, available: list[Any], kind: str, *, accelerated: bool) -> list[Any]:
-    """Return the devices that a run computes on: as many as asked for; by default all accelerators, or one CPU."""
+    """Return the devices of a run: as many as requested; by default all accelerators, or one CPU."""
     count = options.num_devices or (len(available) if accelerated else 1)
     if count > len(available):
         raise UnusableInputError(f"--num_devices {count}: there are only {len(available)} {kind} devices.")
@@ -144,7 +142,7 @@ def _start_jax(options: TrainOptions) -> Devices:
         for kind in ("GPU", "TPU"):
             tensorflow.config.set_visible_devices([], kind)
     if (options.num_devices or 1) > 1 and _platform() == "cpu":
-        # JAX refuses this when it has its devices already. Those are counted below.
+        # JAX refuses this if it has its devices already. Those are counted below.
         with contextlib.suppress(RuntimeError):
             jax.config.update("jax_num_cpu_devices", options.num_devices)
     if options.coordinator is not None:
@@ -166,9 +164,9 @@ def _start_jax(options: TrainOptions) -> Devices:
 
 
 def _compilation_cache() -> str:
-    """Return where JAX keeps what it has compiled, for the next run: beside maskmill's other caches.
+    """Return the directory in which JAX keeps compiled programs for the next run, beside maskmill's other caches.
 
-    What is compiled for a CPU may use all that this one can do, so each kind of CPU has a directory of its own.
+    A program for a CPU may use all its instructions, so each kind of CPU has a directory of its own.
     """
     from llvmlite import binding as llvm
 
@@ -178,7 +176,7 @@ def _compilation_cache() -> str:
 
 
 def check_coordinator(coordinator: str | None) -> None:
-    """Look for the first process's host, before anything is imported that takes long.
+    """Look up the first process's host, before any slow import.
 
     Raises:
       UnusableInputError: its name has no address.
@@ -189,7 +187,7 @@ def check_coordinator(coordinator: str | None) -> None:
 
 
 def _meet_other_processes(options: TrainOptions) -> None:
-    """Join the processes of a run on several hosts; JAX itself would end this one with a stack trace in the end."""
+    """Join the processes of a run on several hosts; JAX's own error would be a late stack trace."""
     import jax
     import keras
 
@@ -226,7 +224,7 @@ def _meet_other_processes(options: TrainOptions) -> None:
 
 
 def _not_all_there(options: TrainOptions, count: int | None) -> RunFailedError:
-    """Return the error if not all processes, of which there should be `count`, came in time."""
+    """Return the error for processes, `count` of them expected, that did not all join in time."""
     return RunFailedError(
         f"--coordinator {options.coordinator}: not all {f'{count} ' if count else ''}processes were there within "
         f"{options.coordinator_timeout:g} s; start them all with the same --coordinator, or wait longer with "
@@ -235,11 +233,10 @@ def _not_all_there(options: TrainOptions, count: int | None) -> RunFailedError:
 
 
 def _all_answer(addresses: Sequence[str], own: int, seconds: float) -> bool:
-    """Return whether all processes of a run, of which this is number `own`, listen at their addresses within so many
-    seconds.
+    """Return whether all processes of a run listen at their addresses within `seconds`; this one is number `own`.
 
     Raises:
-      OSError: this one cannot listen at its own.
+      OSError: this process cannot listen at its own address.
     """
     until = time.monotonic() + seconds
     with socket.create_server(("", int(addresses[own].rpartition(":")[2]))):
@@ -255,7 +252,7 @@ def _all_answer(addresses: Sequence[str], own: int, seconds: float) -> bool:
 
 
 def end_without_others() -> None:
-    """Have this process, whose run has failed, end with exit code 1 as soon as Python ends.
+    """Make this process, whose run has failed, end with exit code 1 as soon as Python ends.
 
     JAX would wait for the other processes for minutes first, and then abort.
     """
@@ -269,7 +266,7 @@ def end_without_others() -> None:
 
 
 def _platform() -> str:
-    """JAX's platform, found without starting JAX: the number of virtual CPU devices must be set before that."""
+    """Return JAX's platform without starting JAX: the number of virtual CPU devices must be set before that."""
     platforms = os.environ.get("JAX_PLATFORMS", "")
     if platforms:
         return platforms.split(",")[0]
@@ -291,7 +288,7 @@ def _start_tensorflow(options: TrainOptions) -> Devices:
         resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
         addresses, index = resolver.cluster_spec().as_dict()["worker"], resolver.task_id
         processes = len(addresses)
-        # TensorFlow would wait for ever, and Python would hear no signal meanwhile.
+        # TensorFlow would wait for ever, and Python would not receive signals meanwhile.
         if not _all_answer(addresses, index, options.coordinator_timeout):
             raise _not_all_there(options, processes)
         strategy = tf.distribute.MultiWorkerMirroredStrategy()
@@ -309,14 +306,14 @@ def _start_tensorflow(options: TrainOptions) -> Devices:
 
 
 def _local_strategy(options: TrainOptions) -> Any:
-    """TensorFlow's strategy for the devices of this machine."""
+    """Return TensorFlow's strategy for the devices of this machine."""
     import tensorflow as tf
 
     accelerators = tf.config.list_physical_devices("GPU")
     if not accelerators and options.num_devices and options.num_devices > 1:
         cpu = tf.config.list_physical_devices("CPU")[0]
         virtual = [tf.config.LogicalDeviceConfiguration()] * options.num_devices
-        # TensorFlow refuses this when it has its devices already. Those are counted below.
+        # TensorFlow refuses this if it has its devices already. Those are counted below.
         with contextlib.suppress(RuntimeError):
             tf.config.set_logical_device_configuration(cpu, virtual)
     kind = "GPU" if accelerators else "CPU"

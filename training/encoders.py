@@ -27,7 +27,7 @@ from training.backend_ops import (
 from training.config import ModelConfig
 from training.weights import layer_parts, scope
 
-# The feature that packed rows have besides.
+# An additional feature of packed rows.
 ENDS = "cu_seqlens"
 
 # Arrays of a backend by name.
@@ -35,7 +35,7 @@ Tensors = Mapping[str, Any]
 
 
 class Cast:
-    """Weights in the dtype that a model computes in, each cast when it is first needed; `full` has them in float32."""
+    """Weights in the dtype of a model's computation, each cast on first use; `full` has them in float32."""
 
     def __init__(self, full: Tensors, dtype: str) -> None:
         self.full = full
@@ -48,15 +48,15 @@ class Cast:
         return self._cast[name]
 
 
-# A part of a layer: its number, the weights and the matrix [B * S, hidden_size] that goes in → what comes out.
+# A part of a layer: a function of the layer's number, the weights and its input [B * S, hidden_size] to its output.
 Part = Callable[[int, Cast, Any], Any]
 
 
 class Encoder(abc.ABC):
     """One pass of a batch through an encoder.
 
-    What goes through it is a matrix [B * S, hidden_size] all along: if XLA sees [B, S, hidden_size], it may lay out the
-    whole encoder by columns, because that suits a small product at its end. A step took a third longer on an H100.
+    All activations are matrices [B * S, hidden_size]: if XLA sees [B, S, hidden_size], it may lay out the whole encoder
+    by columns, because that suits a small product at its end. A step took a third longer on an H100.
     """
 
     def __init__(self, config: ModelConfig, weights: Cast, batch: Tensors, draws: Draws | None) -> None:
@@ -71,7 +71,7 @@ class Encoder(abc.ABC):
 
     @abc.abstractmethod
     def embed(self) -> Any:
-        """Return what goes into the first layer."""
+        """Return the input of the first layer."""
 
     @abc.abstractmethod
     def attend(self, layer: int, weights: Cast, x: Any) -> Any:
@@ -82,10 +82,10 @@ class Encoder(abc.ABC):
         """Return the second half of a layer."""
 
     def encode(self, *, rematerialize: bool = False) -> Any:
-        """Return what comes out of the last layer.
+        """Return the output of the last layer.
 
-        With `rematerialize`, of each layer only the input stays in memory, and gradients begin with computing it again.
-        Where cuDNN drops, that holds for the second half of a layer only: called again, it would drop others.
+        With `rematerialize`, only the input of each layer stays in memory, and the gradients recompute the rest. With
+        cuDNN's dropout, that holds only for the second half of a layer: a second call would drop other values.
         """
         x = self.embed()
         groups: list[list[Part]] = [[self.attend, self.feed_forward]]
@@ -93,7 +93,7 @@ class Encoder(abc.ABC):
             groups = [[self.attend], [self.feed_forward]]
         for layer, parts in itertools.product(range(self.config.num_hidden_layers), groups):
             if rematerialize and self.feed_forward in parts:
-                # What is computed again casts weights anew, too.
+                # The recomputation casts weights again, too.
                 weights = Cast(self.weights.full, self.weights.dtype)
                 x = recomputed(functools.partial(_passed, parts, layer, weights), x)
             else:
@@ -116,14 +116,14 @@ class Encoder(abc.ABC):
 
 
 def _passed(parts: Sequence[Part], layer: int, weights: Cast, x: Any) -> Any:
-    """Return what parts of a layer make of x, one after the other."""
+    """Return the result of applying parts of a layer to x, one after the other."""
     for part in parts:
         x = part(layer, weights, x)
     return x
 
 
 class BertEncoder(Encoder):
-    """BERT's, RoBERTa's and ALBERT's: absolute positions, and normalisations after what is added."""
+    """BERT's, RoBERTa's and ALBERT's: absolute positions, and normalisation after each addition."""
 
     def embed(self) -> Any:
         """See Encoder.embed."""
@@ -207,13 +207,13 @@ def encode(
 
 
 def dense(weights: Cast, name: str, x: Any) -> Any:
-    """Return a dense layer; those without a bias have none among the weights."""
+    """Return a dense layer, with a bias if the weights have one."""
     y = ops.matmul(x, weights[f"{name}/kernel"])
     return y + weights[f"{name}/bias"] if f"{name}/bias" in weights.full else y
 
 
 def normalized(config: ModelConfig, weights: Cast, name: str, x: Any) -> Any:
-    """Layer normalisation over the last axis, computed in float32; the result has the model's dtype."""
+    """Return the layer normalisation over the last axis, computed in float32, in the model's dtype."""
     gamma = weights.full[f"{name}/gamma"]
     beta = weights.full.get(f"{name}/beta")
     beta = ops.zeros_like(gamma) if beta is None else beta

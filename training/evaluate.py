@@ -1,4 +1,4 @@
-"""Evaluation: when it is due, its metrics, and what is expected of an initial checkpoint.
+"""Evaluation: its interval, its metrics, and the expected result of an initial checkpoint.
 
 This imports neither TensorFlow nor Keras.
 """
@@ -22,15 +22,13 @@ _TOLERANCE = 0.005
 
 
 def default_interval(batch: int) -> int:
-    """Return examples between evaluations for a global batch: floor(0.05 * (230.23 * batch + 3,000,000) / 25,000) *
-    25,000.
-    """
+    """Return examples between evaluations: floor(0.05 * (230.23 * batch + 3,000,000) / 25,000) * 25,000."""
     # Computed in integers (hundredths): a product of floats may fall just below a multiple of 25,000.
     return (5 * (23023 * batch + 300_000_000)) // (100 * 100 * 25_000) * 25_000
 
 
 def is_due(step: int, batch: int, interval: int) -> bool:
-    """Return whether the number of examples trained on reaches or passes a multiple of the interval in this step."""
+    """Return whether this step reaches or passes a multiple of the interval, in examples trained on."""
     return step * batch // interval > (step - 1) * batch // interval
 
 
@@ -54,9 +52,9 @@ def _read(made: Mapping[str, Any]) -> dict[str, np.ndarray]:
 
 
 def expected_initial_accuracy(checkpoint: str | None, given: float | None) -> float | None:
-    """Return the masked-LM accuracy that an initial checkpoint must have before training, or None if it is not known.
+    """Return the masked-LM accuracy that an initial checkpoint must have before training, or None if unknown.
 
-    `given` is what the user expects; otherwise MLPerf's checkpoint is recognised by its name.
+    `given` is the user's expectation; without it, MLPerf's checkpoint is recognised by its name.
     """
     if given is None and checkpoint is not None and files.base_name(checkpoint).startswith(MLPERF_CHECKPOINT):
         return MLPERF_INITIAL_ACCURACY
@@ -64,7 +62,7 @@ def expected_initial_accuracy(checkpoint: str | None, given: float | None) -> fl
 
 
 def describe(metrics: dict[str, float], expected: float | None = None) -> str:
-    """Metric on one line, and whether the masked-LM accuracy is as expected if `expected` is given."""
+    """Return metrics on one line; with `expected`, also whether the masked-LM accuracy matches it."""
     text = ", ".join(f"{name.replace('_', ' ')} {value:.5f}" for name, value in metrics.items())
     if expected is None or "masked_lm_accuracy" not in metrics:
         return text

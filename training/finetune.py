@@ -94,7 +94,7 @@ class ClassificationTask:
 
 
 def f1(labels: np.ndarray, predicted: np.ndarray, num_labels: int) -> float:
-    """F1 of label 1 if there are two labels, the mean of the F1 of all labels if there are more. Arrays are int [N]."""
+    """Return F1 of label 1 for two labels, or the mean F1 of all labels for more. Arrays are int [N]."""
     scores = []
     for label in range(num_labels) if num_labels > 2 else (1,):
         true_positives = np.sum((predicted == label) & (labels == label))
@@ -104,7 +104,7 @@ def f1(labels: np.ndarray, predicted: np.ndarray, num_labels: int) -> float:
 
 
 def mean_reciprocal_rank(queries: np.ndarray, scores: np.ndarray, relevant: np.ndarray) -> float:
-    """MRR@10 as in MS MARCO: the mean over queries of 1 / the rank of the first relevant document, 0 beyond rank 10.
+    """Return MRR@10 as in MS MARCO: the mean over queries of 1 / the first relevant document's rank, 0 beyond 10.
 
     Args:
       queries: the query of each example, int [N].
@@ -153,7 +153,7 @@ def _with_tokenized(options: TrainOptions, config: ModelConfig) -> TrainOptions:
 
 
 def _expanded(patterns: Sequence[str]) -> list[str]:
-    """Patterns, with the TSV files that they match named one by one."""
+    """Return patterns, with those that match TSV files replaced by the files."""
     paths = []
     for pattern in (part.strip() for named in patterns for part in named.split(",")):
         matches = [file.path for file in files.match([pattern], may_be_missing=True)]
@@ -163,7 +163,7 @@ def _expanded(patterns: Sequence[str]) -> list[str]:
 
 
 def _tokenized(paths: Sequence[str], options: TrainOptions, config: ModelConfig) -> dict[str, str]:
-    """Make a TFRecord of each TSV file. Returns the TFRecords' paths by those of the TSV files."""
+    """Make a TFRecord of each TSV file. Return the TFRecords' paths by those of the TSV files."""
     from maskmill.tokenization.vocabulary import load_vocabulary
     from maskmill.tokenization.wordpiece import Tokenizer
 
@@ -195,11 +195,11 @@ def _tokenized(paths: Sequence[str], options: TrainOptions, config: ModelConfig)
 
 
 class PairLayout:
-    """How one or two texts become `length` ids: [CLS] first [SEP], or [CLS] first [SEP] second [SEP], then zeros.
+    """The layout of one or two texts in `length` ids: [CLS] first [SEP], or [CLS] first [SEP] second [SEP], then zeros.
 
-    A text that is longer than its limit loses its end. The limit `first` counts the first text with its [CLS] and
-    [SEP], `second` the second text with its [SEP]. Without limits, the longer text loses one token at a time from its
-    end until both fit (run_classifier.py, _truncate_seq_pair). `start` and `end` are the ids of [CLS] and [SEP].
+    A text over its limit is cut at its end. The limit `first` counts the first text with its [CLS] and [SEP], `second`
+    the second text with its [SEP]. Without limits, the longer text loses one token at a time from its end until both
+    fit (run_classifier.py, _truncate_seq_pair). `start` and `end` are the ids of [CLS] and [SEP].
 
     Raises:
       UnusableInputError: the limits do not fit into the length.
@@ -221,7 +221,7 @@ class PairLayout:
             )
 
     def __call__(self, first: np.ndarray, second: np.ndarray | None) -> tuple[list[int], list[int]]:
-        """Return the ids of both texts (int32 [N]) → (ids, segments), without the zeros that fill them up."""
+        """Return the ids and segments of both texts (each int32 [N]), without padding."""
         first_ids, second_ids = first.tolist(), [] if second is None else second.tolist()
         room = self.length - (2 if second is None else 3)
         if self.first is not None:
@@ -239,7 +239,7 @@ class PairLayout:
 
 
 def write_examples(source: str, target: str, tokenizer: "Tokenizer", layout: PairLayout, num_labels: int) -> int:
-    """Tokenize a TSV file into a TFRecord. Returns the number of examples.
+    """Tokenize a TSV file into a TFRecord. Return the number of examples.
 
     Raises:
       UnusableInputError: a column is missing, or a line has no valid label; the message names the line.
@@ -262,7 +262,7 @@ def write_examples(source: str, target: str, tokenizer: "Tokenizer", layout: Pai
 
 
 def _text_features(layout: PairLayout, first: np.ndarray, second: np.ndarray | None) -> dict[str, list[int]]:
-    """Return the features of an example that its texts give, each of the layout's length."""
+    """Return an example's features from its texts, each of the layout's length."""
     ids, segments = layout(first, second)
     zeros = [0] * (layout.length - len(ids))
     return {"input_ids": ids + zeros, "input_mask": [1] * len(ids) + zeros, "segment_ids": segments + zeros}
@@ -270,7 +270,7 @@ def _text_features(layout: PairLayout, first: np.ndarray, second: np.ndarray | N
 
 def _token_ids(tokenizer: "Tokenizer", texts: Sequence[str]) -> list[np.ndarray]:
     """Return the token ids of each text (int32 [N]). All texts are tokenized in one call, a line each."""
-    # The tokenizer passes over a line without tokens. So each line begins with the word `a`, whose id is dropped.
+    # The tokenizer skips a line without tokens. So each line begins with the word `a`, whose id is dropped.
     joined = "".join(f"a {text}\n" for text in texts).encode()
     tokenized = tokenizer.tokenize_bytes(joined)
     return [ids[1:] for ids in np.split(tokenized.ids, tokenized.segment_ends[:-1])]
@@ -315,7 +315,7 @@ def _cells(path: str, number: int, line: bytes) -> list[str]:
 
 
 def _column_places(path: str, header: Sequence[str]) -> dict[str, int]:
-    """Return where a TSV file has its columns `first` and `label`, and `second` and `query_id` if it has those."""
+    """Return the column numbers of `first` and `label` in a TSV file, and of `second` and `query_id` if present."""
     names = {"first": _FIRST_COLUMNS, "second": _SECOND_COLUMNS, "label": ("label",), "query_id": ("query_id",)}
     places = {}
     for role, role_names in names.items():

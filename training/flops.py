@@ -1,4 +1,4 @@
-"""How many floating-point operations a training step needs, as a share of what the devices can do."""
+"""The number of floating-point operations of a training step, and the peak of devices."""
 
 from collections.abc import Mapping
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from training.config import ModelConfig
 
-# Dense bfloat16 peaks in FLOP/s by how JAX's names of devices begin, the longer first. Source: the makers' data sheets.
+# Dense bfloat16 peaks in FLOP/s by prefixes of JAX's names of devices, longer ones first. Source: data sheets.
 _PEAKS = {
     "NVIDIA H100 PCIe": 756e12,
     "NVIDIA H100": 989e12,
@@ -22,14 +22,14 @@ _PEAKS = {
 
 
 def sequence_lengths(batch: Mapping[str, np.ndarray]) -> np.ndarray:
-    """Return the lengths of all sequences of a batch of rows [B, S], packed or not, in any order; of no sequence, 0."""
+    """Return lengths of all sequences of a batch of rows [B, S], packed or not, in any order; 0 for missing ones."""
     ends = batch.get("cu_seqlens")
     lengths: np.ndarray = batch["input_mask"].sum(axis=1) if ends is None else (ends[:, 1:] - ends[:, :-1]).reshape(-1)
     return lengths
 
 
 def of_step(config: ModelConfig, lengths: np.ndarray, masks: float) -> float:
-    """FLOPs of a step over sequences of these lengths with so many masked positions: matrix products, nothing else.
+    """Return FLOPs of a step over sequences of these lengths with `masks` masked positions: only matrix products.
 
     A multiply-add counts as two, and forward and backward pass take three times the forward pass. For L layers of width
     W with an inner width I, embeddings of width E, N = sum(lengths), and a vocabulary of V:
@@ -50,5 +50,5 @@ def of_step(config: ModelConfig, lengths: np.ndarray, masks: float) -> float:
 
 
 def peak(kind: str) -> float | None:
-    """Return the FLOP/s that a device of a kind can do at most in bfloat16; None: not known."""
+    """Return the peak of a device of a kind in bfloat16 FLOP/s; None if unknown."""
     return next((peak for name, peak in _PEAKS.items() if kind.startswith(name)), None)

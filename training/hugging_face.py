@@ -20,7 +20,7 @@ _ROBERTA_POOLER, _ROBERTA_CLASSIFIER = "roberta.pooler.dense.", "classifier.dens
 
 
 def from_hugging_face(arrays: Mapping[str, np.ndarray], model: ModelConfig) -> Values:
-    """Hugging Face's tensors (BertForPreTraining, BertModel, RobertaForMaskedLM, …) → our weights."""
+    """Return our weights from Hugging Face's tensors (BertForPreTraining, BertModel, RobertaForMaskedLM, …)."""
     # Older files name a layer norm's parameters gamma and beta. A bare encoder's names have no prefix.
     renamed = {
         n.replace(".LayerNorm.gamma", ".LayerNorm.weight").replace(".LayerNorm.beta", ".LayerNorm.bias"): a
@@ -42,7 +42,7 @@ def from_hugging_face(arrays: Mapping[str, np.ndarray], model: ModelConfig) -> V
 
 
 def to_hugging_face(values: Mapping[str, np.ndarray], model: ModelConfig) -> Values:
-    """Return our weights → Hugging Face's tensors, of the class that `architecture` gives.
+    """Return Hugging Face's tensors from our weights, for the class from `architecture`.
 
     There is no tensor for the decoder: Hugging Face ties it to the word embeddings.
     """
@@ -58,7 +58,7 @@ def to_hugging_face(values: Mapping[str, np.ndarray], model: ModelConfig) -> Val
 
 
 def architecture(values: Mapping[str, np.ndarray], model: ModelConfig) -> str:
-    """Hugging Face's class for a model with these weights: which heads it has."""
+    """Return Hugging Face's class for a model with these weights, which depends on its heads."""
     name = _CLASSES[model.model_type]
     if CLASSIFIER in values:
         return f"{name}ForSequenceClassification"
@@ -70,9 +70,7 @@ def architecture(values: Mapping[str, np.ndarray], model: ModelConfig) -> str:
 def _description(
     values: Mapping[str, np.ndarray], model: ModelConfig, labels: Sequence[str], ids: Mapping[str, int]
 ) -> dict[str, Any]:
-    """Return the content of the `config.json` of a model with these weights, and these ids of its special tokens by
-    role.
-    """
+    """Return the content of a model's `config.json`. ids: of its special tokens, by role."""
     description = model.to_hugging_face() | {"architectures": [architecture(values, model)]}
     roles = {"pad_token_id": "pad_token"}
     if model.model_type != "bert":
@@ -103,14 +101,14 @@ def write_directory(
     labels: Sequence[str] = (),
     origin: Mapping[str, str] = NO_ORIGIN,
 ) -> None:
-    """Write what Hugging Face's `from_pretrained` reads: `model.safetensors`, `config.json` and the tokenizer.
+    """Write the files for Hugging Face's `from_pretrained`: `model.safetensors`, `config.json` and the tokenizer.
 
     `tokenizer` has the contents of the tokenizer's files by name (training/tokenizer_files.py), `labels` the names of a
     classifier's labels, by default LABEL_0 and so on. `origin` tells what the weights were trained on
     (training/checkpoints.py: origin_of).
 
     Raises:
-      UnusableInputError: there are other labels than the classifier has.
+      UnusableInputError: the number of labels is not the classifier's.
       RunFailedError: a file cannot be written.
     """
     ids = special_ids(tokenizer)
@@ -125,7 +123,7 @@ def write_directory(
 
 
 def check_shapes(where: str, values: Mapping[str, np.ndarray], model: ModelConfig) -> None:
-    """Check that weights are those of a model: that none of the encoder is missing, and all have their shapes.
+    """Check that weights are a model's: none of the encoder's is missing, and all have their shapes.
 
     Raises:
       UnusableInputError: a weight is missing or has another shape; the message names it.

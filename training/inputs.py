@@ -1,4 +1,4 @@
-"""The examples of a run: its data sets, what a task needs of them, the values that its model can take, and batches.
+"""The examples of a run: its data sets, the features that a task needs, their allowed values, and batches.
 
 Batches are made by maskmill/loading, the same on any number of hosts. The order of the training examples is a function
 of the data, the seed and the step alone, so a run resumes where it stopped. Masks that are drawn while reading are one,
@@ -24,24 +24,24 @@ from training.config import ModelConfig
 from training.options import TrainOptions
 from training.unpadding import unpadded
 
-# What to do where examples lack a feature.
+# Advice for examples that lack a feature.
 _REMEDIES = {
     "next_sentence_labels": " (give --next_sentence_prediction False for examples of --objective mlm or blocks)",
     "masked_lm_positions": (
         " (for examples of --dynamic_masking, name their directory: its manifest says how masks are drawn)"
     ),
 }
-# Arrays that a reader draws if the files do not have them.
+# Arrays that a reader draws if the files lack them.
 _MASKS = ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights")
-# Tells words apart while masks are drawn.
+# The array that separates words while masks are drawn.
 _CONTINUATION_MASK = "continuation_mask"
 _INT32_MAX = np.iinfo(np.int32).max
-# Arrays have room for at least so many sequences of a packed row.
+# The least number of sequences of a packed row for which arrays have room.
 _FEWEST_SEQUENCES = 8
 # The seed of the masks of an evaluation set, so that all runs are evaluated with the same.
 _EVALUATION_SEED = 0
 
-# What a run reads examples for.
+# The purposes of a run's examples.
 Purpose = Literal["training", "evaluation"]
 # Arrays of examples by feature: [B, length], or [B] for scalar features.
 Arrays = dict[str, np.ndarray]
@@ -49,11 +49,11 @@ Arrays = dict[str, np.ndarray]
 
 @dataclasses.dataclass(frozen=True)
 class Feature:
-    """An array that a task needs of each example: its length, and the values that it may have.
+    """An array that a task needs of each example: its length, and its allowed values.
 
     Arrays are int32, or float32 if `is_float`. A `scalar` feature has one value an example, and its arrays are [B]. An
-    `optional` feature that a data set lacks is zeros. A feature with a value for each of the `sequences` of a packed
-    row has arrays [B, M] with M as ArrayMaker says, or [B, M + 1] if it tells their borders.
+    `optional` feature that a data set lacks is filled with zeros. A feature with a value for each of the `sequences` of
+    a packed row has arrays [B, M], M as in ArrayMaker, or [B, M + 1] if it holds their borders.
     """
 
     length: int
@@ -66,7 +66,7 @@ class Feature:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Examples:
-    """The examples of a run: the data sets that it reads, by their purpose, and the features of their examples."""
+    """The examples of a run: its data sets, by purpose, and the features of their examples."""
 
     data_sets: Mapping[Purpose, DataSet]
     features: Mapping[str, Feature]
@@ -80,9 +80,7 @@ class Examples:
 def pretraining_features(
     sequence_length: int, predictions: int, *, segments: bool = True, next_sentence: bool = True, packed: bool = False
 ) -> dict[str, Feature]:
-    """Return the features of a pre-training example (google-research/bert create_pretraining_data.py), or of a packed
-    row.
-    """
+    """Return the features of pre-training examples (google-research/bert create_pretraining_data.py) or packed rows."""
     features = {name: Feature(sequence_length) for name in ("input_ids", "input_mask")}
     if segments:
         # Full sentences and blocks have one segment: their examples have neither labels of pairs nor segments.
@@ -95,7 +93,7 @@ def pretraining_features(
 
 
 def _of_packed_rows(features: Mapping[str, Feature]) -> dict[str, Feature]:
-    """Return the features of packed rows whose sequences have these."""
+    """Return the features of packed rows whose sequences have `features`."""
     sequences = most_sequences(features["input_ids"].length)
     packed = {**features, "cu_seqlens": Feature(sequences + 1, sequences=True)}
     if "next_sentence_labels" in features:
@@ -134,7 +132,7 @@ def find_pretraining_examples(options: TrainOptions, config: ModelConfig, *, nex
 
 
 def open_data_sets(options: TrainOptions, config: ModelConfig) -> dict[Purpose, DataSet]:
-    """Open the examples that a run reads, by their purpose, first those of training.
+    """Open the examples of a run, by purpose, those of training first.
 
     Raises:
       UnusableInputError: examples are missing, or cannot be used with the model.
@@ -156,9 +154,9 @@ def _opened(paths: Sequence[str], split: Split, options: TrainOptions, config: M
 
 
 def with_ranges(features: Mapping[str, Feature], config: ModelConfig, *, num_labels: int = 2) -> dict[str, Feature]:
-    """Return the features with the values that they may have in a model.
+    """Return the features with their allowed values in a model.
 
-    Some devices look up any id without an error, so examples are held against these ranges when they are read.
+    Some devices look up invalid ids without an error, so examples are checked against these ranges when they are read.
     """
     length = features["input_ids"].length
 
@@ -197,7 +195,7 @@ def check_sequence_length(path: str, length: int, config: ModelConfig) -> None:
 
 
 def fitted(data_sets: Mapping[Purpose, DataSet], features: Mapping[str, Feature]) -> Examples:
-    """Return the data sets with the columns that a task needs, each with the values that the task's model can take.
+    """Return the data sets with the columns that a task needs, each with the values that the model allows.
 
     Raises:
       UnusableInputError: a data set lacks a feature, or a feature has another length.
@@ -217,9 +215,9 @@ def _fitted(data_set: DataSet, features: Mapping[str, Feature]) -> DataSet:
 
 
 def _check_features(data_set: DataSet, features: Mapping[str, Feature]) -> None:
-    """Compare the arrays that a data set gives with the features that a task needs."""
+    """Compare the arrays of a data set with the features that a task needs."""
     columns = {column.feature: column for column in data_set.columns}
-    # What is made while reading: masks, and input_mask if files have rows without padding.
+    # Arrays that are made while reading: masks, and input_mask for files with rows without padding.
     made = dict.fromkeys(_MASKS, data_set.predictions) if data_set.mask_rules is not None else {}
     if "input_ids" in columns and columns["input_ids"].varies:
         made["input_mask"] = data_set.width
@@ -244,7 +242,7 @@ def _check_features(data_set: DataSet, features: Mapping[str, Feature]) -> None:
 
 
 def _within(column: ReadColumn, feature: Feature) -> ReadColumn:
-    """Return the column with the values that a feature may have, unless it allows fewer itself."""
+    """Return the column with the allowed values of a feature, or its own ones if these are fewer."""
     column = dataclasses.replace(column, optional=feature.optional)
     allowed = feature.values
     if allowed is None or (column.high is not None and column.high < allowed.high):
@@ -256,9 +254,9 @@ def _within(column: ReadColumn, feature: Feature) -> ReadColumn:
 class TrainingInput:
     """The batches of a training run.
 
-    A batch of all hosts has `batch` examples, and of each its `features`. The seed gives the order and the masks that
-    are drawn while reading. `shuffle_buffer` examples are shuffled among each other; without `shuffle` they come in
-    file order. This host is number `host` of `hosts`, from 0. With `unpad`, examples are put into rows without padding,
+    A batch of all hosts has `batch` examples, with their `features`. The seed determines the order and the masks that
+    are drawn while reading. `shuffle_buffer` examples are shuffled among each other; without `shuffle` they are in file
+    order. This host is number `host` of `hosts`, from 0. With `unpad`, examples are put into rows without padding,
     whose number is a multiple of it.
 
     Raises:
@@ -282,7 +280,7 @@ class TrainingInput:
             )
 
     def __call__(self, step: int) -> "TrainingBatches":
-        """This host's batches, from the one that follows `step` batches on, without end.
+        """Return this host's batches after the first `step` ones, without end.
 
         A batch at the end of an epoch is filled up with the first examples of the next.
         """
@@ -301,17 +299,17 @@ class TrainingInput:
 
 
 class TrainingBatches(Iterator[Arrays]):
-    """Batches of a training run, arrays [batch / hosts, …], which a thread makes ahead of use."""
+    """Batches of a training run, arrays [batch / hosts, …], which a thread prepares in advance."""
 
     def __init__(self, loader: Loader, arrays: "ArrayMaker") -> None:
-        """Take the loader's batches from where it stands, and close it in the end."""
+        """Take the loader's batches from its position, and close the loader in the end."""
         self._loader = loader
         self._batches = loader.endless()
         self._arrays = arrays
 
     @property
     def is_ready(self) -> bool:
-        """True if the next batch is there, so that nobody has to wait for it."""
+        """True if the next batch is ready, so that `next` does not wait."""
         return self._batches.is_ready
 
     def __next__(self) -> Arrays:
@@ -349,10 +347,10 @@ class EvaluationInput:
         self._start = self._loader.state_dict()
 
     def __call__(self) -> Iterator[Arrays]:
-        """This host's share of each batch, from the first one on: arrays [batch / hosts, …].
+        """Yield this host's share of each batch: arrays [batch / hosts, …].
 
-        The last batch is filled up with zeros. `example_weights` (float32 [batch / hosts]) is 1 for an example and 0
-        for what fills up.
+        The last batch is padded with zeros. `example_weights` (float32 [batch / hosts]) is 1 for an example and 0 for
+        padding.
 
         Raises:
           UnusableInputError: an example cannot be read or used.
@@ -368,10 +366,10 @@ def _loader(data_set: DataSet, options: LoaderOptions) -> Loader:
 
 
 class ArrayMaker:
-    """Makes what a task takes of a loader's batches: arrays [B, …], and [B] for scalar features.
+    """Makes a task's arrays from a loader's batches: [B, …], and [B] for scalar features.
 
-    Packed rows have room for many more sequences than they have. Their arrays have room for as many as any row had so
-    far, rounded up to a power of two, because a step is compiled anew for other shapes. Of several `hosts` none knows
+    Packed rows have room for far more sequences than they contain. Their arrays have room for the most of any row so
+    far, rounded up to a power of two, because a new shape makes a step compile again. With several `hosts`, none knows
     the rows of the others, so their arrays keep all the room.
 
     With `unpad`, rows of one example become packed ones; see TrainingInput.

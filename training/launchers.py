@@ -1,7 +1,7 @@
-"""Starting the training elsewhere: `maskmill train --launcher NAME` runs the command that does, or prints it.
+"""Starting the training elsewhere: `maskmill train --launcher NAME` runs the command that starts it, or prints it.
 
-Each launcher has a file in training/data/launchers/ with the settings of its place. Who needs other settings edits a
-copy and names it with --launcher_file. This module puts the training's flags into it.
+Each launcher has a file with settings in training/data/launchers/. For other settings, edit a copy and pass it with
+--launcher_file. This module puts the training's flags into it.
 """
 
 import dataclasses
@@ -21,16 +21,16 @@ from training.options import TrainOptions
 
 FOLDER = Path(__file__).resolve().parent / "data" / "launchers"
 _FILES = {"local": "local.sh", "slurm": "slurm.sh", "vertex": "vertex.yaml", "gke": "gke.yaml"}
-# The programs that launchers' scripts are given to.
+# The programs that take launchers' scripts.
 _SCRIPTS = {"local": "bash", "slurm": "sbatch"}
 _LAUNCHER_OPTIONS = ("launcher", "launcher_file", "dry_run")
 # A comment of this form in a launcher's file, `#launch NAME=VALUE`, sets an option of the command that submits it.
 _SETTING = "#launch "
 _VERTEX_SETTINGS = {"REGION": "us-central1", "DISPLAY_NAME": "maskmill-train"}
-# Where flags and the job's name belong in a launcher's file.
+# The places of flags and of the job's name in a launcher's file.
 _ARGUMENTS, _NAME = "$ARGUMENTS", "$NAME"
 
-# These launchers start the training on machines that have none of this machine's files.
+# These launchers start the training on machines that do not have this machine's files.
 _REMOTE = ("vertex", "gke")
 _PATHS = (
     "output_dir", "input_file", "eval_file", "bert_config_file", "vocab_file", "tokenizer_file", "init_checkpoint",
@@ -49,15 +49,13 @@ class Launch:
     content: str | None = None
 
     def shown(self) -> str:
-        """Return the command as one would type it into a shell."""
+        """Return the command as a line for a shell."""
         line = shlex.join(self.command)
         return line if self.content is None else f"{line} <<'END'\n{self.content}END"
 
 
 def flags(options: TrainOptions) -> list[str]:
-    """Return the flags of `maskmill train` that give these options, without defaults and without the launcher's
-    options.
-    """
+    """Return the flags of `maskmill train` for these options, without defaults and the launcher's own options."""
     given = []
     for field in dataclasses.fields(options):
         value = getattr(options, field.name)
@@ -114,7 +112,7 @@ def _check(options: TrainOptions) -> None:
 
 def _check_paths(options: TrainOptions) -> None:
     """Check that the machines of a service can read and write the paths in the options."""
-    # A launcher's file of the user's own may mount others.
+    # A user's own launcher file may mount others.
     buckets = [_BUCKET, *([_VERTEX_BUCKETS] if options.launcher == "vertex" else [])]
     reachable = tuple(buckets) if options.launcher_file is None else (*buckets, "/")
     for name in _PATHS:
@@ -153,7 +151,7 @@ def _filled(path: Path, text: str, arguments: list[str]) -> str:
 
     The name ends with a digest of the file and the flags, so that other flags are another job.
     """
-    # A list in JSON is one in YAML too.
+    # A JSON list is also a YAML list.
     listed = json.dumps(arguments, ensure_ascii=False)
     name = f"maskmill-train-{hashlib.sha256((text + listed).encode()).hexdigest()[:8]}"
     lines = text.splitlines(keepends=True)
@@ -194,7 +192,7 @@ def _file(options: TrainOptions) -> Path:
 
 
 def launch(options: TrainOptions) -> int:
-    """Print a launcher's command (with `dry_run`) or run it. Returns the exit code, 0.
+    """Print a launcher's command (with `dry_run`) or run it. Return the exit code, 0.
 
     Raises:
       UnusableInputError: the launcher's file or the program that submits it is missing or cannot be used, or options

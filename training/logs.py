@@ -14,7 +14,7 @@ from maskmill.records.varints import varint
 from maskmill.storage import files
 from training import storage
 
-# An object store writes a file anew to append to it, so a remote log is flushed seldom.
+# An object store rewrites a file to append to it, so a remote log is flushed seldom.
 _REMOTE_FLUSH_SECONDS = 60.0
 _MLPERF_MARK = ":::MLLOG "
 
@@ -22,8 +22,8 @@ _MLPERF_MARK = ":::MLLOG "
 class RunLog:
     """The log of a run: `NAME.jsonl`, with one JSON object a line, and TensorBoard's files in `tensorboard/NAME`.
 
-    A line is `{"event": …, "step": …, "time": …, …}`. Of several processes only the first writes (`writes`). `clock`
-    gives the time in seconds since the epoch.
+    A line is `{"event": …, "step": …, "time": …, …}`. Only the first of several processes writes (`writes`). `clock`
+    returns seconds since the epoch.
     """
 
     def __init__(
@@ -40,12 +40,12 @@ class RunLog:
         self._clock = clock
         self._lines: list[str] = []
         self._flushed = clock()
-        # It is made at the first event, because a run that is finished already adds no file.
+        # It is created at the first event, because a run that is already finished adds no file.
         self._board_directory = files.join(directory, f"tensorboard/{name}") if tensorboard else None
         self._board: _Board | None = None
 
     def resume(self, step: int) -> None:
-        """Delete the lines of later steps, which a run does again after its last checkpoint.
+        """Delete the lines of later steps, which a run repeats after its last checkpoint.
 
         Raises:
           UnusableInputError: a line is damaged.
@@ -69,7 +69,7 @@ class RunLog:
             self.flush()
 
     def flush(self) -> None:
-        """Write the lines that are not written yet."""
+        """Write the lines that are still buffered."""
         if not self._lines:
             return
         storage.append(self.path, "".join(self._lines).encode())
@@ -96,7 +96,7 @@ class _Board:
         self._add(bytes([2 << 3]) + varint(step) + _text(5, b"".join(_text(1, value) for value in tagged)))
 
     def flush(self) -> None:
-        """Write what is not written yet."""
+        """Write the buffered events."""
         storage.append(self._path, b"".join(self._records))
         self._records.clear()
 
@@ -133,8 +133,8 @@ class MlperfLog:
     def begin(self, progress: Mapping[str, int], *, resumed: bool) -> None:
         """Start the log of a run, or continue that of a run that is `resumed`.
 
-        What a resumed run logged after its checkpoint is deleted, because the run does it again. `progress` is that of
-        the checkpoint (metadata of every line from `run_start` on, with `samples_count`).
+        Lines that a resumed run logged after its checkpoint are deleted, because the run repeats them. `progress` is
+        that of the checkpoint (metadata of every line from `run_start` on, with `samples_count`).
 
         Raises:
           UnusableInputError: a line is damaged.
@@ -155,7 +155,7 @@ class MlperfLog:
         self.start("run_start", **progress)
 
     def block_start(self, progress: Mapping[str, int], *, samples: int) -> None:
-        """The start of the training of `samples` examples up to an evaluation, unless such a block goes on already.
+        """Log the start of training of `samples` examples up to an evaluation, unless such a block is open.
 
         An epoch is an example, as in all of BERT's log.
         """
@@ -165,22 +165,22 @@ class MlperfLog:
             self.start("epoch_start", **progress)
 
     def block_stop(self, progress: Mapping[str, int]) -> None:
-        """The end of the block, if there is one."""
+        """Log the end of the block, if one is open."""
         if self._in_block:
             self._in_block = False
             self.end("epoch_stop", **progress)
             self.end("block_stop", first_epoch_num=progress["samples_count"], **progress)
 
     def start(self, key: str, value: Any = None, **metadata: Any) -> None:
-        """The start of an interval."""
+        """Log the start of an interval."""
         self._write("INTERVAL_START", key, value, metadata)
 
     def end(self, key: str, value: Any = None, **metadata: Any) -> None:
-        """The end of an interval."""
+        """Log the end of an interval."""
         self._write("INTERVAL_END", key, value, metadata)
 
     def event(self, key: str, value: Any = None, **metadata: Any) -> None:
-        """A point in time, or the value of a setting."""
+        """Log a point in time, or the value of a setting."""
         self._write("POINT_IN_TIME", key, value, metadata)
 
     def _write(self, kind: str, key: str, value: Any, metadata: dict[str, Any]) -> None:
@@ -213,9 +213,9 @@ class MlperfLog:
 
 
 def _whole_lines(path: str, names: tuple[str, ...] = ("step",)) -> list[tuple[str, dict[str, Any]]]:
-    """Return the lines of a log with their fields, of which each has those of these names.
+    """Return the lines of a log with their fields; each line has fields of these names.
 
-    A line without a newline at its end was cut off when the process was killed; it is left out.
+    A line without a newline at its end was truncated when the process was killed; it is dropped.
     """
     lines = []
     for number, line in enumerate(files.read_bytes(path).splitlines(keepends=True), 1):

@@ -1,4 +1,4 @@
-"""The training loop: steps, log, evaluations and checkpoints, and the ways in which a run ends."""
+"""The training loop: steps, log, evaluations and checkpoints, and the ends of a run."""
 
 import contextlib
 import dataclasses
@@ -25,17 +25,17 @@ from training.steps import Steps
 
 # Written when an evaluation reaches the target, by the training or by a process beside it. It ends the training.
 TARGET_FILE = "target_reached.json"
-# Written by a finished training. A watching process ends after it has evaluated the last checkpoint.
+# Written by a finished training. A watching process ends after evaluating the last checkpoint.
 FINISHED_FILE = "finished.json"
 # The metric that a target is for.
 _TARGET_METRIC = "masked_lm_accuracy"
-# The share of the time that devices may wait for batches before it is worth a warning, and how long it is measured.
+# The share of time waiting for batches that causes a warning, and the seconds over which it is measured.
 _MOST_WAITED = 0.1
 _MEASURED_SECONDS = 10.0
 
 
 class InputMeter:
-    """Measures for how long devices wait for batches: `waited` (s) so far, by a `clock` that gives seconds."""
+    """Measures how long devices wait for batches: `waited` (s) so far, by a `clock` that returns seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.waited = 0.0
@@ -46,8 +46,8 @@ class InputMeter:
     def take(self, batches: TrainingBatches, finish: Callable[[], None]) -> Arrays:
         """Return the next batch.
 
-        `finish` waits until the devices have done what they were given. It is called if the batch is not there yet: as
-        long as they compute, they do not miss it.
+        `finish` waits until the devices have finished their work. It is called if the batch is not ready: while they
+        compute, they do not miss it.
         """
         if batches.is_ready:
             return next(batches)
@@ -58,10 +58,9 @@ class InputMeter:
         return batch
 
     def told(self, seconds: float, waited: float) -> float | None:
-        """Take how many seconds went by, and for how many of them devices waited.
+        """Add seconds that went by, and those for which devices waited.
 
-        Returns the share of the time that they waited, the first time that it was above a tenth for ten seconds; else
-        None.
+        Return the share of waiting the first time that it exceeds a tenth for ten seconds; else None.
         """
         self._window_seconds += seconds
         self._window_waited += waited
@@ -76,7 +75,7 @@ class InputMeter:
 
 
 class _Clock(NamedTuple):
-    """A point in a run: the time (s), how far it was, and for how long (s) devices waited until then."""
+    """A point in a run: the time (s), its progress, and the seconds for which devices have waited so far."""
 
     time: float
     done: "_Done"
@@ -130,9 +129,9 @@ class Trainer:
         # What was done up to the last step, and its losses, while they are not read from the device yet.
         self._unread_losses: tuple[_Done, Mapping[str, Any]] | None = None
         self._saved_step = -1
-        # The checkpoint that is being written, while the devices go on: its step, what is logged of it, and its path.
+        # The checkpoint being written while the devices continue: its step, its fields in the log, and its path.
         self._saving: tuple[int, dict[str, int], Future[str]] | None = None
-        # From when on the throughput is measured. Evaluations and checkpoints do not count.
+        # The start of the throughput's measurement, which excludes evaluations and checkpoints.
         self._clock = _Clock(time=0.0, done=self._done, waited=0.0)
         self._meter = InputMeter()
 
@@ -142,13 +141,13 @@ class Trainer:
         return self.steps.task.built.weights
 
     def is_finished(self) -> bool:
-        """Return whether an earlier command finished the run that was resumed, so that there is nothing left to do."""
+        """Return whether an earlier command finished the resumed run, so that there is nothing left to do."""
         if self._saved_step < 0 or not files.exists(files.join(self.options.output_dir, FINISHED_FILE)):
             return False
         return self.step >= self.options.num_train_steps or self._target_file_says_reached()
 
     def resume(self) -> bool:
-        """Load the newest checkpoint in the run's directory. Returns whether there was one.
+        """Load the newest checkpoint in the run's directory. Return whether there was one.
 
         Raises:
           UnusableInputError: it belongs to a run with other settings.
@@ -176,7 +175,7 @@ class Trainer:
         return True
 
     def save(self) -> None:
-        """Begin to write a checkpoint of this step, unless there is one, when that of an earlier step is written.
+        """Start writing a checkpoint of this step, unless one exists, after finishing that of an earlier step.
 
         Raises:
           RunFailedError: the loss is not finite, or the earlier checkpoint cannot be written.
@@ -185,10 +184,10 @@ class Trainer:
         if self._saved_step == self.step:
             return
         self._finish_saving()
-        # The log must have everything that comes before a checkpoint: a resumed run does not write it again.
+        # The log must be complete up to a checkpoint: a resumed run does not write these lines again.
         self.log.flush()
         self.steps.store()
-        # Where hosts share the state, each gives its part of it; else the first one has all.
+        # If hosts share the state, each contributes its part; otherwise the first one has all of it.
         is_first = self.steps.devices.is_first
         checkpoint = self._checkpoint() if is_first or self.steps.how.sharding != "data" else None
         if checkpoint is not None and is_first:
@@ -203,7 +202,7 @@ class Trainer:
         self._saved_step = self.step
 
     def _finish_saving(self) -> None:
-        """Wait until the checkpoint that is being written is there.
+        """Wait until the checkpoint that is being written is complete.
 
         Raises:
           RunFailedError: it cannot be written.
@@ -217,7 +216,7 @@ class Trainer:
         self.log.event("checkpoint", step, {"path": path})
 
     def train(self) -> dict[str, float]:
-        """Train to the last step or the target. Returns the metrics of the last evaluation.
+        """Train to the last step or the target. Return the metrics of the last evaluation.
 
         Raises:
           Stopped: a signal ended the run; its state is saved.
@@ -246,7 +245,7 @@ class Trainer:
                 self._train_step(self._meter.take(batches, self._read_losses))
                 profile.after_step(self._read_losses)
                 evaluates, saves = self._evaluation_is_due(), self.step % options.save_checkpoints_steps == 0
-                # The checkpoint comes last: a run that is killed before it repeats this step's evaluation.
+                # The checkpoint comes last: after an earlier kill, the run repeats this step's evaluation.
                 if evaluates:
                     self._read_losses()
                     metrics, reached = self._evaluate()
@@ -264,7 +263,7 @@ class Trainer:
         return metrics
 
     def _train_step(self, batch: Arrays) -> None:
-        """Update the weights once, and meanwhile reads the losses of the step before."""
+        """Update the weights once, and meanwhile read the losses of the step before."""
         parts = {
             name: array.reshape(self.options.steps_per_update, -1, *array.shape[1:]) for name, array in batch.items()
         }
@@ -282,7 +281,7 @@ class Trainer:
 
     @property
     def _eval_interval(self) -> int:
-        """Examples between evaluations."""
+        """Return the examples between evaluations."""
         return self.options.eval_every_samples or evaluate.default_interval(self.input.batch)
 
     def _evaluation_is_due(self) -> bool:
@@ -290,12 +289,12 @@ class Trainer:
         return last or evaluate.is_due(self.step, self.input.batch, self._eval_interval)
 
     def _progress(self) -> dict[str, int]:
-        """Return how far the run is, under the names of MLPerf's rules. BERT's epochs are examples."""
+        """Return the run's progress, under the names of MLPerf's rules. BERT's epochs are examples."""
         samples = self.step * self.input.batch
         return {"samples_count": samples, "epoch_num": samples, "step_num": self.step}
 
     def _samples_to_evaluation(self) -> int:
-        """Return the examples from here to the next evaluation or the end of the run."""
+        """Return the number of examples from here to the next evaluation or the end of the run."""
         samples, interval = self.step * self.input.batch, self._eval_interval
         return min(interval - samples % interval, self.options.num_train_steps * self.input.batch - samples)
 
@@ -315,13 +314,13 @@ class Trainer:
                 yield f"{weight.name}{suffix}", moment
 
     def _checkpoint(self) -> checkpoints.Checkpoint:
-        """Return a copy of the state in the Keras variables. Hosts that share it must all call this."""
+        """Return a copy of the state in the Keras variables. All hosts that share it must call this."""
         arrays = {weight.name: np.array(weight.read()) for weight in self.weights}
         arrays |= {name: np.array(to_numpy(moment)) for name, moment in self._moments()}
         return checkpoints.Checkpoint(step=self.step, run=self.settings, arrays=arrays, data=self.data)
 
     def _read_losses(self) -> None:
-        """Read the losses that are still on the device, checks that they are finite, and log them."""
+        """Read the losses that are still on the device, check that they are finite, and log them."""
         if self._unread_losses is None:
             return
         done, device_losses = self._unread_losses
@@ -377,11 +376,11 @@ class Trainer:
             )
 
     def _restart_clock(self, done: _Done | None = None) -> None:
-        """Measure the throughput anew, from what was done up to a step or up to now."""
+        """Restart the measurement of the throughput, from a step or from now."""
         self._clock = _Clock(time=time.monotonic(), done=done or self._done, waited=self._meter.waited)
 
     def _evaluate(self) -> tuple[dict[str, float], bool]:
-        """Evaluate and logs. Returns the metrics, and whether the target is reached."""
+        """Evaluate and log. Return the metrics, and whether the target is reached."""
         if self.evaluation is None:
             return {}, False
         samples = self.step * self.input.batch
@@ -409,7 +408,7 @@ class Trainer:
     def _on_any_host(self, value: bool) -> bool:
         """Return whether `value` is true on any host, so that all hosts end after the same step.
 
-        Several hosts ask each other only when they log; in between this is False.
+        Several hosts communicate only when they log; in between this is False.
         """
         if self.steps.devices.process_count == 1:
             return value
@@ -422,7 +421,7 @@ class Trainer:
             return False
         try:
             reached = json.loads(files.read_bytes(path))[_TARGET_METRIC]
-            # The file may be that of an earlier command with a lower target.
+            # The file may be left by an earlier command with a lower target.
             return bool(reached >= target)
         except (ValueError, KeyError, TypeError):
             raise UnusableInputError(
@@ -430,7 +429,7 @@ class Trainer:
             ) from None
 
     def _finish(self, reached: bool, metrics: Mapping[str, float]) -> None:
-        """Log the end of the run, and write the file that tells a watching process."""
+        """Log the end of the run, and write the file that ends a watching process."""
         samples, target = self.step * self.input.batch, self.options.target_masked_lm_accuracy
         status = "success" if reached or target is None else "aborted"
         self.mlperf.block_stop(self._progress())

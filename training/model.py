@@ -1,8 +1,8 @@
 """The models: encoders (training/encoders.py) with the heads for pre-training and for classification.
 
 A model is a function of its weights and of the examples' features by name (`input_ids`, `input_mask`, `segment_ids`,
-`masked_lm_positions`: int32) that gives logits. Each weight has the name and the layout that training/weights.py gives
-it; checkpoints and exports use these names only.
+`masked_lm_positions`: int32), and returns logits. Each weight has its name and layout in training/weights.py;
+checkpoints and exports use only these names.
 """
 
 import dataclasses
@@ -24,10 +24,10 @@ from training.weights import MASKED_LM, NEXT_SENTENCE, TRANSFORM, named_weights,
 # Initial weights are drawn within so many standard deviations.
 _TRUNCATION = 2
 
-# Matrix units want widths that are multiples of this.
+# Matrix units need widths that are multiples of this.
 _ALIGNED = 64
 
-# The weights, the features of examples and the draws of dropout (None: nothing is dropped) → the outputs by name.
+# A function of the weights, the features of examples and the draws of dropout (None: no dropout) to outputs by name.
 Forward = Callable[[Cast, Tensors, Draws | None], dict[str, Any]]
 
 
@@ -54,9 +54,9 @@ class Weight:
 
 @dataclasses.dataclass(frozen=True)
 class BuiltModel:
-    """A model: its configuration, its weights, the features that it reads and what it computes of them.
+    """A model: its configuration, its weights, the features that it reads, and its function.
 
-    The model computes in the dtype policy of Keras at the time when it was built; its outputs are float32.
+    It computes in Keras's dtype policy at the time of its creation; its outputs are float32.
     """
 
     config: ModelConfig
@@ -71,7 +71,7 @@ class BuiltModel:
         return fused_by(self.compute_dtype, head, packed=packed, drops=drops)
 
     def attention(self, *, packed: bool) -> str:
-        """Return how a training computes attention, for its log."""
+        """Return a description of how a training computes attention, for its log."""
         rate = self.config.attention_probs_dropout_prob
         library = self.fused_by(packed=packed, drops=rate > 0)
         if library is None and self.fused_by(packed=packed, drops=False) is not None:
@@ -84,13 +84,13 @@ class BuiltModel:
         return [weight.variable for weight in self.weights]
 
     def outputs(self, values: Sequence[Any], batch: Tensors, draws: Draws | None = None) -> dict[str, Any]:
-        """Return the outputs by name for the values of all weights. With `draws` values are dropped, as in training."""
+        """Return outputs by name for the values of all weights. With `draws`, values are dropped as in training."""
         weights = Cast({w.name: v for w, v in zip(self.weights, values, strict=True)}, self.compute_dtype)
         features = (*self.features, ENDS) if ENDS in batch else self.features
         return self.forward(weights, {name: batch[name] for name in features}, draws)
 
     def __call__(self, batch: Tensors) -> dict[str, Any]:
-        """Return the outputs by name for the values that the weights have now; nothing is dropped."""
+        """Return the outputs by name for the present values of the weights, without dropout."""
         return self.outputs([v.value for v in self.variables], batch)
 
     def values(self) -> dict[str, np.ndarray]:
@@ -98,7 +98,7 @@ class BuiltModel:
         return {w.name: w.read() for w in self.weights}
 
     def load(self, values: Mapping[str, np.ndarray], *, where: str) -> list[str]:
-        """Set the weights that `values` names. The others keep their values; their names are returned.
+        """Set the weights that `values` names; return the names of the others, which keep their values.
 
         Raises:
           UnusableInputError: a shape differs, or a weight of the encoder is missing (the pooler may be).
@@ -215,7 +215,7 @@ def _pooled(config: ModelConfig, weights: Cast, sequence: Any, batch: Tensors) -
 
 
 def _transformed(config: ModelConfig, weights: Cast, x: Any) -> Any:
-    """Return what the masked-LM head makes of rows [..., hidden_size] before it compares them with the words."""
+    """Return the masked-LM head's transformation of rows [..., hidden_size], before the comparison with the words."""
     return normalized(
         config, weights, f"{TRANSFORM}/LayerNorm", activated(config, dense(weights, f"{TRANSFORM}/dense", x))
     )
@@ -225,12 +225,12 @@ Shapes = dict[str, tuple[int, ...]]
 
 
 def _shapes(config: ModelConfig, *prefixes: str) -> Shapes:
-    """Return the weights whose names begin with one of these: their shapes by name."""
+    """Return the shapes by name of the weights whose names have one of these prefixes."""
     return {w.ours: w.shape for w in named_weights(config) if w.shape is not None and w.ours.startswith(prefixes)}
 
 
 def _pooler(config: ModelConfig) -> str:
-    """Return what the names of the weights begin with that `_pooled` uses."""
+    """Return the prefix of the names of the weights that `_pooled` uses."""
     return f"{TRANSFORM}/" if config.model_type == "modernbert" else f"{scope(config)}/pooler/"
 
 
@@ -255,8 +255,7 @@ def _built(config: ModelConfig, features: tuple[str, ...], forward: Any, shapes:
 
 
 def initial_value(name: str, shape: tuple[int, ...], deviation: float, seed: int) -> np.ndarray:
-    """Return a weight before training (float32): truncated normal for matrices, zeros for bias and beta, ones for
-    gamma.
+    """Return a weight before training, float32: truncated normal for matrices, zeros for bias and beta, ones for gamma.
 
     It depends on the seed and the name only, so it is the same on every backend and device. Values beyond two
     deviations are drawn again (google-research/bert modeling.py, create_initializer).

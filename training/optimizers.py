@@ -1,7 +1,7 @@
 """LAMB and AdamW with the reference's mathematics, as Keras optimizers, and the schedule of the learning rate.
 
-Keras has optimizers of the same names, but they compute something else: its AdamW corrects the bias of the moments and
-decays weights apart from the update, and its Lamb leaves weight decay out of the trust ratio.
+Keras's optimizers of the same names compute something else: its AdamW corrects the bias of the moments and decays
+weights apart from the update, and its Lamb excludes weight decay from the trust ratio.
 
 Neither optimizer here clips gradients. The training step does that (training/steps.py), because the reference may clip
 before gradients are averaged over devices.
@@ -19,9 +19,9 @@ EXCLUDED = re.compile("LayerNorm|bias")
 
 
 class _Moments(keras.optimizers.Optimizer):
-    """What both optimizers share: two moments for each weight, in the lists of variables `m` and `v`.
+    """The common part of both optimizers: two moments for each weight, in the lists of variables `m` and `v`.
 
-    `rate` is the learning rate as it was given, a number or a schedule; the training step logs it.
+    `rate` is the learning rate that was passed, a number or a schedule; the training step logs it.
     """
 
     def __init__(

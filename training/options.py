@@ -1,7 +1,7 @@
 """The options of `maskmill train` and `maskmill convert-checkpoint`. This imports neither TensorFlow nor Keras.
 
 Options of the reference's run_pretraining.py have the same name, meaning and default here, with three exceptions.
-Lengths that are not given are taken from the data. Gradients are clipped after they are averaged
+Lengths are taken from the data by default. Gradients are clipped after they are averaged
 (`clip_by_global_norm_after_gradient_allreduce`). A step is an update, also with `steps_per_update` above 1, where the
 reference counts each part as a step.
 """
@@ -15,7 +15,7 @@ from maskmill.errors import UnusableInputError
 from maskmill.options import HELP, option
 from training.config import from_preset
 
-# The key of an option's metadata that says when the result of a run depends on the option.
+# The key in an option's metadata for when the result of a run depends on it.
 _DECIDES = "decides"
 # 10^-38 is the smallest power of ten that is a normal float32.
 _SMALLEST_EXPONENT = -38
@@ -24,12 +24,12 @@ _SMALLEST_EXPONENT = -38
 def deciding(
     default: Any = dataclasses.MISSING, *, help: str, when: Callable[["TrainOptions"], bool] = lambda _: True
 ) -> Any:
-    """Return an option (see `maskmill.options.option`) that the weights of a run depend on, when `when` says so.
+    """Return an option (see `maskmill.options.option`) that affects the weights of a run if `when` is true.
 
-    Checkpoints record its value, and a run is not resumed with another one. All other options may change at a resume:
-    they say where files are, how they are read, what is logged or evaluated, when a run ends, or how the same batch is
-    computed. The files of the examples, the model's sizes and the head for next sentences are recorded by what they
-    come to (training/settings.py).
+    Checkpoints record its value, and a run cannot be resumed with another one. All other options may change at a
+    resume: places of files, ways of reading, logging, evaluation, the end of a run, or the computation of the same
+    batch. The files of the examples, the model's sizes and the head for next sentences are recorded by their result
+    (training/settings.py).
     """
     return dataclasses.field(default=default, metadata={HELP: help, _DECIDES: when})
 
@@ -221,7 +221,7 @@ class TrainOptions:
         self._check_mlperf()
 
     def _check_ranges(self) -> None:
-        """Hold each number against the range that it may have."""
+        """Compare each number with its allowed range."""
         for name in _COUNTS:
             value = getattr(self, name)
             if value is not None and value < 1:
@@ -240,7 +240,7 @@ class TrainOptions:
             )
 
     def _check_unpad(self) -> None:
-        """Check that which example is in which row makes no difference."""
+        """Check that the assignment of examples to rows makes no difference."""
         if self.task != "pretrain":
             raise UnusableInputError("--unpad goes with --task pretrain; leave it out.")
         if _clips_each_part(self):
@@ -255,7 +255,7 @@ class TrainOptions:
             )
 
     def _check_model(self) -> None:
-        """Check that no more than one model is named."""
+        """Check that at most one model is named."""
         if self.preset is not None:
             from_preset(self.preset)  # raises if there is none of this name
         if self.bert_config_file is not None and self.preset is not None:
@@ -265,7 +265,7 @@ class TrainOptions:
         _check_one_vocabulary(self)
 
     def _check_lengths(self) -> None:
-        """Check that what an example holds fits into its length."""
+        """Check that the content of an example fits into its length."""
         length, predictions = self.max_seq_length, self.max_predictions_per_seq
         if length is not None and predictions is not None and predictions > length:
             raise UnusableInputError(
@@ -320,7 +320,7 @@ class TrainOptions:
             )
 
     def _check_hosts(self) -> None:
-        """Check what says which of several processes this is."""
+        """Check the options that tell which of several processes this is."""
         if not 0 < self.coordinator_timeout < math.inf:
             raise UnusableInputError(
                 f"--coordinator_timeout is {self.coordinator_timeout:g}: it must be a number of seconds above 0."
@@ -342,7 +342,7 @@ class TrainOptions:
             )
 
     def _check_backend(self) -> None:
-        """Check that the backend has what is asked for."""
+        """Check that the backend supports the options."""
         given = {name: getattr(self, name) for name in ("sharding", "reduce_dtype", "rematerialize")}
         for field in dataclasses.fields(self):
             if self.backend == "tensorflow" and field.name in given and given[field.name] != field.default:
@@ -368,7 +368,7 @@ _COUNTS = (
     "max_predictions_per_seq", "eval_every_samples", "max_eval_steps", "num_devices", "num_processes",
     "max_query_length", "max_document_length", "profile",
 )  # fmt: skip
-# For each number that is not a count: whether a finite value is allowed, and what a user reads of it.
+# For each number that is not a count: the check of a finite value, and the range in words.
 _RANGES: dict[str, tuple[Callable[[float], bool], str]] = {
     "learning_rate": (lambda value: value > 0, "above 0"),
     "num_warmup_steps": (lambda value: value >= 0, "at least 0"),
@@ -386,7 +386,7 @@ _RANGES: dict[str, tuple[Callable[[float], bool], str]] = {
 
 
 def _check_not_empty(options: Any) -> None:
-    """Check that no path or name is an empty text, as an unset variable of a shell leaves it."""
+    """Check that no path or name is an empty text, which an unset variable of a shell gives."""
     for field in dataclasses.fields(options):
         value = getattr(options, field.name)
         texts = value if isinstance(value, tuple) else (value,)
@@ -395,7 +395,7 @@ def _check_not_empty(options: Any) -> None:
 
 
 def _check_one_vocabulary(options: "TrainOptions | ConvertOptions") -> None:
-    """Check that no more than one vocabulary is named."""
+    """Check that at most one vocabulary is named."""
     if options.vocab_file is not None and options.tokenizer_file is not None:
         raise UnusableInputError("--vocab_file and --tokenizer_file both name the vocabulary; give one.")
 

@@ -1,6 +1,6 @@
 """The checks of a training that need no backend. They take less than a second and come before anything else.
 
-What lies on an object store is looked at later.
+Files on an object store are checked later.
 """
 
 import os
@@ -26,7 +26,7 @@ _TENSORFLOW_SUFFIXES = (".index", ".meta")
 def check(options: TrainOptions, *, has_input: bool = True) -> None:
     """Check the files that a training names, its model and its output directory, without changing anything.
 
-    The examples are looked at if they exist already (`has_input`); a build makes them before it trains.
+    Existing examples are checked, too (`has_input`); a build makes them before it trains.
 
     Raises:
       UnusableInputError: one of them cannot be used; the message says which, and why.
@@ -76,7 +76,7 @@ def check_conversion(options: ConvertOptions) -> None:
 
 
 def _check_not_over_input(options: ConvertOptions) -> None:
-    """Refuse a conversion that would write over its checkpoint, or over the configuration beside it."""
+    """Refuse a conversion that would overwrite its checkpoint, or the configuration beside it."""
     read = [options.input, *([options.bert_config_file] if options.bert_config_file else [])]
     if options.format == "huggingface":
         files.check_outputs(read, [options.output])
@@ -95,8 +95,7 @@ def _check_not_over_input(options: ConvertOptions) -> None:
 
 
 def named_model(options: TrainOptions) -> ModelConfig | None:
-    """Return the model that the options name by a preset or a local file; None for that of a checkpoint or a remote
-    file.
+    """Return the model named by a preset or a local file; None for that of a checkpoint or a remote file.
 
     Raises:
       UnusableInputError: there is none, or it does not fit the vocabulary.
@@ -119,7 +118,7 @@ def named_model(options: TrainOptions) -> ModelConfig | None:
 
 
 def _check_program(program: Sequence[str]) -> None:
-    """Check that a program and its scripts are there."""
+    """Check that a program and its scripts exist."""
     if shutil.which(program[0]) is None:
         raise UnusableInputError(f"--program {program[0]}: nothing of this name can be run; correct the command.")
     for argument in program[1:]:
@@ -158,10 +157,10 @@ def check_vocabulary_size(path: str | None, size: int | None, config: ModelConfi
 
 
 def check_checkpoint(path: str) -> None:
-    """Check that there is a local file, directory or TensorFlow checkpoint of this name; others are looked at later.
+    """Check that a local file, directory or TensorFlow checkpoint of this name exists; others are checked later.
 
     Raises:
-      UnusableInputError: there is none, or it cannot be looked at.
+      UnusableInputError: there is none, or it is not accessible.
     """
     if not files.is_local(path):
         return
@@ -185,7 +184,7 @@ def no_such_checkpoint(path: str) -> UnusableInputError:
 
 
 def _check_scheme(path: str | None) -> None:
-    """Refuse what is neither local nor in a store that can be used here."""
+    """Refuse a path that is neither local nor in a supported store."""
     if path is not None and not files.is_local(path):
         paths.check_scheme(path)
 
@@ -222,7 +221,7 @@ def _check_tsv(path: str, options: TrainOptions) -> None:
 
 
 def _check_tfrecord(path: str) -> None:
-    """Check that the first record ends within the file. Text, for one, would be a record of immense length."""
+    """Check that the first record ends within the file. A text's first bytes, for example, are an immense length."""
     with files.open_input(path) as file:
         head = file.read(_LENGTH_BYTES)
     if not head or head.startswith(_GZIP_MAGIC):
@@ -234,9 +233,9 @@ def _check_tfrecord(path: str) -> None:
 
 
 def _check_output_directory(directory: str, flag: str = "--output_dir") -> None:
-    """Check that a local directory can be made and written, by writing there or in the nearest directory above it.
+    """Check that a local directory can be made and written, by writing there or in its nearest existing parent.
 
-    The directory itself is not made: several hosts may check it at once, and nothing is left behind.
+    The directory itself is not made: several hosts may check it at once, and no file is left.
     """
     if not files.is_local(directory):
         return
@@ -257,7 +256,7 @@ def _check_output_directory(directory: str, flag: str = "--output_dir") -> None:
 
 
 def _exists(path: str) -> bool:
-    """Return whether something is there, be it a link in a loop; other errors than that nothing is there are raised."""
+    """Return whether something exists at a path, even a link in a loop; raise all errors but a missing file's."""
     try:
         os.stat(path)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""What devices do in some steps of a run, recorded for TensorBoard's profiler."""
+"""Records what devices do in some steps of a run, for TensorBoard's profiler."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -7,14 +7,14 @@ import keras
 
 from training.logs import say
 
-# Steps after the start that are not like the others.
+# Steps after the start that are not typical.
 _UNLIKE_STEPS = 3
 
 
 class Profile:
-    """Records steps for TensorBoard's profiler, in `directory`: so many, after the first few of this process.
+    """Records `steps` steps for TensorBoard's profiler, in `directory`, after the first few of this process.
 
-    The first step is compiled, and those after it wait for it, so they would say nothing of the rest.
+    The first step is compiled, and those after it wait for it, so they are not typical.
     """
 
     def __init__(self, directory: str, steps: int) -> None:
@@ -32,7 +32,7 @@ class Profile:
             self._open.enter_context(self._recording())
 
     def after_step(self, finish: Callable[[], None]) -> None:
-        """End the recording, if it is time; `finish` waits until the devices have done what they were given."""
+        """End the recording, if it is time; `finish` waits until the devices have finished their work."""
         if self._open is None:
             return
         self._left -= 1

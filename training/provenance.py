@@ -1,7 +1,7 @@
-"""Which data a run trains on: the release with its fingerprint, and the manifests of the examples.
+"""The data of a run: the release with its fingerprint, and the manifests of the examples.
 
-The run writes this into its log and its checkpoints, from which `maskmill lineage` reads it. It is not a setting of the
-run: the same data may lie somewhere else when the run is resumed. This imports neither TensorFlow nor Keras.
+The run writes this into its log and its checkpoints, where `maskmill lineage` reads it. It is not a setting of the run:
+the same data may be at another place when the run is resumed. This imports neither TensorFlow nor Keras.
 """
 
 import hashlib
@@ -17,23 +17,23 @@ from maskmill.storage import files, manifest
 from maskmill.storage.paths import is_web
 from training.options import TrainOptions
 
-# How many folders above the files of examples their manifest may lie: MDS has a folder for each split.
+# The most folders between a manifest and its files of examples: MDS has a folder for each split.
 _MOST_FOLDERS = 2
 
 
 def provenance(options: TrainOptions, read: Callable[[str], bytes | None]) -> dict[str, Any]:
-    """Return what a run trains on.
+    """Return the data of a run.
 
     Args:
       options: of the run.
-      read: gives the content of a path, None if there is no file.
+      read: returns the content of a path, or None if there is no file.
 
     Returns:
       `input`: the paths, on this machine absolute; `manifests`: the directory, the stage and the sha256 of each
       manifest of the examples; `release` and `release_fingerprint`: None if the examples are not of a release.
 
     Raises:
-      UnusableInputError: the release is not the one that was asked for, or the examples are not of it.
+      UnusableInputError: the release is not the requested one, or the examples are not of it.
     """
     paths, manifests = inputs_of(options.input_file, read)
     release = options.release or next(filter(None, (_release_of(made["directory"]) for made in manifests)), None)
@@ -47,7 +47,7 @@ def provenance(options: TrainOptions, read: Callable[[str], bytes | None]) -> di
 
 
 def inputs_of(given: Sequence[str], read: Callable[[str], bytes | None]) -> tuple[list[str], list[dict[str, str]]]:
-    """Return the paths that options name, on this machine absolute, and the manifests of their examples."""
+    """Return the paths in options, on this machine absolute, and the manifests of their examples."""
     parts = [part.strip() for path in given for part in path.split(",") if part.strip()]
     paths = list(map(absolute, parts))
     return paths, list(_manifests(paths, read))
@@ -59,7 +59,7 @@ def absolute(path: str) -> str:
 
 
 def described(found: dict[str, Any]) -> str:
-    """Return the line that a run says of what it trains on; empty where nothing is known."""
+    """Return the line about a run's data for its log; empty if nothing is known."""
     if found["release"] is not None:
         return f"data: {found['release']}, fingerprint {found['release_fingerprint'] or 'not known'}"
     return "; ".join(f"data: {made['directory']}, manifest sha256 {made['sha256']}" for made in found["manifests"])
@@ -70,7 +70,7 @@ def _manifests(paths: Sequence[str], read: Callable[[str], bytes | None]) -> Ite
     seen = set()
     for path in paths:
         if is_web(path):
-            continue  # they are read with patience, which only maskmill/reading has
+            continue  # they are read with retries, which only maskmill/reading does
         directory = path.rstrip("/")
         for _ in range(_MOST_FOLDERS + 1):
             if not directory or directory in seen:
@@ -85,7 +85,7 @@ def _manifests(paths: Sequence[str], read: Callable[[str], bytes | None]) -> Ite
 
 
 def _stage_of(content: bytes) -> str | None:
-    """Return the stage in a manifest; None of a file of something else that has the same name."""
+    """Return the stage in a manifest; None for another file of the same name."""
     try:
         made = json.loads(content)
     except ValueError:
@@ -102,7 +102,7 @@ def _release_of(directory: str) -> str | None:
 def _check_release(
     release: str, digests: dict[str, str], manifests: list[dict[str, str]], expected: str | None
 ) -> None:
-    """Raise UnusableInputError if a release is not the one that was asked for, or the examples are not of it."""
+    """Raise UnusableInputError if a release is not the requested one, or the examples are not of it."""
     found = fingerprints.fingerprint_of(digests)
     if expected is not None and expected != found:
         raise UnusableInputError(

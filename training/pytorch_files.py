@@ -1,9 +1,9 @@
 """PyTorch's files of weights (`pytorch_model.bin`), read without PyTorch and without running anything in them.
 
-Such a file is a pickle, and a pickle can name any Python function to be called. The unpickler here knows the few names
-that weights need, and refuses every other. What the names stand for are immutable markers of this module, so that a
-pickle can reach no function of Python at all. Source: torch/serialization.py, `_save` (a zip archive, since PyTorch
-1.6) and `_legacy_save`.
+Such a file is a pickle, and a pickle can call any Python function by its name. The unpickler here knows the few names
+that weights need, and refuses all others. The names stand for immutable markers of this module, so that a pickle can
+reach no function of Python at all. Source: torch/serialization.py, `_save` (a zip archive, since PyTorch 1.6) and
+`_legacy_save`.
 """
 
 import collections
@@ -19,7 +19,7 @@ import numpy as np
 from maskmill.errors import UnusableInputError
 
 _ZIP_MAGIC = b"PK\x03\x04"
-# What a file of PyTorch before 1.6 begins with: a pickle of this number, one of the protocol, one of the system.
+# The beginning of a file of PyTorch before 1.6: a pickle of this number, one of the protocol, one of the system.
 _LEGACY_NUMBER = 0x1950A86A20F9469CFC6C
 _LEGACY_PROTOCOL = 1001
 _LEGACY_MAGIC = pickle.dumps(_LEGACY_NUMBER, protocol=2)
@@ -41,7 +41,7 @@ _KEY_OF_WEIGHTS = "state_dict"
 
 
 class _Refused(Exception):
-    """A pickle asks for a name that weights do not need."""
+    """A pickle refers to a name that weights do not need."""
 
 
 class _Storage(NamedTuple):
@@ -53,7 +53,7 @@ class _Storage(NamedTuple):
 
 
 class _Tensor(NamedTuple):
-    """A tensor: a storage, where it begins in it, and its shape and strides, counted in numbers.
+    """A tensor: a storage, its offset in it, and its shape and strides, counted in numbers.
 
     A pickle cannot change it.
     """
@@ -65,7 +65,7 @@ class _Tensor(NamedTuple):
 
 
 class _Marker:
-    """What a name in a pickle stands for. A pickle may call it, and can neither change nor fill it."""
+    """The meaning of a name in a pickle. A pickle may call it, but can neither change nor fill it."""
 
     __slots__ = ("_call", "name")
     name: str
@@ -88,9 +88,7 @@ class _Marker:
 
 
 def _rebuild_tensor(storage: Any, offset: Any, shape: Any, strides: Any, *_: Any) -> _Tensor:
-    """Return what PyTorch's functions of this name, with and without _v2, make; their other arguments concern
-    gradients.
-    """
+    """Return a tensor like PyTorch's functions of this name (and with _v2); other arguments concern gradients."""
     shape, strides = tuple(shape), tuple(strides)
     numbers = (offset, *shape, *strides)
     if not isinstance(storage, _Storage) or not all(type(n) is int and n >= 0 for n in numbers):
@@ -147,7 +145,7 @@ class _Unpickler(pickle.Unpickler):
 def read(path: str, *, name: str | None = None) -> dict[str, np.ndarray]:
     """Return the arrays of a local file of weights by name. Floats are converted to float32.
 
-    `name` is what the user calls the file, if not by its path.
+    `name` is the user's name of the file, if it is not its path.
 
     Raises:
       UnusableInputError: it is damaged, it is not a file of weights, or it asks for a name that weights do not need.
@@ -165,8 +163,8 @@ def read(path: str, *, name: str | None = None) -> dict[str, np.ndarray]:
                 f"{name}: this PyTorch file holds {refused}, which weights do not need; nothing in it was run. Save "
                 "the model as safetensors, or ask whoever made the file."
             ) from None
-        except Exception as error:  # noqa: BLE001 - it is told in the sentence
-            # Damage may show itself as nearly any exception: in the archive, the pickle, a key or a size.
+        except Exception as error:  # noqa: BLE001 - the sentence contains it
+            # Damage may appear as nearly any exception: in the archive, the pickle, a key or a size.
             reason = f"{type(error).__name__}: {error}".splitlines()[0]
             raise UnusableInputError(
                 f"{name}: this is no PyTorch file of weights, or it is damaged ({reason})."
@@ -174,7 +172,7 @@ def read(path: str, *, name: str | None = None) -> dict[str, np.ndarray]:
 
 
 def _read_zip(file: BinaryIO) -> tuple[dict[str, _Tensor], Callable[[_Storage], np.ndarray]]:
-    """Return the tensors of a zip archive, and what reads the numbers of a storage."""
+    """Return the tensors of a zip archive, and a function that reads the numbers of a storage."""
     archive = zipfile.ZipFile(file)
     members = {member.filename: member for member in archive.infolist()}
     pickles = [member for member in members if member.endswith("/data.pkl")]
@@ -187,7 +185,7 @@ def _read_zip(file: BinaryIO) -> tuple[dict[str, _Tensor], Callable[[_Storage], 
 
     def numbers_of(storage: _Storage) -> np.ndarray:
         member = members[f"{root}data/{storage.key}"]
-        # PyTorch does not compress. What is compressed could be larger than any memory.
+        # PyTorch does not compress. Compressed content could be larger than any memory.
         if member.compress_type != zipfile.ZIP_STORED:
             raise ValueError(f"{member.filename} is compressed")
         return _numbers(archive.read(member), storage, order)
@@ -196,7 +194,7 @@ def _read_zip(file: BinaryIO) -> tuple[dict[str, _Tensor], Callable[[_Storage], 
 
 
 def _read_legacy(file: BinaryIO) -> tuple[dict[str, _Tensor], Callable[[_Storage], np.ndarray]]:
-    """Return the tensors of a file of PyTorch before 1.6, and what gives the numbers of a storage."""
+    """Return the tensors of a file of PyTorch before 1.6, and a function that returns the numbers of a storage."""
     if _Unpickler(file).load() != _LEGACY_NUMBER or _Unpickler(file).load() != _LEGACY_PROTOCOL:
         raise ValueError("it does not begin as PyTorch's files do")
     system = _Unpickler(file).load()
@@ -214,7 +212,7 @@ def _read_legacy(file: BinaryIO) -> tuple[dict[str, _Tensor], Callable[[_Storage
 
 
 def _tensors(content: Any) -> dict[str, _Tensor]:
-    """Return the tensors by name in what a pickle holds: a state dict, or a dict that has one under `state_dict`."""
+    """Return the tensors by name in a pickle: a state dict, or a dict that has one under `state_dict`."""
     if isinstance(content, dict) and isinstance(content.get(_KEY_OF_WEIGHTS), dict):
         content = content[_KEY_OF_WEIGHTS]
     if not isinstance(content, dict):
@@ -226,7 +224,7 @@ def _tensors(content: Any) -> dict[str, _Tensor]:
 
 
 def _item_size(storage: _Storage) -> int:
-    """Return the bytes of one number of a storage."""
+    """Return the size in bytes of one number of a storage."""
     dtype = _DTYPES[storage.kind]
     return 2 if dtype == _BFLOAT16 else np.dtype(dtype).itemsize
 

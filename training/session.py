@@ -1,4 +1,4 @@
-"""What training and evaluating share: the devices, the model with its task, the examples and the steps of a command."""
+"""The common objects of training and evaluation: the devices, the model with its task, the examples and the steps."""
 
 import contextlib
 import functools
@@ -29,7 +29,7 @@ from training.options import TrainOptions
 
 
 class Session:
-    """The devices, model, task, examples and steps of one command, made from its options when they are first needed.
+    """The devices, model, task, examples and steps of one command, made from its options on first use.
 
     Raises:
       UnusableInputError: the model's configuration or the devices are missing or unusable.
@@ -44,7 +44,7 @@ class Session:
         self.mlperf.start("init_start")
 
     def check_batches(self) -> None:
-        """Check that the devices can share the batches evenly.
+        """Check that the batches can be split evenly among the devices.
 
         Raises:
           UnusableInputError: they cannot.
@@ -120,7 +120,7 @@ class Session:
         return RunLog(options.output_dir, name, writes=self.devices.is_first, tensorboard=options.tensorboard)
 
     def log_mlperf_settings(self) -> None:
-        """End the preparation of a run in MLPerf's log: its settings, and that no example is in memory any more."""
+        """End the preparation of a run in MLPerf's log: its settings, and that examples are no longer in memory."""
         options, examples = self.options, self.examples
         evaluation = examples.data_sets.get("evaluation")
         eval_samples = 0 if evaluation is None else evaluation.samples
@@ -134,7 +134,7 @@ class Session:
         self.mlperf.end("init_stop")
 
     def _strategy_scope(self) -> contextlib.AbstractContextManager[Any]:
-        """Return the scope in which TensorFlow's variables must be made; on JAX there is none."""
+        """Return the scope in which TensorFlow's variables must be made; a null context on JAX."""
         strategy = self.devices.strategy
         return contextlib.nullcontext() if strategy is None else strategy.scope()
 
@@ -145,7 +145,7 @@ class Session:
 
 
 def _model_config(options: TrainOptions) -> ModelConfig:
-    """Return the model's configuration, from the options or from a checkpoint that they name."""
+    """Return the model's configuration, from the options or from their checkpoint."""
     config = preflight.named_model(options)
     if config is not None:
         return config
@@ -157,7 +157,7 @@ def _model_config(options: TrainOptions) -> ModelConfig:
 
 
 def _named_config(options: TrainOptions) -> ModelConfig:
-    """Return the configuration in --bert_config_file or of the checkpoint that the options name."""
+    """Return the configuration in --bert_config_file or of the checkpoint in the options."""
     if options.bert_config_file is not None:
         return from_json(files.read_bytes(options.bert_config_file), where=options.bert_config_file)
     checkpoint = options.checkpoint or options.init_checkpoint

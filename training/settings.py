@@ -1,4 +1,4 @@
-"""The options of a run as other programs and later runs need them. This imports neither TensorFlow nor Keras."""
+"""The options of a run in the forms that other programs and later runs need. Imports neither TensorFlow nor Keras."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -12,14 +12,14 @@ from training.options import TrainOptions, deciding_options
 if TYPE_CHECKING:
     from training.inputs import Feature
 
-# Settings that are not values of options: what options and data come to.
+# Settings that are derived from options and data.
 MODEL, DATA, NEXT_SENTENCE, DEVICES = "model", "training_data", "next_sentence_prediction", "devices"
 # Which order of the examples a seed gives. Checkpoints of runs that read by tf.data do not name it.
 ORDER = "order_of_examples"
 
 
 def predicts_next_sentence(options: TrainOptions, config: ModelConfig) -> bool:
-    """Return whether pre-training trains the next-sentence head: as the option says, by default for BERT and ALBERT.
+    """Return whether pre-training trains the next-sentence head: the option, by default True for BERT and ALBERT.
 
     Raises:
       UnusableInputError: the model has no such head.
@@ -35,7 +35,7 @@ def resume_settings(
 ) -> dict[str, Any]:
     """Return the settings that a run's result depends on, by name. A run may only be resumed with the same settings.
 
-    They are the options that are declared as `deciding` (training/options.py), and what the others come to.
+    They are the options that are declared as `deciding` (training/options.py), and values derived from others.
     `training_data` is the fingerprint of the training examples, `device_count` the number of devices of all hosts.
     """
     model = config.to_settings()
@@ -53,7 +53,7 @@ def mlperf_settings(
 ) -> dict[str, Any]:
     """Return the settings of a run under the names of MLPerf's log, in the order in which they are logged.
 
-    `eval_samples` is the number of examples of an evaluation, `platform` what computes if the options do not name it.
+    `eval_samples` is the number of examples of an evaluation, `platform` the hardware if the options do not name it.
     """
     division = options.submission_division or ("closed" if options.optimizer == "lamb" else "open")
     settings: dict[str, Any] = {
@@ -66,7 +66,7 @@ def mlperf_settings(
         "max_sequence_length": features["input_ids"].length,
         "opt_name": options.optimizer,
         "opt_base_learning_rate": options.learning_rate,
-        # The rules want the warm-up under both names.
+        # The rules require the warm-up under both names.
         "opt_learning_rate_warmup_steps": options.num_warmup_steps,
         "num_warmup_steps": options.num_warmup_steps,
         "start_warmup_step": options.start_warmup_step,
@@ -90,5 +90,5 @@ def mlperf_settings(
 
 
 def given_options(options: TrainOptions) -> dict[str, Any]:
-    """Return the options that are not None, by name, in forms that JSON can hold."""
+    """Return the options that are not None, by name, in values that JSON can hold."""
     return {name: value for name, value in dataclasses.asdict(options).items() if value is not None}

@@ -3,13 +3,13 @@
 A batch is a mapping of arrays [parts, examples, …]. A step computes the parts one after the other, adds their gradients
 and updates the weights once. Every loss is divided by its weight over the whole batch, on all parts and devices, so
 neither the number of parts nor the number of devices changes the result. The exception is `clip="before"`, the
-reference's own way: each device clips the gradient of each part before they are averaged, so both numbers matter.
+reference's own way: each device clips the gradient of each part before averaging, so both numbers matter.
 
-On JAX, the optimizer's moments can be cut over the devices, so that each has and updates a part of them (ZeRO,
-arXiv:1910.02054), and so can the weights between steps. Each device then adds up the gradients of its part alone.
+On JAX, the optimizer's moments can be sharded over the devices, so that each has and updates a part of them (ZeRO,
+arXiv:1910.02054), and so can the weights between steps. Each device then adds up only the gradients of its part.
 
 Dropout is drawn from the seed, the number of the step, the part and the layer. A resumed run therefore draws the same
-values as a run that was never stopped, and no random state has to be saved.
+values as an uninterrupted one, and no random state is saved.
 """
 
 import abc
@@ -35,13 +35,13 @@ Batch = Mapping[str, Any]
 
 
 class StepOptions(NamedTuple):
-    """How an update is computed.
+    """Options of computing an update.
 
     clip: gradients are clipped to CLIP_NORM "after" or "before" they are averaged over devices and parts, or not
       ("none").
     sharding: each device has the whole state ("data"), a part of the moments ("zero1"), or of the weights, too
       ("fsdp"); JAX only.
-    reduce_dtype: in which dtype devices add up their gradients; JAX only.
+    reduce_dtype: the dtype in which devices add up their gradients; JAX only.
     """
 
     clip: Clip = "after"
@@ -55,7 +55,7 @@ DEFAULTS = StepOptions()
 class Steps(abc.ABC):
     """The steps of a task on a backend, and the losses of a part as a function of the weights.
 
-    The seed is that of dropout.
+    seed: of dropout.
     """
 
     def __init__(
@@ -82,14 +82,13 @@ class Steps(abc.ABC):
     def train(self, batch: Mapping[str, np.ndarray]) -> dict[str, Any]:
         """Update once, on a batch [parts, examples of this host, …].
 
-        Returns every loss by name, their sum `loss`, `gradient_norm` before clipping, and `learning_rate`: float32
+        Return every loss by name, their sum `loss`, `gradient_norm` before clipping, and `learning_rate`: float32
         scalars on the device, which may still be computing them.
         """
 
     @abc.abstractmethod
     def evaluate(self, batch: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
-        """Return what the task's `evaluation` gives for a batch [examples of this host, …], for the examples of all
-        hosts.
+        """Return the task's `evaluation` of a batch [examples of this host, …], for the examples of all hosts.
 
         The arrays are on the device, which may still be computing them.
         """
@@ -101,27 +100,25 @@ class Steps(abc.ABC):
     def _losses(
         self, weights: Sequence[Any], counter: Any, part: Batch, divisors: Batch, device: Any = 0
     ) -> tuple[Any, Any]:
-        """Return the total loss of a part, and each loss by name. `counter` and `device` are those of the draws of
-        dropout.
-        """
+        """Return the total loss of a part, and each loss by name. `counter` and `device` are as in Draws."""
         outputs = self.built.outputs(weights, part, Draws(self.seed, counter, device))
         losses = {name: total / divisors[name] for name, total in self.task.sums(outputs, part).items()}
         return sum(losses.values()), losses
 
     def _divisors(self, weights: Batch) -> dict[str, Any]:
-        """Return what each loss is divided by: its weight and the task's epsilon."""
+        """Return the divisor of each loss: its weight plus the task's epsilon."""
         return {name: weight + self.task.epsilon(name) for name, weight in weights.items()}
 
     def _evaluation(self, weights: Sequence[Any], batch: Batch) -> dict[str, Any]:
         return self.task.evaluation(self.built.outputs(weights, batch), batch)
 
     def _clipped_after(self, gradients: list[Any]) -> tuple[list[Any], Any]:
-        """Return the averaged gradients, clipped if that is asked for, and the norm that they had before."""
+        """Return the averaged gradients, clipped if the options say so, and their norm before clipping."""
         clipped, norm = _clipped(gradients)
         return (clipped if self.how.clip == "after" else gradients), norm
 
     def _results(self, losses: Batch, norm: Any, step: Any) -> dict[str, Any]:
-        """Return what `train` returns of the update that follows `step` updates."""
+        """Return the results of `train` for the update that follows `step` updates."""
         rate = self.optimizer.rate
         rate = rate(step) if callable(rate) else ops.convert_to_tensor(rate, "float32")
         return {**losses, "loss": sum(losses.values()), "gradient_norm": norm, "learning_rate": rate}
@@ -130,7 +127,7 @@ class Steps(abc.ABC):
 def _clipped(gradients: list[Any]) -> tuple[list[Any], Any]:
     """Scale gradients so that their joint norm is at most CLIP_NORM, as tf.clip_by_global_norm does.
 
-    Returns the scaled gradients and the norm that they had before.
+    Return the scaled gradients and their norm before.
     """
     norm = ops.sqrt(sum(ops.sum(ops.square(g)) for g in gradients))
     scale = CLIP_NORM * ops.minimum(1.0 / norm, 1.0 / CLIP_NORM)
@@ -142,8 +139,8 @@ def _clipped(gradients: list[Any]) -> tuple[list[Any], Any]:
 class JaxSteps(Steps):
     """Compiled steps on JAX. The state is kept in arrays here; `store` puts it back into the Keras variables.
 
-    The Keras variables have the same arrays, so that the state is in memory once. A step frees the arrays that it is
-    given; until the next `store`, the Keras variables cannot be read.
+    The Keras variables have the same arrays, so that the state is in memory once. A step frees its input arrays; until
+    the next `store`, the Keras variables cannot be read.
     """
 
     def __init__(
@@ -154,7 +151,7 @@ class JaxSteps(Steps):
 
         self._jax = jax
         weights, state = self.built.variables, optimizer.variables
-        # The axes along which arrays are cut over the devices; None for those that each device has whole.
+        # The axes along which arrays are sharded; None for arrays that each device has whole.
         self._weight_axes = [self._axis(v, cut=how.sharding == "fsdp") for v in weights]
         self._state_axes = [self._axis(v, cut=how.sharding != "data") for v in state]
         self._gradient_axes = [self._axis(v, cut=how.sharding != "data") for v in weights]
@@ -170,18 +167,18 @@ class JaxSteps(Steps):
         self.load()
 
     def _axis(self, variable: Any, *, cut: bool) -> int | None:
-        """Return the first axis of a variable that the devices can share evenly, if it is to be cut and there is
-        one.
+        """Return the first axis of a variable that divides evenly among the devices; None without `cut` or such an
+        axis.
         """
         count, shape = self.devices.count, variable.shape
         return next((i for i, size in enumerate(shape) if cut and size and size % count == 0), None)
 
     def _spec(self, axis: int | None) -> Any:
-        """JAX's name for arrays that are cut along an axis."""
+        """Return JAX's partition spec of arrays that are sharded along an axis."""
         return self._jax.sharding.PartitionSpec(*([] if axis is None else [None] * axis + [AXIS]))
 
     def _layout(self, axis: int | None) -> Any:
-        """Return where arrays are that are cut along an axis; None if there is one device."""
+        """Return the sharding of arrays along an axis; None for a single device."""
         mesh = self.devices.mesh
         return None if mesh is None else self._jax.sharding.NamedSharding(mesh, self._spec(axis))
 
@@ -214,7 +211,7 @@ class JaxSteps(Steps):
         return losses
 
     def evaluate(self, batch: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
-        """Return what the task's `evaluation` gives for a batch; see Steps.evaluate."""
+        """Return the task's `evaluation` of a batch; see Steps.evaluate."""
         self._check_padding(batch)
         evaluation: Mapping[str, Any] = self._evaluate(self._weights, self._placed(batch, self._by_examples))
         return evaluation
@@ -226,7 +223,7 @@ class JaxSteps(Steps):
         return bool(multihost_utils.process_allgather(np.array(value)).any())
 
     def _check_padding(self, batch: Mapping[str, np.ndarray]) -> None:
-        """Check that padding is at the end of each example: cuDNN is told lengths, not masks.
+        """Check that padding is at the end of each example: cuDNN gets lengths, not masks.
 
         Raises:
           UnusableInputError: a token follows padding.
@@ -248,7 +245,7 @@ class JaxSteps(Steps):
         return {name: place(sharding, value) for name, value in batch.items()}
 
     def _train_step(self, weights: list[Any], state: list[Any], batch: Batch) -> tuple[Any, Any, Any]:
-        """Return (weights, optimizer's state, batch) → the new weights and state, and the losses. Compiled."""
+        """Return the new weights and state, and the losses. Compiled."""
         step = state[0]
         gradients, losses = self._gradients(weights, step, batch)
         gradients, norm = self._clipped_after(gradients)
@@ -257,25 +254,23 @@ class JaxSteps(Steps):
         return weights, state, results
 
     def _evaluation_on_all(self, weights: list[Any], batch: Batch) -> dict[str, Any]:
-        """Return what the task's `evaluation` gives, each device's examples after those of the one before. Compiled."""
+        """Return the task's `evaluation`, with the devices' examples in order. Compiled."""
         if self.devices.mesh is None:
             return self._evaluation(weights, batch)
-        # JAX cannot cut Splash's calls by itself.
+        # JAX cannot shard Splash's calls by itself.
         on_all = self._on_all(self._evaluation, (self._spec(None), self._spec(0)), self._spec(0))
         evaluation: dict[str, Any] = on_all(weights, dict(batch))
         return evaluation
 
     def _on_all(self, of_device: Callable[..., Any], inputs: Any, outputs: Any) -> Callable[..., Any]:
-        """Return a function that all devices compute, each of its parts of arrays that are cut as these specs say."""
+        """Return a function that all devices run, each on its parts of arrays that are sharded by these specs."""
         on_all: Callable[..., Any] = self._jax.shard_map(
             of_device, mesh=self.devices.mesh, in_specs=inputs, out_specs=outputs, check_vma=False
         )
         return on_all
 
     def _gradients(self, weights: list[Any], step: Any, batch: Batch) -> tuple[Any, Any]:
-        """Return the gradients and losses of a batch. Devices add up those of their examples, and then, once, each
-        other's.
-        """
+        """Return the gradients and losses of a batch: summed over each device, then over all devices."""
         if self.devices.mesh is None:
             return self._of_device(weights, step, batch, device=0, together=lambda x: x)
         jax, axes = self._jax, self._gradient_axes
@@ -301,10 +296,9 @@ class JaxSteps(Steps):
     def _of_device(
         self, weights: list[Any], step: Any, batch: Batch, *, device: Any, together: Callable[[Any], Any]
     ) -> tuple[Any, Any]:
-        """Return the gradients and losses of a device's examples, added up part by part. All devices' add up to the
-        batch's.
+        """Return the gradients and losses of a device's examples, summed over parts; all devices' sum is the batch's.
 
-        `device` is its number, from 0, and `together` adds up what all devices have.
+        `device` is its number, from 0, and `together` sums over all devices.
         """
         jax, count = self._jax, self.devices.count
         parts = next(iter(batch.values())).shape[0]
@@ -346,7 +340,7 @@ class TensorFlowSteps(Steps):
 
         self._tf = tf
         self._strategy = devices.strategy
-        # Keras would add the gradients of all devices here. _gradients has done that already, before clipping.
+        # Keras would sum the gradients of all devices here. _gradients has done that already, before clipping.
         optimizer._all_reduce_sum_gradients = lambda gradients_and_variables: gradients_and_variables
         self._train = tf.function(self._train_step, reduce_retracing=True)
         self._evaluate = tf.function(self._evaluate_step, reduce_retracing=True)
@@ -373,7 +367,7 @@ class TensorFlowSteps(Steps):
         return bool(self._strategy.reduce("SUM", values, axis=None) > 0)
 
     def _placed(self, batch: Mapping[str, np.ndarray], *, axis: int) -> Any:
-        """Return a host's batch on its devices, cut along the axis of the examples."""
+        """Return a host's batch on its devices, split along the axis of the examples."""
         host_devices = self._strategy.num_replicas_in_sync // self.devices.process_count
         if host_devices == 1:
             return {name: self._tf.convert_to_tensor(value) for name, value in batch.items()}
@@ -390,14 +384,14 @@ class TensorFlowSteps(Steps):
         return {name: self._strategy.experimental_local_results(value)[0] for name, value in results.items()}
 
     def _update(self, batch: Batch) -> dict[str, Any]:
-        """Return what each device does. All devices end with the same gradients, and so with the same weights."""
+        """Update on each device. All devices end with the same gradients, and so with the same weights."""
         gradients, losses, norm = self._gradients(batch)
         results = self._results(losses, norm, self.optimizer.iterations)
         self.optimizer.apply(gradients, self.built.variables)
         return results
 
     def _gradients(self, batch: Batch) -> tuple[list[Any], dict[str, Any], Any]:
-        """Return the gradients, clipped where asked for, and the losses of all devices; and the gradients' norm
+        """Return the gradients, clipped if the options say so, the losses of all devices, and the gradients' norm
         before.
         """
         tf = self._tf

@@ -1,4 +1,4 @@
-"""Files of a training run for libraries that know local files only, and what the system holds of files in memory.
+"""Files of a training run for libraries that only handle local files, and the system's cache of files.
 
 All other files are read and written by `maskmill.storage.files`.
 """
@@ -14,8 +14,7 @@ from maskmill.storage import files
 
 @contextlib.contextmanager
 def local_copy(path: str) -> Iterator[str]:
-    """Return a local path with the content of `path`: itself, or a copy in a temporary directory that is deleted on
-    exit.
+    """Yield a local path with the content of `path`: itself, or a temporary copy, deleted on exit.
 
     Raises:
       UnusableInputError: a remote file cannot be read.
@@ -26,7 +25,7 @@ def local_copy(path: str) -> Iterator[str]:
 
 @contextlib.contextmanager
 def local_copies(paths: list[str]) -> Iterator[list[str]]:
-    """Local paths with the contents of `paths`, of one directory; see `local_copy`."""
+    """Yield local paths with the contents of `paths`, in one directory; see `local_copy`."""
     if all(map(files.is_local, paths)):
         yield paths
         return
@@ -40,8 +39,7 @@ def local_copies(paths: list[str]) -> Iterator[list[str]]:
 
 @contextlib.contextmanager
 def written_here(path: str) -> Iterator[str]:
-    """Return a local path for files whose names begin with that of `path`; on exit they are beside it, wherever that
-    is.
+    """Yield a local path for files whose names begin with that of `path`; on exit they are copied beside `path`.
 
     Raises:
       RunFailedError: one cannot be written there.
@@ -61,14 +59,14 @@ def written_here(path: str) -> Iterator[str]:
 
 
 def is_directory(path: str) -> bool:
-    """Return whether a path is a directory, or an object store has files in it."""
+    """Return whether a path is a directory, or a prefix of files in an object store."""
     return os.path.isdir(path) if files.is_local(path) else bool(files.list_directory(path))
 
 
 def append(path: str, content: bytes) -> None:
     """Add to the end of a file, and make it and its directory first if they are missing.
 
-    An object store cannot append, so the whole file is written there anew.
+    An object store cannot append, so the whole file is rewritten there.
     """
     if not files.is_local(path):
         files.write_bytes(path, (files.read_if_there(path) or b"") + content)
@@ -79,9 +77,9 @@ def append(path: str, content: bytes) -> None:
 
 
 def drop_cached(paths: Iterable[str]) -> bool:
-    """Make the operating system forget what it holds of files in memory. Returns whether this system can do that.
+    """Make the operating system drop its cache of files. Return whether this system can do that.
 
-    Of remote files it holds nothing.
+    It caches no remote files.
     """
     if not hasattr(os, "posix_fadvise"):
         return False

@@ -1,4 +1,4 @@
-"""What is trained: the losses and metrics of a model's outputs. How a step runs is in training/steps.py."""
+"""The tasks of a training: the losses and metrics of a model's outputs. Steps are in training/steps.py."""
 
 from typing import Any, Protocol
 
@@ -13,18 +13,18 @@ from training.weights import NEXT_SENTENCE
 class Task(Protocol):
     """A model with its losses and metrics.
 
-    A loss is a sum over examples or predictions, divided by a weight that depends on the batch only. A batch that is
-    computed in several parts, or on several devices, therefore has the same loss and gradient as in one piece.
+    A loss is a sum over examples or predictions, divided by a weight that depends only on the batch. So the loss and
+    gradient of a batch do not depend on its division into parts and devices.
     """
 
     built: BuiltModel
 
     def weights(self, batch: Tensors) -> dict[str, Any]:
-        """For each loss the weight that its sum is divided by (float32 scalar); `epsilon` is added to it."""
+        """Return the weight that divides the sum of each loss (float32 scalar); `epsilon` is added to it."""
         ...
 
     def sums(self, outputs: Tensors, batch: Tensors) -> dict[str, Any]:
-        """For each loss the weighted sum over the batch (float32 scalar)."""
+        """Return the weighted sum of each loss over the batch (float32 scalar)."""
         ...
 
     def epsilon(self, loss: str) -> float:
@@ -32,9 +32,7 @@ class Task(Protocol):
         ...
 
     def evaluation(self, outputs: Tensors, batch: Tensors) -> dict[str, Any]:
-        """Return what the metrics need of a batch: tensors [B] or [B, …], including the examples that only fill it
-        up.
-        """
+        """Return a batch's data for the metrics: tensors [B] or [B, …], including the examples that pad it."""
         ...
 
     def metrics(self, batches: list[dict[str, np.ndarray]]) -> dict[str, float]:
@@ -111,7 +109,7 @@ def cross_entropy(labels: Any, logits: Any) -> Any:
 
 
 def _is_label(labels: Any) -> Any:
-    """Return 1.0 for a label, 0.0 for what stands where there is none (float32)."""
+    """Return 1.0 for a label, 0.0 for a placeholder (float32)."""
     return ops.cast(labels >= 0, "float32")
 
 

@@ -23,7 +23,7 @@ _STATE = "checkpoint"
 _INDEX = ".index"
 # A TF2 checkpoint stores a variable under its object's path and this suffix.
 _TF2_SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"
-# Where TensorFlow Models' checkpoints keep the encoder: `Checkpoint(encoder=…)`, `Checkpoint(model=…)`, or bare.
+# The encoder's path in TensorFlow Models' checkpoints: `Checkpoint(encoder=…)`, `Checkpoint(model=…)`, or bare.
 _TF2_ROOTS = ("encoder/", "model/", "")
 
 Shape = tuple[int, ...]
@@ -32,7 +32,7 @@ Shape = tuple[int, ...]
 def read(prefix: str, model: ModelConfig) -> Values:
     """Read the weights of a TF1 checkpoint or of a TF2 encoder checkpoint.
 
-    Everything else in it (the optimizer's slots, counters) is left out.
+    The rest of it (the optimizer's slots, counters) is dropped.
 
     Raises:
       UnusableInputError: the checkpoint is damaged, or it is not of this model.
@@ -60,7 +60,7 @@ def read(prefix: str, model: ModelConfig) -> Values:
 
 
 def write_tf1(prefix: str, values: Mapping[str, np.ndarray]) -> None:
-    """Write what TF1's Saver writes (format V2): `prefix.index`, `prefix.data-00000-of-00001` and `checkpoint`."""
+    """Write the files of TF1's Saver (format V2): `prefix.index`, `prefix.data-00000-of-00001` and `checkpoint`."""
     names = sorted(values)
     with _written(prefix) as (tf, here):
         tf.raw_ops.SaveV2(
@@ -72,14 +72,12 @@ def write_tf1(prefix: str, values: Mapping[str, np.ndarray]) -> None:
 
 
 def latest(directory: str) -> str | None:
-    """Return the prefix of the newest checkpoint in a directory, as TensorFlow's Saver notes it; None without such a
-    note.
-    """
+    """Return the prefix of a directory's newest checkpoint from the record of TensorFlow's Saver; None without one."""
     state = files.read_if_there(files.join(directory, _STATE))
     named = None if state is None else re.search(r'^model_checkpoint_path: "(.+)"$', state.decode(), re.MULTILINE)
     if named is None:
         return None
-    # It is a path from the directory on, or a whole one.
+    # It is relative to the directory, or absolute.
     whole = named[1].startswith("/") or not files.is_local(named[1])
     prefix = named[1] if whole else files.join(directory, named[1])
     return prefix if files.exists(f"{prefix}{_INDEX}") else None
@@ -87,7 +85,7 @@ def latest(directory: str) -> str | None:
 
 @contextlib.contextmanager
 def _written(prefix: str) -> Iterator[tuple[Any, str]]:
-    """TensorFlow, and a local prefix at which it writes a checkpoint that is then at `prefix`.
+    """Yield TensorFlow, and a local prefix for writing a checkpoint that is then at `prefix`.
 
     Raises:
       RunFailedError: it cannot be written.
@@ -159,7 +157,7 @@ def tf2_weights(model: ModelConfig) -> Iterator[Tf2Weight]:
 
 
 def _read_tf2(reader: Any, stored_names: Sequence[str], model: ModelConfig, prefix: str) -> Values:
-    """Return the weights of an encoder. A pre-trainer's checkpoint has more beside it, which is left out."""
+    """Return the weights of an encoder. The rest of a pre-trainer's checkpoint is dropped."""
     stored = {n.removesuffix(_TF2_SUFFIX): n for n in stored_names if n.endswith(_TF2_SUFFIX)}
     values = {}
     for weight in tf2_weights(model):
@@ -206,7 +204,7 @@ def write_tf2(prefix: str, values: Mapping[str, np.ndarray], model: ModelConfig)
 def _attach(objects: dict[str, Any], path: str, last: Any) -> Any:
     """Make the objects along a path that are not in `objects` yet, and return the last.
 
-    The last is `last` if that is given, so that two paths lead to one object.
+    If `last` is not None, it is that object, so that two paths lead to one object.
     """
     if path not in objects:
         parent, _, name = path.rpartition("/")

@@ -1,4 +1,4 @@
-"""The files of a tokenizer in a Hugging Face directory, without which `AutoTokenizer` knows no word.
+"""The files of a tokenizer in a Hugging Face directory, which `AutoTokenizer` needs.
 
 The tokenizer is that of the examples: BERT's WordPiece with the vocabulary that the model was trained with, or any
 tokenizer.json. WordPiece is described twice: in `tokenizer.json` for Hugging Face's tokenizers, and in `vocab.txt` for
@@ -33,10 +33,11 @@ def of_conversion(
     """Return the tokenizer's files for a conversion: their contents by name.
 
     Args:
-      options: they may name a vocabulary or a tokenizer.json; by default it is the tokenizer or the vocabulary beside
-        the input. Text is lower-cased as they say; by default as the run did, or if no token has a capital letter.
+      options: they may name a vocabulary or a tokenizer.json; by default the tokenizer or the vocabulary beside the
+        input is used. They also say whether text is lower-cased; by default as in the run, or if no token has a capital
+        letter.
       beside: the directory of the input.
-      run: the settings of the run that the input is a checkpoint of, if it is one.
+      run: the settings of the input's run if it is a run's checkpoint.
       model: the model's configuration.
 
     Raises:
@@ -94,13 +95,13 @@ def _ids(vocabulary: Vocabulary) -> dict[str, int]:
 
 
 def _said_beside(path: str, ids: Mapping[str, int]) -> bool | None:
-    """Return whether the tokenizer.json beside a vocabulary lower-cases text; None if there is none for it."""
+    """Return whether the tokenizer.json beside a vocabulary lower-cases text; None if there is no matching one."""
     beside = files.join(files.parent(path), TOKENIZER)
     return tokenizer_json.lower_cases(files.read_bytes(beside), ids) if files.exists(beside) else None
 
 
 def special_ids(tokenizer: Mapping[str, bytes]) -> dict[str, int]:
-    """Return the id of each role's token, as far as the files of a tokenizer say it (special_tokens.py)."""
+    """Return the id of each role's token, as far as the tokenizer's files say (special_tokens.py)."""
     if TOKENIZER not in tokenizer:
         return {}
     ids = tokenizer_json.token_ids(json.loads(tokenizer[TOKENIZER]))
@@ -110,8 +111,9 @@ def special_ids(tokenizer: Mapping[str, bytes]) -> dict[str, int]:
 def keep_vocabulary(path: str, directory: str, duplicates: str = "last") -> None:
     """Copy a run's vocabulary to its directory, so that its checkpoints can be exported with a tokenizer.
 
-    A tokenizer.json for this vocabulary beside it is copied, too: it says whether text is lower-cased. Where the ids of
-    the examples are MLPerf's (`duplicates` is "first"), repeated lines are left out, so that all programs give them.
+    A tokenizer.json for this vocabulary beside it is copied, too: it says whether text is lower-cased. If the ids of
+    the examples are MLPerf's (`duplicates` is "first"), repeated lines are dropped, so that all programs give the same
+    ids.
 
     Raises:
       UnusableInputError: the run was begun with another vocabulary.
@@ -128,7 +130,7 @@ def keep_vocabulary(path: str, directory: str, duplicates: str = "last") -> None
 
 
 def keep_tokenizer(path: str, directory: str) -> None:
-    """Copy a run's tokenizer.json to its directory, with what says which its special tokens are.
+    """Copy a run's tokenizer.json to its directory, with the file that names its special tokens.
 
     Raises:
       UnusableInputError: the run was begun with another tokenizer.
@@ -162,9 +164,7 @@ def _found(directory: str) -> dict[str, bytes]:
 
 
 def _completed(found: Mapping[str, bytes], path: str, model: ModelConfig) -> dict[str, bytes]:
-    """Return the files of a tokenizer with what transformers wants beside its tokenizer.json, which was read at
-    `path`.
-    """
+    """Return the files of a tokenizer with those that transformers needs besides its tokenizer.json, read at `path`."""
     try:
         tokenizer = json.loads(found[TOKENIZER])
         ids = tokenizer_json.token_ids(tokenizer)
@@ -179,7 +179,7 @@ def _completed(found: Mapping[str, bytes], path: str, model: ModelConfig) -> dic
 
 
 def _roles(tokenizer: Mapping[str, bytes], ids: Mapping[str, int]) -> dict[str, str]:
-    """Return the token of each role: as the files of a tokenizer name it, else by its usual name."""
+    """Return the token of each role: as named in the files of a tokenizer, else by its usual name."""
     roles = roles_of(ids)
     for name in (SPECIAL_TOKENS, CONFIG):
         roles |= named_roles(json.loads(tokenizer.get(name, b"{}")))

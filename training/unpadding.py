@@ -1,4 +1,4 @@
-"""Rows without padding, made of the padded examples of a batch. This imports neither TensorFlow nor Keras."""
+"""Puts the padded examples of a batch into rows without padding. This imports neither TensorFlow nor Keras."""
 
 import numpy as np
 
@@ -8,8 +8,8 @@ from maskmill.masking.packing import pack
 from maskmill.records.features import OF_MASKS, most_sequences
 
 _OF_TOKENS = ("input_ids", "input_mask", "segment_ids")
-# A batch keeps at most so many shares of its rows more than it needs, so that few numbers of rows ever occur: a step is
-# compiled anew for each. The same holds of the masks of a row.
+# A batch keeps up to so large a share of unneeded rows, so that few numbers of rows occur, because each makes a step
+# compile again. The same holds for the masks of a row.
 _SHARES = 16
 _MASKS_TOGETHER = 8
 
@@ -17,8 +17,8 @@ _MASKS_TOGETHER = 8
 def unpadded(batch: Batch, width: int, multiple: int = 1) -> Batch:
     """Put the examples of a padded batch [B, S] into rows of `width` tokens, best fit, one after the other.
 
-    The arrays are those of packed rows (maskmill/loading/batches.py, "google"), [R, …], with room for as many masks as
-    a row has. R is a function of the lengths, and a multiple of `multiple`; rows that no example needs are padding.
+    The arrays are those of packed rows (maskmill/loading/batches.py, "google"), [R, …], with room for a row's masks. R
+    is a function of the lengths, and a multiple of `multiple`; unneeded rows are padding.
 
     Raises:
       UnusableInputError: an example has no token, or one that follows padding.
@@ -64,5 +64,5 @@ def unpadded(batch: Batch, width: int, multiple: int = 1) -> Batch:
 
 
 def _rounded(count: int, unit: int) -> int:
-    """Return the next multiple of `unit` from `count` on."""
+    """Return `count` rounded up to a multiple of `unit`."""
     return -(-int(count) // unit) * unit

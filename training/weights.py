@@ -1,7 +1,7 @@
 """The weights of the encoders and their heads: our names, Hugging Face's names, and their shapes.
 
-Ours are those of google-research/bert and google-research/albert, in their layout. RoBERTa's and ModernBERT's are made
-in the same manner. ALBERT's layers share their weights, by groups of layers.
+Ours are those of google-research/bert and google-research/albert, in their layout. RoBERTa's and ModernBERT's are
+formed likewise. ALBERT's layers share their weights, by groups of layers.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,7 +18,7 @@ NEXT_SENTENCE = "cls/seq_relationship/output_weights"
 MASKED_LM = "cls/predictions/output_bias"
 TRANSFORM = "cls/predictions/transform"
 
-# What a layer is made of, by what it does: our names below the layer's own, and Hugging Face's.
+# The parts of a layer, by what they do: our names below the layer's own, and Hugging Face's.
 _BERT_PARTS = {
     "query": "attention/self/query",
     "key": "attention/self/key",
@@ -102,12 +102,12 @@ class NamedWeight(NamedTuple):
 
 
 def scope(model: ModelConfig) -> str:
-    """Return what the names of an encoder's weights begin with; google-research/albert says bert, too."""
+    """Return the prefix of an encoder's names of weights; google-research/albert uses bert, too."""
     return "bert" if model.model_type == "albert" else model.model_type
 
 
 def layer_parts(model: ModelConfig, layer: int) -> dict[str, str]:
-    """Return what a layer is made of: our names by what each part does."""
+    """Return the parts of a layer: our names by what each part does."""
     prefix = f"{scope(model)}/encoder/layer_{layer}"
     if model.model_type == "albert":
         group = layer * model.num_hidden_groups // model.num_hidden_layers
