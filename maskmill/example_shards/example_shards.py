@@ -123,7 +123,7 @@ def write_example_shard(shard: TextShard, setup: ExamplesSetup, output: str) -> 
         KIND,
         key,
         lambda: _write(shard, setup, plan, output),
-        lambda record: completions.PieceFiles(written=[tuple(file) for file in record["files"]]),
+        lambda record: completions.ItemFiles(written=[tuple(file) for file in record["files"]]),
         name=name + _tfrecord_suffix(setup) if plan.format.format == "tfrecord" else name,
     )
     return ExampleShard(

@@ -71,7 +71,7 @@ def collect_templates(batch: UnitBatch, reading: ReadOptions, output: str) -> Pi
         PIECES,
         key,
         lambda: _write_piece(batch, reading, output, key),
-        lambda record: completions.PieceFiles(written=[(text, record["size"], record["sha256"])], has_table=True),
+        lambda record: completions.ItemFiles(written=[(text, record["size"], record["sha256"])], has_table=True),
         name=f"templates of unit {batch.number} ({files.base_name(batch.files[0].path)})",
     )
     return Piece(batch=batch, key=key)
@@ -125,7 +125,7 @@ def bind_library(pieces: Iterable[Piece], output: str) -> list[UnitBatch]:
         LIBRARY,
         library,
         lambda: _write_library(keys, output, library, version),
-        lambda record: completions.PieceFiles(
+        lambda record: completions.ItemFiles(
             written=[(completions.work_name(LIBRARY, f"{library}.text"), record["size"], record["sha256"])],
             has_table=True,
         ),

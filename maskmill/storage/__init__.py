@@ -1,1 +1,1 @@
-"""Files that appear whole, records of finished work, and manifests."""
+"""Read and write files in all stores, and keep completion records and manifests."""

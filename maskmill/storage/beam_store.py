@@ -1,4 +1,4 @@
-"""azfs:// and hdfs:// by Beam's file systems, which need its extras. They compare no versions."""
+"""azfs:// and hdfs:// through Beam's file systems, which need its extras and have no conditional writes."""
 
 import contextlib
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ _MICROSECONDS = 1_000_000
 
 
 class BeamStore(ObjectStore):
-    """Files of a store that Beam knows."""
+    """Files of a store that Beam supports."""
 
     scheme = ""
 
@@ -32,7 +32,7 @@ class BeamStore(ObjectStore):
             return file.read(-1 if end is None else end - start), ""
 
     def pages(self, prefix: str, *, deep: bool) -> Iterator[tuple[list[FileInfo], list[str]]]:
-        """Yield what lies below a folder, all at once."""
+        """Yield the files below a folder, as one page."""
         with _explained(prefix):
             metadata = FileSystems.match([f"{prefix}**"])[0].metadata_list
         found = [_described(one) for one in metadata]
@@ -54,7 +54,7 @@ class BeamStore(ObjectStore):
                     file.write(part)
                     size += len(part)
             except BaseException:
-                # Closing makes the file visible, and the garbage collector would close the writer.
+                # The garbage collector would close the writer, and closing makes the file visible.
                 file.close = lambda: None
                 raise
             file.close()
@@ -78,7 +78,7 @@ def _incomparable(path: str) -> NoReturn:
 
 @contextlib.contextmanager
 def _explained(path: str) -> Iterator[None]:
-    """Turn errors of Beam's file systems into sentences about `path`."""
+    """Turn errors of Beam's file systems into UnusableInputError or RunFailedError with a sentence about `path`."""
     try:
         yield
     except (UnusableInputError, RunFailedError, FileNotFoundError):

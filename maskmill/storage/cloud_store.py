@@ -1,8 +1,8 @@
-"""gs:// in Google Cloud Storage, or in the emulator that $STORAGE_EMULATOR_HOST names, by google-cloud-storage.
+"""gs:// in Google Cloud Storage, or in the emulator that $STORAGE_EMULATOR_HOST names, with google-cloud-storage.
 
-`version` is an object's generation, `checksum` its crc32c. An upload counts as finished only when the store has the
-crc32c of the bytes that were sent. A download of a whole object is compared with its crc32c, and made again if it does
-not fit; the store has no checksum of a part.
+`version` is an object's generation, `checksum` its crc32c. An upload is finished only when the store has the crc32c of
+the bytes sent. A download of a whole object is compared with its crc32c, and repeated if it differs; the store has no
+checksums of parts.
 """
 
 import base64
@@ -38,11 +38,11 @@ T = TypeVar("T")
 _SCOPE = "https://www.googleapis.com/auth/devstorage.read_write"
 _MOST_CONNECTIONS = 64
 _TIMEOUT = (5.0, 60.0)  # seconds to connect, and without a byte
-_PATIENCE, _FIRST_PATIENCE = 120.0, 5.0  # seconds for which a service may fail; one that has never answered may be none
+_PATIENCE, _FIRST_PATIENCE = 120.0, 5.0  # seconds for which a service may fail: later on, and before it ever answers
 _FIELDS = "name,size,updated,generation,crc32c"
 _DAMAGED = "it arrives with other bytes than its checksum says"
 _RETRY = DEFAULT_RETRY.with_delay(initial=0.1, maximum=15)
-_answered: set[str] = set()  # endpoints that have answered; a fork knows them, too
+_answered: set[str] = set()  # endpoints that have answered, inherited by forks
 _FAILURES = (
     exceptions.ServerError,
     exceptions.TooManyRequests,
@@ -55,16 +55,16 @@ _FAILURES = (
 class CloudStore(ObjectStore):
     """Objects of Cloud Storage.
 
-    Public buckets and emulators need no credentials, and to look for some takes seconds outside of Google's network.
-    They are looked for when access without is refused.
+    Access is anonymous at first, which public buckets and emulators allow. The application default credentials, whose
+    search takes seconds outside of Google's network, are used after the first 401 or 403.
     """
 
     scheme = "gs://"
 
     def __init__(self) -> None:
-        """Ask nothing yet."""
+        """Send no request yet."""
         super().__init__()
-        # Google's library asks in the background what bucket it is, for traces that nobody collects.
+        # Otherwise Google's library requests metadata of the bucket in the background, for traces.
         os.environ.setdefault("DISABLE_GCS_PYTHON_CLIENT_OTEL_BUCKET_METADATA", "true")
         self._credentials: Any = _new(AnonymousCredentials)
         self._clients: dict[tuple[int, bool], tuple[storage.Client, requests.Session]] = {}
@@ -93,7 +93,7 @@ class CloudStore(ObjectStore):
         return self._client()[0].bucket(bucket).blob(name, chunk_size=chunk_size)
 
     def _ask(self, path: str, call: Callable[[], T]) -> T:
-        """Return what a call of the library gives; look for an account where access without is refused."""
+        """Return the result of a call of the library; after an anonymous 401 or 403, repeat it with credentials."""
         with self._explained(path):
             was_anonymous = self._is_anonymous
             try:
@@ -101,18 +101,18 @@ class CloudStore(ObjectStore):
             except (exceptions.Unauthorized, exceptions.Forbidden, account_exceptions.InvalidOperation):
                 if not was_anonymous:
                     raise
-            if self._is_anonymous:  # another thread may have found one
-                self._look_for_account(path)
+            if self._is_anonymous:  # unless another thread has found credentials
+                self._find_credentials(path)
             return call()
 
     def _of_bucket(self, path: str, call: Callable[[], T]) -> T:
-        """Return what a call gives that finds nothing only where the bucket is missing."""
+        """Return the result of a call whose "not found" can only mean the bucket."""
         try:
             return self._ask(path, call)
         except MissingFileError as error:
             raise no_bucket(path) from error
 
-    def _look_for_account(self, path: str) -> None:
+    def _find_credentials(self, path: str) -> None:
         try:
             self._credentials = google.auth.default(scopes=[_SCOPE])[0]
         except account_exceptions.DefaultCredentialsError as error:
@@ -124,18 +124,18 @@ class CloudStore(ObjectStore):
 
     @contextlib.contextmanager
     def _explained(self, path: str) -> Iterator[None]:
-        """Turn the library's errors into those of all stores."""
+        """Turn the library's errors into the common errors of stores."""
         endpoint = self._client()[0].api_endpoint
         try:
             yield
             _answered.add(endpoint)
         except InvalidResponse as error:
-            raise self._meant(path, _new(exceptions.from_http_response, error.response)) from error
+            raise self._common_error(path, _new(exceptions.from_http_response, error.response)) from error
         except (exceptions.GoogleAPIError, account_exceptions.GoogleAuthError, requests.RequestException) as error:
-            raise self._meant(path, error) from error
+            raise self._common_error(path, error) from error
 
-    def _meant(self, path: str, error: Exception) -> Exception:
-        """Return what an error of the library means."""
+    def _common_error(self, path: str, error: Exception) -> Exception:
+        """Return the common error of stores for an error of the library."""
         endpoint, cause, why = self._client()[0].api_endpoint, getattr(error, "cause", None) or error, _reason(error)
         if isinstance(error, _FAILURES):
             if endpoint in _answered or isinstance(cause, exceptions.GoogleAPICallError):
@@ -174,7 +174,7 @@ class CloudStore(ObjectStore):
         return None if blob is None else _described(path, blob)
 
     def fetch(self, path: str, start: int = 0, end: int | None = None, version: str = "") -> tuple[bytes, str]:
-        """Return bytes of an object; the library's own download takes longer than the request."""
+        """Return bytes of an object, by a plain request: the library's own download is slower."""
         if end is not None and end <= start:
             return b"", version
         bucket, name = self.split(path)
@@ -192,11 +192,11 @@ class CloudStore(ObjectStore):
                     return b"", version
                 if not answer.ok:
                     raise _new(exceptions.from_http_response, answer)
-                content, told = answer.raw.read(decode_content=False), answer.headers
-                is_right = _is_part(content, start, end, told) if "Range" in headers else _fits(content, told)
+                content, sent = answer.raw.read(decode_content=False), answer.headers
+                is_right = _is_part(content, start, end, sent) if "Range" in headers else _fits(content, sent)
                 if not is_right:
-                    raise ConnectionError(_DAMAGED)  # which is tried again
-                return content, told.get("x-goog-generation", "")
+                    raise ConnectionError(_DAMAGED)  # _retry repeats the request
+                return content, sent.get("x-goog-generation", "")
 
         try:
             content, found = self._ask(path, self._retry(ask))
@@ -231,7 +231,7 @@ class CloudStore(ObjectStore):
         def ask() -> FileInfo:
             blob = self._blob(path)
             if expected is not None:
-                # An object that everybody may read is served from caches otherwise, for an hour.
+                # Otherwise caches serve a public object for an hour after it changes.
                 blob.cache_control = "no-store"
             blob.upload_from_string(
                 content,
@@ -256,7 +256,7 @@ class CloudStore(ObjectStore):
 
     @contextlib.contextmanager
     def _received(self, path: str) -> Iterator[None]:
-        """Delete an object that the store has received with other bytes than were sent."""
+        """Delete an object if the store has received other bytes than were sent."""
         try:
             yield
         except DataCorruption as error:
@@ -275,7 +275,7 @@ class CloudStore(ObjectStore):
 
 
 class _Parts:
-    """Parts as the library reads them: as a file, of which each is read at once."""
+    """Parts of an upload as a file, for the library; each `read` returns a part."""
 
     def __init__(self, parts: Iterator[bytes]) -> None:
         self._parts, self._at = parts, 0
@@ -290,7 +290,7 @@ class _Parts:
 
 
 class _CheckedFile(RangeFile):
-    """An object that is read in parts. One that is read from its beginning to its end must fit its checksum."""
+    """An object that is read in parts, and compared with its checksum if it is read from its start to its end."""
 
     def __init__(self, file: FileInfo, read: Callable[[int, int], Any]) -> None:
         super().__init__(file.size, read)
@@ -309,26 +309,26 @@ class _CheckedFile(RangeFile):
         return count
 
 
-def _is_part(content: bytes, start: int, end: int | None, told: Mapping[str, str]) -> bool:
-    """Return whether an answer is the part [start, end) of an object, as far as there is one."""
-    first, _, size = told.get("Content-Range", "").removeprefix("bytes ").partition("/")
+def _is_part(content: bytes, start: int, end: int | None, headers: Mapping[str, str]) -> bool:
+    """Return whether an answer has the bytes [start, end) of an object, or those up to its end."""
+    first, _, size = headers.get("Content-Range", "").removeprefix("bytes ").partition("/")
     return first.startswith(f"{start}-") and len(content) == min(end or files.TO_THE_END, int(size)) - start
 
 
-def _fits(content: bytes, told: Mapping[str, str]) -> bool:
-    """Return whether a whole object fits the crc32c that came with it, if one did."""
-    sums = [one.strip() for one in told.get("x-goog-hash", "").split(",")]
+def _fits(content: bytes, headers: Mapping[str, str]) -> bool:
+    """Return whether a whole object has the crc32c in the headers of the answer; True without one."""
+    sums = [one.strip() for one in headers.get("x-goog-hash", "").split(",")]
     known = [one.removeprefix("crc32c=") for one in sums if one.startswith("crc32c=")]
     return not known or known == [_encoded(google_crc32c.value(content))]
 
 
 def _encoded(crc32c: int) -> str:
-    """Return a checksum as Cloud Storage tells it."""
+    """Return a checksum in the encoding of Cloud Storage."""
     return base64.b64encode(crc32c.to_bytes(4, "big")).decode()
 
 
 def _new(untyped: Any, *arguments: Any) -> Any:
-    """Return what one of Google's functions without types makes."""
+    """Return the result of a function of Google's libraries that has no types."""
     return untyped(*arguments)
 
 
@@ -343,10 +343,10 @@ def _described(path: str, blob: storage.Blob) -> FileInfo:
 
 
 def _reason(error: BaseException) -> str:
-    """Return what the service or the network says, as part of a sentence."""
+    """Return the answer of the service or the error of the network, as part of a sentence."""
     error = getattr(error, "cause", None) or error
     if isinstance(error, exceptions.GoogleAPICallError):
         status = http.HTTPStatus(error.code or 0)
-        said = " ".join((error.message.partition(": ")[2] or error.message).split())
-        return f"{status} {status.phrase}" + ("" if said == "unknown error" else f": {said}".rstrip("."))
+        message = " ".join((error.message.partition(": ")[2] or error.message).split())
+        return f"{status} {status.phrase}" + ("" if message == "unknown error" else f": {message}".rstrip("."))
     return plain(error)

@@ -1,13 +1,13 @@
-"""Records of finished pieces of work, one small JSON file each, so that a re-run skips these pieces.
+"""Records of finished work items, one small JSON file each, so that a re-run skips these items.
 
-A record lies at `<output>/.maskmill/<kind>/<key>.json`; a piece may have a table beside it, `<key>.npy`. The key is a
-fingerprint of everything that the piece depends on: the checksums of its inputs, the parameters, the format version of
-the code. A record is written once the piece's files are complete under their final names.
+A record is at `<output>/.maskmill/<kind>/<key>.json`; an item may have a table beside it, `<key>.npy`. The key is a
+fingerprint of all that the item depends on: the checksums of its inputs, the parameters, the format version of the
+code. The record is written after the item's files are complete under their final names.
 
-Records and tables are a cache, and disks, copies and editors damage caches. So each carries its kind, its key and a
-checksum over all three; one that is damaged, cut or copied over another's counts as missing. `once` looks at a piece's
-record, table and files before it believes any of them, and makes the piece again where one does not fit. It leaves a
-note of what it made again and why, which storage/outcomes.py reads when the run is over.
+Records and tables are a cache, and disks, copies and editors damage caches. So each contains its kind, its key and a
+checksum over all three; one that is damaged, cut or copied over another's counts as missing. `once` checks an item's
+record, table and files before it uses any of them, and makes the item again if one does not fit. It notes the item and
+the reason, and storage/outcomes.py reads the notes at the end of the run.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 WORK_DIRECTORY = ".maskmill"
 
 # The version of each step's output. Raise it when the output changes for the same inputs and parameters: the next run
-# then rebuilds what the older code made.
+# then rebuilds the output of older code.
 FORMAT_VERSIONS: Mapping[str, int] = {
     "templates": 3, "punkt": 1, "extract": 9, "duplicates": 1, "clean": 2, "text": 1, "examples": 3,
     "word_counts": 2, "merged_counts": 1, "vocabulary": 2, "vocabulary_report": 1
@@ -39,10 +39,10 @@ FORMAT_VERSIONS: Mapping[str, int] = {
 _RECORD_VERSION = 2
 _FINGERPRINT_DIGITS = 32
 
-REMADE = "remade"  # the kind of the notes of pieces that were made again
-RUN = "run"  # the kind of what a run keeps of itself
-_STORED = "stored"  # in a record: the store's own checksums of the piece's files
-TITLES = "titles"  # of the first documents that are left out, by the name under which they are counted
+REMADE = "remade"  # the kind of the notes of items that were made again
+RUN = "run"  # the kind of the records of a run itself, such as its timings
+_STORED = "stored"  # in a record: the store's own checksums of the item's files
+TITLES = "titles"  # in a record: the titles of the first dropped documents, by the name of their count
 
 
 def fingerprint(*parts: Any) -> str:
@@ -68,32 +68,30 @@ def _plain(value: Any) -> Any:
 
 
 def work_path(output: str, kind: str, name: str) -> str:
-    """Return the path of a working file of the build into `output`."""
+    """Return the path of a working file of the build into `output`; see `work_name`."""
     return files.join(output, work_name(kind, name))
 
 
 def work_name(kind: str, name: str) -> str:
-    """Return the name of a working file below the directory of its build; `kind` is empty for the claim."""
+    """Return the path of a working file below the output directory; kind: "" for the claim."""
     return f"{WORK_DIRECTORY}/{kind}/{name}" if kind else f"{WORK_DIRECTORY}/{name}"
 
 
 def _digest(kind: str, key: str, content: bytes | memoryview = b"") -> "hashlib._Hash":
-    """Return what a record or table carries: the sha256 of its kind, its key and its content."""
+    """Return the sha256 of a record's or table's kind, key and content, which the file contains."""
     digest = hashlib.sha256(f"{kind}/{key}\n".encode())
     digest.update(content)
     return digest
 
 
 def sealed_json(kind: str, key: str, record: Any) -> bytes:
-    """Return the content of a JSON file that carries its kind, its key and its checksum; `unsealed_json` reads it."""
+    """Return the content of a JSON file with the record, its kind, key and checksum; `unsealed_json` reads it."""
     checksum = _digest(kind, key, canonical_json(record).encode()).hexdigest()
     return canonical_json({"kind": kind, "key": key, "record": record, "sha256": checksum}, indent=1).encode()
 
 
 def unsealed_json(kind: str, key: str, content: bytes) -> Any:
-    """Return what `sealed_json` has sealed; None if a single byte is not as it was written, or the file is
-    another's.
-    """
+    """Return the record of `sealed_json`; None if a byte has changed, or if the file is of another kind or key."""
     try:
         record = json.loads(content)["record"]
         return record if content == sealed_json(kind, key, record) else None
@@ -102,7 +100,7 @@ def unsealed_json(kind: str, key: str, content: bytes) -> Any:
 
 
 def seal_of_table(kind: str, key: str, content: bytes | memoryview) -> bytes:
-    """Return the end of a table's file, after what np.save writes: a line with its kind, its key and its checksum."""
+    """Return the last line of a table's file, after the output of np.save: its kind, key and checksum."""
     return _seal(kind, key, _digest(kind, key, content).hexdigest())
 
 
@@ -111,7 +109,7 @@ def _seal(kind: str, key: str, checksum: str) -> bytes:
 
 
 def is_sealed_table(kind: str, key: str, sealed: bytes) -> bool:
-    """Return whether a table's file, which np.load reads, is just as it was written, and this piece's."""
+    """Return whether the content of a table's file is unchanged and of this kind and key."""
     end = max(0, len(sealed) - len(seal_of_table(kind, key, b"")))
     return sealed[end:] == seal_of_table(kind, key, memoryview(sealed)[:end])
 
@@ -122,7 +120,7 @@ def _read(path: str) -> bytes | None:
 
 
 def write_table(output: str, kind: str, key: str, table: "npt.NDArray[Any]") -> None:
-    """Write the array of a piece, of any shape and dtype, as `<key>.npy`."""
+    """Write the array of an item, of any shape and dtype, as `<key>.npy`."""
     import numpy as np
 
     with files.new_file(work_path(output, kind, f"{key}.npy"), checksum=False) as file:
@@ -137,10 +135,10 @@ def write_table(output: str, kind: str, key: str, table: "npt.NDArray[Any]") -> 
 
 
 def read_table(output: str, kind: str, key: str) -> "npt.NDArray[Any]":
-    """Return the array that `write_table` has written for a piece which `once` found finished, or made, in this run.
+    """Return the array that `write_table` wrote, of an item that `once` found or made in this run.
 
     Raises:
-      RunFailedError: since then it was deleted or damaged.
+      RunFailedError: it was deleted or damaged since.
     """
     import numpy as np
 
@@ -153,7 +151,7 @@ def read_table(output: str, kind: str, key: str) -> "npt.NDArray[Any]":
 
 
 def lost_meanwhile(path: str) -> RunFailedError:
-    """Return the error for a working file which `once` found, or made, in this run, and which does not fit any more."""
+    """Return the error for a working file that was lost or damaged after `once` found or made it in this run."""
     return RunFailedError(
         f"{path}: this working file was deleted or damaged while the run needed it; run the same command again, it "
         "makes the file again."
@@ -161,28 +159,28 @@ def lost_meanwhile(path: str) -> RunFailedError:
 
 
 def load(output: str, kind: str, key: str) -> dict[str, Any] | None:
-    """Return the record of a piece; None if the piece is not finished or its record is damaged."""
+    """Return the record of an item; None if the item is not finished or its record is damaged."""
     content = _read(work_path(output, kind, f"{key}.json"))
     return None if content is None else unsealed_json(kind, key, content)
 
 
 def keys(output: str, kind: str) -> list[str]:
-    """Return the keys of all records of a kind that are there, damaged ones too."""
+    """Return the keys of all records of a kind, damaged ones included."""
     found = files.list_directory(work_path(output, kind, "").rstrip("/"), "*.json")
     return [files.base_name(path).removesuffix(".json") for path in found]
 
 
 def all_keys(output: str) -> dict[str, list[str]]:
-    """Return the keys of the records of all kinds of pieces, as `keys` gives them."""
+    """Return the keys of the records of all kinds of items, by kind; see `keys`."""
     with files.remembering(output):
         return {kind: keys(output, kind) for kind in FORMAT_VERSIONS}
 
 
 def finished(output: str, kind: str, key: str) -> dict[str, Any]:
-    """Return the record of a piece which `once` found finished, or made, in this run.
+    """Return the record of an item that `once` found or made in this run.
 
     Raises:
-      RunFailedError: since then it was deleted or damaged.
+      RunFailedError: it was deleted or damaged since.
     """
     record = load(output, kind, key)
     if record is None:
@@ -190,13 +188,13 @@ def finished(output: str, kind: str, key: str) -> dict[str, Any]:
     return record
 
 
-def all_finished(output: str, kind: str, wanted: Iterable[str]) -> list[dict[str, Any]]:
-    """Return the records of pieces, as `finished` gives them, by their keys in order."""
-    return files.each(output, lambda key: finished(output, kind, key), wanted)
+def all_finished(output: str, kind: str, item_keys: Iterable[str]) -> list[dict[str, Any]]:
+    """Return the records of items, in the order of their keys; see `finished`."""
+    return files.each(output, lambda key: finished(output, kind, key), item_keys)
 
 
 def store(output: str, kind: str, key: str, record: Mapping[str, Any]) -> None:
-    """Write a piece's record, which marks it as finished. First all its files must have their final names."""
+    """Write an item's record, which marks the item as finished; call it when all its files have their final names."""
     files.write_bytes(work_path(output, kind, f"{key}.json"), sealed_json(kind, key, record))
 
 
@@ -206,7 +204,7 @@ def is_intact(path: str, size: int, sha256: str, stored: str | None = None) -> b
     Args:
       path: the file.
       size, sha256: of the content, in bytes and in hexadecimal.
-      stored: the object store's own checksum of the content, where it is known; then the file is not read.
+      stored: the object store's own checksum of the content, if known; then the file is not read.
     """
     if stored is not None:
         return files.stored_checksum(path) == stored
@@ -214,20 +212,20 @@ def is_intact(path: str, size: int, sha256: str, stored: str | None = None) -> b
 
 
 def note_remade(output: str, kind: str, key: str, name: str, reason: str) -> None:
-    """Notes that a piece is made again, for the summary of the run (storage/outcomes.py).
+    """Note that an item is made again, for the summary of the run (storage/outcomes.py).
 
     Args:
-      output, kind, key: where the piece's record lies.
-      name: what a user calls the piece.
+      output, kind, key: of the item's record.
+      name: of the item in the summary.
       reason: a clause such as "its content had changed".
     """
     store(output, REMADE, f"{kind}-{key}", {"kind": kind, "key": key, "name": name, "reason": reason})
 
 
 def renew(output: str, kind: str, key: str) -> None:
-    """Give the record of a piece that this run does not repeat the current time, so that its progress counts it.
+    """Set the modification time of the record of an item that was found finished, so that progress counts it.
 
-    The time is a whole second, which tells the record from those of pieces that this run has made (`is_renewed`).
+    The time is a whole second, which distinguishes it from records that this run has written (`is_renewed`).
     """
     path = work_path(output, kind, f"{key}.json")
     if files.is_local(path):
@@ -237,16 +235,16 @@ def renew(output: str, kind: str, key: str) -> None:
 
 
 def is_renewed(modified_ns: int) -> bool:
-    """Return whether `renew` has set this time of a record's last change, in nanoseconds."""
+    """Return whether `renew` has set a record's modification time, in nanoseconds."""
     return modified_ns % 1_000_000_000 == 0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class PieceFiles:
-    """The files that a piece consists of, beside its record. Each is a name below `output`, a size and a sha256.
+class ItemFiles:
+    """The files of a work item, beside its record. Each is a name below `output`, a size and a sha256.
 
-    written: must be there and intact. cached: may be gone; where they are there, they must be intact. has_table: there
-    is a table of the piece's key, which must be intact.
+    written: must exist and be intact. cached: may be missing, but if they exist, they must be intact. has_table: the
+    item has a table, which must be intact.
     """
 
     written: Sequence[tuple[str, int, str]] = ()
@@ -259,25 +257,25 @@ def once(
     kind: str,
     key: str,
     make: Callable[[], dict[str, Any]],
-    files_of: Callable[[dict[str, Any]], PieceFiles] = lambda record: PieceFiles(),
+    files_of: Callable[[dict[str, Any]], ItemFiles] = lambda record: ItemFiles(),
     *,
     name: str = "",
 ) -> dict[str, Any]:
-    """Return the record of a piece that is finished, or that is made now.
+    """Return the record of a work item; make the item if it is not finished.
 
-    One piece computes at a time in this process (turns.py).
+    One item computes at a time in this process (turns.py).
 
-    A record counts only while it is intact itself and so are all files of its piece. Pieces do not nest: `make` may
-    not call `once`.
+    A record is valid only while itself and all files of its item are intact. Items do not nest: `make` must not call
+    `once`.
 
     Args:
-      output, kind, key: where the record lies.
-      make: makes the piece's files and returns its record.
-      files_of: gives, for a record, the files that the piece consists of.
-      name: what a user calls the piece, for the note if it is made again.
+      output, kind, key: of the record.
+      make: makes the item's files and returns its record.
+      files_of: returns the files of the item, given its record.
+      name: of the item in the summary, if it is made again.
 
     Raises:
-      RuntimeError: it is called inside the `make` of another piece, which holds the process's only slot.
+      RuntimeError: `make` of another item called this, and holds the process's only slot.
     """
     turns.refuse_nesting()
     path = work_path(output, kind, f"{key}.json")
@@ -290,30 +288,30 @@ def once(
         if reason is None:
             renew(output, kind, key)
             return cast(dict[str, Any], record)
-        # Before it is made, so that no run which fails meanwhile loses the note.
+        # Before the item is made, so that the note survives if the run fails meanwhile.
         note_remade(output, kind, key, name or key, reason)
     with turns.taken():
         record = make()
     if not files.is_local(output):
-        piece, written = files_of(record), files.store_of(output).written
-        names = [name for name, _, _ in (*piece.written, *piece.cached)]
+        item, written = files_of(record), files.store_of(output).written
+        names = [name for name, _, _ in (*item.written, *item.cached)]
         checksums = {name: written.get(files.join(output, name), "") for name in names}
         record[_STORED] = {name: checksum for name, checksum in checksums.items() if checksum}
     store(output, kind, key, record)
     return record
 
 
-def _unfit(output: str, kind: str, key: str, record: Mapping[str, Any], piece: PieceFiles, name: str) -> str | None:
-    """Return why the files of a piece do not fit its record: a clause for its note; None if they do."""
+def _unfit(output: str, kind: str, key: str, record: Mapping[str, Any], item: ItemFiles, name: str) -> str | None:
+    """Return a clause that says why the files of an item do not fit its record; None if they do."""
     known = record.get(_STORED, {})
-    for file, size, sha256 in (*piece.written, *piece.cached):
+    for file, size, sha256 in (*item.written, *item.cached):
         path, base = files.join(output, file), files.base_name(file)
         if not is_intact(path, size, sha256, known.get(file)):
             if files.exists(path):
                 return "its content had changed" if base == name else f"the content of {base} had changed"
-            if (file, size, sha256) in piece.written:
+            if (file, size, sha256) in item.written:
                 return "it was gone" if base == name else f"{base} was gone"
-    if piece.has_table:
+    if item.has_table:
         sealed = _read(work_path(output, kind, f"{key}.npy"))
         if sealed is None:
             return "its table was gone"

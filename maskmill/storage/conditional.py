@@ -1,8 +1,8 @@
-"""Small files that several processes change: a change is made only if the file is still as the process has read it.
+"""Conditional writes of small files that several processes change: write only if the file is still as it was read.
 
 On local disks, a process changes files while it holds the lock (flock) of a guard file in their directory; Linux passes
 such locks on to NFS servers. On gs:// and s3:// the store itself compares an object's generation or entity tag. Other
-stores promise neither.
+stores support neither.
 """
 
 import contextlib
@@ -18,21 +18,21 @@ from maskmill.storage.paths import COMPARING
 
 GUARD = ".maskmill-guard"
 
-# Which content a file had: opaque text, another one after each change. On s3:// it is that of the content, so what
-# processes compete for has something of its writer in it.
+# The version of a file: opaque text, another one after each change. On s3:// it depends on the content alone, so files
+# that processes compete for must contain something of their writer.
 Version = str
 
 
 def is_possible(path: str) -> bool:
-    """Return whether a path is where files can be changed conditionally: on a local disk, gs:// or s3://."""
+    """Return whether the store of a path has conditional writes: a local disk, gs:// or s3://."""
     return files.is_local(path) or path.startswith(COMPARING)
 
 
 def check_store(path: str) -> None:
-    """Check that a path is where files can be changed conditionally.
+    """Raise UnusableInputError if the store of a path has no conditional writes.
 
     Raises:
-      UnusableInputError: it is on another store.
+      UnusableInputError: it is neither a local disk nor gs:// or s3://.
     """
     if not is_possible(path):
         raise UnusableInputError(
@@ -53,7 +53,7 @@ def read(path: str) -> tuple[bytes, Version] | None:
 
 
 def exists(path: str) -> bool:
-    """Return whether there is such a file; errors as in `read`."""
+    """Return whether a file exists; errors as in `read`."""
     check_store(path)
     return files.exists(path)
 
@@ -62,14 +62,14 @@ def write(path: str, content: bytes, *, expected: Version | None, guard: str | N
     """Write a file if its version is still the expected one; it appears whole or not at all.
 
     Args:
-      path: of the file; a missing directory is made.
+      path: of the file; a missing directory is created.
       content: of the file.
-      expected: the version that the caller has read; None: the file must not be there.
-      guard: a local file beside which the guard file lies, where it should not lie beside `path`. All who write or
-        delete the file name the same.
+      expected: the version that the caller has read; None: the file must not exist.
+      guard: a local file beside which to put the guard file, if not beside `path`. All writers of the file must name
+        the same.
 
     Returns:
-      the version of what was written.
+      the new version.
 
     Raises:
       ChangedError: the file has another version. Nothing was written.
@@ -85,7 +85,7 @@ def write(path: str, content: bytes, *, expected: Version | None, guard: str | N
 
 
 def delete(path: str, *, expected: Version) -> None:
-    """Delete a file if its version is still the expected one; one that is gone is no error.
+    """Delete a file if its version is still the expected one; a missing file is no error.
 
     Raises:
       ChangedError: the file has another version. It stays.
@@ -108,7 +108,7 @@ def delete(path: str, *, expected: Version) -> None:
 
 @contextlib.contextmanager
 def guarded(path: str) -> Iterator[None]:
-    """Keep every other process from changing the files in the directory of a local path; they can be read.
+    """Keep all other processes from changing the files in the directory of a local path, not from reading them.
 
     Raises:
       UnusableInputError: the directory cannot be made or written to.
@@ -118,7 +118,7 @@ def guarded(path: str) -> Iterator[None]:
     try:
         yield
     finally:
-        os.close(descriptor)  # which unlocks it
+        os.close(descriptor)  # unlocks it, too
 
 
 def _locked_guard(guard: str) -> int:
@@ -130,7 +130,7 @@ def _locked_guard(guard: str) -> int:
         except (FileNotFoundError, FileExistsError) as error:
             if os.path.exists(directory) and not os.path.isdir(directory):
                 raise UnusableInputError(f"{directory}: this is no directory; move it away.") from error
-            continue  # somebody has removed the directory since it was made
+            continue  # the directory was removed after it was created
         except OSError as error:
             raise UnusableInputError(
                 f"{directory}: nothing can be written to this directory ({error.strerror}); check its permissions."
@@ -138,11 +138,11 @@ def _locked_guard(guard: str) -> int:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         if os.fstat(descriptor).st_nlink:
             return descriptor
-        os.close(descriptor)  # it was deleted, with its directory, before it was locked
+        os.close(descriptor)  # the guard was deleted, with its directory, before it was locked
 
 
 def _compare(path: str, expected: Version | None) -> None:
-    """Raise ChangedError if a local file has not the expected version."""
+    """Raise ChangedError if a local file does not have the expected version."""
     found = _read_local(path)
     if (None if found is None else found[1]) != expected:
         raise ChangedError(path)
@@ -177,7 +177,7 @@ def _write_object(path: str, content: bytes, expected: Version | None) -> Versio
     try:
         return files.store_of(path).put(path, content, expected or "").version
     except ChangedError:
-        # A request is made again when its answer gets lost; then it may be its own first attempt that it met.
+        # A request whose answer is lost is repeated; then the version that it meets may be of its own first attempt.
         found = _read_object(path)
         if found is None or found[0] != content or found[1] == expected:
             raise

@@ -1,8 +1,8 @@
-"""Files anywhere: local paths through the standard library, all others through the store of their scheme (stores.py).
+"""Read and write files: local ones with the standard library, others through the store of their scheme (stores.py).
 
 A file appears under its final name only when it is complete. A local file is written under a temporary name with a
 unique attempt id, fsynced and renamed; an object is written under its final name, because on an object store it appears
-only when its upload is complete. Only paths that are not local import a store.
+only when its upload is complete. Stores are imported for paths that are not local only.
 """
 
 import contextlib
@@ -32,27 +32,27 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 TEMPORARY_SUFFIX = ".maskmill-tmp"
-MOST_AT_ONCE = 16  # requests that wait for a store at the same time
-TO_THE_END = 1 << 62  # of a file that is read to its end
+MOST_AT_ONCE = 16  # parallel requests to a store
+TO_THE_END = 1 << 62  # the end of a range that goes to the end of a file
 _COPY_BYTES = 4 << 20
 _ATTEMPT_BYTES = 8
-_SENT_AT_ONCE = 32 << 20  # bytes of a file that the disk is given together
+_SENT_AT_ONCE = 32 << 20  # bytes of a file that are flushed to the disk together
 
 
 def scratch_prefix(process: int | None = None) -> str:
-    """Return how the names of a process's own directories in the temporary directory begin; None: of this process.
+    """Return the prefix of the names of a process's directories in the temporary directory; None: of this process.
 
-    A command that is told to stop removes those of its own and of its workers (pipelines/running/interruption.py).
+    A command that is interrupted removes its own and its workers' directories (pipelines/running/interruption.py).
     """
     return f"maskmill-{process or os.getpid()}-"
 
 
-# Held while a temporary file is made, and for ever once this process is about to end.
+# Held while a temporary file is created, and from the moment on when this process is about to end.
 _beginning_a_file = threading.Lock()
 
 
 def free_after_fork(lock: threading.Lock) -> None:
-    """See to it that a fork (a local worker) finds a lock free: no other thread holds it while the process forks."""
+    """Make forks (local workers) start with this lock free: no other thread holds it while the process forks."""
     os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
 
 
@@ -60,15 +60,15 @@ free_after_fork(_beginning_a_file)
 
 
 def no_more_temporary_files() -> None:
-    """Keep all other threads from beginning a file: what exists now is all that has to be removed.
+    """Keep all other threads from creating temporary files, so that those that exist now can be removed.
 
-    Returns at the latest after a second: a file system that does not answer may hold a thread that begins a file.
+    Return after a second at the latest: a file system that hangs may block a thread that creates a file.
     """
     _beginning_a_file.acquire(timeout=1)
 
 
-_MOST_PIECES = 8  # into which commas may have cut a name
-_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_MOST_PARTS = 8  # into which commas may have cut a name
+_NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, order=True)
@@ -76,10 +76,10 @@ class FileInfo:
     """A file that exists.
 
     Attributes:
-      path, size: its size is in bytes.
-      changed: when it was changed, in parts of a second; 0: not known.
-      version: another one after each change; "": not known.
-      checksum: the store's own, of its content; "": there is none.
+      path, size: the size is in bytes.
+      changed: the time of the last change, in parts of a second; 0: not known.
+      version: differs after each change; "": not known.
+      checksum: the store's own, of the content; "": none.
     """
 
     path: str
@@ -90,12 +90,12 @@ class FileInfo:
 
     @property
     def stored(self) -> str:
-        """The store's checksum and the version that it is of: they tell the content from any other. "": it has none."""
+        """The store's checksum and the version, which identify the content; "" without a checksum."""
         return f"{self.checksum} {self.version}" if self.checksum else ""
 
 
 class ChangedError(UnusableInputError):
-    """A file is not the one whose version was named. It is made of the file's path alone."""
+    """A file does not have the expected version. The constructor takes the file's path alone."""
 
     def __init__(self, path: str) -> None:
         super().__init__(f"{path}: this file was changed while it was read; open the data set again.")
@@ -103,7 +103,7 @@ class ChangedError(UnusableInputError):
 
 
 class DeniedError(UnusableInputError):
-    """The server wants credentials, or other ones. status: its answer, as part of a sentence."""
+    """The server refuses the credentials, or needs some. status: its answer, as part of a sentence."""
 
     def __init__(self, message: str, status: str) -> None:
         super().__init__(message)
@@ -116,10 +116,10 @@ def is_local(path: str) -> bool:
 
 
 def store_of(path: str) -> "ObjectStore":
-    """Return the store that a path which is not local is in.
+    """Return the store of a path that is not local.
 
     Raises:
-      UnusableInputError: the path has no scheme that works here, or names no bucket.
+      UnusableInputError: the scheme is not supported here, or the path names no bucket.
     """
     paths.check_scheme(path)
     from maskmill.storage import stores
@@ -142,7 +142,7 @@ def parent(path: str) -> str:
     if is_local(path):
         return os.path.dirname(path) or "."
     scheme, _, name = path.rstrip("/").partition("://")
-    # Nothing is above a bucket or a server, as nothing is above "/".
+    # A bucket or a server is its own parent, as "/" is.
     return f"{scheme}://{name.rsplit('/', 1)[0]}"
 
 
@@ -150,48 +150,46 @@ def match(patterns: str | Sequence[str], *, may_be_missing: bool = False) -> lis
     """Return the files that globs match, each file once: in the order of the globs, sorted within a glob.
 
     Args:
-      patterns: globs, as a list or separated by commas. A name with a comma in it may come in pieces, as options take
-        them apart, if no file has the name of its first piece.
+      patterns: globs, as a list or separated by commas. A name with commas may come in parts, as options split it, if
+        no file has the name of the first part.
       may_be_missing: whether a glob may match no file.
 
     Raises:
-      UnusableInputError: a glob matches no file, or what cannot be read; or there is no glob.
+      UnusableInputError: a glob matches no file, or a file that cannot be read; or there is no glob.
     """
     if isinstance(patterns, str):
         patterns = patterns.split(",")
-    pieces = [pattern.strip() for pattern in patterns if pattern.strip()]
-    if not pieces:
+    parts = [pattern.strip() for pattern in patterns if pattern.strip()]
+    if not parts:
         raise UnusableInputError("No input was named: give a path, a glob or a comma list of them.")
     matched: dict[str, FileInfo] = {}
     at = 0
-    # Only a local name may have been cut; in a store each takes a request.
-    uncut = [] if any(map(is_local, pieces)) else each(pieces[0], _match_one, pieces)
-    while at < len(pieces):
-        found, taken = (uncut[at], 1) if uncut else _match_first(pieces[at : at + _MOST_PIECES])
+    # Only a local name may have been cut at commas; in a store each try would take a request.
+    whole = [] if any(map(is_local, parts)) else each(parts[0], _match_one, parts)
+    while at < len(parts):
+        found, taken = (whole[at], 1) if whole else _match_first(parts[at : at + _MOST_PARTS])
         if not found and not may_be_missing:
-            raise UnusableInputError(paths.explain_missing(pieces[at]))
+            raise UnusableInputError(paths.explain_missing(parts[at]))
         for file in found:
             matched.setdefault(file.path, file)
         at += taken
     return list(matched.values())
 
 
-def _match_first(pieces: Sequence[str]) -> tuple[list[FileInfo], int]:
-    """Return the files that the first piece names, or that a name with commas does, whose pieces come first; and how
-    many.
-    """
-    found = _match_one(pieces[0])
-    if found or not is_local(pieces[0]):
+def _match_first(parts: Sequence[str]) -> tuple[list[FileInfo], int]:
+    """Return the files that the first part matches, or the first parts joined with commas, and the number of parts."""
+    found = _match_one(parts[0])
+    if found or not is_local(parts[0]):
         return found, 1
-    for count in range(2, len(pieces) + 1):
+    for count in range(2, len(parts) + 1):
         for comma in (",", ", "):
-            if found := _match_one(comma.join(pieces[:count])):
+            if found := _match_one(comma.join(parts[:count])):
                 return found, count
     return [], 1
 
 
 def may_match(pattern: str, path: str) -> bool:
-    """Return whether a pattern, as `match` takes it, would match a file of this path, which need not be there."""
+    """Return whether a pattern of `match` would match a file with this path, whether that exists or not."""
     if not is_local(pattern):
         return not is_local(path) and _matcher_of(pattern).fullmatch(path) is not None
     if not is_local(path) or os.path.lexists(pattern):
@@ -208,7 +206,7 @@ def may_match(pattern: str, path: str) -> bool:
 
 
 def _matcher_of(pattern: str) -> re.Pattern[str]:
-    """Return what matches the paths that a pattern means; `**/` may stand for nothing."""
+    """Return the regular expression of a pattern; `**/` also matches nothing."""
     from maskmill.storage.stores import matcher
 
     return matcher(pattern.replace("**/", "**"))
@@ -238,7 +236,7 @@ def _match_local(pattern: str) -> list[FileInfo]:
 
 
 def is_glob(pattern: str) -> bool:
-    """Return whether a pattern stands for the names that it matches: nothing has itself for its name."""
+    """Return whether a pattern has wildcards, and no file or folder has the pattern itself as its name."""
     if not paths.has_wildcard(pattern) or paths.is_web(pattern):
         return False
     if is_local(pattern):
@@ -262,15 +260,15 @@ def size(path: str) -> int:
 
 
 def open_input(path: str, start: int = 0, end: int | None = None) -> BinaryIO:
-    """Open a file to read its raw bytes, still packed where they are; the file object can seek.
+    """Open a file to read its raw bytes, without unpacking; the file object can seek.
 
-    Its methods raise RunFailedError where the machine cannot read on. Of an object, parts are fetched ahead of use, up
-    to 40 MiB (read_ahead.py).
+    Its methods raise RunFailedError if reading fails. Parts of objects are fetched ahead of use, up to 40 MiB
+    (read_ahead.py).
 
     Args:
       path: the file.
-      start, end: which part of it will be read for certain: a store is asked for it ahead of use; None: it may be a
-        little at its start only. The file is at its start all the same.
+      start, end: the range that will be read for certain, which is fetched ahead from a store; None: maybe only a
+        little at the start. The position is at the start of the file in any case.
 
     Raises:
       UnusableInputError: the file cannot be opened.
@@ -283,12 +281,12 @@ def open_input(path: str, start: int = 0, end: int | None = None) -> BinaryIO:
         raise MissingFileError(f"{path}: this input does not exist; check the path.") from None
     except OSError as error:
         if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM):
-            raise  # the machine's fault, and not the file's
+            raise  # a limit of the machine, not the file's fault
         raise UnusableInputError(f"{path}: this input cannot be read ({paths.why(error)}).") from None
 
 
 class _Input(io.FileIO):
-    """A raw local file that turns errors into one sentence: a disk that fails, a lost network."""
+    """A raw local file that raises RunFailedError with a sentence, for a failing disk or a lost network."""
 
     def __init__(self, path: str) -> None:
         super().__init__(os.path.expanduser(path))
@@ -325,7 +323,7 @@ def read_bytes(path: str) -> bytes:
 
 
 def read_if_there(path: str) -> bytes | None:
-    """Return the content of a small file; None where there is none. An object takes one request."""
+    """Return the content of a small file, or None if it does not exist; an object takes one request."""
     if is_local(path):
         return read_bytes(path) if exists(path) else None
     with contextlib.suppress(MissingFileError):
@@ -334,7 +332,7 @@ def read_if_there(path: str) -> bytes | None:
 
 
 def read_range(path: str, start: int, end: int) -> bytes:
-    """Return bytes [start, end) of a file; fewer where the file ends before."""
+    """Return bytes [start, end) of a file; fewer if the file ends before."""
     if not is_local(path):
         if start >= end:
             return b""
@@ -347,7 +345,7 @@ def read_range(path: str, start: int, end: int) -> bytes:
 def sha256_of(path: str, also: Callable[[bytes], object] | None = None) -> str:
     """Return the sha256 of a file's content, in hexadecimal.
 
-    also: takes the content as well, in parts, one after the other.
+    also: called with each block of the content, in order.
     """
     digest = hashlib.sha256()
     with open_input(path, 0, TO_THE_END) as file:
@@ -359,9 +357,9 @@ def sha256_of(path: str, also: Callable[[bytes], object] | None = None) -> str:
 
 
 def stored_checksum(path: str) -> str | None:
-    """Return the checksum that a store keeps of an object (gs://: crc32c, s3://: the entity tag), without reading it.
+    """Return the checksum that a store has of an object (gs://: crc32c, s3://: the entity tag), without reading it.
 
-    None elsewhere and for a missing object. An upload counts as finished only when this is that of the bytes sent.
+    Return None elsewhere and for a missing object. An upload is finished only if this fits the bytes sent.
     """
     found = None if is_local(path) else store_of(path).find(path)
     return found.checksum or None if found is not None else None
@@ -382,10 +380,10 @@ def make_directory(path: str) -> None:
 
 
 def check_directory(path: str) -> None:
-    """Look whether a local directory can be written to, or made; does neither.
+    """Check that a local directory can be created or written to, without doing so.
 
     Raises:
-      UnusableInputError: it cannot; the message names the file or directory that is in the way.
+      UnusableInputError: it cannot; the message names the file or directory that prevents it.
     """
     if not is_local(path):
         return
@@ -393,21 +391,19 @@ def check_directory(path: str) -> None:
     while not os.path.lexists(place):
         place = os.path.dirname(place)
     if not os.path.isdir(place):
-        what = "a link that leads to no directory" if os.path.islink(place) else "a file"
-        raise UnusableInputError(f"{path}: this directory cannot be made ({place} is {what}); name another one.")
+        obstacle = "a link that leads to no directory" if os.path.islink(place) else "a file"
+        raise UnusableInputError(f"{path}: this directory cannot be made ({place} is {obstacle}); name another one.")
     if not os.access(place, os.W_OK | os.X_OK):
         of_parent = "" if place == os.path.abspath(path) else f"cannot be made, because {place} "
         raise UnusableInputError(f"{path}: this directory {of_parent}is not writable.")
 
 
 def list_directory(directory: str, pattern: str = "*") -> list[str]:
-    """Return the paths of the files in a directory (not below it) whose names match a glob, sorted; [] without
-    directory.
-    """
+    """Return the sorted paths of the files in a directory, not in folders, whose names match a glob; [] without it."""
     if is_local(directory):
         if not os.path.isdir(directory):
             return []
-        # A link may go round in a circle, which `isfile` does not raise.
+        # `is_file` raises an error for a circle of links, `isfile` does not.
         names = sorted(e.name for e in os.scandir(directory) if e.is_file(follow_symlinks=False) or os.path.isfile(e))
         return [join(directory, n) for n in names if fnmatch.fnmatchcase(n, pattern)]
     found, _ = store_of(join(directory, "")).entries(join(directory, ""), deep=False)
@@ -415,7 +411,7 @@ def list_directory(directory: str, pattern: str = "*") -> list[str]:
 
 
 def list_folders(directory: str) -> list[str]:
-    """Return the names of the folders in a directory, sorted; [] without directory."""
+    """Return the sorted names of the folders in a directory; [] if it does not exist."""
     if is_local(directory):
         return sorted(e.name for e in os.scandir(directory) if e.is_dir()) if os.path.isdir(directory) else []
     return [base_name(folder) for folder in store_of(join(directory, "")).entries(join(directory, ""), deep=False)[1]]
@@ -435,10 +431,9 @@ def objects_below(directory: str) -> list[FileInfo]:
 
 @contextlib.contextmanager
 def remembering(*directories: str) -> Iterator[None]:
-    """Within the block, this process asks a store only once what lies below directories, and for each small file there.
+    """Within the block, list the objects below directories of a store, and read each small one, only once.
 
-    It knows what it writes and deletes itself, and not what other processes do meanwhile. Nothing is remembered of a
-    directory on this machine.
+    Changes by this process are included, those by other processes are not. Local directories are not cached.
     """
     with contextlib.ExitStack() as stack:
         for directory in directories:
@@ -448,9 +443,9 @@ def remembering(*directories: str) -> Iterator[None]:
 
 
 def each(place: str, function: Callable[..., T], *arguments: Iterable[Any]) -> list[T]:
-    """Return what `map` gives: one call after the other, or many at once, which wait for a store.
+    """Return the list of `map`; if `place` is in a store, with parallel calls.
 
-    place: a path, local or not, which tells which. As many calls are made as each of the arguments has items.
+    place: a path, local or not. arguments: of equal lengths.
     """
     calls = list(zip(*arguments, strict=True))
     if is_local(place) or len(calls) <= 1:
@@ -462,7 +457,7 @@ def each(place: str, function: Callable[..., T], *arguments: Iterable[Any]) -> l
 
 
 def sizes_in(directory: str) -> dict[str, int]:
-    """Return the size in bytes of each file in a directory (not below it), by path; empty without directory."""
+    """Return the sizes in bytes of the files in a directory, not in folders, by path; {} if it does not exist."""
     if is_local(directory):
         return {path: os.path.getsize(path) for path in list_directory(directory)}
     return {file.path: file.size for file in store_of(join(directory, "")).entries(join(directory, ""), deep=False)[0]}
@@ -483,7 +478,7 @@ def delete(paths: Sequence[str]) -> None:
 def delete_abandoned(directory: str) -> None:
     """Delete the temporary files in a directory whose writers are dead; those of living writers stay."""
     if not is_local(directory):
-        return  # object stores list no unfinished object
+        return  # object stores do not list unfinished objects
     for path in list_directory(directory, f"*{TEMPORARY_SUFFIX}"):
         with contextlib.suppress(FileNotFoundError, BlockingIOError), open(path, "rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -496,7 +491,7 @@ class OutputFile:
     Attributes:
       path: its final name.
       size: the bytes written so far, after packing.
-      stored: the store's own checksum of it, as the store tells it once the file is there; "": there is none.
+      stored: the store's own checksum, after the upload; "": none.
     """
 
     def __init__(self, path: str, raw: Any, *, checksum: bool, packed: bool) -> None:
@@ -508,7 +503,7 @@ class OutputFile:
         self._packer = _gzip_into(self) if packed else None
 
     def write(self, block: bytes | bytearray | memoryview) -> None:
-        """Append bytes, which are packed on the way if the file is."""
+        """Append bytes, packed if the file is."""
         if self._packer is not None:
             self._packer.write(block)
         else:
@@ -538,13 +533,11 @@ class OutputFile:
 
 
 def _gzip_into(file: OutputFile) -> "gzip.GzipFile":
-    """Return a gzip file whose bytes go on to `file`; with neither time nor name the same content gives the same
-    bytes.
-    """
+    """Return a gzip file that writes to `file`; it has no time and no name, so equal content gives equal bytes."""
     import gzip
 
-    passed_on: Any = types.SimpleNamespace(write=file._write_raw, flush=lambda: None)
-    return gzip.GzipFile(filename="", mode="wb", fileobj=passed_on, mtime=0, compresslevel=6)
+    target: Any = types.SimpleNamespace(write=file._write_raw, flush=lambda: None)
+    return gzip.GzipFile(filename="", mode="wb", fileobj=target, mtime=0, compresslevel=6)
 
 
 @contextlib.contextmanager
@@ -552,7 +545,7 @@ def new_file(path: str, *, checksum: bool = True, packed: bool = False) -> Itera
     """Write a file that appears under `path` only when the block ends without an exception.
 
     Args:
-      path: final name, local or not. A missing directory is made.
+      path: final name, local or not. A missing directory is created.
       checksum: whether to compute the sha256 while writing.
       packed: whether to gzip the content; the same content gives the same bytes.
 
@@ -579,7 +572,7 @@ def new_file(path: str, *, checksum: bool = True, packed: bool = False) -> Itera
 
 @contextlib.contextmanager
 def _new_local_file(path: str, checksum: bool, packed: bool) -> Iterator[OutputFile]:
-    # A link keeps its place: the file that it names is replaced.
+    # A link stays: the file that it points to is replaced.
     target = os.path.realpath(path) if os.path.islink(path) else path
     check_replaceable(target, path)
     make_directory(parent(target))
@@ -592,7 +585,7 @@ def _new_local_file(path: str, checksum: bool, packed: bool) -> Iterator[OutputF
         os.fsync(raw.fileno())
         os.replace(temporary, target)
     except OSError as error:
-        advice = "; make room and run the same command again" if error.errno in _NO_ROOM else ""
+        advice = "; make room and run the same command again" if error.errno in _NO_SPACE else ""
         raise RunFailedError(
             f"{path}: this file cannot be written ({error.strerror or error}); nothing was left under its name{advice}."
         ) from error
@@ -607,12 +600,12 @@ def check_replaceable(target: str, path: str) -> None:
     """Refuse to rename a file over anything but a regular file: a device or a FIFO would be lost.
 
     Raises:
-      UnusableInputError: `target`, which the user named as `path`, is there and is no regular file.
+      UnusableInputError: `target`, which the user named as `path`, exists and is no regular file.
     """
     try:
         mode = os.stat(target).st_mode
     except OSError:
-        return  # it is not there, or making it will say what is wrong
+        return  # it does not exist, or creating it will raise the error
     if stat.S_ISDIR(mode):
         raise UnusableInputError(f"{path}: this output is a directory; name a file.")
     if not stat.S_ISREG(mode):
@@ -622,11 +615,11 @@ def check_replaceable(target: str, path: str) -> None:
 
 
 def check_outputs(inputs: Sequence[str], outputs: Sequence[str]) -> None:
-    """Refuse outputs that are inputs or each other, also by another path or link: one would destroy the other.
+    """Refuse outputs that are inputs or other outputs, also by another path or link: one would destroy the other.
 
     Raises:
-      UnusableInputError: an output is one of the inputs, or another output, has no name of a file, or lies where no
-        directory can be made.
+      UnusableInputError: an output is one of the inputs, or another output, names no file, or is in a directory that
+        cannot be created.
     """
     identities = {identity(path): path for path in inputs}
     seen: dict[tuple[int, int] | str, str] = {}
@@ -647,7 +640,7 @@ def check_outputs(inputs: Sequence[str], outputs: Sequence[str]) -> None:
 
 
 def identity(path: str) -> tuple[int, int] | str:
-    """Return what two names of one file have in common: device and inode, or the plain name where there are none."""
+    """Return the identity of a file, equal for all its names: device and inode, or a normalised path."""
     if not is_local(path):
         scheme, _, rest = path.partition("://")
         return f"{scheme}://{posixpath.normpath(rest)}"
@@ -659,7 +652,7 @@ def identity(path: str) -> tuple[int, int] | str:
 
 
 def _locked_temporary(path: str) -> tuple[str, io.FileIO]:
-    """Make a temporary file beside `path`, locked as long as its writer lives; return its name and the file."""
+    """Create a temporary file beside `path`, locked while its writer lives; return its name and the file."""
     while True:
         temporary = f"{path}.{os.urandom(_ATTEMPT_BYTES).hex()}{TEMPORARY_SUFFIX}"
         with _beginning_a_file:
@@ -673,7 +666,7 @@ def _locked_temporary(path: str) -> tuple[str, io.FileIO]:
 class _WholeWriter:
     """A raw file whose `write` writes everything or raises: an unbuffered write may write only a part.
 
-    It has the system send a large file to the disk while more of it is being made; else the final fsync waits for all.
+    It makes the system flush a large file to the disk while it is written; else the final fsync waits for all of it.
     """
 
     def __init__(self, raw: Any) -> None:
@@ -687,7 +680,7 @@ class _WholeWriter:
             rest = rest[self._raw.write(rest) :]
         self._written += total
         if self._written - self._sent >= _SENT_AT_ONCE and hasattr(os, "posix_fadvise"):  # macOS has none
-            # Linux starts to write what is said to be needed no more. What it has written already leaves the cache.
+            # Linux starts to flush pages that are declared as not needed, and drops flushed ones from its cache.
             os.posix_fadvise(self._raw.fileno(), self._sent, self._written - self._sent, os.POSIX_FADV_DONTNEED)
             self._sent = self._written
         return total

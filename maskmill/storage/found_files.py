@@ -1,6 +1,6 @@
-"""Files that were found once, before any work: what is not as it was found any more ends the run.
+"""End a run if an input has changed since the run first listed its files.
 
-Without that a build would leave out a file that vanished meanwhile, or mix two contents under one checksum.
+Otherwise a build would skip a file that vanished meanwhile, or mix two contents under one checksum.
 """
 
 import contextlib
@@ -13,7 +13,7 @@ from maskmill.storage.files import ChangedError, FileInfo
 
 
 class Found(Protocol):
-    """A file as it was found, by fields of FileInfo; of what is 0 or empty nothing is known."""
+    """A file as first listed, with fields of FileInfo; 0 or "": not known."""
 
     @property
     def path(self) -> str: ...
@@ -26,9 +26,9 @@ class Found(Protocol):
 
 
 def refuse_repeated(inputs: Mapping[str, Sequence[FileInfo]]) -> None:
-    """Refuse a file that comes twice, by a link or another spelling of its path.
+    """Refuse a file that is listed twice, by a link or another spelling of its path.
 
-    inputs: by the names of their sources; the name is empty without sources.
+    inputs: by the names of their sources; "" without sources.
 
     Raises:
       UnusableInputError: two sources take the same file, or one takes it under two names.
@@ -36,7 +36,7 @@ def refuse_repeated(inputs: Mapping[str, Sequence[FileInfo]]) -> None:
     seen: dict[object, tuple[str, str]] = {}
     for source, of_source in inputs.items():
         for path in (file.path for file in of_source):
-            this = files.identity(path) if files.is_local(path) else path  # an object that is there has one name
+            this = files.identity(path) if files.is_local(path) else path  # an object has one name
             other, before = seen.setdefault(this, (source, path))
             if other != source:
                 raise UnusableInputError(
@@ -46,28 +46,28 @@ def refuse_repeated(inputs: Mapping[str, Sequence[FileInfo]]) -> None:
                 )
             if before != path:
                 raise UnusableInputError(
-                    f"{path}: this is the same file as the input {before}, so its text would be there twice; leave one "
+                    f"{path}: this is the same file as the input {before}, so its text would be used twice; leave one "
                     "of the two names out."
                 )
 
 
 def check_same(found: Sequence[FileInfo], now: Sequence[FileInfo]) -> None:
-    """Compare the files that a command has found with those that its patterns match now.
+    """Compare the files that a command listed first with those that its patterns match now.
 
     Raises:
       RunFailedError: one is gone, new, or was replaced.
     """
-    there = {file.path: file for file in now}
+    current = {file.path: file for file in now}
     for file in found:
-        _check(file, there.pop(file.path, None))
-    for path in there:
+        _check(file, current.pop(file.path, None))
+    for path in current:
         raise RunFailedError(
             f"{path}: this input appeared while the command ran; run the same command again, which reads it, too."
         )
 
 
 def check_unchanged(file: Found) -> None:
-    """Look whether a file is as it was found; call it once the file is read.
+    """Raise if a file has changed since it was listed; call it after reading the file.
 
     Raises:
       RunFailedError: it is gone, or was replaced.
@@ -77,7 +77,7 @@ def check_unchanged(file: Found) -> None:
 
 @contextlib.contextmanager
 def unchanged(found: Sequence[Found]) -> Iterator[None]:
-    """Look, once the block has read files, whether they still are as they were found.
+    """Raise after the block, which reads files, if one has changed since it was listed.
 
     Raises:
       RunFailedError: one is gone, or was replaced.

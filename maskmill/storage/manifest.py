@@ -1,6 +1,6 @@
-"""manifest.json: the content of an output directory, and the inputs and parameters that it was made from.
+"""Read and write manifest.json: the content of an output directory, its inputs and its parameters.
 
-It has no time, host or attempt in it, so the same build gives the same manifest wherever it runs.
+A manifest has no time, host or attempt, so the same build gives the same manifest wherever it runs.
 """
 
 import contextlib
@@ -24,12 +24,11 @@ _PACKAGES = ("maskmill", "apache-beam", "numba", "numpy", "nltk", "lupa", "wikit
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Claim:
-    """That an output directory belongs to a stage with these parameters: checked, but not written yet.
+    """The claim of an output directory for a stage with these parameters: checked, but not written yet.
 
-    path: of the claim's file. content: of the file. is_new: whether the file is not so already. problem: what was wrong
-    with the file that was there, a clause for the summary; None where nothing was. found: the content
-    of the file that was there, if any. version: of that file in a store. was_free: whether the directory could be
-    claimed for any options.
+    path: of the claim's file. content: of the file. is_new: whether the file does not have this content yet. problem:
+    a clause for the summary if the old file was missing or damaged, else None. found: the content of the old file, if
+    any. version: of the old file in a store. was_free: whether the directory could be claimed for any options.
     """
 
     output: str
@@ -45,7 +44,7 @@ class Claim:
         """Claim the directory.
 
         Raises:
-          UnusableInputError: another run has just claimed it with other parameters; looked at in stores that compare.
+          UnusableInputError: another run has just claimed it with other parameters (stores with conditional writes).
         """
         if not self.is_new:
             return
@@ -64,23 +63,23 @@ class Claim:
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Claim the directory, and keep it from runs with other options as long as the block runs."""
+        """Claim the directory, and keep runs with other options out while the block runs."""
         if not files.is_local(self.path):
             self.write()
             yield
             return
         files.make_directory(self.output)
         with contextlib.ExitStack() as held:
-            with locked(self.output):  # nobody looks and writes at the same time
+            with locked(self.output):  # one process at a time checks and writes
                 self._refuse_if_taken()
                 self.write()
                 file = held.enter_context(open(self.path, "rb"))
-                with contextlib.suppress(OSError):  # some file systems have no locks; there no directory becomes free
+                with contextlib.suppress(OSError):  # without locks, on some file systems, no directory becomes free
                     fcntl.flock(file, fcntl.LOCK_SH)
             yield
 
     def _refuse_if_taken(self) -> None:
-        """Raise UnusableInputError where another run has claimed a free directory since it was looked at."""
+        """Raise UnusableInputError if another run has claimed a free directory since `check_output`."""
         now = files.read_if_there(self.path)
         if not self.was_free or now == self.content:
             return
@@ -96,7 +95,7 @@ class Claim:
 
 @contextlib.contextmanager
 def locked(directory: str) -> Iterator[None]:
-    """Keep others that ask for the same out of the block, where the file system has locks."""
+    """Let one process at a time into the block for a directory, if the file system has locks."""
     handle = os.open(directory, os.O_RDONLY)
     try:
         with contextlib.suppress(OSError):
@@ -115,19 +114,19 @@ def check_output(
 ) -> Claim:
     """Check that an output directory can be claimed for a stage with these parameters; write nothing.
 
-    An option that the directory's claim does not have was declared after it was made, so it counts as its default; one
-    that only the claim has is of another version, and must have been at its default. A local directory that holds
-    nothing but its work directory is free for other options of its stage, unless a run holds it. A damaged claim
-    is made again from the manifest. Where there is no manifest either, the directory holds an unfinished build: every
-    piece of it is keyed by its own parameters, so the directory is claimed anew. Both are noted for the summary.
+    An option that the directory's claim lacks was added later, so it counts as its default; an option that only the
+    claim has is of another version, and must have had its default. A local directory with nothing but its work
+    directory is free for other options of its stage, unless a run holds it. A damaged claim is restored from the
+    manifest. Without a manifest, the build is unfinished: each of its work items is keyed by its own parameters, so
+    the directory is claimed anew. Both cases are noted for the summary.
 
     Args:
       output: the directory.
       stage: the stage's name.
-      parameters: all options that shape the data, by name. `X_sha256` is the checksum of what the option `X` names: it
-        counts, and while it is the same the name does not.
-      defaults: those of the options that have one; without, that of every option is None.
-      folders: those below the directory that the stage writes to, too.
+      parameters: all options that shape the data, by name. `X_sha256` is the checksum of the file that option `X`
+        names; if it is the same, the file's name may differ.
+      defaults: of options, by name; None for others.
+      folders: the folders below the directory that the stage writes to.
 
     Raises:
       UnusableInputError: the directory cannot be written, has other files in it, or belongs to another stage or other
@@ -135,20 +134,20 @@ def check_output(
     """
     files.check_directory(output)
     claim = {"stage": stage, "parameters": dict(parameters), "defaults": dict(defaults or {})}
-    wanted = json.loads(completions.canonical_json(claim))  # as it comes back
+    requested = json.loads(completions.canonical_json(claim))  # as it is read back
     path = completions.work_path(output, "", f"{_CLAIM}.json")
     with files.remembering(output):
         if files.is_local(path) or not conditional.is_possible(path):
             content, version = files.read_if_there(path), None
         else:
             content, version = conditional.read(path) or (None, None)
-        claimed, problem = _find_claim(output, content, wanted, folders)
-    sealed = completions.sealed_json("", _CLAIM, wanted)
+        claimed, problem = _find_claim(output, content, requested, folders)
+    sealed = completions.sealed_json("", _CLAIM, requested)
     was_free = content is None and problem is None
     if claimed is not None:
         was_free = claimed["stage"] == stage and _is_free(output, path)
         if not was_free:
-            _compare_claims(output, claimed, wanted)
+            _compare_claims(output, claimed, requested)
     return Claim(
         output=output,
         path=path,
@@ -162,33 +161,33 @@ def check_output(
 
 
 def _find_claim(
-    output: str, content: bytes | None, wanted: Mapping[str, Any], folders: Sequence[str]
+    output: str, content: bytes | None, requested: Mapping[str, Any], folders: Sequence[str]
 ) -> tuple[dict[str, Any] | None, str | None]:
-    """Return the claim of a directory, from its file or its manifest, and what was wrong with the file.
+    """Return the claim of a directory, from its file or its manifest, and the problem of the file.
 
     Args:
       output: the directory.
-      content: of the claim's file; None where there is none.
-      wanted: the claim that is to be made.
-      folders: those below the directory that belong to it.
+      content: of the claim's file, or None.
+      requested: the new claim.
+      folders: the folders below the directory that belong to it.
 
     Returns:
-      The claim, None where the directory is free to be claimed; and a clause for the note, None where all is well.
+      The claim, or None if the directory is not claimed; and a clause for the note, or None.
 
     Raises:
       UnusableInputError: the directory has other files in it.
     """
-    made = find_manifest(output)
+    found = find_manifest(output)
     if content is not None:
         claim = completions.unsealed_json("", _CLAIM, content)
         # A claim of another stage than the manifest's was copied here.
-        if claim is not None and (made is None or made["stage"] == claim["stage"]):
+        if claim is not None and (found is None or found["stage"] == claim["stage"]):
             return claim, None
-    is_of_another = content is None and (made is None or made["stage"] != wanted["stage"])
+    is_of_another = content is None and (found is None or found["stage"] != requested["stage"])
     if is_of_another and not any(completions.all_keys(output).values()):
         places = (output, *(files.join(output, folder) for folder in folders))
-        found = [path for place in places for path in files.list_directory(place)]
-        other_files = [path for path in found if not path.endswith(files.TEMPORARY_SUFFIX)]
+        listed = [path for place in places for path in files.list_directory(place)]
+        other_files = [path for path in listed if not path.endswith(files.TEMPORARY_SUFFIX)]
         if other_files:
             raise UnusableInputError(
                 f"{output}: this directory holds other files ({files.base_name(other_files[0])}, …); "
@@ -196,21 +195,19 @@ def _find_claim(
             )
         return None, None
     problem = "it was gone" if content is None else "it was damaged"
-    if made is None:
+    if found is None:
         return None, problem
-    parameters = {name: value for name, value in made["parameters"].items() if name in wanted["parameters"]}
-    claim = {"stage": made["stage"], "parameters": parameters, "defaults": wanted["defaults"]}
+    parameters = {name: value for name, value in found["parameters"].items() if name in requested["parameters"]}
+    claim = {"stage": found["stage"], "parameters": parameters, "defaults": requested["defaults"]}
     return claim, f"{problem} and was made from {MANIFEST}"
 
 
 def _is_free(output: str, claim: str) -> bool:
-    """Return whether a claimed directory holds nothing but its work directory, and no run its claim; a store has no
-    locks.
-    """
+    """Return whether a claimed directory has only its work directory, and no run holds its claim; False in a store."""
     if not files.is_local(output):
         return False
-    beside = {name for name in os.listdir(output) if not name.endswith(files.TEMPORARY_SUFFIX)}
-    if beside != {completions.WORK_DIRECTORY}:
+    names = {name for name in os.listdir(output) if not name.endswith(files.TEMPORARY_SUFFIX)}
+    if names != {completions.WORK_DIRECTORY}:
         return False
     try:
         with open(claim, "rb") as file:
@@ -220,15 +217,15 @@ def _is_free(output: str, claim: str) -> bool:
     return True
 
 
-def _compare_claims(output: str, claimed: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+def _compare_claims(output: str, claimed: Mapping[str, Any], requested: Mapping[str, Any]) -> None:
     """Raise UnusableInputError if a directory belongs to another stage or other parameters."""
-    if claimed["stage"] != wanted["stage"]:
+    if claimed["stage"] != requested["stage"]:
         raise UnusableInputError(f"{output}: this directory belongs to {claimed['stage']!r}; name another one.")
-    before = wanted["defaults"] | claimed["parameters"]
-    # Of an option that this version does not have, no value but its default or "off" can be meant.
-    now = claimed["defaults"] | wanted["parameters"]
-    for name in dict.fromkeys([*wanted["parameters"], *claimed["parameters"]]):
-        is_known = name in wanted["parameters"]
+    before = requested["defaults"] | claimed["parameters"]
+    # An option that this version does not have must have had its default, or "off".
+    now = claimed["defaults"] | requested["parameters"]
+    for name in dict.fromkeys([*requested["parameters"], *claimed["parameters"]]):
+        is_known = name in requested["parameters"]
         old, new = before.get(name), now.get(name)
         if old == new or (not is_known and not old):
             continue
@@ -247,14 +244,12 @@ def _compare_claims(output: str, claimed: Mapping[str, Any], wanted: Mapping[str
         )
 
 
-def format_version(made: Mapping[str, Any], step: str) -> int | None:
-    """Return the version of a step's output by which a manifest's files were made; None: the manifest does not say
-    it.
-    """
-    versions = made.get("versions")
+def format_version(content: Mapping[str, Any], step: str) -> int | None:
+    """Return the format version of a step's output in a manifest; None if the manifest has none."""
+    versions = content.get("versions")
     formats = versions.get("formats") if isinstance(versions, dict) else None
-    said = formats.get(step) if isinstance(formats, dict) else None
-    return said if isinstance(said, int) else None
+    version = formats.get(step) if isinstance(formats, dict) else None
+    return version if isinstance(version, int) else None
 
 
 def versions() -> dict[str, Any]:
@@ -287,13 +282,13 @@ def write_manifest(
     Args:
       output: the directory of the shards.
       stage: the stage's name.
-      parameters: all options that shaped the data, as they were given or default.
-      decided: the values that were decided where `parameters` leave it open.
+      parameters: all options that shaped the data, the user's values or defaults.
+      decided: the values that the run chose if `parameters` leave them open.
       inputs: the path, bytes and sha256 of each input.
       shards: the name, bytes, sha256, counts and inputs of each shard, in order; dataclasses or mappings.
       counts: the counts in and out of each step.
-      rejected: where each rejected document stands, and the reason.
-      data: what else a reader of the shards needs, by name.
+      rejected: the place of each rejected document, and the reason.
+      data: other entries that readers of the shards need, by name.
     """
     rejected_lines = [completions.canonical_json(document) for document in rejected]
     manifest = {
@@ -317,16 +312,16 @@ def write_manifest(
     return plain
 
 
-def encoded(made: Mapping[str, Any]) -> bytes:
-    """Return the content of a manifest's file."""
-    return completions.canonical_json(made, indent=1).encode()
+def encoded(content: Mapping[str, Any]) -> bytes:
+    """Return the bytes of a manifest's file."""
+    return completions.canonical_json(content, indent=1).encode()
 
 
 def read_manifest(output: str) -> dict[str, Any]:
     """Return the manifest of a finished output directory.
 
     Raises:
-      UnusableInputError: there is none, or it is damaged.
+      UnusableInputError: the manifest is missing or damaged.
     """
     path = files.join(output, MANIFEST)
     content = files.read_if_there(path)
@@ -336,36 +331,36 @@ def read_manifest(output: str) -> dict[str, Any]:
 
 
 def parse_manifest(path: str, content: bytes) -> dict[str, Any]:
-    """Return the manifest that a file at `path` has as its content.
+    """Return the manifest in the content of a file; path: for messages.
 
     Raises:
-      UnusableInputError: it is none, or it is damaged.
+      UnusableInputError: it is no manifest, or damaged.
     """
-    made = _parsed(content)
-    if made is None:
+    parsed = _parsed(content)
+    if parsed is None:
         raise UnusableInputError(
             f"{path}: this is no manifest of maskmill, or it is damaged; run the command that made the directory again."
         )
-    return made
+    return parsed
 
 
 def find_manifest(output: str) -> dict[str, Any] | None:
-    """Return the manifest of an output directory; None where there is none, or one that is damaged."""
+    """Return the manifest of an output directory; None if it is missing or damaged."""
     content = files.read_if_there(files.join(output, MANIFEST))
     return None if content is None else _parsed(content)
 
 
 def _parsed(content: bytes) -> dict[str, Any] | None:
-    """Return the manifest with this content; None if it is none."""
+    """Return the manifest with this content; None if it is no manifest."""
     try:
-        made = json.loads(content)
+        value = json.loads(content)
     except (ValueError, RecursionError):
         return None
-    return made if _is_manifest(made) else None
+    return value if _is_manifest(value) else None
 
 
 def _is_manifest(value: Any) -> bool:
-    """Return whether a value from JSON has what is read of a manifest."""
+    """Return whether a value from JSON has the entries of a manifest that readers need."""
     if not isinstance(value, dict) or not isinstance(value.get("stage"), str):
         return False
     parts = {"parameters": dict, "counts": dict, "inputs": list, "shards": list}
@@ -388,10 +383,9 @@ def sum_counts(all_counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 
 def files_of_shard(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the files of a shard that a manifest lists: each has its name (below the directory), its bytes and its
-    sha256.
+    """Return the files of a shard in a manifest: each has its name below the directory, its bytes and its sha256.
 
-    A shard of one file is described by its entry itself.
+    The entry of a shard of one file is itself the entry of the file.
     """
     return [dict(file) for file in entry["files"]] if "files" in entry else [dict(entry)]
 
@@ -403,12 +397,12 @@ def sweep(
     patterns: Sequence[str],
     records: Mapping[str, Iterable[str]],
 ) -> None:
-    """Delete what earlier builds have left in an output directory; call it once the manifest is written.
+    """Delete files of earlier builds in an output directory; call it after the manifest is written.
 
     Args:
       output: the directory.
       keep: the names of the files that belong to the data set, as FOLDER/NAME where they are in a folder.
-      patterns: globs of names that only this stage gives, as FOLDER/GLOB for those in a folder. Other files that match
+      patterns: globs of names that only this stage uses, as FOLDER/GLOB for those in a folder. Other files that match
         one are of an older build with another number of shards.
       records: for each kind of completion record, the keys that this build uses. Other files of that kind are deleted.
     """

@@ -1,4 +1,4 @@
-"""Failures of a network in plain words, and whether a machine can be reached."""
+"""Describe failures of a network in words, and check whether a machine can be reached."""
 
 import contextlib
 import http.client
@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 
 def plain(error: BaseException) -> str:
-    """Return an error as part of a sentence; one of a connection in the system's or the protocol's own words."""
+    """Return an error as part of a sentence, by the system's or the protocol's message if it has one."""
     cause = _cause_of(error) or error
     if isinstance(cause, TimeoutError) or "timeout" in type(cause).__name__.lower():
         return "no answer in time"
@@ -18,7 +18,7 @@ def plain(error: BaseException) -> str:
 
 
 def _cause_of(error: BaseException) -> BaseException | None:
-    """Return the system's or the protocol's error from which a library has made this one; None: there is none."""
+    """Return the system's or the protocol's error that caused a library's error, or None."""
     for one in (error.__cause__, error.__context__, getattr(error, "reason", None), *error.args):
         if isinstance(one, http.client.HTTPException | TimeoutError):
             return one
@@ -30,12 +30,12 @@ def _cause_of(error: BaseException) -> BaseException | None:
 
 
 def connection_failure(host: str, port: int, seconds: float) -> str:
-    """Return why no TCP connection, look-up of the name included, comes about within `seconds`; "" where one does."""
+    """Return why a TCP connection fails within `seconds`, look-up of the name included; "" if it succeeds."""
     return _failure(lambda: socket.create_connection((host, port), timeout=seconds).close(), seconds)
 
 
 def lookup_failure(host: str, seconds: float) -> str:
-    """Return why a host's name has no address, or none within `seconds`; "" where it has one."""
+    """Return why the look-up of a host's name fails within `seconds`; "" if it succeeds."""
     return _failure(lambda: socket.getaddrinfo(host, None), seconds)
 
 
@@ -50,7 +50,7 @@ def _failure(attempt: Callable[[], object], seconds: float) -> str:
         else:
             answer.put("")
 
-    # The look-up of a name takes no time limit: it gets a thread, which may stay after.
+    # The look-up of a name has no time limit: it runs in a thread, which may outlive this call.
     threading.Thread(target=try_it, name="network", daemon=True).start()
     with contextlib.suppress(queue.Empty):
         return answer.get(timeout=seconds)

@@ -1,11 +1,11 @@
-"""What a run found finished, what it made, and what it made again and why; and whether a build in a store is finished.
+"""Count the work items that a run found finished, made, or made again, and mark builds in stores as finished.
 
 The process that starts a run lists the completion records before and after it, so this works alike on every runner.
-Only what was made again is noted by the workers (completions.note_remade), because it is rare. The manifest has none of
+Workers note only the items that they make again (completions.note_remade), which are rare. The manifest has none of
 this: it is the same for every attempt.
 
-To look at each piece of a finished build in a store takes hundreds of requests; a listing tells of a thousand objects.
-So a record says what all of them were, and while that fits, nothing is run.
+To check each item of a finished build in a store takes hundreds of requests, but a listing has a thousand objects. So a
+record keeps a checksum of the listing, and while that is the same, nothing is run.
 """
 
 import dataclasses
@@ -15,17 +15,17 @@ from typing import Any
 
 from maskmill.storage import completions, files, manifest
 
-_FINISHED = "finished"  # the kind of the records of what is finished
+_FINISHED = "finished"  # the kind of the records of finished builds
 _OF_RUNS = tuple(f"/{completions.work_name(kind, '')}" for kind in (_FINISHED, completions.RUN, completions.REMADE))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What became of the pieces of a run over an earlier one.
+    """The outcome of a run in the directory of an earlier one.
 
-    reused, made: how many pieces of each kind were there, or were made. remade: those that were there and were made
-    again, as "name: what was wrong". changed_inputs: the paths of inputs that have other content than in the build
-    before.
+    reused, made: the numbers of work items that were found or made, by kind. remade: the items that were found damaged
+    and made again, as "name: reason". changed_inputs: the paths of inputs whose content differs from the earlier
+    build's.
     """
 
     reused: Mapping[str, int]
@@ -36,7 +36,7 @@ class Outcome:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Result:
-    """What became of a stage: its manifest, and what became of its pieces; None after a first run."""
+    """The result of a stage: its manifest, and the outcome of its work items; None after a first run."""
 
     made: Mapping[str, Any]
     outcome: Outcome | None = None
@@ -44,7 +44,7 @@ class Result:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Before:
-    """What an output directory held when the run began.
+    """The content of an output directory before a run.
 
     keys: of the completion records, by kind. inputs: the sha256 of the inputs of the last build, by path.
     """
@@ -53,13 +53,13 @@ class Before:
     inputs: Mapping[str, str]
 
     def found(self) -> Outcome | None:
-        """Return the outcome of a run that finds all of it finished; None where there is no piece."""
+        """Return the outcome of a run that finds all items finished; None if there are none."""
         reused = {kind: len(keys) for kind, keys in self.keys.items() if keys}
         return Outcome(reused=reused) if reused else None
 
 
 def look(output: str) -> Before:
-    """Return what an output directory holds now; call it before the run."""
+    """Return the content of an output directory; call it before the run."""
     with files.remembering(output):
         made = manifest.find_manifest(output) or {"inputs": []}
         inputs = {entry["path"]: entry["sha256"] for entry in made["inputs"]}
@@ -67,9 +67,9 @@ def look(output: str) -> Before:
 
 
 def conclude(output: str, before: Before) -> Outcome | None:
-    """Compare an output directory with what it held before, once the run is over; None where it held no piece.
+    """Return the outcome of a run that has ended; None if there was no item before it.
 
-    The notes of what was made again are deleted.
+    The notes of items that were made again are deleted.
     """
     with files.remembering(output):
         after, notes = look(output), _take_notes(output)
@@ -92,34 +92,34 @@ def conclude(output: str, before: Before) -> Outcome | None:
 
 
 def _take_notes(output: str) -> list[dict[str, Any]]:
-    """Return the notes of what was made again, and delete them."""
+    """Return the notes of items that were made again, and delete them."""
     notes, keys = [], completions.keys(output, completions.REMADE)
     for key in keys:
         note = completions.load(output, completions.REMADE, key)
-        kind, _, piece = key.partition("-")
-        # A note can be damaged like any other file; what it is about stands in its name.
-        notes.append(note or {"kind": kind, "key": piece, "name": f"{kind} {piece}", "reason": "it was damaged"})
+        kind, _, item = key.partition("-")
+        # A note can be damaged like any other file; its name has the kind and the key.
+        notes.append(note or {"kind": kind, "key": item, "name": f"{kind} {item}", "reason": "it was damaged"})
     files.delete([completions.work_path(output, completions.REMADE, f"{key}.json") for key in keys])
     return notes
 
 
 def store_finished(place: str, name: str, key: str, directories: Sequence[str]) -> None:
-    """Remember that what lies below directories of a store is finished.
+    """Record that a build in a store is finished.
 
     Args:
-      place: the directory of a stage, in whose work directory the record lies.
-      name: of what is finished.
+      place: the directory of a stage, whose work directory gets the record.
+      name: of the build.
       key: a fingerprint of all that it depends on.
-      directories: of what was made.
+      directories: of its output.
     """
     if not files.is_local(place) and (listed := _digest(directories)):
         completions.store(place, _FINISHED, name, {"key": key, "objects": listed})
 
 
 def is_finished(place: str, name: str, key: Callable[[], str], directories: Sequence[str]) -> bool:
-    """Return whether the same work is finished, and every object below the directories is as it was then.
+    """Return whether the same build is finished, and no object below the directories has changed since.
 
-    key: gives the fingerprint; called last, because it may read all local inputs.
+    key: returns the fingerprint; called last, because it may read all local inputs.
     """
     if files.is_local(place):
         return False
@@ -128,9 +128,9 @@ def is_finished(place: str, name: str, key: Callable[[], str], directories: Sequ
 
 
 def _digest(directories: Sequence[str]) -> str:
-    """Return a checksum over the paths and checksums of all objects below directories; "" where a store tells none.
+    """Return a checksum over the paths and checksums of all objects below directories; "" if the store has none.
 
-    What is said of runs does not count: it is written once the work is done.
+    Records of runs are excluded: they are written after the work is done.
     """
     digest = hashlib.sha256()
     for directory in directories:

@@ -1,4 +1,4 @@
-"""Paths as users write them: what they mean, and one sentence for each that can name no file.
+"""Interpret paths as users write them, and explain those that cannot name a file.
 
 A path is local unless it has a scheme, as in gs://bucket/name.
 """
@@ -21,7 +21,7 @@ _SCHEMES = {
     "azfs": ("azure.storage.blob", "apache-beam", "azure"),
     "hdfs": ("hdfs", "apache-beam", "hadoop"),
 }
-# Of stores that compare an object's version before they change it.
+# The schemes of stores with conditional writes.
 COMPARING = ("gs://", "s3://")
 _WEB = ("http", "https", "ftp", "ftps")
 _HTTP = ("http://", "https://")
@@ -36,18 +36,18 @@ _KINDS = (
 
 
 def is_web(path: str) -> bool:
-    """Return whether a path is reached over HTTP."""
+    """Return whether a path is an HTTP address."""
     return path.lower().startswith(_HTTP)
 
 
 def path_from(directory: str, path: str) -> str:
-    """Return how a path is reached from a directory, with `/`; of another store than the directory, the path itself."""
+    """Return a path relative to a directory, with `/`; the path itself if it is in another store."""
     (store, below), (other, name) = _split(directory), _split(path)
     return posixpath.relpath(name, below) if store == other else path
 
 
 def path_at(directory: str, relative: str) -> str:
-    """Return the path that `path_from` gave for a directory, wherever that is now."""
+    """Return the path that `path_from` made relative, for the present place of the directory."""
     if _split(relative)[0] or relative.startswith("/"):
         return relative
     store, below = _split(directory)
@@ -55,9 +55,7 @@ def path_at(directory: str, relative: str) -> str:
 
 
 def _split(path: str) -> tuple[str, str]:
-    """Return the store of a path, with its bucket or server (nothing of a local path), and the name in it, from its
-    root.
-    """
+    """Return the store of a path, with its bucket or server ("" if local), and the name in it, from its root."""
     scheme, mark, rest = path.partition("://")
     if not mark:
         return "", os.path.abspath(path)
@@ -66,16 +64,15 @@ def _split(path: str) -> tuple[str, str]:
 
 
 def as_written(value: Any) -> Any:
-    """Return what a value of an option means where it is a path: `~` at its beginning is the home directory, as in a
-    shell.
+    """Return a path in an option's value with `~` at its start expanded to the home directory, as in a shell.
 
-    A shell expands no `~` after a `=`, so that `--output=~/x` would make a folder of the name `~`.
+    A shell does not expand a `~` after a `=`, so that `--output=~/x` would create a folder named `~`.
 
     Args:
-      value: a text, a tuple of texts, or anything else, which is given back.
+      value: a text, a tuple of texts, or anything else, which is returned as it is.
 
     Raises:
-      UnusableInputError: the text is no name that a file can have.
+      UnusableInputError: no file can have this name.
     """
     if isinstance(value, tuple):
         return tuple(as_written(one) for one in value)
@@ -98,10 +95,10 @@ def as_written(value: Any) -> Any:
 
 
 def check_name(path: str) -> None:
-    """Refuse names that no output could hold.
+    """Refuse names that no output can have.
 
     Raises:
-      UnusableInputError: the name is not UTF-8, or has a zero byte in it.
+      UnusableInputError: the name is not UTF-8, or has a zero byte.
     """
     shown = path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     if shown != path:
@@ -113,11 +110,10 @@ def check_name(path: str) -> None:
 
 
 def check_scheme(path: str) -> None:
-    """Check a path with a scheme before anything is asked of its store.
+    """Check a path with a scheme before any request to its store.
 
     Raises:
-      UnusableInputError: nothing can be read or written under such a scheme, here or at all, or the bucket's name is
-        none.
+      UnusableInputError: the scheme is not supported, or not installed, or the bucket's name is not valid.
     """
     scheme, _, rest = path.partition("://")
     if scheme.lower() in _WEB:
@@ -147,11 +143,10 @@ def _is_installed(module: str) -> bool:
 
 
 def regular_file(path: str, *, by_glob: bool = False) -> os.stat_result | None:
-    """Return what is known of a local file; None where there is none under this name, or a directory that a glob
-    matched.
+    """Return the status of a local file; None if it does not exist, or is a directory that a glob matched.
 
     Raises:
-      UnusableInputError: something is there, but no file that can be read.
+      UnusableInputError: the name is of something else than a readable file.
     """
     check_name(path)
     try:
@@ -159,7 +154,7 @@ def regular_file(path: str, *, by_glob: bool = False) -> os.stat_result | None:
     except (FileNotFoundError, NotADirectoryError):
         if os.path.islink(path):
             raise UnusableInputError(
-                f"{path}: this is a link to {os.readlink(path)}, which does not exist; mend or delete it."
+                f"{path}: this is a link to {os.readlink(path)}, which does not exist; fix or delete it."
             ) from None
         return None
     except OSError as error:
@@ -193,21 +188,21 @@ def _explain_directory(path: str) -> str:
 
 
 def has_wildcard(pattern: str) -> bool:
-    """Return whether a pattern has a character that may stand for others."""
+    """Return whether a pattern has a wildcard character."""
     return any(character in pattern for character in "*?[")
 
 
 def expand(pattern: str) -> list[str]:
-    """Return the local names that a pattern matches, sorted. What lies there under the name itself comes before any
-    pattern: the longest beginning of `pattern`, up to a slash or its end, that is the name of something stands for
-    itself."""
+    """Return the sorted local names that a pattern matches.
+
+    The longest start of `pattern`, up to a slash or its end, that is an existing name is taken literally."""
     ends = [len(pattern), *(found.start() for found in reversed(list(re.finditer("/", pattern))))]
     literal = next((end for end in ends if os.path.lexists(pattern[:end])), 0)
     return sorted(glob.glob(glob.escape(pattern[:literal]) + pattern[literal:], recursive=True))
 
 
 def why(error: OSError) -> str:
-    """Return why a local file cannot be used, with what can be done about it where that is known."""
+    """Return why a local file cannot be used, with advice if there is any."""
     if error.errno == errno.ELOOP:
         return "its links lead in a circle; delete one of them, and name the file itself"
     if error.errno == errno.EISDIR:
@@ -216,10 +211,10 @@ def why(error: OSError) -> str:
 
 
 def refuse_missing(pattern: str) -> None:
-    """Look whether a local file or directory is there; pass globs and whatever is not on this machine.
+    """Check that a local file or directory exists; accept globs and remote paths.
 
     Raises:
-      UnusableInputError: it is not there.
+      UnusableInputError: it does not exist.
     """
     path = os.path.expanduser(pattern)
     if path and "://" not in path and not has_wildcard(path) and not os.path.lexists(path):
@@ -227,7 +222,7 @@ def refuse_missing(pattern: str) -> None:
 
 
 def explain_missing(pattern: str) -> str:
-    """Return the sentence for a pattern that names no file."""
+    """Return the message for a pattern that matches no file."""
     if pattern == "-":
         return "-: standard input is not read, because an input is read more than once; write it to a file first."
     if has_wildcard(pattern):

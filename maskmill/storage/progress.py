@@ -1,7 +1,7 @@
-"""How much work a step has and how much of it is done, for a display that watches the build from outside.
+"""Announce and count the work of steps, for a display that watches the build from outside.
 
-A step announces its pieces once it knows them. Its completion records (storage/completions.py) tell how many of them
-are finished.
+A step announces its work items when it knows them. Its completion records (storage/completions.py) show how many of
+them are finished.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ _CLOCK_SLACK_SECONDS = 1  # a file system may round the times of files down
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Announced:
-    """The work of a step: its number of pieces, the bytes that they read, and when it was announced (epoch seconds)."""
+    """The work of a step: the number of its items, the bytes that they read, and the time of announcement (epoch s)."""
 
     pieces: int
     bytes: int
@@ -27,9 +27,9 @@ class Announced:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Finished:
-    """How many pieces of a step are finished: those that this run has made, and those that it has found.
+    """The numbers of finished work items of a step: those that this run has made, and those that it has found.
 
-    last: when the last one was made (epoch seconds); 0 if none was.
+    last: the time when the last one was made (epoch seconds); 0 if none was.
     """
 
     made: int
@@ -38,10 +38,10 @@ class Finished:
 
 
 def announce(output: str, kind: str, *, pieces: int, size: int, part: str = "") -> None:
-    """Record the work of the step of a kind: its number of pieces, which together read `size` bytes.
+    """Record the work of a step: the number of its work items, which together read `size` bytes.
 
-    A step that a build has more than once, for a source each, announces each part under a name of its own. No display
-    looks into a store, so nothing is written there.
+    A step that runs once for each source announces each part under its own name. Displays read local directories only,
+    so nothing is written to a store.
     """
     if not files.is_local(output):
         return
@@ -49,10 +49,7 @@ def announce(output: str, kind: str, *, pieces: int, size: int, part: str = "") 
 
 
 def announced(output: str, kind: str) -> Announced | None:
-    """Return the work that the step of a kind has announced, all parts together; None before it does.
-
-    Only local outputs are looked at.
-    """
+    """Return the work that a step has announced, all parts together; None before that, and in a store."""
     parts = []
     with contextlib.suppress(OSError), os.scandir(completions.work_path(output, ANNOUNCED, "")) as entries:
         for entry in entries:
@@ -67,17 +64,14 @@ def announced(output: str, kind: str) -> Announced | None:
 
 
 def finished_since(output: str, kind: str, began: float) -> Finished:
-    """Return how many pieces of a kind were finished, or found finished, since a time in seconds of the epoch.
-
-    Only local outputs are looked at.
-    """
+    """Return the numbers of work items finished, or found finished, since a time (epoch s), in a local directory."""
     times = list(_records_since(completions.work_path(output, kind, ""), began))
     made = [time for time in times if not completions.is_renewed(time)]
     return Finished(made=len(made), found=len(times) - len(made), last=max(made, default=0) / 1e9)
 
 
 def _records_since(directory: str, began: float) -> Iterator[int]:
-    """Yield when each record was last changed, in nanoseconds of the epoch."""
+    """Yield the modification time of each record, in nanoseconds of the epoch."""
     with contextlib.suppress(FileNotFoundError), os.scandir(directory) as entries:
         for entry in entries:
             # The closing step may delete a record meanwhile.

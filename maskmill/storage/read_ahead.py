@@ -1,4 +1,4 @@
-"""What is fetched from a store ahead of use, by threads: several things at a time, in the order they were asked for."""
+"""Fetch things from a store ahead of use, in threads: several at a time, in the order of requests."""
 
 import collections
 import io
@@ -14,39 +14,39 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 # A request takes some 50 ms, so many small ones would take minutes; larger ones only cost memory.
-LOOK_BYTES = 512 << 10  # of a file from which only a little may be wanted
-PART_BYTES = 8 << 20  # that are asked for at a time, once a file is read forward
-_FETCHED_BYTES = 64 << 20  # of many things that are fetched in order, at a time
-_PARTS = 4  # of a file, under way at a time
+LOOK_BYTES = 512 << 10  # to fetch first of a file: the reader may need only a little
+PART_BYTES = 8 << 20  # to fetch at a time of a file that is read sequentially
+_FETCHED_BYTES = 64 << 20  # of all things that `in_order` fetches ahead
+_PARTS = 4  # parallel requests for a file
 
 
 class Ahead(Generic[K, V]):
-    """Fetches by threads, in the order in which it was asked, and gives what it fetched in that order.
+    """Fetch things in threads, in the order of requests, and return them in that order.
 
-    Its methods are for one thread.
+    The methods are for one thread.
 
     Attributes:
-      waited: for how many seconds `result` waited.
+      waited: the seconds that results were waited for.
     """
 
     def __init__(self, fetch: Callable[[K], V], threads: int, most_bytes: int) -> None:
-        """Start no thread before something is asked for.
+        """Take a function; threads start with the first request.
 
         Args:
           fetch: fetches one thing, in any thread.
-          threads: how many are fetched at a time; 0: each when its result is asked for.
-          most_bytes: of what is fetched and not yet used; one thing may have more.
+          threads: the number of things to fetch at a time; 0: each when its result is used.
+          most_bytes: of things that are fetched and not yet used; one thing may have more.
         """
         self._fetch, self._most_bytes = fetch, most_bytes
         self._threads = futures.ThreadPoolExecutor(threads, "fetch") if threads else None
         self._waiting: collections.deque[tuple[K, int]] = collections.deque()
         self._begun: collections.deque[tuple[K, int, futures.Future[V] | None]] = collections.deque()
-        self._bytes = self._used = 0  # of those begun and of the one that is used, and of the latter alone
+        self._bytes = self._used = 0  # of the requests begun, with the one in use; and of the one in use
         self.waited = 0.0
 
-    def ask(self, wanted: Iterable[tuple[K, int]]) -> None:
-        """Ask for things, each with its bytes; those asked for before come before them."""
-        self._waiting.extend(wanted)
+    def ask(self, things: Iterable[tuple[K, int]]) -> None:
+        """Request things, each with its bytes, after those requested before."""
+        self._waiting.extend(things)
         self._begin()
 
     def _begin(self) -> None:
@@ -57,12 +57,12 @@ class Ahead(Generic[K, V]):
             self._bytes += size
 
     def next(self) -> tuple[K, Callable[[], V]]:
-        """Return what was asked for first, and what waits for what `fetch` gave of it, or raises what it raised.
+        """Return the thing requested first, and a function that waits for the result of `fetch`, or raises its error.
 
-        It is used until the next call.
+        The thing counts as in use until the next call.
 
         Raises:
-          IndexError: nothing was asked for.
+          IndexError: there is no request.
         """
         self._bytes -= self._used
         self._used = 0
@@ -79,7 +79,7 @@ class Ahead(Generic[K, V]):
             self.waited += time.monotonic() - start
 
     def drop(self) -> None:
-        """Forget what was asked for and is not used."""
+        """Drop all requests that are not yet used."""
         self._waiting.clear()
         while self._begun:
             _, _, future = self._begun.popleft()
@@ -94,15 +94,15 @@ class Ahead(Generic[K, V]):
             self._threads.shutdown(wait=False)
 
 
-def in_order(place: str, fetch: Callable[[K], V], wanted: Sequence[tuple[K, int]]) -> Iterator[tuple[K, V]]:
-    """Yield each thing and what `fetch` gives of it, in order: one after another, or of a store many ahead of use.
+def in_order(place: str, fetch: Callable[[K], V], things: Sequence[tuple[K, int]]) -> Iterator[tuple[K, V]]:
+    """Yield each thing and its result of `fetch`, in order; if `place` is in a store, fetch ahead of use.
 
-    place: a path, local or not, which tells which. wanted: the things, each with its bytes.
+    place: a path, local or not. things: each with its bytes.
     """
     ahead = Ahead(fetch, 0 if files.is_local(place) else files.MOST_AT_ONCE, _FETCHED_BYTES)
     try:
-        ahead.ask(wanted)
-        for _ in wanted:
+        ahead.ask(things)
+        for _ in things:
             thing, result = ahead.next()
             yield thing, result()
     finally:
@@ -110,13 +110,13 @@ def in_order(place: str, fetch: Callable[[K], V], wanted: Sequence[tuple[K, int]
 
 
 class RangeFile(io.RawIOBase):
-    """A raw file that can be read from any place."""
+    """A raw file that can seek, over a function that reads ranges."""
 
     def __init__(self, size: int, read: Callable[[int, int], Any]) -> None:
-        """Read nothing yet.
+        """Take a function, without reading yet.
 
         Args:
-          size: how many bytes there are.
+          size: of the file in bytes.
           read: returns bytes [start, end) as a buffer, or fewer of them, but at least one.
         """
         self._size, self._read = size, read
@@ -129,7 +129,7 @@ class RangeFile(io.RawIOBase):
         return True
 
     def close(self) -> None:
-        self._read = _nothing  # what was fetched ahead goes with it
+        self._read = _nothing  # releases the bytes fetched ahead
         super().close()
 
     def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
@@ -141,10 +141,10 @@ class RangeFile(io.RawIOBase):
 
     def readinto(self, buffer: Any, /) -> int:
         view = memoryview(buffer).cast("B")
-        wanted = min(len(view), self._size - self._at)
-        if wanted <= 0:
+        count = min(len(view), self._size - self._at)
+        if count <= 0:
             return 0
-        block = memoryview(self._read(self._at, self._at + wanted))
+        block = memoryview(self._read(self._at, self._at + count))
         view[: len(block)] = block
         self._at += len(block)
         return len(block)
@@ -155,21 +155,21 @@ def _nothing(start: int, end: int) -> bytes:
 
 
 class ReadAhead:
-    """A file in a store, for one thread. A reader that goes forward gets large parts, ahead of use."""
+    """A file in a store, for one thread; for a sequential reader, large parts are fetched ahead of use."""
 
     def __init__(self, size: int, fetch: Callable[[int, int], Any], start: int = 0, end: int | None = None) -> None:
-        """Fetch nothing yet.
+        """Take a function, without fetching yet.
 
         Args:
           size: of the file in bytes.
           fetch: returns bytes [start, end), in any thread; must not keep this object alive.
-          start, end: what will be read for certain: it is fetched ahead at once, and nothing after it. None: unknown.
+          start, end: the range that will be read for certain, and nothing after it; None: unknown.
         """
         self._size = size
         self._certain = range(0) if end is None else range(start, min(end, size))
         self._ahead: Ahead[tuple[int, int], Any] = Ahead(lambda part: fetch(*part), _PARTS, 1 << 62)
         self._at, self._data = 0, memoryview(b"")  # the part that is read
-        self._next = self._stop = 0  # where the part begins that is asked for next, and where the last one will end
+        self._next = self._stop = 0  # the start of the next part to request, and the end of the last
         self._under_way = 0
 
     def read(self, start: int, end: int) -> memoryview:
@@ -179,7 +179,7 @@ class ReadAhead:
         return self._data[start - self._at : end - self._at]
 
     def _take(self, start: int, end: int) -> None:
-        """Wait for the part that begins at a place, of which bytes up to `end` are wanted."""
+        """Wait for the part that begins at `start`; end: of the bytes that the caller needs."""
         goes_on = start == self._at + len(self._data)
         if not (goes_on and self._under_way):
             self._drop()
@@ -200,7 +200,7 @@ class ReadAhead:
         self._ask()
 
     def _ask(self) -> None:
-        """Ask for parts, as many as may be under way."""
+        """Request parts, up to _PARTS at a time."""
         while self._under_way < _PARTS and self._next < self._stop:
             end = min(self._next + PART_BYTES, self._stop)
             self._ahead.ask([((self._next, end), end - self._next)])

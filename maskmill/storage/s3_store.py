@@ -1,7 +1,7 @@
-"""s3:// in Amazon S3 and in stores that speak its protocol, by botocore (extra [aws]).
+"""s3:// in Amazon S3 and in stores with its protocol, with botocore (extra [aws]).
 
-Credentials, region and endpoint come from where AWS's own tools have them: $AWS_…, ~/.aws/config, a machine's role.
-`version` is an object's entity tag: the same content written again may have the same one. Writes are conditional with
+Credentials, region and endpoint are those of AWS's own tools: $AWS_…, ~/.aws/config, a machine's role. `version` is an
+object's entity tag: the same content written again may have the same one. Writes are conditional with
 If-None-Match and If-Match: https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-requests.html.
 """
 
@@ -23,8 +23,8 @@ from maskmill.storage.stores import ObjectStore, denied, failing, microseconds, 
 T = TypeVar("T")
 
 _CONNECT_SECONDS, _SILENCE = 5.0, 20.0
-_ATTEMPTS, _FIRST_ATTEMPTS = 10, 3  # at a request, by botocore; of a service that has never answered
-_answered: set[str] = set()  # whether the service has answered; a fork knows it, too
+_ATTEMPTS, _FIRST_ATTEMPTS = 10, 3  # of a request, by botocore; the second before the service first answers
+_answered: set[str] = set()  # not empty after the service has answered, also in forks
 _READS = 5  # of a body that is cut or damaged
 _MOST_CONNECTIONS = 64
 _MISSING = {"404", "NoSuchKey", "NotFound"}
@@ -36,17 +36,17 @@ _PASSING = (
     exceptions.HTTPClientError,
     exceptions.ConnectionError,
     exceptions.IncompleteReadError,
-    exceptions.FlexibleChecksumError,  # what arrived does not fit the checksum that came with it
+    exceptions.FlexibleChecksumError,  # the answer does not fit its checksum
 )
 
 
 class S3Store(ObjectStore):
-    """Objects of S3. Where there are no credentials, it asks without, as public buckets allow."""
+    """Objects of S3. Without credentials, requests are not signed, as public buckets allow."""
 
     scheme = "s3://"
 
     def __init__(self) -> None:
-        """Ask nothing yet; read AWS's settings."""
+        """Read AWS's settings; send no request yet."""
         super().__init__()
         self._session = botocore.session.get_session()
         self._clients: dict[tuple[int, int], Any] = {}
@@ -69,14 +69,14 @@ class S3Store(ObjectStore):
         return self._clients[key]
 
     def _ask(self, path: str, call: Callable[[Any], T]) -> T:
-        """Return what a call of botocore gives; its errors become those of all stores."""
+        """Return the result of a call of botocore; turn its errors into the common errors of stores."""
         try:
-            given = call(self._client())
+            result = call(self._client())
             _answered.add(self.scheme)
-            return given
+            return result
         except exceptions.ClientError as error:
             _answered.add(self.scheme)
-            raise _meant(path, error) from error
+            raise _common_error(path, error) from error
         except _PASSING as error:
             raise failing(path, plain(error)) from error
         except exceptions.BotoCoreError as error:
@@ -128,21 +128,21 @@ class S3Store(ObjectStore):
             )
 
     def write(self, path: str, content: bytes, expected: str | None = None) -> FileInfo:
-        """Write an object; the store compares a checksum of what it gets."""
+        """Write an object; the store verifies a checksum of the bytes it receives."""
         condition = {} if expected is None else {"IfMatch": expected} if expected else {"IfNoneMatch": "*"}
-        made = self._ask(path, lambda s3: s3.put_object(**self._place(path), Body=content, **condition))
-        return _written(path, made, len(content))
+        answer = self._ask(path, lambda s3: s3.put_object(**self._place(path), Body=content, **condition))
+        return _written(path, answer, len(content))
 
     def send(self, path: str, parts: Iterator[bytes]) -> FileInfo:
         def upload(s3: Any) -> FileInfo:
             sent, size = list[dict[str, Any]](), 0
-            made = s3.create_multipart_upload(**self._place(path))
-            place = {**self._place(path), "UploadId": made["UploadId"]}
+            answer = s3.create_multipart_upload(**self._place(path))
+            place = {**self._place(path), "UploadId": answer["UploadId"]}
             try:
                 for number, part in enumerate(parts, 1):
-                    made = s3.upload_part(**place, PartNumber=number, Body=part)
-                    sums = {name: value for name, value in made.items() if re.fullmatch("Checksum(?!Type).*", name)}
-                    sent.append({"PartNumber": number, "ETag": made["ETag"], **sums})
+                    answer = s3.upload_part(**place, PartNumber=number, Body=part)
+                    sums = {name: value for name, value in answer.items() if re.fullmatch("Checksum(?!Type).*", name)}
+                    sent.append({"PartNumber": number, "ETag": answer["ETag"], **sums})
                     size += len(part)
                 return _written(path, s3.complete_multipart_upload(**place, MultipartUpload={"Parts": sent}), size)
             except BaseException:
@@ -154,7 +154,7 @@ class S3Store(ObjectStore):
 
     def remove(self, path: str, version: str | None = None) -> None:
         if version is not None:
-            # Some stores do not know the condition: they are asked before.
+            # Some stores ignore the condition, so compare the version first.
             found = self.look(path)
             if found is not None and found.version != version:
                 raise ChangedError(path)
@@ -168,12 +168,12 @@ def _codes(error: exceptions.ClientError) -> set[str]:
     return {str(error.response.get("Error", {}).get("Code")), str(status)}
 
 
-def _meant(path: str, error: exceptions.ClientError) -> Exception:
-    """Return what a store's answer means."""
-    said, codes = error.response.get("Error", {}), _codes(error)
+def _common_error(path: str, error: exceptions.ClientError) -> Exception:
+    """Return the common error of stores for an answer of the store."""
+    details, codes = error.response.get("Error", {}), _codes(error)
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-    text = f"{said.get('Code') or status}: {' '.join(str(said.get('Message', '')).split())}".rstrip(": .")
-    if said.get("Code") == "NoSuchBucket":
+    text = f"{details.get('Code') or status}: {' '.join(str(details.get('Message', '')).split())}".rstrip(": .")
+    if details.get("Code") == "NoSuchBucket":
         return no_bucket(path)
     if codes & _MISSING:
         return MissingFileError(f"{path}: there is no such object.")
@@ -191,5 +191,5 @@ def _described(path: str, found: Any, size: int) -> FileInfo:
     return FileInfo(path=path, size=size, changed=changed, version=found["ETag"], checksum=found["ETag"])
 
 
-def _written(path: str, made: Any, size: int) -> FileInfo:
-    return FileInfo(path=path, size=size, version=made["ETag"], checksum=made["ETag"])
+def _written(path: str, answer: Any, size: int) -> FileInfo:
+    return FileInfo(path=path, size=size, version=answer["ETag"], checksum=answer["ETag"])

@@ -1,7 +1,7 @@
-"""What every store of files does, whichever protocol it speaks.
+"""The interface of stores of files, and the code that all stores share.
 
 Web servers are only read (web_store.py). Objects in buckets are written, too: gs:// (cloud_store.py), s3://
-(s3_store.py), and what Beam knows (beam_store.py).
+(s3_store.py), and the stores that Beam supports (beam_store.py).
 """
 
 import abc
@@ -22,8 +22,8 @@ from maskmill.storage import files, turns
 from maskmill.storage.files import ChangedError, DeniedError, FileInfo
 from maskmill.storage.read_ahead import LOOK_BYTES, RangeFile, ReadAhead
 
-UPLOAD_BYTES = 40 << 20  # of a large upload, that are sent at a time; smaller ones are one part
-_SMALL = 1 << 20  # bytes of an object whose content is remembered
+UPLOAD_BYTES = 40 << 20  # of a part of a large upload; a smaller upload is one part
+_SMALL = 1 << 20  # the most bytes of an object whose content is cached
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _WILDCARD = re.compile(r"[*?[]")
 _PATTERN_PARTS = re.compile(r"\*\*|\*|\?|\[!?\]?[^\]]*\]|.", re.DOTALL)
@@ -31,7 +31,7 @@ _PATTERN = {"**": ".*", "*": "[^/]*", "?": "[^/]"}
 
 
 def matcher(pattern: str) -> re.Pattern[str]:
-    """Return what matches the paths that a glob means: `*` and `?` stand for no slash, `**` for anything."""
+    """Return the regular expression of a glob: `*` and `?` match no slash, `**` matches anything."""
     parts = _PATTERN_PARTS.findall(pattern)
     return re.compile(
         "".join(
@@ -43,19 +43,18 @@ def matcher(pattern: str) -> re.Pattern[str]:
 
 
 class Store(abc.ABC):
-    """Reads files of a scheme. For any number of threads; a forked process gets connections of its own.
+    """Read files of a scheme. For any number of threads; a forked process opens new connections.
 
-    All methods raise UnusableInputError where a file cannot be used and RunFailedError where the server has failed for
-    too long.
+    All methods raise UnusableInputError if a file cannot be used, and RunFailedError if the server fails for too long.
     """
 
     @abc.abstractmethod
     def find(self, path: str, *, fresh: bool = False) -> FileInfo | None:
-        """Return what is known of a file; None where there is none. fresh: take no copy, of a proxy or remembered."""
+        """Return the info of a file, or None; fresh: from the server, not from a proxy's or our own cache."""
 
     @abc.abstractmethod
     def read(self, file: FileInfo, start: int, end: int, *, fresh: bool = False) -> bytes | bytearray:
-        """Return bytes [start, end) of a file, which lie within it.
+        """Return bytes [start, end) of a file, which must have them.
 
         Raises:
           MissingFileError: the file is gone.
@@ -64,38 +63,38 @@ class Store(abc.ABC):
 
     @abc.abstractmethod
     def glob(self, pattern: str) -> list[FileInfo]:
-        """Return the files that a pattern matches, sorted; a path of a file matches itself."""
+        """Return the files that a pattern matches, sorted; the path of a file matches itself."""
 
 
 class ObjectStore(Store):
-    """Objects in buckets, which appear whole. `version` is the store's own: it changes when an object is replaced.
+    """Objects in buckets, which appear whole. `version` is the store's own, and changes when an object is replaced.
 
-    A store has six methods of its own, from `look` to `remove`; the others are the same for all. It remembers what
-    lies below a directory while a block of `remembering` lasts.
+    Subclasses define six methods, from `look` to `remove`; the others are shared. Listings of a directory are cached
+    within a block of `remembering`.
 
     Attributes:
       scheme: with its slashes.
-      written: the store's checksums of the objects that this process has written, by path; "" where it gives none.
+      written: the store's checksums of the objects that this process has written, by path; "" if it has none.
     """
 
     scheme: str
 
     def __init__(self) -> None:
-        """Ask nothing yet."""
+        """Send no request yet."""
         self.written: dict[str, str] = {}
         self._listing = threading.Lock()
-        self._remembered: dict[str, dict[str, FileInfo] | None] = {}  # by directory; None: not yet asked for
+        self._remembered: dict[str, dict[str, FileInfo] | None] = {}  # by directory; None: not yet listed
         self._contents: dict[str, tuple[bytes, str]] = {}
 
     @abc.abstractmethod
     def look(self, path: str) -> FileInfo | None:
-        """Return what is known of an object; None where there is none."""
+        """Return the info of an object, or None."""
 
     @abc.abstractmethod
     def fetch(self, path: str, start: int = 0, end: int | None = None, version: str = "") -> tuple[bytes, str]:
-        """Return bytes [start, end) of an object, as far as there are, and its version, with one request.
+        """Return bytes [start, end) of an object, up to its end, and its version, with one request.
 
-        end: None: the object's end. version: that it must have; "": any.
+        end: None: the object's end. version: required; "": any.
 
         Raises:
           MissingFileError: there is no such object.
@@ -104,13 +103,13 @@ class ObjectStore(Store):
 
     @abc.abstractmethod
     def pages(self, prefix: str, *, deep: bool) -> Iterator[tuple[list[FileInfo], list[str]]]:
-        """Yield the objects whose paths begin so, and unless it is deep, the folders (with a slash), page by page."""
+        """Yield the objects whose paths begin with a prefix, and unless `deep`, folders (with a slash), by page."""
 
     @abc.abstractmethod
     def write(self, path: str, content: bytes, expected: str | None = None) -> FileInfo:
         """Write an object with one request.
 
-        expected: the version that it must have; "": it must not be there; None: any.
+        expected: the version to replace; "": the object must not exist; None: any.
 
         Raises:
           ChangedError: it has another version.
@@ -118,25 +117,25 @@ class ObjectStore(Store):
 
     @abc.abstractmethod
     def send(self, path: str, parts: Iterator[bytes]) -> FileInfo:
-        """Write a large object, of parts that are UPLOAD_BYTES long but the last; drop it where the iterator raises."""
+        """Write a large object of parts, all but the last of UPLOAD_BYTES; drop it if the iterator raises."""
 
     @abc.abstractmethod
     def remove(self, path: str, version: str | None = None) -> None:
-        """Delete an object; one that is not there is no error.
+        """Delete an object; a missing one is no error.
 
-        version: that it must have; None: any.
+        version: required; None: any.
 
         Raises:
           ChangedError: it has another version.
         """
 
     def file_over(self, file: FileInfo, read: Callable[[int, int], Any]) -> RangeFile:
-        """Return the raw file that `read` reads; a store may compare what was read with its checksum."""
+        """Return the raw file over `read`; a subclass may verify the checksum."""
         return RangeFile(file.size, read)
 
     @contextlib.contextmanager
     def remembering(self, directory: str) -> Iterator[None]:
-        """Within the block, ask only once what lies below a directory; see files.remembering."""
+        """Within the block, list the objects below a directory only once; see files.remembering."""
         below = files.join(directory, "")
         if self._directory_of(below) is not None:
             yield
@@ -150,11 +149,11 @@ class ObjectStore(Store):
                 self._contents.clear()
 
     def _directory_of(self, path: str) -> str | None:
-        """Return the remembered directory that a path is in; None where it is in none."""
+        """Return the cached directory that a path is in, or None."""
         return next((below for below in tuple(self._remembered) if path.startswith(below)), None)
 
     def _known(self, path: str) -> dict[str, FileInfo] | None:
-        """Return the objects of the remembered directory that a path is in, by path; None where it is in none."""
+        """Return the objects of the cached directory that a path is in, by path; None if it is in none."""
         below = self._directory_of(path)
         if below is None:
             return None
@@ -172,7 +171,7 @@ class ObjectStore(Store):
         return self.look(path) if known is None else known.get(path)
 
     def get(self, path: str, start: int = 0, end: int | None = None, version: str = "") -> tuple[bytes, str]:
-        """Return bytes of an object and its version, as `fetch`."""
+        """Return bytes of an object and its version, from the cache or by `fetch`."""
         known = self._known(path)
         if known is None:
             return self.fetch(path, start, end, version)
@@ -186,7 +185,7 @@ class ObjectStore(Store):
         return self._contents[path]
 
     def entries(self, prefix: str, *, deep: bool = True) -> tuple[list[FileInfo], list[str]]:
-        """Return the objects whose paths begin so, sorted, and the folders as in `pages`."""
+        """Return the sorted objects whose paths begin with a prefix, and the folders as in `pages`."""
         known, objects, folders = self._known(prefix), list[FileInfo](), set[str]()
         if known is None:
             for page, prefixes in self.pages(prefix, deep=deep):
@@ -201,11 +200,11 @@ class ObjectStore(Store):
         return sorted(file for file in objects if not file.path.endswith("/")), sorted(folders)
 
     def put(self, path: str, content: bytes, expected: str | None = None) -> FileInfo:
-        """Write a small object, as `write`, and take note of it."""
+        """Write a small object, as `write`, and update the caches."""
         return self.wrote(self.write(path, content, expected))
 
     def wrote(self, file: FileInfo) -> FileInfo:
-        """Take note of an object that this process has written."""
+        """Update the caches for an object that this process has written."""
         self.written[file.path] = file.checksum
         if (known := self._known(file.path)) is not None:
             known[file.path] = file
@@ -232,12 +231,12 @@ class ObjectStore(Store):
         return content
 
     def open(self, path: str, start: int = 0, end: int | None = None) -> io.BufferedReader:
-        """Open an object for reading from any place; parts are fetched ahead of use.
+        """Open an object for reading; the file can seek, and parts are fetched ahead of use.
 
-        start, end: what will be read for certain; None: unknown.
+        start, end: the range that will be read for certain; None: unknown.
 
         Raises:
-          MissingFileError: there is none.
+          MissingFileError: there is no such object.
         """
         file = self.find(path)
         if file is None:
@@ -251,23 +250,23 @@ class ObjectStore(Store):
             file = self.find(pattern)
             return [] if file is None else [file]
         objects, _ = self.entries(pattern[: found.start()])
-        wanted = matcher(pattern)
+        expression = matcher(pattern)
         return [file for file in objects if file.path == pattern] or [
-            file for file in objects if wanted.fullmatch(file.path)
+            file for file in objects if expression.fullmatch(file.path)
         ]
 
 
 class ObjectWriter:
-    """Writes an object, which appears with `finish`: a small one with one request, a large one in parts.
+    """Write an object, which appears with `finish`: a small one with one request, a large one in parts.
 
-    A thread sends parts while further ones are written: one is sent, one waits, one is written.
+    A thread sends parts while the caller writes: at a time one part is sent, one waits, one is written.
     """
 
     def __init__(self, store: ObjectStore, path: str) -> None:
-        """Send nothing yet."""
+        """Take the store and the path; nothing is sent yet."""
         self._store, self._path = store, path
         self._part = io.BytesIO()
-        self._parts: queue.Queue[bytes | None] = queue.Queue(1)  # empty: the end; None: nobody wants it any more
+        self._parts: queue.Queue[bytes | None] = queue.Queue(1)  # empty: the end; None: the object is abandoned
         self._sent: Future[FileInfo] | None = None
 
     def write(self, block: bytes | bytearray | memoryview) -> None:
@@ -275,17 +274,17 @@ class ObjectWriter:
         rest = memoryview(block).cast("B")
         while len(rest):
             if self._part.tell() == UPLOAD_BYTES:  # there is more, so the last part is not empty
-                self._give(self._part.getvalue())
+                self._enqueue(self._part.getvalue())
                 self._part = io.BytesIO()
             count = UPLOAD_BYTES - self._part.tell()
             self._part.write(rest[:count])
             rest = rest[count:]
 
-    def _give(self, part: bytes | None) -> None:
-        """Hand a part to the thread that sends, if that has not failed."""
+    def _enqueue(self, part: bytes | None) -> None:
+        """Pass a part to the sending thread, or raise the error with which that has failed."""
         if self._sent is None:
             thread = ThreadPoolExecutor(1, "upload")
-            self._sent = thread.submit(lambda: self._store.send(self._path, self._given()))
+            self._sent = thread.submit(lambda: self._store.send(self._path, self._queued_parts()))
             thread.shutdown(wait=False)
         with turns.waiting():
             while not self._sent.done():
@@ -294,11 +293,11 @@ class ObjectWriter:
                     return
         self._sent.result()
 
-    def _given(self) -> Iterator[bytes]:
+    def _queued_parts(self) -> Iterator[bytes]:
         while part := self._parts.get():
             yield part
         if part is None:
-            raise _GivenUpError
+            raise _AbandonedError
 
     def finish(self) -> FileInfo:
         """Make the object visible."""
@@ -306,21 +305,21 @@ class ObjectWriter:
         if self._sent is None:
             with turns.waiting():
                 return self._store.put(self._path, part)
-        self._give(part)
-        self._give(b"")
+        self._enqueue(part)
+        self._enqueue(b"")
         with turns.waiting():
             return self._store.wrote(self._sent.result())
 
     def abandon(self) -> None:
-        """Drop what was sent; if that fails, the store drops it by itself later."""
+        """Drop the upload; if that fails, the store drops it by itself later."""
         if self._sent is not None:
-            with contextlib.suppress(_GivenUpError, UnusableInputError, RunFailedError):
-                self._give(None)
+            with contextlib.suppress(_AbandonedError, UnusableInputError, RunFailedError):
+                self._enqueue(None)
                 self._sent.result()
 
 
-class _GivenUpError(Exception):
-    """Nobody wants what is being written."""
+class _AbandonedError(Exception):
+    """The caller has abandoned the upload."""
 
 
 def missing(path: str) -> NoReturn:
@@ -335,7 +334,7 @@ def no_bucket(path: str) -> UnusableInputError:
 
 
 def denied(path: str, error: str) -> DeniedError:
-    """Return the error for an object to which access is refused."""
+    """Return the error for an object whose store refuses access; error: its answer."""
     return DeniedError(f"{path}: access is refused; check the credentials ({error}).", error)
 
 
@@ -347,23 +346,23 @@ def failing(path: str, error: str) -> RunFailedError:
 
 
 def microseconds(moment: datetime.datetime) -> int:
-    """Return a time with its zone as FileInfo has it: microseconds since 1970."""
+    """Return a time with a zone as microseconds since 1970, as in FileInfo."""
     return (moment - _EPOCH) // datetime.timedelta(microseconds=1)
 
 
 def store_of(path: str) -> ObjectStore:
-    """Return the store of a path with a scheme that can be written to; each process has its own.
+    """Return the writable store of a path's scheme; each process has its own.
 
     Raises:
       UnusableInputError: an extra is missing.
     """
-    # Emulators of stores are named by the environment.
+    # These variables name emulators of stores.
     named = os.environ.get("STORAGE_EMULATOR_HOST", "") + os.environ.get("AWS_ENDPOINT_URL", "")
     with _making:
         return _store(path.partition("://")[0], os.getpid(), named)
 
 
-_making = threading.Lock()  # two threads would make a store each
+_making = threading.Lock()  # otherwise two threads would make a store each
 files.free_after_fork(_making)
 
 

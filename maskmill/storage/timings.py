@@ -1,4 +1,4 @@
-"""How long the steps of a stage took: kept beside the data, never in the manifest, which is the same at every run."""
+"""Keep the times of a stage's steps beside the data, not in the manifest, which is the same for every run."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -13,9 +13,9 @@ class Timing:
     """A step of the last run that made something.
 
     Attributes:
-      label: as the progress display calls it: "extract", "text", "examples".
-      pieces: how many this run made.
-      bytes: of input of the pieces made.
+      label: in the progress display: "extract", "text", "examples".
+      pieces: the number of work items that this run made.
+      bytes: of the inputs of these items.
       seconds: of wall time.
     """
 
@@ -30,7 +30,7 @@ def write(output: str, timings: Sequence[Timing]) -> None:
 
     Args:
       output: the directory of a stage.
-      timings: of steps that are done. What is known of others, and of one that made nothing, stays.
+      timings: of finished steps. Earlier timings of other steps, and of steps that made nothing now, are kept.
     """
     known = {timing.label: timing for timing in read(output)}
     known |= {timing.label: timing for timing in timings if timing.pieces}
@@ -38,9 +38,7 @@ def write(output: str, timings: Sequence[Timing]) -> None:
 
 
 def read(output: str) -> tuple[Timing, ...]:
-    """Return the timings of the last runs in an output directory, in the order of the steps; empty where none are
-    kept.
-    """
+    """Return the timings of the last runs in an output directory, in the order of the steps; () if there are none."""
     steps = (completions.load(output, _RUN, _TIMINGS) or {}).get("steps", ())
     # Those of older versions have more entries.
     names = [field.name for field in dataclasses.fields(Timing)]

@@ -1,7 +1,8 @@
-"""Turns: in a process one piece of work computes at a time, whatever threads the process has; while it waits for a
-store, a second one may.
+"""Let one work item compute at a time in a process, whatever threads the process has; while it waits for a store, a
+second one may compute.
 
-Harness threads on Dataflow, task slots on Flink and threads of a local worker would share the memory of one shard.
+Otherwise harness threads on Dataflow, task slots on Flink and threads of a local worker would each need the memory of
+a shard.
 """
 
 import contextlib
@@ -10,16 +11,15 @@ from collections.abc import Iterator
 
 _begun = threading.BoundedSemaphore(2)
 _computing = threading.Lock()
-_thread = threading.local()  # `computes`: whether this thread holds _computing; None: it has begun no piece
+_thread = threading.local()  # `computes`: whether this thread holds _computing; None: it has no work item
 
 
 def refuse_nesting() -> None:
-    """Raise RuntimeError where this thread is at a piece of work already: it would wait for itself for ever."""
+    """Raise RuntimeError if this thread already has a work item: it would wait for itself for ever."""
     if getattr(_thread, "computes", None) is not None:
         raise RuntimeError(
-            "This thread already makes a piece of work and starts another inside it; it would wait for itself for "
-            "ever. Finish one piece before the next: call completions.once from no function that completions.once "
-            "calls."
+            "This thread starts a work item inside another one, so it would wait for itself for ever. Finish one item "
+            "before the next: call completions.once from no function that completions.once calls."
         )
 
 
@@ -28,7 +28,7 @@ def taken() -> Iterator[None]:
     """Take a turn for the block.
 
     Raises:
-      RuntimeError: this thread is inside it already; it is not re-entrant.
+      RuntimeError: this thread has a turn already.
     """
     refuse_nesting()
     with _begun, _computing:

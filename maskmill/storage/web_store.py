@@ -1,4 +1,4 @@
-"""Files on web servers that know Range requests, by urllib3, which follows redirects and asks failing servers again."""
+"""Read files on web servers with Range requests, with urllib3, which follows redirects and retries."""
 
 import contextlib
 import os
@@ -17,11 +17,11 @@ from maskmill.storage.files import ChangedError, DeniedError, FileInfo
 from maskmill.storage.network import plain
 from maskmill.storage.stores import Store
 
-_SILENCE = 20.0  # seconds without a byte after which a request is made again
+_SILENCE = 20.0  # seconds without a byte after which a request is repeated
 _MOST_CONNECTIONS = 64  # to a server
-_MOST_UNWANTED = 4096  # bytes of an answer that are read though nobody wants them
-_READS = 5  # of a part whose answer is cut or wrong, one after another, that bring nothing
-# Together the pauses are some two minutes. A server that has never answered may be none.
+_MOST_UNUSED = 4096  # bytes of an answer that are read only to use the connection again
+_READS = 5  # of a part in a row whose answers bring no bytes, before giving up
+# Together the pauses are some two minutes; fewer before a server first answers, as the address may be wrong.
 _RETRIES = urllib3.Retry(
     13, redirect=5, status_forcelist={408, 425, 429, 500, 502, 503, 504}, raise_on_status=False,
     backoff_factor=0.1, backoff_max=15, backoff_jitter=0.1, retry_after_max=60,
@@ -31,17 +31,17 @@ _CONTENT_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)")
 
 
 class WebStore(Store):
-    """Reads files of web servers. `version` is an entity tag or a time; "" where the server gives none."""
+    """Files on web servers. `version` is an entity tag or a time; "" if the server sends neither."""
 
     def __init__(self) -> None:
-        """Ask nothing yet."""
+        """Send no request yet."""
         self._pools: dict[tuple[int, str], urllib3.PoolManager] = {}  # by process and proxy
         self._lock = threading.Lock()
         self._answered: set[str] = set()  # servers that have answered
         self._proxies = urllib.request.getproxies()
 
     def find(self, path: str, *, fresh: bool = False) -> FileInfo | None:
-        # A GET of one byte: an address may be signed for GET alone, and a server may not know HEAD.
+        # A GET of one byte: an address may be signed for GET only, and a server may not support HEAD.
         with contextlib.suppress(MissingFileError), self._answer(path, "bytes=0-0", fresh=fresh) as response:
             total = response.headers.get("Content-Range", "").rpartition("/")[2]
             size = total or response.headers.get("Content-Length", "")
@@ -51,7 +51,7 @@ class WebStore(Store):
         return None
 
     def read(self, file: FileInfo, start: int, end: int, *, fresh: bool = False) -> bytearray:
-        """Return bytes of a file; when an answer is cut, the rest is asked for."""
+        """Return bytes of a file; if an answer is cut, request the rest."""
         content, left, why = bytearray(), _READS, ""
         while len(content) < end - start:
             if not left:
@@ -68,7 +68,7 @@ class WebStore(Store):
         return content
 
     def glob(self, pattern: str) -> list[FileInfo]:
-        """Return the file itself; servers list nothing."""
+        """Return the file itself, as web servers do not list files."""
         if "*" in pattern:
             raise UnusableInputError(
                 f"{pattern}: web servers do not list files; name a data set's directory, or the files one by one."
@@ -77,9 +77,9 @@ class WebStore(Store):
 
     @contextlib.contextmanager
     def _answer(self, path: str, part: str, *, fresh: bool) -> Iterator[urllib3.BaseHTTPResponse]:
-        """Ask for a part of a file and give a successful answer.
+        """Request a part of a file and yield a successful answer.
 
-        part: as the header Range has it. fresh: no proxy's copy, which may be damaged.
+        part: the value of the header Range. fresh: not from a proxy's cache, which may be damaged.
 
         Raises:
           RunFailedError: the server fails, or does not answer.
@@ -95,27 +95,27 @@ class WebStore(Store):
                 retries=_RETRIES if server.netloc in self._answered else _FIRST_RETRIES,
             )  # fmt: skip
         except urllib3.exceptions.HTTPError as error:
-            raise _meant(path, error) from error
+            raise _common_error(path, error) from error
         self._answered.add(server.netloc)
         try:
             _check_status(path, response)
             yield response
-            if response.length_remaining is not None and response.length_remaining <= _MOST_UNWANTED:
+            if response.length_remaining is not None and response.length_remaining <= _MOST_UNUSED:
                 response.drain_conn()  # so that the connection can be used again
         finally:
             response.close()
 
     def _pool(self, server: urllib.parse.SplitResult) -> urllib3.PoolManager:
-        """Return the connections to a server, through its proxy if it has one. A fork must not use its parent's."""
+        """Return the connections to a server, through its proxy if there is one. A fork must not use its parent's."""
         proxy = "" if urllib.request.proxy_bypass(server.hostname or "") else self._proxies.get(server.scheme, "")
         with self._lock:
             if (key := (os.getpid(), proxy)) not in self._pools:
                 url = urllib3.util.parse_url(proxy if "//" in proxy else f"http://{proxy}") if proxy else None
                 account = urllib.parse.unquote(url.auth) if url and url.auth else None
-                told = urllib3.util.make_headers(proxy_basic_auth=account)
+                headers = urllib3.util.make_headers(proxy_basic_auth=account)
                 context = ssl.create_default_context()
                 self._pools[key] = (
-                    urllib3.ProxyManager(url.url, proxy_headers=told, maxsize=_MOST_CONNECTIONS, ssl_context=context)
+                    urllib3.ProxyManager(url.url, proxy_headers=headers, maxsize=_MOST_CONNECTIONS, ssl_context=context)
                     if url
                     else urllib3.PoolManager(maxsize=_MOST_CONNECTIONS, ssl_context=context)
                 )
@@ -127,7 +127,7 @@ def _version(response: urllib3.BaseHTTPResponse) -> str:
 
 
 def _read_into(content: bytearray, response: urllib3.BaseHTTPResponse, size: int) -> str:
-    """Append an answer until there are `size` bytes; return why the rest does not come, "" where it may."""
+    """Append an answer to `content`, up to `size` bytes in all; return the reason if the rest is missing."""
     try:
         while len(content) < size and (block := response.read1(size - len(content))):
             content += block
@@ -166,7 +166,7 @@ def _is_part(file: FileInfo, response: urllib3.BaseHTTPResponse, start: int, end
 
 
 def _check_status(path: str, response: urllib3.BaseHTTPResponse) -> None:
-    """Raise what a status means that is no success."""
+    """Raise the error for a status other than success."""
     status, text = response.status, f"{response.status} {response.reason}".rstrip()
     server = urllib.parse.urlsplit(response.url or path).hostname or urllib.parse.urlsplit(path).hostname
     is_empty = (
@@ -187,8 +187,8 @@ def _check_status(path: str, response: urllib3.BaseHTTPResponse) -> None:
     raise UnusableInputError(f"{path}: {server} refuses to deliver this file ({text}); check the address.")
 
 
-def _meant(path: str, error: urllib3.exceptions.HTTPError) -> Exception:
-    """Return what it means that there is no answer."""
+def _common_error(path: str, error: urllib3.exceptions.HTTPError) -> Exception:
+    """Return the common error of stores for a request without an answer."""
     reason = getattr(error, "reason", None) or error
     certificate = next((one for one in reason.args if isinstance(one, ssl.SSLCertVerificationError)), None)
     server = getattr(getattr(error, "pool", None), "host", urllib.parse.urlsplit(path).hostname)

@@ -82,7 +82,7 @@ def write_once(
         KIND,
         key,
         lambda: write(files.join(output, name)),
-        lambda record: completions.PieceFiles(
+        lambda record: completions.ItemFiles(
             written=[
                 (name, record["size"], record["sha256"]),
                 *([tuple(record["index"].values())] if "index" in record else []),

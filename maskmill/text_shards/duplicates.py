@@ -54,7 +54,7 @@ def _decide(
         KIND,
         key,
         make,
-        lambda record: completions.PieceFiles(has_table=True),
+        lambda record: completions.ItemFiles(has_table=True),
         name="the decision on duplicate paragraphs",
     )
     _forget(parts[0].search)

@@ -300,8 +300,8 @@ def _extract_file(
         counts["partly_expanded_pages"] += extractor.wikitext.limited_pages - partly_expanded_before
 
 
-def _files_of(record: dict[str, Any]) -> completions.PieceFiles:
-    return completions.PieceFiles(cached=[tuple(cache) for cache in record["caches"]], has_table=True)
+def _files_of(record: dict[str, Any]) -> completions.ItemFiles:
+    return completions.ItemFiles(cached=[tuple(cache) for cache in record["caches"]], has_table=True)
 
 
 def _path(output: str, key: str, content: str) -> str:

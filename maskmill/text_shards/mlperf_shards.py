@@ -192,7 +192,7 @@ def clean_batch(batch: RawBatch, split: SplitOptions, extraction: ExtractionOpti
         KIND,
         key,
         lambda: _write_cleaned(batch, split, extraction, output, key),
-        lambda record: completions.PieceFiles(cached=[tuple(cache) for cache in record["caches"]]),
+        lambda record: completions.ItemFiles(cached=[tuple(cache) for cache in record["caches"]]),
         name=batch[0].name,
     )
     cleaned = tuple(CleanedFile(**file) for file in record["cleaned"])

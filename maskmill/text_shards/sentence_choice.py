@@ -186,7 +186,7 @@ def _train(
         KIND,
         key,
         lambda: _write_parameters(name, inputs, reading),
-        lambda record: completions.PieceFiles(written=[tuple(file) for file in record["files"]]),
+        lambda record: completions.ItemFiles(written=[tuple(file) for file in record["files"]]),
         name=f"Punkt for {choice.name}",
     )
     parameters = None if record["parameters"] is None else ParametersFolder(**record["parameters"])

@@ -117,8 +117,8 @@ def count_shard(shard: TextShard, rules: WordRules, output: str) -> CountedShard
     )
 
 
-def _files_of(record: dict[str, Any]) -> completions.PieceFiles:
-    return completions.PieceFiles(cached=[(name, size, sha256) for name, size, sha256, _ in record["runs"]])
+def _files_of(record: dict[str, Any]) -> completions.ItemFiles:
+    return completions.ItemFiles(cached=[(name, size, sha256) for name, size, sha256, _ in record["runs"]])
 
 
 def write_runs(path: str, rules: WordRules, key: str, output: str) -> dict[str, Any]:

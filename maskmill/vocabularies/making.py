@@ -7,7 +7,7 @@ from typing import Any
 from maskmill.errors import UnusableInputError
 from maskmill.records.file_names import REPORT, REPORT_TABLE
 from maskmill.storage import completions, files, manifest, progress
-from maskmill.storage.completions import PieceFiles
+from maskmill.storage.completions import ItemFiles
 from maskmill.storage.manifest import sum_counts
 from maskmill.text.text_shards import TextShard
 from maskmill.vocabularies import counting, merging, report
@@ -87,8 +87,8 @@ def make_vocabulary(
     return MadeVocabulary(files=tuple(_files_of(record).written), counts=record["counts"], key=key)
 
 
-def _files_of(record: Mapping[str, Any]) -> PieceFiles:
-    return PieceFiles(written=tuple((name, size, sha256) for name, size, sha256 in record["files"]))
+def _files_of(record: Mapping[str, Any]) -> ItemFiles:
+    return ItemFiles(written=tuple((name, size, sha256) for name, size, sha256 in record["files"]))
 
 
 def _make(merged: Sequence[MergedWords], setup: VocabularySetup, texts: Sequence[str], output: str) -> dict[str, Any]:

@@ -149,7 +149,7 @@ def merge_runs(plan: MergePlan, output: str) -> MergedWords:
         KIND,
         key,
         lambda: _merge(plan, name, output),
-        lambda record: completions.PieceFiles(written=[(name, record["size"], record["sha256"])]),
+        lambda record: completions.ItemFiles(written=[(name, record["size"], record["sha256"])]),
         name=f"the merged counts of buckets {plan.first} to {plan.end - 1}",
     )
     return MergedWords(

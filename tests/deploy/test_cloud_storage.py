@@ -273,8 +273,8 @@ def test_a_finished_object_is_not_read_to_check_it(environment: Mapping[str, str
         made_checksums.append(file.sha256)
         return {"size": file.size, "sha256": file.sha256}
 
-    def files_of(record: dict[str, Any]) -> completions.PieceFiles:
-        return completions.PieceFiles(written=[("shard", record["size"], record["sha256"])])
+    def files_of(record: dict[str, Any]) -> completions.ItemFiles:
+        return completions.ItemFiles(written=[("shard", record["size"], record["sha256"])])
 
     def once() -> dict[str, Any]:
         return completions.once(output, "kind", "key", make, files_of)

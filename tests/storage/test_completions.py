@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from maskmill.errors import RunFailedError
 from maskmill.storage import completions, files
-from maskmill.storage.completions import PieceFiles
+from maskmill.storage.completions import ItemFiles
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,8 +33,8 @@ def write_piece(folder: Path, content: bytes) -> dict[str, Any]:
     return {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
 
 
-def files_of(record: dict[str, Any]) -> PieceFiles:
-    return PieceFiles(written=[("piece", record["size"], record["sha256"])])
+def files_of(record: dict[str, Any]) -> ItemFiles:
+    return ItemFiles(written=[("piece", record["size"], record["sha256"])])
 
 
 def test_fingerprints_depend_on_every_part() -> None:
@@ -173,7 +173,7 @@ def test_a_piece_is_made_again_while_one_of_its_files_does_not_fit(tmp_path: Pat
             "text",
             "k",
             make,
-            lambda record: PieceFiles(
+            lambda record: ItemFiles(
                 written=[("piece", record["size"], record["sha256"])],
                 cached=[(cache, 3, record["cache"])],
                 has_table=True,

@@ -38,7 +38,7 @@ def test_a_piece_inside_another_is_refused_at_once(inner_is_finished: bool, tmp_
         assert outcome(inner) == {"size": 1}
     error = outcome(lambda: completions.once(output, "text", "outer", inner))
     assert isinstance(error, RuntimeError)
-    assert "starts another inside it" in str(error)
+    assert "starts a work item inside another one" in str(error)
     # Nothing is written for the outer piece, and the slot is free again.
     assert completions.load(output, "text", "outer") is None
     assert outcome(lambda: completions.once(output, "text", "next", lambda: {"size": 2})) == {"size": 2}

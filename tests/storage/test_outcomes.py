@@ -4,7 +4,7 @@ import hashlib
 from pathlib import Path
 
 from maskmill.storage import completions, manifest, outcomes
-from maskmill.storage.completions import PieceFiles
+from maskmill.storage.completions import ItemFiles
 
 
 def make_shard(folder: Path, name: str) -> None:
@@ -15,7 +15,7 @@ def make_shard(folder: Path, name: str) -> None:
         return {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
 
     completions.once(
-        str(folder), "text", f"key-of-{name}", make, lambda r: PieceFiles(written=[(name, r["size"], r["sha256"])]),
+        str(folder), "text", f"key-of-{name}", make, lambda r: ItemFiles(written=[(name, r["size"], r["sha256"])]),
         name=name,
     )  # fmt: skip
 

@@ -74,7 +74,7 @@ def test_a_name_that_no_manifest_can_hold_is_refused(name: str) -> None:
         (os.mkfifo, "is a pipe, and an input is read more than once; write it to a file first"),
         (socket_at, "is a socket"),
         (lambda path: path.symlink_to("/dev/null"), "is a device"),
-        (lambda path: path.symlink_to("nowhere"), "is a link to nowhere, which does not exist; mend or delete it"),
+        (lambda path: path.symlink_to("nowhere"), "is a link to nowhere, which does not exist; fix or delete it"),
         (lambda path: path.symlink_to("x.txt"), "cannot be read"),
     ],
     ids=["pipe", "socket", "device", "dangling", "loop"],
