@@ -23,26 +23,33 @@ KERNELS = ("kernels.crc32c", "reading", "loading", "masking.kernels.row_masks", 
 def open(
     path: str | os.PathLike[str],
     *,
+    # The batches.
     batch_size: int,
-    seed: int = 0,
-    shuffle: bool = True,
-    window: int = 16384,
-    rank: int = 0,
-    ranks: int = 1,
-    worker: int = 0,
-    workers: int = 1,
     tail: Tail = "drop",
     features: Features = "google",
     with_samples: bool = False,
     prefetch: int = 4,
+    # The order of the samples.
+    seed: int = 0,
+    shuffle: bool = True,
+    window: int = 16384,
+    # The part of them that is read here.
+    rank: int = 0,
+    ranks: int = 1,
+    worker: int = 0,
+    workers: int = 1,
+    # The data set.
     split: Split = "train",
     vocab_file: str | os.PathLike[str] | None = None,
+    text: str | os.PathLike[str] | None = None,
+    checksums: bool = False,
+    # What the model takes.
     vocabulary_size: int | None = None,
     max_seq_length: int | None = None,
-    checksums: bool = False,
+    # Copies of remote files.
     cache_dir: str | os.PathLike[str] | None = None,
     cache_bytes: int | None = None,
-    text: str | os.PathLike[str] | None = None,
+    # Rows that are made of text shards.
     tokenizer: str | os.PathLike[str] | None = None,
     objective: Objective | None = None,
     examples: Mapping[str, Any] | None = None,
@@ -61,12 +68,8 @@ def open(
     Args:
       path: a directory that maskmill wrote: of examples in any format, of a whole build, or of its picked eval
         examples; or TFRecords: a file, a glob, or a list of both separated by commas. Local, gs:// or http(s)://.
+
       batch_size: samples of a batch of all ranks together; a multiple of `ranks`.
-      seed: any integer; decides the order and the masks.
-      shuffle: whether samples are shuffled; otherwise they come in the order of the files.
-      window: most samples that are shuffled among each other at a time; fewer if rows are large.
-      rank, ranks: the part of each batch to read here: rows [rank, rank + 1) * batch_size / ranks.
-      worker, workers: the batches of the rank to read here: those whose number modulo `workers` is `worker`.
       tail: the last batch of an epoch, if samples do not fill it. "drop": left out. "pad": filled up with rows of
         padding, which have 0 in `sample_weights` (float32[batch]). "repeat": filled up with the epoch's first
         samples. "carry": filled up with the first samples of the next epoch, which starts after them.
@@ -74,14 +77,25 @@ def open(
         transformers: int64, with a label for every piece (-100: none); not for packed rows.
       with_samples: whether batches have `samples` (int64[batch]), the numbers of their samples, -1 for padding.
       prefetch: the number of batches to make ahead of use.
+
+      seed: any integer; decides the order and the masks.
+      shuffle: whether samples are shuffled; otherwise they come in the order of the files.
+      window: most samples that are shuffled among each other at a time; fewer if rows are large.
+
+      rank, ranks: the part of each batch to read here: rows [rank, rank + 1) * batch_size / ranks.
+      worker, workers: the batches of the rank to read here: those whose number modulo `workers` is `worker`.
+
       split: "train" or "eval".
       vocab_file: the vocabulary of a data set without a copy of it.
+      text: for data sets of spans, the directory of their text shards; None: as recorded, relative to the data set.
+      checksums: whether opening reads all files, and compares their checksums with the manifest's.
+
       vocabulary_size: of the model: ids must be below it. None: not checked.
       max_seq_length: most pieces of a row that the model takes. None: not checked.
-      checksums: whether opening reads all files, and compares their checksums with the manifest's.
+
       cache_dir: the directory of the cache of remote files; None: below the user's cache directory.
       cache_bytes: the most bytes of this cache; 0: no cache; None: 8 GiB.
-      text: for data sets of spans, the directory of their text shards; None: as recorded, relative to the data set.
+
       tokenizer: a vocab.txt or a tokenizer.json, if the path is that of text shards (the directory that extract made, a
         file or a glob). Their rows have max_seq_length pieces (None: 128). The first time that a text is opened, an
         index of its rows is written, of at most 2 % of the text's size. The batches are those of `maskmill
@@ -123,26 +137,32 @@ def mix(
     sources: Sequence[tuple[str | os.PathLike[str], float]],
     *,
     max_repetitions: float | Sequence[float | None] | None = None,
+    # The batches.
     batch_size: int,
-    seed: int = 0,
-    shuffle: bool = True,
-    window: int = 16384,
-    rank: int = 0,
-    ranks: int = 1,
-    worker: int = 0,
-    workers: int = 1,
     tail: Tail = "drop",
     features: Features = "google",
     with_samples: bool = False,
     prefetch: int = 4,
+    # The order of the samples.
+    seed: int = 0,
+    shuffle: bool = True,
+    window: int = 16384,
+    # The part of them that is read here.
+    rank: int = 0,
+    ranks: int = 1,
+    worker: int = 0,
+    workers: int = 1,
+    # The data set.
     split: Split = "train",
     vocab_file: str | os.PathLike[str] | None = None,
+    text: str | os.PathLike[str] | None = None,
+    checksums: bool = False,
+    # What the model takes.
     vocabulary_size: int | None = None,
     max_seq_length: int | None = None,
-    checksums: bool = False,
+    # Copies of remote files.
     cache_dir: str | os.PathLike[str] | None = None,
     cache_bytes: int | None = None,
-    text: str | os.PathLike[str] | None = None,
 ) -> Loader:
     """Open several data sets to read them as one, each with its share of the samples.
 
