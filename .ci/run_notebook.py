@@ -29,6 +29,9 @@ def run() -> nbformat.NotebookNode:
     }
     client = NotebookClient(notebook, timeout=300, kernel_name="python3", record_timing=False)
     client.execute(cwd=str(NOTEBOOK.parent), env=variables)
+    for cell in notebook.cells:
+        if "outputs" in cell:  # what is said once, while kernels are compiled, is not of the cell
+            cell.outputs = [one for one in cell.outputs if not one.get("text", "").startswith("maskmill: compiling")]
     for output in (output for cell in notebook.cells for output in cell.get("outputs", ())):
         if "text/html" in output.get("data", ()):
             del output["data"]["text/plain"]  # the same, in more words

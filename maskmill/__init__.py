@@ -1,8 +1,9 @@
 """maskmill: Wikipedia dumps and text corpora to masked-language-model pre-training data.
 
-`open` reads a data set back in batches, `mix` several as one; `verify` says whether data are right, `summarize` and the
-functions beside it show what is in them, `lineage_of` from what they were made, and `data_sets_with` which of them may
-hold a page. All that is public is listed in `__all__`; docs/stability.md says what stays as it is.
+`build` makes a data set, as do the functions of its stages, `extract`, `vocabulary` and `examples`. `open` reads it
+back in batches, `mix` several as one; `verify` says whether data are right, `summarize` and the functions beside it
+show what is in them, `lineage_of` from what they were made, and `data_sets_with` which of them may hold a page. All
+that is public is listed in `__all__`; docs/stability.md says what stays as it is.
 
 Importing this package imports no Beam, no framework and no NumPy. A name is imported when it is first used (lazy.py).
 """
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from maskmill.loading.mixing import Given
     from maskmill.loading.open_and_mix import mix, open
     from maskmill.loading.stats import LoaderStats
+    from maskmill.programs import build, create_pretraining_data, examples, extract, vocabulary
+    from maskmill.results import BuildResult, StageResult
     from maskmill.verification.findings import Finding, Verification
     from maskmill.verification.options import VerifyOptions
     from maskmill.verification.verifying import verify
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "BuildResult",
     "CheckpointHeader",
     "DecodedExample",
     "DecodedPiece",
@@ -43,13 +47,18 @@ __all__ = [
     "OpenedExamples",
     "OpenedTexts",
     "RunFailedError",
+    "StageResult",
     "Summary",
     "TextDocument",
     "UnusableInputError",
     "Verification",
     "VerifyOptions",
     "__version__",
+    "build",
+    "create_pretraining_data",
     "data_sets_with",
+    "examples",
+    "extract",
     "lineage_of",
     "mix",
     "open",
@@ -58,6 +67,7 @@ __all__ = [
     "read_checkpoint_header",
     "summarize",
     "verify",
+    "vocabulary",
 ]
 
 # Where each name is at home.
@@ -73,6 +83,8 @@ _HOMES = {
     "maskmill.loading.mixing": "Given",
     "maskmill.loading.open_and_mix": "mix open",
     "maskmill.loading.stats": "LoaderStats",
+    "maskmill.programs": "build create_pretraining_data examples extract vocabulary",
+    "maskmill.results": "BuildResult StageResult",
     "maskmill.verification.findings": "Finding Verification",
     "maskmill.verification.options": "VerifyOptions",
     "maskmill.verification.verifying": "verify",

@@ -46,6 +46,7 @@ PAGES = (
     "training.md",
     "write-a-step.md",
     "test-your-pipeline.md",
+    "python.md",
 )
 
 

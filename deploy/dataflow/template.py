@@ -24,6 +24,7 @@ from pipelines.building import build_options, build_report
 from pipelines.settings import beam_flags, flags, options
 from pipelines.settings.release_options import SETTINGS
 from pipelines.stages.registry import TEMPLATE_STAGES
+from pipelines.terminal import console
 
 _RELEASE_SECTIONS = {"release", "watch"}
 _GS = "^gs://.+"
@@ -177,7 +178,7 @@ class _Releasing:
             if not build.run(plan.options, self.beam_arguments):
                 return 0
         choices = build_options.BuildChoices(release=True, dump=date, from_=None if plan.record else names[-1])
-        return releases.run(self.options, choices)
+        return releases.run(self.options, choices)[0]
 
 
 def _describe_nothing(beam_arguments: Sequence[str]) -> None:
@@ -197,7 +198,8 @@ def main(argv: Sequence[str]) -> int:
         Path(argv[0].partition("=")[2]).write_text(json.dumps(metadata(), indent=2) + "\n")
         return 0
     try:
-        run(argv)
+        with console.showing():
+            run(argv)
     except (UnusableInputError, RunFailedError) as error:
         print(f"maskmill template: {error}", file=sys.stderr)
         return 2 if isinstance(error, UnusableInputError) else 1

@@ -1,7 +1,6 @@
 """Runs stages: everything is checked first, and only then is Beam imported and the graph run."""
 
 import dataclasses
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -17,6 +16,7 @@ from pipelines.stages.examples_stage import ExamplesStage
 from pipelines.stages.registry import STAGES
 from pipelines.stages.stage import GraphStage, Stage
 from pipelines.stages.vocabulary_stage import VocabularyStage
+from pipelines.terminal import console
 
 # A stage, and its options.
 Chosen = tuple[type[Stage[Any]], Any]
@@ -122,21 +122,22 @@ def run_chosen(
         checked[0] = dataclasses.replace(checked[0], examples=ExamplesStage.made(examples))
     # This line shows at once that the command was understood.
     if checked[0].announcement:
-        print(checked[0].announcement, file=sys.stderr, flush=True)
+        console.tell(checked[0].announcement)
     from pipelines.stages import graph
 
     stages = [stage for stage in checked if isinstance(stage, GraphStage)]
     return graph.run_stages(stages, beam_arguments, later_kernels, meanwhile)
 
 
-def run_alone(options: Any, beam_arguments: Sequence[str] = ()) -> None:
-    """Runs the stage that these options are of, and prints its summary and what may follow; raises as `run_chosen`."""
+def run_alone(options: Any, beam_arguments: Sequence[str] = (), say: console.Say = console.say) -> Mapping[str, Result]:
+    """Runs the stage that these options are of, and says its summary and what may follow; as `run_chosen`."""
     from pipelines.building import next_step
     from pipelines.terminal import summary
 
     stage = next(stage for stage in STAGES if stage.options_class is type(options))
     results = run_chosen([(stage, options)], beam_arguments)
-    summary.report(options.output, results.get(stage.name))
+    summary.report(options.output, results.get(stage.name), say)
     if results:
         manifests = {options.output: results[stage.name].made}
-        next_step.report([options.output], next_step.of({stage: options}, manifests))
+        next_step.report([options.output], next_step.of({stage: options}, manifests), say)
+    return results

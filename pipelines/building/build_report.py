@@ -1,7 +1,6 @@
 """The page that tells of a data set: at the end of a build, and for `maskmill inspect --html`."""
 
 import functools
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -9,6 +8,7 @@ from maskmill.errors import RunFailedError
 from maskmill.releases import fingerprints
 from maskmill.storage import completions, files, manifest, outcomes
 from pipelines.settings import beam_flags
+from pipelines.terminal import console
 
 if TYPE_CHECKING:
     from maskmill.reporting.facts import Facts
@@ -29,10 +29,13 @@ _DAMAGE = frozenset(("manifest", "missing", "size", "sha256", "framing", "crc", 
 _MOST_SAID = 5  # findings on the terminal; the report has more
 
 
-def of_build(output: str, verified: BuildReport, beam_arguments: Sequence[str] = ()) -> None:
+def of_build(
+    output: str, verified: BuildReport, beam_arguments: Sequence[str] = (), say: console.Say = console.say
+) -> None:
     """Writes the report of a finished build to its output directory.
 
     verified: how much of it is verified before; "off": there is no report. beam_arguments: those of the build.
+    say: takes the line that names the report.
 
     Raises:
       RunFailedError: what was built is damaged; the report is there nevertheless.
@@ -40,11 +43,12 @@ def of_build(output: str, verified: BuildReport, beam_arguments: Sequence[str] =
     if verified == "off":
         return
     with files.remembering(output):
-        verification = _write(output, verified, beam_arguments)
+        verification, became = _write(output, verified, beam_arguments)
+    if became:
+        say(f"report:  {files.join(output, REPORT)} ({became})")
     doubtful = [] if verification is None else [f for f in verification.findings if f.severity != "note"]
     for finding in doubtful[:_MOST_SAID]:
-        sys.stderr.write(f"maskmill build: {finding.severity}: {finding.message}\n")
-    sys.stderr.flush()
+        console.tell(f"maskmill build: {finding.severity}: {finding.message}", level=finding.severity.upper())
     # Whatever else is found lies in the input or in what was asked for, and this build did what it was asked for.
     if any(finding.check in _DAMAGE for finding in doubtful):
         raise RunFailedError(
@@ -53,19 +57,18 @@ def of_build(output: str, verified: BuildReport, beam_arguments: Sequence[str] =
         )
 
 
-def _write(output: str, verified: Verified, beam_arguments: Sequence[str]) -> "Verification | None":
-    """Writes the report, unless it is there; returns what was verified for it."""
+def _write(output: str, verified: Verified, beam_arguments: Sequence[str]) -> "tuple[Verification | None, str]":
+    """Writes the report, unless it is there; returns what was verified for it, and this in words ("": no report)."""
     from maskmill.reporting import made_stages
 
     path = files.join(output, REPORT)
     place = files.join(output, fingerprints.DATA_STAGES["extract"])
     key = completions.fingerprint(verified, manifest.versions())
     if verified != "all" and outcomes.is_finished(place, _FINISHED, lambda: key, [output]):
-        print(f"report:  {path} ({_became(None)})")
-        return None
+        return None, _became(None)
     stages = made_stages.stages_of(output)
     if not stages:
-        return None
+        return None, ""
 
     # A build whose report is all that is missing imports while it waits for a store; to verify, it forks workers first.
     collects = functools.partial(collect, output, verified, beam_arguments, stages)
@@ -74,8 +77,7 @@ def _write(output: str, verified: Verified, beam_arguments: Sequence[str]) -> "V
     files.write_bytes(path, page.render(facts).encode())
     if verification is None:
         outcomes.store_finished(place, _FINISHED, key, [output])
-    print(f"report:  {path} ({_became(verification)})")
-    return verification
+    return verification, _became(verification)
 
 
 def page_module() -> Any:

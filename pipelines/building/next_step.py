@@ -14,6 +14,7 @@ from pipelines.stages.mix_stage import MixStage
 from pipelines.stages.stage import Build, Stage
 from pipelines.stages.train_stage import TrainStage, eval_examples, has_pairs
 from pipelines.stages.vocabulary_stage import VocabularyStage
+from pipelines.terminal import console
 from training.config import from_preset
 
 # The presets of models: those of recipes for examples that have one of their own, the usual one, one for long rows.
@@ -22,15 +23,15 @@ _MODEL, _LONG_MODEL = "base", "modernbert-base"
 _ANY_MODEL = {"bert_config_file": "CONFIGURATION"}  # where rows are too long for the models of all presets
 
 
-def report(outputs: Sequence[str], command: str) -> None:
-    """Prints how much lies below the directories of a finished command, and the command that may follow.
+def report(outputs: Sequence[str], command: str, say: console.Say = console.say) -> None:
+    """Says how much lies below the directories of a finished command, and the command that may follow.
 
-    No size is printed of directories that are not on this machine, and no command if `command` is empty.
+    No size is said of directories that are not on this machine, and no command if `command` is empty.
     """
     if all(files.is_local(output) for output in outputs):
-        print(f"on disk: {_size_text(sum(map(_bytes_below, outputs)))}")
+        say(f"on disk: {_size_text(sum(map(_bytes_below, outputs)))}")
     if command:
-        print(f"next:    {command}")
+        say(f"next:    {command}")
 
 
 def of(stages: Mapping[type[Stage[Any]], Any], manifests: Mapping[str, Mapping[str, Any]]) -> str:

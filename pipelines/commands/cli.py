@@ -96,7 +96,8 @@ def _run(name: str | None, arguments: list[str], prints: console.Console, versio
     with prints.listening(quiet=common.quiet, level=common.log_level, keeps_output=keeps_output):
         # What runs stages says more exactly what it runs.
         compilation.before_first(_compile_what_reads)
-        return command.run(line) or DONE
+        returned = command.run(line)
+        return returned if isinstance(returned, int) else DONE
 
 
 def _shortage(error: OSError | ImportError) -> str:

@@ -36,7 +36,7 @@ class Command:
         none.
       work: what runs it: a function of the command line, or `module:function`, which is called with the names if it
         takes any, with its options, and with Beam's flags if it runs on Beam. Either may return an exit code of its own
-        (128 + the signal that ended a training, as shells do).
+        (128 + the signal that ended a training, as shells do); anything else is for maskmill/programs.py.
       usage: what follows its name in a command line; empty if its required flags do.
       beam: whether it runs on Beam: Beam's flags go through.
       prints_result: whether what it prints is what it is called for, which --quiet leaves.
@@ -63,8 +63,8 @@ class Command:
         shared = _options(WorkerOptions, CommonOptions) if self.beam else _options(CommonOptions)
         return own | {name: dataclasses.replace(known, group="how the command runs") for name, known in shared.items()}
 
-    def run(self, line: "CommandLine") -> int | None:
-        """Runs the command; returns an exit code, or None for 0."""
+    def run(self, line: "CommandLine", **more: Any) -> Any:
+        """Runs the command, with more arguments for what runs it; returns what that returns."""
         if callable(self.work):
             return self.work(line)
         arguments: list[Any] = [line.names] if self.takes_names else []
@@ -72,8 +72,7 @@ class Command:
             arguments.append(_made(self.options, line))
         if self.beam:
             arguments.append(_beam_arguments(line))
-        code: int | None = _named(self.work)(*arguments)
-        return code
+        return _named(self.work)(*arguments, **more)
 
 
 def _options(*classes: type) -> "dict[str, Option]":
@@ -165,8 +164,8 @@ def _build(line: "CommandLine") -> int:
     chosen = build_options.read_build(config, overrides)
     from pipelines.releasing import releases
 
-    given = _given(line, ())
-    return releases.run(chosen, choices, beam_arguments, config=config, given=given)
+    code, _ = releases.run(chosen, choices, beam_arguments, config=config, given=_given(line, ()))
+    return code
 
 
 def _watch(line: "CommandLine") -> int:

@@ -3,7 +3,7 @@
 The kernels are imported once the files are found, so that a mistyped path is refused at once.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from maskmill.errors import UnusableInputError
 from maskmill.storage import files
@@ -11,14 +11,19 @@ from pipelines.running import interruption
 from pipelines.settings.command_options import CreatePretrainingDataOptions, IndexOptions, PickEvalOptions
 from pipelines.settings.stage_options import decided_masking
 from pipelines.stages import kernels
-from pipelines.terminal import data_warnings, summary
+from pipelines.terminal import console, data_warnings, summary
 
 _NAME = "create-pretraining-data"
 
 
 @interruption.going_on(interruption.START_ANEW)
-def create(options: CreatePretrainingDataOptions) -> None:
-    """Writes the examples of one group of text files, and an index beside each output that is not packed."""
+def create(
+    options: CreatePretrainingDataOptions, say: console.Say = print
+) -> tuple[tuple[str, ...], Mapping[str, int]]:
+    """Writes the examples of one group of text files, and an index beside each output that is not packed.
+
+    say: takes the lines of the summary. Returns the paths of the examples, and the counts.
+    """
     masking = decided_masking(options.masking, options.compat)
     lower = masking.do_lower_case
     content = files.read_bytes(options.vocab_file)
@@ -41,14 +46,15 @@ def create(options: CreatePretrainingDataOptions) -> None:
         inputs, list(options.output_file), vocabulary, masking, indexes=not packed, packed=packed, checksum=False
     )
     size = sum(f.size for f in written)
-    print(f"{counts.documents:,} documents, {counts.examples:,} examples, {size:,} bytes:")
+    say(f"{counts.documents:,} documents, {counts.examples:,} examples, {size:,} bytes:")
     for file in written:
-        print(f"  {file.path}")
+        say(f"  {file.path}")
     made = counts.by_name
-    print(f"  {', '.join(summary.shares(made))}")
+    say(f"  {', '.join(summary.shares(made))}")
     name = inputs[0] if len(inputs) == 1 else f"the {len(inputs)} inputs"
     warnings = data_warnings.warnings_of_texts({name: made}, max_seq_length=masking.max_seq_length, do_lower_case=lower)
     data_warnings.warn(_NAME, warnings)
+    return options.output_file, made
 
 
 @interruption.going_on(interruption.START_ANEW)

@@ -13,6 +13,7 @@ from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.releases import fingerprints, locks, pointer, records, removing
 from maskmill.releases.records import ReleaseRecord
 from maskmill.storage import files, manifest
+from maskmill.storage.outcomes import Result
 from pipelines.building import build_options, build_report, next_step, stage_states
 from pipelines.building.build_options import BuildChoices, BuildOptions
 from pipelines.releasing import dry_run, release_inputs
@@ -33,14 +34,15 @@ def run(
     *,
     config: str = "",
     given: Sequence[str] = (),
-) -> int:
+    say: console.Say = console.say,
+) -> tuple[int, Mapping[str, Result]]:
     """Run `maskmill build`, with or without a release, or print what it would do.
 
     options: the build's, from its file. config: the path of that file, for messages. given: the flags of the command
-    line that a command for later stages needs, too.
+    line that a command for later stages needs, too. say: takes the lines of the summary.
 
     Returns:
-      The exit code: 0, or 128 + the signal that ended a training.
+      The exit code: 0, or 128 + the signal that ended a training; and what became of each stage that was run.
 
     Raises:
       UnusableInputError, RunFailedError: from the checks, the stages and the runner; LockedError among them.
@@ -55,7 +57,7 @@ def run(
     stage_states.selected(options, choices.from_, choices.until)
     if choices.dry_run:
         dry_run.report(options, choices)
-        return DONE
+        return DONE, {}
     run = unplanned(options, config)
     with run.sending_failures(UnusableInputError, RunFailedError):
         plan = make_plan(options, choices.dump) if choices.release else None
@@ -69,10 +71,10 @@ def run(
         reaches_end=names[-1] == build.names[-1],
         dump=release_inputs.described(dump),
     )
-    work = _Work(build, run, beam_arguments, given)
+    work = _Work(build, run, beam_arguments, given, say)
     with run.sending_failures(BaseException):
         code = work.do(lambda: None) if plan is None else _release(plan, work, choices)
-    return code or DONE
+    return code or DONE, work.made
 
 
 def unplanned(options: BuildOptions, config: str) -> Run:
@@ -85,28 +87,28 @@ def _release(plan: ReleasePlan, work: "_Work", choices: BuildChoices) -> int | N
     wait = settings.wait * _SECONDS_A_MINUTE
     with locks.hold(plan.root, plan.name, owner=choices.owner or "", wait=wait, say=console.tell) as lock:
         if records.read_record(plan.directory) is None:  # the previous holder of the lock may have completed it
-            code = work.do(lambda: _complete(plan, lock))
+            code = work.do(lambda: _complete(plan, lock, work.say))
             is_complete = code == DONE and work.run.reaches_end
         else:
             code, is_complete = DONE, True
-            print(f"release: {plan.directory} is complete; nothing to do")
+            work.say(f"release: {plan.directory} is complete; nothing to do")
             files.delete_abandoned(plan.directory)  # the temporary file of a writer of the record that was killed
-            _switch(plan)
+            _switch(plan, work.say)
             work.run.send("finished", is_new=False)
     # Only after the release of its own lock: a removal takes other locks, and their holders may wait for this one.
     keep = choices.keep or settings.keep
     if is_complete and keep is not None:
-        removing.remove_old(plan.root, keep, settings.keep_days, say=lambda line: print(f"clean-up: {line}"))
+        removing.remove_old(plan.root, keep, settings.keep_days, say=lambda line: work.say(f"clean-up: {line}"))
     return code
 
 
-def _complete(plan: ReleasePlan, lock: locks.Lock) -> None:
+def _complete(plan: ReleasePlan, lock: locks.Lock, say: console.Say) -> None:
     """Write the record of a release whose stages are all finished, and switch latest to it."""
     _check_unchanged(plan)
     lock.check()
     records.write_record(plan.root, _record_of(plan))
     files.delete_abandoned(plan.directory)  # left by a run that was killed while it wrote the record
-    _switch(plan)
+    _switch(plan, say)
 
 
 def _check_unchanged(plan: ReleasePlan) -> None:
@@ -124,13 +126,13 @@ def _check_unchanged(plan: ReleasePlan) -> None:
         raise RunFailedError(f"{problem}: the inputs changed {again}")
 
 
-def _switch(plan: ReleasePlan) -> None:
+def _switch(plan: ReleasePlan, say: console.Say) -> None:
     if pointer.switch_latest(plan.root, plan.name):
-        print(f"latest:  {files.join(plan.root, 'latest.json')} names {plan.name}")
+        say(f"latest:  {files.join(plan.root, 'latest.json')} names {plan.name}")
         return
     latest = pointer.read_latest(plan.root)
     name = "another release" if latest is None else str(latest.name)
-    print(f"latest:  {name} stays the latest, because it is newer than {plan.name}")
+    say(f"latest:  {name} stays the latest, because it is newer than {plan.name}")
 
 
 def _record_of(plan: ReleasePlan) -> ReleaseRecord:
@@ -163,6 +165,8 @@ class _Work:
     run: Run
     beam_arguments: Sequence[str]
     given: Sequence[str]
+    say: console.Say
+    made: dict[str, Result] = dataclasses.field(default_factory=dict)
 
     def do(self, complete: Callable[[], None]) -> int | None:
         """Run the stages, and send events; call `complete` after the build's last stage. Return as `_stages`."""
@@ -186,8 +190,7 @@ class _Work:
         in_graph = [name for name in self.run.stages if name in of_graph]
         stage_states.check_finished(self.options, self.run.stages)
         if self.run.release:
-            print(f"release: {self.run.directory}", flush=True)
-        made: dict[str, Mapping[str, Any]] = {}
+            self.say(f"release: {self.run.directory}")
         if not in_graph:
             TrainStage.check(self.options[TrainStage], is_first=True)
         else:
@@ -195,25 +198,24 @@ class _Work:
 
             results = build.run(self.options, self.beam_arguments, self.run.stages)
             if not results:
-                summary.report(self.options.output, None)
+                summary.report(self.options.output, None, self.say)
                 return None
+            self.made.update(results)
             for name, result in results.items():
-                directory = stage_states.directory_of(self.options, name)
-                made[directory] = result.made
-                summary.report(directory, result)
+                summary.report(stage_states.directory_of(self.options, name), result, self.say)
         if in_graph[-1:] == of_graph[-1:]:
-            build_report.of_build(self.options.output, self.options.report, self.beam_arguments)
-        self._say_next([stage_states.directory_of(self.options, name) for name in in_graph], made)
+            build_report.of_build(self.options.output, self.options.report, self.beam_arguments, self.say)
+        self._say_next({stage_states.directory_of(self.options, name): self.made[name].made for name in in_graph})
         return self._train() if "train" in self.run.stages else DONE
 
-    def _say_next(self, outputs: Sequence[str], made: Mapping[str, Mapping[str, Any]]) -> None:
-        """Print what to do next with the stages' `outputs`. made: manifests by directory."""
+    def _say_next(self, made: Mapping[str, Mapping[str, Any]]) -> None:
+        """Say what to do next with what was made: manifests by directory."""
         if not self.run.reaches_end:
             after = self.options.names[self.options.names.index(self.run.stages[-1]) + 1]
             words = ["maskmill", "build", self.run.config, *self.given, "--from", after]
-            next_step.report(outputs, shlex.join(words))
-        elif outputs:
-            next_step.report(outputs, next_step.of(self.options.stages, made))
+            next_step.report(list(made), shlex.join(words), self.say)
+        elif made:
+            next_step.report(list(made), next_step.of(self.options.stages, made), self.say)
 
     def _train(self) -> int:
         from training import command

@@ -201,7 +201,7 @@ def watch(
     def build_here(dump: Dump) -> int:
         chosen = dataclasses.replace(choices, release=True, dump=dump.date)
         words = [*given, "--release", f"--dump={dump.date}"]
-        return releases.run(options, chosen, beam_arguments, config=config, given=words)
+        return releases.run(options, chosen, beam_arguments, config=config, given=words)[0]
 
     with contextlib.closing(MirrorClient(options.watch.contact, manifest.versions()["maskmill"])) as client:
         watched = Watch(

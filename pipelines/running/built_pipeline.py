@@ -45,8 +45,20 @@ def built(
     # Beam's own directory would stay if the command is interrupted.
     shutil.rmtree(pipeline.local_tempdir)
     pipeline.local_tempdir = tempfile.mkdtemp(dir=scratch)
-    build(pipeline)
+    with _plain_labels():
+        build(pipeline)
     return pipeline
+
+
+@contextlib.contextmanager
+def _plain_labels() -> Iterator[None]:
+    """Keep Beam from labelling steps by a notebook's cells: it imports its interactive runner, which needs pandas 2."""
+    before = beam.pipeline.alter_label_if_ipython
+    beam.pipeline.alter_label_if_ipython = lambda *_: None
+    try:
+        yield
+    finally:
+        beam.pipeline.alter_label_if_ipython = before
 
 
 @contextlib.contextmanager

@@ -91,6 +91,7 @@ class Workers:
             process.join(max(0.0, until - time.monotonic()))
             process.kill()
             process.join()
+        gc.unfreeze()
 
     def spread(
         self,

@@ -19,6 +19,10 @@ def collect_garbage_rarely() -> None:
     atexit.register(gc.freeze)
 
 
+def _is_not_of_bigquery(record: logging.LogRecord) -> bool:
+    return not record.getMessage().startswith("apitools not found")
+
+
 def hide_bigquery_warning() -> None:
     """Hide Beam's log message of its import without the extra [gcp]: that it has no client for BigQuery."""
-    logging.getLogger().addFilter(lambda record: not record.getMessage().startswith("apitools not found"))
+    logging.getLogger().addFilter(_is_not_of_bigquery)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 from maskmill import compilation
 from maskmill.errors import RunFailedError
+from pipelines.terminal import console
 from pipelines.terminal.progress import Counter, Progress
 
 OF_VERIFY = ("reading.kernels", "records.kernels.frames")
@@ -61,7 +62,7 @@ def prepare(only: Sequence[str] | None) -> int:
     """
     from maskmill.kernels import compiler
 
-    if not sys.stderr.isatty():
+    if not (sys.stderr.isatty() and console.is_showing()):
         return compiler.prepare(only)
     step = Counter("compiling")
     with Progress([step]):

@@ -18,10 +18,15 @@ from maskmill.inspection.shown_text import shown
 
 # The logger's name in lines that are printed rather than logged.
 _LOGGER = "maskmill"
+# `tell` logs here: a program sees warnings, as of any library, and the rest if it asks.
+_NOTICES = logging.getLogger("maskmill.notices")
 # Characters that may appear unescaped besides printable ones: ends of lines; colours, too; all that rich writes.
 _PLAIN = re.compile(r"([\t\n\r\b])")
 IN_COLOURS = re.compile(r"(\x1b\[[0-9;]*m|[\t\n\r\b])")
 OF_RICH = re.compile(r"(\x1b\[[0-9;?]*[A-Za-z]|[\t\n\r\b])")
+
+# What takes a line of a summary.
+Say = Callable[[str], None]
 
 
 def json_line(message: str, *, level: str, logger: str = _LOGGER, **fields: Any) -> str:
@@ -232,8 +237,50 @@ def opened(*, as_json: bool = False) -> Iterator[Console]:
     as_json: whether each line on standard error is a JSON object.
     """
     console = Console(output=Stream(sys.stdout), errors=Stream(sys.stderr, as_json=as_json))
-    with contextlib.redirect_stdout(console.output), contextlib.redirect_stderr(console.errors):
+    with contextlib.redirect_stdout(console.output), contextlib.redirect_stderr(console.errors), showing():
         yield console
+
+
+class _Notices(logging.Handler):
+    """Print what `tell` logs to standard error."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a line."""
+        stream = sys.stderr if isinstance(sys.stderr, Stream) else Stream(sys.stderr)
+        stream.tell(record.getMessage(), level=record.levelname, **record.fields)  # type: ignore[attr-defined]
+
+
+@contextlib.contextmanager
+def showing() -> Iterator[None]:
+    """Print what `tell` logs, and the progress, while the block runs: for a command, or if a program asks."""
+    if is_showing():
+        yield
+        return
+    handler, before = _Notices(), _NOTICES.level
+    _NOTICES.addHandler(handler)
+    _NOTICES.setLevel(logging.INFO)
+    _NOTICES.propagate = False
+    try:
+        yield
+    finally:
+        _NOTICES.removeHandler(handler)
+        _NOTICES.setLevel(before)
+        _NOTICES.propagate = True
+
+
+def is_showing() -> bool:
+    """Return whether notices and progress are printed."""
+    return any(isinstance(handler, _Notices) for handler in _NOTICES.handlers)
+
+
+def say(line: str) -> None:
+    """Print a line of a summary, on a terminal in colours."""
+    if sys.stdout.isatty():
+        from rich.console import Console as Rich
+
+        Rich(file=Coloured(), markup=False, emoji=False).print(shown(line), soft_wrap=True)  # type: ignore[arg-type]
+    else:
+        print(line, flush=True)
 
 
 def reader_is_gone() -> bool:
@@ -243,9 +290,8 @@ def reader_is_gone() -> bool:
 
 
 def tell(message: str, *, level: str = "INFO", **fields: Any) -> None:
-    """Print a line to standard error; with `--log_format json` it has the level and the fields, too."""
-    stream = sys.stderr if isinstance(sys.stderr, Stream) else Stream(sys.stderr)
-    stream.tell(message, level=level, **fields)
+    """Log a line, which a command prints; with `--log_format json` it has the level and the fields, too."""
+    _NOTICES.log(logging.getLevelNamesMapping()[level], message, extra={"fields": fields})
 
 
 def bytes_text(size: float) -> str:

@@ -155,13 +155,13 @@ class Progress:
 
     Args:
       steps: the steps to follow.
-      stream: for the output; None: standard error.
+      stream: for the output; None: standard error, if anything is shown at all.
       only_long: whether a run is not shown at all if it ends before the first output.
     """
 
     def __init__(self, steps: Sequence[Step], stream: TextIO | None = None, *, only_long: bool = False) -> None:
-        stream = stream or sys.stderr
-        self._display = _display(stream if isinstance(stream, Stream) else Stream(stream))
+        shown = stream or (sys.stderr if console.is_showing() else None)
+        self._display = _display(shown if isinstance(shown, Stream) else Stream(shown))
         self._steps = steps
         self._only_long = only_long
         self._began = time.time()

@@ -3,18 +3,15 @@
 It is made from the stage's manifest, and printed as lines of 80 columns, on a terminal in colours.
 """
 
-import sys
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from maskmill.extraction import unknown_templates
-from maskmill.inspection.shown_text import shown
 from maskmill.records.file_names import REPORT_TABLE
 from maskmill.storage import files
 from maskmill.storage.outcomes import Outcome, Result
-from pipelines.terminal import data_warnings
-from pipelines.terminal.console import Coloured
+from pipelines.terminal import console, data_warnings
 from pipelines.terminal.data_warnings import percent
 
 _COLUMNS = 80
@@ -44,27 +41,20 @@ _WORK_ITEMS = {
 }
 
 
-def report(output: str, result: Result | None) -> None:
-    """Print the counts of a stage, and on stderr warnings about its data.
+def report(output: str, result: Result | None, say: console.Say = console.say) -> None:
+    """Say the counts of a stage, and warn about its data.
 
-    output: the stage's directory. result: the stage's result; None if the job was only described.
+    output: the stage's directory. result: the stage's result; None if the job was only described. say: takes a line.
     """
     if result is None:
-        print(f"{output}: nothing was run, the job was only described.")
+        say(f"{output}: nothing was run, the job was only described.")
         return
-    lines = list(_lines_of(output, result))
-    if sys.stdout.isatty():
-        from rich.console import Console
-
-        terminal = Console(file=Coloured(), markup=False, emoji=False)  # type: ignore[arg-type]
-        for line in lines:
-            terminal.print(shown(line), soft_wrap=True)
-    else:
-        print("\n".join(lines))
+    for line in lines_of(output, result):
+        say(line)
     data_warnings.warn(result.made["stage"], data_warnings.warnings_of(result.made))
 
 
-def _lines_of(output: str, result: Result) -> Iterator[str]:
+def lines_of(output: str, result: Result) -> Iterator[str]:
     """Yield the heading, a row for each step and each decision, and the notes below them."""
     manifest = result.made
     counts, decided = manifest["counts"], manifest.get("decided", {})

@@ -68,6 +68,16 @@ WRONG: list[tuple[Callable[[], object], str]] = [
     (lambda: maskmill.read_checkpoint_header(_any(3)),
      "maskmill.read_checkpoint_header: path is 3, an int; give a str or a PathLike."),
     (lambda: maskmill.lineage_of(_any(3)), "maskmill.lineage_of: path is 3, an int; give a str or a PathLike."),
+    (lambda: maskmill.build(_any(5)), "maskmill.build: config is 5, an int; give a str, a PathLike or a Mapping."),
+    (lambda: maskmill.build({}, examples=[]), "maskmill.build: examples is [], a list; give a Mapping or None."),
+    (lambda: maskmill.extract(input=5, output="text"),
+     "maskmill.extract: input is 5, an int; give a str, a PathLike or a list [a str or a PathLike, …]."),
+    (lambda: maskmill.vocabulary(input="text", output="out", size="4096"),
+     "maskmill.vocabulary: size is '4096', a str; give an int or None."),
+    (lambda: maskmill.examples(input="text", output="out", pack=1),
+     "maskmill.examples: pack is 1, an int; give True or False."),
+    (lambda: maskmill.create_pretraining_data(input_file="a", output_file="b", vocab_file=None),
+     "maskmill.create_pretraining_data: vocab_file is None; give a str or a PathLike."),
     (lambda: maskmill.data_sets_with("data", _any("3")), "maskmill.data_sets_with: page is '3', a str; give an int."),
 ]  # fmt: skip
 
@@ -158,6 +168,9 @@ with maskmill.open_texts("data") as texts:
 lineage: maskmill.Lineage | None = maskmill.lineage_of("data")
 holding: list[maskmill.HoldingDataSet] = maskmill.data_sets_with("builds", 12)
 print(maskmill.read_checkpoint_header("step.safetensors").arrays)
+made: maskmill.BuildResult = maskmill.build("build.yaml", output="trial", examples={"dupe_factor": 3}, progress=True)
+stage: maskmill.StageResult = maskmill.extract(input=["dump.xml.bz2"], output="text", workers=2)
+print(made.report, stage.files, stage.counts["train"]["documents"])
 """
 
 MISTAKES = """
@@ -168,6 +181,7 @@ maskmill.open("data", batchsize=256)
 maskmill.open("data", batch_size=256, tail="cut")
 maskmill.mix(["data"], batch_size=256)
 maskmill.opne("data")
+maskmill.build(5)
 """
 
 
@@ -181,4 +195,4 @@ def test_mypy_knows_the_types(tmp_path: Path) -> None:
         command, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False
     )
     wrong = [line.split(": ")[0] for line in done.stdout.splitlines() if ": error: " in line]
-    assert list(dict.fromkeys(wrong)) == [f"mistakes.py:{number}" for number in (4, 5, 6, 7, 8)], done.stdout
+    assert list(dict.fromkeys(wrong)) == [f"mistakes.py:{number}" for number in (4, 5, 6, 7, 8, 9)], done.stdout

@@ -13,6 +13,7 @@ from command_runs.commands import DUMP, IN_MEMORY, VOCAB, digests, maskmill
 from maskmill.errors import RunFailedError, UnusableInputError
 from pipelines.releasing import events
 from pipelines.releasing.events import Run
+from pipelines.terminal import console
 
 
 def run_of(folder: Path, command: str | None) -> Run:
@@ -71,7 +72,8 @@ def test_a_failure_is_sent_with_its_sentence_and_exit_status(
 def test_a_command_that_fails_is_one_warning(
     command: str, warning: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    run_of(tmp_path, command).send("started")
+    with console.showing():
+        run_of(tmp_path, command).send("started")
     printed = capfd.readouterr()
     assert printed.out == ""
     assert printed.err.startswith(f"warning: on_event: the event started was not sent: {warning}")
@@ -87,7 +89,8 @@ def test_a_command_that_does_not_end_is_ended_with_what_it_started(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(events, "MOST_SECONDS", 0.5)
-    run_of(tmp_path, f"sleep 600 & echo $! > '{tmp_path}/pid'; wait").send("started")
+    with console.showing():
+        run_of(tmp_path, f"sleep 600 & echo $! > '{tmp_path}/pid'; wait").send("started")
     assert "its command was ended after 0.5 seconds" in capfd.readouterr().err
     pid = int((tmp_path / "pid").read_text())
     deadline = time.monotonic() + 60

@@ -322,7 +322,7 @@ def test_a_download_is_a_step(
     for name in there:
         (tmp_path / name).write_bytes(b"")
     dump = Dump(wiki="enwiki", date="2026-03-01", layout="classic", files=files)
-    with following_download(dump, str(tmp_path)) as show:
+    with console.showing(), following_download(dump, str(tmp_path)) as show:
         for name, done in (("part1", 50_000_000), ("part2", 90_000_000), ("part1", 120_000_000)):
             show(name, done)
     heading, *rest = capsys.readouterr().err.splitlines()
