@@ -175,3 +175,20 @@ def test_a_build_from_and_to_a_store_gives_the_local_bytes(root: str, tmp_path: 
     assert [entry["sha256"] for entry in text["inputs"]] == [hashlib.sha256(commands.DUMP.read_bytes()).hexdigest()]
     assert data.pop("report.html")
     assert data == expected
+
+
+def test_tables_of_documents_are_those_of_a_local_build(root: str, tmp_path: Path) -> None:
+    (tmp_path / "in.jsonl").write_text(
+        "".join(json.dumps({"text": f"Town {n}.", "url": f"u{n}"}) + "\n" for n in range(9))
+    )
+    flags = ["--metadata_columns=url", "--num_eval_articles=2", "--language=en", *commands.IN_MEMORY]
+    outputs = [str(tmp_path / "local"), f"{root}/tables"]
+    for output in (*outputs, outputs[1]):
+        done = commands.maskmill("extract", f"--input={tmp_path}/in.jsonl", f"--output={output}", *flags)
+        assert done.returncode == 0, done.stderr
+        tables = [f"{output}/documents/{name}.parquet" for name in ("part-00000-of-00001", "eval.txt")]
+        digests = [files.sha256_of(table) for table in tables]
+        expected = [files.sha256_of(table.replace(output, outputs[0])) for table in tables]
+        assert digests == expected
+        files.delete(tables[:1] if output == outputs[1] and "made again" not in done.stdout else [])
+    assert "made again part-00000-of-00001" in done.stdout
