@@ -1,4 +1,4 @@
-"""A training by a program of the user's own: what the program is told, and when it is started again."""
+"""A training by a program of the user's own: the facts that it gets, and when it is started again."""
 
 import contextlib
 import dataclasses
@@ -18,9 +18,9 @@ from training import provenance
 from training.logs import say
 from training.options import TrainOptions
 
-# In the directory of the checkpoints: on what a program was started, and whether it has finished.
+# In the directory of the checkpoints: the data of the program's last start, and whether it has finished.
 RECORD = "maskmill-program.json"
-# What a program is told of the build; it gets other options that were given as they are.
+# Options that a program gets as facts about the build; it gets the user's other options unchanged.
 _OF_BUILD = (
     "program", "output_dir", "input_file", "eval_file", "vocab_file", "tokenizer_file", "release", "release_fingerprint"
 )  # fmt: skip
@@ -55,7 +55,7 @@ def run(options: TrainOptions) -> int:
 
 
 def _told(options: TrainOptions) -> tuple[dict[str, Any], list[str]]:
-    """Return what a program is told, and the checksums of the data (of files without a manifest, names and sizes)."""
+    """Return a program's facts, and the checksums of the data (of files without a manifest, names and sizes)."""
     found = provenance.provenance(options, files.read_if_there)
     held_out, manifests = provenance.inputs_of(options.eval_file, files.read_if_there)
     vocabulary = options.vocab_file or options.tokenizer_file
@@ -93,7 +93,7 @@ def _json(value: Any) -> bytes:
 
 
 def _start(command: Sequence[str], told: dict[str, Any]) -> int:
-    """Run a program to its end. Return 0, or 128 + the signal that told this process to stop; raises as `run`."""
+    """Run a program to its end. Return 0, or 128 + the signal that stopped this process; raise as `run`."""
     received: list[int] = []
 
     def pass_on(number: int, _: object) -> None:

@@ -46,14 +46,14 @@ def name_hash(wiki: str, name: bytes) -> int:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Piece:
+class CollectedTemplates:
     """The description of a batch's templates: the batch, and the key of the files."""
 
     batch: UnitBatch
     key: str
 
 
-def collect_templates(batch: UnitBatch, reading: ReadOptions, output: str) -> Piece:
+def collect_templates(batch: UnitBatch, reading: ReadOptions, output: str) -> CollectedTemplates:
     """Write the templates among a batch's pages to files, unless an earlier run did.
 
     Pages that cannot be read are skipped; extraction counts them.
@@ -70,18 +70,18 @@ def collect_templates(batch: UnitBatch, reading: ReadOptions, output: str) -> Pi
         output,
         PIECES,
         key,
-        lambda: _write_piece(batch, reading, output, key),
+        lambda: _write_templates(batch, reading, output, key),
         lambda record: completions.ItemFiles(written=[(text, record["size"], record["sha256"])], has_table=True),
         name=f"templates of unit {batch.number} ({files.base_name(batch.files[0].path)})",
     )
-    return Piece(batch=batch, key=key)
+    return CollectedTemplates(batch=batch, key=key)
 
 
 def _text_path(output: str, kind: str, key: str) -> str:
     return completions.work_path(output, kind, f"{key}.text")
 
 
-def _write_piece(batch: UnitBatch, reading: ReadOptions, output: str, key: str) -> dict[str, Any]:
+def _write_templates(batch: UnitBatch, reading: ReadOptions, output: str, key: str) -> dict[str, Any]:
     rows: dict[int, list[tuple[int, int, int]]] = {namespace: [] for namespace in _MODELS}
     offset = 0
     modules = hashlib.sha256()
@@ -109,14 +109,14 @@ def _write_piece(batch: UnitBatch, reading: ReadOptions, output: str, key: str) 
     }
 
 
-def bind_library(pieces: Iterable[Piece], output: str) -> list[UnitBatch]:
+def bind_library(collected: Iterable[CollectedTemplates], output: str) -> list[UnitBatch]:
     """Make the library from the parts of all batches, in any order; return the batches, in order, with its key.
 
     If a dump defines a name twice, the first definition counts.
     """
     from maskmill.extraction.lua_process import libraries_version  # most runs expand nothing
 
-    ordered = sorted(pieces, key=lambda p: p.batch.number)
+    ordered = sorted(collected, key=lambda p: p.batch.number)
     keys = [p.key for p in ordered]
     version = libraries_version()
     library = completions.fingerprint(LIBRARY, completions.FORMAT_VERSIONS["templates"], keys, version)

@@ -15,7 +15,7 @@ whose definition in the dump is better, if it is used, `[forms]` names parts of 
 
 Names compare without ASCII case, except those of two or three capitals; `|` separates names that share a pattern. A
 name that ends in `:` is a parser function, whose first argument follows the colon. `{@NAME}` in a name, with `{@}` in
-the pattern, makes one rule for each row of table NAME: the key replaces the former, the text the latter.
+the pattern, makes one rule for each row of table NAME: the key is put into the name, and the text into the pattern.
 
 A pattern is literal text with
     {1} {name}         the argument, trimmed; {a|b|"c"}: the first that is not empty, or the literal c

@@ -76,7 +76,7 @@ class Lineage:
     """The way from something back to its sources.
 
     Attributes:
-      path: the path that was asked for. kind: "checkpoint", "shard", "stage", "build" or "release".
+      path: of the call. kind: "checkpoint", "shard", "stage", "build" or "release".
       checkpoint: if there is one. release: the path of the release in the lineage, or None. fingerprint: of its data.
       stages: of the lineage, the last one first. sources: the files that it begins with.
       problems: links that do not match, a sentence each. gaps: places where the lineage cannot be followed.

@@ -175,7 +175,7 @@ class MirrorClient:
 
 
 def _check_status(url: str, response: requests.Response) -> None:
-    """Raise the error that the status of an unsuccessful answer stands for."""
+    """Raise the error for the status of an unsuccessful answer."""
     status, text = response.status_code, f"{response.status_code} {response.reason}".rstrip()
     if response.ok or status == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
         return

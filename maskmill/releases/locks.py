@@ -83,7 +83,7 @@ class Holder:
 
 
 def new_holder(owner: str, lifetime: float) -> Holder:
-    """Return a holder that stands for this process. owner: "" for `default_owner`. lifetime: in seconds."""
+    """Return this process as a new holder. owner: "" for `default_owner`. lifetime: in seconds."""
     now = time.time()
     return Holder(
         owner=owner or default_owner(),

@@ -14,8 +14,8 @@ def charts_of(facts: Facts, other: Facts | None = None) -> dict[str, Chart]:
     """Return the charts for which there is data, by name."""
     names = (facts.name,) if other is None else (facts.name, other.name)
     both = (facts,) if other is None else (facts, other)
-    made = [chart for draw in (_documents, _places, _rows, _timings) for chart in draw(both, names)]
-    return {chart.name: chart for chart in made}
+    charts = [chart for draw in (_documents, _places, _rows, _timings) for chart in draw(both, names)]
+    return {chart.name: chart for chart in charts}
 
 
 _Both = tuple[Facts, ...]  # of one data set, or of two

@@ -67,7 +67,7 @@ class Documents(NamedTuple):
 
 def documents_of(stage: MadeStage) -> Documents:
     """Return the counts of the documents of the stage extract."""
-    extract, decided = stage.counts.get("extract", {}), stage.made.get("decided", {})
+    extract, decided = stage.counts.get("extract", {}), stage.manifest.get("decided", {})
     counts = {name: int(value) for name, value in extract.items() if name not in _NOT_REASONS and value}
     if emptied := stage.counted("paragraphs", "emptied_documents"):
         counts["emptied_documents"] = emptied

@@ -62,11 +62,11 @@ class Option(NamedTuple):
 
 def inputs_of(stages: Sequence[MadeStage]) -> tuple[Input, ...]:
     """Return the inputs of the first stage, and all other inputs that are not the output of another stage."""
-    made = {files.base_name(shard["name"]) for stage in stages for shard in stage.shards}
+    outputs = {files.base_name(shard["name"]) for stage in stages for shard in stage.shards}
     found: dict[str, Input] = {}
     for place, stage in enumerate(stages):
-        for entry in stage.made["inputs"]:
-            if place and files.base_name(entry["path"]) in made:
+        for entry in stage.manifest["inputs"]:
+            if place and files.base_name(entry["path"]) in outputs:
                 continue
             path, digest = str(entry["path"]), str(entry["sha256"])
             found.setdefault(digest + path, Input(path, int(entry.get("bytes") or 0), digest))
@@ -93,7 +93,7 @@ def versions_of(stages: Sequence[MadeStage]) -> Mapping[str, str]:
     """Return the software that made the stages; if they differ, each version once."""
     found: dict[str, dict[str, None]] = {}
     for stage in stages:
-        for name, version in stage.made.get("versions", {}).items():
+        for name, version in stage.manifest.get("versions", {}).items():
             if isinstance(version, str):
                 found.setdefault(name, {})[version] = None
     return {name: ", ".join(versions) for name, versions in found.items()}
@@ -108,7 +108,7 @@ def dump_date(stages: Sequence[MadeStage]) -> str:
 def steps_of(stage: MadeStage) -> Iterator[tuple[str, str]]:
     """Yield the results of a stage, each with a few words on how it was made."""
     if stage.name == "extract":
-        inputs, date = stage.made["inputs"], dump_date([stage])
+        inputs, date = stage.manifest["inputs"], dump_date([stage])
         more = f" and {shown.count(len(inputs) - 1)} more" if len(inputs) > 1 else ""
         yield (
             f"{files.base_name(inputs[0]['path'])}{more}" if inputs else "nothing",
@@ -125,7 +125,7 @@ def steps_of(stage: MadeStage) -> Iterator[tuple[str, str]]:
         examples = stage.counted("train", "examples") + stage.counted("eval", "examples")
         chosen = ((form, stage.parameter(name)) for name, form in _HOW.items())
         how = [form.format(files.base_name(str(value))) for form, value in chosen if value is not None]
-        yield f"{shown.count(examples)} examples", ", ".join([*how, str(stage.made.get("format", "tfrecord"))])
+        yield f"{shown.count(examples)} examples", ", ".join([*how, str(stage.manifest.get("format", "tfrecord"))])
     elif stage.name == "eval":
         yield f"{shown.count(stage.counted('eval', 'picked'))} picked for eval", "at even distance"
 

@@ -24,12 +24,12 @@ class MadeStage:
     Attributes:
       name: of the stage: "extract", "vocabulary", "examples" or "eval".
       directory: its path.
-      made: the content of its manifest.
+      manifest: the content of its manifest.
     """
 
     name: str
     directory: str
-    made: Mapping[str, Any]
+    manifest: Mapping[str, Any]
 
     @property
     def title(self) -> str:
@@ -39,7 +39,7 @@ class MadeStage:
     @property
     def counts(self) -> Mapping[str, Mapping[str, int]]:
         """Its counts, by what they count, by step or split."""
-        counts: Mapping[str, Mapping[str, int]] = self.made["counts"]
+        counts: Mapping[str, Mapping[str, int]] = self.manifest["counts"]
         return counts
 
     def counted(self, step: str, name: str) -> int:
@@ -49,24 +49,24 @@ class MadeStage:
     @property
     def parameters(self) -> Mapping[str, Any]:
         """The options that it ran with."""
-        parameters: Mapping[str, Any] = self.made["parameters"]
+        parameters: Mapping[str, Any] = self.manifest["parameters"]
         return parameters
 
     def parameter(self, name: str) -> Any:
         """Return the value of an option; if the user left it open, the value that was decided."""
-        decided = self.made.get("decided", {}).get(name)
+        decided = self.manifest.get("decided", {}).get(name)
         return self.parameters.get(name) if decided is None else decided
 
     @property
     def shards(self) -> Sequence[Mapping[str, Any]]:
         """The manifest's descriptions of the shards."""
-        shards: Sequence[Mapping[str, Any]] = self.made["shards"]
+        shards: Sequence[Mapping[str, Any]] = self.manifest["shards"]
         return shards
 
     @property
     def input_bytes(self) -> int:
         """The size of its inputs in bytes, as far as the manifest says."""
-        return sum(int(entry.get("bytes") or 0) for entry in self.made["inputs"])
+        return sum(int(entry.get("bytes") or 0) for entry in self.manifest["inputs"])
 
     def bytes_of(self, kind: str | None = None) -> int:
         """Return the size of its shards in bytes: of one kind, or of all."""
@@ -93,7 +93,7 @@ def stages_of(path: str) -> tuple[MadeStage, ...]:
     """Return the stages like `find_stages`, but none if there is nothing to report on (a build of other stages)."""
     directories = [path, *(files.join(path, folder) for folder in FOLDERS)]
     manifests = files.each(path, lambda directory: manifest.find_manifest(directory), directories)
-    found = [(made, place) for made, place in zip(manifests, directories, strict=True) if made is not None]
+    found = [(content, place) for content, place in zip(manifests, directories, strict=True) if content is not None]
     found = [one for one in found if one[1] == path] or found
-    stages = [MadeStage(name=made["stage"], directory=directory, made=made) for made, directory in found]
+    stages = [MadeStage(name=content["stage"], directory=directory, manifest=content) for content, directory in found]
     return tuple(sorted(stages, key=lambda stage: [*TITLES, stage.name].index(stage.name)))

@@ -42,7 +42,7 @@ def run(
     line that a command for later stages needs, too. say: takes the lines of the summary.
 
     Returns:
-      The exit code: 0, or 128 + the signal that ended a training; and what became of each stage that was run.
+      The exit code: 0, or 128 + the signal that ended a training; and the results of the stages that ran, by name.
 
     Raises:
       UnusableInputError, RunFailedError: from the checks, the stages and the runner; LockedError among them.
@@ -209,7 +209,7 @@ class _Work:
         return self._train() if "train" in self.run.stages else DONE
 
     def _say_next(self, made: Mapping[str, Mapping[str, Any]]) -> None:
-        """Say what to do next with what was made: manifests by directory."""
+        """Say what to do next with the stages that ran. made: their manifests by directory."""
         if not self.run.reaches_end:
             after = self.options.names[self.options.names.index(self.run.stages[-1]) + 1]
             words = ["maskmill", "build", self.run.config, *self.given, "--from", after]

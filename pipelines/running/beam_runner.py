@@ -15,7 +15,7 @@ from pipelines.running import built_pipeline, environments, interruption
 from pipelines.settings import beam_flags
 from pipelines.terminal import console
 
-# Seconds for which Beam's DirectRunner may try to start Prism before the user is told of another runner.
+# Seconds for which Beam's DirectRunner may try to start Prism before another runner is recommended.
 _PRISM_SECONDS = 20.0
 
 _JOB_GOES_ON = "the job goes on where it was submitted; stop it there, or wait for its end before you run it again."

@@ -47,7 +47,7 @@ _WORKERS_WAIT_MILLIS = 2_000
 _PATIENCE_SECONDS = 5.0
 
 
-def complete(options: PipelineOptions, given: Set[str], paths: Iterable[str]) -> None:
+def complete(options: PipelineOptions, user_flags: Set[str], paths: Iterable[str]) -> None:
     """Complete the options that the user left open, for a remote runner.
 
     options: Beam's, changed in place. given: the user's flags, as `--name`. paths: every input and output.
@@ -55,15 +55,15 @@ def complete(options: PipelineOptions, given: Set[str], paths: Iterable[str]) ->
     Raises:
       UnusableInputError: the runner does not support these options or paths.
     """
-    if "--save_main_session" not in given:
+    if "--save_main_session" not in user_flags:
         # Workers import their code from installed packages; the submitting program defines none.
         options.view_as(SetupOptions).save_main_session = False
     runner = options.view_as(StandardOptions).runner
-    _check_job_endpoint(options, given)
+    _check_job_endpoint(options, user_flags)
     if runner == FLINK:
-        _complete_flink(options, given, paths)
+        _complete_flink(options, user_flags, paths)
     elif runner == DATAFLOW:
-        _complete_dataflow(options, given, paths)
+        _complete_dataflow(options, user_flags, paths)
 
 
 def is_dry_run(options: PipelineOptions) -> bool:
@@ -88,14 +88,14 @@ def goes_on_alone(options: PipelineOptions) -> bool:
     return runner == DATAFLOW or (runner == FLINK and (master not in _EMBEDDED or endpoint not in (None, "embed")))
 
 
-def _check_job_endpoint(options: PipelineOptions, given: Set[str]) -> None:
+def _check_job_endpoint(options: PipelineOptions, user_flags: Set[str]) -> None:
     """Wait for the job service at `--job_endpoint`: a few seconds, or for `--job_server_timeout`."""
     portable = options.view_as(PortableOptions)
     endpoint = portable.job_endpoint
     if endpoint in (None, "", "embed"):
         return
     host, port = _host_and_port(endpoint, "--job_endpoint")
-    waits = given & {"--job_server_timeout", "--job-server-timeout"}
+    waits = user_flags & {"--job_server_timeout", "--job-server-timeout"}
     deadline = time.monotonic() + (float(portable.job_server_timeout) if waits else 0.0)
     while failure := network.connection_failure(host, port, _PATIENCE_SECONDS):
         if time.monotonic() >= deadline:
@@ -127,15 +127,15 @@ def _host_and_port(address: str, flag: str) -> tuple[str, int]:
     return host, port
 
 
-def _complete_flink(options: PipelineOptions, given: Set[str], paths: Iterable[str]) -> None:
+def _complete_flink(options: PipelineOptions, user_flags: Set[str], paths: Iterable[str]) -> None:
     flink, portable = options.view_as(FlinkRunnerOptions), options.view_as(PortableOptions)
-    if "--job_endpoint" not in given:
-        _complete_job_server(options, given)
+    if "--job_endpoint" not in user_flags:
+        _complete_job_server(options, user_flags)
     # Otherwise Beam stages a list of this machine's packages in a directory that other machines do not see.
     options.view_as(DebugOptions).add_experiment("disable_logging_submission_environment")
     master = flink.flink_master.strip()
     if master in _EMBEDDED:
-        if "--parallelism" not in given:
+        if "--parallelism" not in user_flags:
             # Embedded Flink runs the Python steps in this one process, unless the user provides workers.
             flink.parallelism = 1
         return
@@ -145,18 +145,18 @@ def _complete_flink(options: PipelineOptions, given: Set[str], paths: Iterable[s
                 f"{path}: on Flink's workers a relative path is another place; give an absolute path that all of them "
                 "share, or an object store's (gs://bucket/…)."
             )
-    if "--environment_cache_millis" not in given:
+    if "--environment_cache_millis" not in user_flags:
         # Beam's default stops a TaskManager's workers whenever no step of the job is running there.
         portable.environment_cache_millis = _WORKERS_WAIT_MILLIS
     slots = _task_slots(master)
-    if "--parallelism" not in given:
+    if "--parallelism" not in user_flags:
         flink.parallelism = max(1, sum(slots))
-    if "--sdk_worker_parallelism" not in given:
+    if "--sdk_worker_parallelism" not in user_flags:
         # A Python process for each slot of a TaskManager.
         portable.sdk_worker_parallelism = max(slots, default=1)
 
 
-def _complete_job_server(options: PipelineOptions, given: Set[str]) -> None:
+def _complete_job_server(options: PipelineOptions, user_flags: Set[str]) -> None:
     """Check and complete the options with which Beam starts its job server as a process of this command."""
     server = options.view_as(JobServerOptions)
     if shutil.which(server.job_server_java_launcher) is None:
@@ -167,7 +167,7 @@ def _complete_job_server(options: PipelineOptions, given: Set[str]) -> None:
     jar = options.view_as(FlinkRunnerOptions).flink_job_server_jar
     if jar and files.is_local(jar) and not files.exists(jar):
         raise UnusableInputError(f"{jar}: there is no such job server; correct --flink_job_server_jar.")
-    if not given & {"--job_server_jvm_properties", "--job_server_jvm_property"}:
+    if not user_flags & {"--job_server_jvm_properties", "--job_server_jvm_property"}:
         # The job server only forwards descriptions. Half of its CPU time went into its just-in-time compiler.
         server.job_server_jvm_properties = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
 
@@ -186,7 +186,7 @@ def _task_slots(master: str) -> list[int]:
     return [int(manager["slotsNumber"]) for manager in found]
 
 
-def _complete_dataflow(options: PipelineOptions, given: Set[str], paths: Iterable[str]) -> None:
+def _complete_dataflow(options: PipelineOptions, user_flags: Set[str], paths: Iterable[str]) -> None:
     if importlib.util.find_spec("apitools") is None:
         raise UnusableInputError("Dataflow needs Google's libraries; install it: pip install 'maskmill[gcp]'.")
     debug, worker, setup = (options.view_as(c) for c in (DebugOptions, WorkerOptions, SetupOptions))
@@ -198,8 +198,8 @@ def _complete_dataflow(options: PipelineOptions, given: Set[str], paths: Iterabl
             "Dataflow's workers need maskmill: give --sdk_container_image (see deploy/dataflow/) or "
             "--setup_file ./setup.py."
         )
-    if "--number_of_worker_harness_threads" not in given:
+    if "--number_of_worker_harness_threads" not in user_flags:
         # Dataflow starts a process for each CPU of a worker. With one thread, each process works on one shard.
         debug.number_of_worker_harness_threads = 1
-    if worker.sdk_container_image is not None and "--sdk_location" not in given:
+    if worker.sdk_container_image is not None and "--sdk_location" not in user_flags:
         setup.sdk_location = "container"

@@ -1,4 +1,4 @@
-"""Ends a command that is told to stop: by Ctrl-C, by SIGTERM, or because its terminal was closed.
+"""Ends a command after a signal to stop: by Ctrl-C, by SIGTERM, or because its terminal was closed.
 
 A Python exception would come too late, and in the wrong place: Python does not react while a kernel runs, a compilation
 may print the exception and continue, and Beam waits for its workers before it passes an exception on. All files appear

@@ -166,7 +166,7 @@ class _Item(NamedTuple):
 class _Result(NamedTuple):
     """The result of a work item: elements by collection, and the counters of its steps."""
 
-    made: Mapping[int, Sequence[Any]]
+    outputs: Mapping[int, Sequence[Any]]
     counted: Sequence[Any]
 
 
@@ -253,10 +253,10 @@ class _Program:
         counted = [container.get_cumulative() for _, container in self._steps if container.metrics]
         for _, container in self._steps:
             container.reset()
-        made = {number: self._outs[number].elements for number in self._kept}
+        outputs = {number: self._outs[number].elements for number in self._kept}
         for number in self._kept:
             self._outs[number].elements = []
-        return _Result(made, counted)
+        return _Result(outputs, counted)
 
     def tear_down(self) -> None:
         """Call the steps' teardown."""
@@ -317,7 +317,7 @@ class _Run:
         self._running[item.root] -= 1
         for counted in result.counted:
             self.metrics.commit_logical(None, counted)
-        for collection, values in result.made.items():
+        for collection, values in result.outputs.items():
             self._give(collection, [((*item.place, at), value) for at, value in enumerate(values)])
         return self._advance()
 

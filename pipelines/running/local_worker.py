@@ -63,16 +63,16 @@ class Workers:
       pieces: the number of work items that each runs at a time, in threads if more than one.
     """
 
-    def __init__(self, count: int, log: str, pieces: int = 1) -> None:
+    def __init__(self, count: int, log: str, work_items: int = 1) -> None:
         gc.freeze()  # a garbage collection would copy the memory of present objects into each worker
         self._processes: dict[connection.Connection, Any] = {}
-        self._pieces = pieces
+        self._work_items = work_items
         # A signal to stop is for the command; right after its fork, a worker still has the command's handlers.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
         try:
             for _ in range(count):
                 ours, theirs = multiprocessing.Pipe()
-                arguments = (theirs, [*self._processes, ours], log, os.getpid(), pieces)
+                arguments = (theirs, [*self._processes, ours], log, os.getpid(), work_items)
                 process = _fork.Process(target=_work, args=arguments, daemon=True)
                 process.start()
                 theirs.close()
@@ -110,7 +110,7 @@ class Workers:
         left = collections.deque(descriptions)
         running: dict[int, Any] = {}
         numbers = itertools.count()
-        room = dict.fromkeys(self._processes, self._pieces)
+        room = dict.fromkeys(self._processes, self._work_items)
         without_work = set(self._processes)
 
         def give() -> None:
@@ -176,7 +176,7 @@ class _ToCommand(logging.Handler):
 
 
 def _work(
-    command: connection.Connection, of_command: Sequence[connection.Connection], log: str, parent: int, pieces: int
+    command: connection.Connection, of_command: Sequence[connection.Connection], log: str, parent: int, work_items: int
 ) -> None:
     """Run work items in a worker until the command closes its end of the connection.
 
@@ -197,7 +197,7 @@ def _work(
         to_command.answer(answer)
 
     with contextlib.suppress(EOFError, ConnectionError), contextlib.ExitStack() as ending:
-        threads = ending.enter_context(ThreadPoolExecutor(pieces)) if pieces > 1 else None
+        threads = ending.enter_context(ThreadPoolExecutor(work_items)) if work_items > 1 else None
         while True:
             new_work, number, description = command.recv()
             work = new_work or work

@@ -123,7 +123,7 @@ def meet(threads: set[int], number: int) -> int:
 
 
 def test_a_worker_has_several_pieces_at_a_time(tmp_path: Path) -> None:
-    with Workers(2, str(tmp_path / "log"), pieces=2) as workers:
+    with Workers(2, str(tmp_path / "log"), work_items=2) as workers:
         pids = answers(workers, functools.partial(meet, set()), range(4))
     assert len(set(pids)) == 2
 

@@ -41,7 +41,9 @@ def test_values_are_shown_so(function: object, value: object, text: str) -> None
 def test_predicted_pieces_are_a_share_of_all_pieces() -> None:
     counts = {"shards": 1, "examples": 2, "example_tokens": 70, "special_tokens": 10, "masked_positions": 12}
     made = {"counts": {"train": counts}, "shards": []}
-    figures = {figure.name: figure.value for figure in figures_of(MadeStage(name="examples", directory="x", made=made))}
+    figures = {
+        figure.name: figure.value for figure in figures_of(MadeStage(name="examples", directory="x", manifest=made))
+    }
     assert figures["predicted pieces"] == pytest.approx(12 / 80)
 
 

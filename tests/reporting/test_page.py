@@ -145,7 +145,7 @@ def test_a_build_without_a_report(build: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(("verified", "size", "shards"), [("auto", 1, ""), ("auto", 10, "0"), ("auto", 4, "0-1")])
 def test_large_data_is_verified_in_part(verified: build_report.Verified, size: int, shards: str) -> None:
     entries = [{"name": f"part-{number}", "kind": "train", "bytes": size * 100_000_000} for number in range(8)]
-    stage = MadeStage(name="extract", directory="text", made={"shards": entries})
+    stage = MadeStage(name="extract", directory="text", manifest={"shards": entries})
     assert build_report.shards_to_verify([stage], verified, is_local=True) == shards
     assert build_report.shards_to_verify([stage], verified, is_local=False) is None
     assert build_report.shards_to_verify([stage], "all", is_local=False) == ""
