@@ -263,8 +263,8 @@ def build(
     Raises:
       UnusableInputError, RunFailedError: as `extract`.
     """
+    from pipelines.building import build as builds
     from pipelines.building import build_options, build_report, stage_states
-    from pipelines.releasing import releases
     from pipelines.running import interruption
 
     workers = keys.pop("workers", None)
@@ -283,7 +283,7 @@ def build(
             path = os.fspath(config)
             chosen = build_options.read_build(path, overrides)
         choices = build_options.BuildChoices()
-        code, results = releases.run(chosen, choices, beam_arguments, config=path, say=lines.append)
+        code, results = builds.build(chosen, choices, beam_arguments, config=path, say=lines.append)
     if code == interruption.SIGNAL_EXIT + signal.SIGINT:
         raise KeyboardInterrupt
     if code:

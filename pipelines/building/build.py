@@ -1,25 +1,123 @@
-"""Runs stages: everything is checked first, and only then is Beam imported and the graph run."""
+"""Runs builds: everything is checked first, and only then is Beam imported and the graph run."""
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import shlex
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from maskmill.errors import UnusableInputError
+from maskmill.errors import RunFailedError, UnusableInputError
+from maskmill.releases import fingerprints
 from maskmill.storage import files
 from maskmill.storage.outcomes import Result
-from pipelines.building import build_report
-from pipelines.building.build_options import BuildOptions
+from pipelines.building import build_report, downloads, next_step, stage_states
+from pipelines.building.build_options import BuildChoices, BuildOptions
+from pipelines.building.events import Run
 from pipelines.settings.stage_options import ExamplesOptions
 from pipelines.stages import examples_stage, kernels
 from pipelines.stages.eval_stage import EvalStage
 from pipelines.stages.examples_stage import ExamplesStage
 from pipelines.stages.registry import STAGES
 from pipelines.stages.stage import GraphStage, Stage
+from pipelines.stages.train_stage import TrainStage
 from pipelines.stages.vocabulary_stage import VocabularyStage
-from pipelines.terminal import console
+from pipelines.terminal import console, summary
+
+DONE = 0
 
 # A stage, and its options.
 Chosen = tuple[type[Stage[Any]], Any]
+
+
+def build(
+    options: BuildOptions,
+    choices: BuildChoices,
+    beam_arguments: Sequence[str] = (),
+    *,
+    config: str = "",
+    given: Sequence[str] = (),
+    say: console.Say = console.say,
+) -> tuple[int, Mapping[str, Result]]:
+    """Build as `maskmill build` does, without a release.
+
+    options: the build as its file gives it. config: the path of that file, for what is said. given: the flags of the
+    command line that a command for later stages needs, too. say: takes the lines of what became of it.
+
+    Returns:
+      The exit code: 0, or 128 + the signal that ended a training; and what became of each stage that was run.
+
+    Raises:
+      UnusableInputError, RunFailedError: as the checks, the stages and the runner say.
+    """
+    names = stage_states.selected(options, choices.from_, choices.until)
+    run = Run.of(options, config)
+    with run.sending_failures(UnusableInputError, RunFailedError):
+        options, dump = downloads.with_input(options, choices.dump)
+    work = Work(options, run.doing(names, options, dump), beam_arguments, given, say)
+    with work.run.sending_failures(BaseException):
+        return work.do() or DONE, work.made
+
+
+@dataclasses.dataclass(frozen=True)
+class Work:
+    """The stages that a run does, of a build in its directory; with flags for Beam. The rest is as `build` takes it."""
+
+    options: BuildOptions
+    run: Run
+    beam_arguments: Sequence[str]
+    given: Sequence[str]
+    say: console.Say
+    made: dict[str, Result] = dataclasses.field(default_factory=dict)
+
+    def do(self, complete: Callable[[], None] = lambda: None) -> int | None:
+        """Run the stages, make the report, train, and send events.
+
+        complete: called after the build's last stage.
+
+        Returns:
+          An exit code; None if Beam's flags ask only for a description of the job.
+        """
+        self.run.send("started")
+        of_graph = stage_states.graph_names(self.options)
+        in_graph = [name for name in self.run.stages if name in of_graph]
+        stage_states.check_finished(self.options, self.run.stages)
+        if self.run.release:
+            self.say(f"release: {self.run.directory}")
+        if not in_graph:
+            TrainStage.check(self.options[TrainStage], is_first=True)
+        else:
+            self.made.update(run(self.options, self.beam_arguments, self.run.stages))
+            if not self.made:
+                summary.report(self.options.output, None, self.say)
+                return None
+            for name, result in self.made.items():
+                summary.report(stage_states.directory_of(self.options, name), result, self.say)
+        if in_graph[-1:] == of_graph[-1:]:
+            build_report.of_build(self.options.output, self.options.report, self.beam_arguments, self.say)
+        made = {stage_states.directory_of(self.options, name): self.made[name].made for name in in_graph}
+        if not self.run.reaches_end:
+            after = self.options.names[self.options.names.index(self.run.stages[-1]) + 1]
+            words = ["maskmill", "build", self.run.config, *self.given, "--from", after]
+            next_step.report(list(made), shlex.join(words), self.say)
+        elif made:
+            next_step.report(list(made), next_step.of(self.options.stages, made), self.say)
+        if TrainStage.name in self.run.stages and (code := self._train()):
+            self.run.send("failed", error=RunFailedError(f"the training ended with exit code {code}"))
+            return code
+        if self.run.reaches_end:
+            complete()
+        self.run.send("finished")
+        return DONE
+
+    def _train(self) -> int:
+        from training import command
+
+        options = self.options[TrainStage]
+        if self.run.release:
+            digests = fingerprints.manifest_digests(self.run.directory)
+            options = dataclasses.replace(
+                options, release=self.run.directory, release_fingerprint=fingerprints.fingerprint_of(digests)
+            )
+        return command.run(options)
 
 
 def run(
@@ -48,7 +146,13 @@ def run(
         # Another vocabulary than in the run before is no reason to refuse its examples, if the build has made it.
         is_made = VocabularyStage in options and first[0][0] is ExamplesStage
         return run_chosen(first, beam_arguments, later, makes_vocabulary=is_made, examples=before, meanwhile=meanwhile)
-    _check_two_graphs(second, beam_arguments)
+    if any(argument.partition("=")[0] == "--template_location" for argument in beam_arguments):
+        raise UnusableInputError(
+            "--template_location takes one graph, and a build with a section vocabulary runs two; make the vocabulary "
+            "first, and name its file in the section examples."
+        )
+    for stage, own in second:  # what can be checked while the vocabulary is not there
+        stage.check_ahead(own)
     results = run_chosen(first, beam_arguments, (*later, *examples_stage.KERNELS))
     if not results:
         return {}
@@ -57,32 +161,13 @@ def run(
 
 def expected_kernels(options: BuildOptions) -> list[str]:
     """The kernels that a build runs, as far as its options say; as to `kernels.prepare`."""
-    return [*_kernels_of_report(options), *_expected(list(options.stages.items()))]
+    of_stages = [kernel for stage, own in options.stages.items() for kernel in stage.expected_kernels(own)]
+    return [*_kernels_of_report(options), *of_stages]
 
 
 def _kernels_of_report(options: BuildOptions) -> Sequence[str]:
     """What the report at the end runs is compiled with the rest, so that the user waits once."""
     return () if options.report in ("off", "none") else kernels.OF_VERIFY
-
-
-def _expected(chosen: Sequence[Chosen]) -> Iterator[str]:
-    for stage, options in chosen:
-        yield from stage.expected_kernels(options)
-
-
-def _check_two_graphs(second: Sequence[Chosen], beam_arguments: Sequence[str]) -> None:
-    """Checks what of the second graph's stages can be checked while the first has not made the vocabulary.
-
-    Raises:
-      UnusableInputError: a stage cannot run, or Beam's flags ask for one graph's description.
-    """
-    if any(argument.partition("=")[0] == "--template_location" for argument in beam_arguments):
-        raise UnusableInputError(
-            "--template_location takes one graph, and a build with a section vocabulary runs two; make the vocabulary "
-            "first, and name its file in the section examples."
-        )
-    for stage, options in second:
-        stage.check_ahead(options)
 
 
 def run_chosen(
@@ -110,7 +195,7 @@ def run_chosen(
     Raises:
       UnusableInputError, RunFailedError: as the checks, the stages and the runner say.
     """
-    kernels.expect(lambda: [*later_kernels, *_expected(chosen)])
+    kernels.expect(lambda: [*later_kernels, *(name for stage, own in chosen for name in stage.expected_kernels(own))])
     place = chosen[0][0].output_of(chosen[0][1])
     # Each waits for a store.
     checked = files.each(
@@ -131,9 +216,6 @@ def run_chosen(
 
 def run_alone(options: Any, beam_arguments: Sequence[str] = (), say: console.Say = console.say) -> Mapping[str, Result]:
     """Runs the stage that these options are of, and says its summary and what may follow; as `run_chosen`."""
-    from pipelines.building import next_step
-    from pipelines.terminal import summary
-
     stage = next(stage for stage in STAGES if stage.options_class is type(options))
     results = run_chosen([(stage, options)], beam_arguments)
     summary.report(options.output, results.get(stage.name), say)

@@ -150,6 +150,7 @@ def _warm_up(line: "CommandLine") -> None:
 
 def _build(line: "CommandLine") -> int:
     from pipelines.building import build_options
+    from pipelines.settings import beam_flags
 
     prints = line.values.get("print_config")
     config = ""
@@ -162,10 +163,20 @@ def _build(line: "CommandLine") -> int:
         return 0
     choices = _made(_CHOICES, line)
     chosen = build_options.read_build(config, overrides)
-    from pipelines.releasing import releases
+    if choices.dry_run and (choices.release or beam_flags.runner_of(beam_arguments) != beam_flags.DATAFLOW):
+        from pipelines.releasing import dry_run
 
-    code, _ = releases.run(chosen, choices, beam_arguments, config=config, given=_given(line, ()))
-    return code
+        dry_run.report(chosen, choices)
+        return 0
+    if choices.dry_run:
+        beam_arguments.append("--dry_run=True")  # Beam's own flag: the job is described
+    if choices.release:
+        from pipelines.releasing import releases
+
+        return releases.run(chosen, choices, beam_arguments, config=config, given=_given(line, ()))[0]
+    from pipelines.building import build
+
+    return build.build(chosen, choices, beam_arguments, config=config, given=_given(line, ()))[0]
 
 
 def _watch(line: "CommandLine") -> int:
@@ -190,10 +201,10 @@ def _estimate(line: "CommandLine") -> None:
     config = _config(line, "an estimate is of", "name the YAML file of a build")
     chosen = _made(f"{_COMMAND_OPTIONS}:EstimateOptions", line)
     build = build_options.read_build(config, _overrides(line))
+    from pipelines.building import downloads
     from pipelines.commands import estimate
-    from pipelines.releasing import release_inputs
 
-    estimate.run(release_inputs.with_input(build)[0], chosen)
+    estimate.run(downloads.with_input(build)[0], chosen)
 
 
 _VERIFY_OPTIONS = "maskmill.verification.options:VerifyOptions"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from maskmill.releases import locks, pointer
-from pipelines.building import stage_states
+from pipelines.building import downloads, stage_states
 from pipelines.building.build_options import BuildChoices, BuildOptions
 from pipelines.building.stage_states import StageState
 from pipelines.releasing import release_inputs
@@ -27,12 +27,12 @@ def report(options: BuildOptions, choices: BuildChoices) -> None:
 
 
 def _of_build(options: BuildOptions, choices: BuildChoices) -> dict[str, Any]:
-    options, dump = release_inputs.with_input(options, choices.dump)
+    options, dump = downloads.with_input(options, choices.dump)
     inputs = release_inputs.find_inputs(options, dump)
     return {
         "release": None,
         "directory": options.output,
-        "dump": release_inputs.described(dump),
+        "dump": downloads.described(dump),
         "inputs": [file.path for file in inputs],
         "stages": _stages(options, choices, inputs),
     }
@@ -48,7 +48,7 @@ def _of_release(options: BuildOptions, choices: BuildChoices) -> dict[str, Any]:
         "latest": None if latest is None else str(latest.name),
         "becomes_latest": latest is None or latest.name.date <= plan.name.date,
         "locked": None if holder is None else str(holder),
-        "dump": release_inputs.described(plan.dump) if plan.record is None else plan.record.dump,
+        "dump": downloads.described(plan.dump) if plan.record is None else plan.record.dump,
         "inputs": [file["path"] for file in plan.record.inputs] if plan.record else [file.path for file in plan.inputs],
         "stages": _stages(plan.options, choices, plan.inputs, is_complete=plan.record is not None),
     }

@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import json
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -17,7 +16,6 @@ from pipelines.stages.extract_stage import ExtractStage
 from pipelines.stages.mix_stage import extracts_of
 
 _WIKI = re.compile(r"([a-z][a-z0-9_]*wik[a-z]*)(?=[-._])")
-DOWNLOADS = "downloads"
 CRC32C = "crc32c"
 
 
@@ -49,56 +47,6 @@ class InputFile:
         """Its entry in release.json."""
         entry: dict[str, Any] = {"path": self.path, "bytes": self.size, self.algorithm: self.checksum}
         return entry | ({"source": self.source} if self.source else {}) | ({"url": self.url} if self.url else {})
-
-
-def with_input(options: BuildOptions, date: str | None = None) -> tuple[BuildOptions, Dump | None]:
-    """Return the build and a downloaded dump; if the build's file names no input, that dump is its input.
-
-    date: of the dump, ISO; None: the newest. The dump is None if the build's file names its input.
-
-    Raises:
-      UnusableInputError: there is no such dump, or a date is given although the build's file names its input.
-    """
-    if not takes_downloads(options):
-        if date is not None:
-            raise UnusableInputError(
-                "--dump chooses a downloaded dump, and this build's file names its input; leave one of them out."
-            )
-        return options, None
-    from maskmill.mirrors import download
-
-    folder = downloads_of(options)
-    found = [(place, dump) for place, dump in downloaded_dumps(options) if date in (None, dump.date)]
-    if not found:
-        of_date = "" if date is None else f" of {date}"
-        raise UnusableInputError(
-            f"{folder}: no dump{of_date} is downloaded here whole, and the build's file names no extract.input; "
-            "`maskmill watch CONFIG` downloads the newest one."
-        )
-    place, dump = found[0]
-    extract = dataclasses.replace(options[ExtractStage], input=tuple(download.paths_of(place, dump)))
-    return options.having(ExtractStage, extract), dump
-
-
-def downloaded_dumps(options: BuildOptions) -> list[tuple[str, Dump]]:
-    """Return the dumps that were downloaded for a build, each with its directory, newest first."""
-    from maskmill.mirrors import download
-
-    wiki = None if options.watch is None else options.watch.wiki
-    found = download.downloaded_dumps(downloads_of(options))
-    return [(place, dump) for place, dump in found if wiki in (None, dump.wiki)]
-
-
-def takes_downloads(options: BuildOptions) -> bool:
-    """Return whether the build's file names no input, so that a downloaded dump is its input."""
-    extract = options.get(ExtractStage)
-    return options.watch is not None and extract is not None and not extract.input
-
-
-def downloads_of(options: BuildOptions) -> str:
-    """Return the directory below which dumps are downloaded for a build."""
-    directory = None if options.watch is None else options.watch.downloads
-    return directory or files.join(options.output, DOWNLOADS)
 
 
 def find_inputs(options: BuildOptions, dump: Dump | None) -> list[InputFile]:
@@ -191,8 +139,3 @@ def _only(found: set[str], what: str, paths: Sequence[str]) -> str:
         f"A release is named after the {what} of its dump, and the input {problem}; set release.{what} in the build's "
         "file."
     )
-
-
-def described(dump: Dump | None) -> dict[str, Any] | None:
-    """Return a dump as in release.json, in JSON's own types."""
-    return None if dump is None else dict(json.loads(json.dumps(dataclasses.asdict(dump))))

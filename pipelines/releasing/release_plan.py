@@ -11,7 +11,7 @@ from maskmill.releases import records
 from maskmill.releases.names import DIGEST_DIGITS, ReleaseName, release_path
 from maskmill.releases.records import ReleaseRecord
 from maskmill.storage import completions, conditional, files
-from pipelines.building import build_options
+from pipelines.building import build_options, downloads
 from pipelines.building.build_options import BuildOptions
 from pipelines.releasing import release_inputs
 from pipelines.releasing.release_inputs import InputFile
@@ -69,7 +69,7 @@ def make_plan(options: BuildOptions, date: str | None = None) -> ReleasePlan:
     if (complete := _complete_without_download(options, date)) is not None:
         name = complete.name
     else:
-        options, dump = release_inputs.with_input(options, date)
+        options, dump = downloads.with_input(options, date)
         wiki, day = release_inputs.wiki_and_date(options, dump)
         inputs = release_inputs.find_inputs(options, dump)
         name = ReleaseName(wiki=wiki, date=day, digest=name_digest(digest, inputs))
@@ -139,7 +139,7 @@ def built_from(options: BuildOptions, dump: Dump) -> ReleaseRecord | None:
 
     dump: from a mirror's list. A dump that was published again, with other checksums, counts as another dump.
     """
-    identity = _identity_of(release_inputs.described(dump) or {})
+    identity = _identity_of(downloads.described(dump) or {})
     return next((record for record, dump_of in _releases_of_dumps(options) if _identity_of(dump_of) == identity), None)
 
 
@@ -157,9 +157,9 @@ def _identity_of(dump: Mapping[str, Any]) -> tuple[Any, ...]:
 
 def _complete_without_download(options: BuildOptions, date: str | None) -> ReleaseRecord | None:
     """Return the complete release of a dump whose files were deleted, for example by `watch`; None if there is none."""
-    if not release_inputs.takes_downloads(options):
+    if not downloads.takes_downloads(options):
         return None
-    dates = {dump.date for _, dump in release_inputs.downloaded_dumps(options)}
+    dates = {dump.date for _, dump in downloads.downloaded_dumps(options)}
     for record, dump in _releases_of_dumps(options) if date not in dates else ():
         if dump["date"] == date or (date is None and dump["date"] > max(dates, default="")):
             return record

@@ -1,12 +1,11 @@
-"""`maskmill build`: a plain build, or with --release a directory that never changes once it is complete.
+"""`maskmill build --release`: a build into a directory of its own that never changes once it is complete.
 
 A release goes through plan, lock, stages, report, training, record, switch, clean-up, in this order. Each step can be
 repeated: after a kill, the same command continues where the run stopped.
 """
 
 import dataclasses
-import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from maskmill.errors import RunFailedError, UnusableInputError
@@ -14,16 +13,14 @@ from maskmill.releases import fingerprints, locks, pointer, records, removing
 from maskmill.releases.records import ReleaseRecord
 from maskmill.storage import files, manifest
 from maskmill.storage.outcomes import Result
-from pipelines.building import build_options, build_report, next_step, stage_states
+from pipelines.building import build_options, downloads, stage_states
+from pipelines.building.build import DONE, Work
 from pipelines.building.build_options import BuildChoices, BuildOptions
-from pipelines.releasing import dry_run, release_inputs
-from pipelines.releasing.events import Run
+from pipelines.building.events import Run
+from pipelines.releasing import release_inputs
 from pipelines.releasing.release_plan import ReleasePlan, make_plan
-from pipelines.settings import beam_flags
-from pipelines.stages.train_stage import TrainStage
-from pipelines.terminal import console, summary
+from pipelines.terminal import console
 
-DONE = 0
 _SECONDS_A_MINUTE = 60
 
 
@@ -36,53 +33,26 @@ def run(
     given: Sequence[str] = (),
     say: console.Say = console.say,
 ) -> tuple[int, Mapping[str, Result]]:
-    """Run `maskmill build`, with or without a release, or print what it would do.
-
-    options: the build's, from its file. config: the path of that file, for messages. given: the flags of the command
-    line that a command for later stages needs, too. say: takes the lines of the summary.
-
-    Returns:
-      The exit code: 0, or 128 + the signal that ended a training; and the results of the stages that ran, by name.
+    """Build a release, as `maskmill build --release` does; arguments, result and errors are those of `build.build`.
 
     Raises:
-      UnusableInputError, RunFailedError: from the checks, the stages and the runner; LockedError among them.
+      LockedError: another run builds this release.
     """
-    if choices.dry_run and not choices.release and beam_flags.runner_of(beam_arguments) == beam_flags.DATAFLOW:
-        beam_arguments = [*beam_arguments, "--dry_run=True"]  # Beam's own flag: it describes the job
-        choices = dataclasses.replace(choices, dry_run=False, json=False)
-    if choices.release and any(argument.startswith("--template_location") for argument in beam_arguments):
+    if any(argument.startswith("--template_location") for argument in beam_arguments):
         raise UnusableInputError(
             "--template_location only describes a job, and --release builds one; leave one of them out."
         )
-    stage_states.selected(options, choices.from_, choices.until)
-    if choices.dry_run:
-        dry_run.report(options, choices)
-        return DONE, {}
-    run = unplanned(options, config)
+    names = stage_states.selected(options, choices.from_, choices.until)
+    run = Run.of(options, config)
     with run.sending_failures(UnusableInputError, RunFailedError):
-        plan = make_plan(options, choices.dump) if choices.release else None
-        build, dump = (plan.options, plan.dump) if plan else release_inputs.with_input(options, choices.dump)
-    names = stage_states.selected(build, choices.from_, choices.until)
-    run = dataclasses.replace(
-        run,
-        directory=build.output,
-        release=str(plan.name) if plan else "",
-        stages=tuple(names),
-        reaches_end=names[-1] == build.names[-1],
-        dump=release_inputs.described(dump),
-    )
-    work = _Work(build, run, beam_arguments, given, say)
+        plan = make_plan(options, choices.dump)
+    run = dataclasses.replace(run.doing(names, plan.options, plan.dump), release=str(plan.name))
+    work = Work(plan.options, run, beam_arguments, given, say)
     with run.sending_failures(BaseException):
-        code = work.do(lambda: None) if plan is None else _release(plan, work, choices)
-    return code or DONE, work.made
+        return _release(plan, work, choices) or DONE, work.made
 
 
-def unplanned(options: BuildOptions, config: str) -> Run:
-    """Return the run of a build whose release is not known yet; config: the path of its file."""
-    return Run(command=options.on_event, output=options.output, directory=options.output, config=config)
-
-
-def _release(plan: ReleasePlan, work: "_Work", choices: BuildChoices) -> int | None:
+def _release(plan: ReleasePlan, work: Work, choices: BuildChoices) -> int | None:
     settings = plan.options.release
     wait = settings.wait * _SECONDS_A_MINUTE
     with locks.hold(plan.root, plan.name, owner=choices.owner or "", wait=wait, say=console.tell) as lock:
@@ -150,80 +120,8 @@ def _record_of(plan: ReleasePlan) -> ReleaseRecord:
         name=plan.name,
         config=build_options.as_plain(plan.options),
         inputs=[file.entry for file in plan.inputs],
-        dump=release_inputs.described(plan.dump),
+        dump=downloads.described(plan.dump),
         stages=stages,
         versions=manifest.versions(),
         options_sha256=plan.options_sha256,
     )
-
-
-@dataclasses.dataclass(frozen=True)
-class _Work:
-    """The stages to run for a build in its directory, with flags for Beam."""
-
-    options: BuildOptions
-    run: Run
-    beam_arguments: Sequence[str]
-    given: Sequence[str]
-    say: console.Say
-    made: dict[str, Result] = dataclasses.field(default_factory=dict)
-
-    def do(self, complete: Callable[[], None]) -> int | None:
-        """Run the stages, and send events; call `complete` after the build's last stage. Return as `_stages`."""
-        self.run.send("started")
-        code = self._stages()
-        if code == DONE:
-            if self.run.reaches_end:
-                complete()
-            self.run.send("finished")
-        elif code is not None:
-            self.run.send("failed", error=RunFailedError(f"the training ended with exit code {code}"))
-        return code
-
-    def _stages(self) -> int | None:
-        """Run the stages, make the report, train.
-
-        Returns:
-          An exit code; None if Beam's flags ask only for a description of the job.
-        """
-        of_graph = stage_states.graph_names(self.options)
-        in_graph = [name for name in self.run.stages if name in of_graph]
-        stage_states.check_finished(self.options, self.run.stages)
-        if self.run.release:
-            self.say(f"release: {self.run.directory}")
-        if not in_graph:
-            TrainStage.check(self.options[TrainStage], is_first=True)
-        else:
-            from pipelines.building import build
-
-            results = build.run(self.options, self.beam_arguments, self.run.stages)
-            if not results:
-                summary.report(self.options.output, None, self.say)
-                return None
-            self.made.update(results)
-            for name, result in results.items():
-                summary.report(stage_states.directory_of(self.options, name), result, self.say)
-        if in_graph[-1:] == of_graph[-1:]:
-            build_report.of_build(self.options.output, self.options.report, self.beam_arguments, self.say)
-        self._say_next({stage_states.directory_of(self.options, name): self.made[name].made for name in in_graph})
-        return self._train() if "train" in self.run.stages else DONE
-
-    def _say_next(self, made: Mapping[str, Mapping[str, Any]]) -> None:
-        """Say what to do next with the stages that ran. made: their manifests by directory."""
-        if not self.run.reaches_end:
-            after = self.options.names[self.options.names.index(self.run.stages[-1]) + 1]
-            words = ["maskmill", "build", self.run.config, *self.given, "--from", after]
-            next_step.report(list(made), shlex.join(words), self.say)
-        elif made:
-            next_step.report(list(made), next_step.of(self.options.stages, made), self.say)
-
-    def _train(self) -> int:
-        from training import command
-
-        options = self.options[TrainStage]
-        if self.run.release:
-            digests = fingerprints.manifest_digests(self.run.directory)
-            options = dataclasses.replace(
-                options, release=self.run.directory, release_fingerprint=fingerprints.fingerprint_of(digests)
-            )
-        return command.run(options)

@@ -20,10 +20,11 @@ from maskmill.mirrors.dumps import Dump
 from maskmill.releases import locks, pointer, removing
 from maskmill.releases.names import RELEASES, STATE, ReleaseName
 from maskmill.storage import files, manifest
+from pipelines.building import downloads
 from pipelines.building.build_options import BuildChoices, BuildOptions
-from pipelines.releasing import release_inputs, release_plan, releases
-from pipelines.releasing.events import Run
-from pipelines.releasing.release_inputs import described
+from pipelines.building.downloads import described
+from pipelines.building.events import Run
+from pipelines.releasing import release_plan, releases
 from pipelines.settings.command_options import WatchFlags
 from pipelines.settings.release_options import WatchOptions
 from pipelines.terminal import console
@@ -88,7 +89,7 @@ class Watch:
     @property
     def downloads(self) -> str:
         """The directory of all downloads."""
-        return release_inputs.downloads_of(self.options)
+        return downloads.downloads_of(self.options)
 
     def look(self) -> MirrorState:
         """Return the state of the mirror."""
@@ -192,7 +193,7 @@ def watch(
             "This build has no section watch, which says where new dumps come from; maskmill build --print_config "
             "shows one."
         )
-    if not release_inputs.takes_downloads(options):
+    if not downloads.takes_downloads(options):
         raise UnusableInputError(
             "A watch gives the build its input, and this build names one; leave extract.input, extract.from and "
             "sources out."
@@ -212,7 +213,7 @@ def watch(
             owner=choices.owner or "",
             keep=choices.keep or options.release.keep,
         )
-        return _run(watched, flags, build or build_here, releases.unplanned(options, config))
+        return _run(watched, flags, build or build_here, Run.of(options, config))
 
 
 def _run(watch: Watch, flags: WatchFlags, build: Callable[[Dump], int], unplanned: Run) -> int:

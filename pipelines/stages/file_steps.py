@@ -44,17 +44,19 @@ class _FileStep(beam.PTransform):
     """A stage with options by name, which are checked at once; its input and directory when it joins a pipeline."""
 
     stage: ClassVar[type[GraphStage[Any]]]
+    defaults: ClassVar[Mapping[str, Any]] = {"input": ()}
 
-    def __init__(self, options: Mapping[str, Any]) -> None:
+    def __init__(self, output: str, **options: Any) -> None:
         super().__init__()
-        given = {name: list(value) if isinstance(value, tuple) else value for name, value in options.items()}
+        given = {"output": output, **self.defaults, **options}
+        given = {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
         self._options: Any = option_tools.from_mapping(self.stage.options_class, given, where=type(self).__name__)
 
-    def _checked(self, elements: PBegin | beam.PCollection) -> RunStage:
-        """Check the input if it is files, and claim the directory."""
+    def _run(self, elements: beam.PCollection) -> beam.PCollection:
+        """Check the input if it is files, claim the directory, and run the stage."""
         checked = self.stage.check(self._options, is_first=isinstance(elements, PBegin))
         with checked.claim().held():
-            return RunStage(checked)
+            return RunStage(checked).expand(elements)
 
 
 class ExtractText(_FileStep):
@@ -71,11 +73,11 @@ class ExtractText(_FileStep):
     stage = ExtractStage
 
     def __init__(self, patterns: str | Sequence[str], output: str, **options: Any) -> None:
-        super().__init__({"input": patterns, "output": output, **options})
+        super().__init__(output, input=patterns, **options)
 
     def expand(self, begin: PBegin) -> beam.PCollection[TextShard]:
         """Claim the directory, extract, write the manifest."""
-        return begin | "Run" >> self._checked(begin)
+        return self._run(begin)
 
 
 class LearnVocabulary(_FileStep):
@@ -91,12 +93,9 @@ class LearnVocabulary(_FileStep):
 
     stage = VocabularyStage
 
-    def __init__(self, output: str, *, input: str | Sequence[str] = (), **options: Any) -> None:
-        super().__init__({"input": input, "output": output, **options})
-
     def expand(self, shards: beam.PCollection[TextShard]) -> beam.PCollection[MadeVocabulary]:
         """Claim the directory, count and learn, write the manifest."""
-        return shards | "Run" >> self._checked(shards)
+        return self._run(shards)
 
 
 class WriteTransformFn(LearnVocabulary):
@@ -105,8 +104,7 @@ class WriteTransformFn(LearnVocabulary):
     As LearnVocabulary; the files are in the folder tft below the output. It needs the extra [tensorflow].
     """
 
-    def __init__(self, output: str, *, input: str | Sequence[str] = (), **options: Any) -> None:
-        super().__init__(output, input=input, **{**options, "transform_fn": True})
+    defaults: ClassVar[Mapping[str, Any]] = {**LearnVocabulary.defaults, "transform_fn": True}
 
 
 class WriteExampleShards(_FileStep):
@@ -122,12 +120,9 @@ class WriteExampleShards(_FileStep):
 
     stage = ExamplesStage
 
-    def __init__(self, output: str, *, input: str | Sequence[str] = (), **options: Any) -> None:
-        super().__init__({"input": input, "output": output, **options})
-
     def expand(self, shards: beam.PCollection[TextShard]) -> beam.PCollection[ExampleShard]:
         """Claim the directory, mask and write, write the manifest."""
-        return shards | "Run" >> self._checked(shards)
+        return self._run(shards)
 
 
 class PickEvalExamples(_FileStep):
@@ -142,10 +137,8 @@ class PickEvalExamples(_FileStep):
     """
 
     stage = EvalStage
-
-    def __init__(self, output: str, **options: Any) -> None:
-        super().__init__({"output": output, **options})
+    defaults: ClassVar[Mapping[str, Any]] = {}
 
     def expand(self, shards: beam.PCollection[ExampleShard]) -> beam.PCollection[PickedExamples | None]:
         """Claim the directory, pick, write the manifest."""
-        return shards | "Run" >> self._checked(shards)
+        return self._run(shards)

@@ -42,8 +42,14 @@ def run_stages(
     chosen = runner.choose(
         beam_arguments, input_bytes=int(first.work * first.input_bytes), pieces=first.pieces, paths=list(paths)
     )
+
+    def build(pipeline: "beam.Pipeline") -> None:
+        elements: Any = pipeline
+        for stage in stages:
+            elements |= stage.name.capitalize() >> RunStage(stage)
+
     if chosen.is_dry_run:
-        _run(stages, chosen, later_kernels, meanwhile)
+        runner.run(build, chosen)
         return {}
     with files.remembering(*outputs):
         before = files.each(first.output, outcomes.look, outputs)
@@ -54,7 +60,17 @@ def run_stages(
         claims = files.each(first.output, lambda stage: stage.claim(), stages)
     with contextlib.ExitStack() as held:
         files.each(first.output, lambda claim: held.enter_context(claim.held()), claims)
-        if not _run(stages, chosen, later_kernels, meanwhile):
+        if isinstance(chosen, runner.LocalRun):
+            of_stages = [name for stage in stages for name in stage.kernels]
+            kernels.prepare([*of_stages, *later_kernels])
+            if chosen.processes:
+                kernels.load(of_stages)
+        lines = [
+            ProgressLine(label=label, output=stage.output, kind=kind)
+            for stage in stages
+            for label, kind in stage.progress().items()
+        ]
+        if not runner.run(build, chosen, lines, meanwhile):
             return {}
         with files.remembering(*outputs):
             made = files.each(first.output, manifest.read_manifest, outputs)
@@ -88,29 +104,3 @@ def _key_of(stages: Sequence[GraphStage[Any]], digests: Mapping[str, str]) -> st
     ]
     described = [(stage.name, stage.output, stage.parameters) for stage in stages]
     return completions.fingerprint(described, read, manifest.versions())
-
-
-def _run(
-    stages: Sequence[GraphStage[Any]],
-    chosen: runner.Run,
-    later_kernels: Sequence[str],
-    meanwhile: Callable[[], object] | None,
-) -> bool:
-    """Runs stages whose directories are claimed, as runner.run."""
-    if isinstance(chosen, runner.LocalRun):
-        of_stages = [name for stage in stages for name in stage.kernels]
-        kernels.prepare([*of_stages, *later_kernels])
-        if chosen.processes:
-            kernels.load(of_stages)
-
-    def build(pipeline: "beam.Pipeline") -> None:
-        elements: Any = pipeline
-        for stage in stages:
-            elements |= stage.name.capitalize() >> RunStage(stage)
-
-    lines = [
-        ProgressLine(label=label, output=stage.output, kind=kind)
-        for stage in stages
-        for label, kind in stage.progress().items()
-    ]
-    return runner.run(build, chosen, lines, meanwhile)

@@ -16,8 +16,8 @@ from maskmill.loading.opened_sources import OpeningOptions
 from maskmill.loading.options import LoaderOptions
 from maskmill.loading.states import VERSION as STATE_VERSION
 from maskmill.storage.completions import FORMAT_VERSIONS
+from pipelines.building.events import SCHEMA_VERSION as EVENT_VERSION
 from pipelines.commands.print_lineage import SCHEMA_VERSION as LINEAGE_VERSION
-from pipelines.releasing.events import SCHEMA_VERSION as EVENT_VERSION
 
 STABILITY = (ROOT / "docs" / "stability.md").read_text()
 PUBLIC = [name for name in maskmill.__all__ if name != "__version__"]

@@ -170,10 +170,10 @@ def test_a_run_that_fails_raises_what_the_command_prints(folder: Path, capsys: p
 
 
 def test_a_build_whose_training_fails_says_so(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pipelines.releasing import releases
+    from pipelines.building import build
 
     for code, error in ((130, KeyboardInterrupt), (143, maskmill.RunFailedError)):
-        monkeypatch.setattr(releases, "run", lambda *_, code=code, **__: (code, {}))
+        monkeypatch.setattr(build, "build", lambda *_, code=code, **__: (code, {}))
         with pytest.raises(error):
             maskmill.build(CONFIG)
 

@@ -11,8 +11,8 @@ import pytest
 from command_runs.commands import DUMP, IN_MEMORY, VOCAB, digests, maskmill
 
 from maskmill.errors import RunFailedError, UnusableInputError
-from pipelines.releasing import events
-from pipelines.releasing.events import Run
+from pipelines.building import events
+from pipelines.building.events import Run
 from pipelines.terminal import console
 
 

@@ -15,9 +15,9 @@ from maskmill.mirrors.dumps import Dump
 from maskmill.releases import locks, pointer, records
 from maskmill.releases.names import ReleaseName, release_path
 from maskmill.releases.records import ReleaseRecord
-from pipelines.building import build_options
+from pipelines.building import build_options, downloads
 from pipelines.commands import cli
-from pipelines.releasing import release_inputs, release_plan, watch
+from pipelines.releasing import release_plan, watch
 from pipelines.settings.command_options import WatchFlags
 from pipelines.stages.extract_stage import ExtractStage
 
@@ -57,7 +57,7 @@ class Builder:
         if made is None:
             name = ReleaseName(wiki=dump.wiki, date=dump.date, digest=f"{len(self.built):08x}")
             Path(release_path(root, name)).mkdir(parents=True)
-            digest, told = release_plan.options_digest(self.options), release_inputs.described(dump)
+            digest, told = release_plan.options_digest(self.options), downloads.described(dump)
             record = ReleaseRecord(name=name, config={}, inputs=[], dump=told, stages={}, options_sha256=digest)
             made = records.write_record(root, record)
         if self.switches:
@@ -164,7 +164,7 @@ def test_download_only_leaves_the_build_to_others(scene: Scene) -> None:
     for _ in range(2):
         assert scene.watch(download_only=True) == f"downloaded: {scene.root}/downloads/enwiki-{FIRST}\n"
     assert scene.build.built == []
-    options, dump = release_inputs.with_input(scene.build.options)
+    options, dump = downloads.with_input(scene.build.options)
     assert dump is not None
     assert [Path(path).read_bytes() for path in options[ExtractStage].input] == [OLD]
 

@@ -14,12 +14,15 @@ import signal
 import subprocess
 import time
 import uuid
-from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, Self
 
 from maskmill.errors import RunFailedError, UnusableInputError
+from maskmill.mirrors.dumps import Dump
 from maskmill.releases import fingerprints, names
 from maskmill.storage import files, manifest
+from pipelines.building import downloads
+from pipelines.building.build_options import BuildOptions
 from pipelines.terminal import console
 
 SCHEMA_VERSION = 2  # of the JSON; a new key does not raise it
@@ -54,6 +57,21 @@ class Run:
     dump: Mapping[str, Any] | None = None
     began: float = dataclasses.field(default_factory=time.time)
     id: str = dataclasses.field(default_factory=lambda: str(uuid.uuid4()))
+
+    @classmethod
+    def of(cls, options: BuildOptions, config: str) -> Self:
+        """Return the run of a build of which it is not known yet what is to be built; config: the path of its file."""
+        return cls(command=options.on_event, output=options.output, directory=options.output, config=config)
+
+    def doing(self, names: Sequence[str], build: BuildOptions, dump: Dump | None) -> Self:
+        """Return the run, now that it is known: the names of its stages, the build in its directory, its dump."""
+        return dataclasses.replace(
+            self,
+            directory=build.output,
+            stages=tuple(names),
+            reaches_end=names[-1] == build.names[-1],
+            dump=downloads.described(dump),
+        )
 
     def send(self, event: Event, *, error: BaseException | None = None, is_new: bool = True) -> None:
         """Send an event; print a warning if the command fails.
